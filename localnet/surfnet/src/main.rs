@@ -1,0 +1,2 @@
+use surfpool_sdk::Surfnet;
+fn main() { let _ = Surfnet::builder(); }

@@ -1,0 +1,236 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go/rpc"
+	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
+	"github.com/rs/zerolog"
+)
+
+// Endpoint is one RPC node. An empty WS is derived from RPC.
+type Endpoint struct {
+	RPC string
+	WS  string
+}
+
+// Options configure a Client.
+type Options struct {
+	Endpoints  []Endpoint    // in order of preference, at least one
+	Commitment Commitment    // the caller's usual level, default Confirmed
+	Timeout    time.Duration // of one call to one endpoint, default 10 s
+	Log        zerolog.Logger
+}
+
+// Client calls the first healthy endpoint and moves on when one fails. It is
+// safe for concurrent use.
+type Client struct {
+	nodes      []*node
+	commitment Commitment
+	timeout    time.Duration
+	log        zerolog.Logger
+	transport  *http.Transport
+
+	genesisMu sync.Mutex
+	genesis   *genesisInfo
+}
+
+// node is an endpoint with its health.
+type node struct {
+	ep  Endpoint
+	rpc *rpc.Client
+
+	mu       sync.Mutex
+	failures int       // since the last success
+	retryAt  time.Time // not preferred before; zero when healthy
+	lastErr  error
+}
+
+const (
+	minCooldown = 200 * time.Millisecond
+	maxCooldown = 15 * time.Second
+)
+
+// New checks the endpoints' form; it does not connect.
+// Errors: ErrNoEndpoint, ErrEndpoint.
+func New(opts Options) (*Client, error) {
+	if len(opts.Endpoints) == 0 {
+		return nil, ErrNoEndpoint
+	}
+	c := &Client{
+		commitment: opts.Commitment, timeout: opts.Timeout, log: opts.Log,
+		// solana-go's own transport allows nine connections, which would
+		// serialise a keeper's concurrent transactions.
+		transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: 64, MaxConnsPerHost: 128,
+			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+			ForceAttemptHTTP2: true,
+		},
+	}
+	if c.commitment == "" {
+		c.commitment = Confirmed
+	}
+	if c.commitment.rank() == 0 {
+		return nil, fmt.Errorf("%q: %w", c.commitment, ErrCommitment)
+	}
+	if c.timeout <= 0 {
+		c.timeout = 10 * time.Second
+	}
+	for _, ep := range opts.Endpoints {
+		u, err := ResolveURL(ep.RPC)
+		if err != nil {
+			return nil, err
+		}
+		ep.RPC = u
+		if ep.WS == "" {
+			if ep.WS, err = WebsocketURL(u); err != nil {
+				return nil, err
+			}
+		}
+		jc := jsonrpc.NewClientWithOpts(u, &jsonrpc.RPCClientOpts{HTTPClient: &http.Client{Transport: c.transport}})
+		c.nodes = append(c.nodes, &node{ep: ep, rpc: rpc.NewWithCustomRPCClient(jc)})
+	}
+	return c, nil
+}
+
+// Close frees idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Commitment returns the client's usual level.
+func (c *Client) Commitment() Commitment { return c.commitment }
+
+// Endpoints returns the endpoints in order of preference.
+func (c *Client) Endpoints() []Endpoint {
+	out := make([]Endpoint, len(c.nodes))
+	for i, n := range c.nodes {
+		out[i] = n.ep
+	}
+	return out
+}
+
+// Health describes an endpoint.
+type Health struct {
+	Endpoint Endpoint
+	Healthy  bool
+	Failures int // consecutive
+	LastErr  error
+}
+
+// Health reports what the client has seen of each endpoint.
+func (c *Client) Health() []Health {
+	out := make([]Health, len(c.nodes))
+	for i, n := range c.nodes {
+		n.mu.Lock()
+		out[i] = Health{Endpoint: n.ep, Healthy: n.failures == 0, Failures: n.failures, LastErr: n.lastErr}
+		n.mu.Unlock()
+	}
+	return out
+}
+
+// Do runs f against one endpoint after the other until one answers. f may make
+// several calls when they must see the same node; it must be safe to repeat.
+// method is for messages. Errors: those of f, *RPCError, ErrUnreachable.
+func (c *Client) Do(ctx context.Context, method string, f func(context.Context, *rpc.Client) error) error {
+	var last error
+	var lastNode *node
+	for _, n := range c.order(time.Now()) {
+		callCtx, cancel := context.WithTimeout(ctx, c.timeout)
+		err := f(callCtx, n.rpc)
+		cancel()
+		if err == nil {
+			n.succeeded()
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", method, ctx.Err())
+		}
+		var own *RPCError
+		failover := false
+		if !errors.As(err, &own) {
+			err, failover = convert(method, err)
+		}
+		if errors.Is(err, rpc.ErrNotFound) {
+			err, failover = fmt.Errorf("%s: %w", method, ErrNotFound), false
+		}
+		if !failover {
+			n.succeeded() // it answered, if only to refuse
+			return err
+		}
+		n.failed(err, c.log)
+		last, lastNode = err, n
+	}
+	if IsCode(last, CodeNodeUnhealthy) || IsCode(last, CodeSlotNotReached) {
+		return last
+	}
+	return c.unreachable(method, lastNode, last)
+}
+
+func (c *Client) unreachable(method string, n *node, err error) error {
+	advice := "check the URL and your connection, or add another --url"
+	if strings.Contains(n.ep.RPC, "127.0.0.1") || strings.Contains(n.ep.RPC, "localhost") {
+		advice = "start a local network with `gantry-localnet up`, or pass --url"
+	}
+	what := n.ep.RPC
+	if len(c.nodes) > 1 {
+		what = fmt.Sprintf("%s and %d more", what, len(c.nodes)-1)
+	}
+	c.log.Debug().Str("method", method).Err(err).Msg("no endpoint answered")
+	return fmt.Errorf("%w: %s (%s); %s", ErrUnreachable, what, reason(err), advice)
+}
+
+// order lists healthy nodes first, in order of preference, then the others by
+// when they may be tried again; the last resort is to try them all.
+func (c *Client) order(now time.Time) []*node {
+	var up, down []*node
+	for _, n := range c.nodes {
+		n.mu.Lock()
+		ok := n.retryAt.IsZero() || !now.Before(n.retryAt)
+		n.mu.Unlock()
+		if ok {
+			up = append(up, n)
+		} else {
+			down = append(down, n)
+		}
+	}
+	return append(up, down...)
+}
+
+func (n *node) succeeded() {
+	n.mu.Lock()
+	n.failures, n.retryAt, n.lastErr = 0, time.Time{}, nil
+	n.mu.Unlock()
+}
+
+func (n *node) failed(err error, log zerolog.Logger) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failures++
+	n.lastErr = err
+	n.retryAt = time.Now().Add(min(maxCooldown, minCooldown<<min(n.failures-1, 10)))
+	if n.failures == 1 {
+		log.Warn().Str("endpoint", n.ep.RPC).Str("reason", reason(err)).Msg("RPC endpoint failed")
+	}
+}
+
+// Raw makes one JSON-RPC call with failover and decodes its result into out.
+func (c *Client) Raw(ctx context.Context, out any, method string, params ...any) error {
+	return c.Do(ctx, method, func(ctx context.Context, r *rpc.Client) error {
+		return rawCall(ctx, r, out, method, params...)
+	})
+}
+
+func rawCall(ctx context.Context, r *rpc.Client, out any, method string, params ...any) error {
+	if params == nil {
+		params = []any{}
+	}
+	return r.RPCCallForInto(ctx, out, method, params)
+}

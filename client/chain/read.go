@@ -1,0 +1,265 @@
+package chain
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+type genesisInfo struct {
+	hash solana.Hash
+}
+
+// Genesis returns the cluster's genesis hash. It is asked once.
+func (c *Client) Genesis(ctx context.Context) (solana.Hash, error) {
+	c.genesisMu.Lock()
+	defer c.genesisMu.Unlock()
+	if c.genesis != nil {
+		return c.genesis.hash, nil
+	}
+	var h solana.Hash
+	if err := c.Raw(ctx, &h, "getGenesisHash"); err != nil {
+		return h, fmt.Errorf("genesis hash: %w", err)
+	}
+	c.genesis = &genesisInfo{hash: h}
+	return h, nil
+}
+
+// Domain returns the cluster's signature domain.
+func (c *Client) Domain(ctx context.Context) (wire.Domain, error) {
+	h, err := c.Genesis(ctx)
+	if err != nil {
+		return wire.Domain{}, err
+	}
+	return wire.DomainOf(h), nil
+}
+
+// Explorer returns a builder of links for this client's cluster.
+func (c *Client) Explorer(ctx context.Context) (Explorer, error) {
+	h, err := c.Genesis(ctx)
+	if err != nil {
+		return Explorer{}, err
+	}
+	return Explorer{Cluster: ClusterOf(h), RPCURL: c.nodes[0].ep.RPC}, nil
+}
+
+// Slot returns the current slot at a commitment.
+func (c *Client) Slot(ctx context.Context, at Commitment) (uint64, error) {
+	var out uint64
+	err := c.Raw(ctx, &out, "getSlot", commitmentParam(at))
+	return out, err
+}
+
+// BlockHeight returns the number of blocks below the tip at a commitment.
+func (c *Client) BlockHeight(ctx context.Context, at Commitment) (uint64, error) {
+	var out uint64
+	err := c.Raw(ctx, &out, "getBlockHeight", commitmentParam(at))
+	return out, err
+}
+
+// ClusterTime returns the block time of the newest slot at a commitment: the
+// clock that programs see, which a local engine may have moved.
+func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, error) {
+	acc, err := c.Account(ctx, solana.SysVarClockPubkey, at)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("cluster clock: %w", err)
+	}
+	if len(acc.Data) < 40 {
+		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(acc.Data), wire.ErrLength)
+	}
+	var unix int64
+	for i := range 8 {
+		unix |= int64(acc.Data[32+i]) << (8 * i)
+	}
+	return time.Unix(unix, 0).UTC(), nil
+}
+
+// Balance returns an account's lamports; a missing account has none.
+func (c *Client) Balance(ctx context.Context, key solana.PublicKey, at Commitment) (Lamports, error) {
+	var out struct {
+		Value uint64 `json:"value"`
+	}
+	err := c.Raw(ctx, &out, "getBalance", key, commitmentParam(at))
+	return Lamports(out.Value), err
+}
+
+// MinimumRent returns the lamports that keep an account of this size alive.
+func (c *Client) MinimumRent(ctx context.Context, size uint64, at Commitment) (Lamports, error) {
+	var out uint64
+	err := c.Raw(ctx, &out, "getMinimumBalanceForRentExemption", size, commitmentParam(at))
+	return Lamports(out), err
+}
+
+// Airdrop asks a test cluster for lamports and returns the signature; it does
+// not wait.
+func (c *Client) Airdrop(ctx context.Context, key solana.PublicKey, amount Lamports) (solana.Signature, error) {
+	var sig solana.Signature
+	err := c.Raw(ctx, &sig, "requestAirdrop", key, uint64(amount), commitmentParam(Processed))
+	return sig, err
+}
+
+// LatestBlockhash returns a blockhash for a new transaction.
+func (c *Client) LatestBlockhash(ctx context.Context, at Commitment) (Blockhash, error) {
+	var out struct {
+		Context slotContext `json:"context"`
+		Value   struct {
+			Blockhash            solana.Hash `json:"blockhash"`
+			LastValidBlockHeight uint64      `json:"lastValidBlockHeight"`
+		} `json:"value"`
+	}
+	if err := c.Raw(ctx, &out, "getLatestBlockhash", commitmentParam(at)); err != nil {
+		return Blockhash{}, err
+	}
+	return Blockhash{Hash: out.Value.Blockhash, LastValidBlockHeight: out.Value.LastValidBlockHeight, Slot: out.Context.Slot}, nil
+}
+
+// Account reads one account. Error: ErrAccountNotFound.
+func (c *Client) Account(ctx context.Context, key solana.PublicKey, at Commitment) (Account, error) {
+	var out struct {
+		Context slotContext  `json:"context"`
+		Value   *accountJSON `json:"value"`
+	}
+	if err := c.Raw(ctx, &out, "getAccountInfo", key, accountParam(at)); err != nil {
+		return Account{}, err
+	}
+	if out.Value == nil {
+		return Account{}, fmt.Errorf("%s: %w", key, ErrAccountNotFound)
+	}
+	return out.Value.account(key, out.Context.Slot)
+}
+
+// maxAccountsPerCall is the node's limit for getMultipleAccounts.
+const maxAccountsPerCall = 100
+
+// Accounts reads several accounts; a missing one is nil in its place. Beyond a
+// hundred keys the answer may span several slots.
+func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commitment) ([]*Account, error) {
+	res := make([]*Account, 0, len(keys))
+	for len(keys) > 0 {
+		part := keys[:min(len(keys), maxAccountsPerCall)]
+		keys = keys[len(part):]
+		var out struct {
+			Context slotContext    `json:"context"`
+			Value   []*accountJSON `json:"value"`
+		}
+		if err := c.Raw(ctx, &out, "getMultipleAccounts", part, accountParam(at)); err != nil {
+			return nil, err
+		}
+		if len(out.Value) != len(part) {
+			return nil, fmt.Errorf("getMultipleAccounts: %d answers to %d keys: %w", len(out.Value), len(part), wire.ErrLength)
+		}
+		for i, v := range out.Value {
+			if v == nil {
+				res = append(res, nil)
+				continue
+			}
+			acc, err := v.account(part[i], out.Context.Slot)
+			if err != nil {
+				return nil, err
+			}
+			res = append(res, &acc)
+		}
+	}
+	return res, nil
+}
+
+// Filter narrows program accounts. The zero filter matches all.
+type Filter struct {
+	Prefix   []byte // first bytes of the data, such as a discriminator
+	DataSize uint64 // exact length, 0 for any
+	Offset   uint64 // with Bytes: these bytes at this offset
+	Bytes    []byte
+}
+
+// Params returns the filter in the RPC's form, nil when it matches all.
+func (f Filter) Params() []any {
+	var out []any
+	memcmp := func(off uint64, b []byte) {
+		out = append(out, map[string]any{"memcmp": map[string]any{
+			"offset": off, "bytes": base64.StdEncoding.EncodeToString(b), "encoding": "base64",
+		}})
+	}
+	if len(f.Prefix) > 0 {
+		memcmp(0, f.Prefix)
+	}
+	if len(f.Bytes) > 0 {
+		memcmp(f.Offset, f.Bytes)
+	}
+	if f.DataSize > 0 {
+		out = append(out, map[string]any{"dataSize": f.DataSize})
+	}
+	return out
+}
+
+// Matches reports whether account data passes the filter.
+func (f Filter) Matches(data []byte) bool {
+	has := func(off uint64, b []byte) bool {
+		n := uint64(len(data))
+		return off <= n && uint64(len(b)) <= n-off && string(data[off:off+uint64(len(b))]) == string(b)
+	}
+	return has(0, f.Prefix) && (len(f.Bytes) == 0 || has(f.Offset, f.Bytes)) &&
+		(f.DataSize == 0 || f.DataSize == uint64(len(data)))
+}
+
+// ProgramAccounts reads all accounts of a program that pass the filter, and
+// the slot of the answer.
+func (c *Client) ProgramAccounts(ctx context.Context, program solana.PublicKey, at Commitment, f Filter) ([]Account, uint64, error) {
+	p := accountParam(at)
+	p["withContext"] = true
+	if fp := f.Params(); fp != nil {
+		p["filters"] = fp
+	}
+	var out struct {
+		Context slotContext `json:"context"`
+		Value   []struct {
+			Pubkey  solana.PublicKey `json:"pubkey"`
+			Account accountJSON      `json:"account"`
+		} `json:"value"`
+	}
+	if err := c.Raw(ctx, &out, "getProgramAccounts", program, p); err != nil {
+		return nil, 0, err
+	}
+	res := make([]Account, 0, len(out.Value))
+	for i := range out.Value {
+		acc, err := out.Value[i].Account.account(out.Value[i].Pubkey, out.Context.Slot)
+		if err != nil {
+			return nil, 0, err
+		}
+		res = append(res, acc)
+	}
+	return res, out.Context.Slot, nil
+}
+
+type slotContext struct {
+	Slot uint64 `json:"slot"`
+}
+
+type accountJSON struct {
+	Lamports   uint64           `json:"lamports"`
+	Owner      solana.PublicKey `json:"owner"`
+	Data       json.RawMessage  `json:"data"`
+	Executable bool             `json:"executable"`
+}
+
+func (a *accountJSON) account(key solana.PublicKey, slot uint64) (Account, error) {
+	var pair [2]string
+	if err := json.Unmarshal(a.Data, &pair); err != nil || pair[1] != "base64" {
+		return Account{}, fmt.Errorf("account %s: data is not base64: %w", key, ErrNotFound)
+	}
+	data, err := base64.StdEncoding.DecodeString(pair[0])
+	if err != nil {
+		return Account{}, fmt.Errorf("account %s: %w", key, err)
+	}
+	return Account{Key: key, Owner: a.Owner, Lamports: Lamports(a.Lamports), Data: data, Executable: a.Executable, Slot: slot}, nil
+}
+
+func commitmentParam(at Commitment) map[string]any { return map[string]any{"commitment": string(at)} }
+
+func accountParam(at Commitment) map[string]any {
+	return map[string]any{"commitment": string(at), "encoding": "base64"}
+}

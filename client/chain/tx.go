@@ -1,0 +1,302 @@
+package chain
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/gagliardetto/solana-go/rpc"
+)
+
+// Simulation is the outcome of a dry run.
+type Simulation struct {
+	Slot  uint64
+	Units uint64          // compute units consumed
+	Logs  []string        // program log
+	Err   json.RawMessage // the transaction error, nil on success
+}
+
+// SimulateOptions configure a dry run.
+type SimulateOptions struct {
+	Commitment     Commitment // state to run on
+	SigVerify      bool       // check signatures; otherwise the blockhash is replaced
+	MinContextSlot uint64     // refuse to answer from an older state; 0 for any
+}
+
+// Simulate runs a transaction without effect. Without SigVerify the blockhash
+// and the signatures need not be valid.
+func (c *Client) Simulate(ctx context.Context, tx *solana.Transaction, o SimulateOptions) (Simulation, error) {
+	raw, err := tx.MarshalBinary()
+	if err != nil {
+		return Simulation{}, fmt.Errorf("encode transaction: %w", err)
+	}
+	p := map[string]any{
+		"encoding": "base64", "commitment": string(o.Commitment),
+		"sigVerify": o.SigVerify, "replaceRecentBlockhash": !o.SigVerify,
+	}
+	if o.MinContextSlot > 0 {
+		p["minContextSlot"] = o.MinContextSlot
+	}
+	var out struct {
+		Context slotContext `json:"context"`
+		Value   struct {
+			Err   json.RawMessage `json:"err"`
+			Logs  []string        `json:"logs"`
+			Units uint64          `json:"unitsConsumed"`
+		} `json:"value"`
+	}
+	if err := c.Raw(ctx, &out, "simulateTransaction", base64.StdEncoding.EncodeToString(raw), p); err != nil {
+		return Simulation{}, err
+	}
+	return Simulation{Slot: out.Context.Slot, Units: out.Value.Units, Logs: out.Value.Logs, Err: notNull(out.Value.Err)}, nil
+}
+
+// SendOptions configure the sending of a signed transaction.
+type SendOptions struct {
+	SkipPreflight       bool
+	PreflightCommitment Commitment
+}
+
+// Send hands a signed transaction to the node. maxRetries is zero: the
+// transaction manager repeats it itself, so that it knows what is in flight.
+func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) error {
+	var sig solana.Signature
+	return c.Raw(ctx, &sig, "sendTransaction", base64.StdEncoding.EncodeToString(raw), map[string]any{
+		"encoding": "base64", "skipPreflight": o.SkipPreflight,
+		"preflightCommitment": string(o.PreflightCommitment), "maxRetries": 0,
+	})
+}
+
+// SignatureStatus is what a node knows about a signature.
+type SignatureStatus struct {
+	Found      bool
+	Slot       uint64
+	Commitment Commitment
+	Err        json.RawMessage // the transaction error, nil on success
+}
+
+// MaxStatuses is the node's limit of signatures per status call.
+const MaxStatuses = 256
+
+// Statuses returns the state of each signature, in order. search also looks
+// into the node's ledger, which is slower.
+func (c *Client) Statuses(ctx context.Context, sigs []solana.Signature, search bool) ([]SignatureStatus, error) {
+	res := make([]SignatureStatus, 0, len(sigs))
+	for len(sigs) > 0 {
+		part := sigs[:min(len(sigs), MaxStatuses)]
+		sigs = sigs[len(part):]
+		var got []SignatureStatus
+		err := c.Do(ctx, "getSignatureStatuses", func(ctx context.Context, r *rpc.Client) (err error) {
+			got, err = statuses(ctx, r, part, search)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		res = append(res, got...)
+	}
+	return res, nil
+}
+
+func statuses(ctx context.Context, r *rpc.Client, sigs []solana.Signature, search bool) ([]SignatureStatus, error) {
+	var out struct {
+		Value []*struct {
+			Slot   uint64          `json:"slot"`
+			Err    json.RawMessage `json:"err"`
+			Status Commitment      `json:"confirmationStatus"`
+		} `json:"value"`
+	}
+	err := rawCall(ctx, r, &out, "getSignatureStatuses", sigs, map[string]any{"searchTransactionHistory": search})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.Value) != len(sigs) {
+		return nil, fmt.Errorf("getSignatureStatuses: %d answers to %d signatures", len(out.Value), len(sigs))
+	}
+	res := make([]SignatureStatus, len(sigs))
+	for i, v := range out.Value {
+		if v == nil {
+			continue
+		}
+		res[i] = SignatureStatus{Found: true, Slot: v.Slot, Commitment: v.Status, Err: notNull(v.Err)}
+		if res[i].Commitment.rank() == 0 {
+			res[i].Commitment = Finalized // statuses from the ledger carry none on old nodes: they are rooted
+		}
+	}
+	return res, nil
+}
+
+// Fate is the proven end of a transaction.
+type Fate int
+
+// The fates.
+const (
+	FateUnknown Fate = iota // may still land
+	FateLanded              // in a block; see the status
+	FateDead                // can never land any more
+)
+
+// Fate decides whether a transaction that nobody has seen can still land. It
+// is dead only when the finalised chain is higher than the last block height
+// at which its blockhash was valid and the same node, asked afterwards, knows
+// no such signature: then no later block can contain it either.
+func (c *Client) Fate(ctx context.Context, sig solana.Signature, lastValid uint64) (Fate, SignatureStatus, error) {
+	var fate Fate
+	var st SignatureStatus
+	err := c.Do(ctx, "getBlockHeight", func(ctx context.Context, r *rpc.Client) error {
+		fate, st = FateUnknown, SignatureStatus{}
+		var height uint64
+		if err := rawCall(ctx, r, &height, "getBlockHeight", commitmentParam(Finalized)); err != nil {
+			return err
+		}
+		got, err := statuses(ctx, r, []solana.Signature{sig}, true)
+		if err != nil {
+			return err
+		}
+		st = got[0]
+		switch {
+		case st.Found:
+			fate = FateLanded
+		case height > lastValid:
+			fate = FateDead
+		}
+		return nil
+	})
+	return fate, st, err
+}
+
+// PriorityFees returns the prices per compute unit that recent blocks asked of
+// transactions that write these accounts, one a slot.
+func (c *Client) PriorityFees(ctx context.Context, writable []solana.PublicKey) ([]MicroLamports, error) {
+	if len(writable) > 128 {
+		writable = writable[:128] // the node's limit
+	}
+	var out []struct {
+		Fee uint64 `json:"prioritizationFee"`
+	}
+	if err := c.Raw(ctx, &out, "getRecentPrioritizationFees", nonNil(writable)); err != nil {
+		return nil, err
+	}
+	res := make([]MicroLamports, len(out))
+	for i, f := range out {
+		res[i] = MicroLamports(f.Fee)
+	}
+	return res, nil
+}
+
+// Landed is a transaction as a block holds it.
+type Landed struct {
+	Signature solana.Signature
+	Slot      uint64
+	BlockTime time.Time // zero when the node does not know
+	Err       json.RawMessage
+	Fee       Lamports
+	Units     uint64 // compute units consumed
+	Logs      []string
+	Tx        *solana.Transaction
+}
+
+// Transaction reads a transaction with its result. at must be Confirmed or
+// Finalized, which is all that nodes serve. Error: ErrNotFound.
+func (c *Client) Transaction(ctx context.Context, sig solana.Signature, at Commitment) (Landed, error) {
+	var out *struct {
+		Slot        uint64    `json:"slot"`
+		BlockTime   *int64    `json:"blockTime"`
+		Transaction [2]string `json:"transaction"`
+		Meta        *struct {
+			Err   json.RawMessage `json:"err"`
+			Fee   uint64          `json:"fee"`
+			Logs  []string        `json:"logMessages"`
+			Units uint64          `json:"computeUnitsConsumed"`
+		} `json:"meta"`
+	}
+	p := accountParam(at)
+	p["maxSupportedTransactionVersion"] = 0
+	if err := c.Raw(ctx, &out, "getTransaction", sig, p); err != nil {
+		return Landed{}, err
+	}
+	if out == nil || out.Meta == nil {
+		return Landed{}, fmt.Errorf("transaction %s: %w", sig, ErrNotFound)
+	}
+	tx, err := solana.TransactionFromBase64(out.Transaction[0])
+	if err != nil {
+		return Landed{}, fmt.Errorf("transaction %s: %w", sig, err)
+	}
+	l := Landed{
+		Signature: sig, Slot: out.Slot, Err: notNull(out.Meta.Err), Fee: Lamports(out.Meta.Fee),
+		Units: out.Meta.Units, Logs: out.Meta.Logs, Tx: tx,
+	}
+	if out.BlockTime != nil {
+		l.BlockTime = time.Unix(*out.BlockTime, 0).UTC()
+	}
+	return l, nil
+}
+
+// SignatureInfo is an entry of an account's history.
+type SignatureInfo struct {
+	Signature solana.Signature `json:"signature"`
+	Slot      uint64           `json:"slot"`
+	Err       json.RawMessage  `json:"err"`
+	BlockTime *int64           `json:"blockTime"`
+}
+
+// History lists all transactions that name an account, newest first, page by
+// page until limit (0 for all).
+func (c *Client) History(ctx context.Context, key solana.PublicKey, at Commitment, limit int) ([]SignatureInfo, error) {
+	var all []SignatureInfo
+	for {
+		p := map[string]any{"commitment": string(at), "limit": 1000}
+		if n := len(all); n > 0 {
+			p["before"] = all[n-1].Signature
+		}
+		var page []SignatureInfo
+		if err := c.Raw(ctx, &page, "getSignaturesForAddress", key, p); err != nil {
+			return nil, err
+		}
+		for i := range page {
+			page[i].Err = notNull(page[i].Err)
+		}
+		all = append(all, page...)
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+		if len(page) < 1000 {
+			return all, nil
+		}
+	}
+}
+
+// WaitReady asks until an endpoint answers or the context ends.
+func (c *Client) WaitReady(ctx context.Context) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := c.Slot(ctx, Processed)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+func notNull(r json.RawMessage) json.RawMessage {
+	if len(r) == 0 || string(r) == "null" {
+		return nil
+	}
+	return r
+}
+
+func nonNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// Key is a 32-byte account address or public key.
+type Key [32]byte
+
+// MarshalText writes the key in hexadecimal.
+func (k Key) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(k[:])), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (k *Key) UnmarshalText(b []byte) error {
+	raw, err := hex.DecodeString(string(b))
+	if err != nil || len(raw) != len(k) {
+		return fmt.Errorf("store: %q is not a 32-byte key in hexadecimal", b)
+	}
+	copy(k[:], raw)
+	return nil
+}
+
+// MicroUSDC is money in millionths of a USDC.
+type MicroUSDC uint64
+
+// State is where a lease stands from the agent's point of view.
+type State string
+
+// A lease moves forward only:
+//
+//	awarded → starting → running → exited → ended → closed
+//
+// with short cuts to ended (aborted before its start, or ended while running)
+// and from starting to exited (the job could not be started).
+const (
+	// Awarded: seen on chain, nothing done yet.
+	Awarded State = "awarded"
+	// Starting: the job is about to be started, or was; the runtime knows which.
+	Starting State = "starting"
+	// Running: the job runs and the lease was started on chain.
+	Running State = "running"
+	// Exited: the job is over, its exit is recorded; the lease is not yet ended.
+	Exited State = "exited"
+	// Ended: the lease is over on chain, or was aborted; its tail may be unpaid.
+	Ended State = "ended"
+	// Closed: settled and closed on chain; nothing is left to do.
+	Closed State = "closed"
+)
+
+var next = map[State][]State{
+	Awarded:  {Starting, Ended},
+	Starting: {Running, Exited, Ended},
+	Running:  {Exited, Ended},
+	Exited:   {Ended},
+	Ended:    {Closed},
+	Closed:   {},
+}
+
+// Valid reports whether s is a known state.
+func (s State) Valid() bool { _, ok := next[s]; return ok }
+
+// CanBecome reports whether a lease in s may move to t. Staying is allowed.
+func (s State) CanBecome(t State) bool {
+	if s == t {
+		return s.Valid()
+	}
+	for _, n := range next[s] {
+		if n == t {
+			return true
+		}
+	}
+	return false
+}
+
+// Live reports whether the lease may still hold GPUs or a process.
+func (s State) Live() bool { return s == Awarded || s == Starting || s == Running || s == Exited }
+
+// Job is what the customer asked to run.
+type Job struct {
+	Command []string          `json:"command,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	// Image is an OCI reference; empty for the process runtime.
+	Image string `json:"image,omitempty"`
+}
+
+// Exit is how a job ended.
+type Exit struct {
+	Code   int       `json:"code"`
+	Signal string    `json:"signal,omitempty"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// Step is one entry of a lease's history.
+type Step struct {
+	State State     `json:"state"`
+	At    time.Time `json:"at"`
+}
+
+// Lease is the agent's record of one lease. Times are UTC; zero if not known.
+type Lease struct {
+	Address         Key       `json:"address"`
+	Order           Key       `json:"order"`
+	Node            Key       `json:"node"`
+	Customer        Key       `json:"customer"`
+	GPUMask         uint64    `json:"gpu_mask"`
+	PricePerGPUHour MicroUSDC `json:"price_per_gpu_hour"`
+	Job             *Job      `json:"job,omitempty"`
+	State           State     `json:"state"`
+	AwardedAt       time.Time `json:"awarded_at"`
+	StartedAt       time.Time `json:"started_at"`
+	FundedUntil     time.Time `json:"funded_until"`
+	EndedAt         time.Time `json:"ended_at"`
+	ConnectionHash  Key       `json:"connection_hash"`
+	Exit            *Exit     `json:"exit,omitempty"`
+	// Note says why the last change happened, for people.
+	Note    string `json:"note,omitempty"`
+	History []Step `json:"history"`
+}
+
+// Receipt is the last receipt that the node signed for a lease.
+type Receipt struct {
+	Lease    Key    `json:"lease"`
+	Sequence uint64 `json:"sequence"`
+	// Seconds is the cumulative paid-for time.
+	Seconds uint64    `json:"seconds"`
+	At      time.Time `json:"at"`
+	// NodeSignature is set by PutReceiptSignatures; all zero until then.
+	NodeSignature []byte `json:"node_signature,omitempty"`
+	// CustomerSignature is empty until the customer has answered.
+	CustomerSignature []byte `json:"customer_signature,omitempty"`
+}
+
+// Work is a commitment that the node signed for a period.
+type Work struct {
+	Period uint64 `json:"period"`
+	Seed   Key    `json:"seed"`
+	N      uint32 `json:"n"`
+	Root   Key    `json:"root"`
+	// Commitment and Signature are the bytes that were sent.
+	Commitment []byte        `json:"commitment"`
+	Signature  []byte        `json:"signature"`
+	Elapsed    time.Duration `json:"elapsed_ns"`
+	At         time.Time     `json:"at"`
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// workKey sorts by period, then seed: several keepers may ask in one period.
+func workKey(period uint64, seed Key) []byte {
+	k := make([]byte, 0, 40)
+	k = binary.BigEndian.AppendUint64(k, period)
+	return append(k, seed[:]...)
+}
+
+// PutWork records a commitment before it is sent. Two different roots for one
+// seed and order would convict the node, so the second is refused with ErrExists.
+func (s *Store) PutWork(w Work) error {
+	return s.db.Update(func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketWork)
+		key := workKey(w.Period, w.Seed)
+		var old Work
+		err := get(b, bucketWork, key, &old)
+		switch {
+		case err == nil && (old.Root != w.Root || old.N != w.N):
+			return fmt.Errorf("%w: period %d, seed %x", ErrExists, w.Period, w.Seed)
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		if w.At.IsZero() {
+			w.At = s.now().UTC()
+		}
+		return put(b, bucketWork, key, w)
+	})
+}
+
+// Work returns the commitment for a period and seed, or ErrNotFound.
+func (s *Store) Work(period uint64, seed Key) (Work, error) {
+	var w Work
+	err := s.db.View(func(tx *bolt.Tx) error {
+		return get(tx.Bucket(bucketWork), bucketWork, workKey(period, seed), &w)
+	})
+	return w, err
+}
+
+// PruneWork removes commitments of periods before the given one and returns how
+// many there were.
+func (s *Store) PruneWork(before uint64) (int, error) {
+	removed := 0
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		removed = 0
+		var keys [][]byte
+		c := tx.Bucket(bucketWork).Cursor()
+		for k, _ := c.First(); k != nil && binary.BigEndian.Uint64(k) < before; k, _ = c.Next() {
+			keys = append(keys, append([]byte(nil), k...))
+		}
+		for _, k := range keys {
+			if err := tx.Bucket(bucketWork).Delete(k); err != nil {
+				return fmt.Errorf("store: prune work: %w", err)
+			}
+			removed++
+		}
+		return nil
+	})
+	return removed, err
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -107,6 +108,22 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Commitment returns the client's usual level.
 func (c *Client) Commitment() Commitment { return c.commitment }
+
+// Local reports whether every endpoint is on this machine, where frequent
+// polling costs nothing.
+func (c *Client) Local() bool {
+	for _, n := range c.nodes {
+		u, err := url.Parse(n.ep.RPC)
+		if err != nil {
+			return false
+		}
+		ip := net.ParseIP(u.Hostname())
+		if u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return true
+}
 
 // Endpoints returns the endpoints in order of preference.
 func (c *Client) Endpoints() []Endpoint {

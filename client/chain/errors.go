@@ -26,6 +26,7 @@ var (
 	ErrAmount          = errors.New("not an amount of SOL with at most nine decimals")
 	ErrCommitment      = errors.New("commitment must be processed, confirmed or finalized")
 	ErrClosed          = errors.New("connection closed")
+	ErrAmbiguous       = errors.New("the transaction may have been sent")
 )
 
 // Codes of JSON-RPC errors that Solana nodes return.
@@ -34,7 +35,10 @@ const (
 	CodeNodeUnhealthy      = -32005 // the node is behind the cluster
 	CodeSlotNotReached     = -32016 // minContextSlot lies ahead of the node
 	CodeBlockNotAvailable  = -32004
+	CodeNoHistory          = -32011 // the node keeps no transaction history
 	CodeMethodNotFound     = -32601
+	CodeInvalidParams      = -32602
+	CodeBadSignature       = -32003
 	CodeBlockStatusPending = -32014
 )
 

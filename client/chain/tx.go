@@ -63,12 +63,23 @@ type SendOptions struct {
 
 // Send hands a signed transaction to the node. maxRetries is zero: the
 // transaction manager repeats it itself, so that it knows what is in flight.
+// A refusal joined with ErrAmbiguous came after another endpoint failed
+// without an answer, so the transaction may be on its way all the same.
 func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) error {
-	var sig solana.Signature
-	return c.Raw(ctx, &sig, "sendTransaction", base64.StdEncoding.EncodeToString(raw), map[string]any{
-		"encoding": "base64", "skipPreflight": o.SkipPreflight,
-		"preflightCommitment": string(o.PreflightCommitment), "maxRetries": 0,
+	tries := 0
+	err := c.Do(ctx, "sendTransaction", func(ctx context.Context, r *rpc.Client) error {
+		tries++
+		var sig solana.Signature
+		return rawCall(ctx, r, &sig, "sendTransaction", base64.StdEncoding.EncodeToString(raw), map[string]any{
+			"encoding": "base64", "skipPreflight": o.SkipPreflight,
+			"preflightCommitment": string(o.PreflightCommitment), "maxRetries": 0,
+		})
 	})
+	var re *RPCError
+	if err != nil && (tries > 1 || !errors.As(err, &re)) {
+		return fmt.Errorf("%w: %w", ErrAmbiguous, err)
+	}
+	return err
 }
 
 // SignatureStatus is what a node knows about a signature.
@@ -128,45 +139,6 @@ func statuses(ctx context.Context, r *rpc.Client, sigs []solana.Signature, searc
 		}
 	}
 	return res, nil
-}
-
-// Fate is the proven end of a transaction.
-type Fate int
-
-// The fates.
-const (
-	FateUnknown Fate = iota // may still land
-	FateLanded              // in a block; see the status
-	FateDead                // can never land any more
-)
-
-// Fate decides whether a transaction that nobody has seen can still land. It
-// is dead only when the finalised chain is higher than the last block height
-// at which its blockhash was valid and the same node, asked afterwards, knows
-// no such signature: then no later block can contain it either.
-func (c *Client) Fate(ctx context.Context, sig solana.Signature, lastValid uint64) (Fate, SignatureStatus, error) {
-	var fate Fate
-	var st SignatureStatus
-	err := c.Do(ctx, "getBlockHeight", func(ctx context.Context, r *rpc.Client) error {
-		fate, st = FateUnknown, SignatureStatus{}
-		var height uint64
-		if err := rawCall(ctx, r, &height, "getBlockHeight", commitmentParam(Finalized)); err != nil {
-			return err
-		}
-		got, err := statuses(ctx, r, []solana.Signature{sig}, true)
-		if err != nil {
-			return err
-		}
-		st = got[0]
-		switch {
-		case st.Found:
-			fate = FateLanded
-		case height > lastValid:
-			fate = FateDead
-		}
-		return nil
-	})
-	return fate, st, err
 }
 
 // PriorityFees returns the prices per compute unit that recent blocks asked of

@@ -1,0 +1,349 @@
+package txm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/rs/zerolog"
+)
+
+// RPC is what the manager needs of a cluster. *chain.Client implements it.
+type RPC interface {
+	LatestBlockhash(ctx context.Context, at chain.Commitment) (chain.Blockhash, error)
+	Simulate(ctx context.Context, tx *solana.Transaction, o chain.SimulateOptions) (chain.Simulation, error)
+	Send(ctx context.Context, raw []byte, o chain.SendOptions) error
+	Statuses(ctx context.Context, sigs []solana.Signature, search bool) ([]chain.SignatureStatus, error)
+	Fate(ctx context.Context, sig solana.Signature, lastValid, sinceSlot uint64) (chain.Fate, chain.SignatureStatus, error)
+	PriorityFees(ctx context.Context, writable []solana.PublicKey) ([]chain.MicroLamports, error)
+	Transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error)
+	Local() bool
+}
+
+// Landed describes a transaction that reached a block, for tables of compute
+// units and latencies.
+type Landed struct {
+	ID, Kind  string
+	Signature solana.Signature
+	Slot      uint64
+	Units     uint64 // compute units consumed
+	Limit     uint32
+	Fee       chain.Lamports
+	Logs      []string
+	Err       error         // the program's refusal, nil on success
+	Latency   time.Duration // from submission (or restart) to confirmation
+}
+
+// Options configure a Manager. RPC, Store and Keys are required.
+type Options struct {
+	RPC   RPC
+	Store *Store
+	Keys  Keyring
+	Payer solana.PublicKey // default fee payer
+	Log   zerolog.Logger
+
+	Commitment     chain.Commitment    // that Submit waits for, default Confirmed
+	MaxUnitPrice   chain.MicroLamports // cap of the priority fee per compute unit, default 100,000
+	FeePercentile  int                 // of recent priority fees, default 75
+	MinUnits       uint32              // floor of the compute limit, default 5,000
+	Poll           time.Duration       // of statuses, default 20 ms on this machine, 500 ms elsewhere
+	Rebroadcast    time.Duration       // default 20 polls, at least 400 ms
+	ExpiryCheck    time.Duration       // how often an unseen transaction's fate is examined, default 16 polls
+	BlockhashTTL   time.Duration       // how long a blockhash is shared, default 300 ms
+	Retain         time.Duration       // of terminal intents, default 7 days
+	OnLanded       func(Landed)        // called once per landed transaction while the process lives, from one goroutine at a time
+	OnStateChanged func(Record)        // called after a state is stored; must not block
+}
+
+func (o *Options) defaults() error {
+	if o.RPC == nil || o.Store == nil || o.Keys == nil {
+		return fmt.Errorf("%w: RPC, Store and Keys are required", ErrIntent)
+	}
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	if o.Commitment == "" {
+		o.Commitment = chain.Confirmed
+	}
+	if o.MaxUnitPrice == 0 {
+		o.MaxUnitPrice = 100_000
+	}
+	if o.FeePercentile <= 0 || o.FeePercentile > 100 {
+		o.FeePercentile = 75
+	}
+	if o.MinUnits == 0 {
+		o.MinUnits = 5_000
+	}
+	if o.RPC.Local() {
+		def(&o.Poll, 20*time.Millisecond)
+	}
+	def(&o.Poll, 500*time.Millisecond)
+	def(&o.Rebroadcast, max(20*o.Poll, 400*time.Millisecond))
+	def(&o.ExpiryCheck, 16*o.Poll)
+	def(&o.BlockhashTTL, 300*time.Millisecond)
+	def(&o.Retain, 7*24*time.Hour)
+	return nil
+}
+
+// Manager submits intents. It is safe for concurrent use.
+type Manager struct {
+	o      Options
+	log    zerolog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	flights map[string]*flight
+	closed  bool
+
+	hash  blockhashCache
+	fees  feeCache
+	track *tracker
+
+	landed chan landedNote
+	seen   slotMark
+}
+
+// New starts a manager. Call Resume once, then Submit as needed, then Close.
+func New(o Options) (*Manager, error) {
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	if n, err := o.Store.Prune(time.Now().Add(-o.Retain)); err != nil {
+		return nil, err
+	} else if n > 0 {
+		o.Log.Debug().Int("intents", n).Msg("forgot old intents")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	m := &Manager{
+		o: o, log: o.Log, ctx: ctx, cancel: cancel,
+		flights: map[string]*flight{},
+		landed:  make(chan landedNote, 1024),
+	}
+	m.track = newTracker(o.RPC, o.Poll, o.Log)
+	m.wg.Add(1)
+	go func() { defer m.wg.Done(); m.track.run(ctx) }()
+	if o.OnLanded != nil {
+		m.wg.Add(1)
+		go func() { defer m.wg.Done(); m.reportLanded() }()
+	}
+	return m, nil
+}
+
+// Close stops following transactions and waits for all goroutines. What is in
+// flight stays stored; Resume takes it up. The store is left open.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.cancel()
+	m.wg.Wait()
+}
+
+// Submit stores the intent, sends it and waits until it reaches its
+// commitment. Calling it again with the same id never repeats an effect: it
+// joins what is in flight, returns the result of what is done, and starts anew
+// only what had failed without effect.
+//
+// If ctx ends first, the intent stays in flight; submit the same id again or
+// Wait to learn what became of it.
+//
+// Errors: *ProgramError, *TxError, ErrMismatch, ErrUncertain,
+// ErrSignerMissing, ErrIntent, ErrTooLarge, ErrClosed, the context's with the
+// last problem.
+func (m *Manager) Submit(ctx context.Context, in Intent) (Result, error) {
+	payer := in.Payer
+	if payer.IsZero() {
+		payer = m.o.Payer
+	}
+	fresh, err := newRecord(in, payer, time.Now())
+	if err != nil {
+		return Result{}, err
+	}
+	want := in.Commitment
+	if want == "" {
+		want = m.o.Commitment
+	}
+	f, res, err := m.start(in, fresh, want)
+	if f == nil {
+		return res, err
+	}
+	return f.wait(ctx, want)
+}
+
+// start finds or creates the flight of an intent. A nil flight means that the
+// result is known already.
+func (m *Manager) start(in Intent, fresh Record, want chain.Commitment) (*flight, Result, error) {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, Result{}, ErrClosed
+	}
+	if f, ok := m.flights[in.ID]; ok {
+		m.mu.Unlock()
+		if f.snapshot().Digest != fresh.Digest {
+			return nil, Result{}, fmt.Errorf("%w: %s", ErrMismatch, in.ID)
+		}
+		return f, Result{}, nil
+	}
+	// The id is reserved while the store is read and written, so that a
+	// concurrent Submit of it joins this flight.
+	f := newFlight(m, fresh, in)
+	m.flights[in.ID] = f
+	m.mu.Unlock()
+
+	have, err := m.o.Store.Get(in.ID)
+	switch {
+	case errors.Is(err, ErrUnknownIntent), err == nil && have.State == StateFailed && !have.Failure.Uncertain:
+		if err = m.o.Store.put(fresh); err == nil {
+			m.changed(fresh)
+		}
+	case err == nil && have.Digest != fresh.Digest:
+		err = fmt.Errorf("%w: %s is %s since %s", ErrMismatch, in.ID, have.State, have.Updated.UTC().Format(time.RFC3339))
+	case err == nil && have.State == StateFailed:
+		err = fmt.Errorf("intent %s: %w; look at the chain, then use another id", in.ID, ErrUncertain)
+	case err == nil:
+		f.adopt(have)
+	}
+	if err != nil {
+		f.finish(err)
+		m.forget(f)
+		return nil, Result{}, err
+	}
+	rec := f.snapshot()
+	if rec.State.Terminal() {
+		f.finish(nil)
+		m.forget(f)
+		return nil, rec.result(), nil
+	}
+	return m.launch(f), Result{}, nil
+}
+
+// launch runs the flight's goroutine.
+func (m *Manager) launch(f *flight) *flight {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		f.finish(ErrClosed)
+		return f
+	}
+	m.wg.Add(1)
+	go func() {
+		defer m.wg.Done()
+		defer m.forget(f)
+		f.drive(m.ctx)
+	}()
+	return f
+}
+
+func (m *Manager) forget(f *flight) {
+	m.mu.Lock()
+	if m.flights[f.id] == f {
+		delete(m.flights, f.id)
+	}
+	m.mu.Unlock()
+}
+
+// Resume takes up everything that an earlier process left unfinished and
+// returns how many intents that are. readBack, which may be nil, gives the
+// read-back of a stored intent, or nil.
+func (m *Manager) Resume(readBack func(Record) ReadBack) (int, error) {
+	var open []Record
+	err := m.o.Store.Records(func(r Record) error {
+		if !r.State.Terminal() {
+			open = append(open, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("resume: %w", err)
+	}
+	n := 0
+	for _, r := range open {
+		in := Intent{ID: r.ID, Kind: r.Kind}
+		if readBack != nil {
+			in.ReadBack = readBack(r)
+		}
+		m.mu.Lock()
+		if m.closed {
+			m.mu.Unlock()
+			return n, ErrClosed
+		}
+		if _, ok := m.flights[r.ID]; ok {
+			m.mu.Unlock()
+			continue
+		}
+		f := newFlight(m, r, in)
+		f.adopt(r)
+		m.flights[r.ID] = f
+		m.mu.Unlock()
+		m.launch(f)
+		n++
+	}
+	return n, nil
+}
+
+// Wait waits for a stored intent as Submit would.
+// Error: ErrUnknownIntent, and those of Submit.
+func (m *Manager) Wait(ctx context.Context, id string, want chain.Commitment) (Result, error) {
+	m.mu.Lock()
+	f, ok := m.flights[id]
+	m.mu.Unlock()
+	if ok {
+		return f.wait(ctx, want)
+	}
+	r, err := m.o.Store.Get(id)
+	if err != nil {
+		return Result{}, err
+	}
+	if r.State == StateFailed {
+		return r.result(), r.Failure.err()
+	}
+	if r.State.reaches(want) {
+		return r.result(), nil
+	}
+	return r.result(), fmt.Errorf("intent %s is %s and not being followed: %w", id, r.State, ErrClosed)
+}
+
+// Get returns a stored intent. Error: ErrUnknownIntent.
+func (m *Manager) Get(id string) (Record, error) { return m.o.Store.Get(id) }
+
+// InFlight returns how many intents are being followed.
+func (m *Manager) InFlight() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.flights)
+}
+
+func (m *Manager) changed(r Record) {
+	m.log.Debug().Str("intent", r.ID).Str("state", string(r.State)).Int("attempts", r.Attempts).Msg("intent")
+	if m.o.OnStateChanged != nil {
+		m.o.OnStateChanged(r)
+	}
+}
+
+// slotMark remembers the highest slot in which one of our transactions was
+// confirmed, so that later simulations never run on an older state.
+type slotMark struct {
+	mu   sync.Mutex
+	slot uint64
+}
+
+func (s *slotMark) raise(slot uint64) {
+	s.mu.Lock()
+	s.slot = max(s.slot, slot)
+	s.mu.Unlock()
+}
+
+func (s *slotMark) get() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slot
+}

@@ -1,0 +1,113 @@
+package protocol
+
+// CheckKind says what a challenge or a statement is about. The numbers are those of the signed statement.
+type CheckKind uint8
+
+const (
+	CheckLiveness  CheckKind = 1
+	CheckInventory CheckKind = 2
+	CheckWork      CheckKind = 3
+	CheckEvidence  CheckKind = 4
+	CheckHealth    CheckKind = 5
+	CheckOutput    CheckKind = 6
+)
+
+// ChallengeRequest is one question of a keeper to a node.
+type ChallengeRequest struct {
+	Version uint8     `cbor:"1,keyasint"`
+	Kind    CheckKind `cbor:"2,keyasint"`
+	// Node is the node account's address.
+	Node   [32]byte `cbor:"3,keyasint"`
+	Period uint64   `cbor:"4,keyasint"`
+	// Nonce is fresh randomness that the answer repeats.
+	Nonce [32]byte       `cbor:"5,keyasint"`
+	Work  *WorkChallenge `cbor:"6,keyasint,omitempty"`
+}
+
+// WorkChallenge asks for the product of two matrices derived from a seed. The seed is
+// sha256(slot hash ‖ node ‖ period ‖ keeper's signature), so neither side can choose it alone: the node checks that
+// the signature is the keeper's over slot hash ‖ node ‖ period.
+type WorkChallenge struct {
+	Size            uint32   `cbor:"1,keyasint"`
+	SlotHash        [32]byte `cbor:"2,keyasint"`
+	KeeperSignature [64]byte `cbor:"3,keyasint"`
+}
+
+// ChallengeResponse answers with the part that was asked for.
+type ChallengeResponse struct {
+	Version   uint8      `cbor:"1,keyasint"`
+	Nonce     [32]byte   `cbor:"2,keyasint"`
+	Liveness  *Liveness  `cbor:"3,keyasint,omitempty"`
+	Inventory *Inventory `cbor:"4,keyasint,omitempty"`
+	Work      *WorkProof `cbor:"5,keyasint,omitempty"`
+	// Refused says why there is no answer, such as a work proof asked for while a lease runs.
+	Refused string `cbor:"6,keyasint,omitempty"`
+}
+
+// Liveness is the agent's view of itself and its leases.
+type Liveness struct {
+	UnixTime  int64         `cbor:"1,keyasint"`
+	UpSeconds uint64        `cbor:"2,keyasint"`
+	Leases    []LeaseStatus `cbor:"3,keyasint"`
+}
+
+// LeaseState is where the agent is with a lease.
+type LeaseState uint8
+
+const (
+	// LeaseWaiting: started on chain or about to be, the customer's job has not arrived.
+	LeaseWaiting LeaseState = 1
+	LeaseRunning LeaseState = 2
+	// LeaseExited: the job ended by itself.
+	LeaseExited LeaseState = 3
+	LeaseStopped LeaseState = 4
+	// LeaseBroken: the job could not be started.
+	LeaseBroken LeaseState = 5
+)
+
+// LeaseStatus is one lease on a node.
+type LeaseStatus struct {
+	Lease [32]byte   `cbor:"1,keyasint"`
+	State LeaseState `cbor:"2,keyasint"`
+	// ExitCode of the job once it exited.
+	ExitCode int32 `cbor:"3,keyasint"`
+	// StartedAt is the unix second of the job's start; 0 before.
+	StartedAt int64 `cbor:"4,keyasint"`
+	// Detail is a sentence for people, such as why the job could not be started.
+	Detail string `cbor:"5,keyasint,omitempty"`
+	// OutputBytes written by the job so far.
+	OutputBytes uint64 `cbor:"6,keyasint"`
+}
+
+// Inventory is what the node says it has now. It is a claim: see the evidence tiers.
+type Inventory struct {
+	GPUs      []GPU    `cbor:"1,keyasint"`
+	CPUCores  uint32   `cbor:"2,keyasint"`
+	RAMMiB    uint64   `cbor:"3,keyasint"`
+	DiskGiB   uint64   `cbor:"4,keyasint"`
+	Simulated bool     `cbor:"5,keyasint"`
+	Device    [32]byte `cbor:"6,keyasint"` // device root: see agent/hardware
+}
+
+// GPU is one device of an inventory.
+type GPU struct {
+	Name        string   `cbor:"1,keyasint"`
+	Identity    [32]byte `cbor:"2,keyasint"` // sha256("gantry-device" ‖ UUID)
+	VRAMMiB     uint64   `cbor:"3,keyasint"`
+	TempC       uint32   `cbor:"4,keyasint"`
+	PowerW      uint32   `cbor:"5,keyasint"`
+	Utilisation uint32   `cbor:"6,keyasint"` // percent
+	ECCErrors   uint64   `cbor:"7,keyasint"` // uncorrected since boot
+	Driver      string   `cbor:"8,keyasint"`
+}
+
+// WorkProof is a committed matrix product.
+type WorkProof struct {
+	Size uint32   `cbor:"1,keyasint"`
+	Root [32]byte `cbor:"2,keyasint"`
+	// Product is the whole product in the encoding of attest/work.
+	Product []byte `cbor:"3,keyasint"`
+	// ElapsedMS is the prover's own measure. The keeper's clock decides.
+	ElapsedMS uint32 `cbor:"4,keyasint"`
+	Prover    string `cbor:"5,keyasint"`
+}

@@ -1,0 +1,66 @@
+//! Fixed numbers of the protocol. What governance may change lives in [`crate::state::Params`].
+
+/// Basis points in one.
+pub const BPS: u64 = 10_000;
+/// Prices are per GPU-hour.
+pub const SECONDS_PER_HOUR: u64 = 3_600;
+/// Seconds in a day.
+pub const DAY: u64 = 86_400;
+/// The most GPUs one node may offer: one bit of `Node::gpu_mask` each, one device claim each at registration.
+pub const MAX_GPUS: u8 = 8;
+/// The most keepers at a time: one bit of a voters' bitmap each.
+pub const MAX_KEEPERS: u16 = 256;
+/// The most different roots a period may have votes for.
+pub const MAX_CANDIDATES: usize = 4;
+/// The deepest Merkle proof accepted: 2^24 leaves.
+pub const MAX_PROOF: usize = 24;
+/// The longest order: one year.
+pub const MAX_DURATION_SECS: u32 = 31_536_000;
+/// The most nodes one order may want.
+pub const MAX_ORDER_NODES: u8 = 64;
+/// Base units in one whole stake token (9 decimals).
+pub const STAKE_UNIT: u64 = 1_000_000_000;
+/// The fee must stay in this band, whatever governance proposes.
+pub const FEE_BPS_MIN: u16 = 1_000;
+pub const FEE_BPS_MAX: u16 = 1_500;
+/// A finder never gets more than this share of a slash.
+pub const FINDER_BPS_MAX: u16 = 1_000;
+/// The smallest quorum governance may set: more than two thirds.
+pub const QUORUM_BPS_MIN: u16 = 6_667;
+/// Age at which a node's age counts in full for reputation, and from which it may be called verified.
+pub const FULL_AGE_SECS: u64 = 180 * DAY;
+
+/// First bytes of a receipt that node and customer sign.
+pub const RECEIPT_TAG: [u8; 8] = *b"GANTRYR1";
+/// First bytes of a check statement that a keeper signs.
+pub const STATEMENT_TAG: [u8; 8] = *b"GANTRYS1";
+/// Bytes of a report leaf.
+pub const LEAF_LEN: usize = 176;
+/// Bytes of a check statement.
+pub const STATEMENT_LEN: usize = 144;
+
+/// Bits of `Market::paused`.
+pub const PAUSE_ORDERS: u8 = 1;
+pub const PAUSE_AWARDS: u8 = 2;
+
+/// Flags of a report leaf.
+pub const FLAG_OFFLINE: u16 = 1;
+pub const FLAG_SPEC_MISMATCH: u16 = 2;
+pub const FLAG_WORK_FAILED: u16 = 4;
+pub const FLAG_EVIDENCE_FAILED: u16 = 8;
+pub const FLAG_DEVICE_CHANGED: u16 = 16;
+pub const FLAG_UNHEALTHY: u16 = 32;
+pub const FLAG_BAD_OUTPUT: u16 = 64;
+/// Every flag that has a meaning.
+pub const FLAGS_KNOWN: u16 = 127;
+/// Flags that say the machine is not what it claims: the node is suspended until the fault is settled.
+pub const FLAGS_NODE: u16 =
+    FLAG_SPEC_MISMATCH | FLAG_WORK_FAILED | FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED;
+
+/// Order modes.
+pub const MODE_INSTANT: u8 = 0;
+/// Marks a model-independent requirement (`Requirement::model`).
+pub const ANY_MODEL: u16 = 0;
+
+/// Layout version written into every account.
+pub const VERSION: u8 = 1;

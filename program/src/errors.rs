@@ -1,0 +1,152 @@
+//! Errors that the program returns. Append only: numbers never move, so that clients of any age agree on them.
+
+use anchor_lang::prelude::*;
+
+#[error_code]
+#[derive(Debug, PartialEq, Eq)]
+pub enum MarketError {
+    #[msg("The signer may not do this")]
+    Unauthorised, // 6000
+    #[msg("An amount of zero moves nothing")]
+    ZeroAmount, // 6001
+    #[msg("A sum does not fit its type")]
+    Overflow, // 6002
+    #[msg("An account breaks its invariant; nothing was changed")]
+    InvariantBroken, // 6003
+    #[msg("A parameter is outside its allowed range")]
+    ParameterOutOfRange, // 6004
+    #[msg("No parameter change is pending")]
+    NothingPending, // 6005
+    #[msg("The timelock of the pending change has not passed")]
+    TimelockRunning, // 6006
+    #[msg("The length of a period is fixed when the market is created")]
+    PeriodIsFixed, // 6007
+    #[msg("New orders are paused")]
+    OrdersPaused, // 6008
+    #[msg("New awards are paused")]
+    AwardsPaused, // 6009
+    #[msg("The token account has the wrong mint")]
+    WrongMint, // 6010
+    #[msg("The token account belongs to someone else")]
+    WrongTokenOwner, // 6011
+    #[msg("More is asked for than is free")]
+    InsufficientFunds, // 6012
+    #[msg("The stake does not cover what the registered nodes need")]
+    InsufficientStake, // 6013
+    #[msg("The waiting time has not passed")]
+    TooEarly, // 6014
+    #[msg("The deadline has passed")]
+    TooLate, // 6015
+    #[msg("The account still has nodes, leases, orders, stake or funds")]
+    StillInUse, // 6016
+    #[msg("A fault is pending; wait until it is applied or voided")]
+    FaultPending, // 6017
+    #[msg("The price must be greater than zero")]
+    ZeroPrice, // 6018
+    #[msg("The specification is not possible")]
+    InvalidSpec, // 6019
+    #[msg("Simulated GPUs are not allowed in this market")]
+    SimulatedNotAllowed, // 6020
+    #[msg("The device accounts do not match the GPUs of the specification")]
+    DeviceCountMismatch, // 6021
+    #[msg("The device is already registered")]
+    DeviceClaimed, // 6022
+    #[msg("The node's status does not allow this")]
+    WrongNodeStatus, // 6023
+    #[msg("The bond is below the minimum")]
+    BondTooSmall, // 6024
+    #[msg("There are already as many keepers as the market can hold")]
+    TooManyKeepers, // 6025
+    #[msg("The keeper is not active")]
+    KeeperNotActive, // 6026
+    #[msg("The keeper's status does not allow this")]
+    WrongKeeperStatus, // 6027
+    #[msg("The address is too long or empty")]
+    InvalidMultiaddr, // 6028
+    #[msg("The order's requirement cannot be met by any node")]
+    InvalidRequirement, // 6029
+    #[msg("The duration is outside its allowed range")]
+    InvalidDuration, // 6030
+    #[msg("The order's mode is not known")]
+    UnknownMode, // 6031
+    #[msg("The order's status does not allow this")]
+    WrongOrderStatus, // 6032
+    #[msg("The node does not satisfy the requirement: model or computing power")]
+    UnsuitableModel, // 6033
+    #[msg("The node does not satisfy the requirement: too few free GPUs")]
+    NotEnoughGpus, // 6034
+    #[msg("The node does not satisfy the requirement: memory, interconnect or evidence tier")]
+    UnsuitableHardware, // 6035
+    #[msg("The node does not satisfy the requirement: region or site")]
+    UnsuitableLocation, // 6036
+    #[msg("The node does not satisfy the requirement: uptime or reputation")]
+    UnsuitableReputation, // 6037
+    #[msg("The node asks more than the order pays")]
+    PriceTooHigh, // 6038
+    #[msg("The lease's status does not allow this")]
+    WrongLeaseStatus, // 6039
+    #[msg("A signature is missing, or is not of the expected key and message")]
+    InvalidSignature, // 6040
+    #[msg("The receipt is not newer than the last one")]
+    StaleReceipt, // 6041
+    #[msg("The receipt claims more seconds than have passed")]
+    ReceiptTooLarge, // 6042
+    #[msg("Nothing is owed")]
+    NothingOwed, // 6043
+    #[msg("The lease has claims that are not settled yet")]
+    Unsettled, // 6044
+    #[msg("The rating must be from 1 to 5, once, for a lease that was paid for")]
+    InvalidRating, // 6045
+    #[msg("The period has not ended")]
+    PeriodNotEnded, // 6046
+    #[msg("The keeper has already voted in this period")]
+    AlreadyVoted, // 6047
+    #[msg("There are already as many candidate roots as a report can hold")]
+    TooManyCandidates, // 6048
+    #[msg("The report is not final")]
+    ReportNotFinal, // 6049
+    #[msg("The proof does not lead to the report's root")]
+    InvalidProof, // 6050
+    #[msg("The leaf is not well formed, or is about another node, lease or period")]
+    InvalidLeaf, // 6051
+    #[msg("The leaf has been applied, or a later one has")]
+    AlreadyApplied, // 6052
+    #[msg("The leaf carries a fault: open it with fault_open")]
+    LeafCarriesFault, // 6053
+    #[msg("The leaf carries no fault")]
+    NoFault, // 6054
+    #[msg("The appeal window is still open")]
+    AppealWindowOpen, // 6055
+    #[msg("The appeal window has closed")]
+    AppealWindowClosed, // 6056
+    #[msg("The statement does not contradict this fault")]
+    IrrelevantStatement, // 6057
+    #[msg("The keeper's statement is already counted")]
+    AlreadyCounted, // 6058
+    #[msg("The account is not the one that the state names")]
+    WrongAccount, // 6059
+    #[msg("An optional account that this call needs is missing")]
+    MissingAccount, // 6060
+    #[msg("The market's program does not know this account version")]
+    UnknownVersion, // 6061
+}
+
+/// `Err(MarketError)` as the framework's error, for `?`-free early returns.
+pub fn fail<T>(error: MarketError) -> Result<T> {
+    Err(error.into())
+}
+
+/// Turns an overflow into an error.
+pub trait OrOverflow<T> {
+    fn or_overflow(self) -> Result<T>;
+}
+
+impl<T> OrOverflow<T> for Option<T> {
+    #[inline(always)]
+    fn or_overflow(self) -> Result<T> {
+        match self {
+            Some(value) => Ok(value),
+            None => fail(MarketError::Overflow),
+        }
+    }
+}

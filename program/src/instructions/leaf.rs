@@ -1,0 +1,140 @@
+//! What applying a leaf of a finalised report does, whether or not it opens a fault.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF,
+};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{LeafApplied, LeaseFailed};
+use crate::math::fees::fee;
+use crate::math::merkle::root_of;
+use crate::math::periods::period_end;
+use crate::math::reputation::next_uptime_bps;
+use crate::state::{
+    Leaf, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
+};
+
+/// A leaf that is shown to be in a final report.
+pub struct Proven {
+    pub leaf: Leaf,
+    /// The flags that this application is the first to bring in: those about the node come once a period, even
+    /// when the node has several leases and so several leaves.
+    pub flags: u16,
+}
+
+/// Checks the proof and applies the leaf to node and lease. Periods only ever increase, for each of them.
+pub fn apply(
+    data: &[u8; LEAF_LEN],
+    path: u32,
+    proof: &[[u8; 32]],
+    report: &Report,
+    params: &Params,
+    node: &mut Account<Node>,
+    lease: Option<&mut Account<Lease>>,
+    now: i64,
+) -> Result<Proven> {
+    if report.status != REPORT_FINAL {
+        return fail(MarketError::ReportNotFinal);
+    }
+    if proof.len() > MAX_PROOF || root_of(data, path, proof) != report.root {
+        return fail(MarketError::InvalidProof);
+    }
+    let leaf = Leaf::parse(data, params.period_secs)?;
+    if leaf.period != report.period || leaf.node != *node.address() {
+        return fail(MarketError::InvalidLeaf);
+    }
+    let node_is_new = leaf.period > node.last_report_period;
+    if node_is_new {
+        apply_to_node(&leaf, params, node)?;
+    }
+    let mut lease_is_new = false;
+    if leaf.has_lease() {
+        let lease = match lease {
+            Some(lease) => lease,
+            None => return fail(MarketError::MissingAccount),
+        };
+        if *lease.address() != leaf.lease || lease.node != leaf.node || lease.started_at == 0 {
+            return fail(MarketError::InvalidLeaf);
+        }
+        lease_is_new = leaf.period > lease.last_report_period;
+        if lease_is_new {
+            apply_to_lease(&leaf, params, lease, now)?;
+        }
+    }
+    if !node_is_new && !lease_is_new {
+        return fail(MarketError::AlreadyApplied);
+    }
+    let mut flags = 0;
+    if node_is_new {
+        flags |= leaf.flags & FLAGS_NODE;
+    }
+    if lease_is_new {
+        flags |= leaf.flags & FLAG_BAD_OUTPUT;
+        if leaf.downtime_secs > params.migration_grace_secs {
+            flags |= leaf.flags & FLAG_OFFLINE;
+        }
+    }
+    emit!(LeafApplied {
+        node: leaf.node,
+        lease: leaf.lease,
+        period: leaf.period,
+        flags: leaf.flags,
+        verified_secs: leaf.verified_secs,
+        downtime_secs: leaf.downtime_secs,
+    });
+    Ok(Proven { leaf, flags })
+}
+
+fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Result<()> {
+    node.last_report_period = leaf.period;
+    node.checks_passed =
+        node.checks_passed.checked_add(leaf.checks_passed as u64).or_overflow()?;
+    node.checks_total = node.checks_total.checked_add(leaf.checks_total as u64).or_overflow()?;
+    node.uptime_bps = next_uptime_bps(node.uptime_bps, leaf.up_secs, params.period_secs);
+    node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
+    // A simulated GPU stays at tier 0, whatever a report says.
+    if node.spec.simulated == 0 {
+        node.tier = leaf.tier;
+    }
+    if leaf.measured_tflops_x10 != 0 {
+        node.measured_tflops_x10 = leaf.measured_tflops_x10;
+    }
+    if leaf.evidence_hash != [0; 32] {
+        node.evidence_hash = leaf.evidence_hash;
+    }
+    node.invariant()
+}
+
+fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now: i64) -> Result<()> {
+    lease.last_report_period = leaf.period;
+    lease.verified_secs = lease.verified_secs.checked_add(leaf.verified_secs).or_overflow()?;
+    let gone_too_long =
+        leaf.flags & FLAG_OFFLINE != 0 && leaf.downtime_secs > params.migration_grace_secs;
+    if gone_too_long && lease.status == LEASE_RUNNING {
+        let end = period_end(leaf.period, params.period_secs)?;
+        lease.status = LEASE_FAILED;
+        lease.ended_at = end.min(now).min(lease.funded_until).max(lease.started_at);
+        emit!(LeaseFailed {
+            lease: *lease.address(),
+            period: leaf.period,
+            ended_at: lease.ended_at,
+        });
+    }
+    // Time that is paid for already stays paid for: both sides signed for it.
+    let most = lease.billable_secs(now).checked_sub(lease.paid_secs).or_overflow()?;
+    lease.downtime_secs =
+        lease.downtime_secs.checked_add(leaf.downtime_secs.min(most)).or_overflow()?;
+    lease.invariant(now)
+}
+
+/// The stake that the flags cost: a share of what the node must hold, at the lease's terms where it has any.
+pub fn slash_amount(flags: u16, params: &Params, node: &Node, lease: Option<&Lease>) -> Result<u64> {
+    let terms = SlashTerms {
+        fraud_bps: params.slash_fraud_bps,
+        work_failed_bps: params.slash_work_failed_bps,
+        bad_work_bps: lease.map_or(params.slash_bad_work_bps, |lease| lease.slash_bad_work_bps),
+        offline_bps: lease.map_or(params.slash_offline_bps, |lease| lease.slash_offline_bps),
+    };
+    fee(node.required_stake, terms.bps(flags, lease.is_some()))
+}

@@ -1,0 +1,82 @@
+//! Anyone ends a lease that did not start in time: the customer gets everything back.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{LeaseAborted, OrderClosed};
+use crate::state::{
+    Credits, Lease, Market, Node, Order, Provider, LEASE_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
+};
+
+#[derive(Accounts)]
+pub struct LeaseAbort {
+    pub market: Account<Market>,
+    #[account(mut, address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    pub order_rent_payer: UncheckedAccount,
+    #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(mut, address = lease.node @ MarketError::WrongAccount)]
+    pub node: Account<Node>,
+    #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(mut, close = keeper_wallet)]
+    pub lease: Account<Lease>,
+    #[account(mut, address = lease.keeper @ MarketError::WrongAccount)]
+    pub keeper_wallet: UncheckedAccount,
+}
+
+/// An expired order was never awarded in full: its nodes are not to blame.
+fn validate(accounts: &LeaseAbort, now: i64) -> Result<()> {
+    if accounts.lease.status != LEASE_AWARDED {
+        return fail(MarketError::WrongLeaseStatus);
+    }
+    let order = &accounts.order;
+    if order.status == ORDER_EXPIRED {
+        return Ok(());
+    }
+    if order.awarded_at == 0 {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    let allowed = accounts.market.params.start_deadline_secs as i64;
+    if now <= order.awarded_at.checked_add(allowed).or_overflow()? {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(())
+}
+
+pub fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let (order, node) = (&mut accounts.order, &mut accounts.node);
+    let released = accounts.lease.reserved;
+    accounts.credits.release(released)?;
+    accounts.credits.live_leases = accounts.credits.live_leases.checked_sub(1).or_overflow()?;
+    node.free_gpus_of(accounts.lease.gpu_mask)?;
+    accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
+    order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
+    order.nodes_awarded = order.nodes_awarded.checked_sub(1).or_overflow()?;
+    let expired = order.status == ORDER_EXPIRED;
+    if !expired {
+        node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
+        order.status = ORDER_LAPSED;
+        // Time for the customer to reserve again; then anyone may close the order.
+        let wait = accounts.market.params.award_deadline_secs as i64;
+        order.award_deadline = now.checked_add(wait).or_overflow()?;
+    }
+    node.invariant()?;
+    order.invariant()?;
+    emit!(LeaseAborted {
+        lease: *accounts.lease.address(),
+        released,
+        node_failed: u8::from(!expired),
+    });
+    if expired && accounts.order.live_leases == 0 {
+        accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
+        emit!(OrderClosed { order: *accounts.order.address() });
+        accounts.order.close(*accounts.order_rent_payer.account())?;
+    }
+    Ok(())
+}

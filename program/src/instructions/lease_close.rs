@@ -1,0 +1,108 @@
+//! Closes a settled lease: sweeps the fee, gives the rest back to the customer and the rent to who paid it.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Token, TokenAccount};
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{LeaseClosed, OrderClosed};
+use crate::math::periods::period_of;
+use crate::seeds;
+use crate::state::{Credits, Lease, Market, Order, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED};
+use crate::token::transfer;
+
+#[derive(Accounts)]
+pub struct LeaseClose {
+    /// Anyone; the customer need not wait for the end of the time to rate.
+    pub authority: Signer,
+    pub market: Account<Market>,
+    #[account(mut, address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    pub order_rent_payer: UncheckedAccount,
+    #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(
+        mut,
+        seeds = [seeds::CREDITS_VAULT, credits.address().as_ref()],
+        bump = credits.vault_bump
+    )]
+    pub credits_vault: Account<TokenAccount>,
+    #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
+    pub fee_vault: Account<TokenAccount>,
+    #[account(mut, close = keeper_wallet)]
+    pub lease: Account<Lease>,
+    #[account(mut, address = lease.keeper @ MarketError::WrongAccount)]
+    pub keeper_wallet: UncheckedAccount,
+    pub token_program: Program<Token>,
+}
+
+/// The tail between the last settled second and the end stays reserved until all of it is paid, the report of the
+/// period that contains the end was applied, or the settle deadline passed. What is claimed and not paid out blocks
+/// the close for as long again, so that a provider has time to mend a broken payout account.
+fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
+    let lease = &accounts.lease;
+    if lease.status != LEASE_ENDED {
+        return fail(MarketError::WrongLeaseStatus);
+    }
+    if lease.pending_faults > 0 {
+        return fail(MarketError::FaultPending);
+    }
+    let settle = lease.settle_secs as i64;
+    let deadline = lease.ended_at.checked_add(settle).or_overflow()?;
+    if lease.unsettled_secs(now) > 0 && now <= deadline.checked_add(settle).or_overflow()? {
+        return fail(MarketError::Unsettled);
+    }
+    let last_period = period_of(lease.ended_at, accounts.market.params.period_secs)?;
+    let tail_known = lease.paid_secs == lease.billable_secs(now)
+        || lease.last_report_period >= last_period
+        || now > deadline;
+    if !tail_known {
+        return fail(MarketError::Unsettled);
+    }
+    let rating_over = lease.ended_at.checked_add(lease.rating_secs as i64).or_overflow()? <= now;
+    let by_customer = *accounts.authority.address() == lease.customer;
+    if lease.rating == 0 && !by_customer && !rating_over {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(())
+}
+
+pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
+    validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
+    let accounts = &mut ctx.accounts;
+    let (lease, credits) = (&accounts.lease, &mut accounts.credits);
+    let fee = lease.fee_total()?;
+    let released = lease.reserved.checked_sub(fee).or_overflow()?;
+    credits.release(released)?;
+    credits.pay(fee)?;
+    credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
+    if fee > 0 {
+        let customer = credits.customer;
+        let bump = [credits.bump];
+        let signer: [&[u8]; 3] = [seeds::CREDITS, customer.as_ref(), &bump];
+        transfer(
+            &accounts.token_program,
+            accounts.credits_vault.cpi_handle_mut().into(),
+            accounts.fee_vault.cpi_handle_mut().into(),
+            accounts.credits.cpi_handle(),
+            fee,
+            &[&signer],
+        );
+    }
+    emit!(LeaseClosed {
+        lease: *accounts.lease.address(),
+        fee,
+        released,
+        paid: accounts.lease.paid,
+        paid_secs: accounts.lease.paid_secs,
+    });
+    let order = &mut accounts.order;
+    order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
+    order.invariant()?;
+    if order.live_leases == 0 && matches!(order.status, ORDER_AWARDED | ORDER_EXPIRED) {
+        accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
+        emit!(OrderClosed { order: *accounts.order.address() });
+        accounts.order.close(*accounts.order_rent_payer.account())?;
+    }
+    accounts.credits.invariant(accounts.credits_vault.amount())
+}

@@ -1,0 +1,106 @@
+//! Ends a running lease and gives back what can no longer be owed.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{LeaseEnded, LeaseNoticed};
+use crate::state::{
+    Credits, Lease, Node, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED,
+    ENDED_JOB_DONE, ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
+};
+
+#[derive(Accounts)]
+pub struct LeaseEnd {
+    /// The customer, the provider or its node at their terms; anyone once the lease has failed or ran out.
+    pub authority: Signer,
+    #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(mut, address = lease.node @ MarketError::WrongAccount)]
+    pub node: Account<Node>,
+    #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(mut)]
+    pub lease: Account<Lease>,
+}
+
+/// How a call of `lease_end` works out.
+enum Outcome {
+    Ends { reason: u8, at: i64, kept_word: bool },
+    GivesNotice,
+}
+
+/// Who may end the lease now, and on which terms.
+fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
+    let lease = &accounts.lease;
+    let signer = *accounts.authority.address();
+    let ends = |reason, at, kept_word| Ok(Outcome::Ends { reason, at, kept_word });
+    match lease.status {
+        LEASE_FAILED => return ends(ENDED_FAILED, lease.ended_at, false),
+        LEASE_RUNNING => {}
+        _ => return fail(MarketError::WrongLeaseStatus),
+    }
+    if now >= lease.funded_until {
+        return ends(ENDED_UNFUNDED, lease.funded_until, true);
+    }
+    if signer == lease.customer {
+        return ends(ENDED_BY_CUSTOMER, now, true);
+    }
+    if signer != accounts.provider.wallet && signer != lease.node_key {
+        return fail(MarketError::Unauthorised);
+    }
+    if lease.run_to_completion == 1 {
+        return ends(ENDED_JOB_DONE, now, true);
+    }
+    let given = lease.notice_at != 0;
+    if given && now >= lease.notice_at.checked_add(lease.notice_secs as i64).or_overflow()? {
+        return ends(ENDED_BY_PROVIDER, now, true);
+    }
+    if immediate {
+        return ends(ENDED_BY_PROVIDER, now, false);
+    }
+    if given {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(Outcome::GivesNotice)
+}
+
+pub fn handler(ctx: &mut Context<LeaseEnd>, immediate: u8) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let outcome = outcome(&ctx.accounts, immediate == 1, now)?;
+    let accounts = &mut ctx.accounts;
+    let address = *accounts.lease.address();
+    let lease = &mut accounts.lease;
+    let (reason, at, kept_word) = match outcome {
+        Outcome::GivesNotice => {
+            lease.notice_at = now;
+            emit!(LeaseNoticed { lease: address, notice_at: now });
+            return lease.invariant(now);
+        }
+        Outcome::Ends { reason, at, kept_word } => (reason, at, kept_word),
+    };
+    lease.ended_at = at;
+    lease.end_reason = reason;
+    lease.status = LEASE_ENDED;
+    if reason == ENDED_BY_PROVIDER && !kept_word {
+        // Leaving without notice costs the pay of the notice, as far as it is not paid out yet.
+        let unpaid = lease.billable_secs(now).checked_sub(lease.paid_secs).or_overflow()?;
+        let forfeited = unpaid.min(lease.notice_secs);
+        lease.downtime_secs = lease.downtime_secs.checked_add(forfeited).or_overflow()?;
+    }
+    let released = lease.excess()?;
+    lease.reserved = lease.reserved.checked_sub(released).or_overflow()?;
+    accounts.credits.release(released)?;
+
+    let node = &mut accounts.node;
+    node.free_gpus_of(lease.gpu_mask)?;
+    if kept_word {
+        node.jobs_completed = node.jobs_completed.checked_add(1).or_overflow()?;
+    } else {
+        node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
+    }
+    let provider = &mut accounts.provider;
+    provider.live_leases = provider.live_leases.checked_sub(1).or_overflow()?;
+    emit!(LeaseEnded { lease: address, reason, ended_at: at, released });
+    node.invariant()?;
+    lease.invariant(now)
+}

@@ -1,0 +1,69 @@
+//! Closes a retired machine, its device claims and its need of stake.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::NodeClosed;
+use crate::state::{DeviceClaim, Market, Node, Provider, NODE_RETIRED};
+
+/// The remaining accounts are all device claims of the node.
+#[derive(Accounts)]
+pub struct NodeClose {
+    #[account(mut)]
+    pub wallet: Signer,
+    pub market: Account<Market>,
+    #[account(
+        mut,
+        address = node.provider @ MarketError::WrongAccount,
+        constraint = provider.wallet == *wallet.address() @ MarketError::Unauthorised
+    )]
+    pub provider: Account<Provider>,
+    #[account(mut, close = wallet)]
+    pub node: Account<Node>,
+}
+
+fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
+    let node = &accounts.node;
+    if node.status != NODE_RETIRED {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    if node.pending_faults > 0 {
+        return fail(MarketError::FaultPending);
+    }
+    // The report of the node's last period must have had its chance: that period, then the settle deadline.
+    let params = &accounts.market.params;
+    let wait = params.settle_deadline_secs()?.checked_add(params.period_secs).or_overflow()?;
+    if now < node.retired_at.checked_add(wait as i64).or_overflow()? {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(())
+}
+
+pub fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
+    validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
+    let claims = ctx.remaining_accounts()?;
+    if claims.len() != ctx.accounts.node.spec.gpus as usize {
+        return fail(MarketError::DeviceCountMismatch);
+    }
+    let address = *ctx.accounts.node.address();
+    for view in claims {
+        close_claim(view, &address, *ctx.accounts.wallet.account())?;
+    }
+    let required = ctx.accounts.node.required_stake;
+    let provider = &mut ctx.accounts.provider;
+    provider.committed = provider.committed.checked_sub(required).or_overflow()?;
+    provider.node_count = provider.node_count.checked_sub(1).or_overflow()?;
+    emit!(NodeClosed { node: address });
+    Ok(())
+}
+
+/// Closes a claim of `node`. One passed twice is closed already when it comes again, and is refused.
+fn close_claim(mut view: AccountView, node: &Address, mut destination: AccountView) -> Result<()> {
+    if Account::<DeviceClaim>::load(view)?.node != *node {
+        return fail(MarketError::WrongAccount);
+    }
+    let lamports = destination.lamports().checked_add(view.lamports()).or_overflow()?;
+    destination.set_lamports(lamports);
+    view.set_lamports(0);
+    view.close()
+}

@@ -1,0 +1,41 @@
+//! The customer takes an order back that has no lease.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::OrderCancelled;
+use crate::state::{Credits, Order, ORDER_LAPSED, ORDER_OPEN};
+
+#[derive(Accounts)]
+pub struct OrderCancel {
+    pub customer: Signer,
+    #[account(mut, constraint = credits.customer == *customer.address() @ MarketError::Unauthorised)]
+    pub credits: Account<Credits>,
+    #[account(
+        mut,
+        close = rent_payer,
+        constraint = order.customer == *customer.address() @ MarketError::Unauthorised
+    )]
+    pub order: Account<Order>,
+    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
+}
+
+pub fn handler(ctx: &mut Context<OrderCancel>) -> Result<()> {
+    let order = &ctx.accounts.order;
+    let unused = match order.status {
+        ORDER_OPEN => order.nodes_awarded == 0,
+        ORDER_LAPSED => order.live_leases == 0,
+        _ => false,
+    };
+    if !unused {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    let released = order.reserved;
+    let address = *order.address();
+    let credits = &mut ctx.accounts.credits;
+    credits.release(released)?;
+    credits.live_orders = credits.live_orders.checked_sub(1).or_overflow()?;
+    emit!(OrderCancelled { order: address, released });
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! A customer asks for compute and sets the money for it aside.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MODE_INSTANT, VERSION};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::OrderCreated;
+use crate::math::pricing::cost;
+use crate::seeds;
+use crate::state::{Credits, Market, Order, Requirement, ORDER_OPEN};
+
+#[derive(Clone, Copy, AnchorSerialize, AnchorDeserialize, IdlType)]
+pub struct OrderArgs {
+    /// Chosen by the customer, once: part of the order's address.
+    pub nonce: u64,
+    /// µUSDC per GPU-hour.
+    pub max_price: u64,
+    pub duration_secs: u32,
+    pub nodes: u8,
+    pub gpus_per_node: u8,
+    pub mode: u8,
+    pub run_to_completion: u8,
+    pub image_digest: [u8; 32],
+    pub requirement: Requirement,
+}
+
+#[derive(Accounts)]
+#[instruction(args: OrderArgs)]
+pub struct OrderCreate {
+    #[account(mut)]
+    pub customer: Signer,
+    pub market: Account<Market>,
+    #[account(mut, constraint = credits.customer == *customer.address() @ MarketError::Unauthorised)]
+    pub credits: Account<Credits>,
+    #[account(
+        init,
+        payer = customer,
+        seeds = [seeds::ORDER, customer.address().as_ref(), &args.nonce.to_le_bytes()],
+        bump
+    )]
+    pub order: Account<Order>,
+    pub system_program: Program<System>,
+}
+
+fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
+    accounts.market.orders_open()?;
+    if args.mode != MODE_INSTANT {
+        return fail(MarketError::UnknownMode);
+    }
+    if args.max_price == 0 {
+        return fail(MarketError::ZeroPrice);
+    }
+    if args.duration_secs == 0 || args.duration_secs > MAX_DURATION_SECS {
+        return fail(MarketError::InvalidDuration);
+    }
+    let sound = (1..=MAX_ORDER_NODES).contains(&args.nodes)
+        && (1..=MAX_GPUS).contains(&args.gpus_per_node)
+        && args.run_to_completion <= 1;
+    if !sound {
+        return fail(MarketError::InvalidRequirement);
+    }
+    args.requirement.validate()
+}
+
+pub fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
+    validate(&ctx.accounts, &args)?;
+    let now = Clock::get()?.unix_timestamp;
+    let reserved = cost(args.max_price, args.gpus_per_node, args.duration_secs)?
+        .checked_mul(args.nodes as u64)
+        .or_overflow()?;
+    let bump = ctx.bumps.order;
+    let accounts = &mut ctx.accounts;
+    accounts.credits.reserve(reserved)?;
+    accounts.credits.live_orders = accounts.credits.live_orders.checked_add(1).or_overflow()?;
+
+    let customer = *accounts.customer.address();
+    let deadline = accounts.market.params.award_deadline_secs as i64;
+    let address = *accounts.order.address();
+    let order = &mut accounts.order;
+    order.customer = customer;
+    order.rent_payer = customer;
+    order.image_digest = args.image_digest;
+    order.nonce = args.nonce;
+    order.reserved = reserved;
+    order.max_price = args.max_price;
+    order.created_at = now;
+    order.award_deadline = now.checked_add(deadline).or_overflow()?;
+    order.requirement = args.requirement;
+    order.duration_secs = args.duration_secs;
+    order.nodes_wanted = args.nodes;
+    order.gpus_per_node = args.gpus_per_node;
+    order.mode = args.mode;
+    order.run_to_completion = args.run_to_completion;
+    order.status = ORDER_OPEN;
+    order.version = VERSION;
+    order.bump = bump;
+    emit!(OrderCreated {
+        order: address,
+        customer,
+        reserved,
+        max_price: args.max_price,
+        nodes: args.nodes,
+        gpus: args.gpus_per_node,
+        duration_secs: args.duration_secs,
+    });
+    order.invariant()
+}

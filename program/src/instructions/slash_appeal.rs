@@ -1,0 +1,110 @@
+//! Voids a fault with statements of keepers who said the opposite: more than a third of the bonded weight.
+//!
+//! One statement a call; the instruction before this one verifies the keeper's signature. Keepers who signed both a
+//! passed and a failed statement for the same check are another matter: that is equivocation, with its own proof.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::STATEMENT_LEN;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{FaultAppealed, FaultVoided};
+use crate::instructions::leaf::slash_amount;
+use crate::instructions::slash_apply::settle_fault;
+use crate::signatures::require_signed;
+use crate::state::{
+    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE, NODE_ACTIVE,
+    NODE_SUSPENDED,
+};
+
+#[derive(Accounts)]
+pub struct SlashAppeal {
+    pub market: Account<Market>,
+    /// The keeper that signed the statement.
+    pub keeper: Account<Keeper>,
+    #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(mut, address = fault.node @ MarketError::WrongAccount)]
+    pub node: Account<Node>,
+    #[account(mut)]
+    pub lease: Option<Account<Lease>>,
+    #[account(mut)]
+    pub fault: Account<Fault>,
+    #[account(mut, address = fault.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
+    pub instructions: Sysvar<SysvarInstructions>,
+}
+
+/// The flags of the fault that the statement speaks against.
+fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -> Result<u16> {
+    let fault = &accounts.fault;
+    if now >= fault.applicable_at {
+        return fail(MarketError::AppealWindowClosed);
+    }
+    if accounts.keeper.status != KEEPER_ACTIVE {
+        return fail(MarketError::KeeperNotActive);
+    }
+    require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
+    let parsed = Statement::parse(statement)?;
+    let flags = parsed.contradicts() & fault.flags;
+    let relevant = parsed.domain == accounts.market.domain
+        && parsed.node == fault.node
+        && parsed.period == fault.period;
+    if !relevant || flags == 0 {
+        return fail(MarketError::IrrelevantStatement);
+    }
+    Ok(flags)
+}
+
+pub fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -> Result<()> {
+    let flags = validate(&ctx.accounts, &statement, Clock::get()?.unix_timestamp)?;
+    let accounts = &mut ctx.accounts;
+    let (fault, keeper) = (&mut accounts.fault, &accounts.keeper);
+    if fault.appeal_flag != flags {
+        fault.appeal_flag = flags;
+        fault.appeal_weight = 0;
+        fault.appellants = [0; 32];
+    }
+    if !add_voter(&mut fault.appellants, keeper.index)? {
+        return fail(MarketError::AlreadyCounted);
+    }
+    fault.appeal_weight = fault.appeal_weight.checked_add(keeper.weight).or_overflow()?;
+    emit!(FaultAppealed {
+        fault: *fault.address(),
+        keeper: keeper.wallet,
+        flag: flags,
+        weight: fault.appeal_weight,
+    });
+    let enough = (fault.appeal_weight as u128).saturating_mul(3) > fault.total_weight as u128;
+    if !enough {
+        return Ok(());
+    }
+    fault.flags &= !flags;
+    fault.appeal_flag = 0;
+    fault.appeal_weight = 0;
+    fault.appellants = [0; 32];
+    if fault.flags != 0 {
+        let lease = lease_of(fault, accounts.lease.as_ref())?;
+        fault.amount = slash_amount(fault.flags, &accounts.market.params, &accounts.node, lease)?;
+        return Ok(());
+    }
+    settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
+    let node = &mut accounts.node;
+    if node.status == NODE_SUSPENDED && node.pending_faults == 0 {
+        node.status = NODE_ACTIVE;
+    }
+    emit!(FaultVoided { fault: *accounts.fault.address(), node: accounts.fault.node });
+    accounts.node.invariant()?;
+    accounts.fault.close(*accounts.rent_payer.account())
+}
+
+/// The lease that the fault names: none when it names none, an error when it is not the one given.
+fn lease_of<'a>(fault: &Fault, given: Option<&'a Account<Lease>>) -> Result<Option<&'a Lease>> {
+    if fault.lease == Address::default() {
+        return Ok(None);
+    }
+    match given {
+        Some(lease) if *lease.address() == fault.lease => Ok(Some(lease)),
+        Some(_) => fail(MarketError::WrongAccount),
+        None => fail(MarketError::MissingAccount),
+    }
+}

@@ -1,0 +1,217 @@
+//! Gantry's market: registry, staking, escrow, reputation and slashing for GPU compute.
+//!
+//! No key can take money or slash alone. What each instruction does stands in its own file under `instructions`;
+//! the protocol is described in docs/protocol.md.
+
+#![cfg_attr(not(any(test, feature = "idl-build")), no_std)]
+
+extern crate alloc;
+
+use alloc::vec::Vec;
+
+use anchor_lang::prelude::*;
+#[cfg(target_os = "solana")]
+use solana_compiler_builtins as _;
+
+pub mod constants;
+pub mod errors;
+pub mod events;
+pub mod instructions;
+pub mod math;
+pub mod security;
+pub mod seeds;
+pub mod signatures;
+pub mod state;
+pub mod token;
+
+use instructions::market_init::*;
+use instructions::market_propose_params::*;
+use instructions::market_apply_params::*;
+use instructions::market_pause::*;
+use instructions::market_set_authority::*;
+use instructions::market_accept_authority::*;
+use instructions::gpu_model_set::*;
+use instructions::provider_register::*;
+use instructions::provider_set_payout::*;
+use instructions::provider_stake::*;
+use instructions::provider_request_unstake::*;
+use instructions::provider_withdraw_stake::*;
+use instructions::provider_close::*;
+use instructions::node_register::*;
+use instructions::node_update::*;
+use instructions::node_retire::*;
+use instructions::node_close::*;
+use instructions::keeper_register::*;
+use instructions::keeper_update::*;
+use instructions::keeper_activate::*;
+use instructions::keeper_request_exit::*;
+use instructions::keeper_withdraw::*;
+use instructions::credits_deposit::*;
+use instructions::credits_withdraw::*;
+use instructions::credits_close::*;
+use instructions::order_create::*;
+use instructions::order_cancel::*;
+use instructions::order_expire::*;
+use instructions::order_award::*;
+use instructions::lease_start::*;
+use instructions::lease_abort::*;
+use instructions::lease_extend::*;
+use instructions::lease_settle_receipt::*;
+use instructions::lease_settle_report::*;
+use instructions::lease_end::*;
+use instructions::lease_rate::*;
+use instructions::lease_close::*;
+use instructions::report_vote::*;
+use instructions::report_apply::*;
+use instructions::report_close::*;
+use instructions::fault_open::*;
+use instructions::slash_apply::*;
+use instructions::slash_appeal::*;
+use state::{NodeSpec, Params};
+
+declare_id!("GNTrJPQZ6bK7RyiGMenRumgRC91SKmsM6oT9GsSpeeok");
+
+#[program]
+pub mod gantry_market {
+    use super::*;
+
+    pub fn market_init(ctx: &mut Context<MarketInit>, params: Params, domain: [u8; 8], guardian: Address) -> Result<()> {
+        instructions::market_init::handler(ctx, params, domain, guardian)
+    }
+    pub fn market_propose_params(ctx: &mut Context<MarketProposeParams>, params: Params) -> Result<()> {
+        instructions::market_propose_params::handler(ctx, params)
+    }
+    pub fn market_apply_params(ctx: &mut Context<MarketApplyParams>) -> Result<()> {
+        instructions::market_apply_params::handler(ctx)
+    }
+    pub fn market_pause(ctx: &mut Context<MarketPause>, paused: u8) -> Result<()> {
+        instructions::market_pause::handler(ctx, paused)
+    }
+    pub fn market_set_authority(ctx: &mut Context<MarketSetAuthority>, new_authority: Address, new_guardian: Address) -> Result<()> {
+        instructions::market_set_authority::handler(ctx, new_authority, new_guardian)
+    }
+    pub fn market_accept_authority(ctx: &mut Context<MarketAcceptAuthority>) -> Result<()> {
+        instructions::market_accept_authority::handler(ctx)
+    }
+
+    pub fn gpu_model_set(ctx: &mut Context<GpuModelSet>, args: GpuModelArgs) -> Result<()> {
+        instructions::gpu_model_set::handler(ctx, args)
+    }
+
+    pub fn provider_register(ctx: &mut Context<ProviderRegister>) -> Result<()> {
+        instructions::provider_register::handler(ctx)
+    }
+    pub fn provider_set_payout(ctx: &mut Context<ProviderSetPayout>) -> Result<()> {
+        instructions::provider_set_payout::handler(ctx)
+    }
+    pub fn provider_stake(ctx: &mut Context<ProviderStake>, amount: u64) -> Result<()> {
+        instructions::provider_stake::handler(ctx, amount)
+    }
+    pub fn provider_request_unstake(ctx: &mut Context<ProviderRequestUnstake>, amount: u64) -> Result<()> {
+        instructions::provider_request_unstake::handler(ctx, amount)
+    }
+    pub fn provider_withdraw_stake(ctx: &mut Context<ProviderWithdrawStake>) -> Result<()> {
+        instructions::provider_withdraw_stake::handler(ctx)
+    }
+    pub fn provider_close(ctx: &mut Context<ProviderClose>) -> Result<()> {
+        instructions::provider_close::handler(ctx)
+    }
+
+    pub fn node_register(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devices: [[u8; 32]; 8]) -> Result<()> {
+        instructions::node_register::handler(ctx, spec, price, devices)
+    }
+    pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
+        instructions::node_update::handler(ctx, price, status)
+    }
+    pub fn node_retire(ctx: &mut Context<NodeRetire>) -> Result<()> {
+        instructions::node_retire::handler(ctx)
+    }
+    pub fn node_close(ctx: &mut Context<NodeClose>) -> Result<()> {
+        instructions::node_close::handler(ctx)
+    }
+
+    pub fn keeper_register(ctx: &mut Context<KeeperRegister>, bond: u64, multiaddr: [u8; 128], multiaddr_len: u8) -> Result<()> {
+        instructions::keeper_register::handler(ctx, bond, multiaddr, multiaddr_len)
+    }
+    pub fn keeper_update(ctx: &mut Context<KeeperUpdate>, multiaddr: [u8; 128], multiaddr_len: u8) -> Result<()> {
+        instructions::keeper_update::handler(ctx, multiaddr, multiaddr_len)
+    }
+    pub fn keeper_activate(ctx: &mut Context<KeeperActivate>) -> Result<()> {
+        instructions::keeper_activate::handler(ctx)
+    }
+    pub fn keeper_request_exit(ctx: &mut Context<KeeperRequestExit>) -> Result<()> {
+        instructions::keeper_request_exit::handler(ctx)
+    }
+    pub fn keeper_withdraw(ctx: &mut Context<KeeperWithdraw>) -> Result<()> {
+        instructions::keeper_withdraw::handler(ctx)
+    }
+
+    pub fn credits_deposit(ctx: &mut Context<CreditsDeposit>, amount: u64) -> Result<()> {
+        instructions::credits_deposit::handler(ctx, amount)
+    }
+    pub fn credits_withdraw(ctx: &mut Context<CreditsWithdraw>, amount: u64) -> Result<()> {
+        instructions::credits_withdraw::handler(ctx, amount)
+    }
+    pub fn credits_close(ctx: &mut Context<CreditsClose>) -> Result<()> {
+        instructions::credits_close::handler(ctx)
+    }
+
+    pub fn order_create(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
+        instructions::order_create::handler(ctx, args)
+    }
+    pub fn order_cancel(ctx: &mut Context<OrderCancel>) -> Result<()> {
+        instructions::order_cancel::handler(ctx)
+    }
+    pub fn order_expire(ctx: &mut Context<OrderExpire>) -> Result<()> {
+        instructions::order_expire::handler(ctx)
+    }
+    pub fn order_award(ctx: &mut Context<OrderAward>) -> Result<()> {
+        instructions::order_award::handler(ctx)
+    }
+
+    pub fn lease_start(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) -> Result<()> {
+        instructions::lease_start::handler(ctx, connection_hash)
+    }
+    pub fn lease_abort(ctx: &mut Context<LeaseAbort>) -> Result<()> {
+        instructions::lease_abort::handler(ctx)
+    }
+    pub fn lease_extend(ctx: &mut Context<LeaseExtend>, seconds: u32) -> Result<()> {
+        instructions::lease_extend::handler(ctx, seconds)
+    }
+    pub fn lease_settle_receipt(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seconds: u32) -> Result<()> {
+        instructions::lease_settle_receipt::handler(ctx, sequence, seconds)
+    }
+    pub fn lease_settle_report(ctx: &mut Context<LeaseSettleReport>) -> Result<()> {
+        instructions::lease_settle_report::handler(ctx)
+    }
+    pub fn lease_end(ctx: &mut Context<LeaseEnd>, immediate: u8) -> Result<()> {
+        instructions::lease_end::handler(ctx, immediate)
+    }
+    pub fn lease_rate(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
+        instructions::lease_rate::handler(ctx, stars)
+    }
+    pub fn lease_close(ctx: &mut Context<LeaseClose>) -> Result<()> {
+        instructions::lease_close::handler(ctx)
+    }
+
+    pub fn report_vote(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]) -> Result<()> {
+        instructions::report_vote::handler(ctx, period, root)
+    }
+    pub fn report_apply(ctx: &mut Context<ReportApply>, leaf: [u8; 176], path: u32, proof: Vec<[u8; 32]>) -> Result<()> {
+        instructions::report_apply::handler(ctx, leaf, path, proof)
+    }
+    pub fn report_close(ctx: &mut Context<ReportClose>) -> Result<()> {
+        instructions::report_close::handler(ctx)
+    }
+
+    pub fn fault_open(ctx: &mut Context<FaultOpen>, leaf: [u8; 176], path: u32, proof: Vec<[u8; 32]>) -> Result<()> {
+        instructions::fault_open::handler(ctx, leaf, path, proof)
+    }
+
+    pub fn slash_apply(ctx: &mut Context<SlashApply>) -> Result<()> {
+        instructions::slash_apply::handler(ctx)
+    }
+    pub fn slash_appeal(ctx: &mut Context<SlashAppeal>, statement: [u8; 144]) -> Result<()> {
+        instructions::slash_appeal::handler(ctx, statement)
+    }
+}

@@ -1,0 +1,14 @@
+//! Fixed-width reads from byte records.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError};
+
+/// `N` bytes of `data` at `offset`.
+#[inline(always)]
+pub fn take<const N: usize>(data: &[u8], offset: usize) -> Result<[u8; N]> {
+    match data.get(offset..).and_then(|rest| rest.first_chunk::<N>()) {
+        Some(chunk) => Ok(*chunk),
+        None => fail(MarketError::InvalidLeaf),
+    }
+}

@@ -1,0 +1,11 @@
+//! Pure functions: no accounts, no clock, no logging. Each has a twin in Go and shared vectors.
+
+pub mod bytes;
+pub mod fees;
+pub mod hash;
+pub mod merkle;
+pub mod periods;
+pub mod pricing;
+pub mod reputation;
+pub mod score;
+pub mod slashing;

@@ -1,0 +1,30 @@
+//! Every seed of every program-derived address, in one place.
+
+/// The one market: `[MARKET]`.
+pub const MARKET: &[u8] = b"market";
+/// Where swept protocol fees wait: `[FEE_VAULT]`, a token account of the market.
+pub const FEE_VAULT: &[u8] = b"fee_vault";
+/// `[GPU_MODEL, id u16 LE]`.
+pub const GPU_MODEL: &[u8] = b"gpu_model";
+/// `[PROVIDER, wallet]`.
+pub const PROVIDER: &[u8] = b"provider";
+/// `[NODE, provider account, node key]`.
+pub const NODE: &[u8] = b"node";
+/// `[DEVICE, device identity]`.
+pub const DEVICE: &[u8] = b"device";
+/// `[KEEPER, wallet]`.
+pub const KEEPER: &[u8] = b"keeper";
+/// Stake of a provider or bond of a keeper: `[STAKE_VAULT, provider or keeper account]`.
+pub const STAKE_VAULT: &[u8] = b"stake_vault";
+/// `[CREDITS, customer wallet]`.
+pub const CREDITS: &[u8] = b"credits";
+/// `[CREDITS_VAULT, credits account]`.
+pub const CREDITS_VAULT: &[u8] = b"credits_vault";
+/// `[ORDER, customer wallet, nonce u64 LE]`.
+pub const ORDER: &[u8] = b"order";
+/// `[LEASE, order account, node account]`.
+pub const LEASE: &[u8] = b"lease";
+/// `[REPORT, period u64 LE]`.
+pub const REPORT: &[u8] = b"report";
+/// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
+pub const FAULT: &[u8] = b"fault";

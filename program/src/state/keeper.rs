@@ -1,0 +1,66 @@
+//! A keeper's bond, place among the voters and record.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError};
+
+pub const KEEPER_PENDING: u8 = 1;
+pub const KEEPER_ACTIVE: u8 = 2;
+pub const KEEPER_EXITING: u8 = 3;
+
+#[account]
+pub struct Keeper {
+    /// Signs statements and transactions; also the keeper's network identity.
+    pub wallet: Address,
+    pub bond: u64,
+    /// What the keeper's votes count; part of `Market::total_weight` while active, else 0.
+    pub weight: u64,
+    pub registered_at: i64,
+    pub active_since: i64,
+    /// When the bond may be withdrawn; 0 before the exit is asked for.
+    pub exit_at: i64,
+    pub votes: u64,
+    /// Periods between two votes that had none of this keeper.
+    pub misses: u64,
+    pub last_vote_period: u64,
+    /// libp2p address, UTF-8, padded with zeroes.
+    pub multiaddr: [u8; 128],
+    /// Bit in voters' bitmaps.
+    pub index: u16,
+    pub multiaddr_len: u8,
+    pub status: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub vault_bump: u8,
+    pub reserved: [u8; 33],
+}
+
+impl Keeper {
+    /// `vault` is the token balance of the bond's vault.
+    pub fn invariant(&self, vault: u64) -> Result<()> {
+        let sound = vault >= self.bond
+            && self.weight <= self.bond
+            && (self.status == KEEPER_ACTIVE || self.weight == 0);
+        if sound {
+            Ok(())
+        } else {
+            fail(MarketError::InvariantBroken)
+        }
+    }
+}
+
+/// A set of keepers, one bit each.
+pub type Voters = [u8; 32];
+
+/// Adds a keeper; false when it was already in.
+pub fn add_voter(voters: &mut Voters, index: u16) -> Result<bool> {
+    let (byte, bit) = (index as usize / 8, 1u8 << (index % 8));
+    match voters.get_mut(byte) {
+        Some(slot) if *slot & bit == 0 => {
+            *slot |= bit;
+            Ok(true)
+        }
+        Some(_) => Ok(false),
+        None => fail(MarketError::InvariantBroken),
+    }
+}

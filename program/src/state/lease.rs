@@ -1,0 +1,156 @@
+//! One node's work for one order: the time that passed, the time that is owed, and the money.
+//!
+//! A lease keeps the price, fee and slash terms that it was awarded under.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::math::fees::fee;
+use crate::math::pricing::cost;
+
+/// The node is chosen and has not started.
+pub const LEASE_AWARDED: u8 = 1;
+pub const LEASE_RUNNING: u8 = 2;
+/// A finalised report says that the node was gone for too long; anyone may end the lease.
+pub const LEASE_FAILED: u8 = 3;
+/// Over; last claims may still be settled.
+pub const LEASE_ENDED: u8 = 4;
+
+pub const ENDED_BY_CUSTOMER: u8 = 1;
+pub const ENDED_BY_PROVIDER: u8 = 2;
+pub const ENDED_UNFUNDED: u8 = 3;
+pub const ENDED_FAILED: u8 = 4;
+pub const ENDED_JOB_DONE: u8 = 5;
+
+#[account]
+pub struct Lease {
+    pub order: Address,
+    pub node: Address,
+    pub provider: Address,
+    pub customer: Address,
+    /// Keeper's wallet: it awarded the lease and paid its rent.
+    pub keeper: Address,
+    /// sha256 of how to reach the container, signed in by the node at the start.
+    pub connection_hash: [u8; 32],
+    /// Ed25519 key of the node, for receipts.
+    pub node_key: Address,
+    pub domain: [u8; 8],
+    /// µUSDC per GPU-hour.
+    pub price: u64,
+    /// µUSDC that Credits holds for this lease: what may still be owed, and the fee not yet swept.
+    pub reserved: u64,
+    /// µUSDC owed so far by paid-for seconds, fee included.
+    pub paid: u64,
+    pub receipt_sequence: u64,
+    /// Last period whose leaf was applied.
+    pub last_report_period: u64,
+    pub awarded_at: i64,
+    /// 0 before the start.
+    pub started_at: i64,
+    /// No work after this is owed.
+    pub funded_until: i64,
+    /// 0 while the lease runs.
+    pub ended_at: i64,
+    /// When the provider gave notice; 0 when it did not.
+    pub notice_at: i64,
+    /// Only ever grows.
+    pub paid_secs: u32,
+    /// Largest cumulative seconds of a receipt.
+    pub receipt_secs: u32,
+    /// Sum of verified seconds in finalised reports.
+    pub verified_secs: u32,
+    /// Never billed.
+    pub downtime_secs: u32,
+    /// Terms.
+    pub notice_secs: u32,
+    pub settle_secs: u32,
+    pub rating_secs: u32,
+    pub fee_bps: u16,
+    pub slash_offline_bps: u16,
+    pub slash_bad_work_bps: u16,
+    pub gpu_mask: u16,
+    pub gpus: u8,
+    pub status: u8,
+    pub end_reason: u8,
+    /// 1 to 5; 0 before.
+    pub rating: u8,
+    pub run_to_completion: u8,
+    pub pending_faults: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub reserved_bytes: [u8; 4],
+}
+
+impl Lease {
+    /// Seconds that can at most be owed at `now`.
+    pub fn billable_secs(&self, now: i64) -> u32 {
+        if self.started_at == 0 {
+            return 0;
+        }
+        let mut until = now.min(self.funded_until);
+        if self.ended_at != 0 {
+            until = until.min(self.ended_at);
+        }
+        let elapsed = until.saturating_sub(self.started_at).max(0);
+        u32::try_from(elapsed).unwrap_or(u32::MAX).saturating_sub(self.downtime_secs)
+    }
+
+    /// What `seconds` of this lease cost, fee included, rounded down.
+    pub fn owed(&self, seconds: u32) -> Result<u64> {
+        cost(self.price, self.gpus, seconds)
+    }
+
+    /// The protocol's share of all that was owed so far.
+    pub fn fee_total(&self) -> Result<u64> {
+        fee(self.paid, self.fee_bps)
+    }
+
+    /// What the provider has received so far.
+    pub fn provider_total(&self) -> Result<u64> {
+        self.paid.checked_sub(self.fee_total()?).or_overflow()
+    }
+
+    /// Moves paid-for seconds forward to the larger claim, within what can be owed, and returns what the provider
+    /// gets for it now. Settling the same second twice yields 0.
+    pub fn settle(&mut self, now: i64) -> Result<u64> {
+        let claimed = self.receipt_secs.max(self.verified_secs);
+        let seconds = claimed.min(self.billable_secs(now));
+        if seconds <= self.paid_secs {
+            return Ok(0);
+        }
+        let before = self.provider_total()?;
+        self.paid_secs = seconds;
+        self.paid = self.owed(seconds)?;
+        let payment = self.provider_total()?.checked_sub(before).or_overflow()?;
+        self.reserved = self.reserved.checked_sub(payment).or_overflow()?;
+        Ok(payment)
+    }
+
+    /// Seconds that receipts or reports claim and that are not paid for.
+    pub fn unsettled_secs(&self, now: i64) -> u32 {
+        self.receipt_secs
+            .max(self.verified_secs)
+            .min(self.billable_secs(now))
+            .saturating_sub(self.paid_secs)
+    }
+
+    /// Of the reservation, what can no longer be owed at the end fixed in `ended_at`.
+    pub fn excess(&self) -> Result<u64> {
+        let most = self.owed(self.billable_secs(self.ended_at))?;
+        let needed = most.checked_sub(self.provider_total()?).or_overflow()?;
+        self.reserved.checked_sub(needed).or_overflow()
+    }
+
+    pub fn invariant(&self, now: i64) -> Result<()> {
+        let sound = self.paid_secs <= self.billable_secs(now)
+            && self.paid == self.owed(self.paid_secs)?
+            && self.reserved >= self.fee_total()?
+            && (LEASE_AWARDED..=LEASE_ENDED).contains(&self.status)
+            && (self.ended_at != 0) == (self.status >= LEASE_FAILED);
+        if sound {
+            Ok(())
+        } else {
+            fail(MarketError::InvariantBroken)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The one market: governance, mints, parameters and the counters that votes are measured against.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{MAX_KEEPERS, PAUSE_AWARDS, PAUSE_ORDERS};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::state::Params;
+
+#[account]
+pub struct Market {
+    /// May propose parameters and set GPU models; on mainnet a Squads vault.
+    pub authority: Address,
+    /// Named by the authority, becomes it by accepting; zero when none is pending.
+    pub pending_authority: Address,
+    /// May pause new orders and awards, and nothing else.
+    pub guardian: Address,
+    pub payment_mint: Address,
+    pub stake_mint: Address,
+    /// Payment-token account that receives the treasury's share.
+    pub treasury: Address,
+    /// Token account of the market where swept fees wait.
+    pub fee_vault: Address,
+    /// First bytes of the cluster's genesis hash: signatures made for one cluster are worthless on another.
+    pub domain: [u8; 8],
+    /// Weight of all active keepers.
+    pub total_weight: u64,
+    /// When `pending_params` may be applied; 0 when nothing is pending.
+    pub pending_eta: i64,
+    pub params: Params,
+    pub pending_params: Params,
+    /// Which keeper indices are taken.
+    pub keeper_slots: [u8; 32],
+    pub keeper_count: u32,
+    /// Bits `PAUSE_*`.
+    pub paused: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub fee_vault_bump: u8,
+    pub reserved: [u8; 64],
+}
+
+impl Market {
+    pub fn orders_open(&self) -> Result<()> {
+        if self.paused & PAUSE_ORDERS == 0 {
+            Ok(())
+        } else {
+            fail(MarketError::OrdersPaused)
+        }
+    }
+
+    pub fn awards_open(&self) -> Result<()> {
+        if self.paused & PAUSE_AWARDS == 0 {
+            Ok(())
+        } else {
+            fail(MarketError::AwardsPaused)
+        }
+    }
+
+    /// Takes the lowest free keeper index.
+    pub fn take_keeper_slot(&mut self) -> Result<u16> {
+        for index in 0..MAX_KEEPERS {
+            let (byte, bit) = (index as usize / 8, 1u8 << (index % 8));
+            if let Some(slot) = self.keeper_slots.get_mut(byte) {
+                if *slot & bit == 0 {
+                    *slot |= bit;
+                    self.keeper_count = self.keeper_count.checked_add(1).or_overflow()?;
+                    return Ok(index);
+                }
+            }
+        }
+        fail(MarketError::TooManyKeepers)
+    }
+
+    /// Gives a keeper index back.
+    pub fn free_keeper_slot(&mut self, index: u16) -> Result<()> {
+        let (byte, bit) = (index as usize / 8, 1u8 << (index % 8));
+        match self.keeper_slots.get_mut(byte) {
+            Some(slot) if *slot & bit != 0 => *slot &= !bit,
+            _ => return fail(MarketError::InvariantBroken),
+        }
+        self.keeper_count = self.keeper_count.checked_sub(1).or_overflow()?;
+        Ok(())
+    }
+
+    pub fn invariant(&self) -> Result<()> {
+        self.params.validate()?;
+        let taken: u32 = self.keeper_slots.iter().map(|slot| slot.count_ones()).sum();
+        if taken == self.keeper_count && self.paused & !(PAUSE_ORDERS | PAUSE_AWARDS) == 0 {
+            Ok(())
+        } else {
+            fail(MarketError::InvariantBroken)
+        }
+    }
+}

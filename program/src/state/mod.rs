@@ -1,0 +1,33 @@
+//! Accounts: one file each, with its layout, its derivation and its invariant.
+//!
+//! Every account is zero-copy: an 8-byte discriminator, then exactly the bytes of the struct, without padding.
+
+mod credits;
+mod device_claim;
+mod fault;
+mod gpu_model;
+mod keeper;
+mod leaf;
+mod lease;
+mod market;
+mod node;
+mod order;
+mod params;
+mod provider;
+mod report;
+mod statement;
+
+pub use credits::*;
+pub use device_claim::*;
+pub use fault::*;
+pub use gpu_model::*;
+pub use keeper::*;
+pub use leaf::*;
+pub use lease::*;
+pub use market::*;
+pub use node::*;
+pub use order::*;
+pub use params::*;
+pub use provider::*;
+pub use report::*;
+pub use statement::*;

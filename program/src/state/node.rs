@@ -1,0 +1,146 @@
+//! One machine: what it has, what it asks, how it has done.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MAX_GPUS;
+use crate::errors::{fail, MarketError, OrOverflow};
+
+pub const NODE_ACTIVE: u8 = 1;
+/// Asleep: not awarded, not challenged.
+pub const NODE_HIBERNATED: u8 = 2;
+/// Serves what it has, takes nothing new.
+pub const NODE_DRAINING: u8 = 3;
+/// Leaving for good.
+pub const NODE_RETIRED: u8 = 4;
+/// A report says that the machine is not what it claims.
+pub const NODE_SUSPENDED: u8 = 5;
+
+/// What a machine claims to be. Claims are worth what their evidence tier says.
+#[repr(C)]
+#[derive(
+    Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType,
+)]
+pub struct NodeSpec {
+    /// Region such as `us-west-2`, ASCII, padded with zeroes.
+    pub region: [u8; 16],
+    /// Site that nodes share when they stand together; zero when not said.
+    pub site: [u8; 16],
+    /// Per GPU.
+    pub vram_mib: u32,
+    pub cpu_cores: u32,
+    pub ram_mib: u32,
+    pub disk_gib: u32,
+    pub up_mbps: u32,
+    pub down_mbps: u32,
+    /// Id of the GPU model.
+    pub model: u16,
+    pub gpus: u8,
+    /// 0 PCIe, 1 NVLink, 2 NVSwitch.
+    pub interconnect: u8,
+    /// 1 when the GPUs are simulated: such nodes never serve an order that does not ask for them.
+    pub simulated: u8,
+    pub pad: [u8; 3],
+}
+
+#[account]
+pub struct Node {
+    pub provider: Address,
+    /// Ed25519 key of the agent on the machine.
+    pub node_key: Address,
+    /// sha256 of the evidence bundle, zero when none.
+    pub evidence_hash: [u8; 32],
+    /// Standing ask, µUSDC per GPU-hour.
+    pub price: u64,
+    pub ask_since: i64,
+    /// Since when the node has been active without a break.
+    pub available_since: i64,
+    pub required_stake: u64,
+    pub committed_until: i64,
+    pub registered_at: i64,
+    pub retired_at: i64,
+    pub evidence_expiry: i64,
+    /// Last period whose leaf was applied.
+    pub last_report_period: u64,
+    pub checks_passed: u64,
+    pub checks_total: u64,
+    /// Σ stars × µUSDC paid.
+    pub rating_sum: u64,
+    /// Σ µUSDC paid by leases that were rated.
+    pub rating_weight: u64,
+    pub downtime_secs: u64,
+    pub dispute_lost_at: i64,
+    pub spec: NodeSpec,
+    pub jobs_completed: u32,
+    pub jobs_failed: u32,
+    pub disputes_lost: u32,
+    /// Measured at the last work proof, TFLOPS × 10.
+    pub measured_tflops_x10: u32,
+    /// Leased GPUs, bit i is GPU i.
+    pub gpu_mask: u16,
+    /// Exponentially weighted.
+    pub uptime_bps: u16,
+    pub live_leases: u16,
+    pub pending_faults: u16,
+    pub status: u8,
+    pub tier: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub reserved: [u8; 28],
+}
+
+impl Node {
+    /// One bit for each GPU that the machine has.
+    pub fn all_gpus(&self) -> u16 {
+        match 1u16.checked_shl(self.spec.gpus as u32) {
+            Some(bit) => bit.wrapping_sub(1),
+            None => u16::MAX,
+        }
+    }
+
+    pub fn free_gpus(&self) -> u8 {
+        (self.all_gpus() & !self.gpu_mask).count_ones() as u8
+    }
+
+    /// Sets the lowest `count` free bits and returns them.
+    pub fn take_gpus(&mut self, count: u8) -> Result<u16> {
+        let mut taken = 0u16;
+        for index in 0..self.spec.gpus {
+            let bit = 1u16.checked_shl(index as u32).or_overflow()?;
+            if taken.count_ones() < count as u32 && self.gpu_mask & bit == 0 {
+                taken |= bit;
+            }
+        }
+        if taken.count_ones() != count as u32 {
+            return fail(MarketError::NotEnoughGpus);
+        }
+        self.gpu_mask |= taken;
+        self.live_leases = self.live_leases.checked_add(1).or_overflow()?;
+        Ok(taken)
+    }
+
+    /// Clears the bits of a lease that is over.
+    pub fn free_gpus_of(&mut self, mask: u16) -> Result<()> {
+        if self.gpu_mask & mask != mask {
+            return fail(MarketError::InvariantBroken);
+        }
+        self.gpu_mask &= !mask;
+        self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
+        Ok(())
+    }
+
+    pub fn invariant(&self) -> Result<()> {
+        let sound = self.spec.gpus >= 1
+            && self.spec.gpus <= MAX_GPUS
+            && self.gpu_mask & !self.all_gpus() == 0
+            && (self.live_leases == 0) == (self.gpu_mask == 0)
+            && self.price > 0
+            && self.checks_passed <= self.checks_total
+            && self.uptime_bps <= 10_000
+            && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
+        if sound {
+            Ok(())
+        } else {
+            fail(MarketError::InvariantBroken)
+        }
+    }
+}

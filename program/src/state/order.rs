@@ -1,0 +1,154 @@
+//! What a customer asks for, and how much money waits for it.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
+use crate::errors::{fail, MarketError};
+use crate::math::reputation::reputation_bps;
+use crate::state::{GpuModel, Node};
+
+/// Waits for awards.
+pub const ORDER_OPEN: u8 = 1;
+/// Every node it wanted is awarded.
+pub const ORDER_AWARDED: u8 = 2;
+/// Its award deadline passed: leases that it has may only be aborted.
+pub const ORDER_EXPIRED: u8 = 3;
+/// A lease of it was aborted because its node did not start.
+pub const ORDER_LAPSED: u8 = 4;
+
+/// A node satisfies it or not, by fields on chain alone.
+#[repr(C)]
+#[derive(
+    Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType,
+)]
+pub struct Requirement {
+    /// Prefix of the node's region; zero bytes end it.
+    pub region: [u8; 16],
+    /// Per GPU; 0 for any.
+    pub min_vram_mib: u32,
+    /// Dense FP16 TFLOPS × 10 of the model; 0 for any.
+    pub min_tflops_x10: u32,
+    /// Id of the GPU model; 0 for any that has the TFLOPS.
+    pub model: u16,
+    pub min_uptime_bps: u16,
+    pub min_reputation_bps: u16,
+    /// At least this class: 0 PCIe, 1 NVLink, 2 NVSwitch.
+    pub min_interconnect: u8,
+    pub min_tier: u8,
+    /// 1 when all nodes of the order must share a site.
+    pub same_site: u8,
+    /// 1 when simulated GPUs will do.
+    pub allow_simulated: u8,
+    pub pad: [u8; 2],
+}
+
+impl Requirement {
+    pub fn validate(&self) -> Result<()> {
+        let sound = (self.model != ANY_MODEL || self.min_tflops_x10 > 0)
+            && (self.min_uptime_bps as u64) <= BPS
+            && (self.min_reputation_bps as u64) <= BPS
+            && self.min_interconnect <= 2
+            && self.min_tier <= 3
+            && self.same_site <= 1
+            && self.allow_simulated <= 1
+            && self.pad == [0; 2];
+        if sound {
+            Ok(())
+        } else {
+            fail(MarketError::InvalidRequirement)
+        }
+    }
+
+    /// Whether the node may serve `gpus` GPUs until `ends`. The node's status, price and stake are checked elsewhere.
+    pub fn satisfied_by(
+        &self,
+        node: &Node,
+        model: &GpuModel,
+        gpus: u8,
+        site: &[u8; 16],
+        now: i64,
+    ) -> Result<()> {
+        let model_suits = (self.model == ANY_MODEL || self.model == model.id)
+            && model.tflops_x10 >= self.min_tflops_x10;
+        if !model_suits || node.spec.model != model.id {
+            return fail(MarketError::UnsuitableModel);
+        }
+        if node.free_gpus() < gpus {
+            return fail(MarketError::NotEnoughGpus);
+        }
+        let hardware_suits = node.spec.vram_mib >= self.min_vram_mib
+            && node.spec.interconnect >= self.min_interconnect
+            && node.tier >= self.min_tier
+            && node.tier >= model.min_tier
+            && node.spec.simulated <= self.allow_simulated;
+        if !hardware_suits {
+            return fail(MarketError::UnsuitableHardware);
+        }
+        let region_suits = self
+            .region
+            .iter()
+            .zip(node.spec.region.iter())
+            .all(|(wanted, given)| *wanted == 0 || wanted == given);
+        let site_suits = self.same_site == 0 || (*site != [0; 16] && *site == node.spec.site);
+        if !region_suits || !site_suits {
+            return fail(MarketError::UnsuitableLocation);
+        }
+        if node.uptime_bps < self.min_uptime_bps
+            || reputation_bps(node, now) < self.min_reputation_bps
+        {
+            return fail(MarketError::UnsuitableReputation);
+        }
+        Ok(())
+    }
+}
+
+#[account]
+pub struct Order {
+    pub customer: Address,
+    pub rent_payer: Address,
+    /// sha256 of the image reference and command that the customer sends to the node.
+    pub image_digest: [u8; 32],
+    pub nonce: u64,
+    /// µUSDC that the parts not yet awarded hold.
+    pub reserved: u64,
+    /// µUSDC per GPU-hour.
+    pub max_price: u64,
+    pub created_at: i64,
+    pub award_deadline: i64,
+    /// When its last node was awarded; 0 before.
+    pub awarded_at: i64,
+    pub requirement: Requirement,
+    /// Site of the first node, when all must share it.
+    pub site: [u8; 16],
+    pub duration_secs: u32,
+    pub nodes_wanted: u8,
+    pub nodes_awarded: u8,
+    /// Leases not yet closed.
+    pub live_leases: u8,
+    pub gpus_per_node: u8,
+    pub mode: u8,
+    /// 1 when the lease ends with its job: then the node may end it without notice.
+    pub run_to_completion: u8,
+    pub status: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub reserved_bytes: [u8; 7],
+}
+
+impl Order {
+    pub fn invariant(&self) -> Result<()> {
+        let sound = self.nodes_wanted >= 1
+            && self.nodes_wanted <= MAX_ORDER_NODES
+            && self.nodes_awarded <= self.nodes_wanted
+            && self.live_leases <= self.nodes_awarded
+            && self.gpus_per_node >= 1
+            && self.gpus_per_node <= MAX_GPUS
+            && (self.status == ORDER_OPEN || self.reserved == 0)
+            && (ORDER_OPEN..=ORDER_LAPSED).contains(&self.status);
+        if sound {
+            Ok(())
+        } else {
+            fail(MarketError::InvariantBroken)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The market's parameters: what governance may change, behind the timelock.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{BPS, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX, QUORUM_BPS_MIN};
+use crate::errors::{fail, MarketError};
+
+/// Times are seconds, shares are basis points, bonds are base units of the stake token.
+#[repr(C)]
+#[derive(
+    Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType,
+)]
+pub struct Params {
+    /// Smallest bond of a keeper.
+    pub min_bond: u64,
+    /// The most bond that counts as voting weight, so that no keeper outvotes the others with money alone.
+    pub weight_cap: u64,
+    /// What one whole stake token is worth, in µUSDC: turns a customer's harm into stake.
+    pub stake_price: u64,
+    /// Length of a report period. Fixed when the market is created.
+    pub period_secs: u32,
+    /// Between a report's finality and the slash: time to appeal.
+    pub appeal_secs: u32,
+    /// Between an award and its finality: time to show a better ask.
+    pub challenge_secs: u32,
+    pub unstake_cooldown_secs: u32,
+    /// Before a new bond counts.
+    pub keeper_activation_secs: u32,
+    pub keeper_exit_secs: u32,
+    /// From an order's creation to its last award.
+    pub award_deadline_secs: u32,
+    /// From an order's last award to each lease's start.
+    pub start_deadline_secs: u32,
+    /// Downtime in one report above which a lease has failed.
+    pub migration_grace_secs: u32,
+    /// Notice that a provider gives before it ends a lease.
+    pub notice_secs: u32,
+    /// Between the proposal of a parameter change and its effect.
+    pub timelock_secs: u32,
+    /// After a lease's end, time for its customer to rate before anyone may close it.
+    pub rating_secs: u32,
+    /// How long a report stays after its finality, for leaves not yet applied.
+    pub report_retention_secs: u32,
+    /// Periods after a lease's end in which its last claims may still be settled.
+    pub settle_deadline_periods: u16,
+    /// Protocol fee on what a customer pays.
+    pub fee_bps: u16,
+    /// How swept fees are split; the three add up to 10,000.
+    pub burn_bps: u16,
+    pub keeper_bps: u16,
+    pub treasury_bps: u16,
+    /// A report is final with at least this share of the bonded weight.
+    pub quorum_bps: u16,
+    /// The finder's share of a slash.
+    pub finder_bps: u16,
+    /// Slashes, as shares of the node's required stake ...
+    pub slash_fraud_bps: u16,
+    pub slash_bad_work_bps: u16,
+    pub slash_work_failed_bps: u16,
+    pub slash_offline_bps: u16,
+    pub slash_commitment_bps: u16,
+    /// ... and of the keeper's bond.
+    pub slash_unjust_award_bps: u16,
+    pub slash_equivocation_bps: u16,
+    /// 1 where simulated GPUs may register (local networks).
+    pub allow_simulated: u8,
+    pub pad: [u8; 7],
+}
+
+impl Params {
+    /// Refuses values under which money or time would stop making sense.
+    pub fn validate(&self) -> Result<()> {
+        let shares = (self.burn_bps as u64)
+            .checked_add(self.keeper_bps as u64)
+            .and_then(|sum| sum.checked_add(self.treasury_bps as u64));
+        let fractions = [
+            self.slash_fraud_bps,
+            self.slash_bad_work_bps,
+            self.slash_work_failed_bps,
+            self.slash_offline_bps,
+            self.slash_commitment_bps,
+            self.slash_unjust_award_bps,
+            self.slash_equivocation_bps,
+            self.quorum_bps,
+        ];
+        let positive = [
+            self.period_secs,
+            self.award_deadline_secs,
+            self.start_deadline_secs,
+            self.report_retention_secs,
+        ];
+        let valid = self.min_bond > 0
+            && self.weight_cap >= self.min_bond
+            && self.stake_price > 0
+            && positive.iter().all(|seconds| *seconds > 0)
+            && self.settle_deadline_periods > 0
+            && self.fee_bps >= FEE_BPS_MIN
+            && self.fee_bps <= FEE_BPS_MAX
+            && shares == Some(BPS)
+            && self.quorum_bps >= QUORUM_BPS_MIN
+            && self.finder_bps <= FINDER_BPS_MAX
+            && fractions.iter().all(|bps| (*bps as u64) <= BPS)
+            // A leaf must stay provable for as long as its fault can be appealed and applied.
+            && self.report_retention_secs >= self.appeal_secs
+            // Stake cannot leave before a fault of the running period can be reported and applied.
+            && self.unstake_cooldown_secs >= self.appeal_secs
+            && self.allow_simulated <= 1
+            && self.pad == [0; 7];
+        if valid {
+            Ok(())
+        } else {
+            fail(MarketError::ParameterOutOfRange)
+        }
+    }
+
+    /// Seconds after a lease's end in which its last claims may still be settled.
+    pub fn settle_deadline_secs(&self) -> Result<u32> {
+        use crate::errors::OrOverflow;
+        self.period_secs.checked_mul(self.settle_deadline_periods as u32).or_overflow()
+    }
+}

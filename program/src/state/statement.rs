@@ -1,0 +1,54 @@
+//! The 144-byte record of one check that a keeper signs. The layout is in docs/protocol.md.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{
+    FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
+    FLAG_UNHEALTHY, FLAG_WORK_FAILED, STATEMENT_LEN, STATEMENT_TAG,
+};
+use crate::errors::{fail, MarketError};
+use crate::math::bytes::take;
+
+#[derive(Clone, Copy)]
+pub struct Statement {
+    pub domain: [u8; 8],
+    pub node: Address,
+    pub period: u64,
+    pub kind: u8,
+    pub passed: bool,
+}
+
+impl Statement {
+    /// The fields that an appeal needs.
+    pub fn parse(data: &[u8; STATEMENT_LEN]) -> Result<Self> {
+        let tag: [u8; 8] = take(data, 0)?;
+        let [kind, result]: [u8; 2] = take(data, 56)?;
+        let reserved: [u8; 2] = take(data, 58)?;
+        if tag != STATEMENT_TAG || reserved != [0; 2] || result > 1 || kind == 0 || kind > 6 {
+            return fail(MarketError::IrrelevantStatement);
+        }
+        Ok(Self {
+            domain: take(data, 8)?,
+            node: Address::new_from_array(take(data, 16)?),
+            period: u64::from_le_bytes(take(data, 48)?),
+            kind,
+            passed: result == 1,
+        })
+    }
+
+    /// The faults that a passed check of this kind contradicts.
+    pub fn contradicts(&self) -> u16 {
+        if !self.passed {
+            return 0;
+        }
+        match self.kind {
+            1 => FLAG_OFFLINE,
+            2 => FLAG_SPEC_MISMATCH,
+            3 => FLAG_WORK_FAILED,
+            4 => FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED,
+            5 => FLAG_UNHEALTHY,
+            6 => FLAG_BAD_OUTPUT,
+            _ => 0,
+        }
+    }
+}

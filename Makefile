@@ -1,0 +1,41 @@
+# The targets that people use. Each is a script in scripts/, which checks its tools and says what is missing.
+ENGINE ?= surfnet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint bench toolchain clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+
+demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
+	@scripts/demo.sh $(ENGINE)
+
+build: ## build all binaries into build/bin
+	@scripts/build.sh
+
+test: ## all tests: Rust, Go with -race, scenarios on every installed engine
+	@scripts/test.sh
+
+test-rust test-go test-e2e: test-%: ## one part of the tests
+	@scripts/test.sh $*
+
+program: ## build program/artifacts/gantry_market.so
+	@scripts/program.sh so
+
+idl: ## build idl/gantry_market.json and the Go bindings
+	@scripts/program.sh idl go
+
+check-generated: ## rebuild all generated files and fail on any difference
+	@scripts/check-generated.sh
+
+lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
+	@scripts/lint.sh
+
+bench: ## benchmarks (BENCH=./package/... for some)
+	@scripts/bench.sh
+
+toolchain: ## install the pinned tools
+	@scripts/toolchain.sh all
+
+clean: ## remove what was built in the checkout (the cache stays)
+	rm -rf build

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds what runs on this machine into build/bin.
+# usage: build.sh [surfnet] [go]
+source "$(dirname "$0")/common.sh"
+
+build_surfnet() {
+  "$root/scripts/toolchain.sh" host
+  local target
+  target=$(surfnet_target)
+  [ -d "$target" ] || say "building the embedded engine for the first time: about 10 minutes on two cores, then cached in $cache"
+  (cd "$root/localnet/surfnet" && cargo "+$RUST_HOST" build --release --locked --target-dir "$target")
+  # Replaced by a rename: a copy onto a running executable fails.
+  cp "$target/release/gantry-surfnet" "$root/build/bin/.gantry-surfnet.new"
+  mv -f "$root/build/bin/.gantry-surfnet.new" "$root/build/bin/gantry-surfnet"
+}
+
+build_go() {
+  "$root/scripts/toolchain.sh" go
+  cd "$root"
+  local main mains=()
+  for main in client/cmd/gantry keeper/cmd/gantry-keeper agent/cmd/gantry-agent localnet/cmd/gantry-localnet; do
+    mains+=("./$main")
+  done
+  go build -trimpath -o build/bin/ "${mains[@]}"
+}
+
+[ $# -gt 0 ] || set -- surfnet go
+for part in "$@"; do
+  case $part in
+    surfnet | go) "build_$part" ;;
+    *) die "unknown part $part: want surfnet or go" ;;
+  esac
+done

@@ -1,0 +1,49 @@
+# What the scripts share: places, messages, the cache. Sourced, never run.
+# shellcheck shell=bash
+
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/versions.sh
+source "$root/scripts/versions.sh"
+
+# Slow artefacts live outside the checkout, keyed by lock file and toolchain, so that a second clone is fast.
+cache=${GANTRY_CACHE:-$HOME/.cache/gantry}
+tools=$cache/tools/bin
+mkdir -p "$tools" "$root/build/bin" "$root/build/logs"
+export GANTRY_CACHE=$cache
+export PATH="$tools:$cache/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+# The pins name their toolchain; one set from outside would win over rust-toolchain.toml files.
+unset RUSTUP_TOOLCHAIN
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+
+say() { printf '%s\n' "$*" >&2; }
+step() { printf '\n==> %s\n' "$*" >&2; }
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# key FILE_OR_WORD...: a short hash of the files' contents and of the words.
+key() {
+  local part
+  for part in "$@"; do
+    if [ -f "$part" ]; then cat "$part"; else printf '%s\n' "$part"; fi
+  done | sha256sum | cut -c1-12
+}
+
+# Target directories of the Rust crates.
+surfnet_target() { printf '%s/surfnet/%s' "$cache" "$(key "$root/localnet/surfnet/Cargo.lock" "$RUST_HOST")"; }
+idl_target() { printf '%s/idl/%s' "$cache" "$(key "$root/program/tools/idl/Cargo.lock" "$RUST_HOST")"; }
+sbf_target() { printf '%s/program/%s' "$cache" "$(key "$root/program/Cargo.lock" "$RUST_SBF" "$SBPF_LINKER")"; }
+program_host_target() { printf '%s/program-host/%s' "$cache" "$(key "$root/program/Cargo.lock" "$RUST_SBF")"; }
+program_tests_target() { printf '%s/program-tests/%s' "$cache" "$(key "$root/program/tests/Cargo.lock" "$RUST_HOST")"; }
+
+# validator: the path of solana-test-validator, empty when it is not installed.
+validator() {
+  if [ -n "${GANTRY_SOLANA_TEST_VALIDATOR:-}" ]; then
+    command -v "$GANTRY_SOLANA_TEST_VALIDATOR" || die "GANTRY_SOLANA_TEST_VALIDATOR names $GANTRY_SOLANA_TEST_VALIDATOR, which cannot be run"
+  else
+    command -v solana-test-validator || true
+  fi
+}

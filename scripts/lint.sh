@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Format and lint checks of all code. Nothing is changed; every finding is an error.
+source "$(dirname "$0")/common.sh"
+"$root/scripts/toolchain.sh" all
+cd "$root"
+failed=()
+
+check() { # NAME COMMAND...
+  local name=$1
+  shift
+  step "$name"
+  "$@" || failed+=("$name")
+}
+
+formatted() {
+  local files
+  files=$(git ls-files --cached --others --exclude-standard -z -- '*.go' | xargs -0 grep -L 'DO NOT EDIT\.$' | xargs gofumpt -l)
+  [ -z "$files" ] || { say "run gofumpt -w on:" "$files"; return 1; }
+}
+
+# clippy TOOLCHAIN CRATE TARGET_DIR CARGO_ARGS...: lints a crate on top of dependencies that are compiled already
+# (cargo clippy would check every dependency again, which takes minutes).
+clippy() {
+  local toolchain=$1 crate=$2 target=$3
+  shift 3
+  (
+    cd "$crate" && CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__" \
+      RUSTC_WORKSPACE_WRAPPER=$(rustup which --toolchain "$toolchain" clippy-driver) \
+      cargo "+$toolchain" build --locked --all-targets --target-dir "$target" "$@"
+  )
+}
+
+rust() { # NAME TOOLCHAIN CRATE TARGET_DIR CARGO_ARGS...
+  local name=$1 toolchain=$2 crate=$3
+  shift
+  check "$name: rustfmt" cargo "+$toolchain" fmt --check --manifest-path "$crate/Cargo.toml"
+  check "$name: clippy" clippy "$@"
+}
+
+check "gofumpt" formatted
+check "go vet" go vet -tags e2e ./...
+check "staticcheck" staticcheck -tags e2e ./...
+have shellcheck && check "shellcheck" shellcheck -x .ci/run scripts/*.sh program/sbf/*.sh
+rust "program" "$RUST_SBF" program "$(program_host_target)"
+rust "program tests" "$RUST_HOST" program/tests "$(program_tests_target)"
+rust "idl tool" "$RUST_HOST" program/tools/idl "$(idl_target)" --release
+rust "surfnet" "$RUST_HOST" localnet/surfnet "$(surfnet_target)" --release
+
+[ ${#failed[@]} = 0 ] || die "lint: ${#failed[@]} failed: $(printf '%s; ' "${failed[@]}")"
+say "lint: everything is clean"

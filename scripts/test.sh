@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Runs all tests: Rust, Go with the race detector, and the end-to-end scenarios on every engine that is installed.
+# What is skipped is printed with its reason at the end. usage: test.sh [rust] [go] [e2e]
+source "$(dirname "$0")/common.sh"
+cd "$root"
+skipped=()
+
+cargo_test() { # NAME CRATE TARGET_DIR CARGO_ARGS...
+  local name=$1 crate=$2 target=$3
+  shift 3
+  step "Rust tests: $name"
+  (cd "$crate" && cargo "+$RUST_HOST" test --locked --target-dir "$target" "$@")
+}
+
+test_rust() {
+  "$root/scripts/toolchain.sh" host
+  cargo_test "program" program/tests "$(program_tests_target)"
+  cargo_test "idl tool" program/tools/idl "$(idl_target)" --release
+  cargo_test "surfnet" localnet/surfnet "$(surfnet_target)" --release
+}
+
+# go_test NAME ARGS...: runs go test and prints failures in full and skips with their reasons.
+go_test() {
+  step "Go tests: $1"
+  local log
+  log=build/logs/go-test-${1//[^a-z0-9]/-}.json
+  shift
+  go test -json "$@" | tee "$log" | go run ./scripts/testsum
+}
+
+test_go() {
+  "$root/scripts/build.sh" surfnet
+  go_test "unit" -race ./...
+}
+
+test_e2e() {
+  "$root/scripts/build.sh" surfnet go
+  local found
+  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -tags e2e ./localnet/scenario/...
+  found=$(validator)
+  if [ -n "$found" ]; then
+    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -tags e2e ./localnet/scenario/...
+  else
+    skipped+=("scenarios on agave: solana-test-validator is not in PATH, in $cache/bin, or named by GANTRY_SOLANA_TEST_VALIDATOR")
+  fi
+}
+
+[ $# -gt 0 ] || set -- rust go e2e
+for part in "$@"; do
+  case $part in
+    rust | go | e2e) "test_$part" ;;
+    *) die "unknown part $part: want rust, go or e2e" ;;
+  esac
+done
+for reason in "${skipped[@]}"; do say "SKIPPED $reason"; done
+say "all tests passed: $*"

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Checks the tools that a task needs and installs what is pinned and missing.
+# usage: toolchain.sh [go] [host] [sbf] [lint] [all]
+#   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
+#   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
+source "$(dirname "$0")/common.sh"
+
+# debian PACKAGE...: installs packages as root, or says which command does.
+debian() {
+  local command="apt-get install -y --no-install-recommends $*"
+  if [ "$(id -u)" = 0 ] && have apt-get; then
+    say "installing $*"
+    { apt-get update && DEBIAN_FRONTEND=noninteractive $command; } >"$root/build/logs/apt.log" 2>&1 ||
+      die "'$command' failed, see build/logs/apt.log"
+  elif have apt-get; then
+    die "missing packages; install them with: sudo apt-get update && sudo $command"
+  else
+    die "missing tools; on Debian they come with the packages: $*"
+  fi
+}
+
+need_go() {
+  have go || die "Go $GO_MIN or newer is needed: https://go.dev/dl/"
+  local version
+  version=$(go env GOVERSION) && version=${version#go}
+  [ "$(printf '%s\n%s\n' "$GO_MIN" "$version" | sort -V | head -1)" = "$GO_MIN" ] ||
+    die "Go $GO_MIN or newer is needed, this is $version: https://go.dev/dl/"
+  need_compiler
+}
+
+need_compiler() {
+  local missing=()
+  have gcc || have cc || missing+=(gcc libc6-dev)
+  have make || missing+=(make)
+  have git || missing+=(git)
+  [ ${#missing[@]} = 0 ] || debian "${missing[@]}"
+}
+
+need_rustup() {
+  have rustup || die "rustup is needed: https://rustup.rs (curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh)"
+}
+
+# toolchain NAME COMPONENT...: a pinned Rust toolchain with its components.
+toolchain() {
+  local name=$1 component missing=() installed
+  shift
+  need_rustup
+  if rustup toolchain list | grep -q "^$name"; then
+    installed=$(rustup component list --toolchain "$name" --installed)
+    for component in "$@"; do
+      grep -q "^$component" <<<"$installed" || missing+=("$component")
+    done
+    [ ${#missing[@]} = 0 ] && return
+    rustup component add --toolchain "$name" "${missing[@]}"
+  else
+    say "installing Rust $name"
+    local flags=()
+    for component in "$@"; do flags+=(-c "$component"); done
+    rustup toolchain install "$name" --profile minimal --no-self-update "${flags[@]}"
+  fi
+}
+
+need_host() {
+  need_compiler
+  toolchain "$RUST_HOST" clippy rustfmt
+  # surfpool links OpenSSL, which it builds itself; that build wants the whole of Perl, not only perl-base.
+  perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || debian perl
+}
+
+need_sbf() {
+  need_compiler
+  toolchain "$RUST_SBF" rust-src clippy rustfmt
+  if ! sbpf-linker --version 2>/dev/null | grep -qx "sbpf-linker $SBPF_LINKER"; then
+    say "building sbpf-linker $SBPF_LINKER (about two minutes)"
+    cargo "+$RUST_SBF" install sbpf-linker --version "$SBPF_LINKER" --locked --force --root "$cache/tools" ||
+      die "sbpf-linker could not be built"
+  fi
+}
+
+need_lint() {
+  need_go
+  gofumpt -version 2>/dev/null | grep -q "^$GOFUMPT " ||
+    GOBIN=$tools go install "mvdan.cc/gofumpt@$GOFUMPT"
+  [ "$(cat "$tools/staticcheck.version" 2>/dev/null)" = "$STATICCHECK" ] && have staticcheck || {
+    GOBIN=$tools go install "honnef.co/go/tools/cmd/staticcheck@$STATICCHECK"
+    printf '%s\n' "$STATICCHECK" >"$tools/staticcheck.version"
+  }
+}
+
+[ $# -gt 0 ] || set -- all
+for part in "$@"; do
+  case $part in
+    go | host | sbf | lint) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint ;;
+    *) die "unknown part $part: want go, host, sbf, lint or all" ;;
+  esac
+done

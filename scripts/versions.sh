@@ -1,0 +1,15 @@
+# Pinned tools. Every script takes its versions from here.
+# shellcheck shell=bash disable=SC2034
+
+# Go: at least this version.
+GO_MIN=1.26
+# Rust for everything that runs on this machine.
+RUST_HOST=1.99.1
+# Rust for the on-chain build: its LLVM decides what the program computes, so it is pinned to the day.
+RUST_SBF=nightly-2026-10-20
+SBPF_LINKER=0.2.6
+# Linters.
+GOFUMPT=v0.12.0
+STATICCHECK=v0.8.2
+# The real validator, used when it is installed.
+AGAVE=4.2.2

@@ -139,7 +139,15 @@ const maxAccountsPerCall = 100
 // Accounts reads several accounts; a missing one is nil in its place. Beyond a
 // hundred keys the answer may span several slots.
 func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commitment) ([]*Account, error) {
+	accs, _, err := c.AccountsSince(ctx, keys, at, 0)
+	return accs, err
+}
+
+// AccountsSince reads several accounts from a node that has reached a slot,
+// and returns the slot of the (oldest) answer.
+func (c *Client) AccountsSince(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64) ([]*Account, uint64, error) {
 	res := make([]*Account, 0, len(keys))
+	var slot uint64
 	for len(keys) > 0 {
 		part := keys[:min(len(keys), maxAccountsPerCall)]
 		keys = keys[len(part):]
@@ -147,11 +155,18 @@ func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commi
 			Context slotContext    `json:"context"`
 			Value   []*accountJSON `json:"value"`
 		}
-		if err := c.Raw(ctx, &out, "getMultipleAccounts", part, accountParam(at)); err != nil {
-			return nil, err
+		p := accountParam(at)
+		if since > 0 {
+			p["minContextSlot"] = since
+		}
+		if err := c.Raw(ctx, &out, "getMultipleAccounts", part, p); err != nil {
+			return nil, 0, err
 		}
 		if len(out.Value) != len(part) {
-			return nil, fmt.Errorf("getMultipleAccounts: %d answers to %d keys: %w", len(out.Value), len(part), wire.ErrLength)
+			return nil, 0, fmt.Errorf("getMultipleAccounts: %d answers to %d keys: %w", len(out.Value), len(part), wire.ErrLength)
+		}
+		if slot == 0 || out.Context.Slot < slot {
+			slot = out.Context.Slot
 		}
 		for i, v := range out.Value {
 			if v == nil {
@@ -160,12 +175,12 @@ func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commi
 			}
 			acc, err := v.account(part[i], out.Context.Slot)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			res = append(res, &acc)
 		}
 	}
-	return res, nil
+	return res, slot, nil
 }
 
 // Filter narrows program accounts. The zero filter matches all.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/gorilla/websocket"
 )
 
@@ -55,7 +56,7 @@ const (
 	wsWriteWait = 10 * time.Second
 	wsPing      = 5 * time.Second
 	wsReadWait  = 20 * time.Second
-	wsBuffer    = 4096 // notifications a subscriber may lag before it is cut off
+	wsBuffer    = 16384 // notifications a subscriber may lag before it is cut off
 )
 
 // DialWS connects to the first healthy endpoint that accepts.
@@ -290,4 +291,20 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	s.ws.mu.Unlock()
 	_, err := s.ws.call(ctx, nil, s.unsub, []any{s.id})
 	return err
+}
+
+// DecodeProgramNotification reads a notification of programSubscribe in
+// base64 encoding.
+func DecodeProgramNotification(raw json.RawMessage) (Account, error) {
+	var n struct {
+		Context slotContext `json:"context"`
+		Value   struct {
+			Pubkey  solana.PublicKey `json:"pubkey"`
+			Account accountJSON      `json:"account"`
+		} `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return Account{}, fmt.Errorf("program notification: %w", err)
+	}
+	return n.Value.Account.account(n.Value.Pubkey, n.Context.Slot)
 }

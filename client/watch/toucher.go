@@ -1,0 +1,123 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/gantry-market/gantry/client/chain"
+)
+
+// toucher reads the accounts that the program's transactions wrote.
+type toucher struct {
+	w   *Watcher
+	out chan<- reread
+}
+
+const (
+	gather   = 20 * time.Millisecond // transactions read together
+	maxBatch = 64
+)
+
+func (t *toucher) run(ctx context.Context, raw <-chan json.RawMessage) error {
+	for {
+		var sigs []solana.Signature
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case m := <-raw:
+			sigs = t.add(sigs, m)
+		}
+		timer := time.NewTimer(gather)
+	collect:
+		for len(sigs) < maxBatch {
+			select {
+			case m := <-raw:
+				sigs = t.add(sigs, m)
+			case <-timer.C:
+				break collect
+			}
+		}
+		timer.Stop()
+		if len(sigs) == 0 {
+			continue
+		}
+		if err := t.read(ctx, sigs); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *toucher) add(sigs []solana.Signature, raw json.RawMessage) []solana.Signature {
+	var n struct {
+		Value struct {
+			Signature solana.Signature `json:"signature"`
+			Err       json.RawMessage  `json:"err"`
+		} `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		t.w.log.Warn().Err(err).Msg("unreadable log notification")
+		return sigs
+	}
+	if len(n.Value.Err) > 0 && string(n.Value.Err) != "null" {
+		return sigs // a failed transaction writes nothing of the program's
+	}
+	return append(sigs, n.Value.Signature)
+}
+
+// read fetches the transactions, then the accounts that they wrote.
+func (t *toucher) read(ctx context.Context, sigs []solana.Signature) error {
+	at := atLeastConfirmed(t.w.o.Commitment)
+	var keys []solana.PublicKey
+	var slot uint64
+	for _, sig := range sigs {
+		l, err := t.transaction(ctx, sig, at)
+		if err != nil {
+			return err
+		}
+		slot = max(slot, l.Slot)
+		for i, k := range l.Tx.Message.AccountKeys {
+			if w, err := l.Tx.IsWritable(k); err == nil && w && i > 0 && !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	// Not from a node that has not seen these transactions yet.
+	accs, slot, err := t.w.o.Client.AccountsSince(ctx, keys, t.w.o.Commitment, slot)
+	if err != nil {
+		return fmt.Errorf("accounts of a transaction: %w", err)
+	}
+	select {
+	case t.out <- reread{keys, accs, slot}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// transaction waits for the node to serve what it has just announced. Giving
+// up ends the session, and the next one's snapshot repairs the gap.
+func (t *toucher) transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error) {
+	pause := 10 * time.Millisecond
+	for {
+		l, err := t.w.o.Client.Transaction(ctx, sig, at)
+		if err == nil || !errors.Is(err, chain.ErrNotFound) || pause > time.Second {
+			return l, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return l, ctx.Err()
+		case <-timer.C:
+		}
+		pause *= 2
+	}
+}

@@ -1,0 +1,149 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// cgroup is one job's group in the unified hierarchy.
+type cgroup struct {
+	path string
+	fd   *os.File
+}
+
+// findCgroup2 returns the mount point of the unified hierarchy.
+func findCgroup2(mountinfo string) (string, bool) {
+	for _, line := range strings.Split(mountinfo, "\n") {
+		left, right, ok := strings.Cut(line, " - ")
+		f := strings.Fields(left)
+		if ok && len(f) >= 5 && strings.HasPrefix(right, "cgroup2 ") {
+			return f[4], true
+		}
+	}
+	return "", false
+}
+
+// newCgroup makes a group with the limits, or says why it cannot.
+func newCgroup(leaseID string, l Limits) (*cgroup, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	mount, ok := findCgroup2(string(b))
+	if !ok {
+		return nil, errors.New("no cgroup v2 is mounted")
+	}
+	return makeCgroup(mount, leaseID, l)
+}
+
+func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
+	have, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, c := range []string{"cpu", "memory", "pids"} {
+		if !contains(strings.Fields(string(have)), c) {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("cgroup v2 at %s lacks %s", mount, strings.Join(missing, ", "))
+	}
+	parent := filepath.Join(mount, "gantry")
+	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	for _, dir := range []string{mount, parent} {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+cpu +memory +pids"), 0); err != nil {
+			return nil, err
+		}
+	}
+	g := &cgroup{path: filepath.Join(parent, leaseID)}
+	if err := os.Mkdir(g.path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	if err := g.limit(l); err != nil {
+		g.remove()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *cgroup) limit(l Limits) error {
+	set := func(name, value string) error {
+		return os.WriteFile(filepath.Join(g.path, name), []byte(value), 0)
+	}
+	if l.MemoryMiB > 0 {
+		if err := set("memory.max", strconv.FormatUint(l.MemoryMiB<<20, 10)); err != nil {
+			return err
+		}
+		if err := set("memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if l.CPUs > 0 {
+		const period = 100_000 // microseconds
+		if err := set("cpu.max", fmt.Sprintf("%d %d", max(1000, int64(l.CPUs*period)), period)); err != nil {
+			return err
+		}
+	}
+	if l.Processes > 0 {
+		if err := set("pids.max", strconv.FormatUint(l.Processes, 10)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place makes a process start inside of the group.
+func (g *cgroup) place(attr *syscall.SysProcAttr) error {
+	f, err := os.Open(g.path)
+	if err != nil {
+		return err
+	}
+	g.fd = f
+	attr.UseCgroupFD, attr.CgroupFD = true, int(f.Fd())
+	return nil
+}
+
+// outOfMemory reports whether the kernel killed something for memory.
+func (g *cgroup) outOfMemory() bool {
+	b, err := os.ReadFile(filepath.Join(g.path, "memory.events"))
+	if err != nil {
+		return false
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		if n, ok := strings.CutPrefix(line, "oom_kill "); ok && strings.TrimSpace(n) != "0" {
+			return true
+		}
+	}
+	return false
+}
+
+// kill ends everything in the group.
+func (g *cgroup) kill() {
+	// Not there on kernels before 5.14; the walk over the tree does it then.
+	_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0)
+}
+
+func (g *cgroup) remove() {
+	if g.fd != nil {
+		g.fd.Close()
+	}
+	_ = os.Remove(g.path) // stays if something in it is still dying; an empty group costs nothing
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}

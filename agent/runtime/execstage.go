@@ -1,0 +1,161 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"os/exec"
+	goruntime "runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descriptors that the supervisor hands to the exec stage.
+const (
+	fdReport = 3 // an error message, or end of file when the job took over
+	fdGate   = 4 // one byte once the supervisor has written down who runs
+)
+
+// envCgroup tells the exec stage that a cgroup limits memory and CPUs already.
+const envCgroup = "GANTRY_INTERNAL_CGROUP"
+
+// becomeJob limits this process and replaces it by the job. It returns only when
+// that fails.
+func becomeJob(dir leaseDir) int {
+	// Affinity and no_new_privs belong to the thread that calls execve.
+	goruntime.LockOSThread()
+	unix.CloseOnExec(fdReport)
+	unix.CloseOnExec(fdGate)
+	report := os.NewFile(fdReport, "report")
+	gate := os.NewFile(fdGate, "gate")
+	fail := func(err error) int {
+		fmt.Fprint(report, err)
+		return 127
+	}
+	var spec Spec
+	if ok, err := readJSON(dir.spec(), &spec); err != nil || !ok {
+		return fail(fmt.Errorf("specification of %s: %w", dir, err))
+	}
+	inCgroup := os.Getenv(envCgroup) == "1"
+	env := spec.environment(dir.work())
+	if err := os.Setenv("PATH", lookup(env, "PATH")); err != nil {
+		return fail(err)
+	}
+	path, err := exec.LookPath(spec.Command[0])
+	if err != nil {
+		return fail(err)
+	}
+	if n, err := gate.Read(make([]byte, 1)); n != 1 {
+		return fail(fmt.Errorf("supervisor went away: %w", err))
+	}
+	if err := limitSelf(spec, inCgroup); err != nil {
+		return fail(err)
+	}
+	if err := closeOnExecAll(); err != nil {
+		return fail(err)
+	}
+	return fail(fmt.Errorf("exec %s: %w", path, syscall.Exec(path, spec.Command, env)))
+}
+
+// closeOnExecAll keeps every descriptor but the standard three from the job, also
+// those that whoever started the agent left open by mistake.
+func closeOnExecAll() error {
+	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	// Kernels before 5.11 do not know the flag.
+	names, derr := os.ReadDir("/proc/self/fd")
+	if derr != nil {
+		return fmt.Errorf("close descriptors: %w", errors.Join(err, derr))
+	}
+	for _, n := range names {
+		if fd, err := strconv.Atoi(n.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+func lookup(env []string, name string) string {
+	for _, e := range env {
+		if len(e) > len(name) && e[len(name)] == '=' && e[:len(name)] == name {
+			return e[len(name)+1:]
+		}
+	}
+	return ""
+}
+
+// limitSelf sets what the kernel enforces for a process and what it starts.
+func limitSelf(spec Spec, inCgroup bool) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	l := spec.Limits
+	if l.CPUs > 0 && !inCgroup {
+		if err := pinCPUs(spec.LeaseID, l.CPUs); err != nil {
+			return err
+		}
+	}
+	set := func(name string, resource int, value uint64) error {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(resource, &now); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		value = min(value, now.Max)
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	if err := set("core size", unix.RLIMIT_CORE, 0); err != nil {
+		return err
+	}
+	if err := set("open files", unix.RLIMIT_NOFILE, l.openFiles()); err != nil {
+		return err
+	}
+	if l.DiskMiB > 0 {
+		if err := set("file size", unix.RLIMIT_FSIZE, l.DiskMiB<<20); err != nil {
+			return err
+		}
+	}
+	if l.MemoryMiB > 0 && !inCgroup {
+		// Writable private memory, not address space: programs that reserve much
+		// and use little (CUDA, Go, Java) stay able to run.
+		return set("data size", unix.RLIMIT_DATA, l.MemoryMiB<<20)
+	}
+	return nil
+}
+
+// pinCPUs keeps the thread, and all that it becomes, on a number of the
+// processors it may use now. Which ones depends on the lease, so that small jobs
+// do not all meet on the first.
+func pinCPUs(leaseID string, cpus float64) error {
+	var now, want unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &now); err != nil {
+		return fmt.Errorf("affinity: %w", err)
+	}
+	var have []int
+	for i := 0; i < 1024; i++ {
+		if now.IsSet(i) {
+			have = append(have, i)
+		}
+	}
+	count := int(math.Ceil(min(cpus, 1024)))
+	if len(have) == 0 || count >= len(have) {
+		return nil
+	}
+	h := fnv.New32a()
+	h.Write([]byte(leaseID))
+	for k := 0; k < count; k++ {
+		want.Set(have[(int(h.Sum32()%uint32(len(have)))+k)%len(have)])
+	}
+	if err := unix.SchedSetaffinity(0, &want); err != nil {
+		return fmt.Errorf("affinity: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leaseDir is the directory of one lease; see the package comment.
+type leaseDir string
+
+func (d leaseDir) file(name string) string     { return filepath.Join(string(d), name) }
+func (d leaseDir) spec() string                { return d.file("spec.json") }
+func (d leaseDir) lock() string                { return d.file("lock") }
+func (d leaseDir) run() string                 { return d.file("run.json") }
+func (d leaseDir) stop() string                { return d.file("stop.json") }
+func (d leaseDir) exit() string                { return d.file("exit.json") }
+func (d leaseDir) work() string                { return d.file("work") }
+func (d leaseDir) log(s Stream) string         { return d.file(string(s) + ".log") }
+func (d leaseDir) supervisorLog() string       { return d.file("supervisor.log") }
+func (d leaseDir) exists(path string) bool     { _, err := os.Lstat(path); return err == nil }
+func (d leaseDir) size(path string) int64      { return fileSize(path) }
+func (d leaseDir) remove() error               { return os.RemoveAll(string(d)) }
+func (d leaseDir) write(p string, v any) error { return writeJSON(p, v) }
+
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// runRecord is written by the supervisor, first with itself only, before the job
+// can run, then with the job.
+type runRecord struct {
+	Supervisor procID    `json:"supervisor"`
+	Job        procID    `json:"job"`
+	StartedAt  time.Time `json:"started_at"`
+	Limits     []string  `json:"limits"`
+	Cgroup     string    `json:"cgroup,omitempty"`
+}
+
+type stopRequest struct {
+	Grace time.Duration `json:"grace_ns"`
+	At    time.Time     `json:"at"`
+}
+
+// writeJSON replaces path in one step and makes it durable before it returns.
+func writeJSON(path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("runtime: encode %s: %w", filepath.Base(path), err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("runtime: write %s: %w", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("runtime: sync %s: %w", path, err)
+	}
+	return nil
+}
+
+// readJSON reports whether path was there.
+func readJSON(path string, v any) (bool, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("runtime: %w", err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return true, fmt.Errorf("runtime: %s is damaged: %w", path, err)
+	}
+	return true, nil
+}
+
+// takeLock takes the supervisor's lock, or reports that someone holds it. It is
+// an open file description lock: it goes when the file is closed or its process
+// dies, and looking at it does not disturb it.
+func takeLock(path string) (*os.File, bool, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("runtime: %w", err)
+	}
+	l := unix.Flock_t{Type: unix.F_WRLCK}
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		f.Close()
+		return nil, false, nil
+	}
+	if err != nil {
+		f.Close()
+		return nil, false, fmt.Errorf("runtime: lock %s: %w", path, err)
+	}
+	return f, true, nil
+}
+
+// locked reports whether a supervisor holds the lock.
+func locked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	l := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l); err != nil {
+		return false
+	}
+	return l.Type != unix.F_UNLCK
+}

@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// copyLog moves a stream to its file, up to the limit; then it says so once and
+// drops the rest, so that the job is never blocked by its own output.
+func (s *supervisor) copyLog(stream Stream, r *os.File) error {
+	f, err := os.OpenFile(s.dir.log(stream), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	s.pipes = append(s.pipes, r)
+	s.logs.Add(1)
+	go func() {
+		defer s.logs.Done()
+		defer r.Close()
+		defer f.Close()
+		w := &cappedWriter{w: f, left: s.spec.Limits.logBytes()}
+		_, _ = io.Copy(w, r) // ends with the stream; cappedWriter never fails
+	}()
+	return nil
+}
+
+// cappedWriter passes on a number of bytes and swallows the rest.
+type cappedWriter struct {
+	w    io.Writer
+	left int64
+	full bool
+}
+
+func (c *cappedWriter) Write(b []byte) (int, error) {
+	part := b
+	if int64(len(part)) > c.left {
+		part = part[:c.left]
+	}
+	if len(part) > 0 {
+		n, err := c.w.Write(part)
+		c.left -= int64(n)
+		if err != nil {
+			c.left = 0 // a full disk: keep the job going
+		}
+	}
+	if len(part) < len(b) && !c.full {
+		c.full = true
+		_, _ = io.WriteString(c.w, "\n[gantry: output limit reached, the rest is dropped]\n")
+	}
+	return len(b), nil
+}
+
+// logReader reads a log file that may still grow.
+type logReader struct {
+	ctx    context.Context
+	f      *os.File
+	follow bool
+	over   func() bool
+	ended  bool
+}
+
+const logPoll = 50 * time.Millisecond
+
+func (l *logReader) Read(b []byte) (int, error) {
+	for {
+		n, err := l.f.Read(b)
+		if n > 0 || (err != nil && !errors.Is(err, io.EOF)) {
+			return n, err
+		}
+		if !l.follow || l.ended {
+			return 0, io.EOF
+		}
+		// The job may have written between the read and its end: read once more.
+		if l.ended = l.over(); l.ended {
+			continue
+		}
+		select {
+		case <-l.ctx.Done():
+			return 0, l.ctx.Err()
+		case <-time.After(logPoll):
+		}
+	}
+}
+
+func (l *logReader) Close() error { return l.f.Close() }

@@ -1,0 +1,283 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	statePoll    = 20 * time.Millisecond
+	startTimeout = 10 * time.Second
+)
+
+// ProcessConfig configures [NewProcess].
+type ProcessConfig struct {
+	// Root holds one directory a lease; created if missing, mode 0700.
+	Root string
+	// Cluster must be local; see [Cluster.CheckLocal].
+	Cluster Cluster
+	// Executable is the binary that answers [InternalCommand]; empty means this one.
+	Executable string
+	Log        zerolog.Logger
+}
+
+// Process runs jobs as processes of this machine. See the package comment.
+type Process struct {
+	root string
+	exe  string
+	log  zerolog.Logger
+	// starting keeps two calls from preparing one directory at once; across
+	// processes the supervisor's lock decides.
+	starting sync.Mutex
+}
+
+var _ Runtime = (*Process)(nil)
+
+// NewProcess returns a runtime, or [*NotLocalError].
+func NewProcess(c ProcessConfig) (*Process, error) {
+	if err := c.Cluster.CheckLocal(); err != nil {
+		return nil, err
+	}
+	root, err := filepath.Abs(c.Root)
+	if err != nil || c.Root == "" {
+		return nil, fmt.Errorf("runtime: directory %q: %w", c.Root, errors.Join(ErrSpec, err))
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	exe := c.Executable
+	if exe == "" {
+		exe = self
+	}
+	return &Process{root: root, exe: exe, log: c.Log}, nil
+}
+
+// Name implements [Runtime].
+func (*Process) Name() string { return "process" }
+
+func (p *Process) dir(leaseID string) (leaseDir, error) {
+	if !leaseIDPattern.MatchString(leaseID) {
+		return "", fmt.Errorf("%w: lease id %q", ErrSpec, leaseID)
+	}
+	return leaseDir(filepath.Join(p.root, leaseID)), nil
+}
+
+// Start implements [Runtime]. A job that cannot be started (no such command) is
+// no error: it is over, with ReasonStartFailed.
+func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
+	if err := spec.Validate(); err != nil {
+		return Status{}, err
+	}
+	d, err := p.dir(spec.LeaseID)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := p.launch(ctx, d, spec); err != nil {
+		return Status{}, err
+	}
+	deadline := time.Now().Add(startTimeout)
+	for {
+		st, err := d.status()
+		if err != nil || st.Phase == Running || st.Phase.Over() {
+			return st, err
+		}
+		if time.Now().After(deadline) {
+			return st, fmt.Errorf("runtime: supervisor of %s did not come up: %s", spec.LeaseID, d.lastWords())
+		}
+		if err := sleep(ctx, statePoll); err != nil {
+			return st, err
+		}
+	}
+}
+
+func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
+	p.starting.Lock()
+	defer p.starting.Unlock()
+	if err := os.MkdirAll(d.work(), 0o700); err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	if d.exists(d.run()) || d.exists(d.exit()) || locked(d.lock()) {
+		return fmt.Errorf("%w: %s", ErrExists, spec.LeaseID)
+	}
+	if err := d.write(d.spec(), spec); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// Not CommandContext: once the supervisor is on its way it is not called back.
+	cmd := exec.Command(p.exe, InternalCommand, stageDetach, string(d))
+	cmd.Args[0] = "gantry-agent"
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("runtime: start supervisor of %s: %w: %s", spec.LeaseID, err, strings.TrimSpace(string(out)))
+	}
+	p.log.Debug().Str("lease", spec.LeaseID).Strs("command", spec.Command).Msg("job handed to its supervisor")
+	return nil
+}
+
+// Status implements [Runtime].
+func (p *Process) Status(_ context.Context, leaseID string) (Status, error) {
+	d, err := p.dir(leaseID)
+	if err != nil {
+		return Status{}, err
+	}
+	return d.status()
+}
+
+// Recover implements [Runtime]. For a lost job it also ends what is left of it.
+func (p *Process) Recover(ctx context.Context) ([]Status, error) {
+	entries, err := os.ReadDir(p.root)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	var out []Status
+	for _, e := range entries {
+		if !e.IsDir() || !leaseIDPattern.MatchString(e.Name()) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		d := leaseDir(filepath.Join(p.root, e.Name()))
+		st, err := d.status()
+		if errors.Is(err, ErrNotFound) {
+			continue // a directory without a specification: nothing was promised
+		}
+		if err != nil {
+			return nil, err
+		}
+		if st.Phase == Lost {
+			if err := d.killLeftovers(); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, st)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].LeaseID < out[j].LeaseID })
+	return out, nil
+}
+
+// Wait implements [Runtime].
+func (p *Process) Wait(ctx context.Context, leaseID string) (Status, error) {
+	for {
+		st, err := p.Status(ctx, leaseID)
+		if err != nil || st.Phase.Over() {
+			return st, err
+		}
+		if err := sleep(ctx, statePoll); err != nil {
+			return st, err
+		}
+	}
+}
+
+// Stop implements [Runtime].
+func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error) {
+	d, err := p.dir(leaseID)
+	if err != nil {
+		return Status{}, err
+	}
+	st, err := d.status()
+	if err != nil || st.Phase == Exited {
+		return st, err
+	}
+	if st.Phase == Lost {
+		return st, d.killLeftovers()
+	}
+	if st.Phase == Created {
+		return st, nil
+	}
+	if err := d.write(d.stop(), stopRequest{Grace: grace, At: time.Now().UTC()}); err != nil {
+		return st, err
+	}
+	var r runRecord
+	if ok, err := readJSON(d.run(), &r); err != nil {
+		return st, err
+	} else if ok {
+		// Only to be quicker: the supervisor looks for the request by itself.
+		if err := r.Supervisor.signal(syscall.SIGTERM); err != nil {
+			p.log.Warn().Err(err).Str("lease", leaseID).Msg("signal to supervisor failed, it will see the request")
+		}
+	}
+	return p.Wait(ctx, leaseID)
+}
+
+// Logs implements [Runtime].
+func (p *Process) Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error) {
+	d, err := p.dir(leaseID)
+	if err != nil {
+		return nil, err
+	}
+	if stream != Stdout && stream != Stderr {
+		return nil, fmt.Errorf("%w: stream %q", ErrSpec, stream)
+	}
+	if offset < 0 {
+		return nil, fmt.Errorf("%w: log offset %d", ErrSpec, offset)
+	}
+	if _, err := d.status(); err != nil {
+		return nil, err
+	}
+	// The file may not be there yet; an empty one does no harm.
+	f, err := os.OpenFile(d.log(stream), os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	over := func() bool {
+		st, err := d.status()
+		return err != nil || st.Phase.Over()
+	}
+	return &logReader{ctx: ctx, f: f, follow: follow, over: over}, nil
+}
+
+// Remove implements [Runtime].
+func (p *Process) Remove(_ context.Context, leaseID string) error {
+	d, err := p.dir(leaseID)
+	if err != nil {
+		return err
+	}
+	st, err := d.status()
+	if errors.Is(err, ErrNotFound) {
+		return d.remove()
+	}
+	if err != nil {
+		return err
+	}
+	if st.Phase == Starting || st.Phase == Running || locked(d.lock()) {
+		return fmt.Errorf("%w: %s", ErrRunning, leaseID)
+	}
+	if err := d.killLeftovers(); err != nil {
+		return err
+	}
+	if err := d.remove(); err != nil {
+		return fmt.Errorf("runtime: remove %s: %w", leaseID, err)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

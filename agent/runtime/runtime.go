@@ -1,0 +1,155 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+var (
+	// ErrExists: the lease was started already (or its directory is in use).
+	ErrExists = errors.New("runtime: lease was already started")
+	// ErrNotFound: the runtime knows no such lease.
+	ErrNotFound = errors.New("runtime: no such lease")
+	// ErrRunning: the job has to be stopped first.
+	ErrRunning = errors.New("runtime: job is still running")
+	// ErrSpec: the specification cannot be run.
+	ErrSpec = errors.New("runtime: invalid specification")
+	// ErrImage: this runtime runs commands, not images.
+	ErrImage = errors.New("runtime: the process runtime runs no images; order without one")
+)
+
+// Runtime runs jobs, each under its lease's id. Implementations are safe for use
+// by several goroutines.
+type Runtime interface {
+	// Name says what kind of runtime it is.
+	Name() string
+	// Start starts a job and returns when it runs or has failed to. ctx bounds
+	// the wait, not the job. A second Start of a lease is ErrExists.
+	Start(ctx context.Context, spec Spec) (Status, error)
+	// Status tells how a job is, also after a restart of the agent.
+	Status(ctx context.Context, leaseID string) (Status, error)
+	// Recover lists every lease the runtime holds anything of.
+	Recover(ctx context.Context) ([]Status, error)
+	// Wait returns when the job is over.
+	Wait(ctx context.Context, leaseID string) (Status, error)
+	// Stop asks the job to end, and ends it after grace. It returns when the job
+	// is over. Stopping a job that is over is no error.
+	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)
+	// Logs reads a stream from a byte offset. With follow it goes on until the
+	// job is over and everything was read, or ctx ends.
+	Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error)
+	// Remove deletes everything about a job that is over. ErrRunning otherwise.
+	Remove(ctx context.Context, leaseID string) error
+}
+
+// Stream names one of a job's outputs.
+type Stream string
+
+// The two outputs.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+)
+
+// Phase of a job.
+type Phase string
+
+const (
+	// Created: the specification is on disk, nothing ran; Start may be called.
+	Created Phase = "created"
+	// Starting: the supervisor is there, the job is not yet.
+	Starting Phase = "starting"
+	// Running: the job runs.
+	Running Phase = "running"
+	// Exited: the job is over and its exit is known.
+	Exited Phase = "exited"
+	// Lost: the job is over, its exit is not known.
+	Lost Phase = "lost"
+)
+
+// Over reports whether nothing runs any more.
+func (p Phase) Over() bool { return p == Exited || p == Lost }
+
+// Spec is a job and its limits. Zero limits are unlimited, save where noted.
+type Spec struct {
+	// LeaseID is the lease's address: letters, digits, '-' and '_', at most 64.
+	LeaseID string            `json:"lease_id"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env,omitempty"`
+	// Image must be empty for the process runtime.
+	Image string `json:"image,omitempty"`
+	// GPUMask has bit i set for the node's GPU i.
+	GPUMask uint64 `json:"gpu_mask"`
+	// GPUUUIDs names the same GPUs where known.
+	GPUUUIDs []string `json:"gpu_uuids,omitempty"`
+	Limits   Limits   `json:"limits"`
+}
+
+// Limits of a job.
+type Limits struct {
+	// CPUs is a number of processors; fractions are rounded up without cgroups.
+	CPUs      float64 `json:"cpus,omitempty"`
+	MemoryMiB uint64  `json:"memory_mib,omitempty"`
+	DiskMiB   uint64  `json:"disk_mib,omitempty"`
+	// Wall is the longest a job may run.
+	Wall time.Duration `json:"wall_ns,omitempty"`
+	// Processes limits the tasks of the job; only with cgroups.
+	Processes uint64 `json:"processes,omitempty"`
+	// LogBytes limits each output; 0 means 16 MiB. What comes later is dropped
+	// and the log says so.
+	LogBytes int64 `json:"log_bytes,omitempty"`
+	// OpenFiles limits descriptors; 0 means 4096.
+	OpenFiles uint64 `json:"open_files,omitempty"`
+}
+
+// Reason says why a job ended.
+type Reason string
+
+// Reasons.
+const (
+	ReasonExited      Reason = "exited"       // by itself, see Code or Signal
+	ReasonStopped     Reason = "stopped"      // Stop was called
+	ReasonWall        Reason = "wall-limit"   // ran too long
+	ReasonMemory      Reason = "memory-limit" // used too much memory
+	ReasonDisk        Reason = "disk-limit"   // wrote too much
+	ReasonStartFailed Reason = "start-failed" // never ran, see Message
+)
+
+// Exit is how a job ended. Code is the exit status, 128 + signal number when a
+// signal ended it (as a shell reports it), 127 when it could not be started.
+type Exit struct {
+	Reason     Reason    `json:"reason"`
+	Code       int       `json:"code"`
+	Signal     string    `json:"signal,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	StartedAt  time.Time `json:"started_at"`
+	FinishedAt time.Time `json:"finished_at"`
+}
+
+// Status of a job.
+type Status struct {
+	LeaseID string `json:"lease_id"`
+	Phase   Phase  `json:"phase"`
+	// PID of the job; 0 unless running.
+	PID       int       `json:"pid,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	// Exit is set when Phase is Exited.
+	Exit *Exit `json:"exit,omitempty"`
+	// Limits says, for people, how each limit is enforced.
+	Limits      []string `json:"limits,omitempty"`
+	StdoutBytes int64    `json:"stdout_bytes"`
+	StderrBytes int64    `json:"stderr_bytes"`
+	// Spec is what was started.
+	Spec Spec `json:"spec"`
+}
+
+// NotLocalError is returned for a cluster that the process runtime must not
+// serve.
+type NotLocalError struct{ Why string }
+
+func (e *NotLocalError) Error() string {
+	return fmt.Sprintf("runtime: the process runtime serves local networks only: %s", e.Why)
+}

@@ -1,0 +1,175 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	defaultLogBytes  = 16 << 20
+	defaultOpenFiles = 4096
+	maxSpecBytes     = 128 << 10 // of command and environment together
+	maxMiB           = 1 << 40
+)
+
+var (
+	leaseIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	envNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+)
+
+// reserved names are set by the runtime; a job cannot choose them.
+func reservedEnv(name string) bool {
+	return strings.HasPrefix(name, "GANTRY_") || name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES" || strings.HasPrefix(name, "LD_")
+}
+
+// Validate returns ErrSpec or ErrImage with what is wrong.
+func (s Spec) Validate() error {
+	if !leaseIDPattern.MatchString(s.LeaseID) {
+		return fmt.Errorf("%w: lease id %q", ErrSpec, s.LeaseID)
+	}
+	if s.Image != "" {
+		return fmt.Errorf("%w (got %q)", ErrImage, s.Image)
+	}
+	if len(s.Command) == 0 || s.Command[0] == "" {
+		return fmt.Errorf("%w: no command", ErrSpec)
+	}
+	total := 0
+	for _, a := range s.Command {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("%w: a zero byte in the command", ErrSpec)
+		}
+		total += len(a) + 1
+	}
+	for k, v := range s.Env {
+		if !envNamePattern.MatchString(k) || strings.ContainsRune(v, 0) {
+			return fmt.Errorf("%w: environment variable %q", ErrSpec, k)
+		}
+		if reservedEnv(k) {
+			return fmt.Errorf("%w: environment variable %s is set by the node", ErrSpec, k)
+		}
+		total += len(k) + len(v) + 2
+	}
+	if total > maxSpecBytes {
+		return fmt.Errorf("%w: command and environment are %d bytes, limit %d", ErrSpec, total, maxSpecBytes)
+	}
+	if n := len(s.GPUUUIDs); n != 0 && n != bits.OnesCount64(s.GPUMask) {
+		return fmt.Errorf("%w: %d GPU ids for %d GPUs", ErrSpec, n, bits.OnesCount64(s.GPUMask))
+	}
+	return s.Limits.validate()
+}
+
+func (l Limits) validate() error {
+	switch {
+	case l.CPUs < 0 || math.IsNaN(l.CPUs) || math.IsInf(l.CPUs, 0):
+		return fmt.Errorf("%w: %v CPUs", ErrSpec, l.CPUs)
+	case l.Wall < 0:
+		return fmt.Errorf("%w: wall time of %v", ErrSpec, l.Wall)
+	case l.LogBytes < 0:
+		return fmt.Errorf("%w: %d log bytes", ErrSpec, l.LogBytes)
+	case l.MemoryMiB > maxMiB || l.DiskMiB > maxMiB:
+		return fmt.Errorf("%w: %d MiB of memory, %d MiB of disk", ErrSpec, l.MemoryMiB, l.DiskMiB)
+	}
+	return nil
+}
+
+func (l Limits) logBytes() int64 {
+	if l.LogBytes == 0 {
+		return defaultLogBytes
+	}
+	return l.LogBytes
+}
+
+func (l Limits) openFiles() uint64 {
+	if l.OpenFiles == 0 {
+		return defaultOpenFiles
+	}
+	return l.OpenFiles
+}
+
+// environment is all that a job sees of its surroundings.
+func (s Spec) environment(workDir string) []string {
+	var list []string
+	for i := 0; i < 64; i++ {
+		if s.GPUMask>>i&1 == 1 {
+			list = append(list, strconv.Itoa(i))
+		}
+	}
+	indices, visible := strings.Join(list, ","), strings.Join(list, ",")
+	if len(s.GPUUUIDs) > 0 {
+		visible = strings.Join(s.GPUUUIDs, ",")
+	}
+	nvidia := visible
+	if nvidia == "" {
+		nvidia = "void" // "" would mean: leave it to the driver
+	}
+	env := map[string]string{
+		"PATH":                   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME":                   workDir,
+		"PWD":                    workDir,
+		"TMPDIR":                 workDir,
+		"LANG":                   "C.UTF-8",
+		"USER":                   "gantry",
+		"GANTRY_LEASE":           s.LeaseID,
+		"GANTRY_GPU_MASK":        strconv.FormatUint(s.GPUMask, 10),
+		"GANTRY_GPUS":            indices,
+		"GANTRY_GPU_COUNT":       strconv.Itoa(len(list)),
+		"GANTRY_GPU_UUIDS":       strings.Join(s.GPUUUIDs, ","),
+		"CUDA_DEVICE_ORDER":      "PCI_BUS_ID",
+		"CUDA_VISIBLE_DEVICES":   visible,
+		"NVIDIA_VISIBLE_DEVICES": nvidia,
+	}
+	for k, v := range s.Env {
+		env[k] = v
+	}
+	out := make([]string, 0, len(env))
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// JobDigest identifies what a customer wants to run: sha256 over
+// "gantry-job" ‖ image ‖ command ‖ environment sorted by name, each string with
+// its length as u32le before it and each list with its count. A customer of the
+// process runtime puts it where an image's digest would go in the order, and the
+// agent refuses to start anything else.
+func JobDigest(image string, command []string, env map[string]string) [32]byte {
+	b := []byte("gantry-job")
+	b = appendString(b, image)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(command)))
+	for _, a := range command {
+		b = appendString(b, a)
+	}
+	names := make([]string, 0, len(env))
+	for k := range env {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(names)))
+	for _, k := range names {
+		b = appendString(appendString(b, k), env[k])
+	}
+	return sha256.Sum256(b)
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
+	return append(b, s...)
+}
+
+// deadline is when the wall limit ends; zero if there is none.
+func (l Limits) deadline(start time.Time) time.Time {
+	if l.Wall <= 0 {
+		return time.Time{}
+	}
+	return start.Add(l.Wall)
+}

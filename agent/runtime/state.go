@@ -1,0 +1,142 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// status derives the phase from the directory alone, so that any process, at any
+// time, sees the same.
+func (d leaseDir) status() (Status, error) {
+	var st Status
+	ok, err := readJSON(d.spec(), &st.Spec)
+	if err != nil {
+		return st, err
+	}
+	if !ok {
+		return st, fmt.Errorf("%w: %s", ErrNotFound, filepath.Base(string(d)))
+	}
+	st.LeaseID = st.Spec.LeaseID
+	// Whether the supervisor lives is asked before the files are read: one that
+	// ends in between has written its exit already.
+	supervised := locked(d.lock())
+	var run runRecord
+	ran, err := readJSON(d.run(), &run)
+	if err != nil {
+		return st, err
+	}
+	var exit Exit
+	over, err := readJSON(d.exit(), &exit)
+	if err != nil {
+		return st, err
+	}
+	st.StartedAt, st.Limits = run.StartedAt, run.Limits
+	st.StdoutBytes, st.StderrBytes = d.size(d.log(Stdout)), d.size(d.log(Stderr))
+	switch {
+	case over:
+		st.Phase, st.Exit, st.StartedAt = Exited, &exit, exit.StartedAt
+	case supervised && run.Job.PID != 0:
+		st.Phase, st.PID = Running, run.Job.PID
+	case supervised:
+		st.Phase = Starting
+	case ran:
+		st.Phase = Lost
+	default:
+		st.Phase = Created
+	}
+	return st, nil
+}
+
+// lastWords is the end of the supervisor's own log.
+func (d leaseDir) lastWords() string {
+	b, err := os.ReadFile(d.supervisorLog())
+	if err != nil || len(b) == 0 {
+		return "it left no message"
+	}
+	return strings.TrimSpace(string(b[max(0, len(b)-500):]))
+}
+
+// killLeftovers ends processes of a job whose supervisor is gone. They are known
+// by the job's session and by the lease in their environment, both.
+func (d leaseDir) killLeftovers() error {
+	var run runRecord
+	ok, err := readJSON(d.run(), &run)
+	if err != nil || !ok || run.Job.Boot != bootID() {
+		return err
+	}
+	mark := []byte("GANTRY_LEASE=" + filepath.Base(string(d)))
+	for round := 0; round < 100; round++ {
+		all, err := listProcesses()
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, p := range all {
+			if p.session != run.Job.PID || p.start < run.Job.Start || p.state == 'Z' || !hasEnv(p.pid, mark) {
+				continue
+			}
+			found = true
+			if err := (procID{PID: p.pid, Start: p.start, Boot: run.Job.Boot}).signal(syscall.SIGKILL); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return fmt.Errorf("runtime: processes of %s do not die", filepath.Base(string(d)))
+}
+
+func hasEnv(pid int, mark []byte) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for _, e := range bytes.Split(b, []byte{0}) {
+		if bytes.Equal(e, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// KillAll ends every job below a process runtime's root, without grace and
+// without a cluster: for tidying up after an agent that will not come back. It
+// returns how many jobs it ended.
+func KillAll(ctx context.Context, root string) (int, error) {
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("runtime: %w", err)
+	}
+	p := &Process{root: root}
+	ended := 0
+	for _, e := range entries {
+		if !e.IsDir() || !leaseIDPattern.MatchString(e.Name()) {
+			continue
+		}
+		st, err := p.Status(ctx, e.Name())
+		if errors.Is(err, ErrNotFound) || st.Phase == Exited || st.Phase == Created {
+			continue
+		}
+		if err == nil {
+			_, err = p.Stop(ctx, e.Name(), 0)
+		}
+		if err != nil {
+			return ended, err
+		}
+		ended++
+	}
+	return ended, nil
+}

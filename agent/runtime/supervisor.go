@@ -1,0 +1,243 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	goruntime "runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	watchEvery   = 250 * time.Millisecond
+	diskEvery    = 4 // looks at memory for one at the disk
+	wallGrace    = 2 * time.Second
+	defaultGrace = 5 * time.Second
+	drainTimeout = 2 * time.Second
+)
+
+// supervisor is the process that starts one job and outlives the agent.
+type supervisor struct {
+	dir    leaseDir
+	spec   Spec
+	cgroup *cgroup
+	record runRecord
+
+	cmd    *exec.Cmd
+	logs   sync.WaitGroup
+	pipes  []*os.File
+	waited chan error
+}
+
+// supervise runs the job of dir to its end.
+func supervise(dir leaseDir) error {
+	// The job gets a signal when the thread that started it dies: this one must
+	// live as long as the process.
+	goruntime.LockOSThread()
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+
+	lock, free, err := takeLock(dir.lock())
+	if err != nil || !free {
+		return err
+	}
+	defer lock.Close()
+	if dir.exists(dir.run()) || dir.exists(dir.exit()) {
+		return nil // it ran already
+	}
+	s := &supervisor{dir: dir, waited: make(chan error, 1)}
+	if ok, err := readJSON(dir.spec(), &s.spec); err != nil || !ok {
+		return errors.Join(err, fmt.Errorf("runtime: no specification in %s", dir))
+	}
+	exit := s.run(signals)
+	if s.cgroup != nil {
+		s.cgroup.remove()
+	}
+	return dir.write(dir.exit(), exit)
+}
+
+// run starts the job and waits for it; it always has an exit to tell.
+func (s *supervisor) run(signals <-chan os.Signal) Exit {
+	started := time.Now().UTC()
+	failed := func(err error) Exit {
+		return Exit{Reason: ReasonStartFailed, Code: 127, Message: err.Error(), StartedAt: started, FinishedAt: time.Now().UTC()}
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return failed(fmt.Errorf("become subreaper: %w", err))
+	}
+	me, err := identify(os.Getpid())
+	if err != nil {
+		return failed(err)
+	}
+	s.record = runRecord{Supervisor: me, StartedAt: started}
+	s.chooseLimits()
+	if err := s.dir.write(s.dir.run(), s.record); err != nil {
+		return failed(err)
+	}
+	if err := s.start(); err != nil {
+		s.killTree()
+		s.drain()
+		return failed(err)
+	}
+	reason := s.watch(signals, started)
+	s.killTree()
+	s.drain()
+	return s.exit(reason, started)
+}
+
+// chooseLimits makes the cgroup if there can be one, and says what holds.
+func (s *supervisor) chooseLimits() {
+	l, say := s.spec.Limits, func(format string, args ...any) {
+		s.record.Limits = append(s.record.Limits, fmt.Sprintf(format, args...))
+	}
+	g, err := newCgroup(s.spec.LeaseID, l)
+	if err == nil {
+		s.cgroup, s.record.Cgroup = g, g.path
+		say("cgroup v2: %s", g.path)
+	} else {
+		say("no cgroup: %v", err)
+	}
+	if l.MemoryMiB > 0 {
+		if g != nil {
+			say("memory %d MiB: cgroup", l.MemoryMiB)
+		} else {
+			say("memory %d MiB: RLIMIT_DATA for each process, watch over the tree", l.MemoryMiB)
+		}
+	}
+	if l.CPUs > 0 {
+		if g != nil {
+			say("%g CPUs: cgroup", l.CPUs)
+		} else {
+			say("%g CPUs: affinity, rounded up", l.CPUs)
+		}
+	}
+	if l.Processes > 0 && g == nil {
+		say("%d processes: not enforced without a cgroup", l.Processes)
+	}
+	if l.DiskMiB > 0 {
+		say("disk %d MiB: RLIMIT_FSIZE for each file, watch over the directory", l.DiskMiB)
+	}
+	if l.Wall > 0 {
+		say("wall time %v: supervisor", l.Wall)
+	}
+}
+
+// start starts the exec stage, writes down who it is, and lets it become the job.
+func (s *supervisor) start() error {
+	files, closeAll, err := openPipes(4)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	outR, outW, errR, errW := files[0], files[1], files[2], files[3]
+	reportR, reportW, gateR, gateW := files[4], files[5], files[6], files[7]
+
+	s.cmd = exec.Command(self, InternalCommand, stageExec, string(s.dir))
+	s.cmd.Args[0] = "gantry-agent"
+	s.cmd.Dir = s.dir.work()
+	s.cmd.Env = []string{}
+	s.cmd.Stdout, s.cmd.Stderr = outW, errW
+	s.cmd.ExtraFiles = []*os.File{reportW, gateR} // fdReport, fdGate
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if s.cgroup != nil {
+		if err := s.cgroup.place(s.cmd.SysProcAttr); err != nil {
+			return fmt.Errorf("enter cgroup: %w", err)
+		}
+		s.cmd.Env = append(s.cmd.Env, envCgroup+"=1")
+	}
+	if err := s.copyLog(Stdout, outR); err != nil {
+		return err
+	}
+	if err := s.copyLog(Stderr, errR); err != nil {
+		return err
+	}
+	files[0], files[2] = nil, nil // now owned by the copies
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start job: %w", err)
+	}
+	go func() { s.waited <- s.cmd.Wait() }()
+	for _, f := range []*os.File{outW, errW, reportW, gateR} {
+		f.Close()
+	}
+	if s.record.Job, err = identify(s.cmd.Process.Pid); err != nil {
+		return err
+	}
+	if err := s.dir.write(s.dir.run(), s.record); err != nil {
+		return err
+	}
+	if _, err := gateW.Write([]byte{1}); err != nil {
+		return fmt.Errorf("release job: %w", err)
+	}
+	message, err := io.ReadAll(io.LimitReader(reportR, 4096))
+	if err != nil {
+		return fmt.Errorf("start job: %w", err)
+	}
+	if len(message) > 0 {
+		return errors.New(string(message))
+	}
+	return nil
+}
+
+// openPipes opens count pipes as read end, write end, read end, … closeAll closes
+// every one that was not set to nil; closing twice is harmless.
+func openPipes(count int) (files []*os.File, closeAll func(), err error) {
+	closeAll = func() {
+		for _, f := range files {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+	for i := 0; i < count; i++ {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll()
+			return nil, func() {}, fmt.Errorf("runtime: %w", err)
+		}
+		files = append(files, r, w)
+	}
+	return files, closeAll, nil
+}
+
+// drain waits for the outputs' last bytes. Everything that held them is dead.
+func (s *supervisor) drain() {
+	done := make(chan struct{})
+	go func() { s.logs.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(drainTimeout):
+		for _, p := range s.pipes {
+			p.Close()
+		}
+		<-done
+	}
+}
+
+// exit reads the job's wait status.
+func (s *supervisor) exit(reason Reason, started time.Time) Exit {
+	e := Exit{Reason: reason, Code: 127, StartedAt: started, FinishedAt: time.Now().UTC()}
+	if s.cgroup != nil && s.cgroup.outOfMemory() && reason == ReasonExited {
+		e.Reason = ReasonMemory
+	}
+	status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case !ok:
+		e.Message = s.cmd.ProcessState.String()
+	case status.Signaled():
+		e.Code, e.Signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
+		if status.Signal() == syscall.SIGXFSZ && reason == ReasonExited {
+			e.Reason = ReasonDisk
+		}
+	default:
+		e.Code = status.ExitStatus()
+	}
+	return e
+}

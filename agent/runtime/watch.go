@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch waits for the job's end and brings it about when a limit or a request
+// says so. When it returns the job's first process is gone and reaped.
+func (s *supervisor) watch(signals <-chan os.Signal, started time.Time) Reason {
+	reason := ReasonExited
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	var kill <-chan time.Time // when patience ends
+	var wall <-chan time.Time
+	if end := s.spec.Limits.deadline(started); !end.IsZero() {
+		timer := time.NewTimer(time.Until(end))
+		defer timer.Stop()
+		wall = timer.C
+	}
+	ask := func(why Reason, grace time.Duration) {
+		if reason != ReasonExited {
+			return // it is ending already, for the first reason
+		}
+		reason = why
+		if grace <= 0 {
+			s.killTree()
+			return
+		}
+		s.terminate()
+		kill = time.After(grace)
+	}
+	for look := 0; ; look++ {
+		select {
+		case <-s.waited:
+			return reason
+		case <-signals:
+			ask(ReasonStopped, s.grace())
+		case <-wall:
+			ask(ReasonWall, wallGrace)
+		case <-kill:
+			s.killTree()
+		case <-ticker.C:
+			s.reapOrphans()
+			if s.dir.exists(s.dir.stop()) { // also when the signal was missed
+				ask(ReasonStopped, s.grace())
+			}
+			if s.tooMuchMemory() {
+				ask(ReasonMemory, 0)
+			}
+			if look%diskEvery == 0 && s.tooMuchDisk() {
+				ask(ReasonDisk, 0)
+			}
+		}
+	}
+}
+
+// grace is what the stop request grants.
+func (s *supervisor) grace() time.Duration {
+	var r stopRequest
+	if ok, err := readJSON(s.dir.stop(), &r); err != nil || !ok {
+		return defaultGrace
+	}
+	return r.Grace
+}
+
+// terminate sends SIGTERM to the job's process group. The group's leader is the
+// job, which has not been reaped, so the number is still its own.
+func (s *supervisor) terminate() {
+	if err := unix.Kill(-s.record.Job.PID, syscall.SIGTERM); err != nil {
+		s.killTree()
+	}
+}
+
+// killTree kills every descendant, again and again until none is left: a process
+// may be born while others die. As subreaper the supervisor is an ancestor of
+// them all, also of those that left the job's session.
+func (s *supervisor) killTree() {
+	if s.cgroup != nil {
+		s.cgroup.kill()
+	}
+	boot := bootID()
+	for round := 0; round < 200; round++ {
+		all, err := listProcesses()
+		if err != nil {
+			return
+		}
+		left := descendants(all, os.Getpid())
+		if len(left) == 0 {
+			return
+		}
+		for _, p := range left {
+			// A process that is gone is no error; any other failure is retried.
+			_ = procID{PID: p.pid, Start: p.start, Boot: boot}.signal(syscall.SIGKILL)
+		}
+		s.reapOrphans()
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// reapOrphans collects adopted children that have died. The job itself is left to
+// its own Wait.
+func (s *supervisor) reapOrphans() {
+	all, err := listProcesses()
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		if p.parent == os.Getpid() && p.state == 'Z' && p.pid != s.record.Job.PID {
+			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+}
+
+// tooMuchMemory adds up the resident memory of the whole tree. Shared pages count
+// once for each process, to the job's disadvantage.
+func (s *supervisor) tooMuchMemory() bool {
+	limit := s.spec.Limits.MemoryMiB << 20
+	if limit == 0 || s.cgroup != nil {
+		return false
+	}
+	all, err := listProcesses()
+	if err != nil {
+		return false
+	}
+	var sum uint64
+	for _, p := range descendants(all, os.Getpid()) {
+		sum += p.residentPages * uint64(os.Getpagesize())
+	}
+	return sum > limit
+}
+
+// tooMuchDisk adds up what the working directory holds.
+func (s *supervisor) tooMuchDisk() bool {
+	limit := s.spec.Limits.DiskMiB << 20
+	return limit != 0 && diskUse(s.dir.work(), limit) > limit
+}
+
+// diskUse adds up allocated blocks below root, and stops once it is above enough.
+func diskUse(root string, enough uint64) uint64 {
+	var sum uint64
+	// Files that vanish during the walk are left out.
+	_ = filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			sum += uint64(st.Blocks) * 512
+		}
+		if sum > enough {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return sum
+}

@@ -146,6 +146,7 @@ func TestConformance(t *testing.T) {
 				{"failed transactions", failedTransactions},
 				{"ed25519 precompile", ed25519Precompile},
 				{"program accounts and subscription", programAccounts},
+				{"closed account", closedAccount},
 				{"blockhash", blockhashInfo},
 				{"finality", finality},
 				{"clock", clockFollowsWallClock},
@@ -355,6 +356,54 @@ func programAccounts(t *testing.T, c cluster) {
 	line, err := logs.Recv(ctx)
 	require.NoError(t, err)
 	require.Equal(t, sig, line.Value.Signature)
+}
+
+// closedAccount shows that a closed account is announced to accountSubscribe, as empty, and not to programSubscribe
+// of the program that owned it: who watches a program's accounts learns of closings from a snapshot only.
+func closedAccount(t *testing.T, c cluster) {
+	rent, err := c.rpc.GetMinimumBalanceForRentExemption(t.Context(), token.MINT_SIZE, committed)
+	require.NoError(t, err)
+	accountRent, err := c.rpc.GetMinimumBalanceForRentExemption(t.Context(), 165, committed)
+	require.NoError(t, err)
+	mint, account, owner := solana.NewWallet().PrivateKey, solana.NewWallet().PrivateKey, c.payer.PublicKey()
+	c.send([]solana.PrivateKey{mint, account},
+		system.NewCreateAccountInstruction(rent, token.MINT_SIZE, token.ProgramID, owner, mint.PublicKey()).Build(),
+		token.NewInitializeMint2Instruction(6, owner, owner, mint.PublicKey()).Build(),
+		system.NewCreateAccountInstruction(accountRent, 165, token.ProgramID, owner, account.PublicKey()).Build(),
+		token.NewInitializeAccount3Instruction(owner, account.PublicKey(), mint.PublicKey()).Build())
+
+	client, err := ws.Connect(t.Context(), c.at.WS)
+	require.NoError(t, err)
+	defer client.Close()
+	program, err := client.ProgramSubscribeWithOpts(token.ProgramID, committed, solana.EncodingBase64, nil)
+	require.NoError(t, err)
+	defer program.Unsubscribe()
+	single, err := client.AccountSubscribeWithOpts(account.PublicKey(), committed, solana.EncodingBase64)
+	require.NoError(t, err)
+	defer single.Unsubscribe()
+	c.send(nil, token.NewCloseAccountInstruction(account.PublicKey(), owner, owner, nil).Build())
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	got, err := single.Recv(ctx)
+	require.NoError(t, err)
+	require.Zero(t, got.Value.Lamports)
+	require.Empty(t, got.Value.Data.GetBinary())
+
+	short, cancelShort := context.WithTimeout(t.Context(), time.Second)
+	defer cancelShort()
+	update, err := program.Recv(short)
+	if err == nil {
+		t.Logf("programSubscribe announced the closing: %s owner %s lamports %d", update.Value.Pubkey, update.Value.Account.Owner, update.Value.Account.Lamports)
+	} else {
+		t.Logf("programSubscribe did not announce the closing: %v", err)
+	}
+	left, err := c.rpc.GetProgramAccountsWithOpts(t.Context(), token.ProgramID, &rpc.GetProgramAccountsOpts{
+		Commitment: committed, Encoding: solana.EncodingBase64,
+		Filters: []rpc.RPCFilter{{DataSize: 165}, {Memcmp: &rpc.RPCFilterMemcmp{Offset: 32, Bytes: solana.Base58(owner.Bytes())}}},
+	})
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func blockhashInfo(t *testing.T, c cluster) {

@@ -1,5 +1,6 @@
 //! Builds the IDL of an Anchor program and writes it with all type aliases inlined.
 
+mod addresses;
 mod inline;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -36,6 +37,7 @@ fn run() -> Result<(), String> {
         .map_err(|e| format!("cannot build the IDL: {e:#}"))?;
     let mut idl = serde_json::to_value(idl).map_err(|e| e.to_string())?;
     inline::aliases(&mut idl)?;
+    addresses::drop_field_paths(&mut idl);
     let mut text = serde_json::to_string_pretty(&idl).map_err(|e| e.to_string())?;
     text.push('\n');
     std::fs::write(&output, text).map_err(|e| format!("cannot write {}: {e}", output.display()))

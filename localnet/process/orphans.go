@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// MarkVariable is the environment variable that marks all processes of a network. A child that starts processes
-// with an environment of their own should pass it on, or nobody will end them after the child was killed.
+// MarkVariable is the environment variable that marks the processes of a network, see belongs.match for those that
+// do not inherit it.
 const MarkVariable = "GANTRY_LOCALNET_MARK"
 
 // lockDir takes the directory's lock; the kernel releases it when this process ends, however it ends.
@@ -56,20 +56,20 @@ func newMark(dir string) (string, error) {
 	return mark, nil
 }
 
-// killMarked kills every process that carries the mark stored in dir and returns how many there were.
-func killMarked(dir string) (int, error) {
+// killLeft kills every process that belongs to the network in dir and returns how many there were.
+func killLeft(dir string) (int, error) {
 	stored, err := os.ReadFile(filepath.Join(dir, "mark"))
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(stored) < 16) {
-		return 0, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // no network ever ran here
 	}
 	if err != nil {
 		return 0, fmt.Errorf("mark: %w", err)
 	}
-	entry := []byte(MarkVariable + "=" + string(stored))
+	owner := belongs{dir: dir, mark: string(stored)}
 	total := 0
 	// A process may start another between the listing and its death, so look until none is found.
 	for deadline := time.Now().Add(5 * time.Second); ; {
-		pids, err := marked(entry)
+		pids, err := owner.processes()
 		if err != nil {
 			return total, err
 		}
@@ -88,8 +88,11 @@ func killMarked(dir string) (int, error) {
 	}
 }
 
-// marked lists the living processes whose environment has the entry.
-func marked(entry []byte) ([]int, error) {
+// belongs recognises the processes of a network.
+type belongs struct{ dir, mark string }
+
+// processes lists the living processes of the network, without this one.
+func (b belongs) processes() ([]int, error) {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -100,17 +103,45 @@ func marked(entry []byte) ([]int, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// Unreadable means another user's process, or one that has ended; a zombie's environment is empty.
+		// Unreadable means another user's process, or one that has ended; a zombie's files are empty.
 		env, err := os.ReadFile(filepath.Join("/proc", d.Name(), "environ"))
 		if err != nil {
 			continue
 		}
-		for part := range bytes.SplitSeq(env, []byte{0}) {
-			if bytes.Equal(part, entry) {
-				pids = append(pids, pid)
-				break
-			}
+		args, err := os.ReadFile(filepath.Join("/proc", d.Name(), "cmdline"))
+		if err != nil {
+			continue
+		}
+		if b.match(args, env) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids, nil
+}
+
+// match looks at a process's arguments and environment, each a list of strings that end with a zero byte. Jobs and
+// their supervisors get a clean environment on purpose; jobs have their home in the network's directory, and
+// supervisors are programs of ours that are given a path in it.
+func (b belongs) match(args, env []byte) bool {
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		name, value, _ := strings.Cut(string(entry), "=")
+		switch {
+		case name == MarkVariable && b.mark != "" && value == b.mark, name == "HOME" && b.inside(value):
+			return true
+		}
+	}
+	first, rest, _ := bytes.Cut(args, []byte{0})
+	if !strings.HasPrefix(filepath.Base(string(first)), "gantry-") {
+		return false
+	}
+	for arg := range bytes.SplitSeq(rest, []byte{0}) {
+		if b.inside(string(arg)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b belongs) inside(path string) bool {
+	return strings.HasPrefix(path, b.dir+string(filepath.Separator))
 }

@@ -248,3 +248,43 @@ func TestStopHonoursItsContext(t *testing.T) {
 	}
 	<-p.Done()
 }
+
+// TestJobsAreFound covers processes with a clean environment, as jobs of leases have.
+func TestJobsAreFound(t *testing.T) {
+	dir := t.TempDir()
+	sup := newSupervisor(t, dir)
+	job := exec.Command("sleep", "300")
+	job.Env = []string{"HOME=" + filepath.Join(dir, "agent", "lease", "work")}
+	require.NoError(t, job.Start())
+	foreign := exec.Command("sleep", "300")
+	foreign.Env = []string{"HOME=" + dir + "-other"}
+	require.NoError(t, foreign.Start())
+	defer func() {
+		_ = foreign.Process.Kill()
+		_ = foreign.Wait()
+	}()
+	require.NoError(t, sup.Close())
+	require.Error(t, job.Wait(), "killed")
+	require.True(t, alive(foreign.Process.Pid))
+}
+
+func TestBelongs(t *testing.T) {
+	b := belongs{dir: "/state", mark: "abc"}
+	join := func(parts ...string) []byte { return []byte(strings.Join(parts, "\x00") + "\x00") }
+	for name, c := range map[string]struct {
+		args, env []byte
+		want      bool
+	}{
+		"mark":                 {join("sleep"), join("A=b", MarkVariable+"=abc"), true},
+		"another mark":         {join("sleep"), join(MarkVariable + "=abcd"), false},
+		"home":                 {join("sh"), join("HOME=/state/agent/work"), true},
+		"home beside":          {join("sh"), join("HOME=/state-2/agent"), false},
+		"supervisor":           {join("gantry-agent", "internal", "/state/agent/lease"), nil, true},
+		"supervisor elsewhere": {join("/bin/gantry-agent", "internal", "/other/lease"), nil, false},
+		"the directory itself": {join("gantry-localnet", "status", "--dir", "/state"), nil, false},
+		"a reader of the logs": {join("tail", "-f", "/state/logs/node.log"), nil, false},
+		"nothing":              {nil, nil, false},
+	} {
+		require.Equal(t, c.want, b.match(c.args, c.env), name)
+	}
+}

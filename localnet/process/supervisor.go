@@ -41,7 +41,7 @@ func New(dir string, log zerolog.Logger) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	killed, err := killMarked(dir)
+	killed, err := killLeft(dir)
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Supervisor) Close() error {
 			errs = append(errs, err)
 		}
 	}
-	if _, err := killMarked(s.dir); err != nil {
+	if _, err := killLeft(s.dir); err != nil {
 		errs = append(errs, err)
 	}
 	s.spawns.close()

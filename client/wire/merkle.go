@@ -140,3 +140,33 @@ func (p Proof) Verify(root, leaf Hash) error {
 	}
 	return nil
 }
+
+// Path returns the proof's turns as the program takes them: bit i is set when
+// the running hash is the right child at the i-th sibling. Levels at which the
+// node moves up alone have no sibling and no bit.
+func (p Proof) Path() uint32 {
+	var path uint32
+	i, n, used := p.Index, uint64(p.Count), 0
+	for n > 1 {
+		if uint64(i^1) < n {
+			path |= (i & 1) << used
+			used++
+		}
+		i, n = i/2, (n+1)/2
+	}
+	return path
+}
+
+// RootOf folds a leaf hash with its siblings as the program does.
+func RootOf(leaf Hash, path uint32, siblings []Hash) Hash {
+	h := leaf
+	for _, s := range siblings {
+		if path&1 == 1 {
+			h = innerHash(s, h)
+		} else {
+			h = innerHash(h, s)
+		}
+		path >>= 1
+	}
+	return h
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // ReceiptSize is the length of an encoded receipt in bytes.
-const ReceiptSize = 64
+const ReceiptSize = 72
 
 var receiptTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'R', '1'}
 
@@ -18,18 +18,20 @@ var receiptTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'R', '1'}
 type Receipt struct {
 	Domain     Domain
 	Lease      solana.PublicKey // the lease account's address
+	StartedAt  int64            // the lease's start, unix seconds: binds the receipt to one life of the address
 	Sequence   uint64           // grows by at least one with every receipt
 	Cumulative uint64           // seconds delivered since the lease started
 }
 
-// Encode returns the 64 bytes that are signed.
+// Encode returns the 72 bytes that are signed.
 func (r Receipt) Encode() [ReceiptSize]byte {
 	var b [ReceiptSize]byte
 	copy(b[0:8], receiptTag[:])
 	copy(b[8:16], r.Domain[:])
 	copy(b[16:48], r.Lease[:])
-	binary.LittleEndian.PutUint64(b[48:56], r.Sequence)
-	binary.LittleEndian.PutUint64(b[56:64], r.Cumulative)
+	binary.LittleEndian.PutUint64(b[48:56], uint64(r.StartedAt))
+	binary.LittleEndian.PutUint64(b[56:64], r.Sequence)
+	binary.LittleEndian.PutUint64(b[64:72], r.Cumulative)
 	return b
 }
 
@@ -45,8 +47,9 @@ func DecodeReceipt(b []byte) (Receipt, error) {
 	}
 	copy(r.Domain[:], b[8:16])
 	copy(r.Lease[:], b[16:48])
-	r.Sequence = binary.LittleEndian.Uint64(b[48:56])
-	r.Cumulative = binary.LittleEndian.Uint64(b[56:64])
+	r.StartedAt = int64(binary.LittleEndian.Uint64(b[48:56]))
+	r.Sequence = binary.LittleEndian.Uint64(b[56:64])
+	r.Cumulative = binary.LittleEndian.Uint64(b[64:72])
 	return r, nil
 }
 

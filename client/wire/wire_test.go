@@ -41,10 +41,10 @@ func sampleLeaf() Leaf {
 }
 
 func TestReceiptLayout(t *testing.T) {
-	r := Receipt{Domain: testDomain, Lease: fill(0xaa), Sequence: 0x0102, Cumulative: 0x0304}
+	r := Receipt{Domain: testDomain, Lease: fill(0xaa), StartedAt: 0x0506, Sequence: 0x0102, Cumulative: 0x0304}
 	b := r.Encode()
 	want := hex.EncodeToString([]byte("GANTRYR1")) + "0102030405060708" +
-		string(bytes.Repeat([]byte("aa"), 32)) + "0201000000000000" + "0403000000000000"
+		string(bytes.Repeat([]byte("aa"), 32)) + "0605000000000000" + "0201000000000000" + "0403000000000000"
 	require.Equal(t, want, hex.EncodeToString(b[:]))
 	got, err := DecodeReceipt(b[:])
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestReceiptLayout(t *testing.T) {
 
 func TestReceiptRefusals(t *testing.T) {
 	b := Receipt{Domain: testDomain}.Encode()
-	_, err := DecodeReceipt(b[:63])
+	_, err := DecodeReceipt(b[:71])
 	require.ErrorIs(t, err, ErrLength)
 	_, err = DecodeReceipt(append(b[:], 0))
 	require.ErrorIs(t, err, ErrLength)
@@ -283,4 +283,22 @@ func TestMerkleProofs(t *testing.T) {
 		out.Index = p.Count
 		require.ErrorIs(t, out.Verify(tree.Root(), hashes[i]), ErrValue)
 	})
+}
+
+func TestProofPathLeadsToTheRoot(t *testing.T) {
+	for n := 1; n <= 33; n++ {
+		leaves := make([]Hash, n)
+		for i := range leaves {
+			leaves[i] = LeafHash([]byte{byte(i)})
+		}
+		tree := NewTree(leaves)
+		for i := range leaves {
+			p, err := tree.Proof(uint32(i))
+			require.NoError(t, err)
+			require.Equal(t, tree.Root(), RootOf(leaves[i], p.Path(), p.Siblings), "leaf %d of %d", i, n)
+			if n > 1 {
+				require.NotEqual(t, tree.Root(), RootOf(leaves[i], p.Path()^1, p.Siblings), "leaf %d of %d, wrong turn", i, n)
+			}
+		}
+	}
 }

@@ -1,0 +1,111 @@
+package p2p
+
+import (
+	"context"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+)
+
+const (
+	dialPause    = 200 * time.Millisecond
+	dialPauseMax = 10 * time.Second
+	dialTimeout  = 5 * time.Second
+	keepTag      = "gantry-keep"
+)
+
+// keeper holds a connection to one peer.
+type keeper struct{ cancel context.CancelFunc }
+
+// Keep connects to these peers and reconnects whenever a connection breaks,
+// until Keep is called with another list or the node closes. It replaces the
+// earlier list; peers that stay are not disturbed.
+// Errors: ErrIdentity, ErrAddress; then nothing has changed.
+func (n *Node) Keep(peers []Peer) error {
+	want := map[peer.ID]peer.AddrInfo{}
+	for _, p := range peers {
+		info, err := p.info()
+		if err != nil {
+			return err
+		}
+		if info.ID != n.host.ID() {
+			want[info.ID] = info
+		}
+	}
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return ErrClosed
+	}
+	for id, k := range n.keep {
+		if _, ok := want[id]; !ok {
+			k.cancel()
+			n.host.ConnManager().Unprotect(id, keepTag)
+			delete(n.keep, id)
+		}
+	}
+	var fresh []func()
+	for id, info := range want {
+		n.host.Peerstore().AddAddrs(id, info.Addrs, peerstore.PermanentAddrTTL)
+		if _, ok := n.keep[id]; ok {
+			continue
+		}
+		ctx, cancel := context.WithCancel(n.ctx)
+		n.keep[id] = &keeper{cancel: cancel}
+		n.host.ConnManager().Protect(id, keepTag)
+		fresh = append(fresh, func() { n.hold(ctx, id) })
+	}
+	n.mu.Unlock()
+	for _, f := range fresh {
+		n.spawn(f)
+	}
+	return nil
+}
+
+// hold dials the peer whenever it is not connected.
+func (n *Node) hold(ctx context.Context, id peer.ID) {
+	lost := make(chan struct{}, 1)
+	note := &network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
+		if c.RemotePeer() == id {
+			select {
+			case lost <- struct{}{}:
+			default:
+			}
+		}
+	}}
+	n.host.Network().Notify(note)
+	defer n.host.Network().StopNotify(note)
+	pause := dialPause
+	for ctx.Err() == nil {
+		if n.host.Network().Connectedness(id) == network.Connected {
+			pause = dialPause
+			select {
+			case <-ctx.Done():
+				return
+			case <-lost:
+			case <-time.After(dialPauseMax): // a lost note must not matter
+			}
+			continue
+		}
+		// libp2p remembers failed addresses and refuses to dial them for
+		// seconds; our own pause takes that place.
+		dctx, cancel := context.WithTimeout(network.WithForceDirectDial(ctx, "keep"), dialTimeout)
+		err := n.host.Connect(dctx, peer.AddrInfo{ID: id})
+		cancel()
+		if err == nil {
+			n.log.Debug().Str("peer", id.String()).Msg("peer connected")
+			continue
+		}
+		n.log.Debug().Str("peer", id.String()).Err(err).Dur("pause", pause).Msg("peer not reachable")
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		pause = min(2*pause, dialPauseMax)
+	}
+}

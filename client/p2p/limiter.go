@@ -1,0 +1,64 @@
+package p2p
+
+import (
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"golang.org/x/time/rate"
+)
+
+// limiter is a rate limit of its own for each peer.
+type limiter struct {
+	limit rate.Limit
+	burst int
+
+	mu    sync.Mutex
+	peers map[peer.ID]*peerLimit
+}
+
+type peerLimit struct {
+	l    *rate.Limiter
+	last time.Time
+}
+
+// maxLimited bounds the memory that strangers can make a limiter use.
+const maxLimited = 8192
+
+func newLimiter(perSecond float64, burst int) *limiter {
+	return &limiter{limit: rate.Limit(perSecond), burst: burst, peers: map[peer.ID]*peerLimit{}}
+}
+
+// allow takes one from the peer's budget.
+func (l *limiter) allow(id peer.ID) bool {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, ok := l.peers[id]
+	if !ok {
+		if len(l.peers) >= maxLimited {
+			l.evict(now)
+		}
+		p = &peerLimit{l: rate.NewLimiter(l.limit, l.burst)}
+		l.peers[id] = p
+	}
+	p.last = now
+	return p.l.AllowN(now, 1)
+}
+
+// evict forgets peers whose budget is full again anyway, and if that is not
+// enough, any.
+func (l *limiter) evict(now time.Time) {
+	refill := time.Duration(float64(l.burst) / float64(l.limit) * float64(time.Second))
+	for id, p := range l.peers {
+		if now.Sub(p.last) > refill {
+			delete(l.peers, id)
+		}
+	}
+	for id := range l.peers {
+		if len(l.peers) < maxLimited {
+			return
+		}
+		delete(l.peers, id)
+	}
+}

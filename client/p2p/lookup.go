@@ -1,0 +1,113 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// lookupProtocol asks a keeper for the addresses of a peer.
+var lookupProtocol = Protocol{ID: "/gantry/lookup/1", Version: 1, MaxRequest: 1 << 10, MaxResponse: 16 << 10, Rate: 20, Burst: 60}
+
+type lookupRequest struct {
+	Key []byte `cbor:"1,keyasint"`
+}
+
+type lookupResponse struct {
+	Addrs     []string `cbor:"1,keyasint"`
+	Connected bool     `cbor:"2,keyasint"`
+}
+
+// maxAddrs bounds the addresses of one peer in an answer.
+const maxAddrs = 32
+
+// ServeLookup answers lookups from what this node knows of its peers. With
+// relay it also offers itself as a way to connected peers; use it on nodes
+// with RelayService.
+func (n *Node) ServeLookup(relay bool) {
+	Handle(n, lookupProtocol, func(_ context.Context, _ solana.PublicKey, req lookupRequest) (lookupResponse, error) {
+		if len(req.Key) != solana.PublicKeyLength {
+			return lookupResponse{}, Refuse(CodeBadRequest, "key of %d bytes", len(req.Key))
+		}
+		key := solana.PublicKeyFromBytes(req.Key)
+		id, err := PeerID(key)
+		if err != nil {
+			return lookupResponse{}, Refuse(CodeBadRequest, "not a key")
+		}
+		resp := lookupResponse{Addrs: []string{}}
+		c := n.host.Network().Connectedness(id)
+		resp.Connected = c == network.Connected || c == network.Limited
+		for _, a := range n.host.Peerstore().Addrs(id) {
+			resp.Addrs = append(resp.Addrs, fmt.Sprintf("%s/p2p/%s", a, id))
+		}
+		if relay && resp.Connected {
+			for _, own := range n.Addrs() {
+				resp.Addrs = append(resp.Addrs, fmt.Sprintf("%s/p2p-circuit/p2p/%s", own, id))
+			}
+		}
+		if len(resp.Addrs) > maxAddrs {
+			resp.Addrs = resp.Addrs[:maxAddrs]
+		}
+		if len(resp.Addrs) == 0 {
+			return resp, Refuse(CodeNotFound, "no address of %s", key)
+		}
+		return resp, nil
+	})
+}
+
+// Lookup asks one keeper for the addresses of a peer.
+// Errors: *Error with CodeNotFound, and those of Call.
+func (n *Node) Lookup(ctx context.Context, keeper, key solana.PublicKey) (Peer, error) {
+	resp, err := Call[lookupRequest, lookupResponse](ctx, n, keeper, lookupProtocol, lookupRequest{Key: key[:]})
+	if err != nil {
+		return Peer{}, err
+	}
+	if len(resp.Addrs) > maxAddrs {
+		return Peer{}, fmt.Errorf("lookup at %s: %d addresses: %w", keeper, len(resp.Addrs), ErrTooBig)
+	}
+	p := Peer{Key: key}
+	id, err := PeerID(key)
+	if err != nil {
+		return p, err
+	}
+	for _, a := range resp.Addrs {
+		// A wrong address is harmless: whoever answers there must prove the key.
+		if info, err := peer.AddrInfoFromString(a); err == nil && info.ID == id {
+			p.Addrs = append(p.Addrs, a)
+		}
+	}
+	if len(p.Addrs) == 0 {
+		return p, fmt.Errorf("lookup at %s: peer %s: %w", keeper, key, ErrUnknown)
+	}
+	return p, nil
+}
+
+// Find makes sure that there is a connection to a peer: the existing one, one
+// by addresses known here, or one by addresses that a keeper knows.
+func (n *Node) Find(ctx context.Context, key solana.PublicKey, keepers []solana.PublicKey) error {
+	if n.Connected(key) {
+		return nil
+	}
+	errs := []error{n.Connect(ctx, Peer{Key: key})}
+	if errs[0] == nil {
+		return nil
+	}
+	for _, k := range keepers {
+		if ctx.Err() != nil {
+			break
+		}
+		p, err := n.Lookup(ctx, k, key)
+		if err == nil {
+			err = n.Connect(ctx, p)
+		}
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("find peer %s: %w", key, errors.Join(errs...))
+}

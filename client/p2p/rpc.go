@@ -1,0 +1,323 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+)
+
+// Protocol describes a request protocol. The same value serves both sides.
+type Protocol struct {
+	ID          string        // e.g. "/gantry/lookup/1"
+	Version     uint          // of the messages; another one is refused
+	MaxRequest  int           // bytes, default 64 KiB
+	MaxResponse int           // bytes of the response or of one item, default 1 MiB
+	Timeout     time.Duration // for a whole call, or for one item of a stream, default 10 s
+	Rate        float64       // requests a second that one peer may make, default 5
+	Burst       int           // at once, default 20
+	Concurrent  int           // requests served at the same time, default 256
+}
+
+func (p Protocol) withDefaults() Protocol {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&p.MaxRequest, 64<<10)
+	def(&p.MaxResponse, 1<<20)
+	def(&p.Burst, 20)
+	def(&p.Concurrent, 256)
+	if p.Timeout <= 0 {
+		p.Timeout = 10 * time.Second
+	}
+	if p.Rate <= 0 {
+		p.Rate = 5
+	}
+	return p
+}
+
+// maxMessage bounds the text of a refusal in bytes.
+const maxMessage = 300
+
+// frameOverhead is what an envelope adds to a body.
+const frameOverhead = 64 + maxMessage
+
+// Handle answers requests. from is the authenticated key of the caller. To
+// refuse, return an *Error; any other error is logged here and reaches the
+// caller as an internal error without its text.
+func Handle[Req, Resp any](n *Node, p Protocol, h func(ctx context.Context, from solana.PublicKey, req Req) (Resp, error)) {
+	serve(n, p, func(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) error {
+		resp, err := h(ctx, from, req)
+		if err != nil {
+			return err
+		}
+		return send(CodeOK, resp)
+	}, false)
+}
+
+// HandleStream answers a request with any number of items. It ends when h
+// returns; ctx ends when the caller goes away.
+func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context, from solana.PublicKey, req Req, send func(Item) error) error) {
+	serve(n, p, func(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) error {
+		if err := h(ctx, from, req, func(i Item) error { return send(CodeOK, i) }); err != nil {
+			return err
+		}
+		return send(codeEnd, nil)
+	}, true)
+}
+
+// Unhandle stops answering a protocol.
+func (n *Node) Unhandle(p Protocol) { n.host.RemoveStreamHandler(protocol.ID(p.ID)) }
+
+func serve[Req any](n *Node, p Protocol, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
+	p = p.withDefaults()
+	lim := newLimiter(p.Rate, p.Burst)
+	slots := make(chan struct{}, p.Concurrent)
+	n.host.SetStreamHandler(protocol.ID(p.ID), func(s network.Stream) {
+		started := n.spawn(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			default:
+				_ = s.Reset()
+				return
+			}
+			serveOne(n, p, lim, s, h, stream)
+		})
+		if !started {
+			_ = s.Reset()
+		}
+	})
+}
+
+func serveOne[Req any](n *Node, p Protocol, lim *limiter, s network.Stream, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
+	remote := s.Conn().RemotePeer()
+	log := n.log.With().Str("protocol", p.ID).Str("peer", remote.String()).Logger()
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	// Whatever happens, the stream does not outlive the node.
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	_ = s.SetDeadline(time.Now().Add(p.Timeout))
+
+	var mu sync.Mutex
+	send := func(code Code, body any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		msg, err := pack(p.Version, code, "", body)
+		if err != nil {
+			return err
+		}
+		_ = s.SetWriteDeadline(time.Now().Add(p.Timeout))
+		return writeFrame(s, msg, p.MaxResponse+frameOverhead)
+	}
+	fail := func(e *Error) {
+		if len(e.Message) > maxMessage {
+			e = &Error{e.Code, e.Message[:maxMessage]}
+		}
+		msg, err := pack(p.Version, e.Code, e.Message, nil)
+		if err == nil {
+			_ = s.SetWriteDeadline(time.Now().Add(p.Timeout))
+			err = writeFrame(s, msg, p.MaxResponse+frameOverhead)
+		}
+		if err != nil {
+			log.Debug().Err(err).Msg("refusal not delivered")
+		}
+		_ = s.CloseRead()
+		_ = s.Close()
+	}
+
+	from, err := PublicKey(remote)
+	if err != nil {
+		fail(Refuse(CodeRefused, "identity is not an ed25519 key"))
+		return
+	}
+	if !lim.allow(remote) {
+		fail(Refuse(CodeRateLimited, "at most %g requests a second", p.Rate))
+		return
+	}
+	raw, err := readFrame(s, p.MaxRequest+frameOverhead)
+	if err != nil {
+		fail(Refuse(CodeBadRequest, "%v", err))
+		return
+	}
+	var req Req
+	e, err := unpack(raw)
+	switch {
+	case err != nil:
+		fail(Refuse(CodeBadRequest, "envelope: %v", err))
+		return
+	case e.Version != p.Version:
+		fail(Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, p.Version))
+		return
+	case e.Code != CodeOK:
+		fail(Refuse(CodeBadRequest, "a request has no code"))
+		return
+	}
+	if err := Decode(e.Body, &req); err != nil {
+		fail(Refuse(CodeBadRequest, "%v", err))
+		return
+	}
+	if stream {
+		_ = s.SetDeadline(time.Time{}) // each item has its own
+		n.spawn(func() { watchCaller(s, cancel) })
+	} else {
+		var tcancel context.CancelFunc
+		ctx, tcancel = context.WithTimeout(ctx, p.Timeout)
+		defer tcancel()
+	}
+	if err := h(ctx, from, req, send); err != nil {
+		var refused *Error
+		if !errors.As(err, &refused) {
+			log.Debug().Err(err).Msg("request failed")
+			refused = Refuse(CodeInternal, "")
+		}
+		fail(refused)
+		return
+	}
+	stop()
+	_ = s.CloseRead()
+	if err := s.Close(); err != nil {
+		log.Debug().Err(err).Msg("close stream")
+	}
+}
+
+// watchCaller cancels a stream's handler once the caller has gone. The caller
+// keeps its side open and sends nothing after its request, so that any end of
+// reading means that it left.
+func watchCaller(s network.Stream, cancel context.CancelFunc) {
+	var b [1]byte
+	for {
+		if _, err := s.Read(b[:]); err != nil {
+			cancel()
+			return
+		}
+	}
+}
+
+// Call makes a request. Errors: *Error for a refusal, ErrUnknown, ErrTooBig,
+// ErrEncoding, the context's.
+func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req) (Resp, error) {
+	var resp Resp
+	p = p.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	s, done, err := open(ctx, n, to, p, req, false)
+	if err != nil {
+		return resp, err
+	}
+	defer done()
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	e, err := receive(ctx, s, to, p)
+	if err != nil {
+		return resp, err
+	}
+	if e.Code != CodeOK {
+		return resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, ErrTruncated)
+	}
+	if err := Decode(e.Body, &resp); err != nil {
+		return resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+	}
+	return resp, nil
+}
+
+// CallStream makes a request and hands every item to recv until the peer ends
+// the stream, recv returns an error, or ctx ends.
+func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req, recv func(Item) error) error {
+	p = p.withDefaults()
+	octx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	s, done, err := open(octx, n, to, p, req, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	_ = s.SetReadDeadline(time.Time{}) // the next item may be long in coming
+	for {
+		e, err := receive(ctx, s, to, p)
+		if err != nil {
+			return err
+		}
+		if e.Code == codeEnd {
+			return nil
+		}
+		var item Item
+		if err := Decode(e.Body, &item); err != nil {
+			_ = s.Reset()
+			return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+		}
+		if err := recv(item); err != nil {
+			_ = s.Reset()
+			return err
+		}
+	}
+}
+
+// open dials if needed, opens a stream and sends the request. stay keeps our
+// side open, so that the peer can see when we leave.
+func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any, stay bool) (network.Stream, func(), error) {
+	id, err := PeerID(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	msg, err := pack(p.Version, CodeOK, "", req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n.host.Network().Connectedness(id) == network.NotConnected && len(n.host.Peerstore().Addrs(id)) == 0 {
+		return nil, nil, fmt.Errorf("peer %s: %w", to, ErrUnknown)
+	}
+	s, err := n.host.NewStream(network.WithAllowLimitedConn(ctx, p.ID), id, protocol.ID(p.ID))
+	if err != nil {
+		return nil, nil, callErr(ctx, p, to, err)
+	}
+	if d, ok := ctx.Deadline(); ok {
+		_ = s.SetDeadline(d)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	if err := writeFrame(s, msg, p.MaxRequest+frameOverhead); err != nil {
+		stop()
+		_ = s.Reset()
+		return nil, nil, callErr(ctx, p, to, err)
+	}
+	stop()
+	if !stay {
+		_ = s.CloseWrite()
+	}
+	return s, func() { _ = s.Close() }, nil
+}
+
+func receive(ctx context.Context, s network.Stream, to solana.PublicKey, p Protocol) (envelope, error) {
+	raw, err := readFrame(s, p.MaxResponse+frameOverhead)
+	if err != nil {
+		_ = s.Reset()
+		return envelope{}, callErr(ctx, p, to, err)
+	}
+	e, err := unpack(raw)
+	switch {
+	case err != nil:
+		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+	case e.Code != CodeOK && e.Code != codeEnd:
+		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, &Error{e.Code, e.Message})
+	case e.Version != p.Version:
+		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, Refuse(CodeVersion, "answer in version %d", e.Version))
+	}
+	return e, nil
+}
+
+func callErr(ctx context.Context, p Protocol, to solana.PublicKey, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+}

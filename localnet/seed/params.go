@@ -1,0 +1,97 @@
+package seed
+
+import (
+	"time"
+
+	bindings "github.com/gantry-market/gantry/idl/market"
+)
+
+// Units of the two tokens.
+const (
+	// USDC is one test USDC in base units (6 decimals).
+	USDC = 1_000_000
+	// GNT is one stake token in base units (9 decimals).
+	GNT = 1_000_000_000
+
+	usdcDecimals = 6
+	gntDecimals  = 9
+)
+
+// Period is the length of a report period on a local network.
+const Period = 5 * time.Second
+
+// Bond is what each keeper of a local network bonds: the smallest allowed, so that all weigh the same.
+const Bond = 1_000 * GNT
+
+// Params are the market's parameters on a local network. Shares and slashes are those of a real market; times are
+// short enough to watch a whole lease, a fault and its appeal window within a minute.
+func Params() bindings.Params {
+	return bindings.Params{
+		MinBond:               Bond,
+		WeightCap:             Bond,
+		StakePrice:            USDC,
+		PeriodSecs:            uint32(Period / time.Second),
+		AppealSecs:            8,
+		ChallengeSecs:         4,
+		UnstakeCooldownSecs:   8,
+		KeeperActivationSecs:  1,
+		KeeperExitSecs:        8,
+		AwardDeadlineSecs:     20,
+		StartDeadlineSecs:     15,
+		MigrationGraceSecs:    2,
+		NoticeSecs:            6,
+		TimelockSecs:          3,
+		RatingSecs:            6,
+		ReportRetentionSecs:   45,
+		SettleDeadlinePeriods: 2,
+		FeeBps:                1_200,
+		BurnBps:               2_000,
+		KeeperBps:             4_000,
+		TreasuryBps:           4_000,
+		QuorumBps:             6_667,
+		FinderBps:             1_000,
+		SlashFraudBps:         10_000,
+		SlashBadWorkBps:       5_000,
+		SlashWorkFailedBps:    1_000,
+		SlashOfflineBps:       500,
+		SlashCommitmentBps:    1_000,
+		SlashUnjustAwardBps:   2_000,
+		SlashEquivocationBps:  10_000,
+		AllowSimulated:        1,
+	}
+}
+
+// ShortRetention is the shortest time that reports of a local network can stay: the appeal window and a margin for
+// the leaves' application. It lets a network that is being watched close its last reports without a long wait.
+const ShortRetention = 12 * time.Second
+
+// Ids of the GPU models.
+const (
+	A100 uint16 = 1
+	H100 uint16 = 2
+)
+
+// Models are the GPU models of a local network, with the figures of the makers' data sheets (dense FP16 TFLOPS ×
+// 10). The work proof is small enough for a CPU; its time bound leaves a simulated GPU on a busy laptop a margin of
+// an order of magnitude.
+func Models() []bindings.GpuModelArgs {
+	const (
+		workSize    = 256
+		workBoundMS = 2_000
+	)
+	return []bindings.GpuModelArgs{
+		{
+			Id: A100, Name: modelName("A100-SXM4-40GB"), VramMib: 40_960, TflopsX10: 3_120, MinStake: 100 * GNT,
+			ReferencePrice: 1_300_000, WorkSize: workSize, WorkBoundMs: workBoundMS,
+		},
+		{
+			Id: H100, Name: modelName("H100-SXM5-80GB"), VramMib: 81_920, TflopsX10: 9_890, MinStake: 200 * GNT,
+			ReferencePrice: 2_400_000, WorkSize: workSize, WorkBoundMs: workBoundMS,
+		},
+	}
+}
+
+func modelName(s string) (name [32]byte) {
+	copy(name[:], s)
+	return name
+}

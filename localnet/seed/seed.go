@@ -1,0 +1,147 @@
+package seed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+	ata "github.com/gagliardetto/solana-go/programs/associated-token-account"
+	"github.com/gagliardetto/solana-go/programs/system"
+	"github.com/gagliardetto/solana-go/programs/token"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/wire"
+	bindings "github.com/gantry-market/gantry/idl/market"
+)
+
+// What each kind of wallet is given.
+const (
+	faucetSOL   = 10_000 * chain.SOL
+	walletSOL   = 10 * chain.SOL
+	keeperGNT   = 1_500 * GNT
+	providerGNT = 1_000 * GNT
+	// CustomerUSDC is what each customer starts with.
+	CustomerUSDC = 1_000 * USDC
+)
+
+// grant is what one wallet gets.
+type grant struct {
+	to        Wallet
+	usdc, gnt uint64
+}
+
+// Seed makes the world exist: mints, market, models, funded wallets. The node must be empty, with the program
+// deployed and upgradeable by the world's authority.
+func Seed(ctx context.Context, client *chain.Client, w World, params bindings.Params) error {
+	sender := Sender{Chain: client}
+	if err := sender.Airdrop(ctx, w.Faucet.Address(), faucetSOL); err != nil {
+		return fmt.Errorf("fund the faucet: %w", err)
+	}
+	if err := createMints(ctx, sender, w); err != nil {
+		return err
+	}
+	grants := []grant{{to: w.Authority}, {to: w.Guardian}, {to: w.Treasury}}
+	for _, k := range w.Keepers {
+		grants = append(grants, grant{to: k, gnt: keeperGNT})
+	}
+	for _, p := range w.Providers {
+		grants = append(grants, grant{to: p, gnt: providerGNT})
+	}
+	for _, c := range w.Customers {
+		grants = append(grants, grant{to: c, usdc: CustomerUSDC})
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, g := range grants {
+		group.Go(func() error { return Fund(groupCtx, sender, w, g.to.Address(), walletSOL, g.usdc, g.gnt) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return initMarket(ctx, sender, w, params)
+}
+
+func createMints(ctx context.Context, s Sender, w World) error {
+	rent, err := s.Chain.MinimumRent(ctx, token.MINT_SIZE, chain.Confirmed)
+	if err != nil {
+		return fmt.Errorf("rent of a mint: %w", err)
+	}
+	faucet := w.Faucet.Address()
+	var ixs []solana.Instruction
+	for _, m := range []struct {
+		key      Wallet
+		decimals uint8
+	}{{w.paymentKey, usdcDecimals}, {w.stakeKey, gntDecimals}} {
+		ixs = append(ixs,
+			system.NewCreateAccountInstruction(uint64(rent), token.MINT_SIZE, token.ProgramID, faucet, m.key.Address()).Build(),
+			token.NewInitializeMint2Instruction(m.decimals, faucet, solana.PublicKey{}, m.key.Address()).Build())
+	}
+	if _, err := s.Send(ctx, w.Faucet.Key, []solana.PrivateKey{w.paymentKey.Key, w.stakeKey.Key}, ixs...); err != nil {
+		return fmt.Errorf("create the mints: %w", err)
+	}
+	return nil
+}
+
+// Fund gives a wallet SOL, token accounts for both mints, and tokens, from the faucet.
+func Fund(ctx context.Context, s Sender, w World, to solana.PublicKey, sol chain.Lamports, usdc, gnt uint64) error {
+	faucet := w.Faucet.Address()
+	var ixs []solana.Instruction
+	if sol > 0 {
+		ixs = append(ixs, system.NewTransferInstruction(uint64(sol), faucet, to).Build())
+	}
+	for _, g := range []struct {
+		mint   solana.PublicKey
+		amount uint64
+	}{{w.PaymentMint, usdc}, {w.StakeMint, gnt}} {
+		ixs = append(ixs, createTokenAccount(faucet, to, g.mint))
+		if g.amount > 0 {
+			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, TokenAccount(to, g.mint), faucet, nil).Build())
+		}
+	}
+	if _, err := s.Send(ctx, w.Faucet.Key, nil, ixs...); err != nil {
+		return fmt.Errorf("fund %s: %w", to, err)
+	}
+	return nil
+}
+
+// createTokenAccount makes the associated token account unless it exists.
+func createTokenAccount(payer, owner, mint solana.PublicKey) solana.Instruction {
+	const createIdempotent = 1
+	return solana.NewInstruction(ata.ProgramID, solana.AccountMetaSlice{
+		solana.Meta(payer).WRITE().SIGNER(),
+		solana.Meta(TokenAccount(owner, mint)).WRITE(),
+		solana.Meta(owner),
+		solana.Meta(mint),
+		solana.Meta(solana.SystemProgramID),
+		solana.Meta(solana.TokenProgramID),
+	}, []byte{createIdempotent})
+}
+
+func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) error {
+	genesis, err := s.Chain.Genesis(ctx)
+	if err != nil {
+		return fmt.Errorf("genesis hash: %w", err)
+	}
+	authority := w.Authority.Address()
+	init, err := bindings.NewMarketInitInstruction(params, wire.DomainOf(genesis), w.Guardian.Address(),
+		authority, Market(), w.PaymentMint, w.StakeMint, w.Treasury.TokenAccount(w.PaymentMint), FeeVault(), programData(),
+		solana.TokenProgramID, solana.SystemProgramID)
+	if err != nil {
+		return fmt.Errorf("market_init: %w", err)
+	}
+	if _, err := s.Send(ctx, w.Authority.Key, nil, init); err != nil {
+		return fmt.Errorf("market_init: %w", err)
+	}
+	var models []solana.Instruction
+	for _, m := range Models() {
+		ix, err := bindings.NewGpuModelSetInstruction(m, authority, Market(), ModelAddress(m.Id), solana.SystemProgramID)
+		if err != nil {
+			return fmt.Errorf("gpu_model_set: %w", err)
+		}
+		models = append(models, ix)
+	}
+	if _, err := s.Send(ctx, w.Authority.Key, nil, models...); err != nil {
+		return fmt.Errorf("gpu_model_set: %w", err)
+	}
+	return nil
+}

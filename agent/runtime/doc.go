@@ -19,6 +19,7 @@
 //	DIR/lock         held (flock) by the supervisor as long as it lives
 //	DIR/run.json     pids and their start times; present once the job may have run
 //	DIR/stop.json    a request to stop, with its grace
+//	DIR/wall.json    a new wall limit, when a lease was extended
 //	DIR/exit.json    how it ended; its presence means that it is over
 //	DIR/stdout.log DIR/stderr.log DIR/supervisor.log
 //	DIR/work         the job's working directory and home

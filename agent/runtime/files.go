@@ -20,6 +20,7 @@ func (d leaseDir) lock() string                { return d.file("lock") }
 func (d leaseDir) run() string                 { return d.file("run.json") }
 func (d leaseDir) stop() string                { return d.file("stop.json") }
 func (d leaseDir) exit() string                { return d.file("exit.json") }
+func (d leaseDir) wall() string                { return d.file("wall.json") }
 func (d leaseDir) work() string                { return d.file("work") }
 func (d leaseDir) log(s Stream) string         { return d.file(string(s) + ".log") }
 func (d leaseDir) supervisorLog() string       { return d.file("supervisor.log") }
@@ -44,6 +45,11 @@ type runRecord struct {
 	StartedAt  time.Time `json:"started_at"`
 	Limits     []string  `json:"limits"`
 	Cgroup     string    `json:"cgroup,omitempty"`
+}
+
+// wallRequest replaces the wall limit of the specification.
+type wallRequest struct {
+	Wall time.Duration `json:"wall_ns"`
 }
 
 type stopRequest struct {

@@ -215,6 +215,25 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 	return p.Wait(ctx, leaseID)
 }
 
+// Extend implements [Runtime]. The supervisor sees it within a quarter of a second.
+func (p *Process) Extend(_ context.Context, leaseID string, wall time.Duration) error {
+	d, err := p.dir(leaseID)
+	if err != nil {
+		return err
+	}
+	if wall < 0 {
+		return fmt.Errorf("%w: wall time of %v", ErrSpec, wall)
+	}
+	st, err := d.status()
+	if err != nil {
+		return err
+	}
+	if st.Phase.Over() {
+		return fmt.Errorf("%w: %s", ErrOver, leaseID)
+	}
+	return d.write(d.wall(), wallRequest{Wall: wall})
+}
+
 // Logs implements [Runtime].
 func (p *Process) Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error) {
 	d, err := p.dir(leaseID)

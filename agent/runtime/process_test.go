@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -314,6 +313,33 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	p := newRuntime(t)
+	s := shell("extended", "sleep 1; echo made it")
+	s.Limits.Wall = 300 * time.Millisecond
+	d := leaseDir(filepath.Join(p.root, "extended"))
+	require.NoError(t, os.MkdirAll(d.work(), 0o700))
+	require.NoError(t, d.write(d.spec(), s))
+	require.ErrorIs(t, p.Extend(background(t), "extended", -1), ErrSpec)
+	require.NoError(t, p.Extend(background(t), "extended", time.Minute))
+	_, err := p.Start(background(t), s)
+	require.NoError(t, err)
+	st, err := p.Wait(background(t), "extended")
+	require.NoError(t, err)
+	require.Equal(t, ReasonExited, st.Exit.Reason)
+	require.Equal(t, "made it\n", output(t, p, "extended", Stdout))
+	require.ErrorIs(t, p.Extend(background(t), "extended", time.Minute), ErrOver)
+	require.ErrorIs(t, p.Extend(background(t), "unknown", time.Minute), ErrNotFound)
+
+	_, err = p.Start(background(t), shell("shortened", "sleep 60"))
+	require.NoError(t, err)
+	require.NoError(t, p.Extend(background(t), "shortened", time.Millisecond))
+	st, err = p.Wait(background(t), "shortened")
+	require.NoError(t, err)
+	require.Equal(t, ReasonWall, st.Exit.Reason)
+}
+
 func TestFollowLogsFromAnOffset(t *testing.T) {
 	t.Parallel()
 	p := newRuntime(t)
@@ -486,5 +512,4 @@ func TestInternalMainMisuse(t *testing.T) {
 	require.Equal(t, 2, InternalMain(nil))
 	require.Equal(t, 1, InternalMain([]string{"odd", "/nonexistent"}))
 	require.Equal(t, 1, InternalMain([]string{stageDetach, "/nonexistent/dir"}))
-	require.True(t, errors.Is(ErrImage, ErrImage))
 }

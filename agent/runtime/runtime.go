@@ -15,6 +15,8 @@ var (
 	ErrNotFound = errors.New("runtime: no such lease")
 	// ErrRunning: the job has to be stopped first.
 	ErrRunning = errors.New("runtime: job is still running")
+	// ErrOver: the job is over.
+	ErrOver = errors.New("runtime: job is over")
 	// ErrSpec: the specification cannot be run.
 	ErrSpec = errors.New("runtime: invalid specification")
 	// ErrImage: this runtime runs commands, not images.
@@ -38,6 +40,9 @@ type Runtime interface {
 	// Stop asks the job to end, and ends it after grace. It returns when the job
 	// is over. Stopping a job that is over is no error.
 	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)
+	// Extend sets the longest a job may run, counted from its start, in place of
+	// Limits.Wall; 0 lifts the limit. It also shortens. ErrOver when the job is over.
+	Extend(ctx context.Context, leaseID string, wall time.Duration) error
 	// Logs reads a stream from a byte offset. With follow it goes on until the
 	// job is over and everything was read, or ctx ends.
 	Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error)
@@ -94,7 +99,7 @@ type Limits struct {
 	CPUs      float64 `json:"cpus,omitempty"`
 	MemoryMiB uint64  `json:"memory_mib,omitempty"`
 	DiskMiB   uint64  `json:"disk_mib,omitempty"`
-	// Wall is the longest a job may run.
+	// Wall is the longest a job may run; see Runtime.Extend.
 	Wall time.Duration `json:"wall_ns,omitempty"`
 	// Processes limits the tasks of the job; only with cgroups.
 	Processes uint64 `json:"processes,omitempty"`

@@ -10,7 +10,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 )
 
 const (
@@ -164,12 +163,4 @@ func JobDigest(image string, command []string, env map[string]string) [32]byte {
 func appendString(b []byte, s string) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
 	return append(b, s...)
-}
-
-// deadline is when the wall limit ends; zero if there is none.
-func (l Limits) deadline(start time.Time) time.Time {
-	if l.Wall <= 0 {
-		return time.Time{}
-	}
-	return start.Add(l.Wall)
 }

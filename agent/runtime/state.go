@@ -25,14 +25,15 @@ func (d leaseDir) status() (Status, error) {
 		return st, fmt.Errorf("%w: %s", ErrNotFound, filepath.Base(string(d)))
 	}
 	st.LeaseID = st.Spec.LeaseID
-	// Whether the supervisor lives is asked before the files are read: one that
-	// ends in between has written its exit already.
-	supervised := locked(d.lock())
+	// The order of the three looks matters. The supervisor holds the lock before it
+	// writes run.json and until it has written exit.json: so a run record that was
+	// there, then no lock, then no exit can only mean that it was killed.
 	var run runRecord
 	ran, err := readJSON(d.run(), &run)
 	if err != nil {
 		return st, err
 	}
+	supervised := locked(d.lock())
 	var exit Exit
 	over, err := readJSON(d.exit(), &exit)
 	if err != nil {

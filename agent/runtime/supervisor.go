@@ -66,7 +66,8 @@ func supervise(dir leaseDir) error {
 
 // run starts the job and waits for it; it always has an exit to tell.
 func (s *supervisor) run(signals <-chan os.Signal) Exit {
-	started := time.Now().UTC()
+	begin := time.Now()
+	started := begin.UTC()
 	failed := func(err error) Exit {
 		return Exit{Reason: ReasonStartFailed, Code: 127, Message: err.Error(), StartedAt: started, FinishedAt: time.Now().UTC()}
 	}
@@ -87,7 +88,7 @@ func (s *supervisor) run(signals <-chan os.Signal) Exit {
 		s.drain()
 		return failed(err)
 	}
-	reason := s.watch(signals, started)
+	reason := s.watch(signals, begin)
 	s.killTree()
 	s.drain()
 	return s.exit(reason, started)

@@ -11,18 +11,12 @@ import (
 )
 
 // watch waits for the job's end and brings it about when a limit or a request
-// says so. When it returns the job's first process is gone and reaped.
-func (s *supervisor) watch(signals <-chan os.Signal, started time.Time) Reason {
+// says so. begin carries the monotonic clock: a changed date ends no job. When it returns the job's first process is gone and reaped.
+func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 	reason := ReasonExited
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var kill <-chan time.Time // when patience ends
-	var wall <-chan time.Time
-	if end := s.spec.Limits.deadline(started); !end.IsZero() {
-		timer := time.NewTimer(time.Until(end))
-		defer timer.Stop()
-		wall = timer.C
-	}
 	ask := func(why Reason, grace time.Duration) {
 		if reason != ReasonExited {
 			return // it is ending already, for the first reason
@@ -41,14 +35,15 @@ func (s *supervisor) watch(signals <-chan os.Signal, started time.Time) Reason {
 			return reason
 		case <-signals:
 			ask(ReasonStopped, s.grace())
-		case <-wall:
-			ask(ReasonWall, wallGrace)
 		case <-kill:
 			s.killTree()
 		case <-ticker.C:
 			s.reapOrphans()
 			if s.dir.exists(s.dir.stop()) { // also when the signal was missed
 				ask(ReasonStopped, s.grace())
+			}
+			if wall := s.wall(); wall > 0 && time.Since(begin) > wall {
+				ask(ReasonWall, wallGrace)
 			}
 			if s.tooMuchMemory() {
 				ask(ReasonMemory, 0)
@@ -58,6 +53,15 @@ func (s *supervisor) watch(signals <-chan os.Signal, started time.Time) Reason {
 			}
 		}
 	}
+}
+
+// wall is the limit that holds now.
+func (s *supervisor) wall() time.Duration {
+	var r wallRequest
+	if ok, err := readJSON(s.dir.wall(), &r); err == nil && ok {
+		return r.Wall
+	}
+	return s.spec.Limits.Wall
 }
 
 // grace is what the stop request grants.

@@ -127,7 +127,7 @@ type Receipt struct {
 	// Seconds is the cumulative paid-for time.
 	Seconds uint64    `json:"seconds"`
 	At      time.Time `json:"at"`
-	// NodeSignature is set by PutReceiptSignatures; all zero until then.
+	// NodeSignature is set by SignReceipt; empty until then.
 	NodeSignature []byte `json:"node_signature,omitempty"`
 	// CustomerSignature is empty until the customer has answered.
 	CustomerSignature []byte `json:"customer_signature,omitempty"`

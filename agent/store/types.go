@@ -83,6 +83,10 @@ type Job struct {
 	Env     map[string]string `json:"env,omitempty"`
 	// Image is an OCI reference; empty for the process runtime.
 	Image string `json:"image,omitempty"`
+	// MemoryMiB, CPUs and DiskMiB are the customer's own limits; 0 leaves the node's share.
+	MemoryMiB uint64 `json:"memory_mib,omitempty"`
+	CPUs      uint32 `json:"cpus,omitempty"`
+	DiskMiB   uint64 `json:"disk_mib,omitempty"`
 }
 
 // Exit is how a job ended.

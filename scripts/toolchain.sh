@@ -5,6 +5,9 @@
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 source "$(dirname "$0")/common.sh"
 
+# has PATTERN TEXT: whether a line of the text matches. Not a pipe: grep -q closes it early, which pipefail punishes.
+has() { grep -q -- "$1" <<<"$2"; }
+
 # debian PACKAGE...: installs packages as root, or says which command does.
 debian() {
   local command="apt-get install -y --no-install-recommends $*"
@@ -45,10 +48,10 @@ toolchain() {
   local name=$1 component missing=() installed
   shift
   need_rustup
-  if rustup toolchain list | grep -q "^$name"; then
+  if has "^$name" "$(rustup toolchain list)"; then
     installed=$(rustup component list --toolchain "$name" --installed)
     for component in "$@"; do
-      grep -q "^$component" <<<"$installed" || missing+=("$component")
+      has "^$component" "$installed" || missing+=("$component")
     done
     [ ${#missing[@]} = 0 ] && return
     rustup component add --toolchain "$name" "${missing[@]}"
@@ -70,7 +73,7 @@ need_host() {
 need_sbf() {
   need_compiler
   toolchain "$RUST_SBF" rust-src clippy rustfmt
-  if ! sbpf-linker --version 2>/dev/null | grep -qx "sbpf-linker $SBPF_LINKER"; then
+  if ! has "^sbpf-linker $SBPF_LINKER\$" "$(sbpf-linker --version 2>/dev/null || true)"; then
     say "building sbpf-linker $SBPF_LINKER (about two minutes)"
     cargo "+$RUST_SBF" install sbpf-linker --version "$SBPF_LINKER" --locked --force --root "$cache/tools" ||
       die "sbpf-linker could not be built"
@@ -79,7 +82,7 @@ need_sbf() {
 
 need_lint() {
   need_go
-  gofumpt -version 2>/dev/null | grep -q "^$GOFUMPT " ||
+  has "^$GOFUMPT " "$(gofumpt -version 2>/dev/null || true)" ||
     GOBIN=$tools go install "mvdan.cc/gofumpt@$GOFUMPT"
   [ "$(cat "$tools/staticcheck.version" 2>/dev/null)" = "$STATICCHECK" ] && have staticcheck || {
     GOBIN=$tools go install "honnef.co/go/tools/cmd/staticcheck@$STATICCHECK"

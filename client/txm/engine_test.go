@@ -13,7 +13,6 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/internal/enginetest"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,7 +29,7 @@ func TestOnAgave(t *testing.T) {
 func testEngine(t *testing.T, e *enginetest.Engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{e.Endpoint}, Log: zerolog.New(zerolog.NewTestWriter(t))})
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{e.Endpoint}})
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.WaitReady(ctx))

@@ -146,7 +146,10 @@ func (f *flight) drive(ctx context.Context) {
 		var te *TxError
 		switch {
 		case err == nil:
-			backoff = f.m.o.Poll
+			// A node that refuses every new transaction is asked less and less.
+			if rec.State != StateQueued && rec.State != StateExpired {
+				backoff = f.m.o.Poll
+			}
 			continue
 		case ctx.Err() != nil:
 			f.finish(ErrClosed)

@@ -467,3 +467,32 @@ func TestDecodeTxError(t *testing.T) {
 		require.Equal(t, want, decodeTxError(json.RawMessage(raw), nil, ixs, testKey.PublicKey()).Error())
 	}
 }
+
+// After a restart a refusal proves nothing: the earlier process may have sent
+// the transaction through another node.
+func TestRefusalAfterRestartIsNoProof(t *testing.T) {
+	r := newRig(t)
+	r.chain.validFor = 500
+	r.chain.delay = func() uint64 { return 200 }
+	s := r.open()
+	first, err := New(r.options(r.chain, s))
+	require.NoError(t, err)
+	go func() { _, _ = first.Submit(context.Background(), Intent{ID: "x", Instructions: do("a")}) }()
+	require.Eventually(t, func() bool {
+		r.chain.mu.Lock()
+		defer r.chain.mu.Unlock()
+		return len(r.chain.pool) > 0
+	}, time.Second, 100*time.Microsecond)
+	first.Close()
+	require.NoError(t, s.Close())
+	r.chain.mu.Lock()
+	r.chain.stale = 1000
+	r.chain.mu.Unlock()
+	m := r.manager()
+	_, err = m.Resume(nil)
+	require.NoError(t, err)
+	res, err := m.Wait(ctxFor(t), "x", chain.Finalized)
+	require.NoError(t, err)
+	require.Equal(t, 1, res.Attempts)
+	require.Equal(t, 1, r.chain.effect("a"))
+}

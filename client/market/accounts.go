@@ -1,0 +1,180 @@
+package market
+
+import (
+	"bytes"
+	"math/bits"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Params are the market's parameters; see program/src/state/params.rs for each one's unit.
+type Params = idlmarket.Params
+
+// Requirement is what an order asks of a node.
+type Requirement = idlmarket.Requirement
+
+// NodeSpec is what a machine claims to be.
+type NodeSpec = idlmarket.NodeSpec
+
+// Meta is what every decoded account carries: where it is, and as of which slot.
+type Meta struct {
+	Address  solana.PublicKey
+	Slot     uint64
+	Lamports uint64
+}
+
+// The accounts of the program. The embedded struct has the fields as they lie on chain; methods give them types.
+type (
+	// Market holds governance, mints, parameters and counters.
+	Market struct {
+		Meta
+		idlmarket.Market
+	}
+	// Model is what the market knows of a GPU model.
+	Model struct {
+		Meta
+		idlmarket.GpuModel
+	}
+	// Provider is an owner of machines.
+	Provider struct {
+		Meta
+		idlmarket.Provider
+	}
+	// Node is one machine.
+	Node struct {
+		Meta
+		idlmarket.Node
+	}
+	// Keeper is a keeper's bond and record.
+	Keeper struct {
+		Meta
+		idlmarket.Keeper
+	}
+	// Credits is a customer's money.
+	Credits struct {
+		Meta
+		idlmarket.Credits
+	}
+	// Order is what a customer asks for.
+	Order struct {
+		Meta
+		idlmarket.Order
+	}
+	// Lease is one node's work for one order.
+	Lease struct {
+		Meta
+		idlmarket.Lease
+	}
+	// Report is one period's votes.
+	Report struct {
+		Meta
+		idlmarket.Report
+	}
+	// Fault is a slash that waits for its appeal window to pass.
+	Fault struct {
+		Meta
+		idlmarket.Fault
+	}
+	// Device is the claim of one physical GPU.
+	Device struct {
+		Meta
+		Node      solana.PublicKey
+		Identity  [32]byte
+		RentPayer solana.PublicKey
+		Tier      uint8
+	}
+)
+
+// Text reads a zero-padded field of bytes.
+func Text(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return strings.ToValidUTF8(string(b), "?")
+}
+
+// Text16 pads a text with zeroes to 16 bytes, cutting what is longer. Regions and sites are such fields.
+func Text16(s string) (b [16]byte) { copy(b[:], s); return b }
+
+// Text32 pads a text with zeroes to 32 bytes, cutting what is longer. Model names are such fields.
+func Text32(s string) (b [32]byte) { copy(b[:], s); return b }
+
+// ModelName is the model's name as text.
+func (m *Model) ModelName() string { return Text(m.Name[:]) }
+
+// Free is what no order and no lease holds.
+func (c *Credits) Free() USDC {
+	if c.Credits.Reserved > c.Balance {
+		return 0
+	}
+	return USDC(c.Balance - c.Credits.Reserved)
+}
+
+// State is the node's status with its type.
+func (n *Node) State() NodeStatus { return NodeStatus(n.Status) }
+
+// Ask is the standing ask.
+func (n *Node) Ask() PricePerHour { return PricePerHour(n.Price) }
+
+// Region is the region as text.
+func (n *Node) Region() string { return Text(n.Spec.Region[:]) }
+
+// Site is the site as text, empty when not said.
+func (n *Node) Site() string { return Text(n.Spec.Site[:]) }
+
+// FreeGPUs is how many GPUs no lease has.
+func (n *Node) FreeGPUs() uint8 {
+	all := uint16(0xffff)
+	if n.Spec.Gpus < 16 {
+		all = 1<<n.Spec.Gpus - 1
+	}
+	return uint8(bits.OnesCount16(all &^ n.GpuMask))
+}
+
+// Record is what the node's reputation is made of.
+func (n *Node) Record() Record {
+	return Record{
+		UptimeBPS: n.UptimeBps, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
+		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, RegisteredAt: n.RegisteredAt,
+	}
+}
+
+// Reputation in basis points at a unix second.
+func (n *Node) Reputation(now int64) uint16 { return Reputation(n.Record(), now) }
+
+// Score of the node's standing ask.
+func (n *Node) Score(now int64) (uint64, error) { return Score(n.Ask(), n.Reputation(now)) }
+
+// State is the keeper's status with its type.
+func (k *Keeper) State() KeeperStatus { return KeeperStatus(k.Status) }
+
+// Addr is the keeper's libp2p address.
+func (k *Keeper) Addr() string {
+	return Text(k.Multiaddr[:min(int(k.MultiaddrLen), len(k.Multiaddr))])
+}
+
+// Has reports whether the bitmap of voters has the keeper of this index.
+func Has(voters [32]uint8, index uint16) bool {
+	return index < MaxKeepers && voters[index/8]&(1<<(index%8)) != 0
+}
+
+// Voted reports whether the keeper has voted in the report's period, for any root.
+func (r *Report) Voted(index uint16) bool { return Has(r.Voters, index) }
+
+// State is the report's status with its type.
+func (r *Report) State() ReportStatus { return ReportStatus(r.Status) }
+
+// State is the order's status with its type.
+func (o *Order) State() OrderStatus { return OrderStatus(o.Status) }
+
+// State is the lease's status with its type.
+func (l *Lease) State() LeaseStatus { return LeaseStatus(l.Status) }
+
+// Reason is why the lease is over.
+func (l *Lease) Reason() EndReason { return EndReason(l.EndReason) }
+
+// HasLease reports whether the fault harmed a lease.
+func (f *Fault) HasLease() bool { return !f.Lease.IsZero() }

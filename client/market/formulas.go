@@ -1,0 +1,208 @@
+package market
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Fixed numbers of the protocol, as in program/src/constants.rs.
+const (
+	BPS             = 10_000 // basis points in one
+	SecondsPerHour  = 3_600
+	MaxGPUs         = 8          // of a node
+	MaxKeepers      = 256        // at a time
+	MaxOrderNodes   = 64         // of an order
+	MaxDurationSecs = 31_536_000 // of an order: one year
+	FullAgeSecs     = 180 * 86_400
+	LayoutVersion   = 1 // of every account
+
+	// Bits of Market.Paused.
+	PauseOrders uint8 = 1
+	PauseAwards uint8 = 2
+)
+
+// ErrOverflow is the error of sums that do not fit, as in the program.
+var ErrOverflow = errors.New("a sum does not fit its type")
+
+// The functions below are twins of program/src/math: same integers, same rounding, same errors. Shared vectors in
+// idl/vectors keep them equal.
+
+// mulDiv returns a × b / d, rounded down, with a 128-bit product.
+func mulDiv(a, b, d uint64) (uint64, error) {
+	hi, lo := bits.Mul64(a, b)
+	if d == 0 || hi >= d {
+		return 0, ErrOverflow
+	}
+	q, _ := bits.Div64(hi, lo, d)
+	return q, nil
+}
+
+// Cost is price × gpus × seconds / 3600, rounded down.
+func Cost(price PricePerHour, gpus uint8, seconds uint32) (USDC, error) {
+	n, err := mulDiv(uint64(price), uint64(gpus)*uint64(seconds), SecondsPerHour)
+	return USDC(n), err
+}
+
+// OrderCost is what an order over several nodes reserves: the cost of one node times nodes.
+func OrderCost(price PricePerHour, gpus uint8, seconds uint32, nodes uint8) (USDC, error) {
+	one, err := Cost(price, gpus, seconds)
+	if err != nil {
+		return 0, err
+	}
+	hi, lo := bits.Mul64(uint64(one), uint64(nodes))
+	if hi != 0 {
+		return 0, ErrOverflow
+	}
+	return USDC(lo), nil
+}
+
+// Share is amount × bps / 10,000, rounded down: fees, and shares of slashed stake.
+func Share(amount uint64, bps uint16) (uint64, error) { return mulDiv(amount, uint64(bps), BPS) }
+
+// Fee is the protocol's share of a payment.
+func Fee(amount USDC, bps uint16) (USDC, error) {
+	n, err := Share(uint64(amount), bps)
+	return USDC(n), err
+}
+
+// PenaltyBPS is what a lack of reputation adds to a price when nodes are compared.
+func PenaltyBPS(reputation uint16) uint16 {
+	if reputation >= BPS {
+		return 0
+	}
+	return (BPS - reputation) / 2
+}
+
+// Score compares asks: the lowest wins, ties go to the higher reputation, then to the smaller sha256(order ‖ node).
+func Score(price PricePerHour, reputation uint16) (uint64, error) {
+	return mulDiv(uint64(price), BPS+uint64(PenaltyBPS(reputation)), BPS)
+}
+
+// Record is what a node's reputation is made of.
+type Record struct {
+	UptimeBPS     uint16
+	JobsCompleted uint32
+	JobsFailed    uint32
+	RatingSum     uint64 // Σ stars × weight
+	RatingWeight  uint64
+	RegisteredAt  int64
+}
+
+// unratedBPS is what a node without ratings is worth: four stars.
+const unratedBPS = 7_500
+
+// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and age 10 %; basis points, rounded down.
+func Reputation(r Record, now int64) uint16 {
+	uptime := min(uint64(r.UptimeBPS), BPS)
+	completed := uint64(r.JobsCompleted) + 1
+	completion := completed * BPS / (completed + uint64(r.JobsFailed))
+	ratings := uint64(unratedBPS)
+	if r.RatingWeight > 0 {
+		ratings = 0
+		if r.RatingSum > r.RatingWeight {
+			ratings = ratingBPS(r.RatingSum-r.RatingWeight, r.RatingWeight)
+		}
+	}
+	age := uint64(0)
+	if d := satSub(now, r.RegisteredAt); d > 0 {
+		age = min(uint64(d), FullAgeSecs) * BPS / FullAgeSecs
+	}
+	return uint16(min((uptime*50+completion*20+ratings*20+age*10)/100, BPS))
+}
+
+// ratingBPS is stars × 10,000 / (4 × weight), at most 10,000, without overflow.
+func ratingBPS(stars, weight uint64) uint64 {
+	hi, lo := bits.Mul64(stars, BPS)
+	dhi, dlo := bits.Mul64(weight, 4)
+	if dhi == 0 {
+		if hi >= dlo {
+			return BPS
+		}
+		q, _ := bits.Div64(hi, lo, dlo)
+		return min(q, BPS)
+	}
+	// The divisor has more than 64 bits: dividing both sides by four first is exact for the divisor, and what the
+	// dividend loses (less than one) cannot change the quotient, because (4k+r)/(4w) = k/w for r < 4.
+	q, _ := bits.Div64(hi>>2, lo>>2|hi<<62, weight)
+	return min(q, BPS)
+}
+
+// NextUptimeBPS weighs a period's uptime into the running figure: (63 × old + sample) / 64, rounded down.
+func NextUptimeBPS(old uint16, upSecs, periodSecs uint32) uint16 {
+	sample := uint64(0)
+	if periodSecs > 0 {
+		sample = min(uint64(upSecs)*BPS/uint64(periodSecs), BPS)
+	}
+	return uint16(min((uint64(old)*63+sample)/64, BPS))
+}
+
+// Split is where slashed stake goes.
+type Split struct{ Customer, Finder, Burned GNT }
+
+// SplitSlash gives the harmed customer first, up to the harm; then the finder at most its share of the whole; the
+// rest is burned.
+func SplitSlash(amount, harm GNT, finderBPS uint16) (Split, error) {
+	customer := min(amount, harm)
+	rest := amount - customer
+	share, err := Share(uint64(amount), finderBPS)
+	if err != nil {
+		return Split{}, err
+	}
+	finder := min(GNT(share), rest)
+	return Split{Customer: customer, Finder: finder, Burned: rest - finder}, nil
+}
+
+// HarmInStake turns a customer's harm into stake; price is µUSDC per whole stake token.
+func HarmInStake(harm USDC, price uint64) (GNT, error) {
+	n, err := mulDiv(uint64(harm), uint64(OneGNT), price)
+	return GNT(n), err
+}
+
+// PeriodOf is the period that contains the unix second.
+func PeriodOf(now int64, periodSecs uint32) (uint64, error) {
+	if now < 0 || periodSecs == 0 {
+		return 0, ErrOverflow
+	}
+	return uint64(now) / uint64(periodSecs), nil
+}
+
+// PeriodEnd is the first second after the period.
+func PeriodEnd(period uint64, periodSecs uint32) (int64, error) {
+	if period == math.MaxUint64 {
+		return 0, ErrOverflow
+	}
+	hi, lo := bits.Mul64(period+1, uint64(periodSecs))
+	if hi != 0 || lo > math.MaxInt64 {
+		return 0, ErrOverflow
+	}
+	return int64(lo), nil
+}
+
+// Seconds turns a parameter in seconds into a duration.
+func Seconds(n uint32) time.Duration { return time.Duration(n) * time.Second }
+
+// satSub is a − b without wrapping.
+func satSub(a, b int64) int64 {
+	d := a - b
+	switch {
+	case b > 0 && d > a:
+		return math.MinInt64
+	case b < 0 && d < a:
+		return math.MaxInt64
+	}
+	return d
+}
+
+// satAdd is a + b without wrapping.
+func satAdd(a, b int64) int64 {
+	s := a + b
+	switch {
+	case b > 0 && s < a:
+		return math.MaxInt64
+	case b < 0 && s > a:
+		return math.MinInt64
+	}
+	return s
+}

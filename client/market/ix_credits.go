@@ -1,0 +1,42 @@
+package market
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// CreditsArgs move a customer's money. Tokens is the customer's token account; zero takes the associated one.
+type CreditsArgs struct {
+	Customer, PaymentMint solana.PublicKey
+	Tokens                solana.PublicKey
+	Amount                USDC // not used by CreditsClose
+}
+
+func (a CreditsArgs) tokens() solana.PublicKey {
+	return or(a.Tokens, TokenAddress(a.Customer, a.PaymentMint))
+}
+
+// CreditsDeposit puts money in; the first deposit opens the account.
+func CreditsDeposit(a CreditsArgs) (solana.Instruction, error) {
+	credits := CreditsAddress(a.Customer)
+	ix, err := idlmarket.NewCreditsDepositInstruction(uint64(a.Amount), a.Customer, MarketAddress(), a.PaymentMint, credits,
+		CreditsVaultAddress(credits), a.tokens(), solana.TokenProgramID, solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_CreditsDeposit)
+}
+
+// CreditsWithdraw takes out what no order and no lease holds.
+func CreditsWithdraw(a CreditsArgs) (solana.Instruction, error) {
+	credits := CreditsAddress(a.Customer)
+	ix, err := idlmarket.NewCreditsWithdrawInstruction(uint64(a.Amount), a.Customer, MarketAddress(), credits,
+		CreditsVaultAddress(credits), a.tokens(), solana.TokenProgramID)
+	return finish(ix, err, idlmarket.Instruction_CreditsWithdraw)
+}
+
+// CreditsClose takes everything out, rent included.
+func CreditsClose(a CreditsArgs) (solana.Instruction, error) {
+	credits := CreditsAddress(a.Customer)
+	ix, err := idlmarket.NewCreditsCloseInstruction(a.Customer, MarketAddress(), credits, CreditsVaultAddress(credits),
+		a.tokens(), solana.TokenProgramID)
+	return finish(ix, err, idlmarket.Instruction_CreditsClose)
+}

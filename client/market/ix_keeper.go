@@ -1,0 +1,76 @@
+package market
+
+import (
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// multiaddr pads a libp2p address. Error: ErrInstruction.
+func multiaddr(s string) (b [128]uint8, n uint8, err error) {
+	if len(s) == 0 || len(s) > len(b) || s[0] != '/' {
+		return b, 0, fmt.Errorf("%w: %q is not a multiaddress of at most %d bytes, such as /ip4/203.0.113.7/tcp/4001", ErrInstruction, s, len(b))
+	}
+	copy(b[:], s)
+	return b, uint8(len(s)), nil
+}
+
+// KeeperRegisterArgs bond a wallet as a keeper.
+type KeeperRegisterArgs struct {
+	Wallet, StakeMint solana.PublicKey
+	From              solana.PublicKey // stake tokens; zero takes the wallet's associated account
+	Bond              GNT
+	Multiaddr         string
+}
+
+// KeeperRegister creates the keeper; its weight counts after keeper_activate. Error: ErrInstruction.
+func KeeperRegister(a KeeperRegisterArgs) (solana.Instruction, error) {
+	addr, n, err := multiaddr(a.Multiaddr)
+	if err != nil {
+		return nil, err
+	}
+	keeper := KeeperAddress(a.Wallet)
+	ix, err := idlmarket.NewKeeperRegisterInstruction(uint64(a.Bond), addr, n, a.Wallet, MarketAddress(), a.StakeMint, keeper,
+		StakeVaultAddress(keeper), or(a.From, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID, solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_KeeperRegister)
+}
+
+// KeeperUpdateArgs say where a keeper is.
+type KeeperUpdateArgs struct {
+	Wallet    solana.PublicKey
+	Multiaddr string
+}
+
+// KeeperUpdate writes the keeper's address. Error: ErrInstruction.
+func KeeperUpdate(a KeeperUpdateArgs) (solana.Instruction, error) {
+	addr, n, err := multiaddr(a.Multiaddr)
+	if err != nil {
+		return nil, err
+	}
+	ix, err := idlmarket.NewKeeperUpdateInstruction(addr, n, a.Wallet, KeeperAddress(a.Wallet))
+	return finish(ix, err, idlmarket.Instruction_KeeperUpdate)
+}
+
+// KeeperActivate lets the weight of the keeper with this wallet count; anyone may, after the activation delay.
+func KeeperActivate(wallet solana.PublicKey) (solana.Instruction, error) {
+	keeper := KeeperAddress(wallet)
+	ix, err := idlmarket.NewKeeperActivateInstruction(MarketAddress(), keeper, StakeVaultAddress(keeper))
+	return finish(ix, err, idlmarket.Instruction_KeeperActivate)
+}
+
+// KeeperRequestExit ends the weight at once; the bond stays until the exit time.
+func KeeperRequestExit(wallet solana.PublicKey) (solana.Instruction, error) {
+	keeper := KeeperAddress(wallet)
+	ix, err := idlmarket.NewKeeperRequestExitInstruction(wallet, MarketAddress(), keeper, StakeVaultAddress(keeper))
+	return finish(ix, err, idlmarket.Instruction_KeeperRequestExit)
+}
+
+// KeeperWithdraw takes bond and rent after the exit time.
+func KeeperWithdraw(a WithdrawStakeArgs) (solana.Instruction, error) {
+	keeper := KeeperAddress(a.Wallet)
+	ix, err := idlmarket.NewKeeperWithdrawInstruction(a.Wallet, MarketAddress(), keeper, StakeVaultAddress(keeper),
+		or(a.To, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
+	return finish(ix, err, idlmarket.Instruction_KeeperWithdraw)
+}

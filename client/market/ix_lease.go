@@ -1,0 +1,150 @@
+package market
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// LeaseStartArgs say that the container is reachable. The node's key signs.
+type LeaseStartArgs struct {
+	Lease          Lease
+	ConnectionHash [32]byte
+}
+
+// LeaseStart makes time begin to count.
+func LeaseStart(a LeaseStartArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewLeaseStartInstruction(a.ConnectionHash, a.Lease.NodeKey, MarketAddress(), a.Lease.Order, a.Lease.Address)
+	return finish(ix, err, idlmarket.Instruction_LeaseStart)
+}
+
+// LeaseAbortArgs end a lease that did not start in time.
+type LeaseAbortArgs struct {
+	Lease          Lease
+	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who always pays it now
+}
+
+// LeaseAbort gives everything back to the customer; anyone may.
+func LeaseAbort(a LeaseAbortArgs) (solana.Instruction, error) {
+	l := a.Lease
+	ix, err := idlmarket.NewLeaseAbortInstruction(MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
+		CreditsAddress(l.Customer), l.Node, l.Provider, l.Address, l.Keeper)
+	return finish(ix, err, idlmarket.Instruction_LeaseAbort)
+}
+
+// LeaseExtendArgs pay for more time at the lease's own price.
+type LeaseExtendArgs struct {
+	Lease   Lease
+	Seconds uint32
+}
+
+// LeaseExtend is the customer's.
+func LeaseExtend(a LeaseExtendArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewLeaseExtendInstruction(a.Seconds, a.Lease.Customer, CreditsAddress(a.Lease.Customer), a.Lease.Address)
+	return finish(ix, err, idlmarket.Instruction_LeaseExtend)
+}
+
+// LeaseEndArgs end a lease.
+type LeaseEndArgs struct {
+	Authority solana.PublicKey // customer; provider's wallet or node key; anyone once it has failed or ran out
+	Lease     Lease
+	Immediate bool // provider: leave without notice, at a cost
+}
+
+// LeaseEnd ends the lease, or gives the provider's notice.
+func LeaseEnd(a LeaseEndArgs) (solana.Instruction, error) {
+	l := a.Lease
+	ix, err := idlmarket.NewLeaseEndInstruction(flag(a.Immediate), a.Authority, l.Provider, l.Node, CreditsAddress(l.Customer), l.Address)
+	return finish(ix, err, idlmarket.Instruction_LeaseEnd)
+}
+
+// LeaseRateArgs rate a lease that is over, 1 to 5.
+type LeaseRateArgs struct {
+	Lease Lease
+	Stars uint8
+}
+
+// LeaseRate is the customer's.
+func LeaseRate(a LeaseRateArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewLeaseRateInstruction(a.Stars, a.Lease.Customer, a.Lease.Node, a.Lease.Address)
+	return finish(ix, err, idlmarket.Instruction_LeaseRate)
+}
+
+// LeaseCloseArgs close a settled lease.
+type LeaseCloseArgs struct {
+	Authority      solana.PublicKey // anyone; the customer need not wait for the end of the time to rate
+	Lease          Lease
+	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who always pays it now
+}
+
+// LeaseClose sweeps the fee and gives the rest back.
+func LeaseClose(a LeaseCloseArgs) (solana.Instruction, error) {
+	l := a.Lease
+	credits := CreditsAddress(l.Customer)
+	ix, err := idlmarket.NewLeaseCloseInstruction(a.Authority, MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
+		credits, CreditsVaultAddress(credits), FeeVaultAddress(), l.Address, l.Keeper, solana.TokenProgramID)
+	return finish(ix, err, idlmarket.Instruction_LeaseClose)
+}
+
+// LeaseSettleReportArgs pay for the seconds that reports have verified. Payout is Provider.Payout.
+type LeaseSettleReportArgs struct {
+	Lease  Lease
+	Payout solana.PublicKey
+}
+
+// LeaseSettleReport may be sent by anyone.
+func LeaseSettleReport(a LeaseSettleReportArgs) (solana.Instruction, error) {
+	credits := CreditsAddress(a.Lease.Customer)
+	ix, err := idlmarket.NewLeaseSettleReportInstruction(a.Lease.Address, credits, CreditsVaultAddress(credits),
+		a.Lease.Provider, a.Payout, solana.TokenProgramID)
+	return finish(ix, err, idlmarket.Instruction_LeaseSettleReport)
+}
+
+// LeaseSettleReceiptArgs pay for the seconds that node and customer both signed for.
+type LeaseSettleReceiptArgs struct {
+	Lease             Lease
+	Payout            solana.PublicKey // Provider.Payout
+	Receipt           wire.Receipt
+	NodeSignature     solana.Signature
+	CustomerSignature solana.Signature
+}
+
+// LeaseReceipt is the receipt of the lease for cumulative seconds, ready to be signed.
+func LeaseReceipt(l Lease, sequence, seconds uint64) wire.Receipt {
+	return wire.Receipt{Domain: wire.Domain(l.Domain), Lease: l.Address, StartedAt: l.StartedAt, Sequence: sequence, Cumulative: seconds}
+}
+
+// LeaseSettleReceipt returns three instructions that belong together in this order: the checks of the node's and of
+// the customer's signature, and the settlement. Errors: ErrInstruction, wire.ErrSignature.
+func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) {
+	l, r := a.Lease, a.Receipt
+	if want := LeaseReceipt(l, r.Sequence, r.Cumulative); r != want || r.Cumulative > math.MaxUint32 {
+		return nil, fmt.Errorf("%w: the receipt is not of this lease", ErrInstruction)
+	}
+	if err := r.Verify(l.NodeKey, a.NodeSignature); err != nil {
+		return nil, fmt.Errorf("%w: node's signature: %w", ErrInstruction, err)
+	}
+	if err := r.Verify(l.Customer, a.CustomerSignature); err != nil {
+		return nil, fmt.Errorf("%w: customer's signature: %w", ErrInstruction, err)
+	}
+	message := r.Encode()
+	byNode, err := VerifySignature(l.NodeKey, a.NodeSignature, message[:])
+	if err != nil {
+		return nil, err
+	}
+	byCustomer, err := VerifySignature(l.Customer, a.CustomerSignature, message[:])
+	if err != nil {
+		return nil, err
+	}
+	credits := CreditsAddress(l.Customer)
+	ix, err := idlmarket.NewLeaseSettleReceiptInstruction(r.Sequence, uint32(r.Cumulative), l.Address, credits,
+		CreditsVaultAddress(credits), l.Provider, a.Payout, solana.TokenProgramID, solana.SysVarInstructionsPubkey)
+	if ix, err = finish(ix, err, idlmarket.Instruction_LeaseSettleReceipt); err != nil {
+		return nil, err
+	}
+	return []solana.Instruction{byNode, byCustomer, ix}, nil
+}

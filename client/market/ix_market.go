@@ -1,0 +1,98 @@
+package market
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// MarketInitArgs create the market. Authority must be the program's upgrade authority.
+type MarketInitArgs struct {
+	Authority   solana.PublicKey
+	Guardian    solana.PublicKey
+	PaymentMint solana.PublicKey // 6 decimals
+	StakeMint   solana.PublicKey // 9 decimals
+	Treasury    solana.PublicKey // token account of the payment mint
+	Domain      wire.Domain
+	Params      Params
+}
+
+// MarketInit creates the one market.
+func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, MarketAddress(),
+		a.PaymentMint, a.StakeMint, a.Treasury, FeeVaultAddress(), ProgramDataAddress(ProgramID),
+		solana.TokenProgramID, solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_MarketInit)
+}
+
+// MarketProposeParamsArgs propose parameters; they wait for the timelock.
+type MarketProposeParamsArgs struct {
+	Authority solana.PublicKey
+	Params    Params
+}
+
+// MarketProposeParams replaces a pending proposal, if there is one.
+func MarketProposeParams(a MarketProposeParamsArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewMarketProposeParamsInstruction(a.Params, a.Authority, MarketAddress())
+	return finish(ix, err, idlmarket.Instruction_MarketProposeParams)
+}
+
+// MarketApplyParams puts proposed parameters into force; anyone may.
+func MarketApplyParams() (solana.Instruction, error) {
+	ix, err := idlmarket.NewMarketApplyParamsInstruction(MarketAddress())
+	return finish(ix, err, idlmarket.Instruction_MarketApplyParams)
+}
+
+// MarketPauseArgs stop or reopen new orders and awards: bits PauseOrders and PauseAwards.
+type MarketPauseArgs struct {
+	By     solana.PublicKey // guardian or authority
+	Paused uint8
+}
+
+// MarketPause sets what is paused.
+func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewMarketPauseInstruction(a.Paused, a.By, MarketAddress())
+	return finish(ix, err, idlmarket.Instruction_MarketPause)
+}
+
+// MarketSetAuthorityArgs name a successor, who must accept, and the guardian. A zero Successor takes a nomination back.
+type MarketSetAuthorityArgs struct {
+	Authority, Successor, Guardian solana.PublicKey
+}
+
+// MarketSetAuthority nominates.
+func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewMarketSetAuthorityInstruction(a.Successor, a.Guardian, a.Authority, MarketAddress())
+	return finish(ix, err, idlmarket.Instruction_MarketSetAuthority)
+}
+
+// MarketAcceptAuthority lets the nominated authority take over.
+func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error) {
+	ix, err := idlmarket.NewMarketAcceptAuthorityInstruction(pending, MarketAddress())
+	return finish(ix, err, idlmarket.Instruction_MarketAcceptAuthority)
+}
+
+// GpuModelSetArgs write a GPU model.
+type GpuModelSetArgs struct {
+	Authority      solana.PublicKey
+	ID             uint16 // not 0
+	Name           string // at most 32 bytes
+	VRAMMiB        uint32
+	TFLOPSx10      uint32 // dense FP16
+	MinStake       GNT    // per GPU
+	ReferencePrice PricePerHour
+	WorkSize       uint32 // side of the work proof's matrices
+	WorkBoundMS    uint32
+	MinTier        uint8
+}
+
+// GpuModelSet creates or replaces a model.
+func GpuModelSet(a GpuModelSetArgs) (solana.Instruction, error) {
+	args := idlmarket.GpuModelArgs{
+		Id: a.ID, Name: Text32(a.Name), VramMib: a.VRAMMiB, TflopsX10: a.TFLOPSx10, MinStake: uint64(a.MinStake),
+		ReferencePrice: uint64(a.ReferencePrice), WorkSize: a.WorkSize, WorkBoundMs: a.WorkBoundMS, MinTier: a.MinTier,
+	}
+	ix, err := idlmarket.NewGpuModelSetInstruction(args, a.Authority, MarketAddress(), ModelAddress(a.ID), solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_GpuModelSet)
+}

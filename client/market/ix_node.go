@@ -1,0 +1,77 @@
+package market
+
+import (
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// NodeRegisterArgs register a machine. Wallet and NodeKey both sign.
+type NodeRegisterArgs struct {
+	Wallet, NodeKey solana.PublicKey
+	Spec            NodeSpec
+	Price           PricePerHour
+	Devices         [][32]byte // one identity for each of Spec.Gpus
+}
+
+// NodeRegister creates the node's account and one claim for each device. Error: ErrInstruction.
+func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
+	if len(a.Devices) != int(a.Spec.Gpus) || len(a.Devices) > MaxGPUs {
+		return nil, fmt.Errorf("%w: %d device identities for %d GPUs (at most %d)", ErrInstruction, len(a.Devices), a.Spec.Gpus, MaxGPUs)
+	}
+	var devices [MaxGPUs][32]uint8
+	claims := make([]*solana.AccountMeta, len(a.Devices))
+	for i, d := range a.Devices {
+		devices[i] = d
+		claims[i] = solana.NewAccountMeta(DeviceAddress(d), true, false)
+	}
+	provider := ProviderAddress(a.Wallet)
+	ix, err := idlmarket.NewNodeRegisterInstruction(a.Spec, uint64(a.Price), devices, a.Wallet, a.NodeKey, MarketAddress(),
+		provider, ModelAddress(a.Spec.Model), NodeAddress(provider, a.NodeKey), solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_NodeRegister, claims...)
+}
+
+// NodeUpdateArgs set the ask and the status of a node: active, hibernated or draining.
+type NodeUpdateArgs struct {
+	Authority solana.PublicKey // the provider's wallet or the node's key
+	Node      Node
+	Price     PricePerHour
+	Status    NodeStatus
+}
+
+// NodeUpdate writes ask and status.
+func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), a.Authority, a.Node.Provider, a.Node.Address)
+	return finish(ix, err, idlmarket.Instruction_NodeUpdate)
+}
+
+// NodeRetireArgs take a machine out of the market for good.
+type NodeRetireArgs struct {
+	Wallet solana.PublicKey
+	Node   Node
+}
+
+// NodeRetire marks the node; it is closed later.
+func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewNodeRetireInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
+	return finish(ix, err, idlmarket.Instruction_NodeRetire)
+}
+
+// NodeCloseArgs close a retired machine.
+type NodeCloseArgs struct {
+	Wallet  solana.PublicKey
+	Node    Node
+	Devices []solana.PublicKey // addresses of all its claims: View.DevicesOf
+}
+
+// NodeClose closes the node and its device claims.
+func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
+	claims := make([]*solana.AccountMeta, len(a.Devices))
+	for i, d := range a.Devices {
+		claims[i] = solana.NewAccountMeta(d, true, false)
+	}
+	ix, err := idlmarket.NewNodeCloseInstruction(a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, idlmarket.Instruction_NodeClose, claims...)
+}

@@ -1,0 +1,65 @@
+package market
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// OrderCreateArgs ask for compute and set the money for it aside.
+type OrderCreateArgs struct {
+	Customer        solana.PublicKey
+	Nonce           uint64 // used once by this customer: part of the order's address
+	MaxPrice        PricePerHour
+	Duration        uint32 // seconds
+	Nodes           uint8
+	GPUsPerNode     uint8
+	RunToCompletion bool     // the lease ends with its job
+	JobDigest       [32]byte // protocol.JobSpec.Digest
+	Requirement     Requirement
+}
+
+// OrderCreate creates an instant order; its address is OrderAddress(Customer, Nonce).
+func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
+	args := idlmarket.OrderArgs{
+		Nonce: a.Nonce, MaxPrice: uint64(a.MaxPrice), DurationSecs: a.Duration, Nodes: a.Nodes, GpusPerNode: a.GPUsPerNode,
+		RunToCompletion: flag(a.RunToCompletion), ImageDigest: a.JobDigest, Requirement: a.Requirement,
+	}
+	ix, err := idlmarket.NewOrderCreateInstruction(args, a.Customer, MarketAddress(), CreditsAddress(a.Customer),
+		OrderAddress(a.Customer, a.Nonce), solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_OrderCreate)
+}
+
+// OrderCancel takes an order back that has no lease.
+func OrderCancel(o Order) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOrderCancelInstruction(o.Customer, CreditsAddress(o.Customer), o.Address, o.RentPayer)
+	return finish(ix, err, idlmarket.Instruction_OrderCancel)
+}
+
+// OrderExpire releases the money of an order whose award deadline has passed; anyone may.
+func OrderExpire(o Order) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOrderExpireInstruction(CreditsAddress(o.Customer), o.Address, o.RentPayer)
+	return finish(ix, err, idlmarket.Instruction_OrderExpire)
+}
+
+// OrderAwardArgs give an order, or one node's part of it, to a node.
+type OrderAwardArgs struct {
+	Keeper solana.PublicKey // wallet
+	Order  Order
+	Node   Node
+}
+
+// OrderAward creates the lease at LeaseAddress(order, node).
+func OrderAward(a OrderAwardArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOrderAwardInstruction(a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), a.Order.Address,
+		CreditsAddress(a.Order.Customer), a.Node.Address, a.Node.Provider, ModelAddress(a.Node.Spec.Model),
+		LeaseAddress(a.Order.Address, a.Node.Address), solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_OrderAward)
+}
+
+func flag(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}

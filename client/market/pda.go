@@ -1,0 +1,117 @@
+package market
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// ProgramID is the market program's address.
+var ProgramID = idlmarket.ProgramID
+
+// Seeds of program-derived addresses, as in program/src/seeds.rs.
+var (
+	seedMarket       = []byte("market")
+	seedFeeVault     = []byte("fee_vault")
+	seedGpuModel     = []byte("gpu_model")
+	seedProvider     = []byte("provider")
+	seedNode         = []byte("node")
+	seedDevice       = []byte("device")
+	seedKeeper       = []byte("keeper")
+	seedStakeVault   = []byte("stake_vault")
+	seedCredits      = []byte("credits")
+	seedCreditsVault = []byte("credits_vault")
+	seedOrder        = []byte("order")
+	seedLease        = []byte("lease")
+	seedReport       = []byte("report")
+	seedFault        = []byte("fault")
+)
+
+// derive finds a program-derived address. The seeds above are constants of valid length, and that none of 256 bumps
+// gives an address off the curve has a chance of 2^-256.
+func derive(program solana.PublicKey, seeds ...[]byte) solana.PublicKey {
+	key, _, err := solana.FindProgramAddress(seeds, program)
+	if err != nil {
+		panic(fmt.Sprintf("market: address of %q cannot be derived: %v", seeds[0], err))
+	}
+	return key
+}
+
+// MarketAddress is the one market account.
+func MarketAddress() solana.PublicKey { return derive(ProgramID, seedMarket) }
+
+// FeeVaultAddress is the token account in which swept fees wait.
+func FeeVaultAddress() solana.PublicKey { return derive(ProgramID, seedFeeVault) }
+
+// ModelAddress is the account of a GPU model.
+func ModelAddress(id uint16) solana.PublicKey {
+	return derive(ProgramID, seedGpuModel, binary.LittleEndian.AppendUint16(nil, id))
+}
+
+// ProviderAddress is the account of the provider with this wallet.
+func ProviderAddress(wallet solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedProvider, wallet[:])
+}
+
+// NodeAddress is the account of a machine; provider is the provider's account, not its wallet.
+func NodeAddress(provider, nodeKey solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedNode, provider[:], nodeKey[:])
+}
+
+// DeviceAddress is the claim of a device identity, sha256("gantry-device" ‖ UUID).
+func DeviceAddress(device [32]byte) solana.PublicKey {
+	return derive(ProgramID, seedDevice, device[:])
+}
+
+// KeeperAddress is the account of the keeper with this wallet.
+func KeeperAddress(wallet solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedKeeper, wallet[:])
+}
+
+// StakeVaultAddress holds the stake of a provider account or the bond of a keeper account.
+func StakeVaultAddress(account solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedStakeVault, account[:])
+}
+
+// CreditsAddress is the account of a customer's money.
+func CreditsAddress(customer solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedCredits, customer[:])
+}
+
+// CreditsVaultAddress holds the tokens of a credits account.
+func CreditsVaultAddress(credits solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedCreditsVault, credits[:])
+}
+
+// OrderAddress is the account of a customer's order.
+func OrderAddress(customer solana.PublicKey, nonce uint64) solana.PublicKey {
+	return derive(ProgramID, seedOrder, customer[:], binary.LittleEndian.AppendUint64(nil, nonce))
+}
+
+// LeaseAddress is the account of a node's part of an order.
+func LeaseAddress(order, node solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedLease, order[:], node[:])
+}
+
+// ReportAddress is the account of a period's report.
+func ReportAddress(period uint64) solana.PublicKey {
+	return derive(ProgramID, seedReport, binary.LittleEndian.AppendUint64(nil, period))
+}
+
+// FaultAddress is the account of a fault; the zero lease stands for a fault of the node alone.
+func FaultAddress(node, lease solana.PublicKey, period uint64) solana.PublicKey {
+	return derive(ProgramID, seedFault, node[:], lease[:], binary.LittleEndian.AppendUint64(nil, period))
+}
+
+// ProgramDataAddress is the loader's record of an upgradeable program.
+func ProgramDataAddress(program solana.PublicKey) solana.PublicKey {
+	return derive(solana.BPFLoaderUpgradeableProgramID, program[:])
+}
+
+// TokenAddress is the associated token account of a wallet for a mint of the classic token program.
+func TokenAddress(wallet, mint solana.PublicKey) solana.PublicKey {
+	return derive(solana.SPLAssociatedTokenAccountProgramID, wallet[:], solana.TokenProgramID[:], mint[:])
+}

@@ -1,0 +1,50 @@
+use gantry_market::{accounts, instruction};
+use solana_instruction::Instruction;
+
+use super::{build, system_program};
+use crate::tokens::token_program;
+use crate::{pda, Actor, World};
+
+pub fn credits_deposit(w: &World, who: &Actor, amount: u64) -> Instruction {
+    build(
+        accounts::CreditsDeposit {
+            customer: who.wallet(),
+            market: pda::market(),
+            payment_mint: w.payment_mint,
+            credits: who.credits(),
+            credits_vault: who.credits_vault(),
+            from: who.payment,
+            token_program: token_program(),
+            system_program: system_program(),
+        },
+        instruction::CreditsDeposit { amount },
+    )
+}
+
+pub fn credits_withdraw(who: &Actor, amount: u64) -> Instruction {
+    build(
+        accounts::CreditsWithdraw {
+            customer: who.wallet(),
+            market: pda::market(),
+            credits: who.credits(),
+            credits_vault: who.credits_vault(),
+            to: who.payment,
+            token_program: token_program(),
+        },
+        instruction::CreditsWithdraw { amount },
+    )
+}
+
+pub fn credits_close(who: &Actor) -> Instruction {
+    build(
+        accounts::CreditsClose {
+            customer: who.wallet(),
+            market: pda::market(),
+            credits: who.credits(),
+            credits_vault: who.credits_vault(),
+            to: who.payment,
+            token_program: token_program(),
+        },
+        instruction::CreditsClose {},
+    )
+}

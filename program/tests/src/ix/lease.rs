@@ -1,0 +1,152 @@
+//! Builders for leases take the lease as it stands on chain, so that they name what it names.
+
+use gantry_market::instructions::lease_settle::__client_accounts_settlement::Settlement;
+use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::state::{Lease, Order, Provider};
+use gantry_market::{accounts, instruction};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+
+use super::{build, instructions_sysvar, signed};
+use crate::tokens::token_program;
+use crate::{pda, World};
+
+/// Signed by the node's key.
+pub fn lease_start(w: &World, lease: &Address, connection_hash: [u8; 32]) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::LeaseStart {
+            node_key: state.node_key,
+            market: pda::market(),
+            order: state.order,
+            lease: *lease,
+        },
+        instruction::LeaseStart { connection_hash },
+    )
+}
+
+pub fn lease_abort(w: &World, lease: &Address) -> Instruction {
+    let state: Lease = w.read(lease);
+    let order: Order = w.read(&state.order);
+    build(
+        accounts::LeaseAbort {
+            market: pda::market(),
+            order: state.order,
+            order_rent_payer: order.rent_payer,
+            credits: pda::credits(&state.customer),
+            node: state.node,
+            provider: state.provider,
+            lease: *lease,
+            keeper_wallet: state.keeper,
+        },
+        instruction::LeaseAbort {},
+    )
+}
+
+/// Signed by the customer.
+pub fn lease_extend(w: &World, lease: &Address, seconds: u32) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::LeaseExtend {
+            customer: state.customer,
+            credits: pda::credits(&state.customer),
+            lease: *lease,
+        },
+        instruction::LeaseExtend { seconds },
+    )
+}
+
+fn settlement(w: &World, lease: &Address) -> Settlement {
+    let state: Lease = w.read(lease);
+    let provider: Provider = w.read(&state.provider);
+    let credits = pda::credits(&state.customer);
+    Settlement {
+        lease: *lease,
+        credits,
+        credits_vault: pda::credits_vault(&credits),
+        provider: state.provider,
+        payout: provider.payout,
+        token_program: token_program(),
+    }
+}
+
+/// The market's instruction alone, without the two signature checks before it.
+pub fn lease_settle_receipt(w: &World, lease: &Address, sequence: u64, seconds: u32) -> Instruction {
+    build(
+        accounts::LeaseSettleReceipt {
+            settlement: settlement(w, lease),
+            instructions: instructions_sysvar(),
+        },
+        instruction::LeaseSettleReceipt { sequence, seconds },
+    )
+}
+
+/// Node's signature, customer's signature, settlement: as they must stand in a transaction.
+pub fn receipt(
+    w: &World,
+    lease: &Address,
+    node_key: &Keypair,
+    customer: &Keypair,
+    sequence: u64,
+    seconds: u32,
+) -> Vec<Instruction> {
+    let state: Lease = w.read(lease);
+    let message = receipt_message(&state, lease, sequence, u64::from(seconds));
+    vec![
+        signed(node_key, &message),
+        signed(customer, &message),
+        lease_settle_receipt(w, lease, sequence, seconds),
+    ]
+}
+
+pub fn lease_settle_report(w: &World, lease: &Address) -> Instruction {
+    build(
+        accounts::LeaseSettleReport { settlement: settlement(w, lease) },
+        instruction::LeaseSettleReport {},
+    )
+}
+
+pub fn lease_end(w: &World, authority: &Address, lease: &Address, immediate: u8) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::LeaseEnd {
+            authority: *authority,
+            provider: state.provider,
+            node: state.node,
+            credits: pda::credits(&state.customer),
+            lease: *lease,
+        },
+        instruction::LeaseEnd { immediate },
+    )
+}
+
+/// Signed by the customer.
+pub fn lease_rate(w: &World, lease: &Address, stars: u8) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::LeaseRate { customer: state.customer, node: state.node, lease: *lease },
+        instruction::LeaseRate { stars },
+    )
+}
+
+pub fn lease_close(w: &World, authority: &Address, lease: &Address) -> Instruction {
+    let state: Lease = w.read(lease);
+    let order: Order = w.read(&state.order);
+    let credits = pda::credits(&state.customer);
+    build(
+        accounts::LeaseClose {
+            authority: *authority,
+            market: pda::market(),
+            order: state.order,
+            order_rent_payer: order.rent_payer,
+            credits,
+            credits_vault: pda::credits_vault(&credits),
+            fee_vault: pda::fee_vault(),
+            lease: *lease,
+            keeper_wallet: state.keeper,
+            token_program: token_program(),
+        },
+        instruction::LeaseClose {},
+    )
+}

@@ -1,0 +1,105 @@
+use gantry_market::instructions::gpu_model_set::GpuModelArgs;
+use gantry_market::state::Params;
+use gantry_market::{accounts, instruction, ID};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_signer::Signer;
+
+use super::{build, system_program};
+use crate::tokens::token_program;
+use crate::world::{DOMAIN, H100};
+use crate::{pda, World};
+
+pub fn upgradeable_loader() -> Address {
+    Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111")
+}
+
+pub fn program_data() -> Address {
+    Address::find_program_address(&[ID.as_ref()], &upgradeable_loader()).0
+}
+
+pub fn market_init(w: &World) -> Instruction {
+    market_init_with(w, w.params, DOMAIN, w.guardian.pubkey())
+}
+
+pub fn market_init_with(w: &World, params: Params, domain: [u8; 8], guardian: Address) -> Instruction {
+    build(
+        accounts::MarketInit {
+            authority: w.authority.pubkey(),
+            market: pda::market(),
+            payment_mint: w.payment_mint,
+            stake_mint: w.stake_mint,
+            treasury: w.treasury,
+            fee_vault: pda::fee_vault(),
+            program_data: program_data(),
+            token_program: token_program(),
+            system_program: system_program(),
+        },
+        instruction::MarketInit { params, domain, guardian },
+    )
+}
+
+pub fn market_propose_params(w: &World, params: Params) -> Instruction {
+    build(
+        accounts::MarketProposeParams { authority: w.authority.pubkey(), market: pda::market() },
+        instruction::MarketProposeParams { params },
+    )
+}
+
+pub fn market_apply_params() -> Instruction {
+    build(accounts::MarketApplyParams { market: pda::market() }, instruction::MarketApplyParams {})
+}
+
+pub fn market_pause(by: &Address, paused: u8) -> Instruction {
+    build(
+        accounts::MarketPause { by: *by, market: pda::market() },
+        instruction::MarketPause { paused },
+    )
+}
+
+pub fn market_set_authority(
+    w: &World,
+    new_authority: Address,
+    new_guardian: Address,
+) -> Instruction {
+    build(
+        accounts::MarketSetAuthority { authority: w.authority.pubkey(), market: pda::market() },
+        instruction::MarketSetAuthority { new_authority, new_guardian },
+    )
+}
+
+pub fn market_accept_authority(pending: &Address) -> Instruction {
+    build(
+        accounts::MarketAcceptAuthority { pending: *pending, market: pda::market() },
+        instruction::MarketAcceptAuthority {},
+    )
+}
+
+/// The model that every world has.
+pub fn h100() -> GpuModelArgs {
+    let mut name = [0; 32];
+    name[..13].copy_from_slice(b"H100 SXM 80GB");
+    GpuModelArgs {
+        id: H100,
+        name,
+        vram_mib: 81_559,
+        tflops_x10: 9_890,
+        min_stake: 10_000_000_000,
+        reference_price: 2_500_000,
+        work_size: 1_024,
+        work_bound_ms: 2_000,
+        min_tier: 0,
+    }
+}
+
+pub fn gpu_model_set(w: &World, args: GpuModelArgs) -> Instruction {
+    build(
+        accounts::GpuModelSet {
+            authority: w.authority.pubkey(),
+            market: pda::market(),
+            gpu_model: pda::gpu_model(args.id),
+            system_program: system_program(),
+        },
+        instruction::GpuModelSet { args },
+    )
+}

@@ -1,0 +1,104 @@
+//! A builder for every instruction. Each names the right accounts; tests of refusals swap one.
+
+mod credits;
+mod ed25519;
+mod keeper;
+mod lease;
+mod market;
+mod node;
+mod order;
+mod provider;
+mod report;
+
+use anchor_lang::{Discriminator, InstructionData, ToAccountMetas};
+use gantry_market::{instruction, ID};
+use solana_address::Address;
+use solana_instruction::{AccountMeta, Instruction};
+
+pub use credits::*;
+pub use ed25519::*;
+pub use keeper::*;
+pub use lease::*;
+pub use market::*;
+pub use node::*;
+pub use order::*;
+pub use provider::*;
+pub use report::*;
+
+pub fn system_program() -> Address {
+    use anchor_lang::Id;
+    anchor_lang::programs::System::id()
+}
+
+pub fn instructions_sysvar() -> Address {
+    Address::from_str_const("Sysvar1nstructions1111111111111111111111111")
+}
+
+fn build(accounts: impl ToAccountMetas, data: impl InstructionData) -> Instruction {
+    Instruction { program_id: ID, accounts: accounts.to_account_metas(None), data: data.data() }
+}
+
+fn with_remaining(mut instruction: Instruction, remaining: Vec<AccountMeta>) -> Instruction {
+    instruction.accounts.extend(remaining);
+    instruction
+}
+
+macro_rules! names {
+    ($($kind:ident => $name:literal),* $(,)?) => {
+        /// Every instruction's discriminator and name.
+        pub fn all_names() -> Vec<(&'static [u8], &'static str)> {
+            vec![$((<instruction::$kind as Discriminator>::DISCRIMINATOR, $name)),*]
+        }
+    };
+}
+
+names! {
+    MarketInit => "market_init",
+    MarketProposeParams => "market_propose_params",
+    MarketApplyParams => "market_apply_params",
+    MarketPause => "market_pause",
+    MarketSetAuthority => "market_set_authority",
+    MarketAcceptAuthority => "market_accept_authority",
+    GpuModelSet => "gpu_model_set",
+    ProviderRegister => "provider_register",
+    ProviderSetPayout => "provider_set_payout",
+    ProviderStake => "provider_stake",
+    ProviderRequestUnstake => "provider_request_unstake",
+    ProviderWithdrawStake => "provider_withdraw_stake",
+    ProviderClose => "provider_close",
+    NodeRegister => "node_register",
+    NodeUpdate => "node_update",
+    NodeRetire => "node_retire",
+    NodeClose => "node_close",
+    KeeperRegister => "keeper_register",
+    KeeperUpdate => "keeper_update",
+    KeeperActivate => "keeper_activate",
+    KeeperRequestExit => "keeper_request_exit",
+    KeeperWithdraw => "keeper_withdraw",
+    CreditsDeposit => "credits_deposit",
+    CreditsWithdraw => "credits_withdraw",
+    CreditsClose => "credits_close",
+    OrderCreate => "order_create",
+    OrderCancel => "order_cancel",
+    OrderExpire => "order_expire",
+    OrderAward => "order_award",
+    LeaseStart => "lease_start",
+    LeaseAbort => "lease_abort",
+    LeaseExtend => "lease_extend",
+    LeaseSettleReceipt => "lease_settle_receipt",
+    LeaseSettleReport => "lease_settle_report",
+    LeaseEnd => "lease_end",
+    LeaseRate => "lease_rate",
+    LeaseClose => "lease_close",
+    ReportVote => "report_vote",
+    ReportApply => "report_apply",
+    ReportClose => "report_close",
+    FaultOpen => "fault_open",
+    SlashApply => "slash_apply",
+    SlashAppeal => "slash_appeal",
+}
+
+/// The name of the instruction that this data calls.
+pub fn name_of(data: &[u8]) -> Option<&'static str> {
+    all_names().into_iter().find(|(tag, _)| data.starts_with(tag)).map(|(_, name)| name)
+}

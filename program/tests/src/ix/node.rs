@@ -1,0 +1,110 @@
+use gantry_market::state::NodeSpec;
+use gantry_market::{accounts, instruction};
+use solana_address::Address;
+use solana_instruction::{AccountMeta, Instruction};
+
+use super::{build, system_program, with_remaining};
+use crate::world::H100;
+use crate::{pda, Actor};
+
+/// A machine of the model that every world has.
+pub fn spec(gpus: u8) -> NodeSpec {
+    let mut region = [0; 16];
+    region[..7].copy_from_slice(b"eu-west");
+    NodeSpec {
+        region,
+        site: [7; 16],
+        vram_mib: 81_559,
+        cpu_cores: 64,
+        ram_mib: 524_288,
+        disk_gib: 4_096,
+        up_mbps: 10_000,
+        down_mbps: 10_000,
+        model: H100,
+        gpus,
+        interconnect: 2,
+        simulated: 0,
+        pad: [0; 3],
+    }
+}
+
+/// Device identities that no other node key has.
+pub fn devices(node_key: &Address, gpus: u8) -> [[u8; 32]; 8] {
+    let mut all = [[0; 32]; 8];
+    for (index, device) in all.iter_mut().enumerate().take(gpus as usize) {
+        *device = node_key.to_bytes();
+        device[31] = index as u8;
+        device[30] = 0xdd;
+    }
+    all
+}
+
+fn claims(devices: &[[u8; 32]; 8], gpus: u8) -> Vec<AccountMeta> {
+    devices
+        .iter()
+        .take(gpus as usize)
+        .map(|device| AccountMeta::new(pda::device(device), false))
+        .collect()
+}
+
+/// Signed by the provider and by the node's key.
+pub fn node_register(who: &Actor, node_key: &Address, spec: NodeSpec, price: u64) -> Instruction {
+    let devices = devices(node_key, spec.gpus);
+    node_register_with(who, node_key, spec, price, devices)
+}
+
+pub fn node_register_with(
+    who: &Actor,
+    node_key: &Address,
+    spec: NodeSpec,
+    price: u64,
+    devices: [[u8; 32]; 8],
+) -> Instruction {
+    let instruction = build(
+        accounts::NodeRegister {
+            wallet: who.wallet(),
+            node_key: *node_key,
+            market: pda::market(),
+            provider: who.provider(),
+            gpu_model: pda::gpu_model(spec.model),
+            node: pda::node(&who.provider(), node_key),
+            system_program: system_program(),
+        },
+        instruction::NodeRegister { spec, price, devices },
+    );
+    with_remaining(instruction, claims(&devices, spec.gpus))
+}
+
+/// `authority` is the provider's wallet or the node's key.
+pub fn node_update(
+    authority: &Address,
+    provider: &Address,
+    node: &Address,
+    price: u64,
+    status: u8,
+) -> Instruction {
+    build(
+        accounts::NodeUpdate { authority: *authority, provider: *provider, node: *node },
+        instruction::NodeUpdate { price, status },
+    )
+}
+
+pub fn node_retire(who: &Actor, node: &Address) -> Instruction {
+    build(
+        accounts::NodeRetire { wallet: who.wallet(), provider: who.provider(), node: *node },
+        instruction::NodeRetire {},
+    )
+}
+
+pub fn node_close(who: &Actor, node_key: &Address, gpus: u8) -> Instruction {
+    let instruction = build(
+        accounts::NodeClose {
+            wallet: who.wallet(),
+            market: pda::market(),
+            provider: who.provider(),
+            node: pda::node(&who.provider(), node_key),
+        },
+        instruction::NodeClose {},
+    );
+    with_remaining(instruction, claims(&devices(node_key, gpus), gpus))
+}

@@ -1,0 +1,98 @@
+use gantry_market::constants::MODE_INSTANT;
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::Requirement;
+use gantry_market::{accounts, instruction};
+use solana_address::Address;
+use solana_instruction::Instruction;
+
+use super::{build, system_program};
+use crate::world::H100;
+use crate::{pda, Actor};
+
+/// One node with one GPU for an hour, at most 3 USDC.
+pub fn order_args(nonce: u64) -> OrderArgs {
+    OrderArgs {
+        nonce,
+        max_price: 3_000_000,
+        duration_secs: 3_600,
+        nodes: 1,
+        gpus_per_node: 1,
+        mode: MODE_INSTANT,
+        run_to_completion: 0,
+        image_digest: [1; 32],
+        requirement: Requirement {
+            region: [0; 16],
+            min_vram_mib: 0,
+            min_tflops_x10: 0,
+            model: H100,
+            min_uptime_bps: 0,
+            min_reputation_bps: 0,
+            min_interconnect: 0,
+            min_tier: 0,
+            same_site: 0,
+            allow_simulated: 0,
+            pad: [0; 2],
+        },
+    }
+}
+
+pub fn order_create(who: &Actor, args: OrderArgs) -> Instruction {
+    build(
+        accounts::OrderCreate {
+            customer: who.wallet(),
+            market: pda::market(),
+            credits: who.credits(),
+            order: pda::order(&who.wallet(), args.nonce),
+            system_program: system_program(),
+        },
+        instruction::OrderCreate { args },
+    )
+}
+
+pub fn order_cancel(who: &Actor, order: &Address) -> Instruction {
+    build(
+        accounts::OrderCancel {
+            customer: who.wallet(),
+            credits: who.credits(),
+            order: *order,
+            rent_payer: who.wallet(),
+        },
+        instruction::OrderCancel {},
+    )
+}
+
+pub fn order_expire(who: &Actor, order: &Address) -> Instruction {
+    build(
+        accounts::OrderExpire {
+            credits: who.credits(),
+            order: *order,
+            rent_payer: who.wallet(),
+        },
+        instruction::OrderExpire {},
+    )
+}
+
+/// Signed by the keeper.
+pub fn order_award(
+    keeper: &Actor,
+    customer: &Actor,
+    order: &Address,
+    provider: &Address,
+    node: &Address,
+) -> Instruction {
+    build(
+        accounts::OrderAward {
+            wallet: keeper.wallet(),
+            keeper: keeper.keeper(),
+            market: pda::market(),
+            order: *order,
+            credits: customer.credits(),
+            node: *node,
+            provider: *provider,
+            gpu_model: pda::gpu_model(H100),
+            lease: pda::lease(order, node),
+            system_program: system_program(),
+        },
+        instruction::OrderAward {},
+    )
+}

@@ -1,0 +1,119 @@
+use gantry_market::state::{Fault, Node};
+use gantry_market::{accounts, instruction};
+use solana_address::Address;
+use solana_instruction::Instruction;
+
+use super::{build, instructions_sysvar, system_program};
+use crate::leaves::Proof;
+use crate::tokens::token_program;
+use crate::{pda, Actor, World};
+
+pub fn report_vote(keeper: &Actor, period: u64, root: [u8; 32]) -> Instruction {
+    build(
+        accounts::ReportVote {
+            wallet: keeper.wallet(),
+            keeper: keeper.keeper(),
+            market: pda::market(),
+            report: pda::report(period),
+            system_program: system_program(),
+        },
+        instruction::ReportVote { period, root },
+    )
+}
+
+pub fn report_apply(proof: &Proof) -> Instruction {
+    build(
+        accounts::ReportApply {
+            market: pda::market(),
+            report: pda::report(proof.leaf.period),
+            node: proof.leaf.node,
+            lease: proof.leaf.lease(),
+        },
+        instruction::ReportApply {
+            leaf: proof.leaf.bytes(),
+            path: proof.path,
+            proof: proof.siblings.clone(),
+        },
+    )
+}
+
+pub fn report_close(period: u64, rent_payer: &Address) -> Instruction {
+    build(
+        accounts::ReportClose {
+            market: pda::market(),
+            report: pda::report(period),
+            rent_payer: *rent_payer,
+        },
+        instruction::ReportClose {},
+    )
+}
+
+/// Signed by `payer`.
+pub fn fault_open(w: &World, payer: &Address, proof: &Proof) -> Instruction {
+    let node: Node = w.read(&proof.leaf.node);
+    build(
+        accounts::FaultOpen {
+            payer: *payer,
+            market: pda::market(),
+            report: pda::report(proof.leaf.period),
+            provider: node.provider,
+            node: proof.leaf.node,
+            lease: proof.leaf.lease(),
+            fault: pda::fault(&proof.leaf.node, &proof.leaf.lease, proof.leaf.period),
+            system_program: system_program(),
+        },
+        instruction::FaultOpen {
+            leaf: proof.leaf.bytes(),
+            path: proof.path,
+            proof: proof.siblings.clone(),
+        },
+    )
+}
+
+fn named(address: Address) -> Option<Address> {
+    (address != Address::default()).then_some(address)
+}
+
+/// `customer_tokens` and `finder_tokens` are stake-token accounts.
+pub fn slash_apply(
+    w: &World,
+    fault: &Address,
+    customer_tokens: Option<Address>,
+    finder_tokens: Address,
+) -> Instruction {
+    let state: Fault = w.read(fault);
+    build(
+        accounts::SlashApply {
+            market: pda::market(),
+            provider: state.provider,
+            stake_vault: pda::stake_vault(&state.provider),
+            stake_mint: w.stake_mint,
+            node: state.node,
+            lease: named(state.lease),
+            fault: *fault,
+            rent_payer: state.rent_payer,
+            customer_tokens,
+            finder_tokens,
+            token_program: token_program(),
+        },
+        instruction::SlashApply {},
+    )
+}
+
+/// The market's instruction alone, without the signature check before it.
+pub fn slash_appeal(w: &World, fault: &Address, keeper: &Actor, statement: [u8; 144]) -> Instruction {
+    let state: Fault = w.read(fault);
+    build(
+        accounts::SlashAppeal {
+            market: pda::market(),
+            keeper: keeper.keeper(),
+            provider: state.provider,
+            node: state.node,
+            lease: named(state.lease),
+            fault: *fault,
+            rent_payer: state.rent_payer,
+            instructions: instructions_sysvar(),
+        },
+        instruction::SlashAppeal { statement },
+    )
+}

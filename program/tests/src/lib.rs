@@ -1,0 +1,20 @@
+//! Harness for the market program's tests: one LiteSVM world with mainnet's features, an upgradeable program, mints,
+//! a market, actors, and a builder for every instruction.
+//!
+//! Tests fail loudly: helpers panic with the transaction's logs.
+
+pub mod actors;
+pub mod compute;
+pub mod errors;
+pub mod ix;
+pub mod leaves;
+pub mod pda;
+pub mod random;
+pub mod tokens;
+pub mod transactions;
+pub mod vectors;
+pub mod world;
+
+pub use actors::Actor;
+pub use errors::{framework, market, Code};
+pub use world::World;

@@ -1,0 +1,68 @@
+//! Every program-derived address of the program.
+
+use gantry_market::{seeds, ID};
+use solana_address::Address;
+
+fn find(parts: &[&[u8]]) -> Address {
+    Address::find_program_address(parts, &ID).0
+}
+
+pub fn market() -> Address {
+    find(&[seeds::MARKET])
+}
+
+pub fn fee_vault() -> Address {
+    find(&[seeds::FEE_VAULT])
+}
+
+pub fn gpu_model(id: u16) -> Address {
+    find(&[seeds::GPU_MODEL, &id.to_le_bytes()])
+}
+
+pub fn provider(wallet: &Address) -> Address {
+    find(&[seeds::PROVIDER, wallet.as_ref()])
+}
+
+/// `node_key` is the agent's key.
+pub fn node(provider: &Address, node_key: &Address) -> Address {
+    find(&[seeds::NODE, provider.as_ref(), node_key.as_ref()])
+}
+
+pub fn device(identity: &[u8; 32]) -> Address {
+    find(&[seeds::DEVICE, identity])
+}
+
+pub fn keeper(wallet: &Address) -> Address {
+    find(&[seeds::KEEPER, wallet.as_ref()])
+}
+
+/// `owner` is a provider or keeper account.
+pub fn stake_vault(owner: &Address) -> Address {
+    find(&[seeds::STAKE_VAULT, owner.as_ref()])
+}
+
+pub fn credits(customer: &Address) -> Address {
+    find(&[seeds::CREDITS, customer.as_ref()])
+}
+
+/// `credits` is the credits account, not the wallet.
+pub fn credits_vault(credits: &Address) -> Address {
+    find(&[seeds::CREDITS_VAULT, credits.as_ref()])
+}
+
+pub fn order(customer: &Address, nonce: u64) -> Address {
+    find(&[seeds::ORDER, customer.as_ref(), &nonce.to_le_bytes()])
+}
+
+pub fn lease(order: &Address, node: &Address) -> Address {
+    find(&[seeds::LEASE, order.as_ref(), node.as_ref()])
+}
+
+pub fn report(period: u64) -> Address {
+    find(&[seeds::REPORT, &period.to_le_bytes()])
+}
+
+/// `lease` is zero for a fault that is the node's alone.
+pub fn fault(node: &Address, lease: &Address, period: u64) -> Address {
+    find(&[seeds::FAULT, node.as_ref(), lease.as_ref(), &period.to_le_bytes()])
+}

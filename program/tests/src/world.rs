@@ -1,0 +1,250 @@
+//! One small world: a chain with mainnet's features, the program, mints, and (unless bare) a market.
+
+use std::path::PathBuf;
+
+use anchor_lang::Discriminator;
+use gantry_market::state::{Market, Params};
+use gantry_market::ID;
+use litesvm::LiteSVM;
+use solana_account::Account;
+use solana_address::Address;
+use solana_clock::Clock;
+use solana_keypair::Keypair;
+use solana_signer::Signer;
+
+use crate::compute::Compute;
+use crate::tokens::{put_mint, token_program};
+use crate::{ix, pda};
+
+/// Where clocks start: the first second of a period, so that tests of periods are easy to read.
+pub const START: i64 = 1_800_000_000;
+/// The tests' cluster.
+pub const DOMAIN: [u8; 8] = *b"testnet1";
+/// Tokens of each mint there are, more than all actors can hold.
+const SUPPLY: u64 = 1_000_000_000_000_000_000;
+/// The model that [`World::new`] writes: 10 stake tokens a GPU.
+pub const H100: u16 = 1;
+
+pub struct World {
+    pub svm: LiteSVM,
+    /// Pays fees and nothing else.
+    pub payer: Keypair,
+    /// Upgrade authority of the program and authority of the market.
+    pub authority: Keypair,
+    pub guardian: Keypair,
+    pub payment_mint: Address,
+    pub stake_mint: Address,
+    pub treasury: Address,
+    pub params: Params,
+    pub compute: Compute,
+    keys: u64,
+}
+
+/// Parameters that make short tests: a period of 60 seconds, the rest in proportion.
+pub fn test_params() -> Params {
+    Params {
+        min_bond: 1_000_000_000,
+        weight_cap: 100_000_000_000,
+        stake_price: 1_000_000,
+        period_secs: 60,
+        appeal_secs: 300,
+        challenge_secs: 60,
+        unstake_cooldown_secs: 600,
+        keeper_activation_secs: 120,
+        keeper_exit_secs: 600,
+        award_deadline_secs: 60,
+        start_deadline_secs: 120,
+        migration_grace_secs: 20,
+        notice_secs: 60,
+        timelock_secs: 3_600,
+        rating_secs: 600,
+        report_retention_secs: 3_600,
+        settle_deadline_periods: 2,
+        fee_bps: 1_200,
+        burn_bps: 2_000,
+        keeper_bps: 4_000,
+        treasury_bps: 4_000,
+        quorum_bps: 6_667,
+        finder_bps: 1_000,
+        slash_fraud_bps: 10_000,
+        slash_bad_work_bps: 5_000,
+        slash_work_failed_bps: 1_000,
+        slash_offline_bps: 500,
+        slash_commitment_bps: 1_000,
+        slash_unjust_award_bps: 2_000,
+        slash_equivocation_bps: 10_000,
+        allow_simulated: 1,
+        pad: [0; 7],
+    }
+}
+
+/// The binary under test: `GANTRY_PROGRAM_SO`, or the committed one.
+pub fn program_path() -> PathBuf {
+    match std::env::var_os("GANTRY_PROGRAM_SO") {
+        Some(path) => path.into(),
+        None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../artifacts/gantry_market.so")),
+    }
+}
+
+fn program_bytes() -> Vec<u8> {
+    let path = program_path();
+    std::fs::read(&path)
+        .unwrap_or_else(|e| panic!("{}: {e}; build it with `make program`", path.display()))
+}
+
+impl World {
+    /// Chain, program and mints; no market.
+    pub fn bare() -> Self {
+        let mut svm = LiteSVM::new();
+        svm.add_program(ID, &program_bytes()).expect("program loads");
+        let mut world = Self {
+            svm,
+            payer: key(0),
+            authority: key(1),
+            guardian: key(2),
+            payment_mint: key(3).pubkey(),
+            stake_mint: key(4).pubkey(),
+            treasury: key(5).pubkey(),
+            params: test_params(),
+            compute: Compute::default(),
+            keys: 100,
+        };
+        world.set_upgrade_authority(Some(world.authority.pubkey()));
+        for who in [world.payer.pubkey(), world.authority.pubkey(), world.guardian.pubkey()] {
+            world.svm.airdrop(&who, 1_000_000_000_000).expect("airdrop");
+        }
+        put_mint(&mut world.svm, world.payment_mint, 6, SUPPLY, token_program());
+        put_mint(&mut world.svm, world.stake_mint, 9, SUPPLY, token_program());
+        world.treasury = world.token_account(world.payment_mint, world.authority.pubkey(), 0);
+        world.set_now(START);
+        world
+    }
+
+    /// A world with a market and one GPU model.
+    pub fn new() -> Self {
+        Self::with(test_params())
+    }
+
+    pub fn with(params: Params) -> Self {
+        let mut world = Self::bare();
+        world.params = params;
+        let authority = world.authority.insecure_clone();
+        world.ok(ix::market_init(&world), &[&authority]);
+        world.ok(ix::gpu_model_set(&world, ix::h100()), &[&authority]);
+        world
+    }
+
+    /// Writes the upgrade authority into the program's data account, as the loader would.
+    pub fn set_upgrade_authority(&mut self, authority: Option<Address>) {
+        let at = ix::program_data();
+        let mut account = self.svm.get_account(&at).expect("program data exists");
+        account.data[12] = u8::from(authority.is_some());
+        account.data[13..45].copy_from_slice(&authority.unwrap_or_default().to_bytes());
+        self.svm.set_account(at, account).expect("program data is written");
+    }
+
+    pub fn fresh_key(&mut self) -> Keypair {
+        self.keys += 1;
+        key(self.keys)
+    }
+
+    pub fn fresh_address(&mut self) -> Address {
+        self.fresh_key().pubkey()
+    }
+
+    pub fn now(&self) -> i64 {
+        self.svm.get_sysvar::<Clock>().unix_timestamp
+    }
+
+    pub fn set_now(&mut self, now: i64) {
+        let mut clock = self.svm.get_sysvar::<Clock>();
+        clock.unix_timestamp = now;
+        clock.slot += 1;
+        self.svm.set_sysvar(&clock);
+    }
+
+    /// Lets time pass.
+    pub fn warp(&mut self, seconds: i64) {
+        self.set_now(self.now() + seconds);
+    }
+
+    /// The report period that contains now.
+    pub fn period(&self) -> u64 {
+        self.now() as u64 / u64::from(self.params.period_secs)
+    }
+
+    /// Moves to the first second after the given period.
+    pub fn warp_past_period(&mut self, period: u64) {
+        self.set_now(((period + 1) * u64::from(self.params.period_secs)) as i64);
+    }
+
+    pub fn exists(&self, at: &Address) -> bool {
+        self.svm.get_account(at).is_some_and(|account| account.lamports > 0)
+    }
+
+    pub fn lamports(&self, at: &Address) -> u64 {
+        self.svm.get_balance(at).unwrap_or_default()
+    }
+
+    /// An account of the program, checked to be of this type.
+    pub fn read<T: bytemuck::Pod + Discriminator>(&self, at: &Address) -> T {
+        let account = self.svm.get_account(at).unwrap_or_else(|| panic!("{at} does not exist"));
+        assert_eq!(account.owner, ID, "{at} is not the program's");
+        let (head, body) = account.data.split_at(T::DISCRIMINATOR.len());
+        assert_eq!(head, T::DISCRIMINATOR, "{at} is of another type");
+        bytemuck::pod_read_unaligned(body)
+    }
+
+    /// Overwrites an account of the program: for states that only long stories lead to.
+    pub fn write<T: bytemuck::Pod + Discriminator>(&mut self, at: &Address, value: &T) {
+        let mut account = self.svm.get_account(at).expect("account exists");
+        account.data.truncate(T::DISCRIMINATOR.len());
+        account.data.extend_from_slice(bytemuck::bytes_of(value));
+        self.svm.set_account(*at, account).expect("account is written");
+    }
+
+    /// Changes an account of the program in place.
+    pub fn alter<T: bytemuck::Pod + Discriminator>(
+        &mut self,
+        at: &Address,
+        change: impl FnOnce(&mut T),
+    ) {
+        let mut value = self.read::<T>(at);
+        change(&mut value);
+        self.write(at, &value);
+    }
+
+    /// A copy of an account under another address: right owner, type and content, wrong seeds.
+    pub fn twin(&mut self, of: &Address) -> Address {
+        let account = self.svm.get_account(of).expect("account exists");
+        let at = self.fresh_address();
+        self.svm.set_account(at, account).expect("account is written");
+        at
+    }
+
+    /// The same bytes in an account that another program owns.
+    pub fn forged(&mut self, of: &Address) -> Address {
+        let account = self.svm.get_account(of).expect("account exists");
+        let at = self.fresh_address();
+        let forged = Account { owner: Address::new_from_array([77; 32]), ..account };
+        self.svm.set_account(at, forged).expect("account is written");
+        at
+    }
+
+    pub fn market(&self) -> Market {
+        self.read(&pda::market())
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The n-th key of a fixed series.
+pub fn key(n: u64) -> Keypair {
+    let mut seed = [0x67; 32];
+    seed[..8].copy_from_slice(&n.to_le_bytes());
+    Keypair::new_from_array(seed)
+}

@@ -1,0 +1,71 @@
+use gantry_market::errors::MarketError;
+use gantry_market::state::{Keeper, KEEPER_ACTIVE};
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::transactions::swap;
+use gantry_market_tests::{ix, pda, World};
+use solana_instruction_error::InstructionError;
+
+#[test]
+fn anyone_lets_the_weight_count_after_the_delay() {
+    let mut w = World::new();
+    let who = w.pending_keeper(5_000_000_000);
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    w.ok(ix::keeper_activate(&who), &[]);
+    let keeper: Keeper = w.read(&who.keeper());
+    assert_eq!((keeper.status, keeper.weight), (KEEPER_ACTIVE, 5_000_000_000));
+    assert_eq!(keeper.active_since, w.now());
+    assert_eq!(w.market().total_weight, 5_000_000_000);
+}
+
+#[test]
+fn weight_is_capped_and_adds_up() {
+    let mut w = World::new();
+    let rich = w.keeper(w.params.weight_cap * 3);
+    w.keeper(w.params.min_bond);
+    let keeper: Keeper = w.read(&rich.keeper());
+    assert_eq!(keeper.weight, w.params.weight_cap);
+    assert_eq!(keeper.bond, w.params.weight_cap * 3);
+    assert_eq!(w.market().total_weight, w.params.weight_cap + w.params.min_bond);
+}
+
+#[test]
+fn not_a_second_earlier_and_once_only() {
+    let mut w = World::new();
+    let who = w.pending_keeper(w.params.min_bond);
+    w.warp(i64::from(w.params.keeper_activation_secs) - 1);
+    w.refused(ix::keeper_activate(&who), &[], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(ix::keeper_activate(&who), &[]);
+    w.refused(ix::keeper_activate(&who), &[], MarketError::WrongKeeperStatus);
+    assert_eq!(w.market().total_weight, w.params.min_bond);
+}
+
+#[test]
+fn an_exiting_keeper_stays_out() {
+    let mut w = World::new();
+    let who = w.pending_keeper(w.params.min_bond);
+    w.ok(ix::keeper_request_exit(&who), &[&who.key]);
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    w.refused(ix::keeper_activate(&who), &[], MarketError::WrongKeeperStatus);
+}
+
+#[test]
+fn wrong_accounts_are_refused() {
+    let mut w = World::new();
+    let (who, other) = (w.pending_keeper(w.params.min_bond), w.pending_keeper(w.params.min_bond));
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    let (market, keeper) = (w.forged(&pda::market()), w.forged(&who.keeper()));
+    let twin = w.twin(&who.keeper_vault());
+    let good = ix::keeper_activate(&who);
+    let cases: [(_, _, Code); 5] = [
+        (pda::market(), market, InstructionError::IllegalOwner.into()),
+        (who.keeper(), keeper, InstructionError::IllegalOwner.into()),
+        (who.keeper(), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        (who.keeper_vault(), other.keeper_vault(), InstructionError::InvalidSeeds.into()),
+        (who.keeper_vault(), twin, InstructionError::InvalidSeeds.into()),
+    ];
+    for (from, to, code) in cases {
+        println!("{code:?}");
+        w.refused(swap(good.clone(), &from, &to), &[], code);
+    }
+}

@@ -1,0 +1,173 @@
+use gantry_market::errors::MarketError;
+use gantry_market::state::Params;
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::tokens::{put_mint, token_2022_program, token_program};
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::world::{test_params, DOMAIN};
+use gantry_market_tests::{ix, pda, World};
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+#[test]
+fn creates_the_market() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    w.ok(ix::market_init(&w), &[&authority]);
+    let market = w.market();
+    assert_eq!(market.authority, authority.pubkey());
+    assert_eq!(market.guardian, w.guardian.pubkey());
+    assert_eq!(market.pending_authority, Default::default());
+    assert_eq!(market.payment_mint, w.payment_mint);
+    assert_eq!(market.stake_mint, w.stake_mint);
+    assert_eq!(market.treasury, w.treasury);
+    assert_eq!(market.fee_vault, pda::fee_vault());
+    assert_eq!(market.domain, DOMAIN);
+    assert_eq!(bytemuck::bytes_of(&market.params), bytemuck::bytes_of(&w.params));
+    assert_eq!((market.pending_eta, market.total_weight, market.keeper_count), (0, 0, 0));
+    assert_eq!((market.paused, market.version), (0, 1));
+    let vault = w.svm.get_account(&pda::fee_vault()).unwrap();
+    assert_eq!(vault.owner, token_program());
+    assert_eq!(&vault.data[..32], w.payment_mint.as_ref());
+    assert_eq!(&vault.data[32..64], pda::market().as_ref());
+}
+
+#[test]
+fn only_the_upgrade_authority_may() {
+    let mut w = World::bare();
+    let stranger = w.actor();
+    let hijack = swap(ix::market_init(&w), &w.authority.pubkey(), &stranger.wallet());
+    w.refused(hijack, &[&stranger.key], MarketError::Unauthorised);
+    let silent = unsigned(ix::market_init(&w), &w.authority.pubkey());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+}
+
+#[test]
+fn an_immutable_program_has_no_one_to_create_it() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    w.set_upgrade_authority(None);
+    w.refused(ix::market_init(&w), &[&authority], MarketError::Unauthorised);
+}
+
+#[test]
+fn the_program_data_must_be_this_programs() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    let (twin, forged) = (w.twin(&ix::program_data()), w.forged(&ix::program_data()));
+    for wrong in [twin, forged] {
+        let instruction = swap(ix::market_init(&w), &ix::program_data(), &wrong);
+        w.refused(instruction, &[&authority], MarketError::WrongAccount);
+    }
+}
+
+#[test]
+fn mints_have_the_decimals_that_the_units_assume() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    let (nine, six, foreign) = (w.fresh_address(), w.fresh_address(), w.fresh_address());
+    put_mint(&mut w.svm, nine, 9, 0, token_program());
+    put_mint(&mut w.svm, six, 6, 0, token_program());
+    put_mint(&mut w.svm, foreign, 6, 0, token_2022_program());
+    let good = ix::market_init(&w);
+    for (from, to) in [(w.payment_mint, nine), (w.stake_mint, six)] {
+        w.refused(swap(good.clone(), &from, &to), &[&authority], MarketError::WrongMint);
+    }
+    let other_program = swap(good, &w.payment_mint, &foreign);
+    w.refused(other_program, &[&authority], InstructionError::IllegalOwner);
+}
+
+#[test]
+fn the_treasury_holds_the_payment_token() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    let wrong = w.token_account(w.stake_mint, authority.pubkey(), 0);
+    let foreign = w.foreign_token_account(w.payment_mint, authority.pubkey(), 0);
+    let good = ix::market_init(&w);
+    let treasury = w.treasury;
+    w.refused(swap(good.clone(), &treasury, &wrong), &[&authority], MarketError::WrongMint);
+    w.refused(swap(good, &treasury, &foreign), &[&authority], InstructionError::IllegalOwner);
+}
+
+#[test]
+fn wrong_addresses_and_programs_are_refused() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    let elsewhere = w.fresh_address();
+    let good = ix::market_init(&w);
+    for derived in [pda::market(), pda::fee_vault()] {
+        let instruction = swap(good.clone(), &derived, &elsewhere);
+        w.refused(instruction, &[&authority], InstructionError::InvalidSeeds);
+    }
+    let other = swap(good, &token_program(), &token_2022_program());
+    w.refused(other, &[&authority], InstructionError::IncorrectProgramId);
+}
+
+#[test]
+fn there_is_one_market() {
+    let mut w = World::new();
+    let authority = w.authority.insecure_clone();
+    // The system program: the account is in use.
+    w.refused(ix::market_init(&w), &[&authority], Code::Custom(0));
+}
+
+#[test]
+fn a_market_has_a_domain() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    let nowhere = ix::market_init_with(&w, w.params, [0; 8], w.guardian.pubkey());
+    w.refused(nowhere, &[&authority], MarketError::ParameterOutOfRange);
+}
+
+/// Every way for parameters to make no sense.
+pub fn nonsense() -> Vec<(&'static str, Params)> {
+    let mut cases: Vec<(&'static str, fn(&mut Params))> = vec![
+        ("no bond", |p| p.min_bond = 0),
+        ("cap under bond", |p| p.weight_cap = p.min_bond - 1),
+        ("stake for free", |p| p.stake_price = 0),
+        ("award at once", |p| p.award_deadline_secs = 0),
+        ("start at once", |p| p.start_deadline_secs = 0),
+        ("reports vanish", |p| p.report_retention_secs = 0),
+        ("no time to settle", |p| p.settle_deadline_periods = 0),
+        ("fee too low", |p| p.fee_bps = 999),
+        ("fee too high", |p| p.fee_bps = 1_501),
+        ("shares over one", |p| p.burn_bps += 1),
+        ("shares under one", |p| p.keeper_bps -= 1),
+        ("quorum of two thirds", |p| p.quorum_bps = 6_666),
+        ("quorum over one", |p| p.quorum_bps = 10_001),
+        ("finder takes more than a tenth", |p| p.finder_bps = 1_001),
+        ("slash over one", |p| p.slash_fraud_bps = 10_001),
+        ("slash over one", |p| p.slash_bad_work_bps = 10_001),
+        ("slash over one", |p| p.slash_work_failed_bps = 10_001),
+        ("slash over one", |p| p.slash_offline_bps = 10_001),
+        ("slash over one", |p| p.slash_commitment_bps = 10_001),
+        ("slash over one", |p| p.slash_unjust_award_bps = 10_001),
+        ("slash over one", |p| p.slash_equivocation_bps = 10_001),
+        ("report gone before the appeal ends", |p| p.report_retention_secs = p.appeal_secs - 1),
+        ("stake gone before the appeal ends", |p| p.unstake_cooldown_secs = p.appeal_secs - 1),
+        ("neither true nor false", |p| p.allow_simulated = 2),
+        ("hidden bytes", |p| p.pad[6] = 1),
+    ];
+    cases
+        .drain(..)
+        .map(|(name, change)| {
+            let mut params = test_params();
+            change(&mut params);
+            (name, params)
+        })
+        .collect()
+}
+
+#[test]
+fn parameters_must_make_sense() {
+    let mut w = World::bare();
+    let authority = w.authority.insecure_clone();
+    let mut cases = nonsense();
+    let mut timeless = test_params();
+    timeless.period_secs = 0;
+    cases.push(("time stands still", timeless));
+    for (name, params) in cases {
+        println!("{name}");
+        let instruction = ix::market_init_with(&w, params, DOMAIN, w.guardian.pubkey());
+        w.refused(instruction, &[&authority], MarketError::ParameterOutOfRange);
+    }
+}

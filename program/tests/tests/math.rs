@@ -1,0 +1,407 @@
+//! Properties of the pure functions, each over 100,000 cases against an independent calculation.
+
+use gantry_market::constants::{BPS, FULL_AGE_SECS};
+use gantry_market::math::fees::fee;
+use gantry_market::math::merkle::root_of;
+use gantry_market::math::periods::{period_end, period_of};
+use gantry_market::math::pricing::cost;
+use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
+use gantry_market::math::score::{penalty_bps, score};
+use gantry_market::math::slashing::{harm_in_stake, split};
+use gantry_market::state::{Lease, Market, Node, Report, LEASE_RUNNING};
+use gantry_market_tests::leaves::merkle;
+use gantry_market_tests::random::Random;
+use solana_address::Address;
+
+const CASES: usize = 100_000;
+
+fn fits(wide: u128) -> Option<u64> {
+    u64::try_from(wide).ok()
+}
+
+#[test]
+fn cost_is_the_exact_quotient_or_an_overflow() {
+    let mut r = Random::new(1);
+    for _ in 0..CASES {
+        let (price, gpus, seconds) = (r.magnitude(), r.below(256) as u8, r.u32());
+        let exact = u128::from(price) * u128::from(gpus) * u128::from(seconds) / 3_600;
+        assert_eq!(cost(price, gpus, seconds).ok(), fits(exact), "{price} {gpus} {seconds}");
+    }
+}
+
+#[test]
+fn cost_never_gains_by_being_split() {
+    let mut r = Random::new(2);
+    for _ in 0..CASES {
+        let (price, gpus) = (r.below(1 << 40), 1 + r.below(8) as u8);
+        let (a, b) = (r.below(31_536_000) as u32, r.below(31_536_000) as u32);
+        let parts = cost(price, gpus, a).unwrap() + cost(price, gpus, b).unwrap();
+        let whole = cost(price, gpus, a + b).unwrap();
+        assert!(whole == parts || whole == parts + 1, "{price} {gpus} {a} {b}");
+    }
+}
+
+#[test]
+fn fee_is_the_exact_share_and_never_more_than_the_whole() {
+    let mut r = Random::new(3);
+    for _ in 0..CASES {
+        let (amount, bps) = (r.magnitude(), r.u16());
+        let exact = u128::from(amount) * u128::from(bps) / u128::from(BPS);
+        assert_eq!(fee(amount, bps).ok(), fits(exact), "{amount} {bps}");
+        if u64::from(bps) <= BPS {
+            assert!(fee(amount, bps).unwrap() <= amount);
+        }
+    }
+}
+
+#[test]
+fn a_split_loses_nothing_and_keeps_its_order() {
+    let mut r = Random::new(4);
+    for _ in 0..CASES {
+        let (amount, harm, bps) = (r.magnitude(), r.magnitude(), r.below(1_001) as u16);
+        let shares = split(amount, harm, bps).unwrap();
+        let sum = u128::from(shares.customer) + u128::from(shares.finder) + u128::from(shares.burned);
+        assert_eq!(sum, u128::from(amount));
+        assert_eq!(shares.customer, amount.min(harm), "the customer comes first");
+        assert!(shares.finder <= fee(amount, bps).unwrap(), "the finder gets at most its share");
+        if shares.burned > 0 {
+            assert_eq!(shares.finder, fee(amount, bps).unwrap(), "and no less while there is some");
+        }
+    }
+}
+
+#[test]
+fn harm_in_stake_is_the_exact_quotient_or_an_overflow() {
+    let mut r = Random::new(5);
+    for _ in 0..CASES {
+        let (harm, price) = (r.magnitude(), r.magnitude());
+        let exact = (u128::from(harm) * 1_000_000_000).checked_div(u128::from(price));
+        assert_eq!(harm_in_stake(harm, price).ok(), exact.and_then(fits), "{harm} {price}");
+    }
+}
+
+#[test]
+fn score_lies_between_the_price_and_half_as_much_again() {
+    let mut r = Random::new(6);
+    for _ in 0..CASES {
+        let (price, bps) = (r.magnitude(), r.below(10_001) as u16);
+        let factor = 10_000 + (10_000 - u128::from(bps)) / 2;
+        let exact = u128::from(price) * factor / 10_000;
+        assert_eq!(score(price, bps).ok(), fits(exact), "{price} {bps}");
+        assert!(penalty_bps(bps) <= 5_000);
+        if let Ok(found) = score(price, bps) {
+            assert!(found >= price && u128::from(found) <= u128::from(price) * 3 / 2);
+            if bps < 10_000 {
+                assert!(score(price, bps + 1).unwrap() <= found, "reputation never hurts");
+            }
+        }
+    }
+    // More than there is counts as all there is.
+    assert_eq!(score(1_000, u16::MAX).ok(), Some(1_000));
+}
+
+fn record(r: &mut Random) -> Record {
+    let weight = r.below(1 << 50);
+    Record {
+        uptime_bps: r.below(10_001) as u16,
+        jobs_completed: r.u32(),
+        jobs_failed: r.u32(),
+        rating_sum: weight * (1 + r.below(5)),
+        rating_weight: weight,
+        registered_at: r.below(2_000_000_000) as i64,
+    }
+}
+
+/// The definition, in plain integers.
+fn reputation_by_hand(record: &Record, now: i64) -> u128 {
+    let uptime = u128::from(record.uptime_bps);
+    let completed = u128::from(record.jobs_completed) + 1;
+    let completion = completed * 10_000 / (completed + u128::from(record.jobs_failed));
+    let (sum, weight) = (u128::from(record.rating_sum), u128::from(record.rating_weight));
+    let ratings = if weight == 0 { 7_500 } else { (sum - weight) * 10_000 / (weight * 4) };
+    let age = (now - record.registered_at).clamp(0, FULL_AGE_SECS as i64) as u128;
+    let age = age * 10_000 / u128::from(FULL_AGE_SECS);
+    (uptime * 50 + completion * 20 + ratings * 20 + age * 10) / 100
+}
+
+#[test]
+fn reputation_follows_its_definition() {
+    let mut r = Random::new(7);
+    for _ in 0..CASES {
+        let record = record(&mut r);
+        let now = r.below(2_000_000_000) as i64;
+        let found = reputation(&record, now);
+        assert_eq!(u128::from(found), reputation_by_hand(&record, now), "{record:?} {now}");
+        assert!(found <= 10_000);
+    }
+}
+
+#[test]
+fn good_deeds_never_hurt_and_bad_ones_never_help() {
+    let mut r = Random::new(8);
+    for _ in 0..CASES {
+        let base = record(&mut r);
+        let now = r.below(2_000_000_000) as i64;
+        let before = reputation(&base, now);
+        let done = Record { jobs_completed: base.jobs_completed.saturating_add(1), ..base };
+        let failed = Record { jobs_failed: base.jobs_failed.saturating_add(1), ..base };
+        let five = Record { rating_sum: base.rating_sum + 5, rating_weight: base.rating_weight + 1, ..base };
+        let one = Record { rating_sum: base.rating_sum + 1, rating_weight: base.rating_weight + 1, ..base };
+        assert!(reputation(&done, now) >= before);
+        assert!(reputation(&failed, now) <= before);
+        if base.rating_weight > 0 {
+            assert!(reputation(&five, now) >= before);
+            assert!(reputation(&one, now) <= before);
+        }
+        assert!(reputation(&base, now + 1) >= before);
+    }
+}
+
+#[test]
+fn reputation_survives_any_bytes() {
+    let mut r = Random::new(9);
+    for _ in 0..CASES {
+        let record = Record {
+            uptime_bps: r.u16(),
+            jobs_completed: r.u32(),
+            jobs_failed: r.u32(),
+            rating_sum: r.magnitude(),
+            rating_weight: r.magnitude(),
+            registered_at: r.magnitude() as i64,
+        };
+        assert!(reputation(&record, r.magnitude() as i64) <= 10_000);
+    }
+}
+
+#[test]
+fn uptime_moves_towards_its_sample() {
+    let mut r = Random::new(10);
+    for _ in 0..CASES {
+        let (old, period) = (r.below(10_001) as u16, 1 + r.below(86_400) as u32);
+        let up = r.below(u64::from(period) + 1) as u32;
+        let sample = (u64::from(up) * 10_000 / u64::from(period)) as u16;
+        let next = next_uptime_bps(old, up, period);
+        let exact = (u64::from(old) * 63 + u64::from(sample)) / 64;
+        assert_eq!(u64::from(next), exact);
+        assert!(next <= old.max(sample) && next + 1 >= old.min(sample), "{old} {sample} {next}");
+    }
+}
+
+#[test]
+fn a_node_that_is_always_up_reaches_and_keeps_full_uptime() {
+    assert_eq!(next_uptime_bps(10_000, 60, 60), 10_000);
+    let mut bps = 0;
+    for _ in 0..2_000 {
+        bps = next_uptime_bps(bps, 60, 60);
+    }
+    // Rounding down holds it 63 points short of a record that was never broken.
+    assert_eq!(bps, 9_937);
+}
+
+#[test]
+fn periods_tile_time() {
+    let mut r = Random::new(11);
+    for _ in 0..CASES {
+        let (now, length) = (r.below(1 << 40) as i64, 1 + r.below(1 << 20) as u32);
+        let period = period_of(now, length).unwrap();
+        let end = period_end(period, length).unwrap();
+        assert!(now < end && now >= end - i64::from(length));
+        assert_eq!(period_of(end, length).unwrap(), period + 1);
+    }
+    assert!(period_of(-1, 60).is_err());
+    assert!(period_of(1, 0).is_err());
+    assert!(period_end(u64::MAX, 60).is_err());
+    assert!(period_end(u64::MAX / 60, 60).is_err());
+}
+
+#[test]
+fn every_leaf_proves_itself_and_nothing_else() {
+    let mut r = Random::new(12);
+    for size in 1..=130usize {
+        let records: Vec<[u8; 176]> = (0..size).map(|_| r.bytes()).collect();
+        let slices: Vec<&[u8]> = records.iter().map(|record| record.as_slice()).collect();
+        let (root, ways) = merkle(&slices);
+        let depth = usize::BITS - (size - 1).leading_zeros();
+        for (index, (path, siblings)) in ways.iter().enumerate() {
+            assert!(siblings.len() <= depth as usize, "a proof has at most ceil(log2 n) entries");
+            assert_eq!(root_of(slices[index], *path, siblings), root);
+            let mut other = records[index];
+            other[r.below(176) as usize] ^= 1 << r.below(8);
+            assert_ne!(root_of(&other, *path, siblings), root);
+            if !siblings.is_empty() {
+                let flipped = path ^ 1 << r.below(siblings.len() as u64);
+                assert_ne!(root_of(slices[index], flipped, siblings), root);
+                let mut bent = siblings.clone();
+                let at = r.below(bent.len() as u64) as usize;
+                bent[at][r.below(32) as usize] ^= 1 << r.below(8);
+                assert_ne!(root_of(slices[index], *path, &bent), root);
+                assert_ne!(root_of(slices[index], *path, &siblings[1..]), root);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_leaf_is_never_taken_for_an_inner_node() {
+    let mut r = Random::new(13);
+    let (left, right): ([u8; 32], [u8; 32]) = (r.bytes(), r.bytes());
+    let (root, _) = merkle(&[&left, &right]);
+    let hashes: Vec<[u8; 32]> = [left, right].iter().map(|x| root_of(x, 0, &[])).collect();
+    let concatenated = [hashes[0], hashes[1]].concat();
+    assert_ne!(root_of(&concatenated, 0, &[]), root);
+}
+
+/// A running lease with its money set aside, as an award and a start leave it.
+fn lease(r: &mut Random) -> Lease {
+    let mut lease: Lease = bytemuck::Zeroable::zeroed();
+    lease.price = 1 + r.below(1 << 40);
+    lease.gpus = 1 + r.below(8) as u8;
+    lease.fee_bps = 1_000 + r.below(501) as u16;
+    lease.started_at = 1_000_000;
+    let duration = 1 + r.below(100_000);
+    lease.funded_until = lease.started_at + duration as i64;
+    lease.reserved = lease.owed(duration as u32).unwrap();
+    lease.status = LEASE_RUNNING;
+    lease
+}
+
+#[test]
+fn settling_pays_what_is_owed_once_and_never_more_than_was_set_aside() {
+    let mut r = Random::new(14);
+    let mut settlements = 0;
+    while settlements < CASES {
+        let mut lease = lease(&mut r);
+        let funded = lease.reserved;
+        let (mut now, mut received) = (lease.started_at, 0u64);
+        for _ in 0..20 {
+            now += r.below(10_000) as i64;
+            let before = lease.paid_secs;
+            match r.below(4) {
+                0 => {
+                    let most = u64::from(lease.billable_secs(now)) + 1;
+                    lease.receipt_secs = lease.receipt_secs.max(r.below(most) as u32);
+                }
+                1 => lease.verified_secs = lease.verified_secs.saturating_add(r.below(9_000) as u32),
+                2 => {
+                    let most = u64::from(lease.billable_secs(now) - lease.paid_secs) + 1;
+                    lease.downtime_secs += r.below(most) as u32;
+                }
+                _ => {}
+            }
+            received += lease.settle(now).unwrap();
+            settlements += 1;
+            assert_eq!(lease.settle(now).unwrap(), 0, "the same second is paid once");
+            assert!(lease.paid_secs >= before, "paid-for seconds never decrease");
+            assert!(lease.paid_secs <= lease.billable_secs(now));
+            assert_eq!(lease.paid, lease.owed(lease.paid_secs).unwrap());
+            assert_eq!(received, lease.provider_total().unwrap(), "rounding does not add up");
+            assert_eq!(lease.reserved + received, funded, "nothing is lost");
+            assert!(lease.reserved >= lease.fee_total().unwrap(), "the fee is still there");
+            lease.invariant(now).unwrap();
+        }
+        lease.ended_at = now.min(lease.funded_until);
+        let excess = lease.excess().unwrap();
+        lease.reserved -= excess;
+        let rest = lease.billable_secs(now) - lease.paid_secs;
+        lease.receipt_secs = lease.paid_secs + rest;
+        received += lease.settle(now).unwrap();
+        assert_eq!(lease.paid, lease.owed(lease.billable_secs(now)).unwrap(), "the tail can be paid");
+        assert_eq!(lease.reserved, lease.fee_total().unwrap(), "and leaves exactly the fee");
+        assert_eq!(excess + received + lease.reserved, funded);
+    }
+}
+
+#[test]
+fn gpus_are_leased_once() {
+    let mut r = Random::new(15);
+    for _ in 0..2_000 {
+        let mut node: Node = bytemuck::Zeroable::zeroed();
+        node.spec.gpus = 1 + r.below(8) as u8;
+        (node.price, node.status) = (1, 1);
+        let mut held: Vec<u16> = vec![];
+        for _ in 0..50 {
+            if r.below(2) == 0 {
+                let (free, count) = (node.free_gpus(), 1 + r.below(8) as u8);
+                match node.take_gpus(count) {
+                    Ok(mask) => {
+                        assert!(count <= free);
+                        assert_eq!(mask.count_ones(), u32::from(count));
+                        assert!(held.iter().all(|other| other & mask == 0));
+                        held.push(mask);
+                    }
+                    Err(_) => assert!(count > free),
+                }
+            } else if !held.is_empty() {
+                let mask = held.swap_remove(r.below(held.len() as u64) as usize);
+                node.free_gpus_of(mask).unwrap();
+                assert!(node.free_gpus_of(mask).is_err(), "a bit is given back once");
+            }
+            let sum: u32 = held.iter().map(|mask| mask.count_ones()).sum();
+            assert_eq!(node.gpu_mask.count_ones(), sum);
+            assert_eq!(node.live_leases as usize, held.len());
+            node.invariant().unwrap();
+        }
+    }
+}
+
+#[test]
+fn keepers_places_are_taken_once() {
+    let mut r = Random::new(16);
+    let mut market: Market = bytemuck::Zeroable::zeroed();
+    let mut taken = std::collections::BTreeSet::new();
+    for _ in 0..CASES {
+        if r.below(100) < 60 {
+            match market.take_keeper_slot() {
+                Ok(index) => assert!(taken.insert(index)),
+                Err(_) => assert_eq!(taken.len(), 256),
+            }
+        } else {
+            let index = r.below(300) as u16;
+            assert_eq!(market.free_keeper_slot(index).is_ok(), taken.remove(&index));
+        }
+        assert_eq!(market.keeper_count as usize, taken.len());
+    }
+}
+
+#[test]
+fn votes_count_once_and_a_quorum_is_more_than_two_thirds() {
+    let mut r = Random::new(17);
+    for _ in 0..2_000 {
+        let keepers = 1 + r.below(12) as u16;
+        let weights: Vec<u64> = (0..keepers).map(|_| 1 + r.below(1_000)).collect();
+        let mut report: Report = bytemuck::Zeroable::zeroed();
+        report.total_weight = weights.iter().sum();
+        report.status = 1;
+        let mut choice: Vec<Option<u8>> = vec![None; keepers as usize];
+        for _ in 0..40 {
+            let (keeper, root) = (r.below(u64::from(keepers)) as u16, 1 + r.below(5) as u8);
+            let wallet = Address::new_from_array([keeper as u8; 32]);
+            let roots = choice.iter().flatten().collect::<std::collections::BTreeSet<_>>();
+            let room = roots.contains(&root) || roots.len() < 4;
+            let given = &mut choice[keeper as usize];
+            let outcome = report.vote(&[root; 32], keeper, &wallet, weights[keeper as usize]);
+            match (*given, outcome) {
+                (None, Ok(true)) => {
+                    assert!(room);
+                    *given = Some(root);
+                }
+                (None, Err(_)) => assert!(!room),
+                (Some(before), Ok(false)) => assert_eq!(before, root),
+                (Some(before), Err(_)) => assert_ne!(before, root),
+                (before, outcome) => panic!("{before:?} then {}", outcome.is_ok()),
+            }
+            let was_final = report.finalised_at != 0;
+            report.finalise(6_667, 99);
+            report.invariant().unwrap();
+            let heaviest = (1..=5u8)
+                .map(|root| (0..keepers as usize).filter(|k| choice[*k] == Some(root)).map(|k| weights[k]).sum::<u64>())
+                .max()
+                .unwrap();
+            let enough = heaviest * 10_000 >= report.total_weight * 6_667;
+            assert_eq!(report.finalised_at != 0, was_final || enough);
+            if enough {
+                assert!(heaviest * 3 > report.total_weight * 2, "more than two thirds");
+            }
+        }
+    }
+}

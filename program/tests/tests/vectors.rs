@@ -1,0 +1,362 @@
+//! Vectors for the other languages, in idl/vectors: the program's own functions say what is right.
+
+use gantry_market::constants::MAX_GPUS;
+use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::math::fees::fee;
+use gantry_market::math::merkle::root_of;
+use gantry_market::math::pricing::cost;
+use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
+use gantry_market::math::score::{penalty_bps, score};
+use gantry_market::math::slashing::{harm_in_stake, split};
+use gantry_market::state::{Leaf, Lease, Statement};
+use gantry_market_tests::leaves::{merkle, receipt, statement, LeafData};
+use gantry_market_tests::random::Random;
+use gantry_market_tests::vectors::{check, hex};
+use gantry_market_tests::world::{key, DOMAIN};
+use gantry_market_tests::pda;
+use serde_json::{json, Value};
+use solana_address::Address;
+use solana_signer::Signer;
+
+/// A value, or null where the program refuses.
+fn or_null(result: anchor_lang::Result<u64>) -> Value {
+    result.map_or(Value::Null, Value::from)
+}
+
+fn file(about: &str, cases: Vec<Value>) -> Value {
+    json!({ "about": about, "cases": cases })
+}
+
+fn address(fill: u8) -> Address {
+    Address::new_from_array([fill; 32])
+}
+
+#[test]
+fn pdas() {
+    let (wallet, other) = (key(7).pubkey(), key(8).pubkey());
+    let provider = pda::provider(&wallet);
+    let keeper = pda::keeper(&wallet);
+    let credits = pda::credits(&wallet);
+    let node = pda::node(&provider, &other);
+    let order = pda::order(&wallet, 0x0102_0304_0506_0708);
+    let lease = pda::lease(&order, &node);
+    let device = [0xab; 32];
+    let case = |name: &str, inputs: Value, at: Address| json!({ "name": name, "inputs": inputs, "address": at.to_string() });
+    let s = |a: &Address| a.to_string();
+    check(
+        "pdas",
+        &json!({
+            "about": "Program-derived addresses. Addresses in base58, device identity in hex.",
+            "program": gantry_market::ID.to_string(),
+            "cases": [
+                case("market", json!({}), pda::market()),
+                case("fee_vault", json!({}), pda::fee_vault()),
+                case("gpu_model", json!({ "id": 1 }), pda::gpu_model(1)),
+                case("gpu_model", json!({ "id": 0x0201 }), pda::gpu_model(0x0201)),
+                case("provider", json!({ "wallet": s(&wallet) }), provider),
+                case("node", json!({ "provider": s(&provider), "node_key": s(&other) }), node),
+                case("device", json!({ "identity": hex(&device) }), pda::device(&device)),
+                case("keeper", json!({ "wallet": s(&wallet) }), keeper),
+                case("stake_vault", json!({ "owner": s(&provider) }), pda::stake_vault(&provider)),
+                case("stake_vault", json!({ "owner": s(&keeper) }), pda::stake_vault(&keeper)),
+                case("credits", json!({ "customer": s(&wallet) }), credits),
+                case("credits_vault", json!({ "credits": s(&credits) }), pda::credits_vault(&credits)),
+                case("order", json!({ "customer": s(&wallet), "nonce": 0x0102_0304_0506_0708u64 }), order),
+                case("lease", json!({ "order": s(&order), "node": s(&node) }), lease),
+                case("report", json!({ "period": 500_000u64 }), pda::report(500_000)),
+                case("fault", json!({ "node": s(&node), "lease": s(&lease), "period": 500_000u64 }), pda::fault(&node, &lease, 500_000)),
+                case("fault", json!({ "node": s(&node), "lease": s(&Address::default()), "period": 1u64 }), pda::fault(&node, &Address::default(), 1)),
+            ],
+        }),
+    );
+}
+
+#[test]
+fn costs() {
+    let mut r = Random::new(101);
+    let mut inputs: Vec<(u64, u8, u32)> = vec![
+        (0, 1, 1), (1, 1, 3_599), (1, 1, 3_600), (2_500_000, 8, 3_600), (2_500_000, 1, 1), (2_500_000, 3, 7_201),
+        (u64::MAX, 1, 3_600), (u64::MAX, 1, 3_601), (u64::MAX, 8, u32::MAX), (u64::MAX, 0, 9), (700_000_000_001, 8, 31_535_999),
+    ];
+    for _ in 0..60 {
+        inputs.push((r.magnitude(), r.below(u64::from(MAX_GPUS) + 1) as u8, r.u32()));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(price, gpus, seconds)| json!({ "price": price, "gpus": gpus, "seconds": seconds, "cost": or_null(cost(price, gpus, seconds)) }))
+        .collect();
+    check("cost", &file("price × gpus × seconds / 3600, rounded down; null where it does not fit 64 bits.", cases));
+}
+
+#[test]
+fn fees() {
+    let mut r = Random::new(102);
+    let mut inputs: Vec<(u64, u16)> = vec![(0, 1_200), (1, 1_200), (8, 1_200), (9, 1_200), (1_000_000, 1_200), (u64::MAX, 10_000), (u64::MAX, 10_001)];
+    for _ in 0..60 {
+        inputs.push((r.magnitude(), r.below(10_001) as u16));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(amount, bps)| json!({ "amount": amount, "bps": bps, "fee": or_null(fee(amount, bps)) }))
+        .collect();
+    check("fee", &file("amount × bps / 10,000, rounded down; null where it does not fit 64 bits.", cases));
+}
+
+#[test]
+fn scores() {
+    let mut r = Random::new(103);
+    let mut inputs: Vec<(u64, u16)> = vec![(1_000, 0), (1_000, 10_000), (1_000, 9_999), (1_000, 9_998), (3, 1), (u64::MAX, 10_000), (u64::MAX, 9_998), (5, u16::MAX)];
+    for _ in 0..60 {
+        inputs.push((r.magnitude(), r.below(10_001) as u16));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(price, bps)| json!({ "price": price, "reputation_bps": bps, "penalty_bps": penalty_bps(bps), "score": or_null(score(price, bps)) }))
+        .collect();
+    check("score", &file("price × (10,000 + (10,000 - reputation) / 2) / 10,000, rounded down; null where it does not fit 64 bits.", cases));
+}
+
+#[test]
+fn reputations() {
+    let mut r = Random::new(104);
+    let day = 86_400;
+    let new = Record { uptime_bps: 10_000, jobs_completed: 0, jobs_failed: 0, rating_sum: 0, rating_weight: 0, registered_at: 1_000 };
+    let mut inputs = vec![
+        (new, 1_000),
+        (new, 1_000 + 90 * day),
+        (new, 1_000 + 180 * day),
+        (new, 1_000 + 400 * day),
+        (new, 0),
+        (Record { jobs_failed: 1, ..new }, 1_000),
+        (Record { uptime_bps: u16::MAX, ..new }, 1_000),
+        (Record { rating_sum: 5, rating_weight: 1, ..new }, 1_000),
+        (Record { rating_sum: 1, rating_weight: 1, ..new }, 1_000),
+        (Record { rating_sum: 0, rating_weight: 1, ..new }, 1_000),
+        (Record { rating_sum: u64::MAX, rating_weight: 1, ..new }, 1_000),
+        (Record { jobs_completed: u32::MAX, jobs_failed: u32::MAX, ..new }, 1_000),
+    ];
+    for _ in 0..60 {
+        let weight = r.below(1 << 50);
+        let record = Record {
+            uptime_bps: r.below(10_001) as u16,
+            jobs_completed: r.below(1_000) as u32,
+            jobs_failed: r.below(100) as u32,
+            rating_sum: weight * (1 + r.below(5)),
+            rating_weight: weight,
+            registered_at: r.below(1_800_000_000) as i64,
+        };
+        inputs.push((record, 1_800_000_000));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(x, now)| {
+            json!({
+                "uptime_bps": x.uptime_bps, "jobs_completed": x.jobs_completed, "jobs_failed": x.jobs_failed,
+                "rating_sum": x.rating_sum, "rating_weight": x.rating_weight, "registered_at": x.registered_at,
+                "now": now, "reputation_bps": reputation(&x, now),
+            })
+        })
+        .collect();
+    check("reputation", &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %.", cases));
+}
+
+#[test]
+fn next_uptimes() {
+    let mut r = Random::new(105);
+    let mut inputs: Vec<(u16, u32, u32)> = vec![(10_000, 60, 60), (10_000, 0, 60), (0, 60, 60), (0, 1, 3_600), (9_999, 61, 60), (5_000, 1, 0), (u16::MAX, u32::MAX, 1)];
+    for _ in 0..60 {
+        let period = 1 + r.below(86_400) as u32;
+        inputs.push((r.below(10_001) as u16, r.below(u64::from(period) + 1) as u32, period));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(old, up, period)| json!({ "old_bps": old, "up_secs": up, "period_secs": period, "next_bps": next_uptime_bps(old, up, period) }))
+        .collect();
+    check("next_uptime", &file("(63 × old + sample) / 64, rounded down, where sample = up × 10,000 / period, at most 10,000.", cases));
+}
+
+#[test]
+fn slash_splits() {
+    let mut r = Random::new(106);
+    let mut inputs: Vec<(u64, u64, u16)> = vec![(0, 0, 1_000), (100, 0, 1_000), (100, 100, 1_000), (100, 95, 1_000), (100, 200, 1_000), (9, 0, 1_000), (u64::MAX, 1, 1_000), (u64::MAX, u64::MAX, 0)];
+    for _ in 0..60 {
+        inputs.push((r.magnitude(), r.magnitude(), r.below(1_001) as u16));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(amount, harm, bps)| {
+            let shares = split(amount, harm, bps).unwrap();
+            json!({ "amount": amount, "harm": harm, "finder_bps": bps, "customer": shares.customer, "finder": shares.finder, "burned": shares.burned })
+        })
+        .collect();
+    check("slash_split", &file("The customer up to the harm, then the finder at most its share of the whole, the rest burned.", cases));
+}
+
+#[test]
+fn harms() {
+    let mut r = Random::new(107);
+    let mut inputs: Vec<(u64, u64)> = vec![(0, 1), (1, 1_000_000), (2_500_000, 1_000_000), (2_500_000, 3), (1, 0), (u64::MAX, 1), (18_446_744_073, 1), (18_446_744_074, 1)];
+    for _ in 0..60 {
+        inputs.push((r.magnitude(), r.magnitude()));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(harm, price)| json!({ "harm": harm, "stake_price": price, "stake": or_null(harm_in_stake(harm, price)) }))
+        .collect();
+    check("harm", &file("harm × 1,000,000,000 / stake price, rounded down; null where it does not fit 64 bits or the price is 0.", cases));
+}
+
+#[test]
+fn merkle_trees() {
+    let mut r = Random::new(108);
+    let mut cases = vec![];
+    for size in [1usize, 2, 3, 4, 5, 7, 8, 13] {
+        let records: Vec<[u8; 176]> = (0..size).map(|_| r.bytes()).collect();
+        let slices: Vec<&[u8]> = records.iter().map(|record| record.as_slice()).collect();
+        let (root, ways) = merkle(&slices);
+        let proofs: Vec<Value> = ways
+            .iter()
+            .zip(&slices)
+            .map(|((path, siblings), leaf)| {
+                assert_eq!(root_of(leaf, *path, siblings), root);
+                json!({ "path": path, "siblings": siblings.iter().map(|s| hex(s)).collect::<Vec<_>>() })
+            })
+            .collect();
+        cases.push(json!({ "leaves": slices.iter().map(|l| hex(l)).collect::<Vec<_>>(), "root": hex(&root), "proofs": proofs }));
+    }
+    check("merkle", &file("Trees over 176-byte leaves, and the proof of each. Bit i of path: the running hash is the right child of the i-th pair.", cases));
+}
+
+/// A leaf of arbitrary but well-formed content for periods of 3600 seconds.
+fn leaf(r: &mut Random) -> LeafData {
+    let total = r.below(1_000) as u16;
+    let with_lease = r.below(2) == 1;
+    let verified = if with_lease { r.below(3_601) } else { 0 };
+    let downtime = if with_lease { r.below(3_601 - verified) } else { 0 };
+    LeafData {
+        node: Address::new_from_array(r.bytes()),
+        period: r.magnitude(),
+        checks_passed: r.below(u64::from(total) + 1) as u16,
+        checks_total: total,
+        tier: r.below(4) as u8,
+        flags: r.below(128) as u16,
+        measured_tflops_x10: r.u32(),
+        up_secs: r.below(3_601) as u32,
+        lease: if with_lease { Address::new_from_array(r.bytes()) } else { Address::default() },
+        verified_secs: verified as u32,
+        downtime_secs: downtime as u32,
+        device_root: r.bytes(),
+        evidence_hash: r.bytes(),
+    }
+}
+
+#[test]
+fn leaves() {
+    let mut r = Random::new(109);
+    let mut cases = vec![];
+    for _ in 0..16 {
+        let x = leaf(&mut r);
+        let bytes = x.bytes();
+        let parsed = Leaf::parse(&bytes, 3_600).unwrap();
+        assert_eq!((parsed.node, parsed.period, parsed.lease), (x.node, x.period, x.lease));
+        assert_eq!((parsed.checks_passed, parsed.checks_total, parsed.tier), (x.checks_passed, x.checks_total, x.tier));
+        assert_eq!((parsed.flags, parsed.measured_tflops_x10, parsed.up_secs), (x.flags, x.measured_tflops_x10, x.up_secs));
+        assert_eq!((parsed.verified_secs, parsed.downtime_secs), (x.verified_secs, x.downtime_secs));
+        assert_eq!((parsed.device_root, parsed.evidence_hash), (x.device_root, x.evidence_hash));
+        cases.push(json!({
+            "node": x.node.to_string(), "period": x.period, "checks_passed": x.checks_passed, "checks_total": x.checks_total,
+            "tier": x.tier, "flags": x.flags, "measured_tflops_x10": x.measured_tflops_x10, "up_secs": x.up_secs,
+            "lease": x.lease.to_string(), "verified_secs": x.verified_secs, "downtime_secs": x.downtime_secs,
+            "device_root": hex(&x.device_root), "evidence_hash": hex(&x.evidence_hash),
+            "bytes": hex(&bytes), "hash": hex(&root_of(&bytes, 0, &[])),
+        }));
+    }
+    // What the program refuses, each one step from a leaf that it takes.
+    let mut good = leaf(&mut r);
+    (good.lease, good.verified_secs, good.downtime_secs) = (address(9), 3_000, 600);
+    let broken: Vec<(&str, [u8; 176])> = vec![
+        ("padding set", { let mut b = good.bytes(); b[45] = 1; b }),
+        ("reserved set", { let mut b = good.bytes(); b[175] = 1; b }),
+        ("unknown flag", { let mut b = good.bytes(); b[46] |= 128; b }),
+        ("more passed than made", LeafData { checks_passed: 2, checks_total: 1, ..good }.bytes()),
+        ("unknown tier", LeafData { tier: 4, ..good }.bytes()),
+        ("up for longer than the period", LeafData { up_secs: 3_601, ..good }.bytes()),
+        ("verified and down for longer than the period", LeafData { downtime_secs: 601, ..good }.bytes()),
+        ("seconds that overflow", LeafData { verified_secs: u32::MAX, downtime_secs: 1, ..good }.bytes()),
+        ("time of no lease", LeafData { lease: Address::default(), ..good }.bytes()),
+    ];
+    assert!(Leaf::parse(&good.bytes(), 3_600).is_ok());
+    let refused: Vec<Value> = broken
+        .iter()
+        .map(|(why, bytes)| {
+            assert!(Leaf::parse(bytes, 3_600).is_err(), "{why}");
+            json!({ "why": why, "bytes": hex(bytes) })
+        })
+        .collect();
+    check(
+        "leaf",
+        &json!({ "about": "176-byte report leaves for periods of 3600 seconds, their hashes, and leaves that are refused.", "period_secs": 3_600, "cases": cases, "refused": refused }),
+    );
+}
+
+#[test]
+fn receipts() {
+    let mut r = Random::new(110);
+    let mut cases = vec![];
+    for n in 0..8u64 {
+        let (at, started) = (Address::new_from_array(r.bytes()), r.below(1 << 40) as i64);
+        let (sequence, seconds) = if n == 0 { (1, 0) } else { (r.magnitude(), u64::from(r.u32())) };
+        let mut lease: Lease = bytemuck::Zeroable::zeroed();
+        (lease.domain, lease.started_at) = (DOMAIN, started);
+        let message = receipt_message(&lease, &at, sequence, seconds);
+        assert_eq!(message, receipt(&DOMAIN, &at, started, sequence, seconds));
+        let signer = key(n + 1);
+        cases.push(json!({
+            "domain": hex(&DOMAIN), "lease": at.to_string(), "started_at": started, "sequence": sequence, "seconds": seconds,
+            "bytes": hex(&message), "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&message).as_array()),
+        }));
+    }
+    check("receipt", &file("72-byte receipts as node and customer sign them, with an Ed25519 signature over the bytes.", cases));
+}
+
+#[test]
+fn statements() {
+    let mut r = Random::new(111);
+    let mut cases = vec![];
+    for kind in 1..=6u8 {
+        for passed in [false, true] {
+            let (node, period) = (Address::new_from_array(r.bytes()), r.magnitude());
+            let mut bytes = statement(&node, period, kind, passed);
+            let (measured, latency, covered) = (r.u32(), r.u32(), r.u32());
+            let (checked_at, lease, detail) = (r.below(1 << 40) as i64, Address::new_from_array(r.bytes()), r.bytes::<32>());
+            bytes[60..64].copy_from_slice(&measured.to_le_bytes());
+            bytes[64..68].copy_from_slice(&latency.to_le_bytes());
+            bytes[68..72].copy_from_slice(&covered.to_le_bytes());
+            bytes[72..80].copy_from_slice(&checked_at.to_le_bytes());
+            bytes[80..112].copy_from_slice(lease.as_ref());
+            bytes[112..144].copy_from_slice(&detail);
+            let parsed = Statement::parse(&bytes).unwrap();
+            assert_eq!((parsed.domain, parsed.node, parsed.period), (DOMAIN, node, period));
+            assert_eq!((parsed.kind, parsed.passed), (kind, passed));
+            let signer = key(u64::from(kind));
+            cases.push(json!({
+                "domain": hex(&DOMAIN), "node": node.to_string(), "period": period, "kind": kind, "passed": passed,
+                "measured": measured, "latency_ms": latency, "covered_secs": covered, "checked_at": checked_at,
+                "lease": lease.to_string(), "detail": hex(&detail), "contradicts": parsed.contradicts(),
+                "bytes": hex(&bytes), "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&bytes).as_array()),
+            }));
+        }
+    }
+    let good = statement(&address(5), 7, 1, true);
+    let mut refused = vec![];
+    for (why, at, value) in [("tag", 0, b'X'), ("kind 0", 56, 0), ("kind 7", 56, 7), ("result 2", 57, 2), ("reserved", 58, 1), ("reserved", 59, 1)] {
+        let mut bytes = good;
+        bytes[at] = value;
+        assert!(Statement::parse(&bytes).is_err(), "{why}");
+        refused.push(json!({ "why": why, "bytes": hex(&bytes) }));
+    }
+    check(
+        "statement",
+        &json!({ "about": "144-byte check statements as keepers sign them, the report flags that each contradicts, and statements that are refused.", "cases": cases, "refused": refused }),
+    );
+}

@@ -1,0 +1,196 @@
+package market
+
+import (
+	"math"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// The methods below are twins of program/src/state/lease.rs and of the checks of the instructions that they name, for
+// deciding off chain what is worth sending. now is a unix second of the chain's clock.
+
+// BillableSecs is how many seconds can at most be owed at now.
+func (l *Lease) BillableSecs(now int64) uint32 {
+	if l.StartedAt == 0 {
+		return 0
+	}
+	until := min(now, l.FundedUntil)
+	if l.EndedAt != 0 {
+		until = min(until, l.EndedAt)
+	}
+	elapsed := uint64(max(satSub(until, l.StartedAt), 0))
+	secs := uint32(min(elapsed, math.MaxUint32))
+	if secs < l.DowntimeSecs {
+		return 0
+	}
+	return secs - l.DowntimeSecs
+}
+
+// Owed is what seconds of this lease cost, fee included.
+func (l *Lease) Owed(seconds uint32) (USDC, error) {
+	return Cost(PricePerHour(l.Price), l.Gpus, seconds)
+}
+
+// FeeTotal is the protocol's share of all that was owed so far.
+func (l *Lease) FeeTotal() USDC {
+	fee, err := Fee(USDC(l.Paid), l.FeeBps)
+	if err != nil {
+		return 0 // a share of at most the whole always fits; the program refuses a fee above 15 %
+	}
+	return fee
+}
+
+// ProviderTotal is what the provider has received so far.
+func (l *Lease) ProviderTotal() USDC { return USDC(l.Paid) - l.FeeTotal() }
+
+// ClaimedSecs is the larger of what receipts and reports claim.
+func (l *Lease) ClaimedSecs() uint32 { return max(l.ReceiptSecs, l.VerifiedSecs) }
+
+// UnsettledSecs are seconds that receipts or reports claim and that are not paid for.
+func (l *Lease) UnsettledSecs(now int64) uint32 {
+	claimed := min(l.ClaimedSecs(), l.BillableSecs(now))
+	if claimed <= l.PaidSecs {
+		return 0
+	}
+	return claimed - l.PaidSecs
+}
+
+// CanAbort says whether lease_abort succeeds at now.
+func (l *Lease) CanAbort(o *Order, p *Params, now int64) error {
+	switch {
+	case l.State() != LeaseAwarded:
+		return idlmarket.ErrorCodeWrongLeaseStatus
+	case o.State() == OrderExpired:
+		return nil
+	case o.AwardedAt == 0:
+		return idlmarket.ErrorCodeWrongOrderStatus
+	case now <= satAdd(o.AwardedAt, int64(p.StartDeadlineSecs)):
+		return idlmarket.ErrorCodeTooEarly
+	}
+	return nil
+}
+
+// CanEndByAnyone says whether lease_end succeeds at now for a stranger: the lease has failed, or its funds are used up.
+func (l *Lease) CanEndByAnyone(now int64) error {
+	switch {
+	case l.State() == LeaseFailed:
+		return nil
+	case l.State() != LeaseRunning:
+		return idlmarket.ErrorCodeWrongLeaseStatus
+	case now < l.FundedUntil:
+		return idlmarket.ErrorCodeUnauthorised
+	}
+	return nil
+}
+
+// CanClose says whether lease_close succeeds at now for this authority.
+func (l *Lease) CanClose(authority solana.PublicKey, periodSecs uint32, now int64) error {
+	if l.State() != LeaseEnded {
+		return idlmarket.ErrorCodeWrongLeaseStatus
+	}
+	if l.PendingFaults > 0 {
+		return idlmarket.ErrorCodeFaultPending
+	}
+	deadline := satAdd(l.EndedAt, int64(l.SettleSecs))
+	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
+		return idlmarket.ErrorCodeUnsettled
+	}
+	last, err := PeriodOf(l.EndedAt, periodSecs)
+	if err != nil {
+		return err
+	}
+	if l.PaidSecs != l.BillableSecs(now) && l.LastReportPeriod < last && now <= deadline {
+		return idlmarket.ErrorCodeUnsettled
+	}
+	if l.Rating == 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
+		return idlmarket.ErrorCodeTooEarly
+	}
+	return nil
+}
+
+// CanExpire says whether order_expire succeeds at now.
+func (o *Order) CanExpire(now int64) error {
+	if o.State() != OrderOpen && (o.State() != OrderLapsed || o.LiveLeases != 0) {
+		return idlmarket.ErrorCodeWrongOrderStatus
+	}
+	if now <= o.AwardDeadline {
+		return idlmarket.ErrorCodeTooEarly
+	}
+	return nil
+}
+
+// CanCancel says whether order_cancel succeeds.
+func (o *Order) CanCancel() error {
+	if (o.State() == OrderOpen && o.NodesAwarded == 0) || (o.State() == OrderLapsed && o.LiveLeases == 0) {
+		return nil
+	}
+	return idlmarket.ErrorCodeWrongOrderStatus
+}
+
+// CanClose says whether report_close succeeds at now.
+func (r *Report) CanClose(p *Params, now int64) error {
+	end, err := PeriodEnd(r.Period, p.PeriodSecs)
+	if err != nil {
+		return err
+	}
+	if now <= satAdd(max(end, r.FinalisedAt), int64(p.ReportRetentionSecs)) {
+		return idlmarket.ErrorCodeTooEarly
+	}
+	return nil
+}
+
+// CanApply says whether slash_apply succeeds at now.
+func (f *Fault) CanApply(now int64) error {
+	if now < f.ApplicableAt {
+		return idlmarket.ErrorCodeAppealWindowOpen
+	}
+	return nil
+}
+
+// CanActivate says whether keeper_activate succeeds at now.
+func (k *Keeper) CanActivate(p *Params, now int64) error {
+	if k.State() != KeeperPending {
+		return idlmarket.ErrorCodeWrongKeeperStatus
+	}
+	if now < satAdd(k.RegisteredAt, int64(p.KeeperActivationSecs)) {
+		return idlmarket.ErrorCodeTooEarly
+	}
+	return nil
+}
+
+// CanVote says whether report_vote accepts this keeper for the period at now, leaving earlier votes aside.
+func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
+	end, err := PeriodEnd(period, p.PeriodSecs)
+	switch {
+	case err != nil:
+		return err
+	case now < end:
+		return idlmarket.ErrorCodePeriodNotEnded
+	case now > satAdd(end, int64(p.ReportRetentionSecs)):
+		return idlmarket.ErrorCodeTooLate
+	case k.State() != KeeperActive || k.ActiveSince >= end:
+		return idlmarket.ErrorCodeKeeperNotActive
+	}
+	return nil
+}
+
+// LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that
+// open a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
+func LeafNews(leaf *wire.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags wire.Flags) {
+	const nodeFlags = wire.FlagSpecMismatch | wire.FlagWorkFailed | wire.FlagEvidenceFailed | wire.FlagDeviceChanged
+	if nodeNew = uint64(leaf.Period) > n.LastReportPeriod; nodeNew {
+		flags |= leaf.Flags & nodeFlags
+	}
+	if l != nil && !leaf.Lease.IsZero() {
+		if leaseNew = uint64(leaf.Period) > l.LastReportPeriod; leaseNew {
+			flags |= leaf.Flags & wire.FlagBadOutput
+			if leaf.DowntimeSeconds > p.MigrationGraceSecs {
+				flags |= leaf.Flags & wire.FlagOffline
+			}
+		}
+	}
+	return nodeNew, leaseNew, flags
+}

@@ -1,0 +1,97 @@
+package market
+
+import (
+	"bytes"
+	"crypto/sha256"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Satisfies says why a node may not serve gpus GPUs of an order at now; nil when it may. It is the twin of
+// Requirement::satisfied_by in program/src/state/order.rs, and returns the same codes. The node's status, price and
+// stake are checked by Awardable.
+func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now int64) error {
+	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id {
+		return idlmarket.ErrorCodeUnsuitableModel
+	}
+	if n.FreeGPUs() < gpus {
+		return idlmarket.ErrorCodeNotEnoughGpus
+	}
+	if n.Spec.VramMib < r.MinVramMib || n.Spec.Interconnect < r.MinInterconnect || n.Tier < r.MinTier ||
+		n.Tier < m.MinTier || n.Spec.Simulated > r.AllowSimulated {
+		return idlmarket.ErrorCodeUnsuitableHardware
+	}
+	for i, wanted := range r.Region {
+		if wanted != 0 && wanted != n.Spec.Region[i] {
+			return idlmarket.ErrorCodeUnsuitableLocation
+		}
+	}
+	if r.SameSite != 0 && (site == [16]uint8{} || site != n.Spec.Site) {
+		return idlmarket.ErrorCodeUnsuitableLocation
+	}
+	if n.UptimeBps < r.MinUptimeBps || n.Reputation(now) < r.MinReputationBps {
+		return idlmarket.ErrorCodeUnsuitableReputation
+	}
+	return nil
+}
+
+// Awardable says why order_award would refuse the node for the order at now; nil when it would not. The keeper's own
+// standing is not looked at.
+func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) error {
+	switch {
+	case mk.Paused&PauseAwards != 0:
+		return idlmarket.ErrorCodeAwardsPaused
+	case o.State() != OrderOpen:
+		return idlmarket.ErrorCodeWrongOrderStatus
+	case now > o.AwardDeadline:
+		return idlmarket.ErrorCodeTooLate
+	case n.State() != NodeActive:
+		return idlmarket.ErrorCodeWrongNodeStatus
+	case n.Price > o.MaxPrice:
+		return idlmarket.ErrorCodePriceTooHigh
+	case p.Stake < p.Committed:
+		return idlmarket.ErrorCodeInsufficientStake
+	}
+	site := o.Site
+	if o.NodesAwarded == 0 {
+		site = n.Spec.Site
+	}
+	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now)
+}
+
+// Candidate is a node that may be awarded, with what it is compared by.
+type Candidate struct {
+	Node       Node
+	Score      uint64
+	Reputation uint16
+	Tie        [32]byte // sha256(order ‖ node)
+}
+
+// NewCandidate scores a node for an order.
+func NewCandidate(order solana.PublicKey, n Node, now int64) (Candidate, error) {
+	rep := n.Reputation(now)
+	score, err := Score(n.Ask(), rep)
+	if err != nil {
+		return Candidate{}, err
+	}
+	return Candidate{Node: n, Score: score, Reputation: rep, Tie: sha256.Sum256(append(order[:], n.Address[:]...))}, nil
+}
+
+// Compare orders candidates, the best first: the lowest score, then the higher reputation, then the smaller tie.
+func (c Candidate) Compare(o Candidate) int {
+	switch {
+	case c.Score != o.Score:
+		if c.Score < o.Score {
+			return -1
+		}
+		return 1
+	case c.Reputation != o.Reputation:
+		if c.Reputation > o.Reputation {
+			return -1
+		}
+		return 1
+	}
+	return bytes.Compare(c.Tie[:], o.Tie[:])
+}

@@ -1,0 +1,228 @@
+// Package fakerpc is a scripted Solana JSON-RPC and WebSocket server for
+// tests.
+package fakerpc
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gorilla/websocket"
+)
+
+// Error is a JSON-RPC error.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+// Handler answers a method.
+type Handler func(params []json.RawMessage) (any, *Error)
+
+// Server is the fake node. HTTP and WebSocket share one address.
+type Server struct {
+	http *httptest.Server
+
+	mu       sync.Mutex
+	handlers map[string]Handler
+	calls    map[string]int
+	down     bool
+	next     uint64
+	conns    map[*wsConn]bool
+}
+
+type wsConn struct {
+	conn *websocket.Conn
+	mu   sync.Mutex // of writing
+	subs map[uint64]string
+}
+
+type request struct {
+	ID     any               `json:"id"`
+	Method string            `json:"method"`
+	Params []json.RawMessage `json:"params"`
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	s := &Server{handlers: map[string]Handler{}, calls: map[string]int{}, conns: map[*wsConn]bool{}}
+	s.http = httptest.NewServer(s)
+	t.Cleanup(func() { s.DropWS(); s.http.Close() })
+	return s
+}
+
+// URL returns the HTTP address.
+func (s *Server) URL() string { return s.http.URL }
+
+// WS returns the WebSocket address.
+func (s *Server) WS() string { return strings.Replace(s.http.URL, "http", "ws", 1) }
+
+// Handle sets the answer to a method.
+func (s *Server) Handle(method string, h Handler) {
+	s.mu.Lock()
+	s.handlers[method] = h
+	s.mu.Unlock()
+}
+
+// Answer sets a constant answer to a method.
+func (s *Server) Answer(method string, v any) {
+	s.Handle(method, func([]json.RawMessage) (any, *Error) { return v, nil })
+}
+
+// Calls returns how often a method was called.
+func (s *Server) Calls(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+// Down makes the server answer nothing, and end its WebSockets, or come back.
+func (s *Server) Down(down bool) {
+	s.mu.Lock()
+	s.down = down
+	s.mu.Unlock()
+	if down {
+		s.DropWS()
+	}
+}
+
+// DropWS breaks all WebSocket connections.
+func (s *Server) DropWS() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		_ = c.conn.Close()
+		delete(s.conns, c)
+	}
+}
+
+// Subscribers returns how many subscriptions of a method are open.
+func (s *Server) Subscribers(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for c := range s.conns {
+		for _, m := range c.subs {
+			if m == method {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Notify sends a notification to every subscription of a method.
+func (s *Server) Notify(method string, result any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		for id, m := range c.subs {
+			if m == method {
+				c.write(map[string]any{"jsonrpc": "2.0", "method": "notification", "params": map[string]any{"subscription": id, "result": result}})
+			}
+		}
+	}
+}
+
+func (c *wsConn) write(v any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.conn.WriteJSON(v)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	down := s.down
+	s.mu.Unlock()
+	if down {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	if websocket.IsWebSocketUpgrade(r) {
+		s.serveWS(w, r)
+		return
+	}
+	var req request
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s.answer(req))
+}
+
+func (s *Server) answer(req request) map[string]any {
+	s.mu.Lock()
+	s.calls[req.Method]++
+	h := s.handlers[req.Method]
+	s.mu.Unlock()
+	out := map[string]any{"jsonrpc": "2.0", "id": req.ID}
+	if h == nil {
+		out["error"] = &Error{Code: -32601, Message: "Method not found"}
+		return out
+	}
+	v, e := h(req.Params)
+	if e != nil {
+		out["error"] = e
+	} else {
+		out["result"] = v
+	}
+	return out
+}
+
+func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
+	up := websocket.Upgrader{}
+	conn, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	c := &wsConn{conn: conn, subs: map[uint64]string{}}
+	s.mu.Lock()
+	s.conns[c] = true
+	s.mu.Unlock()
+	for {
+		var req request
+		if err := conn.ReadJSON(&req); err != nil {
+			s.mu.Lock()
+			delete(s.conns, c)
+			s.mu.Unlock()
+			_ = conn.Close()
+			return
+		}
+		s.mu.Lock()
+		_, refused := s.handlers["refuse:"+req.Method]
+		if refused {
+			s.mu.Unlock()
+			c.write(map[string]any{"jsonrpc": "2.0", "id": req.ID, "error": &Error{Code: -32601, Message: "Method not found"}})
+			continue
+		}
+		s.calls[req.Method]++
+		if strings.HasSuffix(req.Method, "Unsubscribe") {
+			var id uint64
+			if len(req.Params) > 0 && json.Unmarshal(req.Params[0], &id) == nil {
+				delete(c.subs, id)
+			}
+			s.mu.Unlock()
+			c.write(map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": true})
+			continue
+		}
+		s.next++
+		id := s.next
+		// The answer goes out before the subscription can be notified.
+		c.write(map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": id})
+		c.subs[id] = req.Method
+		s.mu.Unlock()
+	}
+}
+
+// HandlerOf returns the handler of a method.
+func (s *Server) HandlerOf(method string) Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handlers[method]
+}

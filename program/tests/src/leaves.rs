@@ -111,13 +111,7 @@ pub fn statement(node: &Address, period: u64, kind: u8, passed: bool) -> [u8; 14
 }
 
 /// A receipt written by hand: the layout that node, customer and program must agree on.
-pub fn receipt(
-    domain: &[u8; 8],
-    lease: &Address,
-    started_at: i64,
-    sequence: u64,
-    seconds: u64,
-) -> [u8; 72] {
+pub fn receipt(domain: &[u8; 8], lease: &Address, started_at: i64, sequence: u64, seconds: u64) -> [u8; 72] {
     let mut out = [0; 72];
     out[..8].copy_from_slice(&RECEIPT_TAG);
     out[8..16].copy_from_slice(domain);

@@ -18,3 +18,6 @@ pub mod world;
 pub use actors::Actor;
 pub use errors::{framework, market, Code};
 pub use world::World;
+
+/// A change to an account's state.
+pub type Change<T> = fn(&mut T);

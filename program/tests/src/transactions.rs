@@ -17,14 +17,11 @@ impl World {
         &mut self,
         instructions: &[Instruction],
         signers: &[&Keypair],
-    ) -> Result<TransactionMetadata, FailedTransactionMetadata> {
+    ) -> Result<TransactionMetadata, Box<FailedTransactionMetadata>> {
         self.svm.expire_blockhash();
         let payer = self.payer.insecure_clone();
-        let message = Message::new_with_blockhash(
-            instructions,
-            Some(&payer.pubkey()),
-            &self.svm.latest_blockhash(),
-        );
+        let message =
+            Message::new_with_blockhash(instructions, Some(&payer.pubkey()), &self.svm.latest_blockhash());
         let mut keys: Vec<&Keypair> = vec![&payer];
         for key in signers {
             let wanted = message.account_keys[..message.header.num_required_signatures as usize]
@@ -38,7 +35,7 @@ impl World {
         if let Ok(meta) = &outcome {
             self.compute.record(instructions, meta.compute_units_consumed);
         }
-        outcome
+        outcome.map_err(Box::new)
     }
 
     /// Sends one instruction that must succeed.
@@ -47,32 +44,18 @@ impl World {
     }
 
     /// Sends instructions that must succeed together.
-    pub fn ok_all(
-        &mut self,
-        instructions: &[Instruction],
-        signers: &[&Keypair],
-    ) -> TransactionMetadata {
+    pub fn ok_all(&mut self, instructions: &[Instruction], signers: &[&Keypair]) -> TransactionMetadata {
         self.send(instructions, signers)
             .unwrap_or_else(|e| panic!("refused: {:?}\n{}", e.err, e.meta.pretty_logs()))
     }
 
     /// Sends one instruction that must be refused with exactly this code.
-    pub fn refused(
-        &mut self,
-        instruction: Instruction,
-        signers: &[&Keypair],
-        code: impl Into<Code>,
-    ) {
+    pub fn refused(&mut self, instruction: Instruction, signers: &[&Keypair], code: impl Into<Code>) {
         self.refused_all(&[instruction], signers, code);
     }
 
     /// Sends instructions of which one must be refused with exactly this code.
-    pub fn refused_all(
-        &mut self,
-        instructions: &[Instruction],
-        signers: &[&Keypair],
-        code: impl Into<Code>,
-    ) {
+    pub fn refused_all(&mut self, instructions: &[Instruction], signers: &[&Keypair], code: impl Into<Code>) {
         let code = code.into();
         match self.send(instructions, signers) {
             Ok(meta) => panic!("accepted, want {code:?}\n{}", meta.pretty_logs()),

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../idl/vectors")
-        .join(format!("{name}.json"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../idl/vectors").join(format!("{name}.json"))
 }
 
 pub fn hex(bytes: &[u8]) -> String {

@@ -88,8 +88,7 @@ pub fn program_path() -> PathBuf {
 
 fn program_bytes() -> Vec<u8> {
     let path = program_path();
-    std::fs::read(&path)
-        .unwrap_or_else(|e| panic!("{}: {e}; build it with `make program`", path.display()))
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; build it with `make program`", path.display()))
 }
 
 impl World {
@@ -204,11 +203,7 @@ impl World {
     }
 
     /// Changes an account of the program in place.
-    pub fn alter<T: bytemuck::Pod + Discriminator>(
-        &mut self,
-        at: &Address,
-        change: impl FnOnce(&mut T),
-    ) {
+    pub fn alter<T: bytemuck::Pod + Discriminator>(&mut self, at: &Address, change: impl FnOnce(&mut T)) {
         let mut value = self.read::<T>(at);
         change(&mut value);
         self.write(at, &value);

@@ -4,7 +4,7 @@ use gantry_market_tests::actors::{START_LAMPORTS, START_PAYMENT};
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Change, World};
 use solana_instruction_error::InstructionError;
 
 #[test]
@@ -32,7 +32,7 @@ fn an_empty_account_closes_and_opens_again() {
 
 #[test]
 fn whoever_still_has_something_here_stays() {
-    let cases: [(&str, fn(&mut Credits)); 3] = [
+    let cases: [(&str, Change<Credits>); 3] = [
         ("reserved money", |c| c.reserved = 1),
         ("orders", |c| c.live_orders = 1),
         ("leases", |c| c.live_leases = 1),

@@ -2,7 +2,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::instructions::gpu_model_set::GpuModelArgs;
 use gantry_market::state::GpuModel;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Change, World};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
@@ -41,7 +41,7 @@ fn only_the_authority_writes() {
 
 #[test]
 fn a_model_must_make_sense() {
-    let cases: [(&str, fn(&mut GpuModelArgs)); 9] = [
+    let cases: [(&str, Change<GpuModelArgs>); 9] = [
         ("id means any", |a| a.id = 0),
         ("nameless", |a| a.name = [0; 32]),
         ("no memory", |a| a.vram_mib = 0),

@@ -85,7 +85,16 @@ pub fn bad_multiaddrs() -> Vec<([u8; 128], u8)> {
     let (no_slash, spaced) = (ix::multiaddr("ip4/1.2.3.4"), ix::multiaddr("/ip4/1.2 .3.4"));
     let mut control = good;
     control.0[3] = 0x1b;
-    vec![(good.0, 0), (good.0, good.1 - 1), (good.0, good.1 + 1), (good.0, 129), tail, no_slash, spaced, control]
+    vec![
+        (good.0, 0),
+        (good.0, good.1 - 1),
+        (good.0, good.1 + 1),
+        (good.0, 129),
+        tail,
+        no_slash,
+        spaced,
+        control,
+    ]
 }
 
 #[test]

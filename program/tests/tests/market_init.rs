@@ -4,7 +4,7 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::tokens::{put_mint, token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::world::{test_params, DOMAIN};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Change, World};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
@@ -120,7 +120,7 @@ fn a_market_has_a_domain() {
 
 /// Every way for parameters to make no sense.
 pub fn nonsense() -> Vec<(&'static str, Params)> {
-    let mut cases: Vec<(&'static str, fn(&mut Params))> = vec![
+    let mut cases: Vec<(&'static str, Change<Params>)> = vec![
         ("no bond", |p| p.min_bond = 0),
         ("cap under bond", |p| p.weight_cap = p.min_bond - 1),
         ("stake for free", |p| p.stake_price = 0),

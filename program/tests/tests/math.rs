@@ -394,7 +394,12 @@ fn votes_count_once_and_a_quorum_is_more_than_two_thirds() {
             report.finalise(6_667, 99);
             report.invariant().unwrap();
             let heaviest = (1..=5u8)
-                .map(|root| (0..keepers as usize).filter(|k| choice[*k] == Some(root)).map(|k| weights[k]).sum::<u64>())
+                .map(|root| {
+                    (0..keepers as usize)
+                        .filter(|k| choice[*k] == Some(root))
+                        .map(|k| weights[k])
+                        .sum::<u64>()
+                })
                 .max()
                 .unwrap();
             let enough = heaviest * 10_000 >= report.total_weight * 6_667;

@@ -4,7 +4,7 @@ use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Change, World};
 use solana_instruction_error::InstructionError;
 
 #[test]
@@ -36,7 +36,7 @@ fn a_closed_provider_may_register_again() {
 
 #[test]
 fn whoever_still_has_something_here_stays() {
-    let cases: [(&str, fn(&mut Provider), MarketError); 6] = [
+    let cases: [(&str, Change<Provider>, MarketError); 6] = [
         ("nodes", |p| p.node_count = 1, MarketError::StillInUse),
         ("leases", |p| p.live_leases = 1, MarketError::StillInUse),
         ("commitments", |p| p.committed = 1, MarketError::StillInUse),

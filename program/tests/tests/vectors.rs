@@ -10,10 +10,10 @@ use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::state::{Leaf, Lease, Statement};
 use gantry_market_tests::leaves::{merkle, receipt, statement, LeafData};
+use gantry_market_tests::pda;
 use gantry_market_tests::random::Random;
 use gantry_market_tests::vectors::{check, hex};
 use gantry_market_tests::world::{key, DOMAIN};
-use gantry_market_tests::pda;
 use serde_json::{json, Value};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -75,8 +75,17 @@ fn pdas() {
 fn costs() {
     let mut r = Random::new(101);
     let mut inputs: Vec<(u64, u8, u32)> = vec![
-        (0, 1, 1), (1, 1, 3_599), (1, 1, 3_600), (2_500_000, 8, 3_600), (2_500_000, 1, 1), (2_500_000, 3, 7_201),
-        (u64::MAX, 1, 3_600), (u64::MAX, 1, 3_601), (u64::MAX, 8, u32::MAX), (u64::MAX, 0, 9), (700_000_000_001, 8, 31_535_999),
+        (0, 1, 1),
+        (1, 1, 3_599),
+        (1, 1, 3_600),
+        (2_500_000, 8, 3_600),
+        (2_500_000, 1, 1),
+        (2_500_000, 3, 7_201),
+        (u64::MAX, 1, 3_600),
+        (u64::MAX, 1, 3_601),
+        (u64::MAX, 8, u32::MAX),
+        (u64::MAX, 0, 9),
+        (700_000_000_001, 8, 31_535_999),
     ];
     for _ in 0..60 {
         inputs.push((r.magnitude(), r.below(u64::from(MAX_GPUS) + 1) as u8, r.u32()));
@@ -85,13 +94,24 @@ fn costs() {
         .into_iter()
         .map(|(price, gpus, seconds)| json!({ "price": price, "gpus": gpus, "seconds": seconds, "cost": or_null(cost(price, gpus, seconds)) }))
         .collect();
-    check("cost", &file("price × gpus × seconds / 3600, rounded down; null where it does not fit 64 bits.", cases));
+    check(
+        "cost",
+        &file("price × gpus × seconds / 3600, rounded down; null where it does not fit 64 bits.", cases),
+    );
 }
 
 #[test]
 fn fees() {
     let mut r = Random::new(102);
-    let mut inputs: Vec<(u64, u16)> = vec![(0, 1_200), (1, 1_200), (8, 1_200), (9, 1_200), (1_000_000, 1_200), (u64::MAX, 10_000), (u64::MAX, 10_001)];
+    let mut inputs: Vec<(u64, u16)> = vec![
+        (0, 1_200),
+        (1, 1_200),
+        (8, 1_200),
+        (9, 1_200),
+        (1_000_000, 1_200),
+        (u64::MAX, 10_000),
+        (u64::MAX, 10_001),
+    ];
     for _ in 0..60 {
         inputs.push((r.magnitude(), r.below(10_001) as u16));
     }
@@ -105,7 +125,16 @@ fn fees() {
 #[test]
 fn scores() {
     let mut r = Random::new(103);
-    let mut inputs: Vec<(u64, u16)> = vec![(1_000, 0), (1_000, 10_000), (1_000, 9_999), (1_000, 9_998), (3, 1), (u64::MAX, 10_000), (u64::MAX, 9_998), (5, u16::MAX)];
+    let mut inputs: Vec<(u64, u16)> = vec![
+        (1_000, 0),
+        (1_000, 10_000),
+        (1_000, 9_999),
+        (1_000, 9_998),
+        (3, 1),
+        (u64::MAX, 10_000),
+        (u64::MAX, 9_998),
+        (5, u16::MAX),
+    ];
     for _ in 0..60 {
         inputs.push((r.magnitude(), r.below(10_001) as u16));
     }
@@ -120,7 +149,14 @@ fn scores() {
 fn reputations() {
     let mut r = Random::new(104);
     let day = 86_400;
-    let new = Record { uptime_bps: 10_000, jobs_completed: 0, jobs_failed: 0, rating_sum: 0, rating_weight: 0, registered_at: 1_000 };
+    let new = Record {
+        uptime_bps: 10_000,
+        jobs_completed: 0,
+        jobs_failed: 0,
+        rating_sum: 0,
+        rating_weight: 0,
+        registered_at: 1_000,
+    };
     let mut inputs = vec![
         (new, 1_000),
         (new, 1_000 + 90 * day),
@@ -157,13 +193,24 @@ fn reputations() {
             })
         })
         .collect();
-    check("reputation", &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %.", cases));
+    check(
+        "reputation",
+        &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %.", cases),
+    );
 }
 
 #[test]
 fn next_uptimes() {
     let mut r = Random::new(105);
-    let mut inputs: Vec<(u16, u32, u32)> = vec![(10_000, 60, 60), (10_000, 0, 60), (0, 60, 60), (0, 1, 3_600), (9_999, 61, 60), (5_000, 1, 0), (u16::MAX, u32::MAX, 1)];
+    let mut inputs: Vec<(u16, u32, u32)> = vec![
+        (10_000, 60, 60),
+        (10_000, 0, 60),
+        (0, 60, 60),
+        (0, 1, 3_600),
+        (9_999, 61, 60),
+        (5_000, 1, 0),
+        (u16::MAX, u32::MAX, 1),
+    ];
     for _ in 0..60 {
         let period = 1 + r.below(86_400) as u32;
         inputs.push((r.below(10_001) as u16, r.below(u64::from(period) + 1) as u32, period));
@@ -172,13 +219,28 @@ fn next_uptimes() {
         .into_iter()
         .map(|(old, up, period)| json!({ "old_bps": old, "up_secs": up, "period_secs": period, "next_bps": next_uptime_bps(old, up, period) }))
         .collect();
-    check("next_uptime", &file("(63 × old + sample) / 64, rounded down, where sample = up × 10,000 / period, at most 10,000.", cases));
+    check(
+        "next_uptime",
+        &file(
+            "(63 × old + sample) / 64, rounded down, where sample = up × 10,000 / period, at most 10,000.",
+            cases,
+        ),
+    );
 }
 
 #[test]
 fn slash_splits() {
     let mut r = Random::new(106);
-    let mut inputs: Vec<(u64, u64, u16)> = vec![(0, 0, 1_000), (100, 0, 1_000), (100, 100, 1_000), (100, 95, 1_000), (100, 200, 1_000), (9, 0, 1_000), (u64::MAX, 1, 1_000), (u64::MAX, u64::MAX, 0)];
+    let mut inputs: Vec<(u64, u64, u16)> = vec![
+        (0, 0, 1_000),
+        (100, 0, 1_000),
+        (100, 100, 1_000),
+        (100, 95, 1_000),
+        (100, 200, 1_000),
+        (9, 0, 1_000),
+        (u64::MAX, 1, 1_000),
+        (u64::MAX, u64::MAX, 0),
+    ];
     for _ in 0..60 {
         inputs.push((r.magnitude(), r.magnitude(), r.below(1_001) as u16));
     }
@@ -189,13 +251,28 @@ fn slash_splits() {
             json!({ "amount": amount, "harm": harm, "finder_bps": bps, "customer": shares.customer, "finder": shares.finder, "burned": shares.burned })
         })
         .collect();
-    check("slash_split", &file("The customer up to the harm, then the finder at most its share of the whole, the rest burned.", cases));
+    check(
+        "slash_split",
+        &file(
+            "The customer up to the harm, then the finder at most its share of the whole, the rest burned.",
+            cases,
+        ),
+    );
 }
 
 #[test]
 fn harms() {
     let mut r = Random::new(107);
-    let mut inputs: Vec<(u64, u64)> = vec![(0, 1), (1, 1_000_000), (2_500_000, 1_000_000), (2_500_000, 3), (1, 0), (u64::MAX, 1), (18_446_744_073, 1), (18_446_744_074, 1)];
+    let mut inputs: Vec<(u64, u64)> = vec![
+        (0, 1),
+        (1, 1_000_000),
+        (2_500_000, 1_000_000),
+        (2_500_000, 3),
+        (1, 0),
+        (u64::MAX, 1),
+        (18_446_744_073, 1),
+        (18_446_744_074, 1),
+    ];
     for _ in 0..60 {
         inputs.push((r.magnitude(), r.magnitude()));
     }
@@ -259,8 +336,14 @@ fn leaves() {
         let bytes = x.bytes();
         let parsed = Leaf::parse(&bytes, 3_600).unwrap();
         assert_eq!((parsed.node, parsed.period, parsed.lease), (x.node, x.period, x.lease));
-        assert_eq!((parsed.checks_passed, parsed.checks_total, parsed.tier), (x.checks_passed, x.checks_total, x.tier));
-        assert_eq!((parsed.flags, parsed.measured_tflops_x10, parsed.up_secs), (x.flags, x.measured_tflops_x10, x.up_secs));
+        assert_eq!(
+            (parsed.checks_passed, parsed.checks_total, parsed.tier),
+            (x.checks_passed, x.checks_total, x.tier)
+        );
+        assert_eq!(
+            (parsed.flags, parsed.measured_tflops_x10, parsed.up_secs),
+            (x.flags, x.measured_tflops_x10, x.up_secs)
+        );
         assert_eq!((parsed.verified_secs, parsed.downtime_secs), (x.verified_secs, x.downtime_secs));
         assert_eq!((parsed.device_root, parsed.evidence_hash), (x.device_root, x.evidence_hash));
         cases.push(json!({
@@ -275,9 +358,21 @@ fn leaves() {
     let mut good = leaf(&mut r);
     (good.lease, good.verified_secs, good.downtime_secs) = (address(9), 3_000, 600);
     let broken: Vec<(&str, [u8; 176])> = vec![
-        ("padding set", { let mut b = good.bytes(); b[45] = 1; b }),
-        ("reserved set", { let mut b = good.bytes(); b[175] = 1; b }),
-        ("unknown flag", { let mut b = good.bytes(); b[46] |= 128; b }),
+        ("padding set", {
+            let mut b = good.bytes();
+            b[45] = 1;
+            b
+        }),
+        ("reserved set", {
+            let mut b = good.bytes();
+            b[175] = 1;
+            b
+        }),
+        ("unknown flag", {
+            let mut b = good.bytes();
+            b[46] |= 128;
+            b
+        }),
         ("more passed than made", LeafData { checks_passed: 2, checks_total: 1, ..good }.bytes()),
         ("unknown tier", LeafData { tier: 4, ..good }.bytes()),
         ("up for longer than the period", LeafData { up_secs: 3_601, ..good }.bytes()),
@@ -316,7 +411,13 @@ fn receipts() {
             "bytes": hex(&message), "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&message).as_array()),
         }));
     }
-    check("receipt", &file("72-byte receipts as node and customer sign them, with an Ed25519 signature over the bytes.", cases));
+    check(
+        "receipt",
+        &file(
+            "72-byte receipts as node and customer sign them, with an Ed25519 signature over the bytes.",
+            cases,
+        ),
+    );
 }
 
 #[test]
@@ -328,7 +429,8 @@ fn statements() {
             let (node, period) = (Address::new_from_array(r.bytes()), r.magnitude());
             let mut bytes = statement(&node, period, kind, passed);
             let (measured, latency, covered) = (r.u32(), r.u32(), r.u32());
-            let (checked_at, lease, detail) = (r.below(1 << 40) as i64, Address::new_from_array(r.bytes()), r.bytes::<32>());
+            let (checked_at, lease, detail) =
+                (r.below(1 << 40) as i64, Address::new_from_array(r.bytes()), r.bytes::<32>());
             bytes[60..64].copy_from_slice(&measured.to_le_bytes());
             bytes[64..68].copy_from_slice(&latency.to_le_bytes());
             bytes[68..72].copy_from_slice(&covered.to_le_bytes());
@@ -349,7 +451,14 @@ fn statements() {
     }
     let good = statement(&address(5), 7, 1, true);
     let mut refused = vec![];
-    for (why, at, value) in [("tag", 0, b'X'), ("kind 0", 56, 0), ("kind 7", 56, 7), ("result 2", 57, 2), ("reserved", 58, 1), ("reserved", 59, 1)] {
+    for (why, at, value) in [
+        ("tag", 0, b'X'),
+        ("kind 0", 56, 0),
+        ("kind 7", 56, 7),
+        ("result 2", 57, 2),
+        ("reserved", 58, 1),
+        ("reserved", 59, 1),
+    ] {
         let mut bytes = good;
         bytes[at] = value;
         assert!(Statement::parse(&bytes).is_err(), "{why}");

@@ -101,10 +101,7 @@ pub fn receipt(
 }
 
 pub fn lease_settle_report(w: &World, lease: &Address) -> Instruction {
-    build(
-        accounts::LeaseSettleReport { settlement: settlement(w, lease) },
-        instruction::LeaseSettleReport {},
-    )
+    build(accounts::LeaseSettleReport { settlement: settlement(w, lease) }, instruction::LeaseSettleReport {})
 }
 
 pub fn lease_end(w: &World, authority: &Address, lease: &Address, immediate: u8) -> Instruction {

@@ -51,17 +51,10 @@ pub fn market_apply_params() -> Instruction {
 }
 
 pub fn market_pause(by: &Address, paused: u8) -> Instruction {
-    build(
-        accounts::MarketPause { by: *by, market: pda::market() },
-        instruction::MarketPause { paused },
-    )
+    build(accounts::MarketPause { by: *by, market: pda::market() }, instruction::MarketPause { paused })
 }
 
-pub fn market_set_authority(
-    w: &World,
-    new_authority: Address,
-    new_guardian: Address,
-) -> Instruction {
+pub fn market_set_authority(w: &World, new_authority: Address, new_guardian: Address) -> Instruction {
     build(
         accounts::MarketSetAuthority { authority: w.authority.pubkey(), market: pda::market() },
         instruction::MarketSetAuthority { new_authority, new_guardian },

@@ -40,11 +40,7 @@ pub fn devices(node_key: &Address, gpus: u8) -> [[u8; 32]; 8] {
 }
 
 fn claims(devices: &[[u8; 32]; 8], gpus: u8) -> Vec<AccountMeta> {
-    devices
-        .iter()
-        .take(gpus as usize)
-        .map(|device| AccountMeta::new(pda::device(device), false))
-        .collect()
+    devices.iter().take(gpus as usize).map(|device| AccountMeta::new(pda::device(device), false)).collect()
 }
 
 /// Signed by the provider and by the node's key.

@@ -63,11 +63,7 @@ pub fn order_cancel(who: &Actor, order: &Address) -> Instruction {
 
 pub fn order_expire(who: &Actor, order: &Address) -> Instruction {
     build(
-        accounts::OrderExpire {
-            credits: who.credits(),
-            order: *order,
-            rent_payer: who.wallet(),
-        },
+        accounts::OrderExpire { credits: who.credits(), order: *order, rent_payer: who.wallet() },
         instruction::OrderExpire {},
     )
 }

@@ -39,11 +39,7 @@ pub fn report_apply(proof: &Proof) -> Instruction {
 
 pub fn report_close(period: u64, rent_payer: &Address) -> Instruction {
     build(
-        accounts::ReportClose {
-            market: pda::market(),
-            report: pda::report(period),
-            rent_payer: *rent_payer,
-        },
+        accounts::ReportClose { market: pda::market(), report: pda::report(period), rent_payer: *rent_payer },
         instruction::ReportClose {},
     )
 }
@@ -62,11 +58,7 @@ pub fn fault_open(w: &World, payer: &Address, proof: &Proof) -> Instruction {
             fault: pda::fault(&proof.leaf.node, &proof.leaf.lease, proof.leaf.period),
             system_program: system_program(),
         },
-        instruction::FaultOpen {
-            leaf: proof.leaf.bytes(),
-            path: proof.path,
-            proof: proof.siblings.clone(),
-        },
+        instruction::FaultOpen { leaf: proof.leaf.bytes(), path: proof.path, proof: proof.siblings.clone() },
     )
 }
 

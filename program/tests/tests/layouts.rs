@@ -1,0 +1,44 @@
+//! Account layouts never move: clients filter by size, discriminator and offset.
+
+use std::mem::{offset_of, size_of};
+
+use anchor_lang::Discriminator;
+use gantry_market::state::*;
+use gantry_market_tests::vectors::{check, hex};
+use serde_json::{json, Map, Value};
+
+/// Size and discriminator of an account, and where the given fields begin, discriminator included.
+macro_rules! layout {
+    ($type:ident: $($field:ident),*) => {{
+        let mut fields = Map::new();
+        $(fields.insert(stringify!($field).into(), (8 + offset_of!($type, $field)).into());)*
+        let layout = json!({
+            "account": stringify!($type),
+            "discriminator": hex(<$type as Discriminator>::DISCRIMINATOR),
+            "size": 8 + size_of::<$type>(),
+            "offsets": Value::Object(fields),
+        });
+        layout
+    }};
+}
+
+#[test]
+fn layouts_stay_where_they_are() {
+    let accounts = vec![
+        layout!(Market: authority, guardian, payment_mint, stake_mint, treasury, fee_vault, domain, total_weight, params, keeper_slots, keeper_count, paused, version),
+        layout!(GpuModel: min_stake, reference_price, name, vram_mib, tflops_x10, work_size, work_bound_ms, id, min_tier, version),
+        layout!(Provider: wallet, payout, stake, unstaking, unstake_at, committed, slashed_total, registered_at, node_count, live_leases, pending_faults, version),
+        layout!(Node: provider, node_key, price, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version),
+        layout!(DeviceClaim: node, device, rent_payer, tier, version),
+        layout!(Keeper: wallet, bond, weight, active_since, exit_at, multiaddr, index, status, version),
+        layout!(Credits: customer, balance, reserved, live_orders, live_leases, version),
+        layout!(Order: customer, rent_payer, requirement, nonce, reserved, max_price, award_deadline, nodes_wanted, nodes_awarded, status, version),
+        layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, paid_secs, status, version),
+        layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),
+        layout!(Fault: node, provider, lease, customer, finder, rent_payer, period, applicable_at, amount, flags, version),
+    ];
+    check(
+        "layouts",
+        &json!({ "about": "Accounts: discriminator in hex, size, and offsets of fields, both with the discriminator.", "cases": accounts }),
+    );
+}

@@ -37,11 +37,7 @@ fn validate(accounts: &CreditsClose) -> Result<()> {
     if credits.reserved > 0 || credits.live_orders > 0 || credits.live_leases > 0 {
         return fail(MarketError::StillInUse);
     }
-    token::require_token_account(
-        &accounts.to,
-        &accounts.market.payment_mint,
-        accounts.customer.address(),
-    )
+    token::require_token_account(&accounts.to, &accounts.market.payment_mint, accounts.customer.address())
 }
 
 pub fn handler(ctx: &mut Context<CreditsClose>) -> Result<()> {

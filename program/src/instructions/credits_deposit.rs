@@ -44,11 +44,7 @@ fn validate(accounts: &CreditsDeposit, amount: u64) -> Result<()> {
     if amount == 0 {
         return fail(MarketError::ZeroAmount);
     }
-    require_token_account(
-        &accounts.from,
-        &accounts.market.payment_mint,
-        accounts.customer.address(),
-    )?;
+    require_token_account(&accounts.from, &accounts.market.payment_mint, accounts.customer.address())?;
     if accounts.from.amount() < amount {
         return fail(MarketError::InsufficientFunds);
     }

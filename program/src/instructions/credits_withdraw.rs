@@ -34,11 +34,7 @@ fn validate(accounts: &CreditsWithdraw, amount: u64) -> Result<()> {
     if amount > accounts.credits.free()? {
         return fail(MarketError::InsufficientFunds);
     }
-    token::require_token_account(
-        &accounts.to,
-        &accounts.market.payment_mint,
-        accounts.customer.address(),
-    )
+    token::require_token_account(&accounts.to, &accounts.market.payment_mint, accounts.customer.address())
 }
 
 pub fn handler(ctx: &mut Context<CreditsWithdraw>, amount: u64) -> Result<()> {

@@ -62,11 +62,7 @@ fn validate(accounts: &KeeperRegister, bond: u64, multiaddr: &Multiaddr, len: u8
         return fail(MarketError::BondTooSmall);
     }
     require_multiaddr(multiaddr, len)?;
-    require_token_account(
-        &accounts.from,
-        &accounts.market.stake_mint,
-        accounts.wallet.address(),
-    )?;
+    require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
     if accounts.from.amount() < bond {
         return fail(MarketError::InsufficientFunds);
     }

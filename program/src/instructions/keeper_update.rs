@@ -14,11 +14,7 @@ pub struct KeeperUpdate {
     pub keeper: Account<Keeper>,
 }
 
-pub fn handler(
-    ctx: &mut Context<KeeperUpdate>,
-    multiaddr: Multiaddr,
-    multiaddr_len: u8,
-) -> Result<()> {
+pub fn handler(ctx: &mut Context<KeeperUpdate>, multiaddr: Multiaddr, multiaddr_len: u8) -> Result<()> {
     require_multiaddr(&multiaddr, multiaddr_len)?;
     let keeper = &mut ctx.accounts.keeper;
     keeper.multiaddr = multiaddr;

@@ -40,11 +40,7 @@ fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
     if now < accounts.keeper.exit_at {
         return fail(MarketError::TooEarly);
     }
-    token::require_token_account(
-        &accounts.to,
-        &accounts.market.stake_mint,
-        accounts.wallet.address(),
-    )
+    token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 
 pub fn handler(ctx: &mut Context<KeeperWithdraw>) -> Result<()> {

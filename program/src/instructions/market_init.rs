@@ -13,8 +13,7 @@ use crate::state::{Market, Params};
 use crate::token::require_mint;
 
 /// Owner of every upgradeable program's data account.
-const UPGRADEABLE_LOADER: Address =
-    Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111");
+const UPGRADEABLE_LOADER: Address = Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111");
 /// Variant `ProgramData` of the loader's state, u32 LE.
 const PROGRAM_DATA: [u8; 4] = 3u32.to_le_bytes();
 /// Variant (4) ‖ slot (8) ‖ option tag (1) ‖ upgrade authority (32).

@@ -35,11 +35,7 @@ pub struct ProviderRegister {
 }
 
 fn validate(accounts: &ProviderRegister) -> Result<()> {
-    require_token_account(
-        &accounts.payout,
-        &accounts.market.payment_mint,
-        accounts.wallet.address(),
-    )
+    require_token_account(&accounts.payout, &accounts.market.payment_mint, accounts.wallet.address())
 }
 
 pub fn handler(ctx: &mut Context<ProviderRegister>) -> Result<()> {

@@ -18,11 +18,7 @@ pub struct ProviderSetPayout {
 }
 
 fn validate(accounts: &ProviderSetPayout) -> Result<()> {
-    token::require_token_account(
-        &accounts.payout,
-        &accounts.market.payment_mint,
-        accounts.wallet.address(),
-    )
+    token::require_token_account(&accounts.payout, &accounts.market.payment_mint, accounts.wallet.address())
 }
 
 pub fn handler(ctx: &mut Context<ProviderSetPayout>) -> Result<()> {

@@ -31,11 +31,7 @@ fn validate(accounts: &ProviderStake, amount: u64) -> Result<()> {
     if amount == 0 {
         return fail(MarketError::ZeroAmount);
     }
-    token::require_token_account(
-        &accounts.from,
-        &accounts.market.stake_mint,
-        accounts.wallet.address(),
-    )?;
+    token::require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
     if accounts.from.amount() < amount {
         return fail(MarketError::InsufficientFunds);
     }

@@ -38,11 +38,7 @@ fn validate(accounts: &ProviderWithdrawStake, now: i64) -> Result<()> {
     if provider.pending_faults > 0 {
         return fail(MarketError::FaultPending);
     }
-    token::require_token_account(
-        &accounts.to,
-        &accounts.market.stake_mint,
-        accounts.wallet.address(),
-    )
+    token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 
 pub fn handler(ctx: &mut Context<ProviderWithdrawStake>) -> Result<()> {

@@ -13,7 +13,8 @@ pub struct LeaseAbort {
     pub market: Account<Market>,
     #[account(mut, address = lease.order @ MarketError::WrongAccount)]
     pub order: Account<Order>,
-    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    // May be the same wallet as another account here: only its lamports change, so that does no harm.
+    #[account(mut, unsafe(dup), address = order.rent_payer @ MarketError::WrongAccount)]
     pub order_rent_payer: UncheckedAccount,
     #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
@@ -23,7 +24,7 @@ pub struct LeaseAbort {
     pub provider: Account<Provider>,
     #[account(mut, close = keeper_wallet)]
     pub lease: Account<Lease>,
-    #[account(mut, address = lease.keeper @ MarketError::WrongAccount)]
+    #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
     pub keeper_wallet: UncheckedAccount,
 }
 

@@ -17,7 +17,8 @@ pub struct LeaseClose {
     pub market: Account<Market>,
     #[account(mut, address = lease.order @ MarketError::WrongAccount)]
     pub order: Account<Order>,
-    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    // May be the same wallet as another account here: only its lamports change, so that does no harm.
+    #[account(mut, unsafe(dup), address = order.rent_payer @ MarketError::WrongAccount)]
     pub order_rent_payer: UncheckedAccount,
     #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
@@ -31,7 +32,7 @@ pub struct LeaseClose {
     pub fee_vault: Account<TokenAccount>,
     #[account(mut, close = keeper_wallet)]
     pub lease: Account<Lease>,
-    #[account(mut, address = lease.keeper @ MarketError::WrongAccount)]
+    #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
     pub keeper_wallet: UncheckedAccount,
     pub token_program: Program<Token>,
 }

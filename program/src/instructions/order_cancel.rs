@@ -17,7 +17,8 @@ pub struct OrderCancel {
         constraint = order.customer == *customer.address() @ MarketError::Unauthorised
     )]
     pub order: Account<Order>,
-    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    // May be the same wallet as another account here: only its lamports change, so that does no harm.
+    #[account(mut, unsafe(dup), address = order.rent_payer @ MarketError::WrongAccount)]
     pub rent_payer: UncheckedAccount,
 }
 

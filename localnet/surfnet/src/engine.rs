@@ -76,8 +76,8 @@ impl Engine {
             ..Default::default()
         };
 
-        let (svm, events_rx, geyser_rx) = SurfnetSvm::new(svm_config)
-            .map_err(|e| format!("cannot set up the virtual machine: {e}"))?;
+        let (svm, events_rx, geyser_rx) =
+            SurfnetSvm::new(svm_config).map_err(|e| format!("cannot set up the virtual machine: {e}"))?;
         let locker = SurfnetSvmLocker::new(svm);
         let (commands, commands_rx) = crossbeam_channel::unbounded();
         {
@@ -106,9 +106,7 @@ impl Engine {
         let (stop_metronome, stopped) = crossbeam_channel::bounded(0);
         let metronome = {
             let (slot_ms, commands) = (options.slot_ms, commands.clone());
-            spawn("metronome", move || {
-                metronome::run(slot_ms, &locker, &commands, &stopped)
-            })?
+            spawn("metronome", move || metronome::run(slot_ms, &locker, &commands, &stopped))?
         };
         Ok(Engine {
             rpc_port,
@@ -137,8 +135,7 @@ fn read_programs(programs: &[Program]) -> Result<Vec<Vec<u8>>, String> {
     programs
         .iter()
         .map(|p| {
-            std::fs::read(&p.path)
-                .map_err(|e| format!("cannot read the program {}: {e}", p.path.display()))
+            std::fs::read(&p.path).map_err(|e| format!("cannot read the program {}: {e}", p.path.display()))
         })
         .collect()
 }
@@ -147,9 +144,8 @@ fn read_programs(programs: &[Program]) -> Result<Vec<Vec<u8>>, String> {
 fn ports(options: &Options) -> Result<(u16, u16), String> {
     // Both listeners are held until both ports are known, so that they cannot be the same.
     let open = |name: &str, port: u16| -> Result<TcpListener, String> {
-        TcpListener::bind(("127.0.0.1", port)).map_err(|e| {
-            format!("{name} port {port} on 127.0.0.1 cannot be used: {e}; choose another")
-        })
+        TcpListener::bind(("127.0.0.1", port))
+            .map_err(|e| format!("{name} port {port} on 127.0.0.1 cannot be used: {e}; choose another"))
     };
     let rpc = open("RPC", options.rpc_port)?;
     let ws = open("WebSocket", options.ws_port)?;
@@ -164,11 +160,7 @@ fn new_genesis_hash() -> Hash {
         // RandomState is keyed by the operating system's random numbers; uniqueness is all that is needed here.
         let mut hasher = RandomState::new().build_hasher();
         hasher.write_usize(i);
-        hasher.write_u128(
-            std::time::SystemTime::UNIX_EPOCH
-                .elapsed()
-                .map_or(0, |d| d.as_nanos()),
-        );
+        hasher.write_u128(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos()));
         hasher.write_u32(std::process::id());
         chunk.copy_from_slice(&hasher.finish().to_le_bytes());
     }
@@ -186,10 +178,7 @@ fn wait_until_started(events: &Receiver<SimnetEvent>) -> Result<(), String> {
             Ok(SimnetEvent::Shutdown) => return Err("the engine stopped while starting".into()),
             Ok(event) => log_event(&event),
             Err(_) => {
-                return Err(format!(
-                    "the engine was not ready within {} s",
-                    START_TIMEOUT.as_secs()
-                ));
+                return Err(format!("the engine was not ready within {} s", START_TIMEOUT.as_secs()));
             }
         }
     }
@@ -197,13 +186,8 @@ fn wait_until_started(events: &Receiver<SimnetEvent>) -> Result<(), String> {
 
 fn deploy(locker: &SurfnetSvmLocker, program: &Program, bytes: &[u8]) -> Result<(), String> {
     let write = locker.write_program(program.id, program.authority, 0, bytes, &None);
-    hiro_system_kit::nestable_block_on(write).map_err(|e| {
-        format!(
-            "cannot deploy {} at {}: {e}",
-            program.path.display(),
-            program.id
-        )
-    })
+    hiro_system_kit::nestable_block_on(write)
+        .map_err(|e| format!("cannot deploy {} at {}: {e}", program.path.display(), program.id))
 }
 
 /// Logs warnings and errors until the engine has shut down both its servers.

@@ -19,19 +19,15 @@ impl Watch {
             .enable_all()
             .build()
             .map_err(|e| format!("cannot start the signal loop: {e}"))?;
-        Ok(Watch {
-            runtime,
-            parent: exit_with_parent.then(std::os::unix::process::parent_id),
-        })
+        Ok(Watch { runtime, parent: exit_with_parent.then(std::os::unix::process::parent_id) })
     }
 
     /// Blocks until there is a reason to stop and returns it.
     pub fn wait(&self) -> &'static str {
         self.runtime.block_on(async {
-            let (Ok(mut terminate), Ok(mut interrupt)) = (
-                signal(SignalKind::terminate()),
-                signal(SignalKind::interrupt()),
-            ) else {
+            let (Ok(mut terminate), Ok(mut interrupt)) =
+                (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+            else {
                 return "signals cannot be handled here";
             };
             loop {

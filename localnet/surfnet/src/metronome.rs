@@ -54,26 +54,14 @@ impl Pacer {
         // The block closed now opens the next slot at opened + slot_ms, which should be the present.
         let late = wall_ms + self.offset_ms - (now.opened_ms + self.slot_ms);
         let by_ms = if late > self.slot_ms { late } else { 0 };
-        self.last = Some(Reading {
-            slot: now.slot,
-            opened_ms: now.opened_ms + by_ms,
-        });
+        self.last = Some(Reading { slot: now.slot, opened_ms: now.opened_ms + by_ms });
         Beat::Advance { by_ms }
     }
 }
 
 /// Asks for one slot every `slot_ms` until `stop` is closed.
-pub fn run(
-    slot_ms: u64,
-    locker: &SurfnetSvmLocker,
-    commands: &Sender<SimnetCommand>,
-    stop: &Receiver<()>,
-) {
-    let mut pacer = Pacer {
-        slot_ms: slot_ms as i64,
-        offset_ms: 0,
-        last: None,
-    };
+pub fn run(slot_ms: u64, locker: &SurfnetSvmLocker, commands: &Sender<SimnetCommand>, stop: &Receiver<()>) {
+    let mut pacer = Pacer { slot_ms: slot_ms as i64, offset_ms: 0, last: None };
     let slot = Duration::from_millis(slot_ms);
     let mut deadline = std::time::Instant::now() + slot;
     loop {
@@ -86,10 +74,7 @@ pub fn run(
         let wall_ms = wall_clock_ms();
         let pacer = &mut pacer;
         let advance = locker.with_svm_writer(move |svm| {
-            let reading = Reading {
-                slot: svm.get_latest_absolute_slot(),
-                opened_ms: svm.updated_at as i64,
-            };
+            let reading = Reading { slot: svm.get_latest_absolute_slot(), opened_ms: svm.updated_at as i64 };
             match pacer.beat(wall_ms, reading) {
                 Beat::Wait => false,
                 Beat::Advance { by_ms } => {
@@ -105,9 +90,7 @@ pub fn run(
 }
 
 fn wall_clock_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_millis() as i64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 #[cfg(test)]
@@ -115,11 +98,7 @@ mod tests {
     use super::*;
 
     fn pacer() -> Pacer {
-        Pacer {
-            slot_ms: 50,
-            offset_ms: 0,
-            last: None,
-        }
+        Pacer { slot_ms: 50, offset_ms: 0, last: None }
     }
 
     fn at(slot: u64, opened_ms: i64) -> Reading {
@@ -150,10 +129,7 @@ mod tests {
         let mut p = pacer();
         assert_eq!(p.beat(10_050, at(1, 10_000)), Beat::Advance { by_ms: 0 });
         // A stall of 3 s: the slot opened at 10 050 is closed at 13 050.
-        assert_eq!(
-            p.beat(13_050, at(2, 10_050)),
-            Beat::Advance { by_ms: 2_950 }
-        );
+        assert_eq!(p.beat(13_050, at(2, 10_050)), Beat::Advance { by_ms: 2_950 });
         assert_eq!(p.beat(13_100, at(3, 13_050)), Beat::Advance { by_ms: 0 });
     }
 
@@ -162,9 +138,7 @@ mod tests {
         let mut p = pacer();
         let (mut wall, mut chain) = (10_050, 10_000);
         for slot in 1..10_000 {
-            let Beat::Advance { by_ms } = p.beat(wall, at(slot, chain)) else {
-                panic!("waited")
-            };
+            let Beat::Advance { by_ms } = p.beat(wall, at(slot, chain)) else { panic!("waited") };
             chain += by_ms + 50;
             assert!((wall - chain).abs() <= 100, "chain {chain} at {wall}");
             wall += 53;
@@ -176,18 +150,9 @@ mod tests {
         let mut p = pacer();
         assert_eq!(p.beat(10_050, at(1, 10_000)), Beat::Advance { by_ms: 0 });
         // A travel of an hour at wall-clock 10 080 jumps many slots.
-        assert_eq!(
-            p.beat(10_100, at(72_000, 3_610_080)),
-            Beat::Advance { by_ms: 0 }
-        );
-        assert_eq!(
-            p.beat(10_150, at(72_001, 3_610_130)),
-            Beat::Advance { by_ms: 0 }
-        );
+        assert_eq!(p.beat(10_100, at(72_000, 3_610_080)), Beat::Advance { by_ms: 0 });
+        assert_eq!(p.beat(10_150, at(72_001, 3_610_130)), Beat::Advance { by_ms: 0 });
         // And lost time after it is made up relative to the new clock.
-        assert_eq!(
-            p.beat(12_150, at(72_002, 3_610_180)),
-            Beat::Advance { by_ms: 1_900 }
-        );
+        assert_eq!(p.beat(12_150, at(72_002, 3_610_180)), Beat::Advance { by_ms: 1_900 });
     }
 }

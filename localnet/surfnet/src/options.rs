@@ -46,13 +46,8 @@ pub enum Parsed {
 impl Options {
     /// Parses the arguments after the program's name; the error is one line for the user.
     pub fn parse(args: impl Iterator<Item = String>) -> Result<Parsed, String> {
-        let mut options = Options {
-            rpc_port: 0,
-            ws_port: 0,
-            slot_ms: 50,
-            programs: Vec::new(),
-            exit_with_parent: false,
-        };
+        let mut options =
+            Options { rpc_port: 0, ws_port: 0, slot_ms: 50, programs: Vec::new(), exit_with_parent: false };
         let mut args = args;
         while let Some(arg) = args.next() {
             let mut value = |what: &str| args.next().ok_or(format!("{arg} needs {what}"));
@@ -86,13 +81,11 @@ impl Options {
 }
 
 fn port(option: &str, text: &str) -> Result<u16, String> {
-    text.parse()
-        .map_err(|_| format!("{option} {text}: want a number from 0 to 65535"))
+    text.parse().map_err(|_| format!("{option} {text}: want a number from 0 to 65535"))
 }
 
 fn address(option: &str, text: &str) -> Result<Pubkey, String> {
-    text.parse()
-        .map_err(|_| format!("{option}: {text} is not a Solana address"))
+    text.parse().map_err(|_| format!("{option}: {text} is not a Solana address"))
 }
 
 #[cfg(test)]
@@ -115,16 +108,8 @@ mod tests {
             ws_port: 8900,
             slot_ms: 100,
             programs: vec![
-                Program {
-                    id,
-                    path: "a.so".into(),
-                    authority: Some(authority),
-                },
-                Program {
-                    id,
-                    path: "b.so".into(),
-                    authority: None,
-                },
+                Program { id, path: "a.so".into(), authority: Some(authority) },
+                Program { id, path: "b.so".into(), authority: None },
             ],
             exit_with_parent: true,
         };

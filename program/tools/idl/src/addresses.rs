@@ -15,10 +15,8 @@ pub fn drop_field_paths(idl: &mut Value) {
 fn walk(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            let names_field = fields
-                .get("address")
-                .and_then(Value::as_str)
-                .is_some_and(|address| address.contains('.'));
+            let names_field =
+                fields.get("address").and_then(Value::as_str).is_some_and(|address| address.contains('.'));
             if names_field {
                 fields.remove("address");
             }

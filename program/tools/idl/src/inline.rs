@@ -17,11 +17,7 @@ pub fn aliases(idl: &mut Value) -> Result<(), String> {
                 targets.insert(name, target);
             }
         }
-        types.retain(|definition| {
-            definition["name"]
-                .as_str()
-                .is_none_or(|name| !targets.contains_key(name))
-        });
+        types.retain(|definition| definition["name"].as_str().is_none_or(|name| !targets.contains_key(name)));
     }
     replace(idl, &targets, 0)
 }
@@ -32,48 +28,29 @@ fn alias(definition: &Value) -> Result<Option<(String, Value)>, String> {
     if body["kind"] != "type" {
         return Ok(None);
     }
-    let name = definition["name"]
-        .as_str()
-        .ok_or("an alias without a name")?;
-    if definition
-        .get("generics")
-        .is_some_and(|g| g.as_array().is_none_or(|g| !g.is_empty()))
-    {
-        return Err(format!(
-            "the alias {name} has generic parameters, which Go bindings cannot express"
-        ));
+    let name = definition["name"].as_str().ok_or("an alias without a name")?;
+    if definition.get("generics").is_some_and(|g| g.as_array().is_none_or(|g| !g.is_empty())) {
+        return Err(format!("the alias {name} has generic parameters, which Go bindings cannot express"));
     }
-    let target = body
-        .get("alias")
-        .ok_or(format!("the alias {name} has no target"))?;
+    let target = body.get("alias").ok_or(format!("the alias {name} has no target"))?;
     Ok(Some((name.to_string(), target.clone())))
 }
 
 /// Deeper than any chain of aliases that ends.
 const MAX_DEPTH: usize = 64;
 
-fn replace(
-    value: &mut Value,
-    targets: &BTreeMap<String, Value>,
-    depth: usize,
-) -> Result<(), String> {
+fn replace(value: &mut Value, targets: &BTreeMap<String, Value>, depth: usize) -> Result<(), String> {
     if depth > MAX_DEPTH {
         return Err("an alias refers to itself, or the IDL is nested too deeply".into());
     }
-    let referenced = value["defined"]["name"]
-        .as_str()
-        .and_then(|name| targets.get(name));
+    let referenced = value["defined"]["name"].as_str().and_then(|name| targets.get(name));
     if let Some(target) = referenced {
         *value = target.clone();
         return replace(value, targets, depth + 1); // the target may name another alias
     }
     match value {
-        Value::Array(items) => items
-            .iter_mut()
-            .try_for_each(|item| replace(item, targets, depth + 1)),
-        Value::Object(map) => map
-            .values_mut()
-            .try_for_each(|item| replace(item, targets, depth + 1)),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| replace(item, targets, depth + 1)),
+        Value::Object(map) => map.values_mut().try_for_each(|item| replace(item, targets, depth + 1)),
         _ => Ok(()),
     }
 }

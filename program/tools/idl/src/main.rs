@@ -26,9 +26,7 @@ fn run() -> Result<(), String> {
         // The builder would try to install a toolchain of that name, and the program's own pin would be ignored.
         return Err("unset RUSTUP_TOOLCHAIN: the program's rust-toolchain.toml decides".into());
     }
-    let program = program
-        .canonicalize()
-        .map_err(|e| format!("{}: {e}", program.display()))?;
+    let program = program.canonicalize().map_err(|e| format!("{}: {e}", program.display()))?;
     let idl = IdlBuilder::new()
         .program_path(program)
         .skip_lint(true)

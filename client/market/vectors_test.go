@@ -1,0 +1,245 @@
+package market_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// vectors reads the cases of a file that the Rust tests write. A missing file is a failure: without it nothing keeps
+// the two languages equal.
+func vectors[T any](t *testing.T, file string) []T {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "idl", "vectors", file))
+	require.NoError(t, err)
+	var doc struct{ Cases []T }
+	require.NoError(t, json.Unmarshal(raw, &doc))
+	require.NotEmpty(t, doc.Cases)
+	return doc.Cases
+}
+
+// equal compares a result with the vector's, where null stands for an overflow.
+func equal[T ~uint64](t *testing.T, want *uint64, got T, err error, at int) {
+	t.Helper()
+	if want == nil {
+		require.ErrorIs(t, err, market.ErrOverflow, "case %d", at)
+		return
+	}
+	require.NoError(t, err, "case %d", at)
+	require.Equal(t, *want, uint64(got), "case %d", at)
+}
+
+func TestVectorsCost(t *testing.T) {
+	for i, c := range vectors[struct {
+		Price   uint64
+		Gpus    uint8
+		Seconds uint32
+		Cost    *uint64
+	}](t, "cost.json") {
+		got, err := market.Cost(market.PricePerHour(c.Price), c.Gpus, c.Seconds)
+		equal(t, c.Cost, got, err, i)
+	}
+}
+
+func TestVectorsFee(t *testing.T) {
+	for i, c := range vectors[struct {
+		Amount uint64
+		Bps    uint16
+		Fee    *uint64
+	}](t, "fee.json") {
+		got, err := market.Fee(market.USDC(c.Amount), c.Bps)
+		equal(t, c.Fee, got, err, i)
+	}
+}
+
+func TestVectorsScore(t *testing.T) {
+	for i, c := range vectors[struct {
+		Price      uint64
+		Reputation uint16 `json:"reputation_bps"`
+		Penalty    uint16 `json:"penalty_bps"`
+		Score      *uint64
+	}](t, "score.json") {
+		require.Equal(t, c.Penalty, market.PenaltyBPS(c.Reputation), "case %d", i)
+		got, err := market.Score(market.PricePerHour(c.Price), c.Reputation)
+		equal(t, c.Score, got, err, i)
+	}
+}
+
+func TestVectorsReputation(t *testing.T) {
+	for i, c := range vectors[struct {
+		Uptime     uint16 `json:"uptime_bps"`
+		Completed  uint32 `json:"jobs_completed"`
+		Failed     uint32 `json:"jobs_failed"`
+		Sum        uint64 `json:"rating_sum"`
+		Weight     uint64 `json:"rating_weight"`
+		Registered int64  `json:"registered_at"`
+		Now        int64
+		Reputation uint16 `json:"reputation_bps"`
+	}](t, "reputation.json") {
+		got := market.Reputation(market.Record{
+			UptimeBPS: c.Uptime, JobsCompleted: c.Completed, JobsFailed: c.Failed,
+			RatingSum: c.Sum, RatingWeight: c.Weight, RegisteredAt: c.Registered,
+		}, c.Now)
+		require.Equal(t, c.Reputation, got, "case %d", i)
+	}
+}
+
+func TestVectorsNextUptime(t *testing.T) {
+	for i, c := range vectors[struct {
+		Old    uint16 `json:"old_bps"`
+		Up     uint32 `json:"up_secs"`
+		Period uint32 `json:"period_secs"`
+		Next   uint16 `json:"next_bps"`
+	}](t, "next_uptime.json") {
+		require.Equal(t, c.Next, market.NextUptimeBPS(c.Old, c.Up, c.Period), "case %d", i)
+	}
+}
+
+func TestVectorsSlashing(t *testing.T) {
+	for i, c := range vectors[struct {
+		Amount, Harm             uint64
+		FinderBps                uint16 `json:"finder_bps"`
+		Customer, Finder, Burned uint64
+	}](t, "slash_split.json") {
+		got, err := market.SplitSlash(market.GNT(c.Amount), market.GNT(c.Harm), c.FinderBps)
+		require.NoError(t, err, "case %d", i)
+		want := market.Split{Customer: market.GNT(c.Customer), Finder: market.GNT(c.Finder), Burned: market.GNT(c.Burned)}
+		require.Equal(t, want, got, "case %d", i)
+	}
+	for i, c := range vectors[struct {
+		Harm       uint64
+		StakePrice uint64 `json:"stake_price"`
+		Stake      *uint64
+	}](t, "harm.json") {
+		got, err := market.HarmInStake(market.USDC(c.Harm), c.StakePrice)
+		equal(t, c.Stake, got, err, i)
+	}
+}
+
+func TestVectorsAddresses(t *testing.T) {
+	for i, c := range vectors[struct {
+		Name    string
+		Inputs  map[string]json.RawMessage
+		Address string
+	}](t, "pdas.json") {
+		key := func(name string) solana.PublicKey {
+			var s string
+			require.NoError(t, json.Unmarshal(c.Inputs[name], &s), "case %d: %s", i, name)
+			k, err := solana.PublicKeyFromBase58(s)
+			require.NoError(t, err, "case %d: %s", i, name)
+			return k
+		}
+		num := func(name string) uint64 {
+			var n uint64
+			require.NoError(t, json.Unmarshal(c.Inputs[name], &n), "case %d: %s", i, name)
+			return n
+		}
+		var got solana.PublicKey
+		switch c.Name {
+		case "market":
+			got = market.MarketAddress()
+		case "fee_vault":
+			got = market.FeeVaultAddress()
+		case "gpu_model":
+			got = market.ModelAddress(uint16(num("id")))
+		case "provider":
+			got = market.ProviderAddress(key("wallet"))
+		case "node":
+			got = market.NodeAddress(key("provider"), key("node_key"))
+		case "device":
+			var s string
+			require.NoError(t, json.Unmarshal(c.Inputs["identity"], &s))
+			got = market.DeviceAddress([32]byte(unhex(t, s)))
+		case "keeper":
+			got = market.KeeperAddress(key("wallet"))
+		case "stake_vault":
+			got = market.StakeVaultAddress(key("owner"))
+		case "credits":
+			got = market.CreditsAddress(key("customer"))
+		case "credits_vault":
+			got = market.CreditsVaultAddress(key("credits"))
+		case "order":
+			got = market.OrderAddress(key("customer"), num("nonce"))
+		case "lease":
+			got = market.LeaseAddress(key("order"), key("node"))
+		case "report":
+			got = market.ReportAddress(num("period"))
+		case "fault":
+			got = market.FaultAddress(key("node"), key("lease"), num("period"))
+		default:
+			t.Fatalf("case %d: unknown address %q", i, c.Name)
+		}
+		require.Equal(t, c.Address, got.String(), "case %d: %s", i, c.Name)
+	}
+}
+
+func TestVectorsReceipt(t *testing.T) {
+	for i, c := range vectors[struct {
+		Domain, Lease     string
+		StartedAt         int64 `json:"started_at"`
+		Sequence, Seconds uint64
+		Bytes             string
+		Signer            string
+		Signature         string
+	}](t, "receipt.json") {
+		r := wire.Receipt{
+			Domain: wire.Domain(unhex(t, c.Domain)), Lease: solana.MustPublicKeyFromBase58(c.Lease),
+			StartedAt: c.StartedAt, Sequence: c.Sequence, Cumulative: c.Seconds,
+		}
+		b := r.Encode()
+		require.Equal(t, c.Bytes, hex.EncodeToString(b[:]), "case %d", i)
+		require.NoError(t, r.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
+	}
+}
+
+func TestVectorsLeavesAndProofs(t *testing.T) {
+	for i, c := range vectors[struct{ Bytes, Hash string }](t, "leaf.json") {
+		leaf, err := wire.DecodeLeaf(unhex(t, c.Bytes))
+		require.NoError(t, err, "case %d", i)
+		b := leaf.Encode()
+		hash := wire.LeafHash(b[:])
+		require.Equal(t, c.Hash, hex.EncodeToString(hash[:]), "case %d", i)
+	}
+	for i, c := range vectors[struct {
+		Leaves []string
+		Root   string
+		Proofs []struct {
+			Path     uint32
+			Siblings []string
+		}
+	}](t, "merkle.json") {
+		hashes := make([]wire.Hash, len(c.Leaves))
+		for n, l := range c.Leaves {
+			hashes[n] = wire.LeafHash(unhex(t, l))
+		}
+		tree := wire.NewTree(hashes)
+		root := tree.Root()
+		require.Equal(t, c.Root, hex.EncodeToString(root[:]), "case %d", i)
+		for n, want := range c.Proofs {
+			p, err := tree.Proof(uint32(n))
+			require.NoError(t, err)
+			require.Equal(t, want.Path, p.Path(), "case %d, leaf %d", i, n)
+			var siblings []string
+			for _, s := range p.Siblings {
+				siblings = append(siblings, hex.EncodeToString(s[:]))
+			}
+			require.Equal(t, strings.Join(want.Siblings, " "), strings.Join(siblings, " "), "case %d, leaf %d", i, n)
+		}
+	}
+}
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	require.NoError(t, err)
+	return b
+}

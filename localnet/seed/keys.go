@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
 )
 
 // Wallet is a keypair with a name, kept in a Solana keypair file.
@@ -25,16 +26,7 @@ func (w Wallet) Address() solana.PublicKey { return w.Key.PublicKey() }
 
 // TokenAccount is the wallet's associated token account for a mint.
 func (w Wallet) TokenAccount(mint solana.PublicKey) solana.PublicKey {
-	return TokenAccount(w.Address(), mint)
-}
-
-// TokenAccount is the associated token account of an owner for a mint.
-func TokenAccount(owner, mint solana.PublicKey) solana.PublicKey {
-	address, _, err := solana.FindAssociatedTokenAddress(owner, mint)
-	if err != nil {
-		return solana.PublicKey{} // no bump in 256 works: has never happened to anybody
-	}
-	return address
+	return sdk.TokenAddress(w.Address(), mint)
 }
 
 // OpenWallet reads the keypair file NAME.json in dir, or makes it.

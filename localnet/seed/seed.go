@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
-	ata "github.com/gagliardetto/solana-go/programs/associated-token-account"
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/gagliardetto/solana-go/programs/token"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/wire"
 	bindings "github.com/gantry-market/gantry/idl/market"
 )
@@ -93,28 +93,15 @@ func Fund(ctx context.Context, s Sender, w World, to solana.PublicKey, sol chain
 		mint   solana.PublicKey
 		amount uint64
 	}{{w.PaymentMint, usdc}, {w.StakeMint, gnt}} {
-		ixs = append(ixs, createTokenAccount(faucet, to, g.mint))
+		ixs = append(ixs, sdk.CreateTokenAccount(faucet, to, g.mint))
 		if g.amount > 0 {
-			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, TokenAccount(to, g.mint), faucet, nil).Build())
+			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, sdk.TokenAddress(to, g.mint), faucet, nil).Build())
 		}
 	}
 	if _, err := s.Send(ctx, w.Faucet.Key, nil, ixs...); err != nil {
 		return fmt.Errorf("fund %s: %w", to, err)
 	}
 	return nil
-}
-
-// createTokenAccount makes the associated token account unless it exists.
-func createTokenAccount(payer, owner, mint solana.PublicKey) solana.Instruction {
-	const createIdempotent = 1
-	return solana.NewInstruction(ata.ProgramID, solana.AccountMetaSlice{
-		solana.Meta(payer).WRITE().SIGNER(),
-		solana.Meta(TokenAccount(owner, mint)).WRITE(),
-		solana.Meta(owner),
-		solana.Meta(mint),
-		solana.Meta(solana.SystemProgramID),
-		solana.Meta(solana.TokenProgramID),
-	}, []byte{createIdempotent})
 }
 
 func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) error {
@@ -124,7 +111,8 @@ func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) 
 	}
 	authority := w.Authority.Address()
 	init, err := bindings.NewMarketInitInstruction(params, wire.DomainOf(genesis), w.Guardian.Address(),
-		authority, Market(), w.PaymentMint, w.StakeMint, w.Treasury.TokenAccount(w.PaymentMint), FeeVault(), programData(),
+		authority, sdk.MarketAddress(), w.PaymentMint, w.StakeMint, w.Treasury.TokenAccount(w.PaymentMint), sdk.FeeVaultAddress(),
+		sdk.ProgramDataAddress(sdk.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	if err != nil {
 		return fmt.Errorf("market_init: %w", err)
@@ -134,7 +122,7 @@ func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) 
 	}
 	var models []solana.Instruction
 	for _, m := range Models() {
-		ix, err := bindings.NewGpuModelSetInstruction(m, authority, Market(), ModelAddress(m.Id), solana.SystemProgramID)
+		ix, err := bindings.NewGpuModelSetInstruction(m, authority, sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
 		if err != nil {
 			return fmt.Errorf("gpu_model_set: %w", err)
 		}

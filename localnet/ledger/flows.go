@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
+	bindings "github.com/gantry-market/gantry/idl/market"
+)
+
+// Flows are the sums of everything that events say was moved, per token.
+type Flows struct {
+	// µUSDC: into credits, and out of them.
+	Deposited, Withdrawn, PaidToProviders, Fees uint64
+	// Base units of GNT: into stakes and bonds, and out of them.
+	Staked, Bonded, StakeWithdrawn, BondWithdrawn uint64
+	// Of what was slashed.
+	ToCustomers, ToFinders, Burned, Slashed uint64
+}
+
+// Flows adds up the history's events.
+func (h History) Flows() Flows {
+	var f Flows
+	for _, t := range h.Transactions {
+		for _, event := range t.Events {
+			switch e := event.(type) {
+			case *bindings.CreditsDeposited:
+				f.Deposited += e.Amount
+			case *bindings.CreditsWithdrawn:
+				f.Withdrawn += e.Amount
+			case *bindings.LeaseSettled:
+				f.PaidToProviders += e.ProviderAmount
+			case *bindings.LeaseClosed:
+				f.Fees += e.Fee
+			case *bindings.StakeAdded:
+				f.Staked += e.Amount
+			case *bindings.KeeperRegistered:
+				f.Bonded += e.Bond
+			case *bindings.StakeWithdrawn:
+				f.StakeWithdrawn += e.Amount
+			case *bindings.KeeperWithdrawn:
+				f.BondWithdrawn += e.Amount
+			case *bindings.SlashApplied:
+				f.Slashed += e.Amount
+				f.ToCustomers += e.Customer
+				f.ToFinders += e.Finder
+				f.Burned += e.Burned
+			}
+		}
+	}
+	return f
+}
+
+// Conservation is invariant 2 over time: what went in is what came out and what is still in vaults, per token; and 3:
+// what was slashed went to customers, finders and the fire, and nowhere else. burned is by how much the stake mint's
+// supply fell. What customers take with them when they close their credits counts as still in vaults of nobody, so
+// takenAtClose is given by the caller (0 when they withdrew first).
+func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation {
+	var found violations
+	var credits, stakes uint64
+	for key := range s.Credits {
+		credits += s.Tokens[sdk.CreditsVaultAddress(key)].Amount
+	}
+	for key := range s.Providers {
+		stakes += s.Tokens[sdk.StakeVaultAddress(key)].Amount
+	}
+	for key := range s.Keepers {
+		stakes += s.Tokens[sdk.StakeVaultAddress(key)].Amount
+	}
+	if in, out := f.Deposited, f.Withdrawn+f.PaidToProviders+f.Fees+credits+takenAtClose; in != out {
+		found.add(2, "%d µUSDC were deposited, %d are accounted for", in, out)
+	}
+	if in, out := f.Staked+f.Bonded, f.StakeWithdrawn+f.BondWithdrawn+f.Slashed+stakes; in != out {
+		found.add(2, "%d units of GNT were staked and bonded, %d are accounted for", in, out)
+	}
+	if f.Slashed != f.ToCustomers+f.ToFinders+f.Burned {
+		found.add(3, "%d units of GNT were slashed, %d were given away or burned", f.Slashed, f.ToCustomers+f.ToFinders+f.Burned)
+	}
+	if burned != f.Burned {
+		found.add(3, "events burned %d units of GNT, the supply fell by %d", f.Burned, burned)
+	}
+	if s.Market != nil {
+		if vault := s.Tokens[s.Market.FeeVault].Amount; vault != f.Fees {
+			found.add(2, "%d µUSDC of fees were swept, the fee vault holds %d", f.Fees, vault)
+		}
+	}
+	return found
+}
+
+// RentViolations is invariant 8: apart from fees and direct transfers, no wallet has gained or lost lamports, so every
+// account's rent went back to who had paid it. before and after are the wallets' lamports around the history.
+func (h History) RentViolations(before, after map[solana.PublicKey]chain.Lamports, names map[solana.PublicKey]string) []Violation {
+	expected := map[solana.PublicKey]int64{}
+	for _, t := range h.Transactions {
+		expected[t.Payer] -= int64(t.Fee)
+		for _, m := range t.Moves {
+			expected[m.From] -= int64(m.Lamports)
+			expected[m.To] += int64(m.Lamports)
+		}
+	}
+	var found violations
+	for key, was := range before {
+		if change := int64(after[key]) - int64(was); change != expected[key] {
+			found.add(8, "%s changed by %d lamports, fees and transfers explain %d (difference %d)",
+				names[key], change, expected[key], change-expected[key])
+		}
+	}
+	return found
+}

@@ -1,0 +1,42 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// instructions are the names of the program's instructions, in the order in which a reader meets them.
+var instructions = []string{
+	"market_init", "market_propose_params", "market_apply_params", "market_pause", "market_set_authority",
+	"market_accept_authority", "gpu_model_set",
+	"keeper_register", "keeper_activate", "keeper_update", "keeper_request_exit", "keeper_withdraw",
+	"provider_register", "provider_set_payout", "provider_stake", "provider_request_unstake", "provider_withdraw_stake",
+	"provider_close",
+	"node_register", "node_update", "node_retire", "node_close",
+	"credits_deposit", "credits_withdraw", "credits_close",
+	"order_create", "order_cancel", "order_expire", "order_award",
+	"lease_start", "lease_abort", "lease_extend", "lease_settle_receipt", "lease_settle_report", "lease_end",
+	"lease_rate", "lease_close",
+	"report_vote", "report_apply", "report_close", "fault_open", "slash_apply", "slash_appeal",
+}
+
+var instructionNames = func() map[[8]byte]string {
+	names := make(map[[8]byte]string, len(instructions))
+	for _, name := range instructions {
+		sum := sha256.Sum256([]byte("global:" + name))
+		names[[8]byte(sum[:8])] = name
+	}
+	return names
+}()
+
+// InstructionName is the name of the instruction that the data calls; one that is not known is shown by its
+// discriminator.
+func InstructionName(data []byte) string {
+	if len(data) < 8 {
+		return "?"
+	}
+	if name, ok := instructionNames[[8]byte(data[:8])]; ok {
+		return name
+	}
+	return hex.EncodeToString(data[:8])
+}

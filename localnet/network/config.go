@@ -1,0 +1,143 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// Config says what a network consists of.
+type Config struct {
+	// Engine is the kind of Solana node; empty means surfnet.
+	Engine engine.Kind
+	// Dir is the state directory. What an earlier network left there is replaced, except keypairs.
+	Dir string
+	// Keepers and Customers are counts; Nodes names each machine.
+	Keepers, Customers int
+	Nodes              []NodeSpec
+	// Params are the market's; nil means seed.Params.
+	Params *bindings.Params
+	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection.
+	Relay bool
+	// WorkEvery makes one in so many (node, period) pairs due for a work proof; 0 means 2.
+	WorkEvery int
+	// Log gets what the network does; processes have log files of their own.
+	Log zerolog.Logger
+}
+
+// NodeSpec describes one machine and its agent.
+type NodeSpec struct {
+	// Name is unique, such as "node-1".
+	Name string
+	// Provider is the index of the wallet that owns it.
+	Provider int
+	// GPU is the simulated model, such as "A100", and Count how many of them.
+	GPU   string
+	Count int
+	// Region is where it says it stands.
+	Region string
+	// Price is its ask.
+	Price sdk.PricePerHour
+	// Slow is by how much it computes slower than what it claims would; 0 is honest.
+	Slow int
+}
+
+// Detail is the machine in words.
+func (s NodeSpec) Detail() string {
+	text := fmt.Sprintf("%d×%s simulated, %s, %s $/GPU-h", s.Count, s.GPU, s.Region, s.Price)
+	if s.Slow > 1 {
+		text += fmt.Sprintf(", computes %d× too slowly", s.Slow)
+	}
+	return text
+}
+
+// stake is what the machine's GPUs need.
+func (s NodeSpec) stake() (sdk.GNT, error) {
+	id, ok := map[string]uint16{"A100": seed.A100, "H100": seed.H100}[s.GPU]
+	if !ok {
+		return 0, fmt.Errorf("node %s: no GPU model %q here; want A100 or H100", s.Name, s.GPU)
+	}
+	for _, m := range seed.Models() {
+		if m.Id == id {
+			return sdk.GNT(m.MinStake) * sdk.GNT(s.Count), nil
+		}
+	}
+	return 0, fmt.Errorf("node %s: model %d is not seeded", s.Name, id)
+}
+
+const defaultWorkEvery = 2
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Dir == "" {
+		return c, errors.New("network: no state directory given")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return c, fmt.Errorf("state directory: %w", err)
+	}
+	c.Dir = dir
+	if c.Engine == "" {
+		c.Engine = engine.Surfnet
+	}
+	if c.Params == nil {
+		p := seed.Params()
+		c.Params = &p
+	}
+	if c.WorkEvery <= 0 {
+		c.WorkEvery = defaultWorkEvery
+	}
+	if c.Keepers < 1 {
+		return c, errors.New("network: at least one keeper is needed")
+	}
+	names := map[string]bool{}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Count == 0 {
+			n.Count = 1
+		}
+		if names[n.Name] || n.Name == "" {
+			return c, fmt.Errorf("network: node name %q is empty or used twice", n.Name)
+		}
+		names[n.Name] = true
+		if _, err := n.stake(); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// providers is the number of provider wallets that the nodes need.
+func (c Config) providers() int {
+	count := 0
+	for _, n := range c.Nodes {
+		count = max(count, n.Provider+1)
+	}
+	return count
+}
+
+// DefaultNodes are the machines of `gantry-localnet up`: count simulated machines of two models in three regions,
+// each with a provider of its own.
+func DefaultNodes(count int) []NodeSpec {
+	regions := []string{"us-west-2", "us-east-1", "eu-central-1"}
+	nodes := make([]NodeSpec, count)
+	for i := range nodes {
+		n := NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 1, Region: regions[i%len(regions)]}
+		n.Price = sdk.PricePerHour(1_260_000 + 20_000*i)
+		if i%2 == 1 {
+			n.GPU, n.Price = "H100", sdk.PricePerHour(2_300_000+20_000*i)
+		}
+		nodes[i] = n
+	}
+	return nodes
+}
+
+// period is the market's report period.
+func (c Config) period() time.Duration { return time.Duration(c.Params.PeriodSecs) * time.Second }

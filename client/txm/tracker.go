@@ -64,7 +64,7 @@ func (t *tracker) unwatch(sig solana.Signature) {
 }
 
 // due lists what is to be asked in this round and whether anything is watched.
-func (t *tracker) due(all bool) (sigs []solana.Signature, any bool) {
+func (t *tracker) due(all bool) (sigs []solana.Signature, busy bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for sig, w := range t.watching {
@@ -79,8 +79,8 @@ func (t *tracker) run(ctx context.Context) {
 	tick := time.NewTicker(t.poll)
 	defer tick.Stop()
 	for round := 0; ; round++ {
-		sigs, any := t.due(round%relaxedEvery == 0)
-		if !any {
+		sigs, busy := t.due(round%relaxedEvery == 0)
+		if !busy {
 			select { // sleep until there is work
 			case <-ctx.Done():
 				return

@@ -113,8 +113,11 @@ fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now:
         leaf.flags & FLAG_OFFLINE != 0 && leaf.downtime_secs > params.migration_grace_secs;
     if gone_too_long && lease.status == LEASE_RUNNING {
         let end = period_end(leaf.period, params.period_secs)?;
+        // Receipts may have run ahead of the report: what they paid for lies before the end.
+        let settled = (lease.downtime_secs as i64).checked_add(lease.paid_secs as i64).or_overflow()?;
+        let paid_until = lease.started_at.checked_add(settled).or_overflow()?;
         lease.status = LEASE_FAILED;
-        lease.ended_at = end.min(now).min(lease.funded_until).max(lease.started_at);
+        lease.ended_at = end.min(now).min(lease.funded_until).max(paid_until);
         emit!(LeaseFailed {
             lease: *lease.address(),
             period: leaf.period,

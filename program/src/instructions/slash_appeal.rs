@@ -10,6 +10,7 @@ use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
 use crate::instructions::leaf::slash_amount;
 use crate::instructions::slash_apply::settle_fault;
+use crate::math::periods::period_end;
 use crate::signatures::require_signed;
 use crate::state::{
     add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE, NODE_ACTIVE,
@@ -40,7 +41,10 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
     if now >= fault.applicable_at {
         return fail(MarketError::AppealWindowClosed);
     }
-    if accounts.keeper.status != KEEPER_ACTIVE {
+    // The rule of votes: only keepers that were active in the period have a say about it. Otherwise the accused could
+    // bond keepers of its own when it learns of the fault.
+    let end = period_end(fault.period, accounts.market.params.period_secs)?;
+    if accounts.keeper.status != KEEPER_ACTIVE || accounts.keeper.active_since >= end {
         return fail(MarketError::KeeperNotActive);
     }
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;

@@ -131,7 +131,7 @@ func explainFramework(pe *txm.ProgramError, cause error) error {
 
 func explainRuntime(pe *txm.ProgramError, cause error) error {
 	switch pe.Name {
-	case "UninitializedAccount", "InvalidAccountOwner", "IllegalOwner":
+	case "UninitializedAccount", "InvalidAccountOwner", "IllegalOwner", "AccountDataTooSmall":
 		return &Error{Reason: "an account that this needs does not exist (any more)", Advice: "look at the current state and repeat with what is there now", kind: ErrAccountGone, cause: cause}
 	case "InvalidInstructionData":
 		return &Error{Reason: ErrProgramMismatch.Error(), Advice: "update gantry to the version of the market's program", kind: ErrProgramMismatch, cause: cause}

@@ -1,0 +1,271 @@
+package market_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/internal/markettest"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+func requirement(model uint16) market.Requirement {
+	return market.Requirement{Model: model, AllowSimulated: 1, Region: market.Text16("us")}
+}
+
+// TestLifeOfALease buys, runs, pays by receipt, ends, rates and closes, all through the builders of this package.
+func TestLifeOfALease(t *testing.T) {
+	w := markettest.New(t, markettest.Options{})
+	w.InitMarket(markettest.FastParams())
+	keeper := w.Keeper()
+	provider := w.Provider(100 * market.OneGNT)
+	nodeKey, node := w.Node(provider, markettest.A100, 1, 36_000_000)
+	customer := w.Customer(100*market.OneUSDC, 50*market.OneUSDC)
+	sign := func(keys ...solana.PrivateKey) []solana.PrivateKey { return keys }
+
+	order := w.Order(customer, market.OrderCreateArgs{
+		Nonce: 7, MaxPrice: 40_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: requirement(markettest.A100),
+	})
+	require.Equal(t, market.OrderOpen, order.State())
+	cost, err := market.OrderCost(40_000_000, 1, 600, 1)
+	require.NoError(t, err)
+	require.Equal(t, uint64(cost), order.Order.Reserved)
+
+	// The formulas choose this node, and the program agrees.
+	mk, _ := w.View.Market()
+	model, _ := w.View.Model(markettest.A100)
+	p, _ := w.View.ProviderOf(provider.PublicKey())
+	require.NoError(t, market.Awardable(&mk, &order, &node, &p, &model, w.Now()))
+	lease := w.Award(keeper, order, node)
+	require.Equal(t, market.LeaseAwarded, lease.State())
+
+	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease, ConnectionHash: [32]byte{1}})
+	w.Do("lease_start", sign(nodeKey), ix, err)
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
+
+	ix, err = market.LeaseExtend(market.LeaseExtendArgs{Lease: lease, Seconds: 60})
+	w.Do("lease_extend", sign(customer), ix, err)
+
+	w.Until(lease.StartedAt + 2)
+	receipt := market.LeaseReceipt(lease, 1, 2)
+	settle := func(r wire.Receipt) error {
+		bn, err := r.Sign(nodeKey)
+		require.NoError(t, err)
+		bc, err := r.Sign(customer)
+		require.NoError(t, err)
+		ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
+			Lease: lease, Payout: p.Payout, Receipt: r, NodeSignature: bn, CustomerSignature: bc,
+		})
+		require.NoError(t, err)
+		_, err = w.Try("lease_settle_receipt", sign(nodeKey), ixs...)
+		return err
+	}
+	require.NoError(t, settle(receipt))
+	err = settle(receipt)
+	require.ErrorIs(t, err, market.CodeStaleReceipt)
+	require.True(t, market.AlreadyDone(err))
+	require.ErrorIs(t, settle(market.LeaseReceipt(lease, 2, 500)), market.CodeReceiptTooLarge)
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == 2 })
+	require.EqualValues(t, 20_000, lease.Paid)
+	require.EqualValues(t, lease.ProviderTotal(), w.Tokens(p.Payout))
+
+	ix, err = market.LeaseEnd(market.LeaseEndArgs{Authority: customer.PublicKey(), Lease: lease})
+	w.Do("lease_end", sign(customer), ix, err)
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded })
+	final := lease.BillableSecs(w.Now())
+	require.NoError(t, settle(market.LeaseReceipt(lease, 3, uint64(final))))
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == final })
+
+	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), mk.Params.PeriodSecs, lease.EndedAt), market.CodeTooEarly)
+	ix, err = market.LeaseRate(market.LeaseRateArgs{Lease: lease, Stars: 5})
+	w.Do("lease_rate", sign(customer), ix, err)
+	require.NoError(t, lease.CanClose(customer.PublicKey(), mk.Params.PeriodSecs, w.Now()))
+	ix, err = market.LeaseClose(market.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
+	w.Do("lease_close", sign(customer), ix, err)
+	w.Wait("lease and order closed", func(v *market.View) bool {
+		_, a := v.Lease(lease.Address)
+		_, b := v.Order(order.Address)
+		return !a && !b
+	})
+	require.EqualValues(t, lease.FeeTotal(), w.Tokens(market.FeeVaultAddress()))
+	c, _ := w.View.CreditsOf(customer.PublicKey())
+	require.Equal(t, 50*market.OneUSDC-market.USDC(lease.Paid), c.Free())
+
+	args := market.CreditsArgs{Customer: customer.PublicKey(), PaymentMint: w.PaymentMint, Amount: market.OneUSDC}
+	ix, err = market.CreditsWithdraw(args)
+	w.Do("credits_withdraw", sign(customer), ix, err)
+	ix, err = market.CreditsClose(args)
+	w.Do("credits_close", sign(customer), ix, err)
+	require.EqualValues(t, 100*market.OneUSDC-market.USDC(lease.Paid), w.Tokens(market.TokenAddress(customer.PublicKey(), w.PaymentMint)))
+
+	// Everyone leaves.
+	node, _ = w.View.Node(node.Address)
+	require.EqualValues(t, lease.Paid*5, node.RatingSum)
+	ix, err = market.NodeUpdate(market.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: node, Price: 1, Status: market.NodeDraining})
+	w.Do("node_update", sign(nodeKey), ix, err)
+	ix, err = market.NodeRetire(market.NodeRetireArgs{Wallet: provider.PublicKey(), Node: node})
+	w.Do("node_retire", sign(provider), ix, err)
+	w.Wait("retired", func(v *market.View) bool {
+		n, _ := v.Node(node.Address)
+		node = n
+		return n.State() == market.NodeRetired
+	})
+	w.Until(node.RetiredAt + int64(mk.Params.PeriodSecs)*int64(mk.Params.SettleDeadlinePeriods+1))
+	var claims []solana.PublicKey
+	for _, d := range w.View.DevicesOf(node.Address) {
+		claims = append(claims, d.Address)
+	}
+	require.Len(t, claims, 1)
+	ix, err = market.NodeClose(market.NodeCloseArgs{Wallet: provider.PublicKey(), Node: node, Devices: claims})
+	w.Do("node_close", sign(provider), ix, err)
+	ix, err = market.ProviderSetPayout(market.ProviderSetPayoutArgs{Wallet: provider.PublicKey(), Payout: p.Payout})
+	w.Do("provider_set_payout", sign(provider), ix, err)
+	ix, err = market.ProviderRequestUnstake(market.ProviderRequestUnstakeArgs{Wallet: provider.PublicKey(), Amount: 100 * market.OneGNT})
+	w.Do("provider_request_unstake", sign(provider), ix, err)
+	ix, err = market.KeeperRequestExit(keeper.PublicKey())
+	w.Do("keeper_request_exit", sign(keeper), ix, err)
+	w.Until(w.Now() + int64(mk.Params.UnstakeCooldownSecs))
+	out := market.WithdrawStakeArgs{Wallet: provider.PublicKey(), StakeMint: w.StakeMint}
+	ix, err = market.ProviderWithdrawStake(out)
+	w.Do("provider_withdraw_stake", sign(provider), ix, err)
+	ix, err = market.ProviderClose(out)
+	w.Do("provider_close", sign(provider), ix, err)
+	ix, err = market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: keeper.PublicKey(), StakeMint: w.StakeMint})
+	w.Do("keeper_withdraw", sign(keeper), ix, err)
+	require.EqualValues(t, 100*market.OneGNT, w.Tokens(market.TokenAddress(provider.PublicKey(), w.StakeMint)))
+	w.Wait("all closed", func(v *market.View) bool {
+		return len(v.Nodes())+len(v.Providers())+len(v.Keepers())+len(v.AllCredits()) == 0
+	})
+	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {
+		t.Logf("%-26s %7d compute units", kind, w.Units[kind])
+	}
+}
+
+// TestReportsAndFaults votes, applies a leaf, opens a fault, appeals one and applies another.
+func TestReportsAndFaults(t *testing.T) {
+	w := markettest.New(t, markettest.Options{})
+	w.InitMarket(markettest.FastParams())
+	keeper := w.Keeper()
+	provider := w.Provider(300 * market.OneGNT)
+	_, honest := w.Node(provider, markettest.A100, 1, 1_000_000)
+	_, cheat := w.Node(provider, markettest.H100, 1, 1_000_000)
+	params, _ := w.View.Params()
+	sign := []solana.PrivateKey{keeper}
+
+	vote := func(leaves []wire.Leaf) ([]market.LeafProof, wire.Hash) {
+		t.Helper()
+		wire.SortLeaves(leaves)
+		tree, err := wire.LeafTree(leaves)
+		require.NoError(t, err)
+		period := uint64(leaves[0].Period)
+		end, err := market.PeriodEnd(period, params.PeriodSecs)
+		require.NoError(t, err)
+		w.Until(end)
+		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: period, Root: tree.Root()})
+		w.Do("report_vote", sign, ix, err)
+		var proofs []market.LeafProof
+		for i, l := range leaves {
+			p, err := tree.Proof(uint32(i))
+			require.NoError(t, err)
+			lp := market.NewLeafProof(l, p)
+			require.Equal(t, tree.Root(), lp.Root())
+			proofs = append(proofs, lp)
+		}
+		w.Wait("report final", func(v *market.View) bool {
+			r, ok := v.Report(period)
+			return ok && r.State() == market.ReportFinal
+		})
+		return proofs, tree.Root()
+	}
+	leavesOf := func(period uint64) []wire.Leaf {
+		return []wire.Leaf{
+			{Node: honest.Address, Period: wire.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
+			{Node: cheat.Address, Period: wire.Period(period), ChecksPassed: 2, ChecksTotal: 3, UpSeconds: params.PeriodSecs, Flags: wire.FlagWorkFailed},
+		}
+	}
+	openFault := func(proofs []market.LeafProof) market.Fault {
+		t.Helper()
+		for _, p := range proofs {
+			if p.Leaf.Flags == 0 {
+				ix, err := market.ReportApply(p)
+				w.Do("report_apply", sign, ix, err)
+				_, err = w.Try("report_apply", sign, ix)
+				require.True(t, market.AlreadyDone(err), "%v", err)
+				continue
+			}
+			ix, err := market.ReportApply(p)
+			require.NoError(t, err)
+			_, err = w.Try("report_apply", sign, ix)
+			require.ErrorIs(t, err, market.CodeLeafCarriesFault)
+			ix, err = market.FaultOpen(market.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: cheat.Node.Provider, Proof: p})
+			w.Do("fault_open", sign, ix, err)
+			_, err = w.Try("fault_open", sign, ix)
+			require.True(t, market.AlreadyDone(err), "%v", err)
+		}
+		var f market.Fault
+		w.Wait("fault open", func(v *market.View) bool {
+			faults := v.FaultsOf(cheat.Address)
+			if len(faults) == 1 {
+				f = faults[0]
+			}
+			return len(faults) == 1
+		})
+		return f
+	}
+
+	mk, _ := w.View.Market()
+	first := uint64(w.Now())/uint64(params.PeriodSecs) + 1
+	proofs, _ := vote(leavesOf(first))
+	fault := openFault(proofs)
+	require.EqualValues(t, 20*market.OneGNT, fault.Amount)
+
+	statement := wire.CheckStatement{
+		Domain: wire.Domain(mk.Domain), Node: cheat.Address, Period: wire.Period(first), Kind: wire.CheckWork, Passed: true,
+		Measured: 9_000, CheckedAt: w.Now(),
+	}
+	sig, err := statement.Sign(keeper)
+	require.NoError(t, err)
+	ixs, err := market.SlashAppeal(market.SlashAppealArgs{Fault: fault, Keeper: keeper.PublicKey(), Statement: statement, Signature: sig})
+	require.NoError(t, err)
+	_, err = w.Try("slash_appeal", sign, ixs...)
+	require.NoError(t, err)
+	w.Wait("fault voided", func(v *market.View) bool {
+		n, _ := v.Node(cheat.Address)
+		return len(v.Faults()) == 0 && n.State() == market.NodeActive
+	})
+
+	second := uint64(w.Now())/uint64(params.PeriodSecs) + 1
+	proofs, _ = vote(leavesOf(second))
+	fault = openFault(proofs)
+	w.Give(keeper.PublicKey(), w.StakeMint, 0)
+	apply, err := market.SlashApply(market.SlashApplyArgs{Fault: fault, StakeMint: w.StakeMint})
+	require.NoError(t, err)
+	_, err = w.Try("slash_apply", sign, apply)
+	require.ErrorIs(t, err, market.CodeAppealWindowOpen)
+	w.Until(fault.ApplicableAt)
+	w.Do("slash_apply", sign, apply, nil)
+	_, err = w.Try("slash_apply", sign, apply)
+	require.True(t, market.AlreadyDone(err), "%v", err)
+	w.Wait("slashed", func(v *market.View) bool {
+		p, _ := v.ProviderOf(provider.PublicKey())
+		return p.Stake == 280*uint64(market.OneGNT) && p.SlashedTotal == 20*uint64(market.OneGNT)
+	})
+	split, err := market.SplitSlash(market.GNT(fault.Amount), market.GNT(fault.Harm), fault.FinderBps)
+	require.NoError(t, err)
+	require.EqualValues(t, split.Finder, w.Tokens(market.TokenAddress(keeper.PublicKey(), w.StakeMint)))
+
+	r, _ := w.View.Report(first)
+	end, err := market.PeriodEnd(first, params.PeriodSecs)
+	require.NoError(t, err)
+	w.Until(max(end, r.FinalisedAt) + int64(params.ReportRetentionSecs))
+	ix, err := market.ReportClose(r)
+	w.Do("report_close", sign, ix, err)
+	w.Wait("report closed", func(v *market.View) bool { _, ok := v.Report(first); return !ok })
+	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {
+		t.Logf("%-26s %7d compute units", kind, w.Units[kind])
+	}
+}

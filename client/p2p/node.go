@@ -25,6 +25,8 @@ type Config struct {
 	Client bool     // do not listen at all
 
 	// For reaching machines behind home routers:
+	Public       bool   // known to be reachable directly; relaying starts only then or once found out
+	Private      bool   // known not to be; a reservation at Relays is made at once
 	PortMapping  bool   // ask the router for a port (UPnP, NAT-PMP)
 	RelayService bool   // relay for others; for keepers with a public address
 	HolePunching bool   // upgrade relayed connections to direct ones
@@ -81,6 +83,12 @@ func New(cfg Config) (*Node, error) {
 		opts = append(opts, libp2p.ListenAddrStrings(cfg.Listen...))
 	default:
 		opts = append(opts, libp2p.ListenAddrStrings("/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1"))
+	}
+	switch {
+	case cfg.Public:
+		opts = append(opts, libp2p.ForceReachabilityPublic())
+	case cfg.Private:
+		opts = append(opts, libp2p.ForceReachabilityPrivate())
 	}
 	if cfg.PortMapping {
 		opts = append(opts, libp2p.NATPortMap())

@@ -384,3 +384,26 @@ func TestLimiterForgets(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(l.peers), maxLimited)
 }
+
+// An agent that nobody can dial is reached through a keeper.
+func TestRelay(t *testing.T) {
+	ctx := testCtx(t)
+	keeper := newNode(t, func(c *Config) { c.RelayService, c.Public = true, true })
+	keeper.ServeLookup(true)
+	agent := newNode(t, func(c *Config) {
+		c.Listen, c.Client, c.Private, c.HolePunching = nil, true, true, true
+		c.Relays = []Peer{keeper.Self()}
+	})
+	Handle(agent, echo, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {
+		return echoResp{r.Text, from}, nil
+	})
+	require.NoError(t, agent.Keep([]Peer{keeper.Self()}))
+	customer := newNode(t)
+	require.NoError(t, customer.Connect(ctx, keeper.Self()))
+	require.Eventually(t, func() bool {
+		return customer.Find(ctx, agent.Key(), []solana.PublicKey{keeper.Key()}) == nil
+	}, 10*time.Second, 100*time.Millisecond)
+	resp, err := Call[echoReq, echoResp](ctx, customer, agent.Key(), echo, echoReq{Text: "through the keeper"})
+	require.NoError(t, err)
+	require.Equal(t, customer.Key(), resp.From)
+}

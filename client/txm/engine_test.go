@@ -136,3 +136,60 @@ func testEngine(t *testing.T, e *enginetest.Engine) {
 	require.NotZero(t, landed[0].Fee)
 	require.NotEmpty(t, landed[0].Logs)
 }
+
+// TestTimeTravel submits before and after the embedded engine's clock jumps by
+// a month, as the scenarios do.
+func TestTimeTravel(t *testing.T) {
+	e := enginetest.Surfnet(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{e.Endpoint}})
+	require.NoError(t, err)
+	defer c.Close()
+	genesis, err := c.Genesis(ctx)
+	require.NoError(t, err)
+	payer, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	_, err = c.Airdrop(ctx, payer.PublicKey(), 10*chain.SOL)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		b, err := c.Balance(ctx, payer.PublicKey(), chain.Confirmed)
+		return err == nil && b > 0
+	}, 20*time.Second, 20*time.Millisecond)
+	store, err := txm.OpenStore(filepath.Join(t.TempDir(), "txm.db"), genesis)
+	require.NoError(t, err)
+	defer store.Close()
+	m, err := txm.New(txm.Options{RPC: c, Store: store, Keys: txm.NewKeys(payer), Payer: payer.PublicKey()})
+	require.NoError(t, err)
+	defer m.Close()
+	to := solana.NewWallet().PublicKey()
+	const amount = 5_000_000
+	submit := func(id string, want chain.Commitment) time.Duration {
+		start := time.Now()
+		_, err := m.Submit(ctx, txm.Intent{ID: id, Commitment: want, Instructions: []solana.Instruction{
+			system.NewTransferInstruction(amount, payer.PublicKey(), to).Build(),
+		}})
+		require.NoError(t, err)
+		return time.Since(start)
+	}
+	submit("before", chain.Confirmed)
+	const n = 5
+	for i := range n {
+		now, err := c.ClusterTime(ctx, chain.Processed)
+		require.NoError(t, err)
+		// While transactions are on their way.
+		var wg sync.WaitGroup
+		for j := range 5 {
+			wg.Add(1)
+			go func() { defer wg.Done(); submit(fmt.Sprintf("during %d %d", i, j), chain.Confirmed) }()
+		}
+		require.NoError(t, c.Raw(ctx, discard(), "surfnet_timeTravel", map[string]any{"absoluteTimestamp": now.Add(30 * 24 * time.Hour).UnixMilli()}))
+		wg.Wait()
+		t.Logf("after the jump: %s", submit(fmt.Sprint("after ", i), chain.Confirmed))
+	}
+	bal, err := c.Balance(ctx, to, chain.Confirmed)
+	require.NoError(t, err)
+	require.Equal(t, chain.Lamports((1+6*n)*amount), bal)
+}
+
+func discard() *any { var v any; return &v }

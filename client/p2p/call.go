@@ -1,0 +1,131 @@
+package p2p
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+)
+
+// Call makes a request. Errors: *Error for a refusal, ErrUnknown, ErrTooBig,
+// ErrEncoding, the context's.
+func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req) (Resp, error) {
+	var resp Resp
+	p = p.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	s, done, err := open(ctx, n, to, p, req, false)
+	if err != nil {
+		return resp, err
+	}
+	defer done()
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	e, err := receive(ctx, s, to, p)
+	if err != nil {
+		return resp, err
+	}
+	if e.Code != CodeOK {
+		return resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, ErrTruncated)
+	}
+	if err := Decode(e.Body, &resp); err != nil {
+		return resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+	}
+	return resp, nil
+}
+
+// CallStream makes a request and hands every item to recv until the peer ends
+// the stream, recv returns an error, or ctx ends.
+func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req, recv func(Item) error) error {
+	p = p.withDefaults()
+	octx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	s, done, err := open(octx, n, to, p, req, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	_ = s.SetReadDeadline(time.Time{}) // the next item may be long in coming
+	for {
+		e, err := receive(ctx, s, to, p)
+		if err != nil {
+			return err
+		}
+		if e.Code == codeEnd {
+			return nil
+		}
+		var item Item
+		if err := Decode(e.Body, &item); err != nil {
+			_ = s.Reset()
+			return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+		}
+		if err := recv(item); err != nil {
+			_ = s.Reset()
+			return err
+		}
+	}
+}
+
+// open dials if needed, opens a stream and sends the request. stay keeps our
+// side open, so that the peer can see when we leave.
+func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any, stay bool) (network.Stream, func(), error) {
+	id, err := PeerID(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	msg, err := pack(p.Version, CodeOK, "", req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n.host.Network().Connectedness(id) == network.NotConnected && len(n.host.Peerstore().Addrs(id)) == 0 {
+		return nil, nil, fmt.Errorf("peer %s: %w", to, ErrUnknown)
+	}
+	s, err := n.host.NewStream(network.WithAllowLimitedConn(ctx, p.ID), id, protocol.ID(p.ID))
+	if err != nil {
+		return nil, nil, callErr(ctx, p, to, err)
+	}
+	if d, ok := ctx.Deadline(); ok {
+		_ = s.SetDeadline(d)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	if err := writeFrame(s, msg, p.MaxRequest+frameOverhead); err != nil {
+		stop()
+		_ = s.Reset()
+		return nil, nil, callErr(ctx, p, to, err)
+	}
+	stop()
+	if !stay {
+		_ = s.CloseWrite()
+	}
+	return s, func() { _ = s.Close() }, nil
+}
+
+func receive(ctx context.Context, s network.Stream, to solana.PublicKey, p Protocol) (envelope, error) {
+	raw, err := readFrame(s, p.MaxResponse+frameOverhead)
+	if err != nil {
+		_ = s.Reset()
+		return envelope{}, callErr(ctx, p, to, err)
+	}
+	e, err := unpack(raw)
+	switch {
+	case err != nil:
+		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+	case e.Code != CodeOK && e.Code != codeEnd:
+		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, &Error{e.Code, e.Message})
+	case e.Version != p.Version:
+		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, Refuse(CodeVersion, "answer in version %d", e.Version))
+	}
+	return e, nil
+}
+
+func callErr(ctx context.Context, p Protocol, to solana.PublicKey, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+}

@@ -10,6 +10,7 @@ pub mod ix;
 pub mod leaves;
 pub mod pda;
 pub mod random;
+pub mod stories;
 pub mod tokens;
 pub mod transactions;
 pub mod vectors;
@@ -17,6 +18,7 @@ pub mod world;
 
 pub use actors::Actor;
 pub use errors::{framework, market, Code};
+pub use stories::{Deal, Machine};
 pub use world::World;
 
 /// A change to an account's state.

@@ -12,6 +12,7 @@ mod keeper_request_exit;
 mod keeper_update;
 mod keeper_withdraw;
 mod layouts;
+mod lifecycle;
 mod market_accept_authority;
 mod market_apply_params;
 mod market_init;

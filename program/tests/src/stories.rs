@@ -1,0 +1,134 @@
+//! Longer ways into a state: a machine on offer, an order, an award, a running lease, a final report.
+
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::{Lease, NodeSpec};
+use solana_address::Address;
+use solana_keypair::Keypair;
+use solana_signer::Signer;
+
+use crate::leaves::{tree, LeafData, Proof};
+use crate::{ix, pda, Actor, World};
+
+/// 2 USDC per GPU-hour.
+pub const ASK: u64 = 2_000_000;
+
+/// A registered node and the key of its agent.
+pub struct Machine {
+    pub key: Keypair,
+    pub node: Address,
+    pub gpus: u8,
+}
+
+/// One customer's lease of one machine, and everyone in it.
+pub struct Deal {
+    pub keeper: Actor,
+    pub provider: Actor,
+    pub machine: Machine,
+    pub customer: Actor,
+    pub order: Address,
+    pub lease: Address,
+}
+
+impl World {
+    /// A node of `gpus` GPUs at the usual ask. The provider needs 10 stake tokens a GPU.
+    pub fn machine(&mut self, provider: &Actor, gpus: u8) -> Machine {
+        self.machine_of(provider, ix::spec(gpus), ASK)
+    }
+
+    pub fn machine_of(&mut self, provider: &Actor, spec: NodeSpec, price: u64) -> Machine {
+        let key = self.fresh_key();
+        let register = ix::node_register(provider, &key.pubkey(), spec, price);
+        self.ok(register, &[&provider.key, &key]);
+        let node = pda::node(&provider.provider(), &key.pubkey());
+        Machine { key, node, gpus: spec.gpus }
+    }
+
+    /// Places an order and returns its address.
+    pub fn order(&mut self, customer: &Actor, args: OrderArgs) -> Address {
+        self.ok(ix::order_create(customer, args), &[&customer.key]);
+        pda::order(&customer.wallet(), args.nonce)
+    }
+
+    /// Awards an order to a machine and returns the lease's address.
+    pub fn award(
+        &mut self,
+        keeper: &Actor,
+        customer: &Actor,
+        order: &Address,
+        provider: &Actor,
+        machine: &Machine,
+    ) -> Address {
+        let award = ix::order_award(keeper, customer, order, &provider.provider(), &machine.node);
+        self.ok(award, &[&keeper.key]);
+        pda::lease(order, &machine.node)
+    }
+
+    /// Keeper, provider with one machine of two GPUs, customer with 100 USDC, and an awarded lease of one GPU for an
+    /// hour that has not started.
+    pub fn awarded(&mut self) -> Deal {
+        self.awarded_with(ix::order_args(1))
+    }
+
+    pub fn awarded_with(&mut self, args: OrderArgs) -> Deal {
+        let keeper = self.keeper(self.params.min_bond);
+        let provider = self.provider(20_000_000_000);
+        let machine = self.machine(&provider, 2);
+        let customer = self.customer(100_000_000);
+        let order = self.order(&customer, args);
+        let lease = self.award(&keeper, &customer, &order, &provider, &machine);
+        Deal { keeper, provider, machine, customer, order, lease }
+    }
+
+    /// The same, started.
+    pub fn running(&mut self) -> Deal {
+        self.running_with(ix::order_args(1))
+    }
+
+    pub fn running_with(&mut self, args: OrderArgs) -> Deal {
+        let deal = self.awarded_with(args);
+        self.ok(ix::lease_start(self, &deal.lease, [3; 32]), &[&deal.machine.key]);
+        deal
+    }
+
+    /// Settles a receipt of node and customer.
+    pub fn settle(&mut self, deal: &Deal, sequence: u64, seconds: u32) {
+        let key = &deal.machine.key;
+        let instructions = ix::receipt(self, &deal.lease, key, &deal.customer.key, sequence, seconds);
+        self.ok_all(&instructions, &[]);
+    }
+
+    /// One keeper's vote makes a report over these leaves final: it must hold all the weight. All leaves are of the
+    /// same period, which must have ended.
+    pub fn finalise(&mut self, keeper: &Actor, leaves: &[LeafData]) -> Vec<Proof> {
+        let (root, proofs) = tree(leaves);
+        self.ok(ix::report_vote(keeper, leaves[0].period, root), &[&keeper.key]);
+        proofs
+    }
+
+    /// What keepers would say of a machine that was up all period, for a lease or for none.
+    pub fn good_leaf(&self, node: Address, lease: Address, period: u64) -> LeafData {
+        let verified_secs = if lease == Address::default() { 0 } else { self.params.period_secs };
+        LeafData {
+            node,
+            period,
+            checks_passed: 5,
+            checks_total: 5,
+            tier: 1,
+            up_secs: self.params.period_secs,
+            lease,
+            verified_secs,
+            ..LeafData::default()
+        }
+    }
+}
+
+impl Deal {
+    pub fn state(&self, w: &World) -> Lease {
+        w.read(&self.lease)
+    }
+
+    /// Where the provider is paid.
+    pub fn payout(&self) -> Address {
+        self.provider.payment
+    }
+}

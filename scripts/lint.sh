@@ -40,7 +40,11 @@ rust() { # NAME TOOLCHAIN CRATE TARGET_DIR CARGO_ARGS...
 check "gofumpt" formatted
 check "go vet" go vet -tags e2e ./...
 check "staticcheck" staticcheck -tags e2e ./...
-have shellcheck && check "shellcheck" shellcheck -x .ci/run scripts/*.sh program/sbf/*.sh
+if have shellcheck; then
+  check "shellcheck" shellcheck -x .ci/run scripts/*.sh program/sbf/*.sh
+else
+  say "SKIPPED shellcheck: it is not installed"
+fi
 rust "program" "$RUST_SBF" program "$(program_host_target)"
 rust "program tests" "$RUST_HOST" program/tests "$(program_tests_target)"
 rust "idl tool" "$RUST_HOST" program/tools/idl "$(idl_target)" --release

@@ -21,7 +21,7 @@
 //	DIR/stop.json    a request to stop, with its grace
 //	DIR/wall.json    a new wall limit, when a lease was extended
 //	DIR/exit.json    how it ended; its presence means that it is over
-//	DIR/stdout.log DIR/stderr.log DIR/supervisor.log
+//	DIR/stdout.log DIR/stderr.log DIR/output.log (both together) DIR/supervisor.log
 //	DIR/work         the job's working directory and home
 //
 // A job is started at most once: the supervisor takes the lock, refuses to start

@@ -16,13 +16,23 @@ func (s *supervisor) copyLog(stream Stream, r *os.File) error {
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
+	both, err := os.OpenFile(s.dir.log(Output), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("runtime: %w", err)
+	}
 	s.pipes = append(s.pipes, r)
 	s.logs.Add(1)
 	go func() {
 		defer s.logs.Done()
 		defer r.Close()
 		defer f.Close()
-		w := &cappedWriter{w: f, left: s.spec.Limits.logBytes()}
+		defer both.Close()
+		// Each copy appends whole reads to the common file, so that lines of the two outputs do not mix.
+		w := io.MultiWriter(
+			&cappedWriter{w: f, left: s.spec.Limits.logBytes()},
+			&cappedWriter{w: both, left: s.spec.Limits.logBytes()},
+		)
 		_, _ = io.Copy(w, r) // ends with the stream; cappedWriter never fails
 	}()
 	return nil

@@ -240,7 +240,7 @@ func (p *Process) Logs(ctx context.Context, leaseID string, stream Stream, offse
 	if err != nil {
 		return nil, err
 	}
-	if stream != Stdout && stream != Stderr {
+	if stream != Stdout && stream != Stderr && stream != Output {
 		return nil, fmt.Errorf("%w: stream %q", ErrSpec, stream)
 	}
 	if offset < 0 {

@@ -363,7 +363,7 @@ func TestFollowLogsFromAnOffset(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, "here\n", string(b))
 	require.ErrorIs(t, p.Remove(background(t), "endless"), ErrRunning)
-	_, err = p.Logs(background(t), "endless", Stream("both"), 0, false)
+	_, err = p.Logs(background(t), "endless", Stream("all"), 0, false)
 	require.ErrorIs(t, err, ErrSpec)
 	_, err = p.Logs(background(t), "endless", Stdout, -1, false)
 	require.ErrorIs(t, err, ErrSpec)
@@ -512,4 +512,19 @@ func TestInternalMainMisuse(t *testing.T) {
 	require.Equal(t, 2, InternalMain(nil))
 	require.Equal(t, 1, InternalMain([]string{"odd", "/nonexistent"}))
 	require.Equal(t, 1, InternalMain([]string{stageDetach, "/nonexistent/dir"}))
+}
+
+// Both outputs together are in the common log, in their order.
+func TestOutputTogether(t *testing.T) {
+	p := newRuntime(t)
+	_, err := p.Start(background(t), Spec{LeaseID: "both", Command: []string{"sh", "-c", "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three"}})
+	require.NoError(t, err)
+	_, err = p.Wait(background(t), "both")
+	require.NoError(t, err)
+	r, err := p.Logs(background(t), "both", Output, 0, true)
+	require.NoError(t, err)
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "one\ntwo\nthree\n", string(b))
 }

@@ -53,10 +53,12 @@ type Runtime interface {
 // Stream names one of a job's outputs.
 type Stream string
 
-// The two outputs.
+// The outputs.
 const (
 	Stdout Stream = "stdout"
 	Stderr Stream = "stderr"
+	// Output is both together, in the order in which they arrived.
+	Output Stream = "output"
 )
 
 // Phase of a job.

@@ -40,7 +40,7 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 				return fmt.Errorf("%w: %d s after %d s were signed", ErrReceipt, seconds, r.Seconds)
 			}
 		}
-		r = Receipt{Lease: lease, Sequence: sequence, Seconds: seconds, At: s.now().UTC()}
+		r = Receipt{Lease: lease, Sequence: sequence, Seconds: seconds, At: s.now().UTC(), Signed: r.Signed}
 		return put(b, bucketReceipts, lease[:], r)
 	})
 	if err != nil {
@@ -72,6 +72,12 @@ func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte) e
 		}
 		if len(customer) != 0 {
 			r.CustomerSignature = bytes.Clone(customer)
+		}
+		if len(r.NodeSignature) != 0 && len(r.CustomerSignature) != 0 {
+			r.Signed = &SignedReceipt{
+				Sequence: r.Sequence, Seconds: r.Seconds,
+				NodeSignature: r.NodeSignature, CustomerSignature: r.CustomerSignature,
+			}
 		}
 		return put(b, bucketReceipts, lease[:], r)
 	})

@@ -135,6 +135,17 @@ type Receipt struct {
 	NodeSignature []byte `json:"node_signature,omitempty"`
 	// CustomerSignature is empty until the customer has answered.
 	CustomerSignature []byte `json:"customer_signature,omitempty"`
+	// Signed is the newest receipt of this lease that both sides signed. It stays when a newer one is offered, so that
+	// a customer who goes away takes no money along.
+	Signed *SignedReceipt `json:"signed,omitempty"`
+}
+
+// SignedReceipt is a receipt that can be settled.
+type SignedReceipt struct {
+	Sequence          uint64 `json:"sequence"`
+	Seconds           uint64 `json:"seconds"`
+	NodeSignature     []byte `json:"node_signature"`
+	CustomerSignature []byte `json:"customer_signature"`
 }
 
 // Work is a commitment that the node signed for a period.

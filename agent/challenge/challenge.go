@@ -1,0 +1,125 @@
+// Package challenge answers keepers: is the node up and how are its leases, what does it have, and can it compute what
+// it claims.
+//
+// Only keepers that are registered on chain are answered. A work proof is computed by one worker, one after the other
+// in the order of the questions, at most one waiting for each keeper: so keepers that ask at the same time are all
+// served, and none can take another's place. The worker gives up on a proof that can no longer be in time.
+package challenge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// RefusedError is the error of a request that is not answered at all; its text may be shown to the caller.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
+
+// Policy is what the market asks of a work proof for this node's GPU model.
+type Policy struct {
+	// Size is the order of the product.
+	Size uint32
+	// Bound is the longest it may take.
+	Bound time.Duration
+}
+
+// Options of a Desk. All but Now are required.
+type Options struct {
+	// Node is the node account.
+	Node   solana.PublicKey
+	Domain wire.Domain
+	// IsKeeper says whether a key is a registered keeper's wallet.
+	IsKeeper func(solana.PublicKey) bool
+	// Statuses are those of all live leases.
+	Statuses func() []protocol.LeaseStatus
+	// Busy says whether a lease is live, so that a work proof must not take the GPUs from it.
+	Busy func() bool
+	// Inventory reads what the node has now.
+	Inventory func(context.Context) (protocol.Inventory, error)
+	// Policy is false while the node's GPU model is not known.
+	Policy func() (Policy, bool)
+	// Period is the length of a report period; false while the market is not known.
+	Period func() (time.Duration, bool)
+	Prover work.Prover
+	Store  *store.Store
+	Log    zerolog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Desk answers challenges.
+type Desk struct {
+	o     Options
+	since time.Time
+	queue *queue
+	count counts
+}
+
+// New checks the options. Run must be called for work proofs to be computed.
+func New(o Options) (*Desk, error) {
+	if o.Node.IsZero() || o.Domain.IsZero() || o.IsKeeper == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
+		o.Policy == nil || o.Period == nil || o.Prover == nil || o.Store == nil {
+		return nil, errors.New("challenge: an option is missing")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Desk{o: o, since: o.Now(), queue: newQueue()}, nil
+}
+
+// Run computes work proofs until ctx ends.
+func (d *Desk) Run(ctx context.Context) error { return d.queue.run(ctx) }
+
+// Answer answers one challenge. Error: *RefusedError for a caller or a question that is none of this node's business.
+func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+	resp := protocol.ChallengeResponse{Version: protocol.Version, Nonce: req.Nonce}
+	if req.Version != protocol.Version {
+		return resp, &RefusedError{Why: "this node speaks another version"}
+	}
+	if !d.o.IsKeeper(from) {
+		return resp, &RefusedError{Why: "only keepers may ask"}
+	}
+	if solana.PublicKey(req.Node) != d.o.Node {
+		return resp, &RefusedError{Why: "this is another node"}
+	}
+	switch req.Kind {
+	case protocol.CheckLiveness:
+		resp.Liveness = d.liveness()
+		d.count.add(req.Kind, true)
+	case protocol.CheckInventory:
+		inv, err := d.o.Inventory(ctx)
+		if err != nil {
+			d.o.Log.Warn().Err(err).Msg("inventory cannot be read")
+			resp.Refused = "the inventory cannot be read"
+		} else {
+			resp.Inventory = &inv
+		}
+		d.count.add(req.Kind, err == nil)
+	case protocol.CheckWork:
+		proof, why := d.work(ctx, from, req)
+		resp.Work, resp.Refused = proof, why
+		d.count.add(req.Kind, proof != nil)
+	default:
+		resp.Refused = "this node has no answer to this kind of question"
+	}
+	return resp, nil
+}
+
+func (d *Desk) liveness() *protocol.Liveness {
+	now := d.o.Now()
+	leases := d.o.Statuses()
+	if leases == nil {
+		leases = []protocol.LeaseStatus{}
+	}
+	return &protocol.Liveness{UnixTime: now.Unix(), UpSeconds: uint64(max(0, now.Sub(d.since)/time.Second)), Leases: leases}
+}

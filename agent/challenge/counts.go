@@ -1,0 +1,50 @@
+package challenge
+
+import (
+	"sync"
+	"time"
+
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// Counts says how many questions of each kind were answered since the agent started.
+type Counts struct {
+	Liveness    uint64        `json:"liveness"`
+	Inventory   uint64        `json:"inventory"`
+	Work        uint64        `json:"work"`
+	WorkRefused uint64        `json:"work_refused"`
+	LastWork    time.Duration `json:"last_work_ns"`
+}
+
+type counts struct {
+	mu sync.Mutex
+	c  Counts
+}
+
+func (c *counts) add(kind protocol.CheckKind, answered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case kind == protocol.CheckLiveness:
+		c.c.Liveness++
+	case kind == protocol.CheckInventory && answered:
+		c.c.Inventory++
+	case kind == protocol.CheckWork && answered:
+		c.c.Work++
+	case kind == protocol.CheckWork:
+		c.c.WorkRefused++
+	}
+}
+
+func (c *counts) took(d time.Duration) {
+	c.mu.Lock()
+	c.c.LastWork = d
+	c.mu.Unlock()
+}
+
+// Counts returns the figures so far.
+func (d *Desk) Counts() Counts {
+	d.count.mu.Lock()
+	defer d.count.mu.Unlock()
+	return d.count.c
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/rs/zerolog"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/pricing"
+	"github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Flags that every command has.
+func commonFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` that holds all that the agent keeps", Value: config.DefaultDataDir, EnvVars: []string{"GANTRY_DATA_DIR"}},
+		&cli.StringFlag{Name: "url", Aliases: []string{"u"}, Usage: "Solana RPC `URL` or localhost, devnet, testnet, mainnet-beta (default: solana config)", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringFlag{Name: "ws", Usage: "Solana WebSocket `URL` (default: follows from the RPC URL)", EnvVars: []string{"GANTRY_WS"}},
+		&cli.StringFlag{Name: "node-key", Usage: "the machine's own keypair `FILE` (default: node.json in the data folder)", EnvVars: []string{"GANTRY_NODE_KEY"}},
+		&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error", Value: "info", EnvVars: []string{"GANTRY_LOG_LEVEL"}},
+		&cli.StringFlag{Name: "log-format", Usage: "text or json (default: text on a terminal, else json)", EnvVars: []string{"GANTRY_LOG_FORMAT"}},
+	}, more...)
+}
+
+func walletFlag() cli.Flag {
+	return &cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "the provider's keypair `FILE` (default: solana config)", EnvVars: []string{"GANTRY_KEYPAIR"}}
+}
+
+func machineFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "inventory", Usage: "where GPUs come from: `nvml`, or simulated:A100:N, simulated:H100:N on local networks", EnvVars: []string{"GANTRY_INVENTORY"}},
+		&cli.StringFlag{Name: "region", Usage: "`REGION` such as us-west-2, at most 16 characters", EnvVars: []string{"GANTRY_REGION"}},
+		&cli.StringFlag{Name: "site", Usage: "`NAME` that machines share when they stand together", EnvVars: []string{"GANTRY_SITE"}},
+	}
+}
+
+func priceFlag(text string) cli.Flag {
+	return &cli.StringFlag{Name: "price", Usage: text, EnvVars: []string{"GANTRY_PRICE"}}
+}
+
+// settings merges file, environment and flags.
+func settings(c *cli.Context) (config.Config, error) {
+	cfg, err := config.Load(c.String("data-dir"))
+	if err != nil {
+		return cfg, err
+	}
+	if c.IsSet("url") {
+		// A file's WebSocket URL belongs to the file's RPC URL.
+		cfg.RPC, cfg.WS = c.String("url"), ""
+	}
+	for name, field := range map[string]*string{
+		"ws": &cfg.WS, "keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory,
+		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price,
+	} {
+		if c.IsSet(name) {
+			*field = c.String(name)
+		}
+	}
+	if c.IsSet("listen") {
+		cfg.Listen = c.StringSlice("listen")
+	}
+	if c.IsSet("settle-interval") {
+		cfg.SettleInterval = c.Duration("settle-interval")
+	}
+	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
+	return cfg.Complete()
+}
+
+// logger writes to standard error.
+func logger(c *cli.Context) (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(c.String("log-level"))
+	if err != nil {
+		return zerolog.Nop(), usage(fmt.Errorf("--log-level %q; use debug, info, warn or error", c.String("log-level")))
+	}
+	format := c.String("log-format")
+	if format == "" {
+		format = "json"
+		if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+			format = "text"
+		}
+	}
+	switch format {
+	case "json":
+		return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger(), nil
+	case "text":
+		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
+	}
+	return zerolog.Nop(), usage(fmt.Errorf("--log-format %q; use text or json", format))
+}
+
+// exitCode tells scripts apart what went wrong.
+func exitCode(err error, interrupted bool) int {
+	var wrong *usageError
+	switch {
+	case interrupted:
+		return exitInterrupted
+	case errors.As(err, &wrong), errors.Is(err, config.ErrConfig), errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrConfig),
+		errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, market.ErrAmount),
+		errors.Is(err, pricing.ErrPolicy), errors.Is(err, service.ErrSimulation):
+		return exitUsage
+	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed):
+		return exitNetwork
+	case errors.Is(err, machine.ErrNoGPUs), errors.Is(err, register.ErrNoSOL):
+		return exitRefused
+	}
+	return exitRefused
+}

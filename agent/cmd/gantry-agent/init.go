@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/agent/bench"
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/pricing"
+	"github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name: "init", Usage: "make the machine's key, look at the hardware, measure it, and say what registering takes",
+		Flags: commonFlags(append([]cli.Flag{
+			walletFlag(),
+			&cli.BoolFlag{Name: "skip-benchmark", Usage: "do not measure"},
+			&cli.DurationFlag{Name: "benchmark-budget", Usage: "`TIME` for the benchmark", Value: 10 * time.Second},
+		}, machineFlags()...)...),
+		Action: runInit,
+	}
+}
+
+func runInit(c *cli.Context) error {
+	cfg, err := settings(c)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	key, fresh, err := nodeKey(cfg.NodeKey)
+	if err != nil {
+		return err
+	}
+	if err := cfg.Save(); err != nil {
+		return err
+	}
+	w := c.App.Writer
+	made := "found"
+	if fresh {
+		made = "made"
+	}
+	fmt.Fprintf(w, " key        %s   %s at %s\n", key.PublicKey(), made, cfg.NodeKey)
+	m, err := openMachine(c.Context, cfg, key.PublicKey(), 0)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	printDetected(w, m)
+	if !c.Bool("skip-benchmark") {
+		if err := benchmark(c, cfg, m); err != nil {
+			return err
+		}
+	}
+	return printNeeds(c, cfg, m, key.PublicKey())
+}
+
+// nodeKey loads the machine's key, or makes one that only its owner can read.
+func nodeKey(path string) (solana.PrivateKey, bool, error) {
+	key, err := chain.LoadKeypair(path)
+	if err == nil || !errors.Is(err, chain.ErrKeypairMissing) {
+		return key, false, err
+	}
+	if key, err = solana.NewRandomPrivateKey(); err != nil {
+		return nil, false, fmt.Errorf("new key: %w", err)
+	}
+	return key, true, chain.SaveKeypair(path, key)
+}
+
+func printDetected(w io.Writer, m *machine.Machine) {
+	inv := m.Inventory
+	line := func(label, format string, args ...any) { fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...) }
+	virt := ""
+	if inv.Host.Virtualization != "" {
+		virt = " · " + inv.Host.Virtualization
+	}
+	line("detected", "%s · %d cores, %d threads · %.1f GiB RAM · %d GiB disk free%s", orUnknown(inv.CPU.Model), inv.CPU.Cores, inv.CPU.Threads, float64(inv.RAMMiB)/1024, inv.Disk.FreeGiB, virt)
+	if len(inv.GPUs) == 0 {
+		line("", "%s", inv.GPUStatement)
+	} else {
+		g := inv.GPUs[0]
+		line("", "%d × %s · %d MiB · %s · driver %s · confidential computing %s", len(inv.GPUs), g.Model, g.VRAMMiB, g.Interconnect, orUnknown(inv.Driver.Version), inv.Driver.CC)
+	}
+	if inv.Simulated {
+		line("", "these GPUs are SIMULATED: for local networks only, evidence tier 0")
+	} else if len(inv.GPUs) > 0 {
+		line("", "no hardware evidence is collected by this version → evidence tier 1")
+	}
+	line("", "network bandwidth %s", inv.Network.Note)
+	for _, n := range inv.Notes {
+		line("", "not found out: %s", strings.ReplaceAll(n, "\n", "; "))
+	}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+const benchDisk = 128 << 20
+
+func benchmark(c *cli.Context, cfg config.Config, m *machine.Machine) error {
+	start := time.Now()
+	r, err := bench.Run(c.Context, bench.Options{
+		Budget: c.Duration("benchmark-budget"), DiskPath: cfg.DataDir, DiskBytes: benchDisk,
+		Progress: func(step string, done float64) {
+			fmt.Fprintf(os.Stderr, "\r\033[K benchmark  %3.0f %%  %s", 100*done, step)
+			if done >= 1 {
+				fmt.Fprint(os.Stderr, "\r\033[K")
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("benchmark: %w", err)
+	}
+	if err := os.WriteFile(cfg.BenchPath(), append(raw, '\n'), 0o600); err != nil {
+		return fmt.Errorf("benchmark: %w", err)
+	}
+	w := c.App.Writer
+	fmt.Fprintf(w, " benchmark  int8 product on the %s: %.1f GOPS (every product verified)", r.Prover, r.Peak())
+	if r.Disk.Measured {
+		fmt.Fprintf(w, " · disk %.0f MB/s write, %.0f MB/s read", r.Disk.WriteMBps, r.Disk.ReadMBps)
+	} else {
+		fmt.Fprintf(w, " · disk %s", r.Disk.Note)
+	}
+	fmt.Fprintf(w, " · %s\n", time.Since(start).Round(100*time.Millisecond))
+	if len(m.Inventory.GPUs) > 0 {
+		fmt.Fprintln(w, "            the GPUs' own speed is not measured: this version computes work proofs on the processor")
+	}
+	return nil
+}
+
+// printNeeds says what is missing and what comes next. A network that is away is no error here: the rest is said.
+func printNeeds(c *cli.Context, cfg config.Config, m *machine.Machine, nodeKey solana.PublicKey) error {
+	w := c.App.Writer
+	client, err := newClient(cfg, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(c.Context, 20*time.Second)
+	defer cancel()
+	if err := checkSimulated(ctx, cfg, client); errors.Is(err, service.ErrSimulation) {
+		return err
+	}
+	view := market.NewView(zerolog.Nop())
+	if _, err := market.Load(ctx, client, chain.Confirmed); err != nil {
+		fmt.Fprintf(w, " market     not reached: %v\n", err)
+		return nil
+	}
+	if err := market.Snapshot(ctx, client, view, chain.Confirmed); err != nil {
+		fmt.Fprintf(w, " market     not read: %v\n", err)
+		return nil
+	}
+	model, err := m.Model(view.Models())
+	if err != nil {
+		fmt.Fprintf(w, " missing    %v\n", err)
+		return nil
+	}
+	cmds := &register.Commands{Chain: client, NodeKey: nodeKey}
+	if key, err := chain.LoadKeypair(cfg.Wallet); err == nil {
+		cmds.Wallet = key.PublicKey()
+	}
+	needs, err := cmds.Needs(ctx, register.Join{Spec: m.Spec(model, cfg.Region, cfg.Site), Model: model, Devices: m.Devices()})
+	if err != nil {
+		fmt.Fprintf(w, " missing    %v\n", err)
+		return nil
+	}
+	fmt.Fprintf(w, " model      %s as the market knows it: %.1f TFLOPS fp16, work proof of order %d within %d ms\n", model.ModelName(), float64(model.TflopsX10)/10, model.WorkSize, model.WorkBoundMs)
+	fmt.Fprintf(w, " needed     stake %s GNT (%d × %s) · %s rent, returned when you leave · %s for the machine's fees\n",
+		needs.StakeNeeded, len(m.Inventory.GPUs), market.GNT(model.MinStake), needs.Rent, needs.NodeFunds)
+	if cmds.Wallet.IsZero() {
+		fmt.Fprintf(w, " missing    a wallet: %s does not exist; make one with solana-keygen new, or pass --keypair\n", cfg.Wallet)
+	} else {
+		fmt.Fprintf(w, " wallet     %s has %s and %s GNT\n", cmds.Wallet, needs.SOL, needs.Tokens)
+		if err := cmds.Check(needs, register.Join{Model: model, Spec: m.Spec(model, "", ""), Price: 1}); err != nil {
+			fmt.Fprintf(w, " missing    %v\n", err)
+		}
+	}
+	s := service.Snapshot(view, model.Id, needs.Node.Address)
+	ask := pricing.FollowMarket{}.Ask(s)
+	fmt.Fprintf(w, " price      reference %s · %d other nodes ask for this model · suggested %s USDC per GPU-hour\n", s.Reference, len(s.Others), ask)
+	if needs.IsNode {
+		fmt.Fprintf(w, " registered as node %s\n next       gantry-agent run --data-dir %s\n", needs.Node.Address, cfg.DataDir)
+		return nil
+	}
+	fmt.Fprintf(w, " next       gantry-agent register --data-dir %s --stake %s --price auto\n", cfg.DataDir, needs.StakeNeeded)
+	return nil
+}

@@ -1,0 +1,78 @@
+// Command gantry-agent offers a machine on the Gantry market: it registers it, answers keepers, runs leases and signs
+// receipts. See agent/README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+)
+
+// Exit codes.
+const (
+	exitRefused     = 1
+	exitUsage       = 2
+	exitNetwork     = 3
+	exitInterrupted = 4
+)
+
+func main() {
+	// A job's supervisor is this binary run again; it must not do anything else first.
+	if len(os.Args) > 1 && os.Args[1] == runtime.InternalCommand {
+		os.Exit(runtime.InternalMain(os.Args[2:]))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := app().RunContext(ctx, os.Args)
+	interrupted := ctx.Err() != nil
+	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "error: "+strings.ReplaceAll(err.Error(), "\n", " "))
+	os.Exit(exitCode(err, interrupted))
+}
+
+func app() *cli.App {
+	return &cli.App{
+		Name:            "gantry-agent",
+		Usage:           "offer this machine's GPUs on the Gantry market",
+		HideHelpCommand: true,
+		Suggest:         true,
+		// Errors are printed once, by main.
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return usage(err)
+		},
+		Commands: []*cli.Command{
+			initCommand(), registerCommand(), runCommand(), statusCommand(), updateCommand(),
+			statusChange("drain", "serve running leases, take no new ones (before maintenance)", drainTo),
+			statusChange("hibernate", "sleep: neither awarded nor checked", hibernateTo),
+			retireCommand(), closeCommand(),
+		},
+	}
+}
+
+// usageError is wrong use of the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	var already *usageError
+	if errors.As(err, &already) {
+		return err
+	}
+	return &usageError{err: err}
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/pricing"
+	"github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// session is what the provider's commands work with.
+type session struct {
+	cfg      config.Config
+	client   *chain.Client
+	commands *register.Commands
+	nodeKey  solana.PrivateKey
+	close    func()
+}
+
+// open loads keys and connects. Without wallet the machine's own key signs alone.
+func open(c *cli.Context, wallet bool) (*session, error) {
+	cfg, err := settings(c)
+	if err != nil {
+		return nil, err
+	}
+	log, err := logger(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{cfg: cfg}
+	if s.nodeKey, err = chain.LoadKeypair(cfg.NodeKey); err != nil {
+		if errors.Is(err, chain.ErrKeypairMissing) {
+			return nil, fmt.Errorf("%w: %s is the machine's own key; make it with: gantry-agent init --data-dir %s", chain.ErrKeypairMissing, cfg.NodeKey, cfg.DataDir)
+		}
+		return nil, err
+	}
+	signers := []txm.Signer{s.nodeKey}
+	payer, owner := s.nodeKey.PublicKey(), solana.PublicKey{}
+	if key, err := chain.LoadKeypair(cfg.Wallet); err == nil {
+		signers = append(signers, key)
+		payer, owner = key.PublicKey(), key.PublicKey()
+	} else if wallet || c.IsSet("keypair") {
+		return nil, err
+	}
+	if s.client, err = newClient(cfg, log); err != nil {
+		return nil, err
+	}
+	genesis, err := s.client.Genesis(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	store, err := txm.OpenStore(cfg.ProviderPath(), genesis)
+	if err != nil {
+		return nil, err
+	}
+	m, err := txm.New(txm.Options{RPC: s.client, Store: store, Keys: txm.NewKeys(signers...), Payer: payer, Log: log})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	s.commands = &register.Commands{
+		Chain: s.client, Txm: m, Wallet: owner, NodeKey: s.nodeKey.PublicKey(), Log: log,
+		Progress: func(format string, args ...any) { fmt.Fprintf(c.App.Writer, " ✓ "+format+"\n", args...) },
+	}
+	s.close = func() {
+		m.Close()
+		if err := store.Close(); err != nil {
+			log.Warn().Err(err).Msg("close transaction store")
+		}
+		s.client.Close()
+	}
+	return s, nil
+}
+
+func newClient(cfg config.Config, log zerolog.Logger) (*chain.Client, error) {
+	return chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: cfg.RPC, WS: cfg.WS}}, Commitment: chain.Confirmed, Log: log})
+}
+
+// checkSimulated refuses simulated GPUs on a cluster that is not local.
+func checkSimulated(ctx context.Context, cfg config.Config, client *chain.Client) error {
+	if !cfg.Simulates() {
+		return nil
+	}
+	genesis, err := client.Genesis(ctx)
+	if err != nil {
+		return err
+	}
+	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: []string{cfg.RPC, cfg.WS}}
+	if err := cluster.CheckLocal(); err != nil {
+		return fmt.Errorf("%w: %w", service.ErrSimulation, err)
+	}
+	return nil
+}
+
+func registerCommand() *cli.Command {
+	return &cli.Command{
+		Name: "register", Usage: "register this machine: provider, stake, node, and a little SOL for the machine's key",
+		Flags: commonFlags(append([]cli.Flag{
+			walletFlag(),
+			&cli.StringFlag{Name: "stake", Usage: "the provider's whole stake in `GNT`; auto is what is needed", Value: "auto"},
+			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
+		}, machineFlags()...)...),
+		Action: runRegister,
+	}
+}
+
+func runRegister(c *cli.Context) error {
+	if c.Args().Len() > 0 {
+		return usage(fmt.Errorf("register takes no argument (got %q)", c.Args().First()))
+	}
+	join, policy, err := parseJoin(c)
+	if err != nil {
+		return err
+	}
+	s, err := open(c, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if policy == nil {
+		if policy, err = pricing.Parse(s.cfg.Price); err != nil {
+			return fmt.Errorf("--price: %w", err)
+		}
+	}
+	if err := checkSimulated(c.Context, s.cfg, s.client); err != nil {
+		return err
+	}
+	m, err := openMachine(c.Context, s.cfg, s.nodeKey.PublicKey(), 0)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if _, err := market.Load(c.Context, s.client, chain.Confirmed); err != nil {
+		return err
+	}
+	view := market.NewView(zerolog.Nop())
+	if err := market.Snapshot(c.Context, s.client, view, chain.Confirmed); err != nil {
+		return err
+	}
+	model, err := m.Model(view.Models())
+	if err != nil {
+		return err
+	}
+	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
+	if join.Price = policy.Ask(service.Snapshot(view, model.Id, solana.PublicKey{})); join.Price == 0 {
+		return fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)
+	}
+	if _, err := s.commands.Register(c.Context, join); err != nil {
+		return err
+	}
+	s.cfg.Price = policy.String()
+	if err := s.cfg.Save(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.Writer, "\n next       gantry-agent run --data-dir %s\n", s.cfg.DataDir)
+	return nil
+}
+
+// parseJoin reads the amounts before anything is opened. A nil policy means that the settings file decides.
+func parseJoin(c *cli.Context) (register.Join, pricing.Policy, error) {
+	var j register.Join
+	var err error
+	if v := c.String("stake"); !strings.EqualFold(v, "auto") {
+		if j.Stake, err = market.ParseGNT(v); err != nil {
+			return j, nil, fmt.Errorf("--stake: %w", err)
+		}
+	}
+	if !c.IsSet("price") {
+		cfg, err := config.Load(c.String("data-dir"))
+		if err != nil || cfg.Price != "" {
+			return j, nil, err
+		}
+		return j, pricing.FollowMarket{}, nil
+	}
+	policy, err := pricing.Parse(c.String("price"))
+	if err != nil {
+		return j, nil, fmt.Errorf("--price: %w", err)
+	}
+	return j, policy, nil
+}
+
+func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKey, diskTest int64) (*machine.Machine, error) {
+	source, err := config.ParseInventory(cfg.Inventory)
+	if err != nil {
+		return nil, err
+	}
+	return machine.Open(ctx, machine.Options{Source: source, Seed: nodeKey, DiskPath: cfg.DataDir, DiskTestBytes: diskTest})
+}
+
+func updateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "update", Usage: "set the ask or the status",
+		Flags: commonFlags(walletFlag(),
+			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
+			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"}),
+		Action: runUpdate,
+	}
+}
+
+func runUpdate(c *cli.Context) error {
+	var change register.Change
+	var policy pricing.Policy
+	var err error
+	if !c.IsSet("price") && !c.IsSet("status") {
+		return usage(errors.New("nothing to update; give --price or --status"))
+	}
+	if c.IsSet("price") {
+		if policy, err = pricing.Parse(c.String("price")); err != nil {
+			return fmt.Errorf("--price: %w", err)
+		}
+	}
+	if c.IsSet("status") {
+		if change.Status, err = market.ParseNodeStatus(c.String("status")); err != nil {
+			return usage(fmt.Errorf("--status: %w", err))
+		}
+	}
+	return apply(c, change, policy)
+}
+
+// apply sends a change and keeps a new pricing policy in the settings.
+func apply(c *cli.Context, change register.Change, policy pricing.Policy) error {
+	s, err := open(c, false)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if policy != nil {
+		if fixed, ok := policy.(pricing.Fixed); ok {
+			change.Price = market.PricePerHour(fixed)
+		}
+	}
+	if change != (register.Change{}) {
+		if _, err := s.commands.Update(c.Context, change); err != nil {
+			return err
+		}
+	}
+	if policy == nil {
+		return nil
+	}
+	s.cfg.Price = policy.String()
+	return s.cfg.Save()
+}
+
+const (
+	drainTo     = market.NodeDraining
+	hibernateTo = market.NodeHibernated
+)
+
+func statusChange(name, text string, to market.NodeStatus) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: text + "; back with: gantry-agent update --status active",
+		Flags:  commonFlags(walletFlag()),
+		Action: func(c *cli.Context) error { return apply(c, register.Change{Status: to}, nil) },
+	}
+}
+
+func retireCommand() *cli.Command {
+	return &cli.Command{
+		Name: "retire", Usage: "take the machine out of the market for good, once its leases are over",
+		Flags: commonFlags(walletFlag()),
+		Action: func(c *cli.Context) error {
+			s, err := open(c, true)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			_, err = s.commands.Retire(c.Context)
+			return err
+		},
+	}
+}
+
+func closeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "close", Usage: "close a retired machine: its rent comes back",
+		Flags: commonFlags(walletFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the last report is settled"}),
+		Action: func(c *cli.Context) error {
+			s, err := open(c, true)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			deadline := time.Now().Add(c.Duration("wait"))
+			for {
+				err := s.commands.Close(c.Context)
+				if err == nil || !market.Is(err, market.CodeTooEarly) || time.Now().After(deadline) {
+					return err
+				}
+				select {
+				case <-c.Context.Done():
+					return c.Context.Err()
+				case <-time.After(time.Second):
+				}
+			}
+		},
+	}
+}

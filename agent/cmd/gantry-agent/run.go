@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/agent/service"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name: "run", Usage: "serve keepers and customers until stopped; running jobs outlive the agent and are found again",
+		Flags: commonFlags(append(machineFlags(),
+			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
+			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),
+			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},
+			&cli.IntFlag{Name: "simulate-slow-factor", Usage: "LOCAL NETWORKS ONLY: compute every work proof `K` times"},
+			&cli.StringFlag{Name: "simulate-silence-file", Usage: "LOCAL NETWORKS ONLY: answer nobody while `FILE` exists"},
+		)...),
+		Action: func(c *cli.Context) error {
+			if c.Args().Len() > 0 {
+				return usage(fmt.Errorf("run takes no argument (got %q)", c.Args().First()))
+			}
+			cfg, err := settings(c)
+			if err != nil {
+				return err
+			}
+			log, err := logger(c)
+			if err != nil {
+				return err
+			}
+			return service.Run(c.Context, cfg, log)
+		},
+	}
+}

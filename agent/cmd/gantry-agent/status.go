@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "one screen: is the agent up, what does the chain say, what needs doing",
+		Flags:  commonFlags(&cli.BoolFlag{Name: "json", Usage: "one JSON document on standard output"}),
+		Action: runStatus,
+	}
+}
+
+// report is everything that the status screen shows.
+type report struct {
+	Running  bool             `json:"running"`
+	Agent    *service.Status  `json:"agent,omitempty"`
+	Node     *market.Node     `json:"node,omitempty"`
+	Provider *market.Provider `json:"provider,omitempty"`
+	Balance  chain.Lamports   `json:"node_key_lamports"`
+	Leases   []market.Lease   `json:"leases"`
+	ToDo     []string         `json:"to_do"`
+}
+
+func runStatus(c *cli.Context) error {
+	cfg, err := settings(c)
+	if err != nil {
+		return err
+	}
+	log, err := logger(c)
+	if err != nil {
+		return err
+	}
+	key, err := chain.LoadKeypair(cfg.NodeKey)
+	if err != nil {
+		return err
+	}
+	var r report
+	if s, err := service.ReadStatus(cfg.StatusPath()); err == nil {
+		r.Agent, r.Running = &s, s.Fresh(time.Now())
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("status of the running agent: %w", err)
+	}
+	client, err := newClient(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if r.Balance, err = client.Balance(c.Context, key.PublicKey(), chain.Confirmed); err != nil {
+		return err
+	}
+	nodes, err := register.NodesByKey(c.Context, client, key.PublicKey())
+	if err != nil {
+		return err
+	}
+	if len(nodes) > 0 {
+		r.Node = &nodes[0]
+		p, err := market.Fetch[market.Provider](c.Context, client, r.Node.Provider, chain.Confirmed)
+		if err != nil {
+			return err
+		}
+		r.Provider = &p
+		if r.Leases, err = leasesOf(c, client, r.Node); err != nil {
+			return err
+		}
+	}
+	r.ToDo = todo(r)
+	if c.Bool("json") {
+		e := json.NewEncoder(c.App.Writer)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	print(c.App.Writer, r, time.Now())
+	return nil
+}
+
+// leaseNodeOffset is where a lease account holds its node: after the discriminator and the order.
+const leaseNodeOffset = 8 + 32
+
+func leasesOf(c *cli.Context, client *chain.Client, node *market.Node) ([]market.Lease, error) {
+	accounts, _, err := client.ProgramAccounts(c.Context, market.ProgramID, chain.Confirmed, chain.Filter{Offset: leaseNodeOffset, Bytes: node.Address[:]})
+	if err != nil {
+		return nil, err
+	}
+	out := []market.Lease{}
+	for _, a := range accounts {
+		if d, err := market.Decode(market.MetaOf(a), a.Data); err == nil {
+			if l, ok := d.Value.(*market.Lease); ok && l.Node == node.Address {
+				out = append(out, *l)
+			}
+		}
+	}
+	return out, nil
+}
+
+// todo says what is wrong and how to mend it.
+func todo(r report) []string {
+	out := []string{}
+	if !r.Running {
+		out = append(out, "the agent does not run: gantry-agent run")
+	}
+	if r.Node == nil {
+		return append(out, "the machine is not registered: gantry-agent register")
+	}
+	if r.Running && r.Agent.Connected < r.Agent.Keepers {
+		out = append(out, fmt.Sprintf("connected to %d of %d keepers: is the network up?", r.Agent.Connected, r.Agent.Keepers))
+	}
+	if r.Balance < chain.SOL/200 {
+		out = append(out, fmt.Sprintf("the machine's key has %s for fees: send some SOL to %s", r.Balance, r.Node.NodeKey))
+	}
+	switch r.Node.State() {
+	case market.NodeSuspended:
+		out = append(out, "keepers found that the machine is not what it claims: see gantry fault list; when it is settled: gantry-agent update --status active")
+	case market.NodeDraining, market.NodeHibernated:
+		out = append(out, "no new leases while "+r.Node.State().String()+": gantry-agent update --status active")
+	case market.NodeRetired:
+		out = append(out, "the node is retired: gantry-agent close")
+	}
+	if r.Provider.Stake < r.Provider.Committed {
+		out = append(out, fmt.Sprintf("the stake is %s GNT too low, so nothing is awarded: gantry provider stake %s",
+			market.GNT(r.Provider.Committed-r.Provider.Stake), market.GNT(r.Provider.Committed-r.Provider.Stake)))
+	}
+	return out
+}
+
+func print(w io.Writer, r report, now time.Time) {
+	line := func(label, format string, args ...any) { fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...) }
+	switch {
+	case r.Running:
+		sim := ""
+		if r.Agent.Simulated {
+			sim = " · SIMULATED GPUs"
+		}
+		line("agent", "up %s · pid %d · %d of %d keepers connected%s", now.Sub(r.Agent.Since).Round(time.Second), r.Agent.PID, r.Agent.Connected, r.Agent.Keepers, sim)
+		k := r.Agent.Checks
+		line("answered", "%d liveness · %d inventory · %d work proofs (%d refused, last took %s)", k.Liveness, k.Inventory, k.Work, k.WorkRefused, k.LastWork.Round(time.Millisecond))
+	case r.Agent != nil:
+		line("agent", "not running since %s", r.Agent.At.Format(time.RFC3339))
+	default:
+		line("agent", "not running")
+	}
+	if n := r.Node; n != nil {
+		line("node", "%s · %s · asks %s USDC per GPU-hour · %d of %d GPUs free", n.Address, n.State(), n.Ask(), n.FreeGPUs(), n.Spec.Gpus)
+		line("checks", "%d of %d passed · uptime %.2f %% · measured %.1f TFLOPS", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100, float64(n.MeasuredTflopsX10)/10)
+		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in all", float64(n.Reputation(now.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
+		line("stake", "%s GNT, %s needed, %s slashed so far", market.GNT(r.Provider.Stake), market.GNT(r.Provider.Committed), market.GNT(r.Provider.SlashedTotal))
+	}
+	line("fees", "%s left on the machine's key", r.Balance)
+	var earned market.USDC
+	for _, l := range r.Leases {
+		earned += l.ProviderTotal()
+		line("lease", "%s · %s · %d GPU at %s · %d s paid · earned %s USDC", l.Address, l.State(), l.Gpus, market.PricePerHour(l.Price), l.PaidSecs, l.ProviderTotal().Exact())
+	}
+	line("earned", "%s USDC from leases that are not closed yet", earned.Exact())
+	for i, t := range r.ToDo {
+		label := ""
+		if i == 0 {
+			label = "to do"
+		}
+		line(label, "%s", t)
+	}
+}

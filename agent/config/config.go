@@ -1,0 +1,193 @@
+// Package config holds the settings of an agent: from the settings file in its data folder, the environment, the
+// command line, and `solana config`, the later ones giving way to the earlier: flag, environment, file, solana config.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/client/chain"
+)
+
+// ErrConfig is the error of settings that cannot be used.
+var ErrConfig = errors.New("settings cannot be used")
+
+// Config is everything that an agent is told. Zero values take the defaults of [Config.Complete].
+type Config struct {
+	// DataDir holds all that the agent keeps; see the package README for its layout.
+	DataDir string `yaml:"-"`
+	// RPC and WS are the Solana node's endpoints.
+	RPC string `yaml:"url,omitempty"`
+	WS  string `yaml:"ws,omitempty"`
+	// Wallet is the provider's keypair file. Only register, update, retire and close need it.
+	Wallet string `yaml:"keypair,omitempty"`
+	// NodeKey is the machine's own keypair file; default DataDir/node.json.
+	NodeKey string `yaml:"node_key,omitempty"`
+	// Listen are the multiaddresses at which keepers and customers reach the node.
+	Listen []string `yaml:"listen,omitempty"`
+	Region string   `yaml:"region,omitempty"`
+	Site   string   `yaml:"site,omitempty"`
+	// Inventory is where GPUs come from: "nvml", or "simulated:MODEL:COUNT" on local networks.
+	Inventory string `yaml:"inventory,omitempty"`
+	// Price is the pricing policy: USDC per GPU-hour, "auto" or "auto:FLOOR".
+	Price string `yaml:"price,omitempty"`
+	// SettleInterval is the time between two settlements of a running lease's receipts.
+	SettleInterval time.Duration `yaml:"settle_interval,omitempty"`
+	// Simulations of bad nodes; refused on any cluster that is not local. They are never read from the file.
+	SlowFactor  int    `yaml:"-"`
+	SilenceFile string `yaml:"-"`
+}
+
+// FileName is the settings file in the data folder.
+const FileName = "agent.yaml"
+
+// DefaultDataDir is used when no data folder is named.
+const DefaultDataDir = "~/.local/share/gantry-agent"
+
+// Load reads the settings file of a data folder. A missing file is no error.
+func Load(dataDir string) (Config, error) {
+	var c Config
+	if dataDir == "" {
+		dataDir = DefaultDataDir
+	}
+	dir, err := chain.ExpandHome(dataDir)
+	if err != nil {
+		return c, err
+	}
+	if c.DataDir, err = filepath.Abs(dir); err != nil {
+		return c, fmt.Errorf("%w: data folder %s: %w", ErrConfig, dataDir, err)
+	}
+	path := filepath.Join(c.DataDir, FileName)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("%w: %s cannot be read: %w", ErrConfig, path, err)
+	}
+	d := yaml.NewDecoder(strings.NewReader(string(raw)))
+	d.KnownFields(true)
+	if err := d.Decode(&c); err != nil {
+		return c, fmt.Errorf("%w: %s: %s", ErrConfig, path, strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return c, nil
+}
+
+// Save writes the settings file, readable by its owner only, in place of the old one.
+func (c Config) Save() error {
+	raw, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	path := filepath.Join(c.DataDir, FileName)
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, append([]byte("# Settings of gantry-agent. Flags and GANTRY_… variables win over them.\n"), raw...), 0o600); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
+}
+
+// Complete fills in defaults, the settings of the solana command among them, and checks what can be checked without
+// the network. Errors: ErrConfig, chain.ErrEndpoint, chain.ErrConfig.
+func (c Config) Complete() (Config, error) {
+	if c.RPC == "" || c.Wallet == "" {
+		cli, err := chain.LoadCLIConfig("")
+		if err != nil {
+			return c, err
+		}
+		if c.RPC == "" {
+			c.RPC = cli.RPCURL
+			if c.WS == "" {
+				c.WS = cli.WebsocketURL
+			}
+		}
+		if c.Wallet == "" {
+			c.Wallet = cli.KeypairPath
+		}
+	}
+	var err error
+	if c.RPC, err = chain.ResolveURL(c.RPC); err != nil {
+		return c, err
+	}
+	if c.WS == "" {
+		if c.WS, err = chain.WebsocketURL(c.RPC); err != nil {
+			return c, err
+		}
+	}
+	if c.NodeKey == "" {
+		c.NodeKey = filepath.Join(c.DataDir, "node.json")
+	}
+	if c.Inventory == "" {
+		c.Inventory = InventoryNVML
+	}
+	if _, err := ParseInventory(c.Inventory); err != nil {
+		return c, err
+	}
+	if len(c.Region) > 16 || len(c.Site) > 16 {
+		return c, fmt.Errorf("%w: region and site have at most 16 characters", ErrConfig)
+	}
+	if c.SlowFactor < 0 {
+		return c, fmt.Errorf("%w: --simulate-slow-factor %d; give how many times slower, such as 500", ErrConfig, c.SlowFactor)
+	}
+	return c, nil
+}
+
+// Simulates reports whether anything about the node is simulated.
+func (c Config) Simulates() bool {
+	return c.SlowFactor > 1 || c.SilenceFile != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
+}
+
+// InventoryNVML asks the NVIDIA driver.
+const InventoryNVML = "nvml"
+
+const simulatedPrefix = "simulated:"
+
+// Inventory is a parsed source of GPUs.
+type Inventory struct {
+	Simulated bool
+	Model     hardware.SimulatedModel
+	Count     int
+}
+
+// ParseInventory reads "nvml" or "simulated:MODEL:COUNT". Error: ErrConfig.
+func ParseInventory(s string) (Inventory, error) {
+	if s == InventoryNVML {
+		return Inventory{}, nil
+	}
+	rest, ok := strings.CutPrefix(s, simulatedPrefix)
+	model, count, has := strings.Cut(rest, ":")
+	n := 1
+	var err error
+	if has {
+		n, err = strconv.Atoi(count)
+	}
+	inv := Inventory{Simulated: true, Model: hardware.SimulatedModel(strings.ToLower(model)), Count: n}
+	known := inv.Model == hardware.SimulatedA100 || inv.Model == hardware.SimulatedH100
+	if !ok || err != nil || !known || n < 1 || n > hardware.MaxSimulated {
+		return Inventory{}, fmt.Errorf("%w: --inventory %q; use nvml, simulated:A100:N or simulated:H100:N with N from 1 to %d", ErrConfig, s, hardware.MaxSimulated)
+	}
+	return inv, nil
+}
+
+// Paths inside the data folder.
+func (c Config) StorePath() string    { return filepath.Join(c.DataDir, "agent.db") }
+func (c Config) TxPath() string       { return filepath.Join(c.DataDir, "transactions.db") }
+func (c Config) ProviderPath() string { return filepath.Join(c.DataDir, "provider-transactions.db") }
+func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") }
+func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
+func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

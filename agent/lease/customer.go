@@ -1,0 +1,218 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// RefusedError is the error of a request that is refused; its text may be shown to the caller.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
+
+func refuse(format string, args ...any) error { return &RefusedError{Why: fmt.Sprintf(format, args...)} }
+
+// seeTime is how long a customer's request waits for the watcher to show a lease that was awarded a moment ago.
+const seeTime = 3 * time.Second
+
+func keyString(k store.Key) string { return solana.PublicKey(k).String() }
+
+// Deploy takes the job of a lease from its customer and answers with the lease's status. Sending the same job again
+// changes nothing. Error: *RefusedError.
+func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req protocol.DeployRequest) (protocol.LeaseStatus, error) {
+	address := solana.PublicKey(req.Lease)
+	chain, err := m.await(ctx, address)
+	if err != nil {
+		return protocol.LeaseStatus{}, err
+	}
+	if chain.Customer != from {
+		return protocol.LeaseStatus{}, refuse("the lease is of another customer")
+	}
+	if chain.State() != market.LeaseAwarded && chain.State() != market.LeaseRunning {
+		return protocol.LeaseStatus{}, refuse("the lease is over")
+	}
+	order, err := m.ledger().Order(ctx, chain)
+	if err != nil {
+		return protocol.LeaseStatus{}, fmt.Errorf("order of lease %s: %w", address, err)
+	}
+	digest, err := req.Job.Digest()
+	if err != nil {
+		return protocol.LeaseStatus{}, refuse("the job cannot be encoded: %v", err)
+	}
+	if digest != order.Digest {
+		return protocol.LeaseStatus{}, refuse("this is not the job that was ordered: its digest is %x, the order has %x", digest[:8], order.Digest[:8])
+	}
+	job := store.Job{
+		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image,
+		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
+	}
+	r := record(chain)
+	r.Job = &job
+	if err := m.spec(r).Validate(); err != nil {
+		return protocol.LeaseStatus{}, refuse("the job cannot be run: %v", err)
+	}
+	if err := m.putJob(chain, job); err != nil {
+		return protocol.LeaseStatus{}, err
+	}
+	m.wake(address)
+	return m.read(ctx, store.Key(address))
+}
+
+// putJob records the job once.
+func (m *Manager) putJob(chain OnChain, job store.Job) error {
+	r, err := m.o.Store.AddLease(record(chain)) // no change if the worker has recorded it
+	if err != nil {
+		return fmt.Errorf("record lease %s: %w", chain.Address, err)
+	}
+	if r.AwardedAt.Unix() != chain.AwardedAt {
+		return refuse("an earlier lease of this address is being cleared away; try again in a moment")
+	}
+	if !r.State.Live() {
+		return refuse("the lease is over")
+	}
+	if r.Job != nil {
+		return nil // the digest of both is the order's
+	}
+	_, err = m.o.Store.Update(r.Address, func(l *store.Lease) error {
+		if l.Job == nil {
+			l.Job = &job
+		}
+		return nil
+	})
+	if err == nil {
+		m.log.Info().Str("lease", chain.Address.String()).Strs("command", job.Command).Msg("job received")
+	}
+	return err
+}
+
+// await returns a lease of this node as the chain has it, and waits a little for one that is new.
+func (m *Manager) await(ctx context.Context, address solana.PublicKey) (OnChain, error) {
+	t := time.NewTimer(seeTime)
+	defer t.Stop()
+	for {
+		changed := m.ledger().Changed()
+		if l, ok := m.ledger().Lease(address); ok {
+			return l, nil
+		}
+		select {
+		case <-ctx.Done():
+			return OnChain{}, ctx.Err()
+		case <-changed:
+		case <-t.C:
+			return OnChain{}, refuse("this node has no such lease")
+		}
+	}
+}
+
+// Status tells a customer how its lease is, also a while after it was closed. Error: *RefusedError.
+func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]byte) (protocol.LeaseStatus, error) {
+	if err := m.authorise(ctx, from, lease); err != nil {
+		return protocol.LeaseStatus{}, err
+	}
+	return m.read(ctx, lease)
+}
+
+// authorise lets a lease's customer pass and nobody else.
+func (m *Manager) authorise(ctx context.Context, from solana.PublicKey, lease [32]byte) error {
+	r, err := m.o.Store.Lease(lease)
+	if errors.Is(err, store.ErrNotFound) {
+		var l OnChain
+		if l, err = m.await(ctx, lease); err != nil {
+			return err
+		}
+		r = record(l)
+	}
+	if err != nil {
+		return err
+	}
+	if solana.PublicKey(r.Customer) != from {
+		return refuse("the lease is of another customer")
+	}
+	return nil
+}
+
+// read is a fresh status.
+func (m *Manager) read(ctx context.Context, lease store.Key) (protocol.LeaseStatus, error) {
+	r, err := m.o.Store.Lease(lease)
+	if errors.Is(err, store.ErrNotFound) {
+		return protocol.LeaseStatus{Lease: lease, State: protocol.LeaseWaiting}, nil
+	}
+	if err != nil {
+		return protocol.LeaseStatus{}, err
+	}
+	job, err := m.o.Runtime.Status(ctx, keyString(lease))
+	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		return protocol.LeaseStatus{}, err
+	}
+	return statusOf(r, job), nil
+}
+
+// logPiece is the most of a job's output that one message carries, bytes.
+const logPiece = 64 << 10
+
+// Logs sends a job's output from an offset on, both outputs in the order in which they were written. With follow it
+// waits for the job to begin and goes on to its end. Error: *RefusedError.
+func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req protocol.LogsRequest, send func(protocol.LogChunk) error) error {
+	if err := m.authorise(ctx, from, req.Lease); err != nil {
+		return err
+	}
+	offset := req.Offset
+	if offset > 1<<62 {
+		return refuse("no output at offset %d", offset)
+	}
+	if err := m.awaitJob(ctx, req); err != nil {
+		return err
+	}
+	r, err := m.o.Runtime.Logs(ctx, keyString(req.Lease), runtime.Output, int64(offset), req.Follow)
+	if errors.Is(err, runtime.ErrNotFound) {
+		return send(protocol.LogChunk{Offset: offset, End: true})
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	buf := make([]byte, logPiece)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if err := send(protocol.LogChunk{Offset: offset, Data: buf[:n]}); err != nil {
+				return err
+			}
+			offset += uint64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return send(protocol.LogChunk{Offset: offset, End: true})
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// awaitJob waits, if the customer follows, until there is a job or never will be.
+func (m *Manager) awaitJob(ctx context.Context, req protocol.LogsRequest) error {
+	for req.Follow {
+		st, err := m.read(ctx, req.Lease)
+		if err != nil || st.State != protocol.LeaseWaiting {
+			return err
+		}
+		t := time.NewTimer(jobPoll)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+	return nil
+}

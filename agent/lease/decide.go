@@ -1,0 +1,269 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// OnChain is a lease account.
+type OnChain = market.Lease
+
+// Order is what a lease's worker needs of its order.
+type Order struct {
+	// Complete means that every node of the order is awarded: only then may a lease start.
+	Complete bool
+	// AwardedAt is when the last of them was; the start deadline counts from there.
+	AwardedAt time.Time
+	// Digest is that of the job that may run.
+	Digest [32]byte
+	// Duration is the paid-for time.
+	Duration time.Duration
+}
+
+// JobPhase is how far the job of a lease is.
+type JobPhase int
+
+// Phases of a job.
+const (
+	// JobNone: nothing ran; it may be started.
+	JobNone JobPhase = iota
+	// JobActive: it runs or is about to.
+	JobActive
+	// JobOver: it ended, or was lost.
+	JobOver
+)
+
+// Facts is all that a decision rests on.
+type Facts struct {
+	Now    time.Time
+	Record store.Lease
+	// Exists is false when the chain has no such account (any more), or one of another life of the address.
+	Exists bool
+	Chain  OnChain
+	Order  Order
+	// StartDeadline is the market's time between the award and the start.
+	StartDeadline time.Duration
+	Job           JobPhase
+	// Keep is how long a closed lease's output stays readable.
+	Keep time.Duration
+}
+
+// Action is the next act of a worker.
+type Action int
+
+// Actions.
+const (
+	// Wait: nothing to do before the time in Decision.Until, or a change.
+	Wait Action = iota
+	// BeginStart writes down that the lease is about to be started.
+	BeginStart
+	// SubmitStart sends lease_start.
+	SubmitStart
+	// StartJob starts the customer's job.
+	StartJob
+	// NoteRunning writes down that the job runs.
+	NoteRunning
+	// NoteExited writes down how the job ended.
+	NoteExited
+	// StopJob ends the job because the lease is over.
+	StopJob
+	// EndDone sends lease_end for a job that is done, after a last attempt to settle.
+	EndDone
+	// EndDue sends lease_end for a lease that ran out or failed; anyone may.
+	EndDue
+	// NoteEnded writes down that the lease is over.
+	NoteEnded
+	// NoteClosed writes down that its account is gone.
+	NoteClosed
+	// Remove deletes the job's directory; the worker ends.
+	Remove
+)
+
+var actionNames = [...]string{
+	"wait", "begin start", "submit start", "start job", "note running", "note exited", "stop job", "end done job",
+	"end due lease", "note ended", "note closed", "remove",
+}
+
+func (a Action) String() string {
+	if a < 0 || int(a) >= len(actionNames) {
+		return "unknown"
+	}
+	return actionNames[a]
+}
+
+// Decision is an action, or the wait for one.
+type Decision struct {
+	Action Action
+	// Until is when to look again at the latest; zero for no such time. Only for Wait.
+	Until time.Time
+	// Why is for people.
+	Why string
+}
+
+const (
+	// margin keeps a transaction from reaching a chain whose clock is a little behind ours.
+	margin = time.Second
+	// courtesy leaves the ending of due leases to keepers, who are paid for it, before the node does it itself.
+	courtesy = 3 * time.Second
+)
+
+// Decide names the next act. It is pure: same facts, same decision.
+func Decide(f Facts) Decision {
+	if !f.Exists {
+		return decideGone(f)
+	}
+	switch f.Chain.State() {
+	case market.LeaseAwarded:
+		return decideAwarded(f)
+	case market.LeaseRunning:
+		return decideRunning(f)
+	case market.LeaseFailed, market.LeaseEnded:
+		return decideOver(f)
+	}
+	return Decision{Action: Wait, Why: "status not known to this agent"}
+}
+
+// decideGone handles a lease without an account: aborted before its start, or settled and closed.
+func decideGone(f Facts) Decision {
+	switch {
+	case f.Job == JobActive:
+		return Decision{Action: StopJob, Why: "the lease is gone from the chain"}
+	case f.Record.State.Live():
+		return Decision{Action: NoteEnded, Why: goneWhy(f.Record)}
+	case f.Record.State == store.Ended:
+		return Decision{Action: NoteClosed, Why: "account closed"}
+	}
+	until := stepTime(f.Record, store.Closed).Add(f.Keep)
+	if f.Now.Before(until) {
+		return Decision{Action: Wait, Until: until, Why: "output stays readable for a while"}
+	}
+	return Decision{Action: Remove, Why: "closed"}
+}
+
+func goneWhy(r store.Lease) string {
+	if r.StartedAt.IsZero() {
+		return "aborted before it started"
+	}
+	return "ended and closed while nobody looked"
+}
+
+// decideAwarded waits for the job, at most half of the start deadline, then starts.
+func decideAwarded(f Facts) Decision {
+	if f.Record.State != store.Awarded && f.Record.State != store.Starting {
+		// The record is ahead of the chain: what it saw was on a fork, or the node lags.
+		return Decision{Action: Wait, Why: "the chain shows an earlier state than was seen"}
+	}
+	if !f.Order.Complete {
+		return Decision{Action: Wait, Why: "other nodes of the order are not awarded yet"}
+	}
+	deadline := f.Order.AwardedAt.Add(f.StartDeadline)
+	if f.Now.After(deadline) {
+		return Decision{Action: Wait, Why: "start deadline missed; the customer gets everything back"}
+	}
+	if f.Record.State == store.Starting {
+		return Decision{Action: SubmitStart}
+	}
+	half := f.Order.AwardedAt.Add(f.StartDeadline / 2)
+	if f.Record.Job == nil && f.Now.Before(half) {
+		return Decision{Action: Wait, Until: half, Why: "waiting for the customer's job"}
+	}
+	return Decision{Action: BeginStart}
+}
+
+// decideRunning starts the job, notes its end, and ends the lease when it is done or out of money.
+func decideRunning(f Facts) Decision {
+	funded := time.Unix(f.Chain.FundedUntil, 0)
+	if due := funded.Add(margin); !f.Now.Before(due) {
+		if f.Job == JobActive {
+			return Decision{Action: StopJob, Why: "the paid-for time is over"}
+		}
+		if at := due.Add(courtesy); f.Now.Before(at) {
+			return Decision{Action: Wait, Until: at, Why: "paid-for time is over"}
+		}
+		return Decision{Action: EndDue, Why: "paid-for time is over"}
+	}
+	wait := Decision{Action: Wait, Until: funded.Add(margin)}
+	switch f.Record.State {
+	case store.Awarded:
+		return Decision{Action: BeginStart, Why: "started on chain already"}
+	case store.Starting, store.Running:
+		return decideJob(f, wait)
+	case store.Exited:
+		if f.Chain.RunToCompletion == 1 {
+			return Decision{Action: EndDone}
+		}
+		wait.Why = "the job is over; the customer keeps the lease until it is stopped or runs out"
+		return wait
+	}
+	wait.Why = "the chain shows an earlier state than was seen"
+	return wait
+}
+
+func decideJob(f Facts, wait Decision) Decision {
+	switch {
+	case f.Job == JobOver:
+		return Decision{Action: NoteExited}
+	case f.Job == JobNone && f.Record.State == store.Running:
+		// It ran, and nothing is left of it: it is not run a second time.
+		return Decision{Action: NoteExited, Why: "the job's directory is gone"}
+	case f.Job == JobActive && f.Record.State == store.Starting:
+		return Decision{Action: NoteRunning}
+	case f.Job == JobActive:
+		wait.Why = "the job runs"
+		return wait
+	case f.Record.Job == nil:
+		wait.Why = "the customer's job has not arrived"
+		return wait
+	}
+	return Decision{Action: StartJob}
+}
+
+// decideOver stops what still runs. A failed lease is ended by keepers, or by the node if they do not.
+func decideOver(f Facts) Decision {
+	if f.Job == JobActive {
+		return Decision{Action: StopJob, Why: overWhy(f.Chain)}
+	}
+	if f.Chain.State() == market.LeaseFailed {
+		at := time.Unix(f.Chain.EndedAt, 0).Add(margin + courtesy)
+		if f.Now.Before(at) {
+			return Decision{Action: Wait, Until: at, Why: "failed"}
+		}
+		return Decision{Action: EndDue, Why: "failed"}
+	}
+	if f.Record.State.Live() {
+		return Decision{Action: NoteEnded, Why: overWhy(f.Chain)}
+	}
+	return Decision{Action: Wait, Why: "over; waiting until it is settled and closed"}
+}
+
+// overWhy says in words why a lease is over.
+func overWhy(l OnChain) string {
+	if l.State() == market.LeaseFailed {
+		return "keepers found the node gone for too long"
+	}
+	switch l.Reason() {
+	case market.EndedByCustomer:
+		return "ended by the customer"
+	case market.EndedByProvider:
+		return "ended by the provider"
+	case market.EndedUnfunded:
+		return "paid-for time is over"
+	case market.EndedFailed:
+		return "failed: keepers found the node gone for too long"
+	case market.EndedJobDone:
+		return "the job is done"
+	}
+	return "ended"
+}
+
+// stepTime is when a lease reached a state; zero if it never did.
+func stepTime(r store.Lease, s store.State) time.Time {
+	for _, step := range r.History {
+		if step.State == s {
+			return step.At
+		}
+	}
+	return time.Time{}
+}

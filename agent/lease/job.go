@@ -1,0 +1,168 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// startJob hands the job to the runtime. A specification that cannot be run ends the job at once; trouble of the
+// machine is given a few tries.
+func (w *worker) startJob(ctx context.Context, f Facts) error {
+	st, err := w.m.o.Runtime.Start(ctx, w.m.spec(f.Record))
+	switch {
+	case err == nil, errors.Is(err, runtime.ErrExists):
+		w.log.Info().Strs("command", f.Record.Job.Command).Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
+		return nil
+	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage):
+	case ctx.Err() != nil:
+		return err
+	default:
+		if w.failed++; w.failed < startTries {
+			return err
+		}
+	}
+	now := w.m.o.Now().UTC()
+	w.log.Warn().Err(err).Msg("job cannot be started")
+	return w.note(store.Exited, "job could not be started: "+err.Error(), func(l *store.Lease) {
+		setTimes(l, f.Chain)
+		l.Exit = &store.Exit{Code: 127, Reason: string(runtime.ReasonStartFailed), At: now}
+	})
+}
+
+// spec is the runtime's order for a job.
+func (m *Manager) spec(r store.Lease) runtime.Spec {
+	gpus := bits.OnesCount64(r.GPUMask)
+	total := max(len(m.o.GPUUUIDs), gpus, 1)
+	share := func(whole float64) float64 { return whole * float64(gpus) / float64(total) }
+	s := runtime.Spec{
+		LeaseID: keyString(r.Address), GPUMask: r.GPUMask,
+		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image,
+		Limits: runtime.Limits{
+			CPUs:      least(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
+			MemoryMiB: uint64(least(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
+			DiskMiB:   uint64(least(float64(r.Job.DiskMiB), share(float64(m.o.Node.DiskMiB)))),
+		},
+	}
+	for i, uuid := range m.o.GPUUUIDs {
+		if r.GPUMask>>i&1 == 1 {
+			s.GPUUUIDs = append(s.GPUUUIDs, uuid)
+		}
+	}
+	if len(s.GPUUUIDs) != gpus {
+		s.GPUUUIDs = nil // the inventory has changed since the lease was awarded
+	}
+	return s
+}
+
+// least is the smaller of two limits, of which 0 is none.
+func least(a, b float64) float64 {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// noteExited writes down how the job ended.
+func (w *worker) noteExited(ctx context.Context, f Facts, d Decision) error {
+	st, err := w.job(ctx)
+	if err != nil {
+		return err
+	}
+	exit := exitOf(st, w.m.o.Now().UTC())
+	why := d.Why
+	if why == "" {
+		why = describe(*exit)
+	}
+	return w.note(store.Exited, why, func(l *store.Lease) {
+		setTimes(l, f.Chain)
+		l.Exit = exit
+	})
+}
+
+// noteEnded writes down that the lease is over, and how its job was when that happened.
+func (w *worker) noteEnded(ctx context.Context, f Facts, d Decision) error {
+	st, err := w.job(ctx)
+	if err != nil {
+		return err
+	}
+	return w.note(store.Ended, d.Why, func(l *store.Lease) {
+		if f.Exists {
+			setTimes(l, f.Chain)
+		}
+		if l.Exit == nil && st.Phase.Over() {
+			l.Exit = exitOf(st, w.m.o.Now().UTC())
+		}
+	})
+}
+
+// exitOf is the record of a job that is over. One whose supervisor was killed has an unknown exit.
+func exitOf(st runtime.Status, now time.Time) *store.Exit {
+	if st.Exit == nil {
+		return &store.Exit{Code: -1, Reason: string(runtime.Lost), At: now}
+	}
+	return &store.Exit{Code: st.Exit.Code, Signal: st.Exit.Signal, Reason: string(st.Exit.Reason), At: st.Exit.FinishedAt.UTC()}
+}
+
+func describe(e store.Exit) string {
+	switch runtime.Reason(e.Reason) {
+	case runtime.ReasonExited:
+		if e.Signal != "" {
+			return "the job ended by " + e.Signal
+		}
+		return fmt.Sprintf("the job ended with status %d", e.Code)
+	case runtime.ReasonStopped:
+		return "the job was stopped"
+	case runtime.ReasonWall:
+		return "the job ran longer than its limit"
+	case runtime.ReasonMemory:
+		return "the job used more memory than its limit"
+	case runtime.ReasonDisk:
+		return "the job wrote more than its disk limit"
+	case runtime.ReasonStartFailed:
+		return "the job could not be started"
+	}
+	return "the job ended, its exit is not known"
+}
+
+// statusOf is what a lease looks like from outside.
+func statusOf(r store.Lease, job runtime.Status) protocol.LeaseStatus {
+	s := protocol.LeaseStatus{Lease: r.Address, State: protocol.LeaseWaiting, OutputBytes: uint64(job.StdoutBytes + job.StderrBytes)}
+	if !job.StartedAt.IsZero() {
+		s.StartedAt = job.StartedAt.Unix()
+	}
+	exit := r.Exit
+	if exit == nil && job.Phase.Over() {
+		exit = exitOf(job, time.Time{})
+	}
+	switch {
+	case exit != nil:
+		s.ExitCode, s.Detail = int32(exit.Code), describe(*exit)
+		switch runtime.Reason(exit.Reason) {
+		case runtime.ReasonStartFailed:
+			s.State, s.Detail = protocol.LeaseBroken, describe(*exit)
+			if job.Exit != nil && job.Exit.Message != "" {
+				s.Detail += ": " + job.Exit.Message
+			} else if r.Note != "" {
+				s.Detail = r.Note
+			}
+		case runtime.ReasonStopped:
+			s.State = protocol.LeaseStopped
+		default:
+			s.State = protocol.LeaseExited
+		}
+	case phase(job) == JobActive:
+		s.State = protocol.LeaseRunning
+	case !r.State.Live():
+		s.State, s.Detail = protocol.LeaseStopped, r.Note
+	default:
+		s.Detail = r.Note
+	}
+	return s
+}

@@ -1,0 +1,303 @@
+package lease
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+const (
+	jobPoll    = 200 * time.Millisecond // of a running job's state
+	idlePoll   = 30 * time.Second       // guard against anything unforeseen
+	firstPause = 200 * time.Millisecond // after a failed act
+	longPause  = 5 * time.Second
+	actTimeout = 30 * time.Second // of one act
+	settleTime = 3 * time.Second  // of the last attempt to settle before a lease is ended
+	startTries = 3                // attempts to start a job whose specification is sound
+)
+
+// worker carries out one lease.
+type worker struct {
+	m       *Manager
+	address solana.PublicKey
+	id      string
+	log     zerolog.Logger
+	nudge   chan struct{}
+	looked  chan struct{}
+	once    sync.Once
+	failed  int    // attempts to start the job
+	lastErr string // logged once
+
+	mu   sync.Mutex
+	last protocol.LeaseStatus
+	live bool
+}
+
+func newWorker(m *Manager, address solana.PublicKey) *worker {
+	return &worker{
+		m: m, address: address, id: address.String(), log: m.log.With().Str("lease", address.String()).Logger(),
+		nudge: make(chan struct{}, 1), looked: make(chan struct{}),
+	}
+}
+
+func (w *worker) poke() {
+	select {
+	case w.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func (w *worker) status() (protocol.LeaseStatus, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last, w.live
+}
+
+// run looks and acts until the lease is forgotten or ctx ends.
+func (w *worker) run(ctx context.Context) {
+	defer w.once.Do(func() { close(w.looked) })
+	pause := firstPause
+	for ctx.Err() == nil {
+		changed := w.m.ledger().Changed()
+		d, facts, err := w.look(ctx)
+		if err == nil && d.Action != Wait {
+			w.log.Debug().Stringer("action", d.Action).Str("why", d.Why).Str("state", string(facts.Record.State)).Msg("lease")
+			err = w.act(ctx, d, facts)
+			if err == nil {
+				if d.Action == Remove {
+					return
+				}
+				pause, w.lastErr = firstPause, ""
+				continue
+			}
+		}
+		w.once.Do(func() { close(w.looked) })
+		wait := w.waitTime(d, facts)
+		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			w.complain(d, err)
+			wait, pause = pause, min(2*pause, longPause)
+			changed = nil // whatever changed meanwhile is seen after the pause
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-w.nudge:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// complain logs an error once for as long as it stays the same.
+func (w *worker) complain(d Decision, err error) {
+	if msg := err.Error(); msg != w.lastErr {
+		w.lastErr = msg
+		w.log.Warn().Err(err).Stringer("action", d.Action).Msg("lease: will be tried again")
+	}
+}
+
+func (w *worker) waitTime(d Decision, f Facts) time.Duration {
+	wait := idlePoll
+	if !d.Until.IsZero() {
+		wait = min(wait, max(d.Until.Sub(w.m.o.Now()), time.Millisecond))
+	}
+	switch {
+	case f.Job == JobActive:
+		wait = min(wait, jobPoll)
+	case f.Exists && f.Chain.State() == market.LeaseAwarded && !f.Order.Complete:
+		wait = min(wait, 500*time.Millisecond) // the order's account is read, not watched
+	}
+	return wait
+}
+
+// look gathers the facts and decides.
+func (w *worker) look(ctx context.Context) (Decision, Facts, error) {
+	f := Facts{Now: w.m.o.Now(), StartDeadline: w.m.ledger().StartDeadline(), Keep: w.m.o.Keep}
+	var err error
+	if f.Record, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
+		return Decision{}, f, err
+	}
+	chain, exists := w.m.ledger().Lease(w.address)
+	switch {
+	case exists && chain.AwardedAt != f.Record.AwardedAt.Unix():
+		f.Keep = 0 // another life of the address waits for this one to be cleared away
+	case exists:
+		f.Exists, f.Chain = true, chain
+	}
+	job, err := w.job(ctx)
+	if err != nil {
+		return Decision{}, f, err
+	}
+	f.Job = phase(job)
+	if f.Exists && chain.State() == market.LeaseAwarded {
+		if f.Order, err = w.m.ledger().Order(ctx, chain); err != nil {
+			return Decision{}, f, err
+		}
+	}
+	w.publish(f.Record, job)
+	return Decide(f), f, nil
+}
+
+// job is the runtime's view; a job that the runtime does not know has the zero phase.
+func (w *worker) job(ctx context.Context) (runtime.Status, error) {
+	st, err := w.m.o.Runtime.Status(ctx, w.id)
+	if errors.Is(err, runtime.ErrNotFound) {
+		return runtime.Status{LeaseID: w.id}, nil
+	}
+	return st, err
+}
+
+func phase(st runtime.Status) JobPhase {
+	switch {
+	case st.Phase.Over():
+		return JobOver
+	case st.Phase == runtime.Starting || st.Phase == runtime.Running:
+		return JobActive
+	}
+	return JobNone
+}
+
+func (w *worker) publish(r store.Lease, job runtime.Status) {
+	s := statusOf(r, job)
+	w.mu.Lock()
+	w.last, w.live = s, r.State.Live()
+	w.mu.Unlock()
+}
+
+// act performs one action. Every one may be repeated.
+func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
+	ctx, cancel := context.WithTimeout(ctx, actTimeout)
+	defer cancel()
+	switch d.Action {
+	case BeginStart:
+		return w.beginStart(f)
+	case SubmitStart:
+		w.log.Info().Bool("job", f.Record.Job != nil).Msg("starting the lease on chain")
+		if err := w.m.ledger().Start(ctx, f.Chain, f.Record.ConnectionHash); err != nil {
+			return err
+		}
+		return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || l.State() != market.LeaseAwarded })
+	case StartJob:
+		return w.startJob(ctx, f)
+	case NoteRunning:
+		return w.note(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Chain) })
+	case NoteExited:
+		return w.noteExited(ctx, f, d)
+	case StopJob:
+		w.log.Info().Str("why", d.Why).Msg("stopping the job")
+		_, err := w.m.o.Runtime.Stop(ctx, w.id, w.m.o.StopGrace)
+		return err
+	case EndDone, EndDue:
+		return w.end(ctx, d, f)
+	case NoteEnded:
+		return w.noteEnded(ctx, f, d)
+	case NoteClosed:
+		return w.note(store.Closed, d.Why, nil)
+	case Remove:
+		return w.remove(ctx)
+	}
+	return fmt.Errorf("lease: action %s is not known", d.Action)
+}
+
+// settle waits a little for the watcher to show what was confirmed, so that an act is not repeated for nothing.
+func (w *worker) settle(ctx context.Context, shown func(OnChain, bool) bool) error {
+	t := time.NewTimer(2 * time.Second)
+	defer t.Stop()
+	for {
+		changed := w.m.ledger().Changed()
+		if shown(w.m.ledger().Lease(w.address)) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-t.C:
+			return nil
+		}
+	}
+}
+
+// ConnectionHash is what lease_start signs in: sha256("gantry-p2p-1" ‖ node key ‖ lease). The job of a lease is
+// reached through the node's own peer-to-peer identity, so both sides can compute it.
+func ConnectionHash(nodeKey, lease solana.PublicKey) [32]byte {
+	return sha256.Sum256(append(append([]byte("gantry-p2p-1"), nodeKey[:]...), lease[:]...))
+}
+
+func (w *worker) beginStart(f Facts) error {
+	return w.note(store.Starting, "about to start", func(l *store.Lease) {
+		l.ConnectionHash = store.Key(ConnectionHash(w.m.o.NodeKey, w.address))
+		if f.Chain.State() == market.LeaseRunning {
+			l.ConnectionHash = f.Chain.ConnectionHash
+		}
+	})
+}
+
+func (w *worker) note(to store.State, why string, change func(*store.Lease)) error {
+	before := store.State("")
+	_, err := w.m.o.Store.Advance(store.Key(w.address), to, func(l *store.Lease) error {
+		before, l.Note = l.State, why
+		if change != nil {
+			change(l)
+		}
+		return nil
+	})
+	if err == nil && before != to {
+		w.log.Info().Str("state", string(to)).Str("why", why).Msg("lease")
+	}
+	return err
+}
+
+func setTimes(l *store.Lease, c OnChain) {
+	at := func(unix int64) time.Time {
+		if unix == 0 {
+			return time.Time{}
+		}
+		return time.Unix(unix, 0).UTC()
+	}
+	l.StartedAt, l.FundedUntil, l.EndedAt = at(c.StartedAt), at(c.FundedUntil), at(c.EndedAt)
+}
+
+// end ends the lease on chain.
+func (w *worker) end(ctx context.Context, d Decision, f Facts) error {
+	if d.Action == EndDone && w.m.o.Settle != nil {
+		sctx, cancel := context.WithTimeout(ctx, settleTime)
+		err := w.m.o.Settle(sctx, w.address)
+		cancel()
+		if err != nil {
+			w.log.Debug().Err(err).Msg("last receipt before the end was not settled; reports and later receipts will do")
+		}
+	}
+	w.log.Info().Str("why", d.Why).Msg("ending the lease on chain")
+	if err := w.m.ledger().End(ctx, f.Chain); err != nil {
+		return err
+	}
+	return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || l.State() == market.LeaseEnded })
+}
+
+// remove deletes what is left of a closed lease.
+func (w *worker) remove(ctx context.Context) error {
+	if err := w.m.o.Runtime.Remove(ctx, w.id); err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		return err
+	}
+	if err := w.m.o.Store.Forget(store.Key(w.address)); err != nil {
+		return err
+	}
+	w.log.Debug().Msg("lease forgotten")
+	return nil
+}

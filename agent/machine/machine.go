@@ -1,0 +1,211 @@
+// Package machine is this machine as the market sees it: its inventory, the GPU model that the market knows it by, and
+// the claims that it registers and repeats to keepers.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+var (
+	// ErrNoGPUs: there is nothing to offer.
+	ErrNoGPUs = errors.New("no GPUs to offer")
+	// ErrUnknownModel: the market has no such GPU model.
+	ErrUnknownModel = errors.New("the market does not know this GPU model")
+	// ErrMixed: a node has GPUs of one model only.
+	ErrMixed = errors.New("GPUs of different models cannot form one node")
+)
+
+// Machine is this machine. Close it when done.
+type Machine struct {
+	nvml nvml.Interface
+	// Inventory is what was found when the machine was opened.
+	Inventory hardware.Inventory
+
+	mu   sync.Mutex // NVML's handles are not shared
+	gpus *hardware.GPUs
+}
+
+// Options of Open.
+type Options struct {
+	// Source is where GPUs come from.
+	Source config.Inventory
+	// Seed gives simulated GPUs identities of their own: the node's key.
+	Seed [32]byte
+	// DiskPath is where jobs run.
+	DiskPath string
+	// DiskTestBytes is how much is written to measure the disk; 0 for no measurement.
+	DiskTestBytes int64
+}
+
+// Open takes the inventory. A machine without GPUs opens too: what it lacks is in Inventory.GPUStatement.
+func Open(ctx context.Context, o Options) (*Machine, error) {
+	m := &Machine{nvml: nvml.New()}
+	if o.Source.Simulated {
+		var err error
+		if m.nvml, err = hardware.Simulate(o.Source.Model, o.Source.Count, o.Seed); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	m.Inventory, err = hardware.Detect(ctx, hardware.Options{DiskPath: o.DiskPath, DiskTestBytes: o.DiskTestBytes, NVML: m.nvml})
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Inventory.GPUs) > 0 {
+		if m.gpus, err = hardware.OpenGPUs(m.nvml); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Close lets go of the driver.
+func (m *Machine) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gpus == nil {
+		return nil
+	}
+	err := m.gpus.Close()
+	m.gpus = nil
+	return err
+}
+
+// UUIDs of the GPUs by index.
+func (m *Machine) UUIDs() []string {
+	out := make([]string, len(m.Inventory.GPUs))
+	for i, g := range m.Inventory.GPUs {
+		out[i] = g.UUID
+	}
+	return out
+}
+
+// Devices are the GPUs' identities on chain, by index.
+func (m *Machine) Devices() [][32]byte {
+	out := make([][32]byte, len(m.Inventory.GPUs))
+	for i, g := range m.Inventory.GPUs {
+		out[i] = g.ID()
+	}
+	return out
+}
+
+// Model finds the market's model of this machine's GPUs: the same family, and memory within six per cent, because a
+// driver shows a little less than the data sheet. Errors: ErrNoGPUs, ErrMixed, ErrUnknownModel.
+func (m *Machine) Model(models []market.Model) (market.Model, error) {
+	gpus := m.Inventory.GPUs
+	if len(gpus) == 0 {
+		return market.Model{}, fmt.Errorf("%w: %s", ErrNoGPUs, m.Inventory.GPUStatement)
+	}
+	for _, g := range gpus[1:] {
+		if g.Model != gpus[0].Model {
+			return market.Model{}, fmt.Errorf("%w: %s and %s; run one agent for each kind", ErrMixed, gpus[0].Model, g.Model)
+		}
+	}
+	if len(gpus) > market.MaxGPUs {
+		return market.Model{}, fmt.Errorf("%w: %d GPUs, a node has at most %d", ErrNoGPUs, len(gpus), market.MaxGPUs)
+	}
+	const tolerance = 0.06
+	best, distance := market.Model{}, math.Inf(1)
+	known := make([]string, 0, len(models))
+	for _, candidate := range models {
+		known = append(known, candidate.ModelName())
+		family, _, _ := strings.Cut(candidate.ModelName(), "-")
+		if !strings.EqualFold(strings.TrimSpace(family), gpus[0].Family()) || candidate.VramMib == 0 {
+			continue
+		}
+		off := math.Abs(float64(gpus[0].VRAMMiB)-float64(candidate.VramMib)) / float64(candidate.VramMib)
+		if off <= tolerance && off < distance {
+			best, distance = candidate, off
+		}
+	}
+	if math.IsInf(distance, 1) {
+		return best, fmt.Errorf("%w: %s with %d MiB; it knows %s", ErrUnknownModel, gpus[0].Model, gpus[0].VRAMMiB, strings.Join(known, ", "))
+	}
+	return best, nil
+}
+
+// Spec is what the machine registers as.
+func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec {
+	inv := m.Inventory
+	s := market.NodeSpec{
+		Region: market.Text16(region), Site: market.Text16(site),
+		CpuCores: clamp(uint64(max(0, inv.CPU.Threads))), RamMib: clamp(inv.RAMMiB), DiskGib: clamp(inv.Disk.FreeGiB),
+		Model: model.Id, Gpus: uint8(min(len(inv.GPUs), market.MaxGPUs)),
+	}
+	if inv.Network.Measured {
+		s.UpMbps, s.DownMbps = clamp(uint64(inv.Network.UpMbps)), clamp(uint64(inv.Network.DownMbps))
+	}
+	s.Interconnect = uint8(market.NVLink)
+	for i, g := range inv.GPUs {
+		if vram := clamp(g.VRAMMiB); i == 0 || vram < s.VramMib {
+			s.VramMib = vram
+		}
+		if g.Interconnect != hardware.NVLink {
+			s.Interconnect = uint8(market.PCIe)
+		}
+	}
+	if inv.Simulated {
+		s.Simulated = 1
+	}
+	return s
+}
+
+func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
+
+// Claim is the inventory as keepers are told, with what the GPUs show at this moment.
+func (m *Machine) Claim(ctx context.Context) (protocol.Inventory, error) {
+	inv := m.Inventory
+	out := protocol.Inventory{
+		GPUs: []protocol.GPU{}, CPUCores: clamp(uint64(max(0, inv.CPU.Threads))), RAMMiB: inv.RAMMiB, DiskGiB: inv.Disk.FreeGiB,
+		Simulated: inv.Simulated,
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gpus == nil {
+		return out, nil
+	}
+	list, err := m.gpus.List(ctx)
+	if err != nil {
+		return out, err
+	}
+	health, err := m.gpus.Health(ctx)
+	if err != nil {
+		return out, err
+	}
+	byUUID := make(map[string]hardware.Health, len(health))
+	for _, h := range health {
+		byUUID[h.UUID] = h
+	}
+	ids := make([]hardware.DeviceID, len(list))
+	for i, g := range list {
+		ids[i] = g.ID()
+		h := byUUID[g.UUID]
+		out.GPUs = append(out.GPUs, protocol.GPU{
+			Name: g.Model, Identity: g.ID(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
+			TempC: read(h.TemperatureC), PowerW: read(h.PowerMW) / 1000, Utilisation: read(h.GPUPercent), ECCErrors: read(h.ECCUncorrected),
+		})
+	}
+	out.Device = hardware.DeviceRoot(ids)
+	return out, nil
+}
+
+// read is a reading, or 0 when the device has none.
+func read[T any](v *T) T {
+	if v == nil {
+		var zero T
+		return zero
+	}
+	return *v
+}

@@ -1,0 +1,215 @@
+// Package receipt signs for the time that a node has delivered, takes the customer's signature and settles both on
+// chain.
+//
+// A receipt says "so many seconds of this lease, in all". The node never signs a lower number after a higher one, and
+// never one sequence number for two numbers: what it is about to sign is in the store before the signature exists.
+// Settling costs a fee, so a receipt is settled only from time to time while the lease runs, and at once when it is
+// over. A receipt that is lost costs nothing once a later one exists; without any, keepers' reports pay.
+package receipt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Signed is a receipt with both signatures.
+type Signed struct {
+	Sequence          uint64
+	Seconds           uint32
+	NodeSignature     solana.Signature
+	CustomerSignature solana.Signature
+}
+
+// Ledger is the chain, as far as receipts need it.
+type Ledger interface {
+	// Leases are all leases of this node.
+	Leases() []lease.OnChain
+	// Lease is one of them.
+	Lease(address solana.PublicKey) (lease.OnChain, bool)
+	// Changed is closed at the next change of any of them.
+	Changed() <-chan struct{}
+	// SettleReceipt sends lease_settle_receipt and waits until it is confirmed.
+	SettleReceipt(ctx context.Context, l lease.OnChain, r Signed) error
+}
+
+// Options of an Office. Ledger, Store, Key and Domain are required.
+type Options struct {
+	Ledger Ledger
+	Store  *store.Store
+	Key    wire.Signer
+	Domain wire.Domain
+	// Interval between two settlements of a running lease; default 15 minutes.
+	Interval time.Duration
+	Log      zerolog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Office offers, takes and settles receipts.
+type Office struct {
+	o     Options
+	nudge chan struct{}
+
+	mu      sync.Mutex // one offer or answer at a time: they are rare and must not interleave
+	settle  sync.Mutex // one settlement at a time
+	settled map[solana.PublicKey]time.Time
+	lastErr map[solana.PublicKey]string
+}
+
+// New checks the options.
+func New(o Options) (*Office, error) {
+	if o.Ledger == nil || o.Store == nil || o.Key == nil || o.Domain.IsZero() {
+		return nil, errors.New("receipt: ledger, store, key and domain are required")
+	}
+	if o.Interval <= 0 {
+		o.Interval = 15 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Office{
+		o: o, nudge: make(chan struct{}, 1),
+		settled: map[solana.PublicKey]time.Time{}, lastErr: map[solana.PublicKey]string{},
+	}, nil
+}
+
+// margin keeps a receipt below what a chain with a slightly late clock lets anybody claim.
+const margin = 1
+
+// Seconds is what the node may claim for a lease at a time: all of it up to the end once it is over; while it runs,
+// up to a second ago, and for a lease that ends with its job, up to the job's end.
+func Seconds(l lease.OnChain, exit *store.Exit, now time.Time) uint64 {
+	if l.StartedAt == 0 {
+		return 0
+	}
+	until := l.FundedUntil
+	switch {
+	case l.EndedAt != 0:
+		until = min(until, l.EndedAt)
+	default:
+		until = min(until, now.Unix()-margin)
+		if l.RunToCompletion == 1 && exit != nil {
+			until = min(until, exit.At.Unix()+1) // the started second is owed
+		}
+	}
+	return uint64(max(0, until-l.StartedAt-int64(l.DowntimeSecs)))
+}
+
+// Offer signs a receipt for the lease's customer. Error: *lease.RefusedError.
+func (o *Office) Offer(_ context.Context, from solana.PublicKey, address solana.PublicKey) (protocol.Receipt, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l, r, err := o.find(from, address)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	last, err := o.o.Store.Receipt(store.Key(address))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return protocol.Receipt{}, err
+	}
+	sequence, seconds, err := next(last, l, Seconds(l, r.Exit, o.o.Now()))
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	if _, err := o.o.Store.ReserveReceipt(store.Key(address), sequence, seconds); err != nil {
+		return protocol.Receipt{}, err
+	}
+	signature, err := o.message(l, sequence, seconds).Sign(o.o.Key)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	if err := o.o.Store.SignReceipt(store.Key(address), sequence, signature[:], nil); err != nil {
+		return protocol.Receipt{}, err
+	}
+	return protocol.Receipt{
+		Version: protocol.Version, Lease: address, StartedAt: l.StartedAt, Sequence: sequence, Seconds: seconds, NodeSignature: signature,
+	}, nil
+}
+
+// next chooses sequence and seconds of an offer, given the last one signed and what the chain has.
+func next(last store.Receipt, l lease.OnChain, seconds uint64) (uint64, uint64, error) {
+	open := last.Sequence > l.ReceiptSequence // signed by the node, not settled
+	switch {
+	case seconds <= uint64(l.ReceiptSecs):
+		return 0, 0, refuse("nothing to sign: %d s are settled", l.ReceiptSecs)
+	case open && seconds <= last.Seconds:
+		return last.Sequence, last.Seconds, nil // the same receipt again
+	case seconds < last.Seconds:
+		return 0, 0, refuse("nothing to sign: %d s were signed before", last.Seconds)
+	}
+	return max(last.Sequence, l.ReceiptSequence) + 1, seconds, nil
+}
+
+func refuse(format string, args ...any) error {
+	return &lease.RefusedError{Why: fmt.Sprintf(format, args...)}
+}
+
+func (o *Office) message(l lease.OnChain, sequence, seconds uint64) wire.Receipt {
+	r := market.LeaseReceipt(l, sequence, seconds)
+	r.Domain = o.o.Domain // this cluster's, whatever an endpoint says about the lease
+	return r
+}
+
+// find checks that the lease is this node's, started, and the caller's.
+func (o *Office) find(from, address solana.PublicKey) (lease.OnChain, store.Lease, error) {
+	l, ok := o.o.Ledger.Lease(address)
+	if !ok {
+		return l, store.Lease{}, refuse("this node has no such lease, or it is closed")
+	}
+	if l.Customer != from {
+		return l, store.Lease{}, refuse("the lease is of another customer")
+	}
+	if l.State() < market.LeaseRunning || l.StartedAt == 0 {
+		return l, store.Lease{}, refuse("the lease has not started")
+	}
+	r, err := o.o.Store.Lease(store.Key(address))
+	if errors.Is(err, store.ErrNotFound) || (err == nil && r.AwardedAt.Unix() != l.AwardedAt) {
+		return l, r, refuse("the lease is new to this node; try again in a moment")
+	}
+	return l, r, err
+}
+
+// Accept takes a receipt with the customer's signature. Error: *lease.RefusedError.
+func (o *Office) Accept(_ context.Context, from solana.PublicKey, s protocol.SignedReceipt) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	address := solana.PublicKey(s.Receipt.Lease)
+	l, _, err := o.find(from, address)
+	if err != nil {
+		return err
+	}
+	last, err := o.o.Store.Receipt(store.Key(address))
+	if errors.Is(err, store.ErrNotFound) {
+		return refuse("this receipt was not offered")
+	}
+	if err != nil {
+		return err
+	}
+	if s.Receipt.StartedAt != l.StartedAt || s.Receipt.Sequence != last.Sequence || s.Receipt.Seconds != last.Seconds {
+		return refuse("receipt %d over %d s was offered last", last.Sequence, last.Seconds)
+	}
+	if err := o.message(l, last.Sequence, last.Seconds).Verify(l.Customer, s.CustomerSignature); err != nil {
+		return refuse("the signature is not the customer's over this receipt")
+	}
+	if err := o.o.Store.SignReceipt(store.Key(address), last.Sequence, nil, s.CustomerSignature[:]); err != nil {
+		return err
+	}
+	o.o.Log.Debug().Str("lease", address.String()).Uint64("sequence", last.Sequence).Uint64("seconds", last.Seconds).Msg("receipt signed by both")
+	select {
+	case o.nudge <- struct{}{}:
+	default:
+	}
+	return nil
+}

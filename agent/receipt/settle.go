@@ -1,0 +1,126 @@
+package receipt
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+const (
+	look    = time.Second // how often due settlements are looked for
+	timeout = 20 * time.Second
+)
+
+// Run settles until ctx ends. What an earlier process left signed and unsettled is settled too.
+func (o *Office) Run(ctx context.Context) error {
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for {
+		o.round(ctx)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		case <-o.nudge:
+		}
+	}
+}
+
+// round settles what is due.
+func (o *Office) round(ctx context.Context) {
+	for _, l := range o.o.Ledger.Leases() {
+		if ctx.Err() != nil {
+			return
+		}
+		r, due := o.pending(l)
+		if !due || !o.dueNow(l) {
+			continue
+		}
+		if err := o.submit(ctx, l, r); err != nil && ctx.Err() == nil {
+			o.complain(l.Address, err)
+		}
+	}
+}
+
+// pending is the newest receipt of both sides that the chain does not have.
+func (o *Office) pending(l lease.OnChain) (Signed, bool) {
+	r, err := o.o.Store.Receipt(store.Key(l.Address))
+	if err != nil || r.Signed == nil || r.Signed.Sequence <= l.ReceiptSequence || r.Signed.Seconds > math.MaxUint32 ||
+		r.Signed.Seconds < uint64(l.ReceiptSecs) || len(r.Signed.NodeSignature) != 64 || len(r.Signed.CustomerSignature) != 64 {
+		return Signed{}, false
+	}
+	rec, err := o.o.Store.Lease(store.Key(l.Address))
+	if err != nil || rec.AwardedAt.Unix() != l.AwardedAt {
+		return Signed{}, false
+	}
+	return Signed{
+		Sequence: r.Signed.Sequence, Seconds: uint32(r.Signed.Seconds),
+		NodeSignature:     solana.SignatureFromBytes(r.Signed.NodeSignature),
+		CustomerSignature: solana.SignatureFromBytes(r.Signed.CustomerSignature),
+	}, true
+}
+
+// dueNow: a running lease is settled from time to time, one that is over at once. A failed attempt is given a pause.
+func (o *Office) dueNow(l lease.OnChain) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last, ok := o.settled[l.Address]
+	if !ok {
+		// The first interval counts from the lease's start.
+		last = time.Unix(l.StartedAt, 0)
+	}
+	wait := o.o.Interval
+	if l.State() != market.LeaseRunning {
+		wait = 0
+		if ok {
+			wait = 2 * look
+		}
+	}
+	return !o.o.Now().Before(last.Add(wait))
+}
+
+func (o *Office) submit(ctx context.Context, l lease.OnChain, r Signed) error {
+	o.settle.Lock()
+	defer o.settle.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := o.o.Ledger.SettleReceipt(ctx, l, r)
+	o.mu.Lock()
+	o.settled[l.Address] = o.o.Now()
+	o.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	o.o.Log.Info().Str("lease", l.Address.String()).Uint64("sequence", r.Sequence).Uint32("seconds", r.Seconds).Msg("receipt settled")
+	return nil
+}
+
+func (o *Office) complain(address solana.PublicKey, err error) {
+	o.mu.Lock()
+	same := o.lastErr[address] == err.Error()
+	o.lastErr[address] = err.Error()
+	o.mu.Unlock()
+	if !same {
+		o.o.Log.Warn().Str("lease", address.String()).Err(err).Msg("receipt not settled; it will be tried again")
+	}
+}
+
+// Flush settles a lease's pending receipt now, if there is one: the last attempt before the lease is ended.
+func (o *Office) Flush(ctx context.Context, address solana.PublicKey) error {
+	l, ok := o.o.Ledger.Lease(address)
+	if !ok {
+		return errors.New("receipt: lease is not on chain")
+	}
+	r, ok := o.pending(l)
+	if !ok {
+		return nil
+	}
+	return o.submit(ctx, l, r)
+}

@@ -1,0 +1,299 @@
+package register
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/gagliardetto/solana-go/programs/system"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// NodeFunds is what the machine's own key gets for its fees, and the level below which it gets it again.
+const (
+	NodeFunds    = chain.SOL / 20
+	nodeFundsLow = chain.SOL / 50
+)
+
+// Join is what a machine registers with.
+type Join struct {
+	// Stake is what the provider's stake shall be at least; 0 for what is needed.
+	Stake market.GNT
+	// Price of the ask; greater than 0.
+	Price   market.PricePerHour
+	Spec    market.NodeSpec
+	Model   market.Model
+	Devices [][32]byte
+}
+
+// Needs is what registering takes, given what is on chain already.
+type Needs struct {
+	Market     market.Market
+	Provider   market.Provider
+	IsProvider bool
+	Node       market.Node
+	IsNode     bool
+	// StakeNeeded is the provider's whole stake with this machine; StakeMissing what is to be added.
+	StakeNeeded, StakeMissing market.GNT
+	// Rent is returned when machine and provider leave; Fees and the node key's funds are not part of it.
+	Rent chain.Lamports
+	// NodeFunds goes to the machine's key.
+	NodeFunds chain.Lamports
+	// SOL and Tokens are what the wallet has.
+	SOL    chain.Lamports
+	Tokens market.GNT
+}
+
+// feeReserve covers the fees of a registration many times over.
+const feeReserve chain.Lamports = 200_000
+
+// Total is the SOL that the wallet must have.
+func (n Needs) Total() chain.Lamports { return n.Rent + n.NodeFunds + feeReserve }
+
+// Needs reads what registering takes. Without a wallet it assumes a new provider.
+// Errors: those of market.Load, ErrDeviceClaimed, ErrOtherDevices, chain's.
+func (c *Commands) Needs(ctx context.Context, j Join) (Needs, error) {
+	var n Needs
+	var err error
+	if n.Market, err = market.Load(ctx, c.Chain, level); err != nil {
+		return n, err
+	}
+	provider := market.ProviderAddress(c.Wallet)
+	if !c.Wallet.IsZero() {
+		if n.Provider, n.IsProvider, err = market.Find[market.Provider](ctx, c.Chain, provider, level); err != nil {
+			return n, err
+		}
+		if n.Node, n.IsNode, err = market.Find[market.Node](ctx, c.Chain, market.NodeAddress(provider, c.NodeKey), level); err != nil {
+			return n, err
+		}
+	}
+	if err := c.checkDevices(ctx, j, n); err != nil {
+		return n, err
+	}
+	n.StakeNeeded = market.GNT(n.Provider.Committed)
+	if !n.IsNode {
+		n.StakeNeeded += market.GNT(j.Model.MinStake) * market.GNT(j.Spec.Gpus)
+	}
+	if have, want := market.GNT(n.Provider.Stake), max(n.StakeNeeded, j.Stake); have < want {
+		n.StakeMissing = want - have
+	}
+	if n.Rent, err = c.rent(ctx, n, j); err != nil {
+		return n, err
+	}
+	balance, err := c.Chain.Balance(ctx, c.NodeKey, level)
+	if err != nil {
+		return n, err
+	}
+	if balance < nodeFundsLow {
+		n.NodeFunds = NodeFunds - balance
+	}
+	return n, c.balances(ctx, &n)
+}
+
+// checkDevices refuses GPUs that another node holds before anything is paid.
+func (c *Commands) checkDevices(ctx context.Context, j Join, n Needs) error {
+	keys := make([]solana.PublicKey, len(j.Devices))
+	for i, d := range j.Devices {
+		keys[i] = market.DeviceAddress(d)
+	}
+	accounts, err := c.Chain.Accounts(ctx, keys, level)
+	if err != nil {
+		return err
+	}
+	for i, a := range accounts {
+		switch {
+		case a == nil && n.IsNode:
+			return fmt.Errorf("%w than this machine has (GPU %d is new): retire and close the node, then register it again", ErrOtherDevices, i)
+		case a == nil || a.Owner != market.ProgramID:
+			continue
+		}
+		d, err := market.Decode(market.MetaOf(*a), a.Data)
+		if err != nil {
+			return err
+		}
+		if claim, ok := d.Value.(*market.Device); ok && (!n.IsNode || claim.Node != n.Node.Address) {
+			return fmt.Errorf("%w: GPU %d belongs to node %s; retire and close that one first", ErrDeviceClaimed, i, claim.Node)
+		}
+	}
+	return nil
+}
+
+// Sizes of the accounts that registering creates, bytes, discriminator included.
+const (
+	tokenAccountSize = 165
+	deviceClaimSize  = 8 + 104
+)
+
+// rent adds up the deposits of the accounts that do not exist yet.
+func (c *Commands) rent(ctx context.Context, n Needs, j Join) (chain.Lamports, error) {
+	var sizes []uint64
+	add := func(v interface{ Marshal() ([]byte, error) }) error {
+		b, err := v.Marshal()
+		sizes = append(sizes, uint64(len(b))+8)
+		return err
+	}
+	if !n.IsProvider {
+		sizes = append(sizes, tokenAccountSize)
+		if err := add(n.Provider.Provider); err != nil {
+			return 0, fmt.Errorf("size of a provider account: %w", err)
+		}
+		payout := market.TokenAddress(c.Wallet, n.Market.PaymentMint)
+		if _, err := c.Chain.Account(ctx, payout, level); errors.Is(err, chain.ErrAccountNotFound) {
+			sizes = append(sizes, tokenAccountSize)
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	if !n.IsNode {
+		if err := add(n.Node.Node); err != nil {
+			return 0, fmt.Errorf("size of a node account: %w", err)
+		}
+		for range j.Devices {
+			sizes = append(sizes, deviceClaimSize)
+		}
+	}
+	var sum chain.Lamports
+	for _, size := range sizes {
+		r, err := c.Chain.MinimumRent(ctx, size, level)
+		if err != nil {
+			return 0, err
+		}
+		sum += r
+	}
+	return sum, nil
+}
+
+// balances reads what the wallet has.
+func (c *Commands) balances(ctx context.Context, n *Needs) error {
+	if c.Wallet.IsZero() {
+		return nil
+	}
+	var err error
+	if n.SOL, err = c.Chain.Balance(ctx, c.Wallet, level); err != nil {
+		return err
+	}
+	n.Tokens, err = c.tokens(ctx, market.TokenAddress(c.Wallet, n.Market.StakeMint))
+	return err
+}
+
+// tokens reads a token account's amount; a missing one has none.
+func (c *Commands) tokens(ctx context.Context, account solana.PublicKey) (market.GNT, error) {
+	a, err := c.Chain.Account(ctx, account, level)
+	if errors.Is(err, chain.ErrAccountNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return market.GNT(tokenAmount(a.Data)), nil
+}
+
+// tokenAmount is the amount in a token account's data: after mint and owner.
+func tokenAmount(data []byte) uint64 {
+	if len(data) < 72 {
+		return 0
+	}
+	var n uint64
+	for i := range 8 {
+		n |= uint64(data[64+i]) << (8 * i)
+	}
+	return n
+}
+
+// Check says what is missing before anything is sent.
+// Errors: ErrNoSOL, ErrNoStake, ErrStakeTooLow, market.ErrAmount.
+func (c *Commands) Check(n Needs, j Join) error {
+	switch {
+	case !n.IsNode && j.Price == 0:
+		return fmt.Errorf("%w: a price of 0 is refused by the market; give USDC per GPU-hour such as --price 1.26", market.ErrAmount)
+	case j.Stake != 0 && j.Stake < n.StakeNeeded:
+		return fmt.Errorf("%w: %s GNT named, %s needed (%s for this machine, the rest for others of this provider); use --stake %s or --stake auto",
+			ErrStakeTooLow, j.Stake, n.StakeNeeded, market.GNT(j.Model.MinStake)*market.GNT(j.Spec.Gpus), n.StakeNeeded)
+	case n.SOL < n.Total():
+		return fmt.Errorf("%w: wallet %s has %s, registering takes %s (of which %s rent comes back); on a test cluster: solana airdrop 1 %s",
+			ErrNoSOL, c.Wallet, n.SOL, n.Total(), n.Rent, c.Wallet)
+	case n.Tokens < n.StakeMissing:
+		return fmt.Errorf("%w: wallet %s has %s GNT, %s more are needed as stake; send %s GNT to its account for mint %s",
+			ErrNoStake, c.Wallet, n.Tokens, n.StakeMissing, n.StakeMissing-n.Tokens, n.Market.StakeMint)
+	}
+	return nil
+}
+
+// Register does what Needs found missing. It may be repeated. The returned node is as the chain has it afterwards.
+func (c *Commands) Register(ctx context.Context, j Join) (market.Node, error) {
+	if err := c.resume(ctx); err != nil {
+		return market.Node{}, err
+	}
+	n, err := c.Needs(ctx, j)
+	if err != nil {
+		return market.Node{}, err
+	}
+	if err := c.Check(n, j); err != nil {
+		return market.Node{}, err
+	}
+	if err := c.becomeProvider(ctx, n); err != nil {
+		return market.Node{}, err
+	}
+	if n.StakeMissing > 0 {
+		ix, err := market.ProviderStake(market.ProviderStakeArgs{Wallet: c.Wallet, StakeMint: n.Market.StakeMint, Amount: n.StakeMissing})
+		if err != nil {
+			return market.Node{}, err
+		}
+		sig, err := c.submit(ctx, "provider_stake", c.Wallet, ix)
+		if err != nil {
+			return market.Node{}, err
+		}
+		c.say("staked %s GNT   tx %s", n.StakeMissing, sig)
+	}
+	if err := c.fundNode(ctx, n); err != nil {
+		return market.Node{}, err
+	}
+	if n.IsNode {
+		c.say("node %s is registered already; its ask is %s and its status %s", n.Node.Address, n.Node.Ask(), n.Node.State())
+		return n.Node, nil
+	}
+	ix, err := market.NodeRegister(market.NodeRegisterArgs{Wallet: c.Wallet, NodeKey: c.NodeKey, Spec: j.Spec, Price: j.Price, Devices: j.Devices})
+	if err != nil {
+		return market.Node{}, err
+	}
+	sig, err := c.submit(ctx, "node_register", c.Wallet, ix)
+	if err != nil {
+		return market.Node{}, err
+	}
+	node, err := market.Fetch[market.Node](ctx, c.Chain, market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey), level)
+	if err == nil {
+		c.say("registered node %s at %s USDC per GPU-hour   tx %s", node.Address, node.Ask(), sig)
+	}
+	return node, err
+}
+
+func (c *Commands) becomeProvider(ctx context.Context, n Needs) error {
+	if n.IsProvider {
+		return nil
+	}
+	ix, err := market.ProviderRegister(market.ProviderRegisterArgs{Wallet: c.Wallet, PaymentMint: n.Market.PaymentMint, StakeMint: n.Market.StakeMint})
+	if err != nil {
+		return err
+	}
+	sig, err := c.submit(ctx, "provider_register", c.Wallet, market.CreateTokenAccount(c.Wallet, c.Wallet, n.Market.PaymentMint), ix)
+	if err == nil {
+		c.say("wallet %s is a provider   tx %s", c.Wallet, sig)
+	}
+	return err
+}
+
+// fundNode gives the machine's key what it needs for fees.
+func (c *Commands) fundNode(ctx context.Context, n Needs) error {
+	if n.NodeFunds == 0 {
+		return nil
+	}
+	sig, err := c.submit(ctx, "fund_node_key", c.Wallet,
+		system.NewTransferInstruction(uint64(n.NodeFunds), c.Wallet, c.NodeKey).Build())
+	if err == nil {
+		c.say("%s to the machine's key %s for its fees   tx %s", n.NodeFunds, c.NodeKey, sig)
+	}
+	return err
+}

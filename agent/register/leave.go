@@ -1,0 +1,136 @@
+package register
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Change is a new ask or status; zero leaves what is there.
+type Change struct {
+	Price  market.PricePerHour
+	Status market.NodeStatus
+}
+
+// Update sets the node's ask and status. The provider's wallet signs if it is known, else the machine's key.
+// Errors: ErrNotRegistered, *market.Error.
+func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
+	if err := c.resume(ctx); err != nil {
+		return market.Node{}, err
+	}
+	node, err := c.node(ctx)
+	if err != nil {
+		return node, err
+	}
+	price, status := node.Ask(), node.State()
+	if ch.Price != 0 {
+		price = ch.Price
+	}
+	if ch.Status != 0 {
+		status = ch.Status
+	}
+	if status == market.NodeSuspended {
+		return node, fmt.Errorf("%s: %w: bring it back with --status active once its faults are settled", node.Address, market.CodeWrongNodeStatus)
+	}
+	if price == node.Ask() && status == node.State() {
+		c.say("node %s asks %s and is %s already", node.Address, price, status)
+		return node, nil
+	}
+	authority := c.NodeKey
+	if !c.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.Wallet) {
+		authority = c.Wallet
+	}
+	ix, err := market.NodeUpdate(market.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status})
+	if err != nil {
+		return node, err
+	}
+	sig, err := c.submit(ctx, "node_update", authority, ix)
+	if err != nil {
+		return node, err
+	}
+	c.say("node %s asks %s and is %s   tx %s", node.Address, price, status, sig)
+	return market.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+}
+
+// Retire takes the node out of the market for good. Its leases must be over.
+func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
+	if err := c.resume(ctx); err != nil {
+		return market.Node{}, err
+	}
+	node, err := c.node(ctx)
+	if err != nil {
+		return node, err
+	}
+	if node.State() == market.NodeRetired {
+		c.say("node %s is retired already", node.Address)
+		return node, nil
+	}
+	ix, err := market.NodeRetire(market.NodeRetireArgs{Wallet: c.Wallet, Node: node})
+	if err != nil {
+		return node, err
+	}
+	sig, err := c.submit(ctx, "node_retire", c.Wallet, ix)
+	if err != nil {
+		return node, err
+	}
+	c.say("node %s is retired; close it with gantry-agent close when its last report is settled   tx %s", node.Address, sig)
+	return market.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+}
+
+// deviceNodeOffset is where a device claim holds its node.
+const deviceNodeOffset = 8
+
+// Close closes a retired node and its device claims; rent returns to the wallet. Closing what is closed is no error.
+func (c *Commands) Close(ctx context.Context) error {
+	if err := c.resume(ctx); err != nil {
+		return err
+	}
+	address := market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey)
+	node, ok, err := market.Find[market.Node](ctx, c.Chain, address, level)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		c.say("node %s is closed", address)
+		return nil
+	}
+	claims, err := c.claims(ctx, address)
+	if err != nil {
+		return err
+	}
+	ix, err := market.NodeClose(market.NodeCloseArgs{Wallet: c.Wallet, Node: node, Devices: claims})
+	if err != nil {
+		return err
+	}
+	sig, err := c.submit(ctx, "node_close", c.Wallet, ix)
+	if err != nil {
+		return err
+	}
+	c.say("node %s is closed and its rent returned; its stake can be taken back with gantry provider unstake   tx %s", address, sig)
+	return nil
+}
+
+// claims are the device claims of a node.
+func (c *Commands) claims(ctx context.Context, node solana.PublicKey) ([]solana.PublicKey, error) {
+	accounts, _, err := c.Chain.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{
+		DataSize: deviceClaimSize, Offset: deviceNodeOffset, Bytes: node[:],
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []solana.PublicKey
+	for _, a := range accounts {
+		d, err := market.Decode(market.MetaOf(a), a.Data)
+		if err != nil {
+			return nil, err
+		}
+		if claim, ok := d.Value.(*market.Device); ok && claim.Node == node {
+			out = append(out, a.Key)
+		}
+	}
+	return out, nil
+}

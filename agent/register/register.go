@@ -1,0 +1,140 @@
+// Package register brings a machine into the market, keeps its ask and status, and takes it out again.
+//
+// Every command looks at the chain first and does only what is missing, so that it may be repeated after any
+// interruption. What was signed before the interruption is in the transaction store and is waited for before anything
+// is looked at.
+package register
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+var (
+	// ErrNoSOL: the wallet cannot pay rent and fees.
+	ErrNoSOL = errors.New("not enough SOL")
+	// ErrNoStake: the wallet has too few stake tokens.
+	ErrNoStake = errors.New("not enough stake tokens")
+	// ErrStakeTooLow: the named stake does not cover the machine.
+	ErrStakeTooLow = errors.New("the stake is too low")
+	// ErrDeviceClaimed: a GPU of this machine is registered with another node.
+	ErrDeviceClaimed = errors.New("a GPU of this machine is registered already")
+	// ErrNotRegistered: the market has no such node.
+	ErrNotRegistered = errors.New("this machine is not registered")
+	// ErrOtherDevices: the node is registered with other GPUs than the machine has.
+	ErrOtherDevices = errors.New("the node is registered with other GPUs")
+)
+
+// Commands sends a provider's transactions.
+type Commands struct {
+	Chain *chain.Client
+	Txm   *txm.Manager
+	// Wallet is the provider's; zero where only the node's key signs.
+	Wallet solana.PublicKey
+	// NodeKey is the machine's own key.
+	NodeKey solana.PublicKey
+	// Progress is told what is done, one line each; may be nil.
+	Progress func(format string, args ...any)
+	Log      zerolog.Logger
+}
+
+func (c *Commands) say(format string, args ...any) {
+	if c.Progress != nil {
+		c.Progress(format, args...)
+	}
+}
+
+// level is what these commands wait for.
+const level = chain.Confirmed
+
+// pendingTime is how long transactions of an interrupted command are waited for.
+const pendingTime = 90 * time.Second
+
+// resume waits for what an interrupted command left in flight.
+func (c *Commands) resume(ctx context.Context) error {
+	n, err := c.Txm.Resume(nil)
+	if err != nil || n == 0 {
+		return err
+	}
+	c.say("an interrupted command left %d transaction(s) on the way; waiting for them", n)
+	deadline := time.Now().Add(pendingTime)
+	for c.Txm.InFlight() > 0 && time.Now().Before(deadline) {
+		t := time.NewTimer(100 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+	return nil
+}
+
+// submit sends one step. Its id is fresh: what was there before was looked at, and resume has waited for the rest.
+func (c *Commands) submit(ctx context.Context, kind string, payer solana.PublicKey, ixs ...solana.Instruction) (solana.Signature, error) {
+	res, err := c.Txm.Submit(ctx, txm.Intent{
+		ID: fmt.Sprintf("%s/%s/%d", kind, c.NodeKey, time.Now().UnixNano()), Kind: kind,
+		Instructions: ixs, Payer: payer, Commitment: level,
+	})
+	if err != nil {
+		if errors.Is(err, txm.ErrNoFunds) {
+			return res.Signature, fmt.Errorf("%s: %w for the fee: send some to %s", kind, ErrNoSOL, payer)
+		}
+		return res.Signature, fmt.Errorf("%s: %w", kind, market.Explain(err))
+	}
+	return res.Signature, nil
+}
+
+// node finds the machine's node account: that of the wallet's provider, or if there is no wallet, the one registered
+// with the machine's key. Error: ErrNotRegistered.
+func (c *Commands) node(ctx context.Context) (market.Node, error) {
+	if !c.Wallet.IsZero() {
+		address := market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey)
+		n, ok, err := market.Find[market.Node](ctx, c.Chain, address, level)
+		if err != nil || ok {
+			return n, err
+		}
+	}
+	nodes, err := NodesByKey(ctx, c.Chain, c.NodeKey)
+	if err != nil {
+		return market.Node{}, err
+	}
+	switch len(nodes) {
+	case 0:
+		return market.Node{}, fmt.Errorf("%w with key %s; run gantry-agent register first", ErrNotRegistered, c.NodeKey)
+	case 1:
+		return nodes[0], nil
+	}
+	return market.Node{}, fmt.Errorf("%w: %d providers have registered this machine's key; name one with --keypair", ErrNotRegistered, len(nodes))
+}
+
+// nodeKeyOffset is where a node account holds its key: after the discriminator and the provider.
+const nodeKeyOffset = 8 + 32
+
+// NodesByKey reads the node accounts that are registered with a machine's key.
+func NodesByKey(ctx context.Context, c *chain.Client, key solana.PublicKey) ([]market.Node, error) {
+	accounts, _, err := c.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{Offset: nodeKeyOffset, Bytes: key[:]})
+	if err != nil {
+		return nil, err
+	}
+	var out []market.Node
+	for _, a := range accounts {
+		d, err := market.Decode(market.MetaOf(a), a.Data)
+		if err != nil {
+			continue // an account of another type may have the same bytes there
+		}
+		if n, ok := d.Value.(*market.Node); ok && n.NodeKey == key {
+			out = append(out, *n)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/challenge"
+	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// The node's side of its protocols. A keeper or customer on the other side needs the same id, version and sizes.
+var (
+	challengeProtocol = p2p.Protocol{
+		ID: protocol.Challenge, Version: protocol.Version, MaxRequest: 4 << 10, MaxResponse: protocol.MaxMessage,
+		Timeout: 30 * time.Second, Rate: 20, Burst: 60, Concurrent: 64,
+	}
+	deployProtocol  = customer(protocol.Deploy)
+	statusProtocol  = customer(protocol.Status)
+	logsProtocol    = customer(protocol.Logs)
+	offerProtocol   = customer(protocol.ReceiptOffer)
+	receiptProtocol = customer(protocol.ReceiptSigned)
+)
+
+func customer(id string) p2p.Protocol {
+	return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 20, Burst: 60, Concurrent: 128}
+}
+
+// handlers answers streams.
+type handlers struct {
+	desk    *challenge.Desk
+	leases  *lease.Manager
+	office  *receipt.Office
+	silence string // simulation: while this file exists nothing is answered
+	log     zerolog.Logger
+}
+
+// hushed holds a request without an answer while the node simulates silence.
+func (h *handlers) hushed(ctx context.Context) error {
+	if h.silence == "" {
+		return nil
+	}
+	if _, err := os.Stat(h.silence); err != nil {
+		return nil
+	}
+	<-ctx.Done()
+	return p2p.Refuse(p2p.CodeUnavailable, "")
+}
+
+func (h *handlers) serve(n *p2p.Node) {
+	p2p.Handle(n, challengeProtocol, h.challenge)
+	p2p.Handle(n, deployProtocol, h.deploy)
+	p2p.Handle(n, statusProtocol, h.status)
+	p2p.HandleStream(n, logsProtocol, h.logs)
+	p2p.Handle(n, offerProtocol, h.offer)
+	p2p.Handle(n, receiptProtocol, h.signed)
+}
+
+func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+	if err := h.hushed(ctx); err != nil {
+		return protocol.ChallengeResponse{}, err
+	}
+	resp, err := h.desk.Answer(ctx, from, req)
+	var refused *challenge.RefusedError
+	if errors.As(err, &refused) {
+		return resp, p2p.Refuse(p2p.CodeRefused, "%s", refused.Why)
+	}
+	return resp, err
+}
+
+// refusal separates what the caller may read from trouble of the node's own.
+func (h *handlers) refusal(err error) (string, error) {
+	var refused *lease.RefusedError
+	if errors.As(err, &refused) {
+		return refused.Why, nil
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		h.log.Warn().Err(err).Msg("request of a customer failed")
+	}
+	return "", err
+}
+
+func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req protocol.DeployRequest) (protocol.LeaseAnswer, error) {
+	if err := h.hushed(ctx); err != nil {
+		return protocol.LeaseAnswer{}, err
+	}
+	st, err := h.leases.Deploy(ctx, from, req)
+	why, err := h.refusal(err)
+	return protocol.LeaseAnswer{Version: protocol.Version, Status: st, Refused: why}, err
+}
+
+func (h *handlers) status(ctx context.Context, from solana.PublicKey, req protocol.LeaseRequest) (protocol.LeaseAnswer, error) {
+	if err := h.hushed(ctx); err != nil {
+		return protocol.LeaseAnswer{}, err
+	}
+	st, err := h.leases.Status(ctx, from, req.Lease)
+	why, err := h.refusal(err)
+	return protocol.LeaseAnswer{Version: protocol.Version, Status: st, Refused: why}, err
+}
+
+func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req protocol.LogsRequest, send func(protocol.LogChunk) error) error {
+	if err := h.hushed(ctx); err != nil {
+		return err
+	}
+	err := h.leases.Logs(ctx, from, req, send)
+	why, err := h.refusal(err)
+	if why != "" {
+		return send(protocol.LogChunk{Offset: req.Offset, End: true, Refused: why})
+	}
+	return err
+}
+
+func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req protocol.LeaseRequest) (protocol.Receipt, error) {
+	if err := h.hushed(ctx); err != nil {
+		return protocol.Receipt{}, err
+	}
+	r, err := h.office.Offer(ctx, from, req.Lease)
+	why, err := h.refusal(err)
+	if why != "" {
+		r = protocol.Receipt{Version: protocol.Version, Lease: req.Lease, Refused: why}
+	}
+	return r, err
+}
+
+func (h *handlers) signed(ctx context.Context, from solana.PublicKey, req protocol.SignedReceipt) (protocol.ReceiptAnswer, error) {
+	if err := h.hushed(ctx); err != nil {
+		return protocol.ReceiptAnswer{}, err
+	}
+	why, err := h.refusal(h.office.Accept(ctx, from, req))
+	return protocol.ReceiptAnswer{Version: protocol.Version, Refused: why}, err
+}

@@ -1,0 +1,334 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/agent/challenge"
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/pricing"
+	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+var (
+	// ErrSimulation: a simulation was asked for on a cluster that is not local.
+	ErrSimulation = errors.New("simulations serve local networks only")
+	// ErrClosed: the node's account was closed.
+	ErrClosed = errors.New("the node's account was closed: there is nothing left to serve")
+)
+
+// Agent is a running agent.
+type Agent struct {
+	cfg     config.Config
+	log     zerolog.Logger
+	key     solana.PrivateKey
+	domain  wire.Domain
+	policy  pricing.Policy
+	client  *chain.Client
+	view    *market.View
+	store   *store.Store
+	txStore *txm.Store
+	txm     *txm.Manager
+	machine *machine.Machine
+	runtime runtime.Runtime
+	p2p     *p2p.Node
+
+	ledger *ledger
+	leases *lease.Manager
+	office *receipt.Office
+	desk   *challenge.Desk
+	since  time.Time
+}
+
+// Run runs an agent until ctx ends. Jobs go on without it.
+func Run(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
+	a := &Agent{cfg: cfg, log: log, since: time.Now()}
+	defer a.close()
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.view.Run(gctx, market.ViewOptions{Client: a.client}) })
+	g.Go(func() error { return a.work(gctx, g) })
+	err := g.Wait()
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
+		log.Info().Msg("agent stopped; jobs go on without it and are found again at the next start")
+		return nil
+	}
+	return err
+}
+
+// open does everything that needs no view of the market.
+func (a *Agent) open(ctx context.Context) error {
+	var err error
+	if a.key, err = chain.LoadKeypair(a.cfg.NodeKey); err != nil {
+		return fmt.Errorf("the machine's own key (gantry-agent init makes one): %w", err)
+	}
+	if a.policy, err = pricing.Parse(orDefault(a.cfg.Price, "auto")); err != nil {
+		return err
+	}
+	a.client, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.cfg.RPC, WS: a.cfg.WS}}, Commitment: chain.Confirmed, Log: a.log})
+	if err != nil {
+		return err
+	}
+	genesis, err := a.client.Genesis(ctx)
+	if err != nil {
+		return err
+	}
+	a.domain = wire.DomainOf(genesis)
+	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: []string{a.cfg.RPC, a.cfg.WS}}
+	if err := a.checkSimulations(cluster); err != nil {
+		return err
+	}
+	if _, err := market.Load(ctx, a.client, chain.Confirmed); err != nil {
+		return err
+	}
+	a.runtime, err = runtime.NewProcess(runtime.ProcessConfig{Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log})
+	if err != nil {
+		return err
+	}
+	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}
+	if a.store, err = store.Open(a.cfg.StorePath(), store.Options{Owner: owner, LockTimeout: 3 * time.Second}); err != nil {
+		return err
+	}
+	if a.txStore, err = txm.OpenStore(a.cfg.TxPath(), genesis); err != nil {
+		return err
+	}
+	source, err := config.ParseInventory(a.cfg.Inventory)
+	if err != nil {
+		return err
+	}
+	a.machine, err = machine.Open(ctx, machine.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
+	if err != nil {
+		return err
+	}
+	a.view = market.NewView(a.log)
+	return a.openNetwork(cluster)
+}
+
+// checkSimulations refuses simulations anywhere but on a local network, and labels them in the log.
+func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
+	if !a.cfg.Simulates() {
+		return nil
+	}
+	if err := cluster.CheckLocal(); err != nil {
+		return fmt.Errorf("%w: %w", ErrSimulation, err)
+	}
+	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", a.cfg.SlowFactor).
+		Str("silence_file", a.cfg.SilenceFile).Msg("SIMULATION: this node is not what it seems")
+	return nil
+}
+
+func (a *Agent) openNetwork(cluster runtime.Cluster) error {
+	pc := p2p.Config{Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Log: a.log.With().Str("part", "p2p").Logger()}
+	local := cluster.CheckLocal() == nil
+	if len(pc.Listen) == 0 && local {
+		pc.Listen = []string{p2p.LoopbackListen}
+	}
+	if !local {
+		pc.PortMapping, pc.HolePunching = true, true
+	}
+	var err error
+	if a.p2p, err = p2p.New(pc); err != nil {
+		return err
+	}
+	a.log.Info().Str("node_key", a.key.PublicKey().String()).Strs("addresses", a.p2p.Addrs()).Msg("listening")
+	return nil
+}
+
+// close frees everything that open took, in the reverse order. Errors of closing change nothing any more.
+func (a *Agent) close() {
+	note := func(what string, err error) {
+		if err != nil {
+			a.log.Warn().Err(err).Msg("close " + what)
+		}
+	}
+	if a.p2p != nil {
+		note("network", a.p2p.Close())
+	}
+	if a.machine != nil {
+		note("machine", a.machine.Close())
+	}
+	if a.txm != nil {
+		a.txm.Close()
+	}
+	if a.txStore != nil {
+		note("transaction store", a.txStore.Close())
+	}
+	if a.store != nil {
+		note("store", a.store.Close())
+	}
+	if a.client != nil {
+		a.client.Close()
+	}
+}
+
+func orDefault(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}
+
+// work waits for the view and for the node's registration, then starts the parts.
+func (a *Agent) work(ctx context.Context, g *errgroup.Group) error {
+	if err := a.view.Ready(ctx); err != nil {
+		return err
+	}
+	node, err := a.awaitNode(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.assemble(node); err != nil {
+		return err
+	}
+	g.Go(func() error { return a.leases.Run(ctx) })
+	g.Go(func() error { return a.office.Run(ctx) })
+	g.Go(func() error { return a.desk.Run(ctx) })
+	g.Go(func() error { return a.keepConnections(ctx) })
+	g.Go(func() error { return a.watchNode(ctx) })
+	g.Go(func() error { return a.reportStatus(ctx) })
+	g.Go(func() error { return a.keepAsk(ctx) })
+	select { // keepers are answered only once every lease has been looked at
+	case <-a.leases.Ready():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	h := &handlers{desk: a.desk, leases: a.leases, office: a.office, silence: a.cfg.SilenceFile, log: a.log}
+	h.serve(a.p2p)
+	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("serving")
+	return nil
+}
+
+// awaitNode finds the node account of the machine's key and waits for its registration.
+func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
+	told := false
+	for {
+		changed := a.view.Changed()
+		nodes := a.view.NodesByKey(a.key.PublicKey())
+		switch {
+		case len(nodes) == 1:
+			return nodes[0], nil
+		case len(nodes) > 1:
+			return market.Node{}, fmt.Errorf("%w: the machine's key is registered by %d providers; use another --node-key", config.ErrConfig, len(nodes))
+		case !told:
+			told = true
+			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("this machine is not registered yet; waiting for: gantry-agent register")
+		}
+		select {
+		case <-ctx.Done():
+			return market.Node{}, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// assemble makes the parts that need the node's account.
+func (a *Agent) assemble(node market.Node) error {
+	if err := a.checkDevices(node); err != nil {
+		return err
+	}
+	var err error
+	a.txm, err = txm.New(txm.Options{
+		RPC: a.client, Store: a.txStore, Keys: txm.NewKeys(a.key), Payer: a.key.PublicKey(), Log: a.log.With().Str("part", "txm").Logger(),
+	})
+	if err != nil {
+		return err
+	}
+	if n, err := a.txm.Resume(nil); err != nil {
+		return err
+	} else if n > 0 {
+		a.log.Info().Int("transactions", n).Msg("taking up what an earlier process left on the way")
+	}
+	a.ledger = &ledger{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey()}
+	a.office, err = receipt.New(receipt.Options{
+		Ledger: a.ledger, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	inv := a.machine.Inventory
+	a.leases, err = lease.New(lease.Options{
+		Ledger: a.ledger, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), GPUUUIDs: a.machine.UUIDs(),
+		Node: lease.Share{
+			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
+		},
+		Settle: a.office.Flush, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.desk, err = challenge.New(challenge.Options{
+		Node: node.Address, Domain: a.domain, Prover: a.prover(), Store: a.store, Log: a.log,
+		IsKeeper:  func(key solana.PublicKey) bool { _, ok := a.view.KeeperOf(key); return ok },
+		Statuses:  a.leases.Statuses,
+		Busy:      a.leases.Live,
+		Inventory: a.machine.Claim,
+		Policy:    func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
+		Period:    a.period,
+	})
+	return err
+}
+
+// checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would find
+// it out and the stake would pay for it.
+func (a *Agent) checkDevices(node market.Node) error {
+	claimed := map[[32]byte]bool{}
+	for _, d := range a.view.DevicesOf(node.Address) {
+		claimed[d.Identity] = true
+	}
+	have := a.machine.Devices()
+	same := len(have) == len(claimed)
+	for _, id := range have {
+		same = same && claimed[id]
+	}
+	if !same {
+		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s); "+
+			"serving it would cost its stake", config.ErrConfig, node.Address, len(claimed), len(have), a.cfg.Inventory)
+	}
+	return nil
+}
+
+func (a *Agent) prover() work.Prover {
+	if a.cfg.SlowFactor > 1 {
+		return work.Throttled{Prover: work.CPU{Workers: 1}, Repeat: a.cfg.SlowFactor}
+	}
+	return work.CPU{}
+}
+
+func (a *Agent) workPolicy(model uint16) (challenge.Policy, bool) {
+	m, ok := a.view.Model(model)
+	return challenge.Policy{Size: m.WorkSize, Bound: time.Duration(m.WorkBoundMs) * time.Millisecond}, ok
+}
+
+func (a *Agent) period() (time.Duration, bool) {
+	p, ok := a.view.Params()
+	return market.Seconds(p.PeriodSecs), ok && p.PeriodSecs > 0
+}
+
+// settleInterval is short where transactions cost nothing.
+func (a *Agent) settleInterval() time.Duration {
+	if a.cfg.SettleInterval > 0 {
+		return a.cfg.SettleInterval
+	}
+	if a.client.Local() {
+		return 5 * time.Second
+	}
+	return 15 * time.Minute
+}

@@ -3,104 +3,298 @@
 use anchor_lang::prelude::*;
 
 #[event]
-pub struct MarketInitialised { pub authority: Address, pub payment_mint: Address, pub stake_mint: Address }
+pub struct MarketInitialised {
+    pub authority: Address,
+    pub payment_mint: Address,
+    pub stake_mint: Address,
+}
 #[event]
-pub struct ParamsProposed { pub eta: i64 }
+pub struct ParamsProposed {
+    pub eta: i64,
+}
 #[event]
-pub struct ParamsApplied { pub at: i64 }
+pub struct ParamsApplied {
+    pub at: i64,
+}
 #[event]
-pub struct MarketPaused { pub by: Address, pub paused: u8 }
+pub struct MarketPaused {
+    pub by: Address,
+    pub paused: u8,
+}
 #[event]
-pub struct AuthorityProposed { pub pending: Address }
+pub struct AuthorityProposed {
+    pub pending: Address,
+}
 #[event]
-pub struct AuthorityChanged { pub authority: Address, pub guardian: Address }
+pub struct AuthorityChanged {
+    pub authority: Address,
+    pub guardian: Address,
+}
 #[event]
-pub struct GpuModelSet { pub id: u16, pub min_stake: u64 }
+pub struct GpuModelSet {
+    pub id: u16,
+    pub min_stake: u64,
+}
 
 #[event]
-pub struct ProviderRegistered { pub provider: Address, pub wallet: Address }
+pub struct ProviderRegistered {
+    pub provider: Address,
+    pub wallet: Address,
+}
 #[event]
-pub struct ProviderPayoutSet { pub provider: Address, pub payout: Address }
+pub struct ProviderPayoutSet {
+    pub provider: Address,
+    pub payout: Address,
+}
 #[event]
-pub struct StakeAdded { pub provider: Address, pub amount: u64, pub stake: u64 }
+pub struct StakeAdded {
+    pub provider: Address,
+    pub amount: u64,
+    pub stake: u64,
+}
 #[event]
-pub struct UnstakeRequested { pub provider: Address, pub amount: u64, pub unstake_at: i64 }
+pub struct UnstakeRequested {
+    pub provider: Address,
+    pub amount: u64,
+    pub unstake_at: i64,
+}
 #[event]
-pub struct StakeWithdrawn { pub provider: Address, pub amount: u64 }
+pub struct StakeWithdrawn {
+    pub provider: Address,
+    pub amount: u64,
+}
 #[event]
-pub struct ProviderClosed { pub provider: Address }
+pub struct ProviderClosed {
+    pub provider: Address,
+}
 
 #[event]
-pub struct NodeRegistered { pub node: Address, pub provider: Address, pub model: u16, pub gpus: u8, pub price: u64, pub simulated: u8 }
+pub struct NodeRegistered {
+    pub node: Address,
+    pub provider: Address,
+    pub model: u16,
+    pub gpus: u8,
+    pub price: u64,
+    pub simulated: u8,
+}
 #[event]
-pub struct NodeUpdated { pub node: Address, pub price: u64, pub status: u8 }
+pub struct NodeUpdated {
+    pub node: Address,
+    pub price: u64,
+    pub status: u8,
+}
 #[event]
-pub struct NodeRetired { pub node: Address, pub at: i64 }
+pub struct NodeRetired {
+    pub node: Address,
+    pub at: i64,
+}
 #[event]
-pub struct NodeClosed { pub node: Address }
+pub struct NodeClosed {
+    pub node: Address,
+}
 
 #[event]
-pub struct KeeperRegistered { pub keeper: Address, pub wallet: Address, pub index: u16, pub bond: u64 }
+pub struct KeeperRegistered {
+    pub keeper: Address,
+    pub wallet: Address,
+    pub index: u16,
+    pub bond: u64,
+}
 #[event]
-pub struct KeeperUpdated { pub keeper: Address }
+pub struct KeeperUpdated {
+    pub keeper: Address,
+}
 #[event]
-pub struct KeeperActivated { pub keeper: Address, pub weight: u64, pub total_weight: u64 }
+pub struct KeeperActivated {
+    pub keeper: Address,
+    pub weight: u64,
+    pub total_weight: u64,
+}
 #[event]
-pub struct KeeperExitRequested { pub keeper: Address, pub exit_at: i64 }
+pub struct KeeperExitRequested {
+    pub keeper: Address,
+    pub exit_at: i64,
+}
 #[event]
-pub struct KeeperWithdrawn { pub keeper: Address, pub amount: u64 }
+pub struct KeeperWithdrawn {
+    pub keeper: Address,
+    pub amount: u64,
+}
 
 #[event]
-pub struct CreditsDeposited { pub customer: Address, pub amount: u64, pub balance: u64 }
+pub struct CreditsDeposited {
+    pub customer: Address,
+    pub amount: u64,
+    pub balance: u64,
+}
 #[event]
-pub struct CreditsWithdrawn { pub customer: Address, pub amount: u64, pub balance: u64 }
+pub struct CreditsWithdrawn {
+    pub customer: Address,
+    pub amount: u64,
+    pub balance: u64,
+}
 #[event]
-pub struct CreditsClosed { pub customer: Address }
+pub struct CreditsClosed {
+    pub customer: Address,
+}
 
 #[event]
-pub struct OrderCreated { pub order: Address, pub customer: Address, pub reserved: u64, pub max_price: u64, pub nodes: u8, pub gpus: u8, pub duration_secs: u32 }
+pub struct OrderCreated {
+    pub order: Address,
+    pub customer: Address,
+    pub reserved: u64,
+    pub max_price: u64,
+    pub nodes: u8,
+    pub gpus: u8,
+    pub duration_secs: u32,
+}
 #[event]
-pub struct OrderCancelled { pub order: Address, pub released: u64 }
+pub struct OrderCancelled {
+    pub order: Address,
+    pub released: u64,
+}
 #[event]
-pub struct OrderExpired { pub order: Address, pub released: u64 }
+pub struct OrderExpired {
+    pub order: Address,
+    pub released: u64,
+}
 #[event]
-pub struct OrderClosed { pub order: Address }
+pub struct OrderClosed {
+    pub order: Address,
+}
 #[event]
-pub struct LeaseAwarded { pub lease: Address, pub order: Address, pub node: Address, pub keeper: Address, pub price: u64, pub gpu_mask: u16, pub reserved: u64, pub released: u64, pub score: u64 }
+pub struct LeaseAwarded {
+    pub lease: Address,
+    pub order: Address,
+    pub node: Address,
+    pub keeper: Address,
+    pub price: u64,
+    pub gpu_mask: u16,
+    pub reserved: u64,
+    pub released: u64,
+    pub score: u64,
+}
 
 #[event]
-pub struct LeaseStarted { pub lease: Address, pub started_at: i64, pub funded_until: i64, pub connection_hash: [u8; 32] }
+pub struct LeaseStarted {
+    pub lease: Address,
+    pub started_at: i64,
+    pub funded_until: i64,
+    pub connection_hash: [u8; 32],
+}
 #[event]
-pub struct LeaseAborted { pub lease: Address, pub released: u64, pub node_failed: u8 }
+pub struct LeaseAborted {
+    pub lease: Address,
+    pub released: u64,
+    pub node_failed: u8,
+}
 #[event]
-pub struct LeaseExtended { pub lease: Address, pub seconds: u32, pub reserved: u64, pub funded_until: i64 }
+pub struct LeaseExtended {
+    pub lease: Address,
+    pub seconds: u32,
+    pub reserved: u64,
+    pub funded_until: i64,
+}
 #[event]
-pub struct LeaseSettled { pub lease: Address, pub source: u8, pub paid_secs: u32, pub paid: u64, pub provider_amount: u64, pub fee_total: u64 }
+pub struct LeaseSettled {
+    pub lease: Address,
+    pub source: u8,
+    pub paid_secs: u32,
+    pub paid: u64,
+    pub provider_amount: u64,
+    pub fee_total: u64,
+}
 #[event]
-pub struct LeaseNoticed { pub lease: Address, pub notice_at: i64 }
+pub struct LeaseNoticed {
+    pub lease: Address,
+    pub notice_at: i64,
+}
 #[event]
-pub struct LeaseEnded { pub lease: Address, pub reason: u8, pub ended_at: i64, pub released: u64 }
+pub struct LeaseEnded {
+    pub lease: Address,
+    pub reason: u8,
+    pub ended_at: i64,
+    pub released: u64,
+}
 #[event]
-pub struct LeaseRated { pub lease: Address, pub node: Address, pub stars: u8, pub weight: u64 }
+pub struct LeaseRated {
+    pub lease: Address,
+    pub node: Address,
+    pub stars: u8,
+    pub weight: u64,
+}
 #[event]
-pub struct LeaseClosed { pub lease: Address, pub fee: u64, pub released: u64, pub paid: u64, pub paid_secs: u32 }
+pub struct LeaseClosed {
+    pub lease: Address,
+    pub fee: u64,
+    pub released: u64,
+    pub paid: u64,
+    pub paid_secs: u32,
+}
 
 #[event]
-pub struct ReportVoted { pub period: u64, pub keeper: Address, pub root: [u8; 32], pub weight: u64 }
+pub struct ReportVoted {
+    pub period: u64,
+    pub keeper: Address,
+    pub root: [u8; 32],
+    pub weight: u64,
+}
 #[event]
-pub struct ReportFinalised { pub period: u64, pub root: [u8; 32], pub weight: u64, pub total_weight: u64 }
+pub struct ReportFinalised {
+    pub period: u64,
+    pub root: [u8; 32],
+    pub weight: u64,
+    pub total_weight: u64,
+}
 #[event]
-pub struct LeafApplied { pub node: Address, pub lease: Address, pub period: u64, pub flags: u16, pub verified_secs: u32, pub downtime_secs: u32 }
+pub struct LeafApplied {
+    pub node: Address,
+    pub lease: Address,
+    pub period: u64,
+    pub flags: u16,
+    pub verified_secs: u32,
+    pub downtime_secs: u32,
+}
 #[event]
-pub struct LeaseFailed { pub lease: Address, pub period: u64, pub ended_at: i64 }
+pub struct LeaseFailed {
+    pub lease: Address,
+    pub period: u64,
+    pub ended_at: i64,
+}
 #[event]
-pub struct ReportClosed { pub period: u64 }
+pub struct ReportClosed {
+    pub period: u64,
+}
 
 #[event]
-pub struct FaultOpened { pub fault: Address, pub node: Address, pub lease: Address, pub period: u64, pub flags: u16, pub amount: u64, pub harm: u64, pub applicable_at: i64 }
+pub struct FaultOpened {
+    pub fault: Address,
+    pub node: Address,
+    pub lease: Address,
+    pub period: u64,
+    pub flags: u16,
+    pub amount: u64,
+    pub harm: u64,
+    pub applicable_at: i64,
+}
 #[event]
-pub struct FaultAppealed { pub fault: Address, pub keeper: Address, pub flag: u16, pub weight: u64 }
+pub struct FaultAppealed {
+    pub fault: Address,
+    pub keeper: Address,
+    pub flag: u16,
+    pub weight: u64,
+}
 #[event]
-pub struct FaultVoided { pub fault: Address, pub node: Address }
+pub struct FaultVoided {
+    pub fault: Address,
+    pub node: Address,
+}
 #[event]
-pub struct SlashApplied { pub fault: Address, pub provider: Address, pub amount: u64, pub customer: u64, pub finder: u64, pub burned: u64 }
+pub struct SlashApplied {
+    pub fault: Address,
+    pub provider: Address,
+    pub amount: u64,
+    pub customer: u64,
+    pub finder: u64,
+    pub burned: u64,
+}

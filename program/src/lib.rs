@@ -24,49 +24,49 @@ pub mod signatures;
 pub mod state;
 pub mod token;
 
-use instructions::market_init::*;
-use instructions::market_propose_params::*;
-use instructions::market_apply_params::*;
-use instructions::market_pause::*;
-use instructions::market_set_authority::*;
-use instructions::market_accept_authority::*;
-use instructions::gpu_model_set::*;
-use instructions::provider_register::*;
-use instructions::provider_set_payout::*;
-use instructions::provider_stake::*;
-use instructions::provider_request_unstake::*;
-use instructions::provider_withdraw_stake::*;
-use instructions::provider_close::*;
-use instructions::node_register::*;
-use instructions::node_update::*;
-use instructions::node_retire::*;
-use instructions::node_close::*;
-use instructions::keeper_register::*;
-use instructions::keeper_update::*;
-use instructions::keeper_activate::*;
-use instructions::keeper_request_exit::*;
-use instructions::keeper_withdraw::*;
+use instructions::credits_close::*;
 use instructions::credits_deposit::*;
 use instructions::credits_withdraw::*;
-use instructions::credits_close::*;
-use instructions::order_create::*;
-use instructions::order_cancel::*;
-use instructions::order_expire::*;
-use instructions::order_award::*;
-use instructions::lease_start::*;
+use instructions::fault_open::*;
+use instructions::gpu_model_set::*;
+use instructions::keeper_activate::*;
+use instructions::keeper_register::*;
+use instructions::keeper_request_exit::*;
+use instructions::keeper_update::*;
+use instructions::keeper_withdraw::*;
 use instructions::lease_abort::*;
+use instructions::lease_close::*;
+use instructions::lease_end::*;
 use instructions::lease_extend::*;
+use instructions::lease_rate::*;
 use instructions::lease_settle_receipt::*;
 use instructions::lease_settle_report::*;
-use instructions::lease_end::*;
-use instructions::lease_rate::*;
-use instructions::lease_close::*;
-use instructions::report_vote::*;
+use instructions::lease_start::*;
+use instructions::market_accept_authority::*;
+use instructions::market_apply_params::*;
+use instructions::market_init::*;
+use instructions::market_pause::*;
+use instructions::market_propose_params::*;
+use instructions::market_set_authority::*;
+use instructions::node_close::*;
+use instructions::node_register::*;
+use instructions::node_retire::*;
+use instructions::node_update::*;
+use instructions::order_award::*;
+use instructions::order_cancel::*;
+use instructions::order_create::*;
+use instructions::order_expire::*;
+use instructions::provider_close::*;
+use instructions::provider_register::*;
+use instructions::provider_request_unstake::*;
+use instructions::provider_set_payout::*;
+use instructions::provider_stake::*;
+use instructions::provider_withdraw_stake::*;
 use instructions::report_apply::*;
 use instructions::report_close::*;
-use instructions::fault_open::*;
-use instructions::slash_apply::*;
+use instructions::report_vote::*;
 use instructions::slash_appeal::*;
+use instructions::slash_apply::*;
 use state::{NodeSpec, Params};
 
 declare_id!("GNTrJPQZ6bK7RyiGMenRumgRC91SKmsM6oT9GsSpeeok");
@@ -75,7 +75,12 @@ declare_id!("GNTrJPQZ6bK7RyiGMenRumgRC91SKmsM6oT9GsSpeeok");
 pub mod gantry_market {
     use super::*;
 
-    pub fn market_init(ctx: &mut Context<MarketInit>, params: Params, domain: [u8; 8], guardian: Address) -> Result<()> {
+    pub fn market_init(
+        ctx: &mut Context<MarketInit>,
+        params: Params,
+        domain: [u8; 8],
+        guardian: Address,
+    ) -> Result<()> {
         instructions::market_init::handler(ctx, params, domain, guardian)
     }
     pub fn market_propose_params(ctx: &mut Context<MarketProposeParams>, params: Params) -> Result<()> {
@@ -87,7 +92,11 @@ pub mod gantry_market {
     pub fn market_pause(ctx: &mut Context<MarketPause>, paused: u8) -> Result<()> {
         instructions::market_pause::handler(ctx, paused)
     }
-    pub fn market_set_authority(ctx: &mut Context<MarketSetAuthority>, new_authority: Address, new_guardian: Address) -> Result<()> {
+    pub fn market_set_authority(
+        ctx: &mut Context<MarketSetAuthority>,
+        new_authority: Address,
+        new_guardian: Address,
+    ) -> Result<()> {
         instructions::market_set_authority::handler(ctx, new_authority, new_guardian)
     }
     pub fn market_accept_authority(ctx: &mut Context<MarketAcceptAuthority>) -> Result<()> {
@@ -117,7 +126,12 @@ pub mod gantry_market {
         instructions::provider_close::handler(ctx)
     }
 
-    pub fn node_register(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devices: [[u8; 32]; 8]) -> Result<()> {
+    pub fn node_register(
+        ctx: &mut Context<NodeRegister>,
+        spec: NodeSpec,
+        price: u64,
+        devices: [[u8; 32]; 8],
+    ) -> Result<()> {
         instructions::node_register::handler(ctx, spec, price, devices)
     }
     pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
@@ -130,10 +144,19 @@ pub mod gantry_market {
         instructions::node_close::handler(ctx)
     }
 
-    pub fn keeper_register(ctx: &mut Context<KeeperRegister>, bond: u64, multiaddr: [u8; 128], multiaddr_len: u8) -> Result<()> {
+    pub fn keeper_register(
+        ctx: &mut Context<KeeperRegister>,
+        bond: u64,
+        multiaddr: [u8; 128],
+        multiaddr_len: u8,
+    ) -> Result<()> {
         instructions::keeper_register::handler(ctx, bond, multiaddr, multiaddr_len)
     }
-    pub fn keeper_update(ctx: &mut Context<KeeperUpdate>, multiaddr: [u8; 128], multiaddr_len: u8) -> Result<()> {
+    pub fn keeper_update(
+        ctx: &mut Context<KeeperUpdate>,
+        multiaddr: [u8; 128],
+        multiaddr_len: u8,
+    ) -> Result<()> {
         instructions::keeper_update::handler(ctx, multiaddr, multiaddr_len)
     }
     pub fn keeper_activate(ctx: &mut Context<KeeperActivate>) -> Result<()> {
@@ -178,7 +201,11 @@ pub mod gantry_market {
     pub fn lease_extend(ctx: &mut Context<LeaseExtend>, seconds: u32) -> Result<()> {
         instructions::lease_extend::handler(ctx, seconds)
     }
-    pub fn lease_settle_receipt(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seconds: u32) -> Result<()> {
+    pub fn lease_settle_receipt(
+        ctx: &mut Context<LeaseSettleReceipt>,
+        sequence: u64,
+        seconds: u32,
+    ) -> Result<()> {
         instructions::lease_settle_receipt::handler(ctx, sequence, seconds)
     }
     pub fn lease_settle_report(ctx: &mut Context<LeaseSettleReport>) -> Result<()> {
@@ -197,14 +224,24 @@ pub mod gantry_market {
     pub fn report_vote(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]) -> Result<()> {
         instructions::report_vote::handler(ctx, period, root)
     }
-    pub fn report_apply(ctx: &mut Context<ReportApply>, leaf: [u8; 176], path: u32, proof: Vec<[u8; 32]>) -> Result<()> {
+    pub fn report_apply(
+        ctx: &mut Context<ReportApply>,
+        leaf: [u8; 176],
+        path: u32,
+        proof: Vec<[u8; 32]>,
+    ) -> Result<()> {
         instructions::report_apply::handler(ctx, leaf, path, proof)
     }
     pub fn report_close(ctx: &mut Context<ReportClose>) -> Result<()> {
         instructions::report_close::handler(ctx)
     }
 
-    pub fn fault_open(ctx: &mut Context<FaultOpen>, leaf: [u8; 176], path: u32, proof: Vec<[u8; 32]>) -> Result<()> {
+    pub fn fault_open(
+        ctx: &mut Context<FaultOpen>,
+        leaf: [u8; 176],
+        path: u32,
+        proof: Vec<[u8; 32]>,
+    ) -> Result<()> {
         instructions::fault_open::handler(ctx, leaf, path, proof)
     }
 

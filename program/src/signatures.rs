@@ -26,9 +26,7 @@ pub fn require_signed(
     };
     let data = verified.get_instruction_data();
     let length = (message.len() as u16).to_le_bytes();
-    let header = [
-        1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, length[0], length[1], 0xff, 0xff,
-    ];
+    let header = [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, length[0], length[1], 0xff, 0xff];
     let matches = *verified.get_program_id() == ED25519
         && take::<16>(data, 0).is_ok_and(|found| found == header)
         && take::<32>(data, KEY).is_ok_and(|found| found == key.to_bytes())

@@ -79,8 +79,7 @@ pub fn handler(
     fault.rent_payer = *accounts.payer.address();
     fault.period = report.period;
     fault.reported_at = report.finalised_at;
-    fault.applicable_at =
-        report.finalised_at.checked_add(params.appeal_secs as i64).or_overflow()?;
+    fault.applicable_at = report.finalised_at.checked_add(params.appeal_secs as i64).or_overflow()?;
     fault.amount = amount;
     fault.total_weight = report.total_weight;
     fault.flags = proven.flags;

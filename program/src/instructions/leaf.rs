@@ -2,15 +2,14 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{
-    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF,
-};
+use crate::constants::{FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
 use crate::math::fees::fee;
 use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
 use crate::math::reputation::next_uptime_bps;
+use crate::math::window::mark;
 use crate::state::{
     Leaf, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
 };
@@ -23,7 +22,7 @@ pub struct Proven {
     pub flags: u16,
 }
 
-/// Checks the proof and applies the leaf to node and lease. Periods only ever increase, for each of them.
+/// Checks the proof and applies the leaf to node and lease, once for each of them.
 pub fn apply(
     data: &[u8; LEAF_LEN],
     path: u32,
@@ -44,10 +43,13 @@ pub fn apply(
     if leaf.period != report.period || leaf.node != *node.address() {
         return fail(MarketError::InvalidLeaf);
     }
-    let node_is_new = leaf.period > node.last_report_period;
-    if node_is_new {
+    let node_window = mark(node.last_report_period, node.report_window, leaf.period);
+    if let Some((last, window)) = node_window {
+        node.last_report_period = last;
+        node.report_window = window;
         apply_to_node(&leaf, params, node)?;
     }
+    let node_is_new = node_window.is_some();
     let mut lease_is_new = false;
     if leaf.has_lease() {
         let lease = match lease {
@@ -57,8 +59,10 @@ pub fn apply(
         if *lease.address() != leaf.lease || lease.node != leaf.node || lease.started_at == 0 {
             return fail(MarketError::InvalidLeaf);
         }
-        lease_is_new = leaf.period > lease.last_report_period;
-        if lease_is_new {
+        if let Some((last, window)) = mark(lease.last_report_period, lease.report_window, leaf.period) {
+            lease_is_new = true;
+            lease.last_report_period = last;
+            lease.report_window = window;
             apply_to_lease(&leaf, params, lease, now)?;
         }
     }
@@ -87,9 +91,7 @@ pub fn apply(
 }
 
 fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Result<()> {
-    node.last_report_period = leaf.period;
-    node.checks_passed =
-        node.checks_passed.checked_add(leaf.checks_passed as u64).or_overflow()?;
+    node.checks_passed = node.checks_passed.checked_add(leaf.checks_passed as u64).or_overflow()?;
     node.checks_total = node.checks_total.checked_add(leaf.checks_total as u64).or_overflow()?;
     node.uptime_bps = next_uptime_bps(node.uptime_bps, leaf.up_secs, params.period_secs);
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
@@ -107,10 +109,8 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Resu
 }
 
 fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now: i64) -> Result<()> {
-    lease.last_report_period = leaf.period;
     lease.verified_secs = lease.verified_secs.checked_add(leaf.verified_secs).or_overflow()?;
-    let gone_too_long =
-        leaf.flags & FLAG_OFFLINE != 0 && leaf.downtime_secs > params.migration_grace_secs;
+    let gone_too_long = leaf.flags & FLAG_OFFLINE != 0 && leaf.downtime_secs > params.migration_grace_secs;
     if gone_too_long && lease.status == LEASE_RUNNING {
         let end = period_end(leaf.period, params.period_secs)?;
         // Receipts may have run ahead of the report: what they paid for lies before the end.
@@ -118,16 +118,11 @@ fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now:
         let paid_until = lease.started_at.checked_add(settled).or_overflow()?;
         lease.status = LEASE_FAILED;
         lease.ended_at = end.min(now).min(lease.funded_until).max(paid_until);
-        emit!(LeaseFailed {
-            lease: *lease.address(),
-            period: leaf.period,
-            ended_at: lease.ended_at,
-        });
+        emit!(LeaseFailed { lease: *lease.address(), period: leaf.period, ended_at: lease.ended_at });
     }
     // Time that is paid for already stays paid for: both sides signed for it.
     let most = lease.billable_secs(now).checked_sub(lease.paid_secs).or_overflow()?;
-    lease.downtime_secs =
-        lease.downtime_secs.checked_add(leaf.downtime_secs.min(most)).or_overflow()?;
+    lease.downtime_secs = lease.downtime_secs.checked_add(leaf.downtime_secs.min(most)).or_overflow()?;
     lease.invariant(now)
 }
 

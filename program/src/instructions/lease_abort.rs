@@ -69,11 +69,7 @@ pub fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     }
     node.invariant()?;
     order.invariant()?;
-    emit!(LeaseAborted {
-        lease: *accounts.lease.address(),
-        released,
-        node_failed: u8::from(!expired),
-    });
+    emit!(LeaseAborted { lease: *accounts.lease.address(), released, node_failed: u8::from(!expired) });
     if expired && accounts.order.live_leases == 0 {
         accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
         emit!(OrderClosed { order: *accounts.order.address() });

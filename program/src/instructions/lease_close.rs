@@ -53,7 +53,9 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     if lease.unsettled_secs(now) > 0 && now <= deadline.checked_add(settle).or_overflow()? {
         return fail(MarketError::Unsettled);
     }
-    let last_period = period_of(lease.ended_at, accounts.market.params.period_secs)?;
+    // The end is the first second that is not owed: at a boundary the period before it is the last.
+    let last_second = lease.ended_at.checked_sub(1).or_overflow()?;
+    let last_period = period_of(last_second, accounts.market.params.period_secs)?;
     let tail_known = lease.paid_secs == lease.billable_secs(now)
         || lease.last_report_period >= last_period
         || now > deadline;

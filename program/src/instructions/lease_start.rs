@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::LeaseStarted;
 use crate::math::periods::period_of;
+use crate::math::window::CLOSED;
 use crate::state::{Lease, Market, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_LAPSED};
 
 #[derive(Accounts)]
@@ -46,6 +47,7 @@ pub fn handler(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) -> Resu
     // The report of the running period counts, earlier ones do not.
     let period = period_of(now, accounts.market.params.period_secs)?;
     lease.last_report_period = period.saturating_sub(1);
+    lease.report_window = CLOSED;
     emit!(LeaseStarted {
         lease: address,
         started_at: now,

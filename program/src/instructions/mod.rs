@@ -45,4 +45,3 @@ pub mod report_close;
 pub mod report_vote;
 pub mod slash_appeal;
 pub mod slash_apply;
-

@@ -6,6 +6,7 @@ use crate::constants::{BPS, MAX_GPUS, VERSION};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeRegistered;
 use crate::math::periods::period_of;
+use crate::math::window::CLOSED;
 use crate::seeds;
 use crate::state::{DeviceClaim, GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
 
@@ -92,6 +93,7 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
     node.registered_at = now;
     // Reports of periods before this life of the address do not concern it.
     node.last_report_period = period_of(now, accounts.market.params.period_secs)?;
+    node.report_window = CLOSED;
     node.spec = spec;
     node.uptime_bps = BPS as u16;
     node.status = NODE_ACTIVE;
@@ -124,10 +126,8 @@ fn create_claim(
     if claim.owned_by(&crate::ID) {
         return fail(MarketError::DeviceClaimed);
     }
-    let space = DeviceClaim::DISCRIMINATOR
-        .len()
-        .checked_add(core::mem::size_of::<DeviceClaim>())
-        .or_overflow()?;
+    let space =
+        DeviceClaim::DISCRIMINATOR.len().checked_add(core::mem::size_of::<DeviceClaim>()).or_overflow()?;
     create_account_signed(payer, claim, space, &crate::ID, &[seeds::DEVICE, device, &[bump]])?;
     let mut target = *claim;
     let mut data = target.try_borrow_mut()?;

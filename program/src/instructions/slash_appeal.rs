@@ -5,7 +5,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::STATEMENT_LEN;
+use crate::constants::{FLAGS_NODE, STATEMENT_LEN};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
 use crate::instructions::leaf::slash_amount;
@@ -13,7 +13,7 @@ use crate::instructions::slash_apply::settle_fault;
 use crate::math::periods::period_end;
 use crate::signatures::require_signed;
 use crate::state::{
-    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE, NODE_ACTIVE,
+    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE, NODE_HIBERNATED,
     NODE_SUSPENDED,
 };
 
@@ -43,16 +43,18 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
     }
     // The rule of votes: only keepers that were active in the period have a say about it. Otherwise the accused could
     // bond keepers of its own when it learns of the fault.
-    let end = period_end(fault.period, accounts.market.params.period_secs)?;
+    let params = &accounts.market.params;
+    let end = period_end(fault.period, params.period_secs)?;
     if accounts.keeper.status != KEEPER_ACTIVE || accounts.keeper.active_since >= end {
         return fail(MarketError::KeeperNotActive);
     }
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
     let parsed = Statement::parse(statement)?;
-    let flags = parsed.contradicts() & fault.flags;
+    let flags = parsed.contradicts(params.period_secs, params.migration_grace_secs) & fault.flags;
     let relevant = parsed.domain == accounts.market.domain
         && parsed.node == fault.node
-        && parsed.period == fault.period;
+        && parsed.period == fault.period
+        && (parsed.lease == fault.lease || flags & FLAGS_NODE != 0);
     if !relevant || flags == 0 {
         return fail(MarketError::IrrelevantStatement);
     }
@@ -94,7 +96,8 @@ pub fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
     let node = &mut accounts.node;
     if node.status == NODE_SUSPENDED && node.pending_faults == 0 {
-        node.status = NODE_ACTIVE;
+        // It may have been asleep before: its agent says when it is awake.
+        node.status = NODE_HIBERNATED;
     }
     emit!(FaultVoided { fault: *accounts.fault.address(), node: accounts.fault.node });
     accounts.node.invariant()?;

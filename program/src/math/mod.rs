@@ -9,3 +9,4 @@ pub mod pricing;
 pub mod reputation;
 pub mod score;
 pub mod slashing;
+pub mod window;

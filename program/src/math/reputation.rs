@@ -27,9 +27,8 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
     let completed = (record.jobs_completed as u64).saturating_add(1);
     let jobs = completed.saturating_add(record.jobs_failed as u64);
     let completion = completed.saturating_mul(BPS).checked_div(jobs).unwrap_or(0);
-    let stars = (record.rating_sum as u128)
-        .saturating_sub(record.rating_weight as u128)
-        .saturating_mul(BPS as u128);
+    let stars =
+        (record.rating_sum as u128).saturating_sub(record.rating_weight as u128).saturating_mul(BPS as u128);
     let ratings = stars
         .checked_div((record.rating_weight as u128).saturating_mul(4))
         .map_or(UNRATED_BPS, |bps| bps.min(BPS as u128) as u64);
@@ -61,10 +60,6 @@ pub fn reputation_bps(node: &Node, now: i64) -> u16 {
 /// Weighs a period's uptime into the running figure: `(63 × old + sample) / 64`, rounded down, where the sample is
 /// the share of the period that the node was up.
 pub fn next_uptime_bps(old: u16, up_secs: u32, period_secs: u32) -> u16 {
-    let sample = (up_secs as u64)
-        .saturating_mul(BPS)
-        .checked_div(period_secs as u64)
-        .unwrap_or(0)
-        .min(BPS);
+    let sample = (up_secs as u64).saturating_mul(BPS).checked_div(period_secs as u64).unwrap_or(0).min(BPS);
     ((old as u64).saturating_mul(63).saturating_add(sample) / 64).min(BPS) as u16
 }

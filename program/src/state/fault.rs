@@ -59,11 +59,6 @@ impl SlashTerms {
             (FLAG_BAD_OUTPUT, self.bad_work_bps),
             (FLAG_OFFLINE, if lease_harmed { self.offline_bps } else { 0 }),
         ];
-        terms
-            .iter()
-            .filter(|(mask, _)| flags & mask != 0)
-            .map(|(_, bps)| *bps)
-            .max()
-            .unwrap_or(0)
+        terms.iter().filter(|(mask, _)| flags & mask != 0).map(|(_, bps)| *bps).max().unwrap_or(0)
     }
 }

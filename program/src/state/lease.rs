@@ -61,6 +61,8 @@ pub struct Lease {
     pub verified_secs: u32,
     /// Never billed.
     pub downtime_secs: u32,
+    /// Which of the periods up to the last were applied: see [`crate::math::window`].
+    pub report_window: u32,
     /// Terms.
     pub notice_secs: u32,
     pub settle_secs: u32,
@@ -78,7 +80,6 @@ pub struct Lease {
     pub pending_faults: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved_bytes: [u8; 4],
 }
 
 impl Lease {
@@ -128,10 +129,7 @@ impl Lease {
 
     /// Seconds that receipts or reports claim and that are not paid for.
     pub fn unsettled_secs(&self, now: i64) -> u32 {
-        self.receipt_secs
-            .max(self.verified_secs)
-            .min(self.billable_secs(now))
-            .saturating_sub(self.paid_secs)
+        self.receipt_secs.max(self.verified_secs).min(self.billable_secs(now)).saturating_sub(self.paid_secs)
     }
 
     /// Of the reservation, what can no longer be owed at the end fixed in `ended_at`.

@@ -17,9 +17,7 @@ pub const NODE_SUSPENDED: u8 = 5;
 
 /// What a machine claims to be. Claims are worth what their evidence tier says.
 #[repr(C)]
-#[derive(
-    Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType,
-)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType)]
 pub struct NodeSpec {
     /// Region such as `us-west-2`, ASCII, padded with zeroes.
     pub region: [u8; 16],
@@ -75,6 +73,8 @@ pub struct Node {
     pub disputes_lost: u32,
     /// Measured at the last work proof, TFLOPS × 10.
     pub measured_tflops_x10: u32,
+    /// Which of the periods up to the last were applied: see [`crate::math::window`].
+    pub report_window: u32,
     /// Leased GPUs, bit i is GPU i.
     pub gpu_mask: u16,
     /// Exponentially weighted.
@@ -85,7 +85,7 @@ pub struct Node {
     pub tier: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 28],
+    pub reserved: [u8; 24],
 }
 
 impl Node {

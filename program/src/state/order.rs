@@ -18,9 +18,7 @@ pub const ORDER_LAPSED: u8 = 4;
 
 /// A node satisfies it or not, by fields on chain alone.
 #[repr(C)]
-#[derive(
-    Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType,
-)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType)]
 pub struct Requirement {
     /// Prefix of the node's region; zero bytes end it.
     pub region: [u8; 16],
@@ -68,8 +66,8 @@ impl Requirement {
         site: &[u8; 16],
         now: i64,
     ) -> Result<()> {
-        let model_suits = (self.model == ANY_MODEL || self.model == model.id)
-            && model.tflops_x10 >= self.min_tflops_x10;
+        let model_suits =
+            (self.model == ANY_MODEL || self.model == model.id) && model.tflops_x10 >= self.min_tflops_x10;
         if !model_suits || node.spec.model != model.id {
             return fail(MarketError::UnsuitableModel);
         }
@@ -93,9 +91,7 @@ impl Requirement {
         if !region_suits || !site_suits {
             return fail(MarketError::UnsuitableLocation);
         }
-        if node.uptime_bps < self.min_uptime_bps
-            || reputation_bps(node, now) < self.min_reputation_bps
-        {
+        if node.uptime_bps < self.min_uptime_bps || reputation_bps(node, now) < self.min_reputation_bps {
             return fail(MarketError::UnsuitableReputation);
         }
         Ok(())

@@ -7,9 +7,7 @@ use crate::errors::{fail, MarketError};
 
 /// Times are seconds, shares are basis points, bonds are base units of the stake token.
 #[repr(C)]
-#[derive(
-    Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType,
-)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType)]
 pub struct Params {
     /// Smallest bond of a keeper.
     pub min_bond: u64,
@@ -94,6 +92,8 @@ impl Params {
             && self.stake_price > 0
             && positive.iter().all(|seconds| *seconds > 0)
             && self.settle_deadline_periods > 0
+            // Also with one period more, which is what closing a node waits for.
+            && self.settle_deadline_secs().is_ok_and(|wait| wait.checked_add(self.period_secs).is_some())
             && self.fee_bps >= FEE_BPS_MIN
             && self.fee_bps <= FEE_BPS_MAX
             && shares == Some(BPS)

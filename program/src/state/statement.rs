@@ -16,6 +16,9 @@ pub struct Statement {
     pub period: u64,
     pub kind: u8,
     pub passed: bool,
+    /// Seconds of the period that the check speaks for.
+    pub covered_secs: u32,
+    pub lease: Address,
 }
 
 impl Statement {
@@ -33,16 +36,19 @@ impl Statement {
             period: u64::from_le_bytes(take(data, 48)?),
             kind,
             passed: result == 1,
+            covered_secs: u32::from_le_bytes(take(data, 68)?),
+            lease: Address::new_from_array(take(data, 80)?),
         })
     }
 
-    /// The faults that a passed check of this kind contradicts.
-    pub fn contradicts(&self) -> u16 {
+    /// The faults that a passed check of this kind contradicts. A machine that was up for a part of the period may
+    /// have been down for the rest: liveness contradicts only when it leaves less than the grace uncovered.
+    pub fn contradicts(&self, period_secs: u32, grace_secs: u32) -> u16 {
         if !self.passed {
             return 0;
         }
         match self.kind {
-            1 => FLAG_OFFLINE,
+            1 if self.covered_secs.saturating_add(grace_secs) >= period_secs => FLAG_OFFLINE,
             2 => FLAG_SPEC_MISMATCH,
             3 => FLAG_WORK_FAILED,
             4 => FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED,

@@ -165,6 +165,9 @@ fn parameters_must_make_sense() {
     let mut timeless = test_params();
     timeless.period_secs = 0;
     cases.push(("time stands still", timeless));
+    let mut endless = test_params();
+    endless.period_secs = u32::MAX / 2;
+    cases.push(("settling takes longer than 32 bits count", endless));
     for (name, params) in cases {
         println!("{name}");
         let instruction = ix::market_init_with(&w, params, DOMAIN, w.guardian.pubkey());

@@ -8,6 +8,7 @@ use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
+use gantry_market::math::window::{mark, CLOSED, PERIODS};
 use gantry_market::state::{Lease, Market, Node, Report, LEASE_RUNNING};
 use gantry_market_tests::leaves::merkle;
 use gantry_market_tests::random::Random;
@@ -212,6 +213,35 @@ fn periods_tile_time() {
     assert!(period_of(1, 0).is_err());
     assert!(period_end(u64::MAX, 60).is_err());
     assert!(period_end(u64::MAX / 60, 60).is_err());
+}
+
+#[test]
+fn a_period_is_applied_once_in_any_order() {
+    let mut r = Random::new(18);
+    for _ in 0..1_000 {
+        let start = r.below(1_000);
+        let (mut last, mut window) = (start, CLOSED);
+        let mut applied = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            let period = match r.below(50) {
+                0 => last + r.below(2 * PERIODS),
+                _ => (last + 2).saturating_sub(r.below(PERIODS + 4)),
+            };
+            // Nothing from before the start, nothing older than the window, nothing twice.
+            let fresh = period > start && period + PERIODS > last && !applied.contains(&period);
+            match mark(last, window, period) {
+                Some(next) => {
+                    assert!(fresh, "{period} after {last}");
+                    applied.insert(period);
+                    (last, window) = next;
+                    assert_eq!(last, *applied.iter().max().unwrap());
+                }
+                None => assert!(!fresh, "{period} after {last}"),
+            }
+        }
+    }
+    assert!(mark(0, CLOSED, u64::MAX).is_some());
+    assert!(mark(u64::MAX, CLOSED, 0).is_none());
 }
 
 #[test]

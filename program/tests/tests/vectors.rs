@@ -420,15 +420,20 @@ fn receipts() {
     );
 }
 
+/// Seconds of a period and of the grace of the market that the statements are heard in.
+const PERIOD: u32 = 3_600;
+const GRACE: u32 = 60;
+
 #[test]
 fn statements() {
     let mut r = Random::new(111);
     let mut cases = vec![];
+    let covers = [0, PERIOD - GRACE - 1, PERIOD - GRACE, PERIOD, u32::MAX];
     for kind in 1..=6u8 {
-        for passed in [false, true] {
+        for (passed, covered) in [false, true].into_iter().flat_map(|p| covers.map(|c| (p, c))) {
             let (node, period) = (Address::new_from_array(r.bytes()), r.magnitude());
             let mut bytes = statement(&node, period, kind, passed);
-            let (measured, latency, covered) = (r.u32(), r.u32(), r.u32());
+            let (measured, latency, covered) = (r.u32(), r.u32(), covered);
             let (checked_at, lease, detail) =
                 (r.below(1 << 40) as i64, Address::new_from_array(r.bytes()), r.bytes::<32>());
             bytes[60..64].copy_from_slice(&measured.to_le_bytes());
@@ -444,7 +449,7 @@ fn statements() {
             cases.push(json!({
                 "domain": hex(&DOMAIN), "node": node.to_string(), "period": period, "kind": kind, "passed": passed,
                 "measured": measured, "latency_ms": latency, "covered_secs": covered, "checked_at": checked_at,
-                "lease": lease.to_string(), "detail": hex(&detail), "contradicts": parsed.contradicts(),
+                "lease": lease.to_string(), "detail": hex(&detail), "contradicts": parsed.contradicts(PERIOD, GRACE),
                 "bytes": hex(&bytes), "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&bytes).as_array()),
             }));
         }
@@ -466,6 +471,6 @@ fn statements() {
     }
     check(
         "statement",
-        &json!({ "about": "144-byte check statements as keepers sign them, the report flags that each contradicts, and statements that are refused.", "cases": cases, "refused": refused }),
+        &json!({ "about": "144-byte check statements as keepers sign them, the report flags that each contradicts, and statements that are refused.", "period_secs": PERIOD, "grace_secs": GRACE, "cases": cases, "refused": refused }),
     );
 }

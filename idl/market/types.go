@@ -2203,6 +2203,9 @@ type Lease struct {
 	// Never billed.
 	DowntimeSecs uint32 `json:"downtimeSecs"`
 
+	// Which of the periods up to the last were applied: see [`crate::math::window`].
+	ReportWindow uint32 `json:"reportWindow"`
+
 	// Terms.
 	NoticeSecs      uint32 `json:"noticeSecs"`
 	SettleSecs      uint32 `json:"settleSecs"`
@@ -2216,12 +2219,11 @@ type Lease struct {
 	EndReason       uint8  `json:"endReason"`
 
 	// 1 to 5; 0 before.
-	Rating          uint8    `json:"rating"`
-	RunToCompletion uint8    `json:"runToCompletion"`
-	PendingFaults   uint8    `json:"pendingFaults"`
-	Version         uint8    `json:"version"`
-	Bump            uint8    `json:"bump"`
-	ReservedBytes   [4]uint8 `json:"reservedBytes"`
+	Rating          uint8 `json:"rating"`
+	RunToCompletion uint8 `json:"runToCompletion"`
+	PendingFaults   uint8 `json:"pendingFaults"`
+	Version         uint8 `json:"version"`
+	Bump            uint8 `json:"bump"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2335,6 +2337,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("DowntimeSecs", err)
 	}
+	// Serialize `ReportWindow`:
+	err = encoder.Encode(obj.ReportWindow)
+	if err != nil {
+		return errors.NewField("ReportWindow", err)
+	}
 	// Serialize `NoticeSecs`:
 	err = encoder.Encode(obj.NoticeSecs)
 	if err != nil {
@@ -2409,11 +2416,6 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
-	}
-	// Serialize `ReservedBytes`:
-	err = encoder.Encode(obj.ReservedBytes)
-	if err != nil {
-		return errors.NewField("ReservedBytes", err)
 	}
 	return nil
 }
@@ -2539,6 +2541,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("DowntimeSecs", err)
 	}
+	// Deserialize `ReportWindow`:
+	err = decoder.Decode(&obj.ReportWindow)
+	if err != nil {
+		return errors.NewField("ReportWindow", err)
+	}
 	// Deserialize `NoticeSecs`:
 	err = decoder.Decode(&obj.NoticeSecs)
 	if err != nil {
@@ -2613,11 +2620,6 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
-	}
-	// Deserialize `ReservedBytes`:
-	err = decoder.Decode(&obj.ReservedBytes)
-	if err != nil {
-		return errors.NewField("ReservedBytes", err)
 	}
 	return nil
 }
@@ -3941,6 +3943,9 @@ type Node struct {
 	// Measured at the last work proof, TFLOPS × 10.
 	MeasuredTflopsX10 uint32 `json:"measuredTflopsX10"`
 
+	// Which of the periods up to the last were applied: see [`crate::math::window`].
+	ReportWindow uint32 `json:"reportWindow"`
+
 	// Leased GPUs, bit i is GPU i.
 	GpuMask uint16 `json:"gpuMask"`
 
@@ -3952,7 +3957,7 @@ type Node struct {
 	Tier          uint8     `json:"tier"`
 	Version       uint8     `json:"version"`
 	Bump          uint8     `json:"bump"`
-	Reserved      [28]uint8 `json:"reserved"`
+	Reserved      [24]uint8 `json:"reserved"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4070,6 +4075,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.MeasuredTflopsX10)
 	if err != nil {
 		return errors.NewField("MeasuredTflopsX10", err)
+	}
+	// Serialize `ReportWindow`:
+	err = encoder.Encode(obj.ReportWindow)
+	if err != nil {
+		return errors.NewField("ReportWindow", err)
 	}
 	// Serialize `GpuMask`:
 	err = encoder.Encode(obj.GpuMask)
@@ -4244,6 +4254,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.MeasuredTflopsX10)
 	if err != nil {
 		return errors.NewField("MeasuredTflopsX10", err)
+	}
+	// Deserialize `ReportWindow`:
+	err = decoder.Decode(&obj.ReportWindow)
+	if err != nil {
+		return errors.NewField("ReportWindow", err)
 	}
 	// Deserialize `GpuMask`:
 	err = decoder.Decode(&obj.GpuMask)

@@ -4,7 +4,9 @@ source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go host
 cd "$root"
 step "program: compute units and size"
-(cd program/tests && cargo "+$RUST_HOST" test --locked --target-dir "$(program_tests_target)" --test all cu -- --nocapture)
+target=$(program_tests_target)
+cached_build "$target" "program/src program/tests" \
+  in_dir program/tests cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all compute -- --nocapture
 ls -l program/artifacts/gantry_market.so >&2
 step "Go benchmarks"
 go test -run '^$' -bench . -benchmem "${BENCH:-./...}" | grep -vE 'no test files|^PASS$' | tee build/logs/bench.txt

@@ -8,10 +8,14 @@ build_surfnet() {
   local target
   target=$(surfnet_target)
   [ -d "$target" ] || say "building the embedded engine for the first time: about 10 minutes on two cores, then cached in $cache"
-  (cd "$root/localnet/surfnet" && cargo "+$RUST_HOST" build --release --locked --target-dir "$target")
-  # Replaced by a rename: a copy onto a running executable fails.
-  cp "$target/release/gantry-surfnet" "$root/build/bin/.gantry-surfnet.new"
-  mv -f "$root/build/bin/.gantry-surfnet.new" "$root/build/bin/gantry-surfnet"
+  cached_build "$target" localnet/surfnet build_and_copy "$target"
+}
+
+build_and_copy() {
+  # Put in place by a rename: a copy onto a running executable fails.
+  in_dir localnet/surfnet cargo "+$RUST_HOST" build --release --locked --target-dir "$1" &&
+    cp "$1/release/gantry-surfnet" "$root/build/bin/.gantry-surfnet.new" &&
+    mv -f "$root/build/bin/.gantry-surfnet.new" "$root/build/bin/gantry-surfnet"
 }
 
 build_go() {

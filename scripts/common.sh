@@ -47,3 +47,38 @@ validator() {
     command -v solana-test-validator || true
   fi
 }
+
+# cached_build TARGET_DIR "CRATE_DIR ..." COMMAND...: runs a build command on crates of this checkout in a target
+# directory that several checkouts share. Cargo identifies such crates by their name and judges by file times alone
+# whether they have changed, so it would hand one checkout what another one built. Here the sources' contents decide:
+# when they differ from what was last built there, the files are touched, and cargo builds them.
+cached_build() {
+  local target=$1 crates=$2
+  shift 2
+  mkdir -p "$target"
+  (
+    exec 9>"$target/.gantry-lock"
+    flock 9
+    local sources command
+    # shellcheck disable=SC2086
+    sources=$(cd "$root" && git ls-files -z --cached --others --exclude-standard -- $crates | sort -z |
+      while IFS= read -r -d '' f; do [ ! -f "$f" ] || sha256sum "$f"; done | sha256sum | cut -c1-16)
+    command=$(key "$@")
+    if [ "$(cat "$target/.gantry-last" 2>/dev/null)" != "$sources" ] ||
+      [ "$(cat "$target/.gantry-$command" 2>/dev/null)" != "$sources" ]; then
+      # shellcheck disable=SC2086
+      (cd "$root" && find $crates -name target -prune -o -name '*.rs' -exec touch {} +)
+    fi
+    rm -f "$target/.gantry-last" "$target/.gantry-$command"
+    "$@" 9>&- || exit # with its status; a caller may have switched off errexit
+    printf '%s\n' "$sources" >"$target/.gantry-$command"
+    printf '%s\n' "$sources" >"$target/.gantry-last"
+  )
+}
+
+# in_dir DIR COMMAND...: runs a command in a directory of the checkout.
+in_dir() {
+  local dir=$root/$1
+  shift
+  (cd "$dir" && "$@")
+}

@@ -23,11 +23,9 @@ formatted() {
 clippy() {
   local toolchain=$1 crate=$2 target=$3
   shift 3
-  (
-    cd "$crate" && CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__" \
-      RUSTC_WORKSPACE_WRAPPER=$(rustup which --toolchain "$toolchain" clippy-driver) \
-      cargo "+$toolchain" build --locked --all-targets --target-dir "$target" "$@"
-  )
+  cached_build "$target" "$crate" in_dir "$crate" env CLIPPY_ARGS="-Dwarnings__CLIPPY_HACKERY__" \
+    RUSTC_WORKSPACE_WRAPPER="$(rustup which --toolchain "$toolchain" clippy-driver)" \
+    cargo "+$toolchain" build --locked --all-targets --target-dir "$target" "$@"
 }
 
 rust() { # NAME TOOLCHAIN CRATE TARGET_DIR CARGO_ARGS...

@@ -3,11 +3,13 @@
 # usage: program.sh so|idl|go ...
 #   so   program/artifacts/gantry_market.so   idl  idl/gantry_market.json   go  idl/market/*.go
 source "$(dirname "$0")/common.sh"
+program_sources="program/src program/Cargo.toml program/Cargo.lock program/sbf"
 
 build_so() {
   "$root/scripts/toolchain.sh" sbf
   mkdir -p "$root/program/artifacts"
-  "$root/program/sbf/build-sbf.sh" "$root/program" "$(sbf_target)" "$root/program/artifacts/gantry_market.so"
+  cached_build "$(sbf_target)" "$program_sources" \
+    "$root/program/sbf/build-sbf.sh" "$root/program" "$(sbf_target)" "$root/program/artifacts/gantry_market.so"
   sha256sum "$root/program/artifacts/gantry_market.so" | sed "s|$root/||" >&2
 }
 
@@ -15,9 +17,11 @@ build_idl() {
   "$root/scripts/toolchain.sh" host sbf
   local target
   target=$(idl_target)
-  (cd "$root/program/tools/idl" && cargo "+$RUST_HOST" build --release --locked --target-dir "$target")
+  cached_build "$target" program/tools/idl \
+    in_dir program/tools/idl cargo "+$RUST_HOST" build --release --locked --target-dir "$target"
   # The tool builds the program's description with the program's own pinned toolchain.
-  CARGO_TARGET_DIR=$(program_host_target) "$target/release/gantry-idl" "$root/program" "$root/idl/gantry_market.json"
+  cached_build "$(program_host_target)" "$program_sources" \
+    env "CARGO_TARGET_DIR=$(program_host_target)" "$target/release/gantry-idl" "$root/program" "$root/idl/gantry_market.json"
 }
 
 build_go() {

@@ -20,7 +20,9 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
-func refuse(format string, args ...any) error { return &RefusedError{Why: fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error {
+	return &RefusedError{Why: fmt.Sprintf(format, args...)}
+}
 
 // seeTime is how long a customer's request waits for the watcher to show a lease that was awarded a moment ago.
 const seeTime = 3 * time.Second

@@ -28,7 +28,7 @@ type Status struct {
 	Simulated bool             `json:"simulated"`
 	Checks    challenge.Counts `json:"checks"`
 	Leases    []LeaseLine      `json:"leases"`
-	InFlight int `json:"transactions_in_flight"`
+	InFlight  int              `json:"transactions_in_flight"`
 }
 
 // LeaseLine is one lease of a Status.

@@ -79,10 +79,12 @@ func logger(c *cli.Context) (zerolog.Logger, error) {
 	if err != nil {
 		return zerolog.Nop(), usage(fmt.Errorf("--log-level %q; use debug, info, warn or error", c.String("log-level")))
 	}
+	st, err := os.Stderr.Stat()
+	terminal := err == nil && st.Mode()&os.ModeCharDevice != 0
 	format := c.String("log-format")
 	if format == "" {
 		format = "json"
-		if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+		if terminal {
 			format = "text"
 		}
 	}
@@ -90,7 +92,7 @@ func logger(c *cli.Context) (zerolog.Logger, error) {
 	case "json":
 		return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger(), nil
 	case "text":
-		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
+		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: !terminal, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
 	}
 	return zerolog.Nop(), usage(fmt.Errorf("--log-format %q; use text or json", format))
 }

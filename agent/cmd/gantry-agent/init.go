@@ -85,7 +85,9 @@ func nodeKey(path string) (solana.PrivateKey, bool, error) {
 
 func printDetected(w io.Writer, m *machine.Machine) {
 	inv := m.Inventory
-	line := func(label, format string, args ...any) { fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...) }
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...)
+	}
 	virt := ""
 	if inv.Host.Virtualization != "" {
 		virt = " · " + inv.Host.Virtualization

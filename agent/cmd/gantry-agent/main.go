@@ -10,7 +10,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -29,6 +31,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == runtime.InternalCommand {
 		os.Exit(runtime.InternalMain(os.Args[2:]))
 	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano // a lease's life is told in milliseconds
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := app().RunContext(ctx, os.Args)
 	interrupted := ctx.Err() != nil

@@ -137,7 +137,9 @@ func todo(r report) []string {
 }
 
 func print(w io.Writer, r report, now time.Time) {
-	line := func(label, format string, args ...any) { fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...) }
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...)
+	}
 	switch {
 	case r.Running:
 		sim := ""

@@ -1,0 +1,272 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+func request(id string) p2p.Protocol {
+	return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: protocol.MaxMessage}
+}
+
+// ask is a keeper's challenge.
+func (w *world) ask(a *agent, kind protocol.CheckKind, change func(*protocol.ChallengeRequest)) (protocol.ChallengeResponse, error) {
+	req := protocol.ChallengeRequest{Version: protocol.Version, Kind: kind, Node: a.node, Period: uint64(time.Now().Unix()) / 5}
+	_, err := rand.Read(req.Nonce[:])
+	require.NoError(w.t, err)
+	if change != nil {
+		change(&req)
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
+	defer cancel()
+	resp, err := p2p.Call[protocol.ChallengeRequest, protocol.ChallengeResponse](ctx, w.keeper, a.key, request(protocol.Challenge), req)
+	if err == nil {
+		require.Equal(w.t, req.Nonce, resp.Nonce)
+	}
+	return resp, err
+}
+
+func (w *world) workChallenge(a *agent) (func(*protocol.ChallengeRequest), *work.Seed) {
+	seed := new(work.Seed)
+	return func(req *protocol.ChallengeRequest) {
+		domain, err := w.chain.Domain(w.t.Context())
+		require.NoError(w.t, err)
+		c := &protocol.WorkChallenge{Size: 256, SlotHash: [32]byte{7}}
+		sig, err := w.world.Keepers[0].Key.Sign(work.ChallengeMessage(domain, c.SlotHash, req.Node, req.Period))
+		require.NoError(w.t, err)
+		c.KeeperSignature = sig
+		req.Work = c
+		*seed = work.DeriveSeed(c.SlotHash, req.Node, req.Period, c.KeeperSignature)
+	}, seed
+}
+
+func (w *world) deploy(a *agent, lease solana.PublicKey, job protocol.JobSpec) protocol.LeaseAnswer {
+	w.t.Helper()
+	w.find(a)
+	answer, err := p2p.Call[protocol.DeployRequest, protocol.LeaseAnswer](w.t.Context(), w.customer, a.key, request(protocol.Deploy),
+		protocol.DeployRequest{Version: protocol.Version, Lease: lease, Job: job})
+	require.NoError(w.t, err)
+	return answer
+}
+
+// find connects the customer with the agent as a customer does: through a keeper's lookup.
+func (w *world) find(a *agent) {
+	w.t.Helper()
+	require.NoError(w.t, w.customer.Remember(w.keeper.Self()))
+	require.Eventually(w.t, func() bool {
+		return w.customer.Find(w.t.Context(), a.key, []solana.PublicKey{w.keeper.Key()}) == nil
+	}, 10*time.Second, 50*time.Millisecond)
+}
+
+func (w *world) status(a *agent, lease solana.PublicKey) protocol.LeaseAnswer {
+	w.t.Helper()
+	w.find(a)
+	answer, err := p2p.Call[protocol.LeaseRequest, protocol.LeaseAnswer](w.t.Context(), w.customer, a.key, request(protocol.Status),
+		protocol.LeaseRequest{Version: protocol.Version, Lease: lease})
+	require.NoError(w.t, err)
+	return answer
+}
+
+func (w *world) logs(a *agent, lease solana.PublicKey, follow bool) string {
+	w.t.Helper()
+	w.find(a)
+	var out strings.Builder
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	ended := false
+	err := p2p.CallStream(ctx, w.customer, a.key, request(protocol.Logs), protocol.LogsRequest{Version: protocol.Version, Lease: lease, Follow: follow},
+		func(c protocol.LogChunk) error {
+			require.Empty(w.t, c.Refused)
+			out.Write(c.Data)
+			ended = c.End
+			return nil
+		})
+	require.NoError(w.t, err)
+	require.True(w.t, ended)
+	return out.String()
+}
+
+// receipt takes an offer, checks it and gives the signature back.
+func (w *world) receipt(a *agent, lease solana.PublicKey) protocol.Receipt {
+	w.t.Helper()
+	w.find(a)
+	r, err := p2p.Call[protocol.LeaseRequest, protocol.Receipt](w.t.Context(), w.customer, a.key, request(protocol.ReceiptOffer),
+		protocol.LeaseRequest{Version: protocol.Version, Lease: lease})
+	require.NoError(w.t, err)
+	if r.Refused != "" {
+		return r
+	}
+	l, ok := w.view.Lease(lease)
+	require.True(w.t, ok)
+	message := market.LeaseReceipt(l, r.Sequence, r.Seconds)
+	require.NoError(w.t, message.Verify(a.key, r.NodeSignature))
+	sig, err := message.Sign(w.world.Customers[0].Key)
+	require.NoError(w.t, err)
+	answer, err := p2p.Call[protocol.SignedReceipt, protocol.ReceiptAnswer](w.t.Context(), w.customer, a.key, request(protocol.ReceiptSigned),
+		protocol.SignedReceipt{Receipt: r, CustomerSignature: sig})
+	require.NoError(w.t, err)
+	require.Empty(w.t, answer.Refused)
+	return r
+}
+
+// running and its like are conditions on a lease.
+func running(l market.Lease, ok bool) bool { return ok && l.State() == market.LeaseRunning }
+func ended(l market.Lease, ok bool) bool   { return ok && l.State() == market.LeaseEnded }
+
+func job(script string) protocol.JobSpec {
+	return protocol.JobSpec{Version: protocol.Version, Command: []string{"sh", "-c", script}, Env: map[string]string{"WHO": "customer"}}
+}
+
+// A whole life: registered, challenged, leased, run to completion, paid by a receipt, closed.
+func TestLeaseToCompletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	a.start()
+
+	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+	require.NotNil(t, live.Liveness)
+	require.Empty(t, live.Liveness.Leases)
+	inv, err := w.ask(a, protocol.CheckInventory, nil)
+	require.NoError(t, err)
+	require.True(t, inv.Inventory.Simulated)
+	require.Len(t, inv.Inventory.GPUs, 1)
+	devices := w.view.DevicesOf(a.node)
+	require.Len(t, devices, 1)
+	require.Equal(t, devices[0].Identity, inv.Inventory.GPUs[0].Identity)
+	change, seed := w.workChallenge(a)
+	proof, err := w.ask(a, protocol.CheckWork, change)
+	require.NoError(t, err)
+	require.Empty(t, proof.Refused)
+	decoded, err := work.DecodeProof(proof.Work.Product, 256)
+	require.NoError(t, err)
+	require.Equal(t, *seed, decoded.Seed)
+	require.NoError(t, work.Verifier{}.VerifyProof(t.Context(), decoded))
+
+	spec := job("echo hello $WHO on $GANTRY_GPU_COUNT GPU; echo trouble >&2; sleep 2; echo bye; exit 3")
+	l := w.order(a.node, spec, 600, true)
+	began := time.Now()
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	l = w.until(l.Address, "it runs", running)
+	t.Logf("running %s after the job was sent", time.Since(began).Round(time.Millisecond))
+	refused, err := w.ask(a, protocol.CheckWork, change)
+	require.NoError(t, err)
+	require.Contains(t, refused.Refused, "a lease is live")
+	require.Equal(t, "hello customer on 1 GPU\ntrouble\nbye\n", w.logs(a, l.Address, true))
+	l = w.until(l.Address, "it ended", ended)
+	require.Equal(t, market.EndedJobDone, l.Reason())
+	st := w.status(a, l.Address)
+	require.Equal(t, protocol.LeaseExited, st.Status.State)
+	require.EqualValues(t, 3, st.Status.ExitCode)
+
+	r := w.receipt(a, l.Address)
+	require.EqualValues(t, l.BillableSecs(time.Now().Unix()), r.Seconds)
+	l = w.until(l.Address, "it is paid", func(l market.Lease, ok bool) bool { return ok && uint64(l.PaidSecs) == r.Seconds })
+	require.EqualValues(t, r.Sequence, l.ReceiptSequence)
+	require.Contains(t, w.receipt(a, l.Address).Refused, "nothing to sign")
+
+	ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: w.world.Customers[0].Address(), Lease: l})
+	w.send(w.world.Customers[0], ix, err)
+	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "account closed") }, 10*time.Second, 50*time.Millisecond)
+
+	screen := a.command("status", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
+	require.Contains(t, screen, "1 of 1 keepers connected")
+	require.Contains(t, screen, "1 work proofs (1 refused")
+	a.stop()
+}
+
+// A stranger gets nothing, another job is not run, and the lease is the customer's to stop.
+func TestStoppedByItsCustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	a.start()
+	spec := job("trap 'echo stopping; exit 0' TERM; echo up; while :; do sleep 0.1; done")
+	l := w.order(a.node, spec, 600, false)
+	require.Contains(t, w.deploy(a, l.Address, job("echo something else")).Refused, "not the job that was ordered")
+	stranger := w.network(w.world.Customers[1].Key)
+	require.NoError(t, stranger.Remember(w.keeper.Self()))
+	require.NoError(t, stranger.Find(t.Context(), a.key, []solana.PublicKey{w.keeper.Key()}))
+	answer, err := p2p.Call[protocol.LeaseRequest, protocol.LeaseAnswer](t.Context(), stranger, a.key, request(protocol.Status),
+		protocol.LeaseRequest{Version: protocol.Version, Lease: l.Address})
+	require.NoError(t, err)
+	require.Contains(t, answer.Refused, "another customer")
+	_, err = p2p.Call[protocol.ChallengeRequest, protocol.ChallengeResponse](t.Context(), stranger, a.key, request(protocol.Challenge),
+		protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckLiveness, Node: a.node})
+	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
+
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	l = w.until(l.Address, "it runs", running)
+	require.Eventually(t, func() bool { return strings.Contains(w.logs(a, l.Address, false), "up\n") }, 10*time.Second, 50*time.Millisecond)
+	time.Sleep(2 * time.Second)
+	first := w.receipt(a, l.Address)
+	require.NotZero(t, first.Seconds)
+	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: w.world.Customers[0].Address(), Lease: l})
+	w.send(w.world.Customers[0], ix, err)
+	w.until(l.Address, "it ended", ended)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseStopped }, 10*time.Second, 50*time.Millisecond)
+	require.Contains(t, w.logs(a, l.Address, true), "stopping")
+	last := w.receipt(a, l.Address)
+	require.Greater(t, last.Sequence, first.Sequence)
+	require.GreaterOrEqual(t, last.Seconds, first.Seconds)
+	w.until(l.Address, "it is paid", func(l market.Lease, ok bool) bool { return ok && uint64(l.PaidSecs) == last.Seconds })
+}
+
+// kill -9 at every state: the job goes on, and the next agent takes up where the last one was.
+func TestKilledAtEveryState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	a.start()
+	file := filepath.Join(w.dir, "ticks")
+	spec := job("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i >> " + file + "; echo tick $i; sleep 0.5; done")
+
+	a.kill() // before the award
+	l := w.order(a.node, spec, 600, true)
+	a.start()
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	a.kill() // with the job received; perhaps while starting
+	a.start()
+	l = w.until(l.Address, "it runs", running)
+	require.Eventually(t, func() bool { b, err := os.ReadFile(file); return err == nil && len(b) > 0 }, 10*time.Second, 20*time.Millisecond)
+	a.kill() // while running
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	time.Sleep(1200 * time.Millisecond)
+	after, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Greater(t, len(after), len(before), "the job stopped with its agent")
+	a.start()
+	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+	require.Len(t, live.Liveness.Leases, 1)
+	require.Equal(t, protocol.LeaseRunning, live.Liveness.Leases[0].State)
+	r := w.receipt(a, l.Address)
+	a.kill() // with a receipt signed by both and not settled
+	time.Sleep(5 * time.Second)
+	a.start() // the job is over by now
+	l = w.until(l.Address, "it ended", ended)
+	require.Equal(t, market.EndedJobDone, l.Reason())
+	w.until(l.Address, "the receipt is settled", func(l market.Lease, ok bool) bool { return ok && l.ReceiptSequence >= r.Sequence })
+	a.kill() // when ended
+	a.start()
+	last := w.receipt(a, l.Address)
+	w.until(l.Address, "it is paid", func(l market.Lease, ok bool) bool { return ok && uint64(l.PaidSecs) == last.Seconds })
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n", string(b), "the job ran once, and to its end")
+}

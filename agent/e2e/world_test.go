@@ -1,0 +1,282 @@
+// Package e2e_test runs the real gantry-agent binary against a real local Solana node with the market's program. The
+// test plays a keeper and a customer, over the network and with their own keys.
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/process"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// built is the agent, built once.
+var built struct {
+	path string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "gantry-agent-e2e")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built.path = filepath.Join(dir, "gantry-agent")
+	out, err := exec.Command("go", "build", "-o", built.path, "github.com/gantry-market/gantry/agent/cmd/gantry-agent").CombinedOutput()
+	if err != nil {
+		built.err = fmt.Errorf("build gantry-agent: %w: %s", err, out)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// world is a market with one keeper and one customer, both played by the test.
+type world struct {
+	t        *testing.T
+	at       engine.Endpoint
+	dir      string
+	world    seed.World
+	chain    *chain.Client
+	view     *market.View
+	sender   seed.Sender
+	keeper   *p2p.Node
+	customer *p2p.Node
+}
+
+func newWorld(t *testing.T) *world {
+	require.NoError(t, built.err)
+	if _, err := engine.Find(engine.Surfnet, ""); err != nil {
+		t.Skipf("SKIPPED: %v", err)
+	}
+	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+	w := &world{t: t, dir: t.TempDir()}
+	sup, err := process.New(filepath.Join(w.dir, "net"), log)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sup.Close()) })
+	w.world, err = seed.OpenWorld(filepath.Join(w.dir, "keys"), seed.Counts{Keepers: 2, Providers: 2, Customers: 2})
+	require.NoError(t, err)
+	_, file, _, _ := runtime.Caller(0)
+	e, err := engine.New(engine.Surfnet, engine.Config{
+		Dir: filepath.Join(w.dir, "node"), Supervisor: sup, Log: log,
+		Programs: []engine.Program{{
+			ID: market.ProgramID, Authority: w.world.Authority.Address(),
+			Path: filepath.Join(filepath.Dir(file), "..", "..", "program", "artifacts", "gantry_market.so"),
+		}},
+	})
+	require.NoError(t, err)
+	w.at, err = e.Start(t.Context())
+	require.NoError(t, err)
+	w.chain, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: w.at.RPC, WS: w.at.WS}}})
+	require.NoError(t, err)
+	t.Cleanup(w.chain.Close)
+	w.sender = seed.Sender{Chain: w.chain}
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.world, seed.Params()))
+
+	w.view = market.NewView(log)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = w.view.Run(ctx, market.ViewOptions{Client: w.chain}) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	require.NoError(t, w.view.Ready(t.Context()))
+	w.keeper = w.network(w.world.Keepers[0].Key)
+	w.customer = w.network(w.world.Customers[0].Key)
+	w.bond()
+	w.deposit(w.world.Customers[0], 100*market.OneUSDC)
+	return w
+}
+
+func (w *world) network(key solana.PrivateKey) *p2p.Node {
+	n, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { require.NoError(w.t, n.Close()) })
+	n.ServeLookup(false)
+	return n
+}
+
+func (w *world) send(payer seed.Wallet, ix solana.Instruction, err error) {
+	w.t.Helper()
+	require.NoError(w.t, err)
+	_, err = w.sender.Send(w.t.Context(), payer.Key, nil, ix)
+	require.NoError(w.t, err)
+}
+
+// bond registers and activates the test's keeper.
+func (w *world) bond() {
+	k := w.world.Keepers[0]
+	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{
+		Wallet: k.Address(), StakeMint: w.world.StakeMint, Bond: market.GNT(seed.Bond), Multiaddr: w.keeper.Addrs()[0],
+	})
+	w.send(k, ix, err)
+	time.Sleep(1500 * time.Millisecond) // activation delay
+	ix, err = market.KeeperActivate(k.Address())
+	w.send(k, ix, err)
+}
+
+func (w *world) deposit(c seed.Wallet, amount market.USDC) {
+	ix, err := market.CreditsDeposit(market.CreditsArgs{Customer: c.Address(), PaymentMint: w.world.PaymentMint, Amount: amount})
+	w.send(c, ix, err)
+}
+
+// order places an order and awards it to the node.
+func (w *world) order(node solana.PublicKey, job protocol.JobSpec, seconds uint32, completes bool) market.Lease {
+	w.t.Helper()
+	c, k := w.world.Customers[0], w.world.Keepers[0]
+	var nonce [8]byte
+	_, err := rand.Read(nonce[:])
+	require.NoError(w.t, err)
+	n := binary.LittleEndian.Uint64(nonce[:])
+	digest, err := job.Digest()
+	require.NoError(w.t, err)
+	ix, err := market.OrderCreate(market.OrderCreateArgs{
+		Customer: c.Address(), Nonce: n, MaxPrice: 5_000_000, Duration: seconds, Nodes: 1, GPUsPerNode: 1,
+		RunToCompletion: completes, JobDigest: digest, Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
+	})
+	w.send(c, ix, err)
+	address := market.OrderAddress(c.Address(), n)
+	order, err := market.Fetch[market.Order](w.t.Context(), w.chain, address, chain.Confirmed)
+	require.NoError(w.t, err)
+	machine, err := market.Fetch[market.Node](w.t.Context(), w.chain, node, chain.Confirmed)
+	require.NoError(w.t, err)
+	ix, err = market.OrderAward(market.OrderAwardArgs{Keeper: k.Address(), Order: order, Node: machine})
+	w.send(k, ix, err)
+	lease, err := market.Fetch[market.Lease](w.t.Context(), w.chain, market.LeaseAddress(address, node), chain.Confirmed)
+	require.NoError(w.t, err)
+	return lease
+}
+
+// until waits for a lease to be as wanted.
+func (w *world) until(lease solana.PublicKey, what string, cond func(l market.Lease, exists bool) bool) market.Lease {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 40*time.Second)
+	defer cancel()
+	err := w.view.WaitFor(ctx, func(v *market.View) bool { l, ok := v.Lease(lease); return cond(l, ok) })
+	l, ok := w.view.Lease(lease)
+	require.NoError(w.t, err, "waiting until %s; it is %v %s", what, ok, l.State())
+	return l
+}
+
+// agent is a gantry-agent of the test's own.
+type agent struct {
+	w    *world
+	dir  string
+	args []string
+	node solana.PublicKey
+	key  solana.PublicKey
+	cmd  *exec.Cmd
+	out  *buffer
+}
+
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// newAgent makes a key, registers a simulated A100 and returns the agent, not running.
+func (w *world) newAgent(provider int, more ...string) *agent {
+	w.t.Helper()
+	a := &agent{w: w, dir: filepath.Join(w.dir, fmt.Sprintf("agent-%d", provider)), args: more}
+	wallet := w.world.Providers[provider]
+	common := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
+	machine := []string{"--inventory", "simulated:A100:1", "--region", "us-west-2", "--keypair", wallet.Path}
+	out := a.command(append(append([]string{"init", "--skip-benchmark"}, common...), machine...)...)
+	require.Contains(w.t, out, "SIMULATED")
+	require.Contains(w.t, out, "stake 100 GNT (1 × 100)")
+	info, err := os.Stat(filepath.Join(a.dir, "node.json"))
+	require.NoError(w.t, err)
+	require.Equal(w.t, os.FileMode(0o600), info.Mode().Perm())
+	key, err := chain.LoadKeypair(filepath.Join(a.dir, "node.json"))
+	require.NoError(w.t, err)
+	a.key = key.PublicKey()
+	register := append(append([]string{"register", "--stake", "100", "--price", "1.26"}, common...), machine...)
+	out = a.command(register...)
+	require.Contains(w.t, out, "registered node")
+	require.Contains(w.t, a.command(register...), "is registered already")
+	a.node = market.NodeAddress(market.ProviderAddress(wallet.Address()), a.key)
+	w.t.Cleanup(func() {
+		a.kill()
+		if w.t.Failed() {
+			w.t.Logf("agent's log:\n%s", a.out)
+		}
+	})
+	a.out = &buffer{}
+	return a
+}
+
+func (a *agent) command(args ...string) string {
+	a.w.t.Helper()
+	out, err := a.try(args...)
+	require.NoError(a.w.t, err, out)
+	return out
+}
+
+func (a *agent) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(a.w.t.Context(), 60*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, built.path, args...).CombinedOutput()
+	return string(out), err
+}
+
+// start runs the agent and waits until it serves.
+func (a *agent) start() {
+	a.w.t.Helper()
+	args := append([]string{"run", "--data-dir", a.dir, "--url", a.w.at.RPC, "--ws", a.w.at.WS, "--log-level", "debug", "--log-format", "text"}, a.args...)
+	served := strings.Count(a.out.String(), " serving ")
+	a.cmd = exec.Command(built.path, args...)
+	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
+	require.NoError(a.w.t, a.cmd.Start())
+	require.Eventually(a.w.t, func() bool { return strings.Count(a.out.String(), " serving ") > served }, 20*time.Second, 20*time.Millisecond, "the agent does not serve")
+	require.Eventually(a.w.t, func() bool { return a.w.keeper.Connected(a.key) }, 20*time.Second, 20*time.Millisecond, "the agent does not connect to its keeper")
+}
+
+// kill ends the agent as a crash would.
+func (a *agent) kill() {
+	if a.cmd == nil {
+		return
+	}
+	_ = a.cmd.Process.Signal(syscall.SIGKILL)
+	_ = a.cmd.Wait()
+	a.cmd = nil
+}
+
+// stop asks the agent to end.
+func (a *agent) stop() {
+	a.w.t.Helper()
+	require.NoError(a.w.t, a.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(a.w.t, a.cmd.Wait())
+	a.cmd = nil
+}

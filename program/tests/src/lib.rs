@@ -4,8 +4,10 @@
 //! Tests fail loudly: helpers panic with the transaction's logs.
 
 pub mod actors;
+pub mod attempts;
 pub mod compute;
 pub mod errors;
+pub mod events;
 pub mod ix;
 pub mod leaves;
 pub mod pda;

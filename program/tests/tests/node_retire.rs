@@ -1,0 +1,63 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::NodeRetired;
+use gantry_market::state::{Node, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::transactions::unsigned;
+use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use solana_instruction_error::InstructionError;
+
+fn ready() -> (World, Actor, Machine) {
+    let mut w = World::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    (w, provider, machine)
+}
+
+#[test]
+fn a_node_leaves_for_good() {
+    let (mut w, provider, machine) = ready();
+    w.warp(5);
+    let meta = w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
+    assert_emitted(&meta, &NodeRetired { node: machine.node, at: w.now() });
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.status, node.retired_at), (NODE_RETIRED, w.now()));
+    w.warp(5);
+    w.refused(ix::node_retire(&provider, &machine.node), &[&provider.key], MarketError::WrongNodeStatus);
+    assert_eq!(w.read::<Node>(&machine.node).retired_at, w.now() - 5, "the wait does not start again");
+}
+
+#[test]
+fn not_while_it_has_leases() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    let retire = ix::node_retire(&deal.provider, &deal.machine.node);
+    w.refused(retire, &[&deal.provider.key], MarketError::StillInUse);
+}
+
+#[test]
+fn a_suspended_node_may_leave_and_a_pause_stops_nobody() {
+    let (mut w, provider, machine) = ready();
+    w.alter(&machine.node, |n: &mut Node| n.status = NODE_SUSPENDED);
+    w.pause();
+    w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, provider, machine) = ready();
+    let other = w.provider(20_000_000_000);
+    let others = w.machine(&other, 1);
+    let good = ix::node_retire(&provider, &machine.node);
+    let silent = unsigned(good.clone(), &provider.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (forged_node, forged_provider) = (w.forged(&machine.node), w.forged(&provider.provider()));
+    let cases = [
+        ("signer", provider.wallet(), other.wallet(), MarketError::Unauthorised.into()),
+        ("provider", provider.provider(), other.provider(), MarketError::WrongAccount.into()),
+        ("provider's program", provider.provider(), forged_provider, InstructionError::IllegalOwner.into()),
+        ("node", machine.node, others.node, MarketError::WrongAccount.into()),
+        ("node's program", machine.node, forged_node, InstructionError::IllegalOwner.into()),
+        ("node's type", machine.node, pda::market(), InstructionError::InvalidAccountData.into()),
+    ];
+    w.refuses_swaps(&good, &[&provider.key, &other.key], &cases);
+}

@@ -1,0 +1,116 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::NodeUpdated;
+use gantry_market::state::{Node, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::stories::ASK;
+use gantry_market_tests::transactions::unsigned;
+use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+fn ready() -> (World, Actor, Machine) {
+    let mut w = World::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    w.warp(10);
+    (w, provider, machine)
+}
+
+fn update(by: &Address, provider: &Actor, machine: &Machine, price: u64, status: u8) -> Instruction {
+    ix::node_update(by, &provider.provider(), &machine.node, price, status)
+}
+
+#[test]
+fn owner_and_agent_set_the_ask() {
+    let (mut w, provider, machine) = ready();
+    let key = machine.key.pubkey();
+    let meta = w.ok(update(&provider.wallet(), &provider, &machine, ASK + 1, NODE_ACTIVE), &[&provider.key]);
+    assert_emitted(&meta, &NodeUpdated { node: machine.node, price: ASK + 1, status: NODE_ACTIVE });
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.price, node.ask_since), (ASK + 1, w.now()));
+    assert_eq!(node.available_since, w.now() - 10, "it was available all the while");
+    w.warp(5);
+    w.ok(update(&key, &provider, &machine, ASK + 1, NODE_ACTIVE), &[&machine.key]);
+    assert_eq!(w.read::<Node>(&machine.node).ask_since, w.now() - 5, "the same ask is not a new one");
+    w.ok(update(&key, &provider, &machine, ASK, NODE_ACTIVE), &[&machine.key]);
+    assert_eq!(w.read::<Node>(&machine.node).ask_since, w.now());
+}
+
+#[test]
+fn a_node_sleeps_drains_and_comes_back() {
+    let (mut w, provider, machine) = ready();
+    let key = machine.key.pubkey();
+    for status in [NODE_HIBERNATED, NODE_DRAINING] {
+        w.ok(update(&key, &provider, &machine, ASK, status), &[&machine.key]);
+        assert_eq!(w.read::<Node>(&machine.node).status, status);
+        w.warp(7);
+        w.ok(update(&key, &provider, &machine, ASK, NODE_ACTIVE), &[&machine.key]);
+        assert_eq!(w.read::<Node>(&machine.node).available_since, w.now());
+    }
+}
+
+#[test]
+fn an_ask_is_not_zero_and_a_status_is_one_to_choose() {
+    let (mut w, provider, machine) = ready();
+    let by = provider.wallet();
+    w.refused(update(&by, &provider, &machine, 0, NODE_ACTIVE), &[&provider.key], MarketError::ZeroPrice);
+    for status in [0, NODE_RETIRED, NODE_SUSPENDED, 6, 255] {
+        let instruction = update(&by, &provider, &machine, ASK, status);
+        w.refused(instruction, &[&provider.key], MarketError::WrongNodeStatus);
+    }
+}
+
+#[test]
+fn a_retired_node_stays_retired() {
+    let (mut w, provider, machine) = ready();
+    w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
+    let back = update(&provider.wallet(), &provider, &machine, ASK, NODE_ACTIVE);
+    w.refused(back, &[&provider.key], MarketError::WrongNodeStatus);
+}
+
+#[test]
+fn only_the_owner_brings_a_suspended_node_back_once_its_faults_are_settled() {
+    let (mut w, provider, machine) = ready();
+    w.alter(&machine.node, |n: &mut Node| (n.status, n.pending_faults) = (NODE_SUSPENDED, 1));
+    let by_owner = update(&provider.wallet(), &provider, &machine, ASK, NODE_ACTIVE);
+    let by_agent = update(&machine.key.pubkey(), &provider, &machine, ASK, NODE_ACTIVE);
+    w.refused(by_owner.clone(), &[&provider.key], MarketError::FaultPending);
+    w.refused(by_agent.clone(), &[&machine.key], MarketError::FaultPending);
+    w.alter(&machine.node, |n: &mut Node| n.pending_faults = 0);
+    w.refused(by_agent, &[&machine.key], MarketError::Unauthorised);
+    w.ok(by_owner, &[&provider.key]);
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.status, node.available_since), (NODE_ACTIVE, w.now()));
+}
+
+#[test]
+fn a_paused_market_still_lets_nodes_change() {
+    let (mut w, provider, machine) = ready();
+    w.pause();
+    w.ok(update(&provider.wallet(), &provider, &machine, ASK, NODE_DRAINING), &[&provider.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, provider, machine) = ready();
+    let other = w.provider(20_000_000_000);
+    let others = w.machine(&other, 1);
+    let good = update(&provider.wallet(), &provider, &machine, ASK, NODE_ACTIVE);
+    let silent = unsigned(good.clone(), &provider.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (forged_node, forged_provider) = (w.forged(&machine.node), w.forged(&provider.provider()));
+    let twin = w.twin(&provider.provider());
+    let cases = [
+        ("signer", provider.wallet(), other.wallet(), MarketError::Unauthorised.into()),
+        ("machine's key", provider.wallet(), others.key.pubkey(), MarketError::Unauthorised.into()),
+        ("provider", provider.provider(), other.provider(), MarketError::WrongAccount.into()),
+        ("provider's address", provider.provider(), twin, MarketError::WrongAccount.into()),
+        ("provider's program", provider.provider(), forged_provider, InstructionError::IllegalOwner.into()),
+        ("node", machine.node, others.node, MarketError::WrongAccount.into()),
+        ("node's program", machine.node, forged_node, InstructionError::IllegalOwner.into()),
+        ("node's type", machine.node, pda::market(), InstructionError::InvalidAccountData.into()),
+    ];
+    w.refuses_swaps(&good, &[&provider.key, &other.key, &others.key], &cases);
+}

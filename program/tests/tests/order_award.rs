@@ -1,0 +1,352 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::LeaseAwarded;
+use gantry_market::instructions::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::{
+    Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, KEEPER_EXITING, LEASE_AWARDED,
+    NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED, ORDER_AWARDED, ORDER_OPEN,
+};
+use gantry_market_tests::attempts::ALREADY_IN_USE;
+use gantry_market_tests::errors::{framework, Code};
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::stories::ASK;
+use gantry_market_tests::tokens::token_program;
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::world::{DOMAIN, H100};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+struct Offer {
+    keeper: Actor,
+    provider: Actor,
+    machine: Machine,
+    customer: Actor,
+    order: Address,
+}
+
+impl Offer {
+    fn award(&self) -> Instruction {
+        let (order, provider) = (&self.order, self.provider.provider());
+        ix::order_award(&self.keeper, &self.customer, order, &provider, &self.machine.node)
+    }
+}
+
+fn offered(args: OrderArgs) -> (World, Offer) {
+    let mut w = World::new();
+    let keeper = w.keeper(w.params.min_bond);
+    let provider = w.provider(80_000_000_000);
+    let machine = w.machine(&provider, 4);
+    let customer = w.customer(100_000_000);
+    let order = w.order(&customer, args);
+    (w, Offer { keeper, provider, machine, customer, order })
+}
+
+#[test]
+fn the_standing_ask_becomes_the_price_and_the_rest_is_released() {
+    let args = OrderArgs { gpus_per_node: 2, run_to_completion: 1, ..ix::order_args(1) };
+    let (mut w, offer) = offered(args);
+    assert_eq!(w.read::<Credits>(&offer.customer.credits()).reserved, 6_000_000);
+    w.warp(5);
+    let meta = w.ok(offer.award(), &[&offer.keeper.key]);
+    let at = pda::lease(&offer.order, &offer.machine.node);
+    let lease: Lease = w.read(&at);
+    assert_eq!((lease.order, lease.node), (offer.order, offer.machine.node));
+    assert_eq!((lease.provider, lease.customer), (offer.provider.provider(), offer.customer.wallet()));
+    assert_eq!((lease.keeper, lease.node_key), (offer.keeper.wallet(), offer.machine.key.pubkey()));
+    assert_eq!((lease.domain, lease.price, lease.reserved), (DOMAIN, ASK, 4_000_000));
+    assert_eq!((lease.awarded_at, lease.started_at, lease.funded_until), (w.now(), 0, 0));
+    assert_eq!((lease.gpu_mask, lease.gpus, lease.status), (0b11, 2, LEASE_AWARDED));
+    assert_eq!((lease.fee_bps, lease.slash_offline_bps, lease.slash_bad_work_bps), (1_200, 500, 5_000));
+    assert_eq!((lease.notice_secs, lease.settle_secs, lease.rating_secs), (60, 120, 600));
+    assert_eq!((lease.run_to_completion, lease.paid, lease.paid_secs), (1, 0, 0));
+    let order: Order = w.read(&offer.order);
+    assert_eq!((order.status, order.reserved, order.awarded_at), (ORDER_AWARDED, 0, w.now()));
+    assert_eq!((order.nodes_awarded, order.live_leases), (1, 1));
+    let credits: Credits = w.read(&offer.customer.credits());
+    assert_eq!((credits.balance, credits.reserved), (100_000_000, 4_000_000));
+    assert_eq!((credits.live_orders, credits.live_leases), (1, 1));
+    let node: Node = w.read(&offer.machine.node);
+    assert_eq!((node.gpu_mask, node.live_leases, node.free_gpus()), (0b11, 1, 2));
+    assert_eq!(w.read::<Provider>(&offer.provider.provider()).live_leases, 1);
+    assert_emitted(
+        &meta,
+        &LeaseAwarded {
+            lease: at,
+            order: offer.order,
+            node: offer.machine.node,
+            keeper: offer.keeper.wallet(),
+            price: ASK,
+            gpu_mask: 0b11,
+            reserved: 4_000_000,
+            released: 2_000_000,
+            // Whole but for age and ratings: reputation 8,500, so 7.5 % dearer in comparison.
+            score: 2_150_000,
+        },
+    );
+}
+
+#[test]
+fn two_nodes_are_awarded_one_by_one() {
+    let (mut w, offer) = offered(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    let second = w.machine(&offer.provider, 1);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+    let order: Order = w.read(&offer.order);
+    assert_eq!((order.status, order.reserved, order.awarded_at), (ORDER_OPEN, 3_000_000, 0));
+    w.refused(offer.award(), &[&offer.keeper.key], ALREADY_IN_USE);
+    w.warp(60);
+    w.award(&offer.keeper, &offer.customer, &offer.order, &offer.provider, &second);
+    let order: Order = w.read(&offer.order);
+    assert_eq!((order.status, order.reserved, order.awarded_at), (ORDER_AWARDED, 0, w.now()));
+    assert_eq!((order.nodes_awarded, order.live_leases), (2, 2));
+    assert_eq!(w.read::<Credits>(&offer.customer.credits()).reserved, 4_000_000);
+    let third = w.machine(&offer.provider, 1);
+    let late = swap(offer.award(), &offer.machine.node, &third.node);
+    let late =
+        swap(late, &pda::lease(&offer.order, &offer.machine.node), &pda::lease(&offer.order, &third.node));
+    w.refused(late, &[&offer.keeper.key], MarketError::WrongOrderStatus);
+}
+
+#[test]
+fn the_lowest_free_gpus_are_taken() {
+    let (mut w, offer) = offered(OrderArgs { gpus_per_node: 2, ..ix::order_args(1) });
+    w.alter(&offer.machine.node, |n: &mut Node| (n.gpu_mask, n.live_leases) = (0b0101, 1));
+    w.ok(offer.award(), &[&offer.keeper.key]);
+    assert_eq!(w.read::<Node>(&offer.machine.node).gpu_mask, 0b1111);
+    let lease: Lease = w.read(&pda::lease(&offer.order, &offer.machine.node));
+    assert_eq!(lease.gpu_mask, 0b1010);
+}
+
+#[test]
+fn until_the_deadline_and_not_after() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    w.warp(61);
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::TooLate);
+    w.warp(-1);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
+#[test]
+fn only_active_keepers_award() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    let pending = w.pending_keeper(w.params.min_bond);
+    let award = swap(offer.award(), &offer.keeper.wallet(), &pending.wallet());
+    let award = swap(award, &offer.keeper.keeper(), &pending.keeper());
+    w.refused(award, &[&pending.key], MarketError::KeeperNotActive);
+    w.alter(&offer.keeper.keeper(), |k: &mut Keeper| k.status = KEEPER_EXITING);
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::KeeperNotActive);
+}
+
+#[test]
+fn only_awards_are_paused_by_the_pause_of_awards() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    let guardian = w.guardian.insecure_clone();
+    w.ok(ix::market_pause(&guardian.pubkey(), 2), &[&guardian]);
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::AwardsPaused);
+    w.ok(ix::market_pause(&guardian.pubkey(), 1), &[&guardian]);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
+#[test]
+fn only_active_nodes_with_covered_stake_at_no_more_than_the_price() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    for status in [NODE_HIBERNATED, NODE_DRAINING, NODE_RETIRED, NODE_SUSPENDED] {
+        w.alter(&offer.machine.node, |n: &mut Node| n.status = status);
+        w.refused(offer.award(), &[&offer.keeper.key], MarketError::WrongNodeStatus);
+    }
+    w.alter(&offer.machine.node, |n: &mut Node| (n.status, n.price) = (NODE_ACTIVE, 3_000_001));
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::PriceTooHigh);
+    w.alter(&offer.machine.node, |n: &mut Node| n.price = 3_000_000);
+    w.alter(&offer.provider.provider(), |p: &mut Provider| p.stake = p.committed - 1);
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::InsufficientStake);
+    w.alter(&offer.provider.provider(), |p: &mut Provider| p.stake = p.committed);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+    assert_eq!(w.read::<Credits>(&offer.customer.credits()).reserved, 3_000_000);
+}
+
+#[test]
+fn a_requirement_binds_in_each_of_its_parts() {
+    // What the order asks that the node, as changed, has not.
+    type Case = (&'static str, Change<OrderArgs>, Change<Node>, MarketError);
+    let cases: [Case; 15] = [
+        ("power", |a| a.requirement.min_tflops_x10 = 9_891, |_| (), MarketError::UnsuitableModel),
+        ("GPUs", |a| a.gpus_per_node = 5, |_| (), MarketError::NotEnoughGpus),
+        ("free GPUs", |_| (), |n| (n.gpu_mask, n.live_leases) = (15, 1), MarketError::NotEnoughGpus),
+        ("memory", |a| a.requirement.min_vram_mib = 81_560, |_| (), MarketError::UnsuitableHardware),
+        (
+            "interconnect",
+            |a| a.requirement.min_interconnect = 2,
+            |n| n.spec.interconnect = 1,
+            MarketError::UnsuitableHardware,
+        ),
+        ("tier", |a| a.requirement.min_tier = 2, |_| (), MarketError::UnsuitableHardware),
+        ("reality", |_| (), |n| n.spec.simulated = 1, MarketError::UnsuitableHardware),
+        (
+            "region",
+            |a| a.requirement.region[..2].copy_from_slice(b"us"),
+            |_| (),
+            MarketError::UnsuitableLocation,
+        ),
+        (
+            "longer region",
+            |a| a.requirement.region[..8].copy_from_slice(b"eu-west1"),
+            |_| (),
+            MarketError::UnsuitableLocation,
+        ),
+        ("site", |a| a.requirement.same_site = 1, |n| n.spec.site = [0; 16], MarketError::UnsuitableLocation),
+        (
+            "uptime",
+            |a| a.requirement.min_uptime_bps = 9_000,
+            |n| n.uptime_bps = 8_999,
+            MarketError::UnsuitableReputation,
+        ),
+        (
+            "reputation",
+            |a| a.requirement.min_reputation_bps = 8_501,
+            |_| (),
+            MarketError::UnsuitableReputation,
+        ),
+        (
+            "reputation after failures",
+            |a| a.requirement.min_reputation_bps = 8_500,
+            |n| n.jobs_failed = 1,
+            MarketError::UnsuitableReputation,
+        ),
+        ("model", |a| a.requirement.model = 2, |_| (), MarketError::UnsuitableModel),
+        (
+            "any model of more power",
+            |a| (a.requirement.model, a.requirement.min_tflops_x10) = (0, 10_000),
+            |_| (),
+            MarketError::UnsuitableModel,
+        ),
+    ];
+    for (what, ask, change, error) in cases {
+        println!("{what}");
+        let mut args = ix::order_args(1);
+        ask(&mut args);
+        let (mut w, offer) = offered(args);
+        w.alter(&offer.machine.node, change);
+        w.refused(offer.award(), &[&offer.keeper.key], error);
+    }
+}
+
+#[test]
+fn a_requirement_that_is_met_exactly_is_met() {
+    let mut args = ix::order_args(1);
+    let r = &mut args.requirement;
+    (r.model, r.min_tflops_x10, r.min_vram_mib, r.min_interconnect, r.min_tier) = (0, 9_890, 81_559, 2, 1);
+    (r.min_uptime_bps, r.min_reputation_bps, r.same_site, r.allow_simulated) = (10_000, 8_500, 1, 1);
+    r.region[..7].copy_from_slice(b"eu-west");
+    let (mut w, offer) = offered(OrderArgs { gpus_per_node: 4, ..args });
+    w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
+#[test]
+fn a_models_own_tier_binds_too() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    w.alter(&pda::gpu_model(H100), |m: &mut GpuModel| m.min_tier = 2);
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::UnsuitableHardware);
+}
+
+#[test]
+fn simulated_gpus_serve_those_who_ask_for_them() {
+    let mut args = ix::order_args(1);
+    args.requirement.allow_simulated = 1;
+    let (mut w, offer) = offered(args);
+    let simulated = w.machine_of(&offer.provider, NodeSpec { simulated: 1, ..ix::spec(1) }, ASK);
+    w.award(&offer.keeper, &offer.customer, &offer.order, &offer.provider, &simulated);
+}
+
+#[test]
+fn all_nodes_of_one_site_are_at_the_site_of_the_first() {
+    let mut args = OrderArgs { nodes: 2, ..ix::order_args(1) };
+    args.requirement.same_site = 1;
+    let (mut w, offer) = offered(args);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+    assert_eq!(w.read::<Order>(&offer.order).site, [7; 16]);
+    let far = w.machine_of(&offer.provider, NodeSpec { site: [8; 16], ..ix::spec(1) }, ASK);
+    let near = w.machine(&offer.provider, 1);
+    let award =
+        ix::order_award(&offer.keeper, &offer.customer, &offer.order, &offer.provider.provider(), &far.node);
+    w.refused(award, &[&offer.keeper.key], MarketError::UnsuitableLocation);
+    w.award(&offer.keeper, &offer.customer, &offer.order, &offer.provider, &near);
+}
+
+#[test]
+fn the_second_keeper_gets_a_clean_no() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    let late = w.keeper(w.params.min_bond);
+    w.warp(-120);
+    w.alter(&late.keeper(), |k: &mut Keeper| k.active_since -= 120);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+    let second = swap(offer.award(), &offer.keeper.wallet(), &late.wallet());
+    let second = swap(second, &offer.keeper.keeper(), &late.keeper());
+    w.refused(second, &[&late.key], ALREADY_IN_USE);
+    // With another node in mind the lease would be a new one: the order says no.
+    let other = w.machine(&offer.provider, 1);
+    let award =
+        ix::order_award(&late, &offer.customer, &offer.order, &offer.provider.provider(), &other.node);
+    w.refused(award, &[&late.key], MarketError::WrongOrderStatus);
+}
+
+#[test]
+fn a_gift_of_lamports_to_the_leases_address_stops_nobody() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    w.prefund(&pda::lease(&offer.order, &offer.machine.node));
+    w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    let authority = w.authority.insecure_clone();
+    w.ok(ix::gpu_model_set(&w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);
+    let other = w.provider(80_000_000_000);
+    let others = w.machine(&other, 1);
+    let (thief, stranger) = (w.actor(), w.customer(100_000_000));
+    let good = offer.award();
+    let silent = unsigned(good.clone(), &offer.keeper.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (node, provider, lease) =
+        (offer.machine.node, offer.provider.provider(), pda::lease(&offer.order, &offer.machine.node));
+    let forged = [
+        pda::market(),
+        offer.keeper.keeper(),
+        offer.order,
+        offer.customer.credits(),
+        node,
+        provider,
+        pda::gpu_model(H100),
+    ]
+    .map(|at| (at, w.forged(&at)));
+    let twin = w.twin(&provider);
+    let elsewhere = w.fresh_address();
+    for (at, fake) in forged {
+        w.refused(swap(good.clone(), &at, &fake), &[&offer.keeper.key], InstructionError::IllegalOwner);
+    }
+    let cases: [(_, _, _, Code); 10] = [
+        ("signer", offer.keeper.wallet(), thief.wallet(), MarketError::Unauthorised.into()),
+        ("credits", offer.customer.credits(), stranger.credits(), MarketError::WrongAccount.into()),
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("provider's address", provider, twin, MarketError::WrongAccount.into()),
+        ("node", node, others.node, InstructionError::InvalidSeeds.into()),
+        ("model", pda::gpu_model(H100), pda::gpu_model(2), MarketError::WrongAccount.into()),
+        ("lease", lease, elsewhere, InstructionError::InvalidSeeds.into()),
+        (
+            "lease of another node",
+            lease,
+            pda::lease(&offer.order, &others.node),
+            InstructionError::InvalidSeeds.into(),
+        ),
+        ("order's type", offer.order, node, framework::DUPLICATE_MUTABLE),
+        (
+            "system program",
+            ix::system_program(),
+            token_program(),
+            InstructionError::IncorrectProgramId.into(),
+        ),
+    ];
+    w.refuses_swaps(&good, &[&offer.keeper.key, &thief.key], &cases);
+}

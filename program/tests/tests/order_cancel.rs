@@ -1,0 +1,111 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::OrderCancelled;
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::{Credits, Order, ORDER_LAPSED};
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::transactions::unsigned;
+use gantry_market_tests::{ix, Actor, World};
+use solana_address::Address;
+use solana_instruction_error::InstructionError;
+
+fn ordered() -> (World, Actor, Address) {
+    let mut w = World::new();
+    let customer = w.customer(100_000_000);
+    let order = w.order(&customer, ix::order_args(1));
+    (w, customer, order)
+}
+
+#[test]
+fn money_and_rent_come_back() {
+    let mut w = World::new();
+    let who = w.customer(100_000_000);
+    let before = w.lamports(&who.wallet());
+    let order = w.order(&who, ix::order_args(1));
+    let meta = w.ok(ix::order_cancel(&who, &order), &[&who.key]);
+    assert_emitted(&meta, &OrderCancelled { order, released: 3_000_000 });
+    assert!(!w.exists(&order));
+    assert_eq!(w.lamports(&who.wallet()), before);
+    let credits: Credits = w.read(&who.credits());
+    assert_eq!((credits.balance, credits.reserved, credits.live_orders), (100_000_000, 0, 0));
+    // The nonce is free again.
+    w.order(&who, ix::order_args(1));
+}
+
+#[test]
+fn once_only() {
+    let (mut w, who, order) = ordered();
+    w.order(&who, ix::order_args(2));
+    w.ok(ix::order_cancel(&who, &order), &[&who.key]);
+    let again = ix::order_cancel(&who, &order);
+    w.refused(again, &[&who.key], InstructionError::AccountDataTooSmall);
+    assert_eq!(w.read::<Credits>(&who.credits()).reserved, 3_000_000);
+}
+
+#[test]
+fn not_once_a_node_has_it() {
+    let mut w = World::new();
+    let keeper = w.keeper(w.params.min_bond);
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 2);
+    let who = w.customer(100_000_000);
+    for (nonce, nodes) in [(1, 1), (2, 2)] {
+        let order = w.order(&who, OrderArgs { nodes, ..ix::order_args(nonce) });
+        w.award(&keeper, &who, &order, &provider, &machine);
+        w.refused(ix::order_cancel(&who, &order), &[&who.key], MarketError::WrongOrderStatus);
+    }
+}
+
+#[test]
+fn a_lapsed_order_is_cancelled_once_it_has_no_lease() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    w.warp(121);
+    w.ok(ix::lease_abort(&w, &deal.lease), &[]);
+    let order: Order = w.read(&deal.order);
+    assert_eq!((order.status, order.live_leases), (ORDER_LAPSED, 0));
+    w.alter(&deal.order, |o: &mut Order| (o.live_leases, o.nodes_awarded) = (1, 1));
+    let cancel = ix::order_cancel(&deal.customer, &deal.order);
+    w.refused(cancel.clone(), &[&deal.customer.key], MarketError::WrongOrderStatus);
+    w.alter(&deal.order, |o: &mut Order| (o.live_leases, o.nodes_awarded) = (0, 0));
+    w.ok(cancel, &[&deal.customer.key]);
+    assert!(!w.exists(&deal.order));
+    let credits: Credits = w.read(&deal.customer.credits());
+    assert_eq!((credits.reserved, credits.live_orders, credits.live_leases), (0, 0, 0));
+}
+
+#[test]
+fn a_paused_market_still_gives_back() {
+    let (mut w, who, order) = ordered();
+    w.pause();
+    w.ok(ix::order_cancel(&who, &order), &[&who.key]);
+}
+
+#[test]
+fn books_that_do_not_add_up_give_nothing() {
+    let (mut w, who, order) = ordered();
+    w.alter(&order, |o: &mut Order| o.reserved = 3_000_001);
+    w.refused(ix::order_cancel(&who, &order), &[&who.key], MarketError::Overflow);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, who, order) = ordered();
+    let other = w.customer(100_000_000);
+    let others = w.order(&other, ix::order_args(1));
+    let good = ix::order_cancel(&who, &order);
+    let silent = unsigned(good.clone(), &who.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (credits, forged) = (w.forged(&who.credits()), w.forged(&order));
+    let cases = [
+        ("signer", who.wallet(), other.wallet(), MarketError::Unauthorised.into()),
+        ("credits", who.credits(), other.credits(), MarketError::Unauthorised.into()),
+        ("credits' program", who.credits(), credits, InstructionError::IllegalOwner.into()),
+        ("order", order, others, MarketError::Unauthorised.into()),
+        ("order's program", order, forged, InstructionError::IllegalOwner.into()),
+    ];
+    w.refuses_swaps(&good, &[&who.key, &other.key], &cases);
+    // The rent goes where it came from: the third account, not the first, which is the same wallet.
+    let mut greedy = good;
+    greedy.accounts[3].pubkey = other.wallet();
+    w.refused(greedy, &[&who.key], MarketError::WrongAccount);
+}

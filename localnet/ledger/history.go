@@ -58,9 +58,14 @@ const (
 
 // ReadHistory reads every transaction that names the program or one of the wallets, after the given slot.
 func ReadHistory(ctx context.Context, client *chain.Client, wallets []solana.PublicKey, after uint64) (History, error) {
+	return ReadAccounts(ctx, client, append([]solana.PublicKey{bindings.ProgramID}, wallets...), after)
+}
+
+// ReadAccounts reads every transaction that names one of the accounts, after the given slot.
+func ReadAccounts(ctx context.Context, client *chain.Client, accounts []solana.PublicKey, after uint64) (History, error) {
 	seen := map[solana.Signature]bool{}
 	var order []solana.Signature
-	for _, key := range append([]solana.PublicKey{bindings.ProgramID}, wallets...) {
+	for _, key := range accounts {
 		list, err := client.History(ctx, key, chain.Confirmed, 0)
 		if err != nil {
 			return History{}, fmt.Errorf("history of %s: %w", key, err)
@@ -207,4 +212,16 @@ func parseEvents(logs []string) ([]any, error) {
 		}
 	}
 	return events, nil
+}
+
+// Find returns the last successful transaction with an event for which match is true, and that event.
+func Find[E any](h History, match func(*E) bool) (Transaction, *E, bool) {
+	for _, t := range slices.Backward(h.Transactions) {
+		for _, event := range t.Events {
+			if e, ok := event.(*E); ok && match(e) {
+				return t, e, true
+			}
+		}
+	}
+	return Transaction{}, nil, false
 }

@@ -192,8 +192,8 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 	// Nobody claimed the seconds, so after the settle deadline all of it goes back.
 	time.Sleep(11 * time.Second)
 	refresh()
-	m.Send(w.Treasury, nil, func() (solana.Instruction, error) { // anyone may
-		return sdk.LeaseClose(sdk.LeaseCloseArgs{Authority: w.Treasury.Address(), Lease: lease})
+	m.Send(customer, nil, func() (solana.Instruction, error) {
+		return sdk.LeaseClose(sdk.LeaseCloseArgs{Authority: customer.Address(), Lease: lease})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
 		return sdk.CreditsWithdraw(sdk.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})

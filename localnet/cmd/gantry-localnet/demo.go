@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/localnet/demo"
+)
+
+func demoCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "demo",
+		Usage: "tell the market's whole story in under a minute and check every sum",
+		Flags: []cli.Flag{engineFlag(), stateFlag(), verboseFlag()},
+		Action: func(c *cli.Context) error {
+			kind, err := chosenEngine(c)
+			if err != nil {
+				return err
+			}
+			dir, err := stateDir(c, "gantry-demo")
+			if err != nil {
+				return err
+			}
+			return demo.Run(c.Context, demo.Options{Engine: kind, Dir: dir, Out: os.Stdout, Log: logger(c)})
+		},
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/localnet/network"
+)
+
+func upCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "up",
+		Usage: "start a market and keep it running until Ctrl-C",
+		Flags: []cli.Flag{
+			engineFlag(), stateFlag(), verboseFlag(),
+			&cli.IntFlag{Name: "keepers", Value: 3, Usage: "number of keepers"},
+			&cli.IntFlag{Name: "agents", Value: 3, Usage: "number of machines with simulated GPUs"},
+			&cli.IntFlag{Name: "customers", Value: 2, Usage: "number of funded customers"},
+		},
+		Action: up,
+	}
+}
+
+func up(c *cli.Context) (err error) {
+	kind, err := chosenEngine(c)
+	if err != nil {
+		return err
+	}
+	dir, err := stateDir(c, "gantry-localnet")
+	if err != nil {
+		return err
+	}
+	if c.Int("keepers") < 1 || c.Int("agents") < 0 || c.Int("customers") < 0 {
+		return cli.Exit("at least one keeper is needed, and no count can be negative", usageError)
+	}
+	started := time.Now()
+	fmt.Fprintf(c.App.ErrWriter, "starting %s, 3 s for surfnet and 10 s for agave; Ctrl-C stops everything\n", kind)
+	n, err := network.Start(c.Context, network.Config{
+		Engine: kind, Dir: dir, Keepers: c.Int("keepers"), Customers: c.Int("customers"),
+		Nodes: network.DefaultNodes(c.Int("agents")), Log: logger(c),
+	})
+	if err != nil {
+		return interruptedIsFine(c.Context, err)
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if err := n.Launch(c.Context); err != nil {
+		return interruptedIsFine(c.Context, fmt.Errorf("%w (logs: %s/logs)", err, dir))
+	}
+	explorer, err := n.Chain.Explorer(c.Context)
+	if err != nil {
+		return interruptedIsFine(c.Context, err)
+	}
+	describe(c.App.Writer, n.State(), dir, explorer)
+	fmt.Fprintf(c.App.Writer, "\nready after %.1f s. Ctrl-C stops everything.\n", time.Since(started).Seconds())
+	select {
+	case <-c.Context.Done():
+		fmt.Fprintln(c.App.ErrWriter, "\nstopping")
+		return nil
+	case <-n.Done():
+		return fmt.Errorf("the Solana node is gone; its log: %s", n.LogPath("node"))
+	}
+}
+
+// interruptedIsFine drops an error that only says that the user pressed Ctrl-C.
+func interruptedIsFine(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// describe prints what a person needs to use the network.
+func describe(out io.Writer, s network.State, dir string, explorer chain.Explorer) {
+	fmt.Fprintf(out, "engine    %s\nrpc       %s\nws        %s\nprogram   %s\nmints     USDC %s   GNT %s\nstate     %s\n",
+		s.Engine, s.RPC, s.WS, s.Program, s.PaymentMint, s.StakeMint, dir)
+	fmt.Fprintf(out, "explorer  %s\n", explorer.Address(s.Program))
+	members(out, "keepers", s.Keepers)
+	members(out, "nodes", s.Nodes)
+	members(out, "providers", s.Providers)
+	members(out, "customers", s.Customers)
+	if len(s.Customers) == 0 {
+		return
+	}
+	first := s.Customers[0].Keypair
+	fmt.Fprintf(out, `
+try
+  export GANTRY_URL=%s GANTRY_WS=%s GANTRY_KEYPAIR=%s
+  gantry credits add 50
+  gantry search 'gpu=A100'
+  gantry deploy --gpu A100 --count 1 --max-price 1.60 --duration 10m --allow-simulated -- sh -c 'echo hello; sleep 20'
+  gantry leases
+`, s.RPC, s.WS, first)
+}
+
+func members(out io.Writer, title string, list []network.Member) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(out, title)
+	for _, m := range list {
+		fmt.Fprintf(out, "  %-12s %-44s  %s\n", m.Name, m.Address, m.Detail)
+		if m.Log != "" {
+			fmt.Fprintf(out, "  %-12s log %s\n", "", m.Log)
+		} else {
+			fmt.Fprintf(out, "  %-12s key %s\n", "", m.Keypair)
+		}
+	}
+}

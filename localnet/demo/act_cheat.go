@@ -1,0 +1,45 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// cheat is what happens to a node that claims an H100 and computes far too slowly: its work proof comes too late, a
+// report says so, and a part of its stake is gone.
+func (d *demo) cheat(ctx context.Context) error {
+	node, err := d.net.Machine(falseH100)
+	if err != nil {
+		return err
+	}
+	fault, err := d.waitFault(ctx, node.Address, solanaZero)
+	if err != nil {
+		return err
+	}
+	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, its work proof failed", fault.Period, node.Name), "flag WORK_FAILED, "+d.voters(fault.Period))
+	d.book.expect(wire.Flags(fault.Flags)&wire.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
+	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *sdk.View) bool {
+		n, ok := v.Node(node.Address)
+		return ok && n.State() == sdk.NodeSuspended
+	}); err != nil {
+		return err
+	}
+	d.out.note(step, node.Name+" is suspended at once: no order reaches it")
+	if err := d.printProof(ctx, step, fault); err != nil {
+		return err
+	}
+	close(d.unneeded[falseH100])
+	slash, err := d.slashed(ctx, step, fault)
+	if err != nil {
+		return err
+	}
+	// Nobody was harmed, so finder and fire share it.
+	equal(d.book, slash.Customer, 0, "no customer gains from the false H100's slash")
+	provider, _ := d.view.ProviderOf(node.Owner.Address())
+	equal(d.book, provider.SlashedTotal, fault.Amount, "the false H100's provider was slashed by the fault's amount")
+	return nil
+}

@@ -1,0 +1,89 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+)
+
+// silentAfter is how long the silent node serves its lease before it goes quiet: long enough that some seconds of it
+// are verified and paid.
+const silentAfter = 4 * time.Second
+
+// silentLease is a lease on a node that goes silent: reports end it, what was not delivered is not paid, and the
+// customer is compensated from the provider's stake.
+func (d *demo) silentLease(ctx context.Context) error {
+	customer := d.net.World.Customers[1]
+	node, err := d.net.Machine(silentA100)
+	if err != nil {
+		return err
+	}
+	order := deployment{gpu: "A100", region: "eu-", maxPrice: "1.30", duration: "30m", script: longScript}
+	step := d.out.begin(customer.Name+" deploys 1×A100 in Europe and detaches", "")
+	if _, err := d.gantry(ctx, customer, order.args()...); err != nil {
+		return err
+	}
+	lease, err := d.lease(ctx, 15*time.Second, customer.Address(), node.Address, sdk.LeaseRunning)
+	if err != nil {
+		return err
+	}
+	d.leases.add(leaseOf{key: lease.Address, customer: customer, what: "the lease on the silent node"})
+	if err := d.describeAward(ctx, step, lease, node); err != nil {
+		return err
+	}
+	if err := d.chainPasses(ctx, lease.StartedAt+int64(silentAfter/time.Second)); err != nil {
+		return err
+	}
+	if err := d.net.Silence(node, true); err != nil {
+		return err
+	}
+	d.out.note(step, node.Name+" goes silent: it answers nobody any more")
+
+	failed, err := d.leaseWhere(ctx, 40*time.Second, lease.Address, "to be failed by a report", func(l sdk.Lease, exists bool) bool {
+		return !exists || l.State() == sdk.LeaseFailed || l.State() == sdk.LeaseEnded
+	})
+	if err != nil {
+		return err
+	}
+	fault, err := d.waitFault(ctx, node.Address, lease.Address)
+	if err != nil {
+		return err
+	}
+	stop := d.out.begin(fmt.Sprintf("report %d: %s was offline during its lease", fault.Period, node.Name), "flag OFFLINE, "+d.voters(fault.Period))
+	ended, err := d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be ended by anyone", func(l sdk.Lease, exists bool) bool {
+		return !exists || l.State() == sdk.LeaseEnded
+	})
+	if err != nil {
+		return err
+	}
+	equal(d.book, ended.Reason(), sdk.EndedFailed, "the silent node's lease ended because it failed")
+	d.book.expect(ended.DowntimeSecs > 0, "the silent node's downtime is on the lease")
+	history, err := d.past(ctx, lease.Address)
+	if err != nil {
+		return err
+	}
+	if end, event, ok := ledger.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.book.expect(ok, "the end of the failed lease is in its history") {
+		d.book.expect(event.Released > 0, "the customer of the failed lease is refunded for the rest")
+		d.out.note(stop, fmt.Sprintf("the lease has failed after %d s: %s USDC for the rest are free again   %s",
+			failed.EndedAt-failed.StartedAt, sdk.USDC(event.Released).Exact(), tx(end.Signature)))
+	}
+	ended, err = d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be paid for what it delivered", func(l sdk.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 })
+	if err != nil {
+		return err
+	}
+	if err := d.rate(ctx, stop, customer, ended, 1); err != nil {
+		return err
+	}
+	close(d.unneeded[silentA100])
+	slash, err := d.slashed(ctx, stop, fault)
+	if err != nil {
+		return err
+	}
+	d.book.expect(slash.Customer > 0, "the customer of the silent node is compensated from its stake")
+	equal(d.book, slash.Customer, min(fault.Harm, fault.Amount), "the compensation is the customer's harm")
+	return d.closed(ctx, stop, ended)
+}

@@ -1,0 +1,31 @@
+package demo
+
+import (
+	"github.com/gantry-market/gantry/localnet/network"
+)
+
+// The cast. Regions steer the orders, so that every lease lands where the story needs it; two honest A100s compete
+// for the first one.
+const (
+	keeperCount   = 3
+	customerCount = 2
+
+	honestA100 = "node-1"
+	honestH100 = "node-2"
+	rivalA100  = "node-3"
+	falseH100  = "node-4"
+	silentA100 = "node-5"
+
+	// slowFactor makes the false H100's work proof take far longer than the model's bound of two seconds.
+	slowFactor = 500
+)
+
+func cast() []network.NodeSpec {
+	return []network.NodeSpec{
+		{Name: honestA100, Provider: 0, GPU: "A100", Count: 1, Region: "us-west-2", Price: 1_260_000},
+		{Name: honestH100, Provider: 0, GPU: "H100", Count: 1, Region: "us-west-2", Price: 2_400_000},
+		{Name: rivalA100, Provider: 1, GPU: "A100", Count: 1, Region: "us-east-1", Price: 1_310_000},
+		{Name: falseH100, Provider: 2, GPU: "H100", Count: 1, Region: "ap-south-1", Price: 1_900_000, Slow: slowFactor},
+		{Name: silentA100, Provider: 3, GPU: "A100", Count: 1, Region: "eu-north-1", Price: 1_200_000},
+	}
+}

@@ -1,0 +1,204 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// ErrExpectations means that the story was told to its end and something in it was not as it should be.
+var ErrExpectations = errors.New("expectations did not hold")
+
+// Options configure a run.
+type Options struct {
+	Engine engine.Kind
+	// Dir is the state directory; logs stay there.
+	Dir string
+	// Out gets the story.
+	Out io.Writer
+	// Log gets what the network does.
+	Log zerolog.Logger
+	// During is called, if set, when all leases run; tests break things there.
+	During func(ctx context.Context, n *network.Network) error
+	// Relay puts a relay before the node, see network.Config.
+	Relay bool
+}
+
+// timeout bounds the whole run: a demo that hangs has failed.
+const timeout = 4 * time.Minute
+
+type demo struct {
+	opts  Options
+	net   *network.Network
+	view  *sdk.View
+	out   *printer
+	book  *book
+	check *ledger.Checker
+	since uint64 // slot before the first step
+
+	leases ledgerOfLeases
+	// unneeded has a channel for each machine, closed when the story needs the machine no more.
+	unneeded map[string]chan struct{}
+}
+
+// Run tells the story. It fails with ErrExpectations, or with why it could not go on.
+func Run(ctx context.Context, opts Options) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	d := &demo{opts: opts, book: &book{}, check: ledger.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
+	if err := d.open(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.net.Close()) }()
+
+	before, err := ledger.Take(ctx, d.net.Chain, d.net.Mints())
+	if err != nil {
+		return err
+	}
+	balances, err := d.count(ctx, before)
+	if err != nil {
+		return err
+	}
+	d.since = before.Slot
+	if err := d.play(ctx); err != nil {
+		_, failed := d.book.result()
+		for _, f := range failed {
+			d.out.plain("✗ " + f)
+		}
+		return fmt.Errorf("%w (logs: %s/logs)", err, d.net.Dir())
+	}
+	return d.settleUp(ctx, before, balances)
+}
+
+// open starts node, market and the live view of it.
+func (d *demo) open(ctx context.Context) error {
+	params := seed.Params()
+	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
+	n, err := network.Start(ctx, network.Config{
+		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
+		Keepers: keeperCount, Customers: customerCount, Nodes: cast(), WorkEvery: 1,
+	})
+	if err != nil {
+		return err
+	}
+	d.net = n
+	d.unneeded = map[string]chan struct{}{}
+	for _, m := range n.Nodes {
+		d.unneeded[m.Name] = make(chan struct{})
+	}
+	d.view = sdk.NewView(d.opts.Log.Level(zerolog.ErrorLevel))
+	d.out.begin(fmt.Sprintf("%s starts: %s", n.EngineKind(), n.At.RPC), "program "+short(sdk.ProgramID)+" · market, 2 mints, 2 GPU models")
+	return nil
+}
+
+// play runs all acts, with the live view and the books' checks beside them.
+func (d *demo) play(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return ignoreCancelled(d.view.Run(ctx, sdk.ViewOptions{Client: d.net.Chain})) })
+	group.Go(func() error { return ignoreCancelled(d.watchBooks(ctx)) })
+	group.Go(func() error {
+		select {
+		case <-d.net.Done():
+			return errors.New("the Solana node is gone")
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	group.Go(func() error {
+		defer stop()
+		if err := d.view.Ready(ctx); err != nil {
+			return err
+		}
+		return d.acts(ctx)
+	})
+	err := group.Wait()
+	return err
+}
+
+// acts is the story in order; within the middle part everything happens at once.
+func (d *demo) acts(ctx context.Context) error {
+	if err := d.gather(ctx); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, p := range d.net.World.Providers {
+		group.Go(func() error { return d.providerLeaves(groupCtx, i, p) })
+	}
+	group.Go(func() error {
+		middle, middleCtx := errgroup.WithContext(groupCtx)
+		for _, act := range []func(context.Context) error{d.smallJob, d.longLease, d.silentLease, d.cheat} {
+			middle.Go(func() error { return act(middleCtx) })
+		}
+		if d.opts.During != nil {
+			middle.Go(func() error { return d.opts.During(middleCtx, d.net) })
+		}
+		if err := middle.Wait(); err != nil {
+			return err
+		}
+		return d.leave(groupCtx)
+	})
+	return group.Wait()
+}
+
+// watchBooks checks the invariants again and again while the story runs.
+func (d *demo) watchBooks(ctx context.Context) error {
+	const pause = 1500 * time.Millisecond
+	for {
+		s, err := ledger.Take(ctx, d.net.Chain, d.net.Mints())
+		switch {
+		case errors.Is(err, ledger.ErrRestless):
+			// The next reading will do.
+		case err != nil:
+			return fmt.Errorf("read the books: %w", err)
+		default:
+			d.noteViolations(d.check.Check(s))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (d *demo) noteViolations(found []ledger.Violation) {
+	for _, v := range found {
+		d.book.expect(false, v.String())
+	}
+}
+
+func ignoreCancelled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func keyList(holders []holder) []solana.PublicKey {
+	keys := make([]solana.PublicKey, 0, len(holders))
+	for _, h := range holders {
+		if !h.vault {
+			keys = append(keys, h.key)
+		}
+	}
+	return keys
+}
+
+func indent(s, by string) string {
+	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
+}

@@ -1,0 +1,163 @@
+package demo
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+)
+
+var solanaZero solana.PublicKey
+
+// waitFault waits until a fault of the node is open; lease is zero for a fault of the node alone.
+func (d *demo) waitFault(ctx context.Context, node, lease solana.PublicKey) (sdk.Fault, error) {
+	var found sdk.Fault
+	err := d.until(ctx, 60*time.Second, "a fault of node "+short(node), func(v *sdk.View) bool {
+		for _, f := range v.FaultsOf(node) {
+			if f.Lease == lease {
+				found = f
+				return true
+			}
+		}
+		return false
+	})
+	return found, err
+}
+
+// voters says how many keepers stand behind a period's root.
+func (d *demo) voters(period uint64) string {
+	report, ok := d.view.Report(period)
+	if !ok {
+		return ""
+	}
+	count := 0
+	for _, c := range report.Candidates {
+		if c.Root == report.Root {
+			for _, b := range c.Voters {
+				count += bits.OnesCount8(b)
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d keepers", count, keeperCount)
+}
+
+// slashed waits until a fault is applied after its appeal window, and checks where the stake went.
+func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*bindings.SlashApplied, error) {
+	err := d.until(ctx, 40*time.Second, "fault "+short(fault.Address)+" to be applied", func(v *sdk.View) bool {
+		_, ok := v.Fault(fault.Address)
+		return !ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	history, err := d.past(ctx, fault.Address)
+	if err != nil {
+		return nil, err
+	}
+	done, event, ok := ledger.Find(history, func(e *bindings.SlashApplied) bool { return e.Fault == fault.Address })
+	if !ok {
+		return nil, fmt.Errorf("fault %s is gone without a slash", fault.Address)
+	}
+	equal(d.book, event.Amount, fault.Amount, "the slash of "+short(fault.Node)+" takes the fault's amount")
+	equal(d.book, event.Customer+event.Finder+event.Burned, event.Amount, "customer, finder and fire get the whole slash")
+	d.book.expect(event.Finder <= event.Amount*uint64(fault.FinderBps)/sdk.BPS, "the finder gets no more than its share")
+	d.book.expect(done.Time.Unix() >= fault.ApplicableAt, "the slash waited for the appeal window",
+		"applied at %d, allowed from %d", done.Time.Unix(), fault.ApplicableAt)
+	d.out.note(step, fmt.Sprintf("slashed %s GNT after the appeal window: customer %s · finder %s · burned %s   %s",
+		sdk.GNT(event.Amount), sdk.GNT(event.Customer), sdk.GNT(event.Finder), sdk.GNT(event.Burned), tx(done.Signature)))
+	return event, nil
+}
+
+// opened is what the transaction that opened a fault proved.
+type opened struct {
+	leaf  wire.Leaf
+	raw   [wire.LeafSize]byte
+	path  uint32
+	proof [][32]byte
+	sig   solana.Signature
+}
+
+// readOpening finds the transaction that opened a fault and reads leaf and proof from its own bytes.
+func (d *demo) readOpening(ctx context.Context, fault sdk.Fault) (opened, error) {
+	history, err := d.past(ctx, fault.Address)
+	if err != nil {
+		return opened{}, err
+	}
+	open, _, ok := ledger.Find(history, func(e *bindings.FaultOpened) bool { return e.Fault == fault.Address })
+	if !ok {
+		return opened{}, fmt.Errorf("the opening of fault %s is not in its history", fault.Address)
+	}
+	landed, err := d.net.Chain.Transaction(ctx, open.Signature, chain.Confirmed)
+	if err != nil {
+		return opened{}, err
+	}
+	for _, ix := range landed.Tx.Message.Instructions {
+		if ledger.InstructionName(ix.Data) != "fault_open" {
+			continue
+		}
+		o := opened{sig: open.Signature}
+		if err := o.parse(ix.Data[8:]); err != nil {
+			return opened{}, err
+		}
+		return o, nil
+	}
+	return opened{}, fmt.Errorf("transaction %s does not open a fault", open.Signature)
+}
+
+// parse reads leaf 176 ‖ path u32 ‖ count u32 ‖ count × 32.
+func (o *opened) parse(data []byte) error {
+	const head = wire.LeafSize + 8
+	if len(data) < head {
+		return fmt.Errorf("a fault_open of %d bytes: %w", len(data), wire.ErrLength)
+	}
+	copy(o.raw[:], data)
+	u32 := func(at int) uint32 {
+		return uint32(data[at]) | uint32(data[at+1])<<8 | uint32(data[at+2])<<16 | uint32(data[at+3])<<24
+	}
+	o.path = u32(wire.LeafSize)
+	count := int(u32(wire.LeafSize + 4))
+	if len(data) != head+32*count {
+		return fmt.Errorf("a proof of %d entries in %d bytes: %w", count, len(data)-head, wire.ErrLength)
+	}
+	for i := range count {
+		o.proof = append(o.proof, [32]byte(data[head+32*i:]))
+	}
+	var err error
+	o.leaf, err = wire.DecodeLeaf(o.raw[:])
+	return err
+}
+
+// printProof shows why a node is slashed, and checks it without trusting anybody: the leaf, the path to the root
+// that more than two thirds of the bonds voted for, and the statements that the keepers signed.
+func (d *demo) printProof(ctx context.Context, step int, fault sdk.Fault) error {
+	o, err := d.readOpening(ctx, fault)
+	if err != nil {
+		return err
+	}
+	report, ok := d.view.Report(fault.Period)
+	if !d.book.expect(ok, "the report of the fault can be read") {
+		return nil
+	}
+	root := proofRoot(o.raw[:], o.path, o.proof)
+	d.book.expect(root == report.Root, "the cheat's leaf leads to the report's root")
+	lines := []string{
+		fmt.Sprintf("proof   leaf  node %s period %d · checks %d of %d · flags %v · measured %.1f TFLOPS", short(o.leaf.Node),
+			o.leaf.Period, o.leaf.ChecksPassed, o.leaf.ChecksTotal, o.leaf.Flags, float64(o.leaf.Measured)/10),
+		fmt.Sprintf("        path  %0*b, %d entries", max(1, len(o.proof)), o.path, len(o.proof)),
+	}
+	for _, sibling := range o.proof {
+		lines = append(lines, "              "+hex.EncodeToString(sibling[:16])+"…")
+	}
+	lines = append(lines, fmt.Sprintf("        root  %s…   opened in %s", hex.EncodeToString(root[:16]), tx(o.sig)))
+	d.out.note(step, lines...)
+	return d.printStatements(ctx, step, fault)
+}

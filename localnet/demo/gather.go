@@ -1,0 +1,65 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+)
+
+// deposit is what each customer puts in.
+const deposit = 100 * sdk.OneUSDC
+
+// gather brings everybody to the market: keepers with bonds, providers with stakes and machines, customers with
+// money.
+func (d *demo) gather(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := d.net.LaunchKeepers(groupCtx); err != nil {
+			return err
+		}
+		err := d.until(groupCtx, 15*time.Second, "all keepers to be active", func(v *sdk.View) bool {
+			return len(v.ActiveKeepers()) == keeperCount
+		})
+		if err != nil {
+			return err
+		}
+		d.out.begin(fmt.Sprintf("%d keepers bond %s GNT each and are active", keeperCount, sdk.GNT(d.net.Params().MinBond)), "quorum more than 2/3")
+		return nil
+	})
+	group.Go(func() error {
+		if err := d.net.LaunchAgents(groupCtx); err != nil {
+			return err
+		}
+		err := d.until(groupCtx, 15*time.Second, "all nodes to be registered", func(v *sdk.View) bool {
+			return len(v.Nodes()) == len(d.net.Nodes)
+		})
+		if err != nil {
+			return err
+		}
+		step := d.out.begin(fmt.Sprintf("%d providers stake and register %d nodes", len(d.net.World.Providers), len(d.net.Nodes)), "GPUs simulated, labelled so")
+		for _, m := range d.net.Nodes {
+			d.out.note(step, fmt.Sprintf("%s  %s  %s", m.Name, short(m.Address), m.Detail()))
+		}
+		return nil
+	})
+	for _, customer := range d.net.World.Customers {
+		group.Go(func() error {
+			if _, err := d.gantry(groupCtx, customer, "credits", "add", deposit.String()); err != nil {
+				return err
+			}
+			return d.until(groupCtx, 10*time.Second, customer.Name+"'s deposit", func(v *sdk.View) bool {
+				c, ok := v.CreditsOf(customer.Address())
+				return ok && sdk.USDC(c.Balance) == deposit
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	d.out.begin(fmt.Sprintf("%d customers deposit %s test USDC each", customerCount, deposit), "")
+	return nil
+}

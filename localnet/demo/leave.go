@@ -1,0 +1,209 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as nobody needed them.
+func (d *demo) leave(ctx context.Context) error {
+	d.out.begin("customers and keepers leave", "credits, bonds, reports")
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, c := range d.net.World.Customers {
+		group.Go(func() error { return d.customerLeaves(groupCtx, c) })
+	}
+	group.Go(func() error { return d.keepersLeave(groupCtx) })
+	return group.Wait()
+}
+
+// providerLeaves retires the provider's machines, each when the story needs it no more, closes them, takes the stake
+// out, and closes the provider.
+func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet) error {
+	for _, m := range d.net.Nodes {
+		if m.Provider != index {
+			continue
+		}
+		select {
+		case <-d.unneeded[m.Name]:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := d.retire(ctx, m); err != nil {
+			return err
+		}
+	}
+	for _, m := range d.net.Nodes {
+		if m.Provider != index {
+			continue
+		}
+		if err := d.closeNode(ctx, m); err != nil {
+			return err
+		}
+	}
+	if _, err := d.gantry(ctx, owner, "provider", "unstake", "all"); err != nil {
+		return err
+	}
+	provider, ok := d.view.ProviderOf(owner.Address())
+	if !d.book.expect(ok, owner.Name+" is still registered while its stake cools down") {
+		return nil
+	}
+	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *sdk.View) bool {
+		provider, _ = v.ProviderOf(owner.Address())
+		return provider.UnstakeAt > 0
+	}); err != nil {
+		return err
+	}
+	if err := d.chainPasses(ctx, provider.UnstakeAt); err != nil {
+		return err
+	}
+	if _, err := d.gantry(ctx, owner, "provider", "withdraw"); err != nil {
+		return err
+	}
+	if _, err := d.gantry(ctx, owner, "provider", "close"); err != nil {
+		return err
+	}
+	if err := d.until(ctx, 10*time.Second, owner.Name+" to be closed", func(v *sdk.View) bool {
+		_, ok := v.ProviderOf(owner.Address())
+		return !ok
+	}); err != nil {
+		return err
+	}
+	d.out.begin(owner.Name+" has closed its nodes and left with its stake", "")
+	return nil
+}
+
+func (d *demo) retire(ctx context.Context, m *network.Machine) error {
+	node, ok := d.view.Node(m.Address)
+	if ok && node.State() == sdk.NodeRetired {
+		return nil
+	}
+	if err := d.net.RetireNode(ctx, m); err != nil {
+		return err
+	}
+	return d.until(ctx, 10*time.Second, m.Name+" to be retired", func(v *sdk.View) bool {
+		n, ok := v.Node(m.Address)
+		return ok && n.State() == sdk.NodeRetired
+	})
+}
+
+// closeNode waits until no report can concern the machine any more, and closes it.
+func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
+	node, ok := d.view.Node(m.Address)
+	if !d.book.expect(ok, m.Name+" is there until it is closed") {
+		return nil
+	}
+	params := d.net.Params()
+	wait := int64(params.PeriodSecs) * int64(params.SettleDeadlinePeriods+1)
+	if err := d.chainPasses(ctx, node.RetiredAt+wait); err != nil {
+		return err
+	}
+	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending", func(v *sdk.View) bool {
+		n, ok := v.Node(m.Address)
+		return ok && n.PendingFaults == 0
+	}); err != nil {
+		return err
+	}
+	if err := d.net.Stop(ctx, m.Name); err != nil {
+		return err
+	}
+	if err := d.net.CloseNode(ctx, m); err != nil {
+		return err
+	}
+	return d.until(ctx, 10*time.Second, m.Name+" to be closed", func(v *sdk.View) bool {
+		_, ok := v.Node(m.Address)
+		return !ok
+	})
+}
+
+// customerLeaves takes a customer's money and rent out.
+func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
+	if err := d.until(ctx, 40*time.Second, c.Name+"'s last order to be closed", func(v *sdk.View) bool {
+		credits, ok := v.CreditsOf(c.Address())
+		return ok && credits.LiveOrders == 0 && credits.LiveLeases == 0
+	}); err != nil {
+		return err
+	}
+	credits, _ := d.view.CreditsOf(c.Address())
+	equal(d.book, credits.Reserved, 0, "nothing of "+c.Name+"'s credits is reserved at the end")
+	if _, err := d.gantry(ctx, c, "credits", "withdraw", "all"); err != nil {
+		return err
+	}
+	if _, err := d.gantry(ctx, c, "credits", "close"); err != nil {
+		return err
+	}
+	return d.until(ctx, 10*time.Second, c.Name+"'s credits to be closed", func(v *sdk.View) bool {
+		_, ok := v.CreditsOf(c.Address())
+		return !ok
+	})
+}
+
+// keepersLeave lets the keepers go once no lease needs them, and closes what they have reported.
+func (d *demo) keepersLeave(ctx context.Context) error {
+	if err := d.until(ctx, 60*time.Second, "the last lease and fault to be over", func(v *sdk.View) bool {
+		return len(v.Leases()) == 0 && len(v.Faults()) == 0 && len(v.Orders()) == 0
+	}); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, k := range d.net.World.Keepers {
+		group.Go(func() error {
+			if _, err := d.gantry(groupCtx, k, "keeper", "exit"); err != nil {
+				return err
+			}
+			var exit int64
+			if err := d.until(groupCtx, 10*time.Second, k.Name+" to be on its way out", func(v *sdk.View) bool {
+				keeper, ok := v.KeeperOf(k.Address())
+				exit = keeper.ExitAt
+				return ok && keeper.State() == sdk.KeeperExiting
+			}); err != nil {
+				return err
+			}
+			if err := d.chainPasses(groupCtx, exit); err != nil {
+				return err
+			}
+			if _, err := d.gantry(groupCtx, k, "keeper", "withdraw"); err != nil {
+				return err
+			}
+			return d.until(groupCtx, 10*time.Second, k.Name+" to be gone", func(v *sdk.View) bool {
+				_, ok := v.KeeperOf(k.Address())
+				return !ok
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return d.closeReports(ctx)
+}
+
+// closeReports waits until the last report is closed. Keepers close them while they work; the rest anyone may.
+func (d *demo) closeReports(ctx context.Context) error {
+	params := d.net.Params()
+	for _, r := range d.view.Reports() {
+		end := int64(r.Period+1) * int64(params.PeriodSecs)
+		if err := d.chainPasses(ctx, max(end, r.FinalisedAt)+int64(params.ReportRetentionSecs)+1); err != nil {
+			return err
+		}
+		if _, ok := d.view.Report(r.Period); !ok {
+			continue // a keeper was faster
+		}
+		ix, err := sdk.ReportClose(r)
+		if err != nil {
+			return err
+		}
+		faucet := d.net.World.Faucet
+		if _, err := d.net.Sender().Send(ctx, faucet.Key, nil, ix); err != nil {
+			if _, ok := d.view.Report(r.Period); ok {
+				return fmt.Errorf("close the report of period %d: %w", r.Period, err)
+			}
+		}
+	}
+	return d.until(ctx, 20*time.Second, "the reports to be closed", func(v *sdk.View) bool { return len(v.Reports()) == 0 })
+}

@@ -1,0 +1,106 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+// printer writes the story: numbered steps, and lines that belong to one. Steps overlap in time, so every line of a
+// step comes out in one piece. Its methods may be called from several goroutines.
+type printer struct {
+	mu    sync.Mutex
+	out   io.Writer
+	start time.Time
+	step  int
+}
+
+const (
+	stepWidth = 58
+	shortKey  = 4
+)
+
+// begin prints the next step and returns its number.
+func (p *printer) begin(text, result string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step++
+	p.line(fmt.Sprintf("%2d  ", p.step), text, result)
+	return p.step
+}
+
+// note prints lines that belong to a step, with its number when others may have come between.
+func (p *printer) note(step int, lines ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range lines {
+		for part := range strings.SplitSeq(strings.TrimRight(l, "\n"), "\n") {
+			fmt.Fprintf(p.out, "%2d    %s\n", step, part)
+		}
+	}
+}
+
+// plain prints lines of no step.
+func (p *printer) plain(lines ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range lines {
+		fmt.Fprintln(p.out, l)
+	}
+}
+
+func (p *printer) line(prefix, text, result string) {
+	at := fmt.Sprintf("%4.1fs", time.Since(p.start).Seconds())
+	pad := max(1, stepWidth-utf8.RuneCountInString(text))
+	if result == "" {
+		pad = 0
+	}
+	fmt.Fprintf(p.out, "%s%s%s%s   %s\n", prefix, text, strings.Repeat(" ", pad), result, at)
+}
+
+// short is the beginning of an address or signature, for people.
+func short(v fmt.Stringer) string {
+	s := v.String()
+	if len(s) <= shortKey {
+		return s
+	}
+	return s[:shortKey] + "…"
+}
+
+// tx names a transaction.
+func tx(sig solana.Signature) string {
+	if sig.IsZero() {
+		return ""
+	}
+	return "tx " + short(sig)
+}
+
+// table prints rows in columns; the first column is left-aligned, the others right-aligned.
+func table(out io.Writer, rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				b.WriteString(cell + pad)
+				continue
+			}
+			b.WriteString("  " + pad + cell)
+		}
+		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
+	}
+}

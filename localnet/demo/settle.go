@@ -1,0 +1,138 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// settleUp shows what everybody has now, and checks every sum.
+func (d *demo) settleUp(ctx context.Context, before ledger.Snapshot, balances map[solana.PublicKey]holding) error {
+	after, err := ledger.Take(ctx, d.net.Chain, d.net.Mints())
+	if err != nil {
+		return err
+	}
+	d.noteViolations(d.check.Check(after))
+	counted, err := d.count(ctx, after)
+	if err != nil {
+		return err
+	}
+	holders := d.holders()
+	history, err := ledger.ReadHistory(ctx, d.net.Chain, append(keyList(holders), d.net.World.Faucet.Address()), d.since)
+	if err != nil {
+		return err
+	}
+	d.everythingIsClosed(after)
+
+	mints := d.net.Mints()
+	burned := before.Supply[mints.Stake] - after.Supply[mints.Stake]
+	d.noteViolations(history.Flows().Conservation(after, burned, 0))
+	d.noteViolations(rentViolations(history, holders, balances, counted))
+	equal(d.book, after.Supply[mints.Payment], before.Supply[mints.Payment], "no test USDC appeared or vanished")
+
+	d.out.plain("")
+	table(d.opts.Out, d.balanceTable(balances, counted))
+	d.out.plain("", "compute units")
+	table(d.opts.Out, unitsTable(history.Units()))
+	if err := d.audit(ctx); err != nil {
+		return err
+	}
+	return d.verdict(before, after, mints, burned)
+}
+
+// everythingIsClosed checks that only the market itself and its models are left of all accounts.
+func (d *demo) everythingIsClosed(s ledger.Snapshot) {
+	for what, count := range map[string]int{
+		"lease": len(s.Leases), "order": len(s.Orders), "report": len(s.Reports), "fault": len(s.Faults), "node": len(s.Nodes),
+		"device claim": len(s.Devices), "provider": len(s.Providers), "credits account": len(s.Credits), "keeper": len(s.Keepers),
+	} {
+		equal(d.book, count, 0, "no "+what+" is left open")
+	}
+	equal(d.book, len(s.Rent), 1+len(seed.Models()), "the program's accounts at the end (market and models)")
+}
+
+func rentViolations(h ledger.History, holders []holder, before, after map[solana.PublicKey]holding) []ledger.Violation {
+	was, is, names := map[solana.PublicKey]chain.Lamports{}, map[solana.PublicKey]chain.Lamports{}, map[solana.PublicKey]string{}
+	for _, holder := range holders {
+		if !holder.vault {
+			was[holder.key], is[holder.key], names[holder.key] = before[holder.key].sol, after[holder.key].sol, holder.name
+		}
+	}
+	return h.RentViolations(was, is, names)
+}
+
+func unitsTable(rows []ledger.UnitsRow) [][]string {
+	out := [][]string{{"instruction", "calls", "least", "mean", "most"}}
+	for _, r := range rows {
+		out = append(out, []string{r.Instruction, fmt.Sprint(r.Calls), fmt.Sprint(r.Least), fmt.Sprint(r.Mean), fmt.Sprint(r.Most)})
+	}
+	return out
+}
+
+// audit lets the client rebuild each lease's history from the chain alone, now that the leases are closed, and prints
+// the commands with which anybody can.
+func (d *demo) audit(ctx context.Context) error {
+	d.out.plain("", "audit (while the node runs: gantry-localnet up)")
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, l := range d.leases.list {
+		group.Go(func() error {
+			out, err := d.net.Gantry(groupCtx, l.customer, "audit", l.key.String())
+			if err != nil {
+				return err
+			}
+			d.book.expect(out.Code == 0, "the audit of "+l.what+" adds up", "%v", out.Err())
+			return nil
+		})
+		d.out.plain(fmt.Sprintf("  gantry audit %s   # %s", l.key, l.what))
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	explorer, err := d.net.Chain.Explorer(ctx)
+	if err != nil {
+		return err
+	}
+	d.out.plain("  " + explorer.Address(sdk.ProgramID))
+	return nil
+}
+
+// verdict prints the sums and says whether everything held.
+func (d *demo) verdict(before, after ledger.Snapshot, mints ledger.Mints, burned uint64) error {
+	sum := func(s ledger.Snapshot, mint solana.PublicKey) (total uint64) {
+		for _, t := range s.Tokens {
+			if t.Mint == mint {
+				total += t.Amount
+			}
+		}
+		return total
+	}
+	check := func(mint solana.PublicKey, burned uint64, name string) string {
+		missing := int64(before.Supply[mint]) - int64(sum(after, mint)) - int64(burned)
+		equal(d.book, missing, 0, "balances and what was burned are all "+name+" that was minted")
+		mark := "✓"
+		if missing != 0 {
+			mark = "✗"
+		}
+		return fmt.Sprintf("%s %s %d", name, mark, missing)
+	}
+	sums := fmt.Sprintf("sum checks   %s   %s (%s burned)", check(mints.Payment, 0, "USDC"), check(mints.Stake, burned, "GNT"), sdk.GNT(burned))
+	held, failed := d.book.result()
+	d.out.plain("", sums, fmt.Sprintf("invariants   1–8 checked on %d snapshots · %d expectations held, %d did not", d.check.Checks(), held, len(failed)))
+	d.out.plain(fmt.Sprintf("done in %.0f s", time.Since(d.out.start).Seconds()))
+	if len(failed) == 0 {
+		return nil
+	}
+	for _, f := range failed {
+		d.out.plain("✗ " + f)
+	}
+	return fmt.Errorf("%w: %d of %d: %s", ErrExpectations, len(failed), held+len(failed), strings.Join(failed, "; "))
+}

@@ -1,0 +1,78 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+)
+
+// until waits for a condition on the chain's state; what names it in the error.
+func (d *demo) until(ctx context.Context, timeout time.Duration, what string, cond func(*sdk.View) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := d.view.WaitFor(ctx, cond); err != nil {
+		return fmt.Errorf("waiting for %s (%s): %w", what, timeout, err)
+	}
+	return nil
+}
+
+// lease waits until the customer has a lease on the node in one of the statuses.
+func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node solana.PublicKey, statuses ...sdk.LeaseStatus) (sdk.Lease, error) {
+	var found sdk.Lease
+	err := d.until(ctx, timeout, fmt.Sprintf("a lease of %s on node %s that is %v", short(customer), short(node), statuses), func(v *sdk.View) bool {
+		for _, l := range v.LeasesOfNode(node) {
+			if l.Customer != customer {
+				continue
+			}
+			for _, s := range statuses {
+				if l.State() == s {
+					found = l
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return found, err
+}
+
+// leaseWhere waits until a condition on a lease holds; exists is false when it is closed.
+func (d *demo) leaseWhere(ctx context.Context, timeout time.Duration, key solana.PublicKey, what string, cond func(l sdk.Lease, exists bool) bool) (sdk.Lease, error) {
+	var last sdk.Lease
+	err := d.until(ctx, timeout, fmt.Sprintf("lease %s: %s", short(key), what), func(v *sdk.View) bool {
+		l, ok := v.Lease(key)
+		if ok {
+			last = l
+		}
+		return cond(l, ok)
+	})
+	return last, err
+}
+
+// past reads the transactions that named an account.
+func (d *demo) past(ctx context.Context, account solana.PublicKey) (ledger.History, error) {
+	return ledger.ReadAccounts(ctx, d.net.Chain, []solana.PublicKey{account}, 0)
+}
+
+// settled waits for the moment after which the chain's clock has passed t, by its own account.
+func (d *demo) chainPasses(ctx context.Context, unix int64) error {
+	for {
+		now, err := d.net.Chain.ClusterTime(ctx, "confirmed")
+		if err != nil {
+			return err
+		}
+		if now.Unix() >= unix {
+			return nil
+		}
+		select {
+		case <-time.After(min(time.Duration(unix-now.Unix())*time.Second/2+50*time.Millisecond, time.Second)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
+	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/process"
+	"github.com/gantry-market/gantry/localnet/relay"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// Network is a running local network. Close ends all of it.
+type Network struct {
+	cfg    Config
+	bins   binaries
+	mark   string
+	sup    *process.Supervisor
+	engine engine.Engine
+
+	// At is where the node is reached.
+	At engine.Endpoint
+	// World are the tokens and wallets.
+	World seed.World
+	// Nodes are the machines, in the order of the configuration.
+	Nodes []*Machine
+	// Chain reads the node.
+	Chain *chain.Client
+
+	relays []*relay.Relay    // RPC, then WebSocket; empty without a relay
+	ports  map[string]uint16 // on which keepers listen
+}
+
+// Machine is one machine with its agent.
+type Machine struct {
+	NodeSpec
+	// Key is the machine's own key.
+	Key seed.Wallet
+	// Owner is the provider's wallet.
+	Owner seed.Wallet
+	// Address is the Node account.
+	Address solana.PublicKey
+	silence string
+}
+
+type binaries struct{ gantry, keeper, agent string }
+
+// Start starts the node, deploys the program and seeds the market. Keepers and agents come with Launch. On any error
+// everything that was started is ended.
+func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{cfg: cfg}
+	for name, into := range map[string]*string{"gantry": &n.bins.gantry, "gantry-keeper": &n.bins.keeper, "gantry-agent": &n.bins.agent} {
+		if *into, err = Binary(name); err != nil {
+			return nil, err
+		}
+	}
+	program, err := Program()
+	if err != nil {
+		return nil, err
+	}
+	if n.sup, err = process.New(cfg.Dir, cfg.Log); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	if err := n.clear(); err != nil {
+		return nil, err
+	}
+	if err := n.openWallets(); err != nil {
+		return nil, err
+	}
+	n.engine, err = engine.New(cfg.Engine, engine.Config{
+		Dir: filepath.Join(cfg.Dir, "node"), Supervisor: n.sup, Log: cfg.Log,
+		Programs: []engine.Program{{ID: bindings.ProgramID, Path: program, Authority: n.World.Authority.Address()}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n.At, err = n.engine.Start(ctx); err != nil {
+		return nil, err
+	}
+	n.Chain, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: n.At.RPC, WS: n.At.WS}}, Log: cfg.Log.Level(zerolog.ErrorLevel)})
+	if err != nil {
+		return nil, err
+	}
+	if err := n.startRelays(ctx); err != nil {
+		return nil, err
+	}
+	if err := seed.Seed(ctx, n.Chain, n.World, *cfg.Params); err != nil {
+		return nil, fmt.Errorf("seed the market: %w", err)
+	}
+	return n, writeState(cfg.Dir, n.State())
+}
+
+// clear removes what an earlier network left, but not its keys: addresses that people noted stay good.
+func (n *Network) clear() error {
+	for _, name := range []string{"node", "agents", "keepers", "homes", "network.json"} {
+		if err := os.RemoveAll(filepath.Join(n.cfg.Dir, name)); err != nil {
+			return fmt.Errorf("clear the state directory: %w", err)
+		}
+	}
+	logs, err := filepath.Glob(filepath.Join(n.cfg.Dir, "logs", "*.log"))
+	if err != nil {
+		return fmt.Errorf("clear the logs: %w", err)
+	}
+	for _, path := range logs {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("clear the logs: %w", err)
+		}
+	}
+	mark, err := os.ReadFile(filepath.Join(n.cfg.Dir, "mark"))
+	if err != nil {
+		return fmt.Errorf("the network's mark: %w", err)
+	}
+	n.mark = string(mark)
+	return nil
+}
+
+func (n *Network) openWallets() error {
+	keys := filepath.Join(n.cfg.Dir, "keys")
+	var err error
+	n.World, err = seed.OpenWorld(keys, seed.Counts{Keepers: n.cfg.Keepers, Providers: n.cfg.providers(), Customers: n.cfg.Customers})
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(n.World.Keepers))
+	for i, k := range n.World.Keepers {
+		names[i] = k.Name
+	}
+	if n.ports, err = reservePorts(names); err != nil {
+		return err
+	}
+	for _, spec := range n.cfg.Nodes {
+		key, err := seed.OpenWallet(keys, spec.Name)
+		if err != nil {
+			return err
+		}
+		owner := n.World.Providers[spec.Provider]
+		n.Nodes = append(n.Nodes, &Machine{
+			NodeSpec: spec, Key: key, Owner: owner,
+			Address: sdk.NodeAddress(sdk.ProviderAddress(owner.Address()), key.Address()),
+			silence: filepath.Join(n.cfg.Dir, "agents", spec.Name+".silence"),
+		})
+	}
+	return nil
+}
+
+// Mints are the market's tokens.
+func (n *Network) Mints() ledger.Mints {
+	return ledger.Mints{Payment: n.World.PaymentMint, Stake: n.World.StakeMint}
+}
+
+// Params are the market's parameters at the start.
+func (n *Network) Params() bindings.Params { return *n.cfg.Params }
+
+// Dir is the state directory.
+func (n *Network) Dir() string { return n.cfg.Dir }
+
+// EngineKind names the node's kind.
+func (n *Network) EngineKind() engine.Kind { return n.cfg.Engine }
+
+// Sender sends transactions without a binary, for what only tests and the setup do.
+func (n *Network) Sender() seed.Sender { return seed.Sender{Chain: n.Chain} }
+
+// Done is closed when the node is gone, asked or not.
+func (n *Network) Done() <-chan struct{} { return n.engine.Done() }
+
+// Launch registers and starts all keepers, then all agents, and returns when every one of them is at work.
+func (n *Network) Launch(ctx context.Context) error {
+	if err := n.LaunchKeepers(ctx); err != nil {
+		return err
+	}
+	return n.LaunchAgents(ctx)
+}
+
+// LaunchKeepers bonds, activates and starts all keepers.
+func (n *Network) LaunchKeepers(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i := range n.World.Keepers {
+		group.Go(func() error {
+			if err := n.RegisterKeeper(groupCtx, i); err != nil {
+				return err
+			}
+			return n.StartKeeper(groupCtx, i)
+		})
+	}
+	return group.Wait()
+}
+
+// LaunchAgents registers every machine with the stake that it needs, and starts its agent.
+func (n *Network) LaunchAgents(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i := range n.World.Providers {
+		group.Go(func() error {
+			for _, m := range n.Nodes {
+				if m.Provider != i {
+					continue
+				}
+				if err := n.RegisterNode(groupCtx, m); err != nil {
+					return err
+				}
+				if err := n.StartAgent(groupCtx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Machine finds a machine by its name.
+func (n *Network) Machine(name string) (*Machine, error) {
+	for _, m := range n.Nodes {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("no machine %q", name)
+}
+
+// Kill ends a process as a crash would (SIGKILL); its supervisor starts it again.
+func (n *Network) Kill(name string) error { return n.sup.Kill(name) }
+
+// Restarts counts how often a process was started again.
+func (n *Network) Restarts(name string) (int, error) {
+	p, err := n.sup.Process(name)
+	if err != nil {
+		return 0, err
+	}
+	return p.Restarts(), nil
+}
+
+// Stop ends a process for good, as its owner would.
+func (n *Network) Stop(ctx context.Context, name string) error {
+	p, err := n.sup.Process(name)
+	if err != nil {
+		return err
+	}
+	return p.Stop(ctx)
+}
+
+// LogPath is the log file of a process.
+func (n *Network) LogPath(name string) string { return n.sup.LogPath(name) }
+
+// Close ends every process, and waits until they are gone.
+func (n *Network) Close() error {
+	for _, r := range n.relays {
+		r.Close()
+	}
+	if n.Chain != nil {
+		n.Chain.Close()
+	}
+	if n.sup == nil {
+		return nil
+	}
+	err := os.Remove(statePath(n.cfg.Dir))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, n.sup.Close())
+}
+
+// waitFor polls a condition until it holds, with what it waits for in the error.
+func waitFor(ctx context.Context, what string, timeout time.Duration, cond func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	ticker := time.NewTicker(30 * time.Millisecond)
+	defer ticker.Stop()
+	var last error
+	for {
+		ok, err := cond(ctx)
+		if ok {
+			return nil
+		}
+		if err != nil {
+			last = err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("waiting for %s: %w", what, ctx.Err()), last)
+		}
+	}
+}

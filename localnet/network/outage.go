@@ -1,0 +1,57 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/localnet/relay"
+)
+
+// startRelays puts a relay before each of the node's two ports, if the configuration asks for it.
+func (n *Network) startRelays(ctx context.Context) error {
+	if !n.cfg.Relay {
+		return nil
+	}
+	for _, at := range []string{n.At.RPC, n.At.WS} {
+		u, err := url.Parse(at)
+		if err != nil {
+			return err
+		}
+		r, err := relay.Start(ctx, u.Host)
+		if err != nil {
+			return err
+		}
+		n.relays = append(n.relays, r)
+	}
+	return nil
+}
+
+// endpoint is what keepers and agents are given: the node, or the relay before it.
+func (n *Network) endpoint() chain.Endpoint {
+	if len(n.relays) == 0 {
+		return chain.Endpoint{RPC: n.At.RPC, WS: n.At.WS}
+	}
+	return chain.Endpoint{RPC: "http://" + n.relays[0].Addr(), WS: "ws://" + n.relays[1].Addr()}
+}
+
+// Cut breaks the connection of all keepers and agents to the node; the network must have been started with a relay.
+func (n *Network) Cut() error {
+	if len(n.relays) == 0 {
+		return errors.New("network: started without a relay")
+	}
+	for _, r := range n.relays {
+		r.Cut()
+	}
+	return nil
+}
+
+// Restore mends what Cut broke.
+func (n *Network) Restore() error {
+	var errs []error
+	for _, r := range n.relays {
+		errs = append(errs, r.Restore())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,107 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/demo"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/network"
+)
+
+// kind is the engine that the tests run on.
+func kind(t *testing.T) engine.Kind {
+	t.Helper()
+	k := engine.Kind(os.Getenv("GANTRY_ENGINE"))
+	if k == "" {
+		k = engine.Surfnet
+	}
+	if _, err := engine.Find(k, ""); err != nil {
+		t.Skipf("SKIPPED: %v", err)
+	}
+	return k
+}
+
+// stateDir is a directory whose logs are kept when the test fails.
+func stateDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gantry-scenario-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			_ = os.RemoveAll(dir)
+			return
+		}
+		t.Logf("logs: %s", filepath.Join(dir, "logs"))
+	})
+	return dir
+}
+
+func quiet(t *testing.T) zerolog.Logger {
+	return zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+}
+
+// tell runs the demo with something that breaks in it; the demo itself checks that it ends well all the same.
+func tell(t *testing.T, opts demo.Options) {
+	t.Helper()
+	var story syncBuffer
+	opts.Engine, opts.Dir, opts.Out, opts.Log = kind(t), stateDir(t), &story, quiet(t)
+	err := demo.Run(t.Context(), opts)
+	if err != nil {
+		t.Log(story.String())
+	}
+	require.NoError(t, err)
+}
+
+// runningLease waits for a lease that runs on the named machine, and returns it.
+func runningLease(ctx context.Context, n *network.Network, machine string) (sdk.Lease, error) {
+	m, err := n.Machine(machine)
+	if err != nil {
+		return sdk.Lease{}, err
+	}
+	for {
+		view := sdk.NewView(zerolog.Nop())
+		if err := sdk.Snapshot(ctx, n.Chain, view, "confirmed"); err != nil {
+			return sdk.Lease{}, err
+		}
+		for _, l := range view.LeasesOfNode(m.Address) {
+			if l.State() == sdk.LeaseRunning {
+				return l, nil
+			}
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return sdk.Lease{}, ctx.Err()
+		}
+	}
+}
+
+// syncBuffer may be written by several goroutines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

@@ -1,0 +1,271 @@
+package challenge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// Checker asks every node what is due. One goroutine decides; each question has its own.
+type Checker struct {
+	Index    *index.Index
+	Asker    Asker
+	Signer   wire.Signer
+	Domain   wire.Domain
+	Secs     uint32
+	Timing   Timing
+	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
+	Record   func(context.Context, Finding)
+	Observe  func(kind wire.CheckKind, passed bool, latency time.Duration) // for metrics
+	Log      zerolog.Logger
+	Now      func() time.Time
+
+	nodes map[solana.PublicKey]*progress
+	slots chan struct{}
+	wg    sync.WaitGroup
+}
+
+// progress is what is planned for a node; the deciding goroutine alone changes it, under mu where questions do.
+type progress struct {
+	next      time.Time // liveness
+	inventory wire.Period
+	work      wire.Period
+
+	mu       sync.Mutex
+	asking   bool // liveness is out
+	answered bool // has answered once
+}
+
+// maxAsking bounds the questions that are out at the same time.
+const maxAsking = 256
+
+// Run checks until ctx ends, then waits for the questions that are out.
+func (c *Checker) Run(ctx context.Context) error {
+	c.nodes = map[solana.PublicKey]*progress{}
+	c.slots = make(chan struct{}, maxAsking)
+	defer c.wg.Wait()
+	tick := time.NewTicker(min(max(c.Timing.Every/15, 20*time.Millisecond), time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			c.round(ctx)
+		}
+	}
+}
+
+// task is one node that may have something due.
+type task struct {
+	node  *market.Node
+	model *market.Model
+}
+
+// round starts what is due.
+func (c *Checker) round(ctx context.Context) {
+	var tasks []task
+	c.Index.Read(func(v *index.View) {
+		for key, n := range v.Nodes {
+			if Checked(n.State()) {
+				tasks = append(tasks, task{n, v.Models[n.Spec.Model]})
+			} else {
+				delete(c.nodes, key)
+			}
+		}
+		for key := range c.nodes {
+			if _, ok := v.Nodes[key]; !ok {
+				delete(c.nodes, key)
+			}
+		}
+	})
+	now := c.Now()
+	period := wire.Period(now.Unix() / int64(c.Secs))
+	into := now.Sub(time.Unix(int64(period)*int64(c.Secs), 0))
+	for _, t := range tasks {
+		p := c.nodes[t.node.Address]
+		if p == nil {
+			// A new node is first asked within one interval, spread.
+			p = &progress{next: now.Add(c.Timing.Jitter(draw()) / 4)}
+			c.nodes[t.node.Address] = p
+		}
+		if !now.Before(p.next) {
+			p.next = now.Add(c.Timing.Jitter(draw()))
+			c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p) })
+		}
+		if into < Offset(t.node.Address, c.Signer.PublicKey(), period, c.Secs) || t.model == nil {
+			continue
+		}
+		if p.inventory != period {
+			p.inventory = period
+			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
+		}
+		if p.work != period && c.Timing.WorkDue(t.node.Address, period) && c.timeForWork(t, into) {
+			p.work = period
+			if WorkAllowed(t.node) {
+				c.start(ctx, func(ctx context.Context) { c.work(ctx, t, period) })
+			}
+		}
+	}
+}
+
+// timeForWork reports whether a work proof that starts now can be judged before the period ends.
+func (c *Checker) timeForWork(t task, into time.Duration) bool {
+	need := workWait(t.model) + c.Timing.Timeout
+	length := time.Duration(c.Secs) * time.Second
+	return into+need < length || into < length/2
+}
+
+// start runs a question in a goroutine of its own, unless too many are out.
+func (c *Checker) start(ctx context.Context, f func(context.Context)) {
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		c.Log.Warn().Int("out", maxAsking).Msg("too many questions are out; one is left for later")
+		return
+	}
+	c.wg.Add(1)
+	go func() {
+		defer c.wg.Done()
+		defer func() { <-c.slots }()
+		f(ctx)
+	}()
+}
+
+// ask sends a question and returns the answer with the time that it took.
+func (c *Checker) ask(ctx context.Context, n *market.Node, req protocol.ChallengeRequest, timeout time.Duration) (protocol.ChallengeResponse, time.Duration, error) {
+	req.Version, req.Node = protocol.Version, n.Address
+	if _, err := rand.Read(req.Nonce[:]); err != nil {
+		return protocol.ChallengeResponse{}, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	began := time.Now()
+	resp, err := c.Asker.Ask(ctx, n.NodeKey, req)
+	took := time.Since(began)
+	if err != nil {
+		return resp, took, err
+	}
+	if resp.Version != protocol.Version || resp.Nonce != req.Nonce {
+		return resp, took, errors.New("answer to another question")
+	}
+	return resp, took, nil
+}
+
+// liveness asks whether the node is there. ok is false when the question could not be asked.
+func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress) {
+	p.mu.Lock()
+	if p.asking {
+		p.mu.Unlock()
+		return
+	}
+	p.asking = true
+	p.mu.Unlock()
+	defer func() { p.mu.Lock(); p.asking = false; p.mu.Unlock() }()
+
+	f, ok := c.probe(ctx, n)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	p.answered = p.answered || f.Passed
+	known := p.answered
+	p.mu.Unlock()
+	if !known && c.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.Timing.Every {
+		return // it has only just registered and is on its way to us
+	}
+	c.finish(ctx, f)
+}
+
+// probe is one liveness question.
+func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
+	resp, took, err := c.ask(ctx, n, protocol.ChallengeRequest{Kind: protocol.CheckLiveness}, c.Timing.Timeout)
+	if ctx.Err() != nil {
+		return Finding{}, false
+	}
+	f := Finding{Node: n.Address, Kind: wire.CheckLiveness, At: c.Now(), Latency: took}
+	switch {
+	case errors.Is(err, ErrRefused):
+		c.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses to say whether it is there")
+		return f, false
+	case err != nil:
+		c.Log.Debug().Err(err).Stringer("node", n.Address).Msg("no answer")
+	case resp.Liveness == nil:
+		c.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("answer without liveness")
+	default:
+		f.Passed, f.Liveness = true, resp.Liveness
+	}
+	return f, true
+}
+
+// inventory asks what the node has.
+func (c *Checker) inventory(ctx context.Context, t task, period wire.Period) {
+	resp, took, err := c.ask(ctx, t.node, protocol.ChallengeRequest{Kind: protocol.CheckInventory, Period: uint64(period)}, c.Timing.Timeout)
+	if err != nil || ctx.Err() != nil {
+		return // whether it is there is what liveness says
+	}
+	f := Finding{Node: t.node.Address, Kind: wire.CheckInventory, At: c.Now(), Latency: took, Period: period}
+	health := f
+	health.Kind = wire.CheckHealth
+	if resp.Inventory == nil {
+		c.Log.Warn().Str("refused", resp.Refused).Stringer("node", t.node.Address).Msg("node does not show its inventory")
+		c.finish(ctx, health)
+		return
+	}
+	var mismatches, ailments []string
+	complete := false
+	c.Index.Read(func(v *index.View) {
+		n, ok := v.Nodes[t.node.Address]
+		if complete = ok && v.DevicesOfNode[n.Address] >= int(n.Spec.Gpus); !complete {
+			return // its claims are not all known here yet
+		}
+		mismatches, ailments = JudgeInventory(resp.Inventory, n, t.model, func(device [32]byte) (solana.PublicKey, bool) {
+			d, ok := v.Devices[device]
+			if !ok {
+				return solana.PublicKey{}, false
+			}
+			return d.Node, true
+		})
+	})
+	if !complete {
+		return
+	}
+	if len(mismatches)+len(ailments) > 0 {
+		c.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
+	}
+	f.Passed, f.Detail = len(mismatches) == 0, resp.Inventory.Device
+	health.Passed = len(ailments) == 0
+	c.finish(ctx, f)
+	c.finish(ctx, health)
+}
+
+// finish hands a finding on.
+func (c *Checker) finish(ctx context.Context, f Finding) {
+	if c.Observe != nil {
+		c.Observe(f.Kind, f.Passed, f.Latency)
+	}
+	c.Record(ctx, f)
+}
+
+// draw is randomness for jitter.
+func draw() uint32 {
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 1 << 31 // the middle: jitter is not a secret
+	}
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// errNoWork says why a proof was not judged.
+var errNoWork = errors.New("work proof not judged")

@@ -1,0 +1,51 @@
+package challenge
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Timing is how often nodes are checked.
+type Timing struct {
+	Every     time.Duration // liveness of one node
+	Timeout   time.Duration // of a liveness or inventory answer
+	WorkEvery uint8         // a work proof is due when a hash byte is divisible by this; 0 for never
+}
+
+// Jitter is the time to a node's next liveness check: Every ± 10 %, by what is drawn.
+func (t Timing) Jitter(draw uint32) time.Duration {
+	fifth := t.Every / 5
+	return t.Every - fifth/2 + time.Duration(uint64(fifth)*uint64(draw)>>32)
+}
+
+// hash is sha256(node ‖ period u64 LE ‖ extra).
+func hash(node solana.PublicKey, p wire.Period, extra []byte) [32]byte {
+	b := append(make([]byte, 0, 40+len(extra)), node[:]...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p))
+	return sha256.Sum256(append(b, extra...))
+}
+
+// WorkDue reports whether the node owes a work proof in the period: sha256(node ‖ period)[0] mod WorkEvery = 0.
+func (t Timing) WorkDue(node solana.PublicKey, p wire.Period) bool {
+	return t.WorkEvery != 0 && hash(node, p, nil)[0]%t.WorkEvery == 0
+}
+
+// Offset is when in a period this keeper asks for what it asks for once a period: somewhere in its first quarter, so that
+// keepers and nodes are spread and slow answers still belong to the period.
+func Offset(node, keeper solana.PublicKey, p wire.Period, secs uint32) time.Duration {
+	h := hash(node, p, keeper[:])
+	quarter := time.Duration(secs) * time.Second / 4
+	return time.Duration(uint64(quarter) * uint64(binary.LittleEndian.Uint16(h[:2])) >> 16)
+}
+
+// Checked reports whether nodes of a status are asked whether they are there.
+func Checked(s market.NodeStatus) bool { return s == market.NodeActive || s == market.NodeDraining }
+
+// WorkAllowed reports whether a node may be asked for work: an active or draining one without any lease.
+func WorkAllowed(n *market.Node) bool { return Checked(n.State()) && n.LiveLeases == 0 }

@@ -1,0 +1,136 @@
+package challenge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// workSlack is how long beyond the bound an answer is waited for: it has failed then, but its arrival tells slow from
+// silent.
+const workSlack = 200 * time.Millisecond
+
+// workRetry is the pause before a node that refused early is asked again.
+const workRetry = 700 * time.Millisecond
+
+func workBound(m *market.Model) time.Duration { return time.Duration(m.WorkBoundMs) * time.Millisecond }
+
+func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
+
+// work asks for a proof and judges it.
+func (c *Checker) work(ctx context.Context, t task, period wire.Period) {
+	for try := range 3 {
+		f, again, err := c.workOnce(ctx, t, period)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.finish(ctx, f)
+			return
+		}
+		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("work proof")
+		if !again {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(workRetry):
+		}
+		if !c.stillFree(t) {
+			return
+		}
+		if try == 2 {
+			c.Log.Warn().Stringer("node", t.node.Address).Msg("node keeps refusing to prove its work")
+			c.finish(ctx, Finding{Node: t.node.Address, Kind: wire.CheckWork, At: c.Now(), Period: period})
+		}
+	}
+}
+
+// stillFree reports whether the node may be asked for work, by what is known now.
+func (c *Checker) stillFree(t task) bool {
+	free := false
+	c.Index.Read(func(v *index.View) {
+		n, ok := v.Nodes[t.node.Address]
+		free = ok && WorkAllowed(n)
+	})
+	return free
+}
+
+// workOnce asks once. An error means that nothing can be said; again that it may be tried again.
+func (c *Checker) workOnce(ctx context.Context, t task, period wire.Period) (f Finding, again bool, err error) {
+	f = Finding{Node: t.node.Address, Kind: wire.CheckWork, Period: period}
+	slotHash, err := c.SlotHash(ctx)
+	if err != nil {
+		return f, false, fmt.Errorf("%w: slot hash: %w", errNoWork, err)
+	}
+	sig, err := c.Signer.Sign(work.ChallengeMessage(c.Domain, slotHash, t.node.Address, uint64(period)))
+	if err != nil {
+		return f, false, fmt.Errorf("%w: %w", errNoWork, err)
+	}
+	seed := work.DeriveSeed(slotHash, t.node.Address, uint64(period), sig)
+	size, bound := int(t.model.WorkSize), workBound(t.model)
+	resp, took, err := c.ask(ctx, t.node, protocol.ChallengeRequest{
+		Kind: protocol.CheckWork, Period: uint64(period),
+		Work: &protocol.WorkChallenge{Size: t.model.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
+	}, workWait(t.model))
+	f.At, f.Latency = c.Now(), took
+	late := took > bound
+	switch {
+	case errors.Is(err, ErrRefused) && !late:
+		return f, true, fmt.Errorf("%w: %w", errNoWork, err)
+	case err != nil && !late:
+		return f, false, fmt.Errorf("%w: no answer: %w", errNoWork, err)
+	case err == nil && resp.Work == nil && !late:
+		return f, true, fmt.Errorf("%w: %s", errNoWork, resp.Refused)
+	case late:
+		// Slow, or gone? Only a node that is there has failed the proof. And a lease may have begun meanwhile, which
+		// takes the machine away from the proof.
+		probe, asked := c.probe(ctx, t.node)
+		if !asked || !probe.Passed {
+			return f, false, fmt.Errorf("%w: node is not there", errNoWork)
+		}
+		if !c.stillFree(t) {
+			return f, false, fmt.Errorf("%w: a lease has begun", errNoWork)
+		}
+		f.At = c.Now()
+		c.Log.Info().Stringer("node", t.node.Address).Dur("took", took).Dur("bound", bound).Msg("work proof is late")
+		return f, false, nil
+	}
+	if err := judgeWork(ctx, resp.Work, seed, size); err != nil {
+		if ctx.Err() != nil {
+			return f, false, err
+		}
+		c.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
+		return f, false, nil
+	}
+	timing := work.Policy{N: size, BoundMS: t.model.WorkBoundMs}.Judge(took)
+	f.Passed, f.Measured, f.Detail = true, timing.TFLOPSx10, resp.Work.Root
+	return f, false, nil
+}
+
+// judgeWork verifies that the proof is the product that was asked for.
+func judgeWork(ctx context.Context, p *protocol.WorkProof, seed work.Seed, size int) error {
+	if int(p.Size) != size {
+		return fmt.Errorf("order %d, asked for %d", p.Size, size)
+	}
+	if int64(len(p.Product)) != work.HeaderSize+work.BodySize(size) {
+		return fmt.Errorf("product of %d bytes", len(p.Product))
+	}
+	h, err := work.Verifier{MaxN: size}.Verify(ctx, seed, size, bytes.NewReader(p.Product))
+	if err != nil {
+		return err
+	}
+	if h.Root != p.Root {
+		return errors.New("another root than the product's")
+	}
+	return nil
+}

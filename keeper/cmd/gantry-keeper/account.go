@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/node"
+)
+
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
+
+// withAccount runs an action on the keeper's account.
+func withAccount(f func(*cli.Context, *node.Account, node.Config) error) cli.ActionFunc {
+	return func(c *cli.Context) (err error) {
+		conf, err := config(c)
+		if err != nil {
+			return err
+		}
+		defer conf.Client.Close()
+		a, err := node.OpenAccount(c.Context, conf)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, a.Close()) }()
+		return f(c, a, conf)
+	}
+}
+
+func registerCommand() *cli.Command {
+	return &cli.Command{
+		Name: "register", Usage: "bond this wallet as a keeper and write its address on chain",
+		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(),
+			&cli.StringFlag{Name: "bond", Usage: "stake tokens to bond, such as 1000 (default: the market's minimum)"},
+			&cli.BoolFlag{Name: "no-wait", Usage: "do not wait until the weight counts"},
+		),
+		Action: withAccount(func(c *cli.Context, a *node.Account, conf node.Config) error {
+			bond := market.GNT(a.Market().Params.MinBond)
+			if c.IsSet("bond") {
+				var err error
+				if bond, err = market.ParseGNT(c.String("bond")); err != nil {
+					return fmt.Errorf("--bond: %w", err)
+				}
+			}
+			fresh, err := a.Register(c.Context, bond)
+			if err != nil {
+				return err
+			}
+			if !c.Bool("no-wait") {
+				if _, err := a.Activate(c.Context); err != nil {
+					return err
+				}
+			}
+			if !c.Bool("json") {
+				what := "was a keeper before"
+				if fresh {
+					what = "is bonded as a keeper"
+				}
+				fmt.Fprintf(c.App.Writer, "%s %s\n", a.Wallet(), what)
+			}
+			return printStatus(c, a, conf)
+		}),
+	}
+}
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "show the keeper's bond, votes and address", Flags: append(commonFlags(), jsonFlag()),
+		Action: withAccount(printStatus),
+	}
+}
+
+func exitCommand() *cli.Command {
+	return &cli.Command{
+		Name: "exit", Usage: "stop counting as a keeper and begin to wait for the bond", Flags: append(commonFlags(), jsonFlag()),
+		Action: withAccount(func(c *cli.Context, a *node.Account, conf node.Config) error {
+			at, err := a.Exit(c.Context)
+			if err != nil {
+				return err
+			}
+			if !c.Bool("json") {
+				fmt.Fprintf(c.App.Writer, "the bond can be taken back with `gantry-keeper withdraw` from %s on\n", at.Format(time.RFC3339))
+			}
+			return printStatus(c, a, conf)
+		}),
+	}
+}
+
+func withdrawCommand() *cli.Command {
+	return &cli.Command{
+		Name: "withdraw", Usage: "take the bond back after the exit time", Flags: append(commonFlags(), jsonFlag()),
+		Action: withAccount(func(c *cli.Context, a *node.Account, _ node.Config) error {
+			bond, err := a.Withdraw(c.Context)
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return writeJSON(c.App.Writer, map[string]string{"wallet": a.Wallet().String(), "withdrawn": bond.String()})
+			}
+			fmt.Fprintf(c.App.Writer, "%s GNT withdrawn to %s\n", bond, a.Wallet())
+			return nil
+		}),
+	}
+}
+
+// status is a keeper as shown.
+type status struct {
+	Wallet     solana.PublicKey `json:"wallet"`
+	Account    solana.PublicKey `json:"account"`
+	State      string           `json:"state"`
+	Bond       string           `json:"bond_gnt"`
+	Weight     string           `json:"weight_gnt"`
+	Index      uint16           `json:"index"`
+	Address    string           `json:"address"`
+	Registered time.Time        `json:"registered_at"`
+	ExitAt     *time.Time       `json:"exit_at,omitempty"`
+	Votes      uint64           `json:"votes"`
+	Misses     uint64           `json:"misses"`
+	LastPeriod uint64           `json:"last_vote_period"`
+	SOL        string           `json:"sol"`
+}
+
+func readStatus(ctx context.Context, a *node.Account, conf node.Config) (status, error) {
+	k, ok, err := a.Keeper(ctx)
+	if err != nil {
+		return status{}, err
+	}
+	if !ok {
+		return status{}, fmt.Errorf("%w: %s; bond it with `gantry-keeper register --bond N`", node.ErrNotRegistered, a.Wallet())
+	}
+	balance, err := conf.Client.Balance(ctx, a.Wallet(), chain.Confirmed)
+	if err != nil {
+		return status{}, err
+	}
+	s := status{
+		Wallet: k.Wallet, Account: k.Address, State: k.State().String(), Bond: market.GNT(k.Bond).String(),
+		Weight: market.GNT(k.Weight).String(), Index: k.Index, Address: k.Addr(),
+		Registered: time.Unix(k.RegisteredAt, 0).UTC(), Votes: k.Votes, Misses: k.Misses, LastPeriod: k.LastVotePeriod,
+		SOL: balance.String(),
+	}
+	if k.ExitAt != 0 {
+		at := time.Unix(k.ExitAt, 0).UTC()
+		s.ExitAt = &at
+	}
+	return s, nil
+}
+
+func printStatus(c *cli.Context, a *node.Account, conf node.Config) error {
+	s, err := readStatus(c.Context, a, conf)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return writeJSON(c.App.Writer, s)
+	}
+	w := c.App.Writer
+	fmt.Fprintf(w, "wallet      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %d\naddress     %s\n",
+		s.Wallet, s.Account, s.State, s.Bond, s.Weight, s.Index, s.Address)
+	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s SOL\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
+	if s.ExitAt != nil {
+		fmt.Fprintf(w, "bond until  %s\n", s.ExitAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/keeper/node"
+)
+
+var errFlags = errors.New("wrong flags")
+
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "keypair `FILE` of the keeper's wallet (default: as solana config says)", EnvVars: []string{"GANTRY_KEYPAIR"}},
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; several for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS"}},
+		&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
+		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
+	}
+}
+
+func addressFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "listen", Usage: "multiaddress to listen on (default: /ip4/127.0.0.1/tcp/0 for a cluster on this machine, else /ip4/0.0.0.0/tcp/4101)"},
+		&cli.StringFlag{Name: "announce", Aliases: []string{"multiaddr"}, Usage: "multiaddress at which others reach this keeper (default: the one listened on)"},
+	}
+}
+
+// logger writes to stderr.
+func logger(c *cli.Context) (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(c.String("log-level"))
+	if err != nil {
+		return zerolog.Nop(), fmt.Errorf("%w: --log-level: %w", errFlags, err)
+	}
+	var log zerolog.Logger
+	if c.Bool("log-json") {
+		log = zerolog.New(os.Stderr)
+	} else {
+		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != "" || !isTerminal(os.Stderr)})
+	}
+	return log.Level(level).With().Timestamp().Logger(), nil
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// config reads the flags that all commands share. The caller closes the client.
+func config(c *cli.Context) (node.Config, error) {
+	var out node.Config
+	log, err := logger(c)
+	if err != nil {
+		return out, err
+	}
+	solana, err := chain.LoadCLIConfig("")
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair")) {
+		return out, err
+	}
+	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
+	if len(urls) == 0 {
+		urls = []string{solana.RPCURL}
+		if len(ws) == 0 {
+			ws = []string{solana.WebsocketURL}
+		}
+	}
+	if len(ws) != 0 && len(ws) != len(urls) {
+		return out, fmt.Errorf("%w: give one --ws for each --url, or none", errFlags)
+	}
+	var endpoints []chain.Endpoint
+	for i, u := range urls {
+		e := chain.Endpoint{RPC: u}
+		if len(ws) > 0 {
+			e.WS = ws[i]
+		}
+		endpoints = append(endpoints, e)
+	}
+	keypair := c.String("keypair")
+	if keypair == "" {
+		keypair = solana.KeypairPath
+	}
+	if out.Wallet, err = chain.LoadKeypair(keypair); err != nil {
+		return out, err
+	}
+	if out.Data, err = chain.ExpandHome(c.String("data")); err != nil {
+		return out, err
+	}
+	if err := os.MkdirAll(out.Data, 0o700); err != nil {
+		return out, fmt.Errorf("--data: %w", err)
+	}
+	if out.Client, err = chain.New(chain.Options{Endpoints: endpoints, Log: log}); err != nil {
+		return out, err
+	}
+	out.Log = log
+	out.Listen, out.Announce = c.String("listen"), c.String("announce")
+	if out.Listen == "" {
+		out.Listen = "/ip4/0.0.0.0/tcp/4101"
+		if out.Client.Local() {
+			out.Listen = "/ip4/127.0.0.1/tcp/0"
+		}
+	}
+	return out, nil
+}
+
+func timingFlags() []cli.Flag {
+	d := node.DefaultTiming()
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "localnet", Usage: "timing for local networks with short periods; single flags below still win"},
+		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
+		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "for a node's answer"},
+		&cli.UintFlag{Name: "work-every", Value: d.WorkEvery, Usage: "one of so many periods of a node has a work proof; 0 for none, at most 255"},
+		&cli.DurationFlag{Name: "report-delay", Value: d.ReportDelay, Usage: "between a period's end and the first proposal of its report"},
+		&cli.DurationFlag{Name: "round-timeout", Value: d.RoundTimeout, Usage: "before the next keeper proposes"},
+		&cli.DurationFlag{Name: "crank-interval", Usage: "between looks at what can be moved on (default: an eighth of a period, 500ms to 10s)"},
+		&cli.DurationFlag{Name: "crank-step", Usage: "that each keeper waits for the one before it (default: 1.5 crank intervals)"},
+		&cli.DurationFlag{Name: "award-step", Usage: "that each keeper waits for the one before it to award an order (default: a sixtieth of the award deadline, 250ms to 2s)"},
+		&cli.DurationFlag{Name: "keep", Value: d.Keep, Usage: "how long own statements, votes and leaf sets are kept"},
+	}
+}
+
+// timing reads the timing flags.
+func timing(c *cli.Context) node.Timing {
+	t := node.DefaultTiming()
+	if c.Bool("localnet") {
+		t = node.LocalTiming()
+	}
+	set := func(name string, d *time.Duration) {
+		if c.IsSet(name) {
+			*d = c.Duration(name)
+		}
+	}
+	set("check-interval", &t.CheckInterval)
+	set("check-timeout", &t.CheckTimeout)
+	set("report-delay", &t.ReportDelay)
+	set("round-timeout", &t.RoundTimeout)
+	set("crank-interval", &t.CrankInterval)
+	set("crank-step", &t.CrankStep)
+	set("award-step", &t.AwardStep)
+	set("keep", &t.Keep)
+	if c.IsSet("work-every") {
+		t.WorkEvery = c.Uint("work-every")
+	}
+	return t
+}

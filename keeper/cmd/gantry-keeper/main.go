@@ -1,0 +1,42 @@
+// Command gantry-keeper runs a keeper of the Gantry market. See keeper/README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := app().RunContext(ctx, os.Args)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		os.Exit(130)
+	}
+	fmt.Fprintln(os.Stderr, "gantry-keeper:", market.Explain(err))
+	os.Exit(1)
+}
+
+func app() *cli.App {
+	return &cli.App{
+		Name:  "gantry-keeper",
+		Usage: "awards orders, checks nodes, agrees on reports and keeps the Gantry market moving",
+		Commands: []*cli.Command{
+			runCommand(), registerCommand(), statusCommand(), exitCommand(), withdrawCommand(),
+		},
+		// Errors are printed once, by main.
+		ExitErrHandler:       func(*cli.Context, error) {},
+		EnableBashCompletion: true,
+	}
+}

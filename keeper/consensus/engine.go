@@ -1,0 +1,238 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// Peers are the other keepers.
+type Peers interface {
+	// Publish sends a proposal to all.
+	Publish(ctx context.Context, m protocol.Proposal) error
+	// Statements asks a keeper for all statements that it holds of a period. Error: ErrNotSealed.
+	Statements(ctx context.Context, keeper solana.PublicKey, p wire.Period) ([]protocol.SignedStatement, error)
+	// Proposal asks a keeper for a proposal with a root.
+	Proposal(ctx context.Context, keeper solana.PublicKey, p wire.Period, root wire.Hash) (protocol.Proposal, error)
+}
+
+// ErrNotSealed: the keeper is not done with the period yet.
+var ErrNotSealed = errors.New("period is not sealed yet")
+
+// Book is what the engine needs of the store.
+type Book interface {
+	Statements(wire.Period) ([]store.Signed, error)
+	Sealed() (wire.Period, error)
+	Vote(wire.Period, wire.Hash, []byte) error
+	Voted(wire.Period) (wire.Hash, error)
+	PutProposal(wire.Period, wire.Hash, []byte) error
+	Proposal(wire.Period, wire.Hash) ([]byte, error)
+}
+
+// Submit sends an intent and waits until it is confirmed.
+type Submit func(ctx context.Context, in txm.Intent) (txm.Result, error)
+
+// Timing of the rounds.
+type Timing struct {
+	Delay time.Duration // between a period's end and round 0
+	Round time.Duration
+}
+
+// Engine agrees on reports. All fields are required; call Run once.
+type Engine struct {
+	Index   *index.Index
+	Pool    *statement.Pool
+	Book    Book
+	Signer  wire.Signer
+	Domain  wire.Domain
+	Timing  Timing
+	Peers   Peers
+	Submit  Submit
+	Damaged func(error) // the book cannot be trusted any more
+	Observe Observer
+	Log     zerolog.Logger
+	Now     func() time.Time
+
+	wg     sync.WaitGroup
+	events chan func(context.Context)
+	states map[wire.Period]*state
+
+	mu   sync.Mutex
+	sets map[setKey]*report.Set // of proposals that were read, for the crank
+}
+
+type setKey struct {
+	period wire.Period
+	root   wire.Hash
+}
+
+// Observer hears what happens, for metrics.
+type Observer interface {
+	Proposed(period uint64)
+	Voted(period uint64, err error)
+	Refused(period uint64, err error)
+	Final(period uint64, lag time.Duration)
+}
+
+// state is what is known of a period's report.
+type state struct {
+	sound     map[wire.Hash]protocol.Proposal // checked: we would vote for them
+	rounds    map[wire.Hash]uint32            // in which each was first seen
+	unsound   map[wire.Hash]time.Time         // refused, not looked at again before
+	proposed  int64                           // last round in which we proposed
+	gathering bool
+	fetching  bool
+	fetchAt   time.Time // not before
+	voting    bool
+	voteAt    time.Time // not before
+	final     bool
+}
+
+func newState() *state {
+	return &state{sound: map[wire.Hash]protocol.Proposal{}, rounds: map[wire.Hash]uint32{}, unsound: map[wire.Hash]time.Time{}, proposed: -1}
+}
+
+// Init must be called before Handle and Run.
+func (e *Engine) Init() {
+	e.events = make(chan func(context.Context), 256)
+	e.states = map[wire.Period]*state{}
+	e.sets = map[setKey]*report.Set{}
+}
+
+// Run works until ctx ends.
+func (e *Engine) Run(ctx context.Context) error {
+	defer e.wg.Wait()
+	tick := time.NewTicker(min(max(e.Timing.Round/6, 20*time.Millisecond), time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case f := <-e.events:
+			f(ctx)
+		case <-tick.C:
+			if err := e.step(ctx); err != nil {
+				if store.IsDamage(err) {
+					e.Damaged(err)
+					return err
+				}
+				e.Log.Error().Err(err).Msg("reports")
+			}
+		}
+	}
+}
+
+// later runs f in a goroutine and then what it returns in the engine's own.
+func (e *Engine) later(ctx context.Context, f func(context.Context) func(context.Context)) {
+	e.wg.Add(1)
+	go func() {
+		defer e.wg.Done()
+		if g := f(ctx); g != nil {
+			select {
+			case e.events <- g:
+			case <-ctx.Done():
+			}
+		}
+	}()
+}
+
+// Handle takes a proposal that a peer has published.
+func (e *Engine) Handle(ctx context.Context, m protocol.Proposal) {
+	select {
+	case e.events <- func(context.Context) { e.consider(m) }:
+	case <-ctx.Done():
+	}
+}
+
+// round is the market as one step sees it.
+type round struct {
+	period  wire.Period
+	secs    uint32
+	end     int64
+	weights report.Weights
+	report  *market.Report // nil before the first vote
+	onChain bool           // we have voted
+}
+
+// view reads what is known of a period; ok is false before the market is known.
+func (e *Engine) view(p wire.Period) (r round, retention int64, ok bool) {
+	e.Index.Read(func(v *index.View) {
+		params, known := v.Params()
+		if ok = known; !ok {
+			return
+		}
+		r = round{period: p, secs: params.PeriodSecs, end: int64(p+1) * int64(params.PeriodSecs)}
+		retention = int64(params.ReportRetentionSecs)
+		r.weights = v.Weights(r.end)
+		r.report = v.Reports[uint64(p)]
+		if k, ok := v.Keepers[e.Signer.PublicKey()]; ok {
+			_, r.onChain = v.Voted(uint64(p), k.Index)
+		}
+	})
+	return r, retention, ok
+}
+
+func (e *Engine) input(r round) report.Input {
+	return report.Input{
+		Period: r.period, PeriodSecs: r.secs, Weights: r.weights,
+		Tier: func(n solana.PublicKey) (tier uint8) {
+			e.Index.Read(func(v *index.View) { tier = v.Tier(n) })
+			return tier
+		},
+	}
+}
+
+// Set returns the leaf set of a period with a root; nil when it is not held.
+func (e *Engine) Set(p wire.Period, root wire.Hash) *report.Set {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s, ok := e.sets[setKey{p, root}]; ok {
+		return s
+	}
+	raw, err := e.Book.Proposal(p, root)
+	if err != nil {
+		return nil
+	}
+	var m protocol.Proposal
+	if err := p2p.Decode(raw, &m); err != nil {
+		e.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept proposal cannot be read")
+		return nil
+	}
+	s, err := report.ReadSet(m)
+	if err != nil || s.Root != root {
+		e.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept proposal is not sound")
+		return nil
+	}
+	e.sets[setKey{p, root}] = s
+	return s
+}
+
+func (e *Engine) keepSet(s *report.Set) {
+	e.mu.Lock()
+	e.sets[setKey{s.Period, s.Root}] = s
+	e.mu.Unlock()
+}
+
+func (e *Engine) dropSets(before wire.Period) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k := range e.sets {
+		if k.period < before {
+			delete(e.sets, k)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package consensus
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// maxRounds is how many times round the keepers propose before they leave a period alone; a root with votes on chain is
+// still followed.
+const maxRounds = 4
+
+// retry is the pause before something that failed is tried again.
+const retry = 700 * time.Millisecond
+
+// step looks at every period that is sealed and may still be voted on.
+func (e *Engine) step(ctx context.Context) error {
+	sealed, err := e.Book.Sealed()
+	if err != nil || sealed == 0 {
+		return err
+	}
+	_, retention, ok := e.view(sealed - 1)
+	if !ok {
+		return nil
+	}
+	var secs uint32
+	e.Index.Read(func(v *index.View) { secs = v.Market.Params.PeriodSecs })
+	back := wire.Period(retention/int64(secs)) + 1
+	first := sealed - min(back, sealed)
+	for p := range e.states {
+		if p < first {
+			delete(e.states, p)
+		}
+	}
+	e.dropSets(first)
+	e.Pool.Drop(first)
+	for p := first; p < sealed; p++ {
+		if s, ok := e.states[p]; ok && s.final {
+			continue
+		}
+		r, _, ok := e.view(p)
+		if !ok {
+			return nil
+		}
+		if e.Now().Unix() > r.end+retention {
+			continue
+		}
+		if err := e.period(ctx, r); err != nil {
+			return fmt.Errorf("period %d: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) state(p wire.Period) *state {
+	s, ok := e.states[p]
+	if !ok {
+		s = newState()
+		e.states[p] = s
+	}
+	return s
+}
+
+// period does what one period needs now.
+func (e *Engine) period(ctx context.Context, r round) error {
+	s := e.state(r.period)
+	if r.report != nil && r.report.State() == market.ReportFinal {
+		if e.Set(r.period, r.report.Root) != nil {
+			s.final = true
+			e.Observe.Final(uint64(r.period), time.Duration(r.report.FinalisedAt-r.end)*time.Second)
+			return nil
+		}
+		e.fetch(ctx, r, s, []wire.Hash{r.report.Root})
+		return nil
+	}
+	into := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay))
+	if into < 0 || r.weights[e.Signer.PublicKey()] == 0 {
+		return nil
+	}
+	n := int64(into / e.Timing.Round)
+	voted, err := e.Book.Voted(r.period)
+	switch {
+	case err == nil:
+		if !r.onChain {
+			e.vote(ctx, r, s, voted)
+		}
+		return e.repeat(ctx, r, s, n, voted)
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	case r.onChain:
+		return nil // voted by an earlier life of this keeper whose store is gone
+	}
+	return e.decide(ctx, r, s, n)
+}
+
+// candidates are the roots that have votes on chain, the heaviest first.
+func candidates(r *market.Report) []wire.Hash {
+	if r == nil {
+		return nil
+	}
+	cs := slices.Clone(r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))])
+	slices.SortStableFunc(cs, func(a, b idlmarket.Candidate) int { return cmp.Compare(b.Weight, a.Weight) })
+	out := make([]wire.Hash, len(cs))
+	for i, c := range cs {
+		out[i] = c.Root
+	}
+	return out
+}
+
+// decide votes if there is a sound root to vote for, else proposes when it is our turn.
+func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
+	var missing []wire.Hash
+	for _, root := range candidates(r.report) {
+		if m, ok := s.sound[root]; ok {
+			return e.choose(ctx, r, s, m)
+		}
+		if e.Now().After(s.unsound[root]) {
+			missing = append(missing, root)
+		}
+	}
+	if len(missing) > 0 {
+		e.fetch(ctx, r, s, missing)
+		if n == 0 {
+			return nil // what has votes goes first, for a round
+		}
+	}
+	if m, ok := s.first(); ok {
+		return e.choose(ctx, r, s, m)
+	}
+	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
+	if ok && proposer == e.Signer.PublicKey() && s.proposed < n && n < maxRounds*int64(len(r.weights)) && !s.gathering {
+		e.gather(ctx, r, s, uint32(n))
+	}
+	return nil
+}
+
+// first is the sound proposal that was first made: of the lowest round, then of the smaller root.
+func (s *state) first() (protocol.Proposal, bool) {
+	var best protocol.Proposal
+	found := false
+	for root, m := range s.sound {
+		if !found || s.rounds[root] < s.rounds[best.Root] ||
+			(s.rounds[root] == s.rounds[best.Root] && bytes.Compare(root[:], best.Root[:]) < 0) {
+			best, found = m, true
+		}
+	}
+	return best, found
+}
+
+// choose binds us to a proposal, then votes for it.
+func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Proposal) error {
+	raw, err := p2p.Encode(m)
+	if err != nil {
+		return err
+	}
+	if err := e.Book.Vote(r.period, m.Root, raw); err != nil {
+		return err
+	}
+	e.vote(ctx, r, s, m.Root)
+	return nil
+}
+
+// vote sends the vote that the book holds.
+func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
+	if s.voting || e.Now().Before(s.voteAt) {
+		return
+	}
+	self := e.Signer.PublicKey()
+	ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: self, Period: uint64(r.period), Root: root})
+	if err != nil {
+		e.Log.Error().Err(err).Msg("vote cannot be built")
+		return
+	}
+	s.voting = true
+	p := r.period
+	e.later(ctx, func(ctx context.Context) func(context.Context) {
+		_, err := e.Submit(ctx, txm.Intent{
+			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix},
+			ReadBack: func(context.Context) (bool, error) {
+				now, _, _ := e.view(p)
+				return now.onChain, nil
+			},
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.Observe.Voted(uint64(p), err)
+		if err != nil {
+			e.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
+		} else {
+			e.Log.Debug().Uint64("period", uint64(p)).Hex("root", root[:4]).Msg("voted")
+		}
+		return func(context.Context) {
+			s.voting = false
+			s.voteAt = e.Now().Add(retry)
+		}
+	})
+}
+
+// repeat publishes the proposal that we voted for again when it is our turn and the report is not final, for keepers
+// that missed it.
+func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wire.Hash) error {
+	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
+	if !ok || proposer != e.Signer.PublicKey() || s.proposed >= n || n >= maxRounds*int64(len(r.weights)) {
+		return nil
+	}
+	s.proposed = n
+	raw, err := e.Book.Proposal(r.period, root)
+	if err != nil {
+		return err
+	}
+	var m protocol.Proposal
+	if err := p2p.Decode(raw, &m); err != nil {
+		return fmt.Errorf("%w: proposal: %w", store.ErrCorrupt, err)
+	}
+	if m, err = report.Resign(m, uint32(n), e.Signer); err != nil {
+		return err
+	}
+	e.publish(ctx, m)
+	return nil
+}
+
+func (e *Engine) publish(ctx context.Context, m protocol.Proposal) {
+	e.later(ctx, func(ctx context.Context) func(context.Context) {
+		if err := e.Peers.Publish(ctx, m); err != nil && ctx.Err() == nil {
+			e.Log.Warn().Err(err).Uint64("period", m.Period).Msg("proposal was not published")
+		}
+		return nil
+	})
+}
+
+// own are our statements of a period, from the book.
+func (e *Engine) own(p wire.Period) ([]statement.Signed, error) {
+	have, err := e.Book.Statements(p)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]statement.Signed, len(have))
+	for i, s := range have {
+		out[i] = statement.Signed{Keeper: e.Signer.PublicKey(), Statement: s.Statement, Signature: s.Signature}
+	}
+	return out, nil
+}
+
+// consider checks a proposal and remembers the verdict.
+func (e *Engine) consider(m protocol.Proposal) {
+	p := wire.Period(m.Period)
+	sealed, err := e.Book.Sealed()
+	if err != nil || p >= sealed {
+		return // not ours to judge yet: it is published again
+	}
+	r, retention, ok := e.view(p)
+	if !ok || e.Now().Unix() > r.end+retention {
+		return
+	}
+	s := e.state(p)
+	root := wire.Hash(m.Root)
+	if _, known := s.sound[root]; known || e.Now().Before(s.unsound[root]) {
+		return
+	}
+	if err := report.Authentic(m, r.weights); err != nil {
+		e.Log.Debug().Err(err).Uint64("period", m.Period).Msg("proposal")
+		return
+	}
+	own, err := e.own(p)
+	if err != nil {
+		e.Log.Error().Err(err).Msg("own statements")
+		return
+	}
+	set, err := report.Check(m, e.input(r), own, e.verify)
+	if err != nil {
+		// What we know of the chain may lag behind what the proposer knew.
+		s.unsound[root] = e.Now().Add(e.Timing.Round)
+		e.Observe.Refused(m.Period, err)
+		e.Log.Warn().Err(err).Uint64("period", m.Period).Stringer("proposer", solana.PublicKey(m.Proposer)).Msg("proposal refused")
+		return
+	}
+	s.sound[root], s.rounds[root] = m, m.Round
+	e.keepSet(set)
+}
+
+// verify checks a statement unless it was checked before.
+func (e *Engine) verify(s statement.Signed) error {
+	if e.Pool.Has(s) {
+		return nil
+	}
+	return s.Verify(e.Domain)
+}

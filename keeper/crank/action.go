@@ -1,0 +1,152 @@
+package crank
+
+import (
+	"errors"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/txm"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Kind names what an action does; it is the instruction's name.
+type Kind string
+
+// The kinds, in the order in which they are tried.
+const (
+	KeeperActivate    Kind = "keeper_activate"
+	OrderExpire       Kind = "order_expire"
+	LeaseAbort        Kind = "lease_abort"
+	ReportApply       Kind = "report_apply"
+	FaultOpen         Kind = "fault_open"
+	LeaseEnd          Kind = "lease_end"
+	LeaseSettleReport Kind = "lease_settle_report"
+	SlashApply        Kind = "slash_apply"
+	LeaseClose        Kind = "lease_close"
+	ReportClose       Kind = "report_close"
+)
+
+// Kinds lists all kinds.
+var Kinds = []Kind{
+	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply,
+	LeaseClose, ReportClose,
+}
+
+// Action is one thing to do.
+type Action struct {
+	Kind Kind
+	// Key names the effect for ever: an account's address alone would not do where the address may live twice.
+	Key string
+	// Group is what keepers are ranked by, so that one of them sends what belongs together.
+	Group string
+	// Since is the unix second from which the action is due.
+	Since        int64
+	Instructions []solana.Instruction
+}
+
+// overhead is what a transaction needs beside the instructions' own bytes: the compute-budget instructions that the
+// transaction manager appends, with a reserve.
+const (
+	overhead = 64
+	maxTx    = 1232
+)
+
+// Batch is actions that share a transaction.
+type Batch struct {
+	Kind    Kind
+	Actions []Action
+}
+
+// Keys returns the actions' keys.
+func (b Batch) Keys() []string {
+	out := make([]string, len(b.Actions))
+	for i, a := range b.Actions {
+		out[i] = a.Key
+	}
+	return out
+}
+
+// Instructions returns those of all actions, in order.
+func (b Batch) Instructions() []solana.Instruction {
+	var out []solana.Instruction
+	for _, a := range b.Actions {
+		out = append(out, a.Instructions...)
+	}
+	return out
+}
+
+// Pack puts neighbouring actions of one kind together as long as they fit a transaction and number at most most.
+// alone reports actions that must not share one, because they broke an earlier batch; it may be nil.
+func Pack(actions []Action, payer solana.PublicKey, most int, alone func(Action) bool) []Batch {
+	var out []Batch
+	for _, a := range actions {
+		single := alone != nil && alone(a)
+		if n := len(out); n > 0 && !single {
+			last := &out[n-1]
+			joined := Batch{a.Kind, append(last.Actions[:len(last.Actions):len(last.Actions)], a)}
+			if last.Kind == a.Kind && len(last.Actions) < most && !(alone != nil && alone(last.Actions[0])) && fits(joined, payer) {
+				*last = joined
+				continue
+			}
+		}
+		out = append(out, Batch{a.Kind, []Action{a}})
+	}
+	return out
+}
+
+// fits reports whether the batch's transaction is small enough.
+func fits(b Batch, payer solana.PublicKey) bool {
+	tx, err := solana.NewTransaction(b.Instructions(), solana.Hash{}, solana.TransactionPayer(payer))
+	if err != nil {
+		return false
+	}
+	tx.Signatures = make([]solana.Signature, tx.Message.Header.NumRequiredSignatures)
+	raw, err := tx.MarshalBinary()
+	return err == nil && len(raw)+overhead <= maxTx
+}
+
+// benign are refusals that say that somebody else was faster, by kind of action.
+var benign = map[Kind][]idlmarket.ErrorCode{
+	KeeperActivate:    {idlmarket.ErrorCodeWrongKeeperStatus},
+	OrderExpire:       {idlmarket.ErrorCodeWrongOrderStatus},
+	LeaseAbort:        {idlmarket.ErrorCodeWrongLeaseStatus, idlmarket.ErrorCodeWrongOrderStatus},
+	ReportApply:       {idlmarket.ErrorCodeAlreadyApplied, idlmarket.ErrorCodeLeafCarriesFault},
+	FaultOpen:         {idlmarket.ErrorCodeAlreadyApplied, idlmarket.ErrorCodeNoFault},
+	LeaseEnd:          {idlmarket.ErrorCodeWrongLeaseStatus, idlmarket.ErrorCodeUnauthorised},
+	LeaseSettleReport: {},
+	SlashApply:        {},
+	LeaseClose:        {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, idlmarket.ErrorCodeTooEarly},
+	ReportClose:       {idlmarket.ErrorCodeTooEarly},
+}
+
+// Framework errors of Anchor for accounts that are gone or not there yet.
+const (
+	anchorAccountsFirst = 2000
+	anchorAccountsLast  = 3999
+)
+
+// Benign reports whether a refusal means that another keeper did it first, or that the chain's clock is behind ours.
+// Whether that is so shows in the accounts, which are looked at again before the next try.
+func Benign(kind Kind, err error) bool {
+	var pe *txm.ProgramError
+	if !errors.As(err, &pe) {
+		return false
+	}
+	if !pe.HasCode {
+		// An account that was closed in between belongs to the system program, or its address is taken.
+		switch pe.Name {
+		case "AccountAlreadyInitialized", "UninitializedAccount", "IllegalOwner", "InvalidAccountOwner", "InvalidAccountData":
+			return true
+		}
+		return false
+	}
+	if pe.Code == 0 || (pe.Code >= anchorAccountsFirst && pe.Code <= anchorAccountsLast) {
+		return true
+	}
+	for _, code := range benign[kind] {
+		if uint32(code) == pe.Code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,183 @@
+package crank
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
+)
+
+// Sets finds the leaf set of a period with a root; nil when it is not held.
+type Sets func(period wire.Period, root wire.Hash) *report.Set
+
+// Margin is subtracted from our clock before it is compared with a deadline that the chain's clock must have passed.
+const Margin = 1
+
+// Due lists everything that can be done now (unix seconds on our clock) by the keeper with this wallet, in the order in
+// which it should be tried. Actions on one account depend on each other only across calls: what an action changes is
+// seen when Due is called again.
+func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, error) {
+	params, ok := v.Params()
+	if !ok {
+		return nil, nil
+	}
+	now -= Margin
+	d := due{v: v, self: self, now: now, params: &params}
+	d.keepers()
+	d.orders()
+	d.leaves(sets)
+	d.leases()
+	d.faults()
+	d.reports()
+	slices.SortStableFunc(d.out, func(a, b Action) int {
+		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), cmp.Compare(a.Since, b.Since))
+	})
+	return d.out, d.err
+}
+
+type due struct {
+	v      *index.View
+	self   solana.PublicKey
+	now    int64
+	params *market.Params
+	out    []Action
+	err    error
+}
+
+// add appends an action; one that cannot be built is an error of ours, reported and left out.
+func (d *due) add(a Action, ix solana.Instruction, err error) {
+	if err != nil {
+		d.err = fmt.Errorf("%s %s: %w", a.Kind, a.Key, err)
+		return
+	}
+	a.Instructions = append(a.Instructions, ix)
+	a.Key = string(a.Kind) + "/" + a.Key
+	if a.Group == "" {
+		a.Group = a.Key
+	}
+	d.out = append(d.out, a)
+}
+
+// inOrder iterates over a map by key, so that everything has one order.
+func inOrder[T any](m map[solana.PublicKey]T, f func(solana.PublicKey, T)) {
+	keys := make([]solana.PublicKey, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	for _, k := range keys {
+		f(k, m[k])
+	}
+}
+
+func (d *due) keepers() {
+	inOrder(d.v.Keepers, func(wallet solana.PublicKey, k *market.Keeper) {
+		if k.CanActivate(d.params, d.now) == nil {
+			ix, err := market.KeeperActivate(wallet)
+			d.add(Action{Kind: KeeperActivate, Key: fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)}, ix, err)
+		}
+	})
+}
+
+func (d *due) orders() {
+	inOrder(d.v.Orders, func(key solana.PublicKey, o *market.Order) {
+		if o.CanExpire(d.now) == nil {
+			ix, err := market.OrderExpire(*o)
+			d.add(Action{Kind: OrderExpire, Key: fmt.Sprintf("%s/%d", key, o.AwardDeadline), Since: o.AwardDeadline}, ix, err)
+		}
+	})
+}
+
+// rentPayer is who gets an order's rent back.
+func (d *due) rentPayer(l *market.Lease) solana.PublicKey {
+	if o, ok := d.v.Orders[l.Order]; ok {
+		return o.RentPayer
+	}
+	return solana.PublicKey{}
+}
+
+func (d *due) leases() {
+	inOrder(d.v.Leases, func(key solana.PublicKey, l *market.Lease) {
+		o, hasOrder := d.v.Orders[l.Order]
+		// The address may be used again after an abort: the award's time tells the lives apart.
+		id := fmt.Sprintf("%s/%d", key, l.AwardedAt)
+		if hasOrder && l.CanAbort(o, d.params, d.now) == nil {
+			ix, err := market.LeaseAbort(market.LeaseAbortArgs{Lease: *l, OrderRentPayer: o.RentPayer})
+			d.add(Action{Kind: LeaseAbort, Key: id}, ix, err)
+			return
+		}
+		if l.CanEndByAnyone(d.now) == nil {
+			ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: d.self, Lease: *l})
+			d.add(Action{Kind: LeaseEnd, Key: id, Since: l.FundedUntil}, ix, err)
+			return
+		}
+		if d.settle(id, l) {
+			return
+		}
+		if hasOrder && l.CanClose(d.self, d.params.PeriodSecs, d.now) == nil {
+			ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l)})
+			d.add(Action{Kind: LeaseClose, Key: id, Since: l.EndedAt}, ix, err)
+		}
+	})
+}
+
+// settle pays for verified seconds beyond those paid for.
+func (d *due) settle(id string, l *market.Lease) bool {
+	if l.State() < market.LeaseRunning || l.VerifiedSecs <= l.PaidSecs || l.UnsettledSecs(d.now) == 0 {
+		return false
+	}
+	p, ok := d.v.Providers[l.Provider]
+	if !ok {
+		return false
+	}
+	ix, err := market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: *l, Payout: p.Payout})
+	key := fmt.Sprintf("%s/%d/%d", id, l.PaidSecs, l.VerifiedSecs)
+	d.add(Action{Kind: LeaseSettleReport, Key: key}, ix, err)
+	return true
+}
+
+func (d *due) faults() {
+	if d.v.Market == nil {
+		return
+	}
+	mint := d.v.Market.StakeMint
+	inOrder(d.v.Faults, func(key solana.PublicKey, f *market.Fault) {
+		if f.CanApply(d.now) != nil {
+			return
+		}
+		a := Action{Kind: SlashApply, Key: fmt.Sprintf("%s/%d", key, f.ApplicableAt), Since: f.ApplicableAt}
+		a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, f.Finder, mint))
+		if !f.Customer.IsZero() && f.Customer != f.Finder {
+			a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, f.Customer, mint))
+		}
+		ix, err := market.SlashApply(market.SlashApplyArgs{Fault: *f, StakeMint: mint})
+		d.add(a, ix, err)
+	})
+}
+
+func (d *due) reports() {
+	for _, period := range periods(d.v) {
+		r := d.v.Reports[period]
+		if r.CanClose(d.params, d.now) == nil {
+			ix, err := market.ReportClose(*r)
+			d.add(Action{Kind: ReportClose, Key: fmt.Sprintf("%d/%d", period, r.CreatedAt)}, ix, err)
+		}
+	}
+}
+
+// periods lists those that have a report, oldest first.
+func periods(v *index.View) []uint64 {
+	out := make([]uint64, 0, len(v.Reports))
+	for p := range v.Reports {
+		out = append(out, p)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,232 @@
+package crank
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// Runner does what is due. Run owns all its goroutines.
+type Runner struct {
+	Index    *index.Index
+	Self     solana.PublicKey
+	Sets     Sets
+	Submit   func(context.Context, txm.Intent) (txm.Result, error)
+	Interval time.Duration // between looks
+	Step     time.Duration // that each rank waits
+	Observe  func(kind Kind, actions int, outcome string, lag time.Duration)
+	Log      zerolog.Logger
+	Now      func() time.Time
+
+	stagger *Stagger
+	wg      sync.WaitGroup
+
+	mu     sync.Mutex
+	busy   map[string]bool     // being sent
+	trials map[string]*trouble // keys that were refused
+}
+
+// trouble is a key's history of refusals.
+type trouble struct {
+	times int
+	next  time.Time // not before
+}
+
+const (
+	maxInFlight = 16
+	maxBatch    = 8
+	// sendTimeout bounds one submission; the transaction manager goes on with it all the same.
+	sendTimeout = 45 * time.Second
+	worstPause  = 2 * time.Minute
+)
+
+// Run cranks until ctx ends.
+func (r *Runner) Run(ctx context.Context) error {
+	r.stagger = NewStagger()
+	r.busy, r.trials = map[string]bool{}, map[string]*trouble{}
+	defer r.wg.Wait()
+	tick := time.NewTicker(r.Interval)
+	defer tick.Stop()
+	var seen <-chan struct{}
+	idle := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		// Time alone makes things due as well, so that a quiet market is still looked at, only less often.
+		if seen != nil && !changed(seen) && idle < 3 {
+			idle++
+			continue
+		}
+		idle = 0
+		seen = r.Index.Changed()
+		r.round(ctx)
+	}
+}
+
+func changed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// round sends what is due and ours.
+func (r *Runner) round(ctx context.Context) {
+	now := r.Now()
+	var actions []Action
+	var keepers []solana.PublicKey
+	var err error
+	r.Index.Read(func(v *index.View) {
+		actions, err = Due(v, r.Self, now.Unix(), r.Sets)
+		keepers = v.ActiveKeepers()
+	})
+	if err != nil {
+		r.Log.Error().Err(err).Msg("action cannot be built")
+	}
+	groups := map[string]bool{}
+	keys := map[string]bool{}
+	var mine []Action
+	for _, a := range actions {
+		groups[a.Group], keys[a.Key] = true, true
+		if r.stagger.Ready(a.Group, now, Rank(r.Self, a.Group, keepers), r.Step) && r.free(a.Key, now) {
+			mine = append(mine, a)
+		}
+	}
+	r.stagger.Keep(groups)
+	r.forget(keys)
+	for _, b := range Pack(mine, r.Self, maxBatch, r.alone) {
+		if !r.take(b) {
+			return // enough is on its way
+		}
+		r.wg.Add(1)
+		go func() {
+			defer r.wg.Done()
+			r.send(ctx, b)
+		}()
+	}
+}
+
+// free reports whether a key is neither being sent nor waiting after a refusal.
+func (r *Runner) free(key string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.trials[key]
+	return !r.busy[key] && (t == nil || !now.Before(t.next))
+}
+
+// alone reports whether an action was refused before, so that it must not take others down with it.
+func (r *Runner) alone(a Action) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.trials[a.Key] != nil
+}
+
+func (r *Runner) take(b Batch) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.busy) >= maxInFlight*maxBatch {
+		return false
+	}
+	for _, a := range b.Actions {
+		r.busy[a.Key] = true
+	}
+	return true
+}
+
+// forget drops the history of what is no longer due.
+func (r *Runner) forget(keys map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.trials {
+		if !keys[key] {
+			delete(r.trials, key)
+		}
+	}
+}
+
+// id names a batch by what it does and who pays for it.
+func (r *Runner) id(b Batch) string {
+	keys := b.Keys()
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	return fmt.Sprintf("%s/batch/%x", b.Kind, sha256.Sum256([]byte(strings.Join(keys, "\n"))))
+}
+
+func (r *Runner) send(ctx context.Context, b Batch) {
+	began := r.Now()
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	_, err := r.Submit(ctx, txm.Intent{
+		ID: r.id(b), Kind: string(b.Kind), Instructions: b.Instructions(),
+		ReadBack: func(context.Context) (bool, error) { return !r.anyDue(b), nil },
+	})
+	outcome := "done"
+	switch {
+	case err == nil:
+	case Benign(b.Kind, err):
+		outcome = "done-by-other"
+		r.Log.Debug().Err(err).Strs("keys", b.Keys()).Msg("somebody was faster")
+	default:
+		outcome = "failed"
+		if ctx.Err() == nil {
+			r.Log.Warn().Err(err).Strs("keys", b.Keys()).Msg("crank")
+		}
+	}
+	r.settle(b, err)
+	r.Observe(b.Kind, len(b.Actions), outcome, r.Now().Sub(began))
+}
+
+// anyDue reports whether something of the batch is still to be done, by what is known now.
+func (r *Runner) anyDue(b Batch) bool {
+	due := false
+	r.Index.Read(func(v *index.View) {
+		actions, err := Due(v, r.Self, r.Now().Unix(), r.Sets)
+		if err != nil {
+			due = true
+		}
+		for _, a := range actions {
+			for _, mine := range b.Actions {
+				due = due || a.Key == mine.Key
+			}
+		}
+	})
+	return due
+}
+
+// settle frees the keys; after a refusal each waits, longer every time, and goes alone.
+func (r *Runner) settle(b Batch, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range b.Actions {
+		delete(r.busy, a.Key)
+		t := r.trials[a.Key]
+		if t == nil {
+			t = &trouble{}
+		}
+		pause := 2 * r.Interval // time for the watcher to see what was done
+		if err != nil {
+			t.times++
+			pause = min(r.Interval<<min(t.times, 10), worstPause)
+			if len(b.Actions) > 1 {
+				pause = 0 // each alone, at once: only one of them was refused
+			}
+		}
+		t.next = r.Now().Add(pause)
+		r.trials[a.Key] = t
+	}
+}

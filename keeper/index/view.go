@@ -1,0 +1,131 @@
+package index
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// View is the market at one moment. Maps are keyed by account address unless said otherwise.
+type View struct {
+	Market    *market.Market
+	Models    map[uint16]*market.Model
+	Nodes     map[solana.PublicKey]*market.Node
+	Providers map[solana.PublicKey]*market.Provider
+	Keepers   map[solana.PublicKey]*market.Keeper // by wallet
+	Orders    map[solana.PublicKey]*market.Order
+	Leases    map[solana.PublicKey]*market.Lease
+	Reports   map[uint64]*market.Report // by period
+	Faults    map[solana.PublicKey]*market.Fault
+	Credits   map[solana.PublicKey]*market.Credits // by customer's wallet
+	Devices   map[[32]byte]*market.Device          // by device identity
+
+	NodesOfModel map[uint16]set
+	LeasesOfNode map[solana.PublicKey]set
+	NodesOfKey   map[solana.PublicKey]set // by the agent's key
+	// DevicesOfNode counts the device claims of a node.
+	DevicesOfNode map[solana.PublicKey]int
+}
+
+type set = map[solana.PublicKey]struct{}
+
+// NewView returns an empty view.
+func NewView() *View {
+	return &View{
+		Models:       map[uint16]*market.Model{},
+		Nodes:        map[solana.PublicKey]*market.Node{},
+		Providers:    map[solana.PublicKey]*market.Provider{},
+		Keepers:      map[solana.PublicKey]*market.Keeper{},
+		Orders:       map[solana.PublicKey]*market.Order{},
+		Leases:       map[solana.PublicKey]*market.Lease{},
+		Reports:      map[uint64]*market.Report{},
+		Faults:       map[solana.PublicKey]*market.Fault{},
+		Credits:      map[solana.PublicKey]*market.Credits{},
+		Devices:      map[[32]byte]*market.Device{},
+		NodesOfModel: map[uint16]set{},
+		LeasesOfNode: map[solana.PublicKey]set{},
+		NodesOfKey:   map[solana.PublicKey]set{},
+
+		DevicesOfNode: map[solana.PublicKey]int{},
+	}
+}
+
+// Params returns the market's parameters; false before the market is known.
+func (v *View) Params() (market.Params, bool) {
+	if v.Market == nil {
+		return market.Params{}, false
+	}
+	return v.Market.Params, true
+}
+
+// Weights returns the voting weight of every keeper whose statements and votes count for a period that ends at end
+// (unix seconds): active since before the end, as report_vote asks.
+func (v *View) Weights(end int64) map[solana.PublicKey]uint64 {
+	out := make(map[solana.PublicKey]uint64, len(v.Keepers))
+	for wallet, k := range v.Keepers {
+		if k.State() == market.KeeperActive && k.ActiveSince < end && k.Weight > 0 {
+			out[wallet] = k.Weight
+		}
+	}
+	return out
+}
+
+// ActiveKeepers returns the wallets of all active keepers.
+func (v *View) ActiveKeepers() []solana.PublicKey {
+	out := make([]solana.PublicKey, 0, len(v.Keepers))
+	for wallet, k := range v.Keepers {
+		if k.State() == market.KeeperActive {
+			out = append(out, wallet)
+		}
+	}
+	return out
+}
+
+// RunningLeases returns a node's leases that run.
+func (v *View) RunningLeases(node solana.PublicKey) []*market.Lease {
+	var out []*market.Lease
+	for key := range v.LeasesOfNode[node] {
+		if l := v.Leases[key]; l.State() == market.LeaseRunning {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Voted returns the root that the keeper with this index has voted for in a period.
+func (v *View) Voted(period uint64, index uint16) (root [32]byte, voted bool) {
+	r, ok := v.Reports[period]
+	if !ok || !r.Voted(index) {
+		return root, false
+	}
+	for _, c := range r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))] {
+		if market.Has(c.Voters, index) {
+			return c.Root, true
+		}
+	}
+	return root, false
+}
+
+// Tier is what a report says about a node's evidence: 0 for simulated GPUs, else what it has.
+func (v *View) Tier(node solana.PublicKey) uint8 {
+	n, ok := v.Nodes[node]
+	if !ok || n.Spec.Simulated == 1 {
+		return 0
+	}
+	return n.Tier
+}
+
+// KnownPeer reports whether a key belongs to somebody whom a keeper talks to: a keeper's wallet, a live node's key, or
+// the wallet of a customer with Credits.
+func (v *View) KnownPeer(key solana.PublicKey) bool {
+	if _, ok := v.Keepers[key]; ok {
+		return true
+	}
+	for node := range v.NodesOfKey[key] {
+		if v.Nodes[node].State() != market.NodeRetired {
+			return true
+		}
+	}
+	_, ok := v.Credits[key]
+	return ok
+}

@@ -1,0 +1,293 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/auction"
+	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/server"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// Keeper is one running keeper.
+type Keeper struct {
+	c         Config
+	log       zerolog.Logger
+	now       func() time.Time
+	domain    wire.Domain
+	secs      uint32
+	retention uint32
+	timing    Timing
+
+	index   *index.Index
+	pool    *statement.Pool
+	store   *store.Store
+	intents *txm.Store
+	txm     *txm.Manager
+	node    *p2p.Node
+	net     *network
+	watcher *watch.Watcher
+	metrics *server.Metrics
+	http    *server.Server
+	engine  *consensus.Engine
+	slots   slotHash
+
+	damage atomic.Pointer[error]
+}
+
+// Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
+// Errors: those of market.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
+func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
+	k := &Keeper{c: c, log: c.Log, now: c.Now, index: index.New(), pool: statement.NewPool()}
+	if k.now == nil {
+		k.now = time.Now
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.Close())
+		}
+	}()
+	m, err := market.Load(ctx, c.Client, chain.Confirmed)
+	if err != nil {
+		return nil, err
+	}
+	k.domain, k.secs, k.retention = m.Domain, m.Params.PeriodSecs, m.Params.ReportRetentionSecs
+	if k.timing, err = c.Timing.For(m.Params); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	if k.store, err = store.Open(c.path(fileStore), store.Options{
+		Keeper: c.Wallet.PublicKey(), Domain: k.domain, FirstPeriod: wire.Period(k.now().Unix()/int64(k.secs)) + 1,
+	}); err != nil {
+		return nil, err
+	}
+	genesis, err := c.Client.Genesis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if k.intents, err = txm.OpenStore(c.path(fileTxm), genesis); err != nil {
+		return nil, err
+	}
+	k.metrics = server.NewMetrics(k.gauges())
+	if k.txm, err = txm.New(txm.Options{
+		RPC: c.Client, Store: k.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(),
+		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed,
+	}); err != nil {
+		return nil, err
+	}
+	if k.node, err = p2p.New(p2p.Config{
+		Key: c.Wallet, Listen: []string{c.Listen}, UserAgent: "gantry-keeper", Log: k.component("network"),
+	}); err != nil {
+		return nil, err
+	}
+	if k.watcher, err = watch.New(watch.Options{
+		Client: c.Client, Program: market.ProgramID, Log: k.component("watcher"),
+	}); err != nil {
+		return nil, err
+	}
+	if c.HTTP != "" {
+		if k.http, err = server.New(c.HTTP, k.metrics.Registry, k.healthy, k.ready); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(c.path(fileHTTP), []byte(k.http.Addr()+"\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("data folder: %w", err)
+		}
+	}
+	k.net = newNetwork(k, k.node)
+	k.slots = slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}
+	return k, nil
+}
+
+func (k *Keeper) component(name string) zerolog.Logger {
+	return k.log.With().Str("part", name).Logger()
+}
+
+// Close releases everything. It may be called more than once.
+func (k *Keeper) Close() error {
+	var errs error
+	if k.node != nil {
+		errs = errors.Join(errs, k.node.Close())
+		k.node = nil
+	}
+	if k.txm != nil {
+		k.txm.Close()
+		k.txm = nil
+	}
+	if k.intents != nil {
+		errs = errors.Join(errs, k.intents.Close())
+		k.intents = nil
+	}
+	if k.store != nil {
+		errs = errors.Join(errs, k.store.Close())
+		k.store = nil
+	}
+	return errs
+}
+
+// HTTPAddr is where metrics and health are, empty for nowhere.
+func (k *Keeper) HTTPAddr() string {
+	if k.http == nil {
+		return ""
+	}
+	return k.http.Addr()
+}
+
+// Run keeps until ctx ends, which is no error.
+func (k *Keeper) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	run := func(f func(context.Context) error) { g.Go(func() error { return f(ctx) }) }
+	if k.http != nil {
+		run(k.http.Run)
+	}
+	run(func(ctx context.Context) error {
+		return k.watcher.Run(ctx, func(e watch.Event) {
+			if err := k.index.Apply(e); err != nil {
+				k.log.Warn().Err(err).Msg("account cannot be read")
+			}
+		})
+	})
+	g.Go(func() error {
+		select {
+		case <-k.watcher.Ready():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return k.work(ctx)
+	})
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// work starts everything that needs the chain's state.
+func (k *Keeper) work(ctx context.Context) error {
+	if err := k.prepare(ctx); err != nil {
+		return err
+	}
+	recorder := &challenge.Recorder{
+		Index: k.index, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
+		Publish: k.net.publish, Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
+	}
+	if err := recorder.Init(); err != nil {
+		return err
+	}
+	checker := &challenge.Checker{
+		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
+		Timing: k.timing.challenge(), SlotHash: k.slots.get, Record: recorder.Add, Observe: k.metrics.Check,
+		Log: k.component("checks"), Now: k.now,
+	}
+	k.engine = &consensus.Engine{
+		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Timing: k.timing.consensus(),
+		Peers: k.net, Submit: k.txm.Submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
+	}
+	k.engine.Init()
+	awarder := &auction.Awarder{
+		Index: k.index, Self: k.c.Wallet.PublicKey(), Submit: k.txm.Submit, Step: k.timing.AwardStep,
+		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
+	}
+	runner := &crank.Runner{
+		Index: k.index, Self: k.c.Wallet.PublicKey(), Sets: k.engine.Set, Submit: k.txm.Submit,
+		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Log: k.component("crank"), Now: k.now,
+	}
+	if err := k.net.join(); err != nil {
+		return err
+	}
+	n, err := k.txm.Resume(nil)
+	if err != nil {
+		return err
+	}
+	k.log.Info().Stringer("keeper", k.c.Wallet.PublicKey()).Strs("addrs", k.node.Addrs()).Str("http", k.HTTPAddr()).
+		Int("resumed", n).Msg("keeping")
+	if err := k.republish(); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, f := range []func(context.Context) error{
+		k.net.runPeers, k.net.runOutbox, recorder.Run, checker.Run, k.engine.Run, awarder.Run, runner.Run, k.runPrune,
+	} {
+		g.Go(func() error { return f(ctx) })
+	}
+	return g.Wait()
+}
+
+// republish brings own statements that may still count back into the pool and to the peers: the last ones before a
+// kill may never have left.
+func (k *Keeper) republish() error {
+	now := wire.Period(k.now().Unix() / int64(k.secs))
+	back := wire.Period(k.retention/k.secs) + 1
+	for p := now - min(back, now); p <= now; p++ {
+		have, err := k.store.Statements(p)
+		if err != nil {
+			return err
+		}
+		own := make([]statement.Signed, len(have))
+		for i, s := range have {
+			own[i] = statement.Signed{Keeper: k.c.Wallet.PublicKey(), Statement: s.Statement, Signature: s.Signature}
+		}
+		if len(own) > 0 {
+			k.net.publish(own)
+		}
+	}
+	return nil
+}
+
+// damaged stops all signing: the process ends with the error, and does not start again with that store.
+func (k *Keeper) damaged(err error) {
+	k.damage.CompareAndSwap(nil, &err)
+	k.log.Error().Err(err).Msg("the keeper's own store cannot be trusted; nothing will be signed")
+}
+
+// pruneEvery is how often old records are dropped.
+const pruneEvery = 10 * time.Minute
+
+func (k *Keeper) runPrune(ctx context.Context) error {
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		keep := max(k.timing.Keep, 2*market.Seconds(k.retention))
+		before := wire.Period(max(0, k.now().Add(-keep).Unix()) / int64(k.secs))
+		n, err := k.store.Prune(before)
+		if store.IsDamage(err) {
+			k.damaged(err)
+			return err
+		}
+		k.log.Debug().Err(err).Int("records", n).Msg("old records dropped")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func sortPeers(peers []p2p.Peer) {
+	slices.SortFunc(peers, func(a, b p2p.Peer) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+}
+
+// publicKey is the keeper's wallet.
+func (k *Keeper) publicKey() solana.PublicKey { return k.c.Wallet.PublicKey() }

@@ -1,0 +1,328 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// proposalsID is how keepers ask each other for the proposal behind a root.
+const proposalsID = "/gantry/proposals/1"
+
+// proposalRequest asks for the proposal of a period with a root.
+type proposalRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Period  uint64   `cbor:"2,keyasint"`
+	Root    [32]byte `cbor:"3,keyasint"`
+}
+
+var (
+	statementsProtocol = p2p.Protocol{
+		ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 20, Burst: 60,
+	}
+	proposalsProtocol = p2p.Protocol{
+		ID: proposalsID, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 20, Burst: 60,
+	}
+)
+
+const (
+	// maxBatch is how many statements travel in one message of gossip.
+	maxBatch = 256
+	// maxStatements bounds a message of the statements topic, bytes.
+	maxStatements = 128 << 10
+	// maxProposal bounds a message of the proposals topic, bytes.
+	maxProposal = 4 << 20
+)
+
+// network is the keeper's side of gossip and of the protocols between keepers. It implements consensus.Peers.
+type network struct {
+	k          *Keeper
+	node       *p2p.Node
+	statements *p2p.Topic[protocol.StatementsAnswer]
+	proposals  *p2p.Topic[protocol.Proposal]
+	outbox     chan []statement.Signed
+}
+
+func newNetwork(k *Keeper, node *p2p.Node) *network {
+	return &network{k: k, node: node, outbox: make(chan []statement.Signed, 1024)}
+}
+
+// join starts gossip and answers the other keepers.
+func (n *network) join() error {
+	domain := n.k.domain.String()
+	var err error
+	n.statements, err = p2p.Join(n.node, p2p.TopicConfig[protocol.StatementsAnswer]{
+		Name: protocol.StatementsTopic(domain), Version: protocol.Version, MaxSize: maxStatements,
+		Known: n.isKeeper, Validate: n.validateStatements, Handle: n.handleStatements,
+	})
+	if err != nil {
+		return err
+	}
+	n.proposals, err = p2p.Join(n.node, p2p.TopicConfig[protocol.Proposal]{
+		Name: protocol.ProposalsTopic(domain), Version: protocol.Version, MaxSize: maxProposal,
+		Known: n.isKeeper, Validate: n.validateProposal,
+		Handle: func(ctx context.Context, _ solana.PublicKey, m protocol.Proposal) { n.k.engine.Handle(ctx, m) },
+		Rate:   10, Burst: 100,
+	})
+	if err != nil {
+		return err
+	}
+	p2p.Handle(n.node, statementsProtocol, n.serveStatements)
+	p2p.Handle(n.node, proposalsProtocol, n.serveProposal)
+	n.node.ServeLookup(false)
+	return nil
+}
+
+func (n *network) isKeeper(key solana.PublicKey) (ok bool) {
+	n.k.index.Read(func(v *index.View) { _, ok = v.Keepers[key] })
+	return ok
+}
+
+// inTime reports whether a period's statements and proposals are of interest now.
+func (n *network) inTime(p uint64) bool {
+	now := n.k.now().Unix() / int64(n.k.secs)
+	back := int64(n.k.retention)/int64(n.k.secs) + 2
+	return int64(p) >= now-back && int64(p) <= now+1
+}
+
+// validateStatements lets keepers speak for themselves only.
+func (n *network) validateStatements(_ context.Context, author solana.PublicKey, m protocol.StatementsAnswer) p2p.Verdict {
+	if m.Version != protocol.Version {
+		return p2p.Ignore
+	}
+	if len(m.Statements) == 0 || len(m.Statements) > maxBatch {
+		return p2p.Reject
+	}
+	for _, raw := range m.Statements {
+		s, err := statement.Read(raw)
+		if err != nil || s.Keeper != author {
+			n.k.metrics.Rejected()
+			return p2p.Reject
+		}
+		if !n.inTime(uint64(s.Statement.Period)) {
+			return p2p.Ignore
+		}
+		if n.k.pool.Has(s) {
+			continue
+		}
+		if s.Verify(n.k.domain) != nil {
+			n.k.metrics.Rejected()
+			return p2p.Reject
+		}
+	}
+	return p2p.Accept
+}
+
+// handleStatements keeps what was verified before.
+func (n *network) handleStatements(_ context.Context, _ solana.PublicKey, m protocol.StatementsAnswer) {
+	added := 0
+	for _, raw := range m.Statements {
+		s, err := statement.Read(raw)
+		if err != nil {
+			continue
+		}
+		fresh, err := n.k.pool.Add(s)
+		if err != nil {
+			n.k.log.Warn().Err(err).Msg("statement")
+		}
+		if fresh {
+			added++
+		}
+	}
+	n.k.metrics.Statements(false, added)
+}
+
+func (n *network) validateProposal(_ context.Context, author solana.PublicKey, m protocol.Proposal) p2p.Verdict {
+	if solana.PublicKey(m.Proposer) != author {
+		return p2p.Reject
+	}
+	if !n.inTime(m.Period) {
+		return p2p.Ignore
+	}
+	var weights report.Weights
+	n.k.index.Read(func(v *index.View) { weights = v.Weights(int64(m.Period+1) * int64(n.k.secs)) })
+	if report.Authentic(m, weights) != nil {
+		return p2p.Ignore // another keeper may know the proposer before us
+	}
+	return p2p.Accept
+}
+
+func (n *network) serveStatements(_ context.Context, from solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
+	out := protocol.StatementsAnswer{Version: protocol.Version, Statements: []protocol.SignedStatement{}}
+	if !n.isKeeper(from) {
+		return out, p2p.Refuse(p2p.CodeRefused, "for keepers only")
+	}
+	sealed, err := n.k.store.Sealed()
+	if err != nil {
+		return out, err
+	}
+	if wire.Period(req.Period) >= sealed {
+		return out, p2p.Refuse(p2p.CodeUnavailable, "period %d is not sealed yet", req.Period)
+	}
+	for _, s := range n.k.pool.Period(wire.Period(req.Period)) {
+		out.Statements = append(out.Statements, s.Message())
+	}
+	return out, nil
+}
+
+func (n *network) serveProposal(_ context.Context, from solana.PublicKey, req proposalRequest) (protocol.Proposal, error) {
+	var m protocol.Proposal
+	if !n.isKeeper(from) {
+		return m, p2p.Refuse(p2p.CodeRefused, "for keepers only")
+	}
+	raw, err := n.k.store.Proposal(wire.Period(req.Period), req.Root)
+	if err != nil {
+		return m, p2p.Refuse(p2p.CodeNotFound, "no proposal of period %d with this root", req.Period)
+	}
+	return m, p2p.Decode(raw, &m)
+}
+
+// Publish implements consensus.Peers.
+func (n *network) Publish(ctx context.Context, m protocol.Proposal) error {
+	return n.proposals.Publish(ctx, m)
+}
+
+// Statements implements consensus.Peers.
+func (n *network) Statements(ctx context.Context, keeper solana.PublicKey, p wire.Period) ([]protocol.SignedStatement, error) {
+	req := protocol.StatementsRequest{Version: protocol.Version, Period: uint64(p)}
+	got, err := p2p.Call[protocol.StatementsRequest, protocol.StatementsAnswer](ctx, n.node, keeper, statementsProtocol, req)
+	if p2p.IsCode(err, p2p.CodeUnavailable) {
+		return nil, errors.Join(consensus.ErrNotSealed, err)
+	}
+	return got.Statements, err
+}
+
+// Proposal implements consensus.Peers.
+func (n *network) Proposal(ctx context.Context, keeper solana.PublicKey, p wire.Period, root wire.Hash) (protocol.Proposal, error) {
+	req := proposalRequest{Version: protocol.Version, Period: uint64(p), Root: root}
+	return p2p.Call[proposalRequest, protocol.Proposal](ctx, n.node, keeper, proposalsProtocol, req)
+}
+
+// publish takes own statements that are in the store already.
+func (n *network) publish(all []statement.Signed) {
+	for _, s := range all {
+		if _, err := n.k.pool.Add(s); err != nil {
+			n.k.log.Warn().Err(err).Msg("own statement")
+		}
+	}
+	n.k.metrics.Statements(true, len(all))
+	select {
+	case n.outbox <- all:
+	default: // peers ask for what they miss
+		n.k.log.Warn().Int("statements", len(all)).Msg("too much to publish; peers will ask for it")
+	}
+}
+
+// runOutbox publishes until ctx ends.
+func (n *network) runOutbox(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case all := <-n.outbox:
+			for len(all) > 0 {
+				batch := all[:min(len(all), maxBatch)]
+				all = all[len(batch):]
+				m := protocol.StatementsAnswer{Version: protocol.Version}
+				for _, s := range batch {
+					m.Statements = append(m.Statements, s.Message())
+				}
+				if err := n.statements.Publish(ctx, m); err != nil && ctx.Err() == nil {
+					n.k.log.Warn().Err(err).Msg("statements were not published")
+				}
+			}
+		}
+	}
+}
+
+const (
+	peersEvery = time.Second
+	// strangerGrace is how long a peer may stay that the chain does not know (yet).
+	strangerGrace = 30 * time.Second
+)
+
+// runPeers keeps connections to the other keepers and ends those of strangers.
+func (n *network) runPeers(ctx context.Context) error {
+	tick := time.NewTicker(peersEvery)
+	defer tick.Stop()
+	last := ""
+	strangers := map[solana.PublicKey]time.Time{}
+	for {
+		var peers []p2p.Peer
+		n.k.index.Read(func(v *index.View) {
+			for wallet, k := range v.Keepers {
+				if addr := k.Addr(); wallet != n.node.Key() && addr != "" {
+					peers = append(peers, p2p.Peer{Key: wallet, Addrs: []string{addr}})
+				}
+			}
+		})
+		sortPeers(peers)
+		if now := fmt.Sprint(peers); now != last {
+			if err := n.keep(peers); err != nil {
+				n.k.log.Warn().Err(err).Msg("keepers' addresses")
+			}
+			last = now
+		}
+		n.sweep(strangers)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// keep leaves out single addresses that are wrong.
+func (n *network) keep(peers []p2p.Peer) error {
+	if err := n.node.Keep(peers); err == nil {
+		return nil
+	}
+	var sound []p2p.Peer
+	var bad error
+	for _, p := range peers {
+		if err := n.node.Remember(p); err != nil {
+			bad = errors.Join(bad, fmt.Errorf("keeper %s: %w", p.Key, err))
+			continue
+		}
+		sound = append(sound, p)
+	}
+	return errors.Join(bad, n.node.Keep(sound))
+}
+
+func (n *network) sweep(strangers map[solana.PublicKey]time.Time) {
+	now := n.k.now()
+	connected := map[solana.PublicKey]bool{}
+	for _, key := range n.node.Peers() {
+		known := false
+		n.k.index.Read(func(v *index.View) { known = v.KnownPeer(key) })
+		if known {
+			continue
+		}
+		connected[key] = true
+		since, seen := strangers[key]
+		if !seen {
+			strangers[key] = now
+		} else if now.Sub(since) > strangerGrace {
+			n.k.log.Debug().Stringer("peer", key).Msg("disconnecting a stranger")
+			if err := n.node.Disconnect(key); err != nil {
+				n.k.log.Debug().Err(err).Msg("disconnect")
+			}
+		}
+	}
+	for key := range strangers {
+		if !connected[key] {
+			delete(strangers, key)
+		}
+	}
+}

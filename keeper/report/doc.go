@@ -1,0 +1,16 @@
+// Package report turns the statements of a period into the leaves of its report, and proposals of them into votes.
+//
+// Everything here is a pure function of statements, weights and the nodes' tiers: every keeper that holds the same
+// statements computes the same root, in whatever order they arrived.
+//
+// The rules, with weights in place of heads so that a keeper counts as much as it has bonded:
+//
+//   - A node or lease is in the report when keepers with more than half of the weight said something about it.
+//   - Seconds are the weighted lower median over the keepers that reported, each clipped to the period. With f liars of
+//     3f+1 and the others reporting, the result lies within what honest keepers said.
+//   - A flag is set only when keepers with more than two thirds of the weight say "failed" in that kind of check and
+//     never "passed" in the period. An appeal needs statements that say "passed" from more than a third of the weight,
+//     so it cannot succeed against honest keepers. A node that goes silent in the middle of a period is therefore
+//     flagged offline for the next one, while its downtime counts at once.
+//   - A keeper that contradicts itself about something is not heard for the period.
+package report

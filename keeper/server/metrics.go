@@ -1,0 +1,163 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/crank"
+)
+
+// Metrics are a keeper's figures. It implements consensus.Observer.
+type Metrics struct {
+	Registry *prometheus.Registry
+
+	checks     *prometheus.CounterVec
+	latency    *prometheus.HistogramVec
+	statements *prometheus.CounterVec
+	rejected   prometheus.Counter
+	proposals  prometheus.Counter
+	refusals   prometheus.Counter
+	votes      *prometheus.CounterVec
+	finals     prometheus.Counter
+	finalLag   prometheus.Histogram
+	lastFinal  prometheus.Gauge
+	cranked    *prometheus.CounterVec
+	crankLag   *prometheus.HistogramVec
+	awards     *prometheus.CounterVec
+	awardLag   prometheus.Histogram
+	units      *prometheus.HistogramVec
+	fees       prometheus.Counter
+}
+
+// Gauges are read when somebody asks.
+type Gauges struct {
+	Slot, Accounts, Peers, InFlight, PoolSize func() float64
+	Reconnects                                func() float64
+}
+
+// NewMetrics registers everything.
+func NewMetrics(g Gauges) *Metrics {
+	m := &Metrics{
+		Registry:   prometheus.NewRegistry(),
+		checks:     counter("checks_total", "Checks of nodes.", "kind", "result"),
+		latency:    histogram("check_seconds", "Time until a node answered.", prometheus.ExponentialBuckets(0.001, 2, 13), "kind"),
+		statements: counter("statements_total", "Signed statements.", "source"),
+		rejected:   counter("statements_rejected_total", "Statements of others that were not sound.").WithLabelValues(),
+		proposals:  counter("proposals_total", "Report proposals made.").WithLabelValues(),
+		refusals:   counter("proposals_refused_total", "Report proposals of others that were not sound.").WithLabelValues(),
+		votes:      counter("votes_total", "Votes sent.", "result"),
+		finals:     counter("reports_final_total", "Reports that became final.").WithLabelValues(),
+		finalLag:   hist("report_final_lag_seconds", "Between a period's end and its report's finality.", prometheus.ExponentialBuckets(1, 2, 12)),
+		lastFinal:  gauge("last_final_period", "Newest period whose report is final."),
+		cranked:    counter("crank_actions_total", "Actions sent to move the market on.", "kind", "outcome"),
+		crankLag:   histogram("crank_seconds", "Time until a crank transaction was confirmed.", prometheus.ExponentialBuckets(0.01, 2, 12), "kind"),
+		awards:     counter("awards_total", "Nodes awarded.", "result"),
+		awardLag:   hist("award_lag_seconds", "Between an order and its award.", prometheus.ExponentialBuckets(0.05, 2, 12)),
+		units:      histogram("transaction_compute_units", "Compute units of landed transactions.", prometheus.ExponentialBuckets(1000, 2, 11), "kind"),
+		fees:       counter("transaction_fees_lamports_total", "Fees paid.").WithLabelValues(),
+	}
+	for name, f := range map[string]func() float64{
+		"chain_slot": g.Slot, "accounts": g.Accounts, "peers": g.Peers, "transactions_in_flight": g.InFlight,
+		"statements_held": g.PoolSize, "watcher_reconnects": g.Reconnects,
+	} {
+		if f != nil {
+			m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Namespace: namespace, Name: name, Help: "Current " + name + ".",
+			}, f))
+		}
+	}
+	m.Registry.MustRegister(m.checks, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes, m.finals,
+		m.finalLag, m.lastFinal, m.cranked, m.crankLag, m.awards, m.awardLag, m.units, m.fees,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+const namespace = "gantry_keeper"
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+func hist(name, help string, buckets []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
+}
+
+// Check counts one check of a node.
+func (m *Metrics) Check(kind wire.CheckKind, passed bool, latency time.Duration) {
+	m.checks.WithLabelValues(kind.String(), passedLabel(passed)).Inc()
+	m.latency.WithLabelValues(kind.String()).Observe(latency.Seconds())
+}
+
+func passedLabel(passed bool) string {
+	if passed {
+		return "passed"
+	}
+	return "failed"
+}
+
+// Statements counts statements that were signed here (own) or came in.
+func (m *Metrics) Statements(own bool, n int) {
+	source := "peers"
+	if own {
+		source = "own"
+	}
+	m.statements.WithLabelValues(source).Add(float64(n))
+}
+
+// Rejected counts a message with an unsound statement.
+func (m *Metrics) Rejected() { m.rejected.Inc() }
+
+// Proposed implements consensus.Observer.
+func (m *Metrics) Proposed(uint64) { m.proposals.Inc() }
+
+// Refused implements consensus.Observer.
+func (m *Metrics) Refused(uint64, error) { m.refusals.Inc() }
+
+// Voted implements consensus.Observer.
+func (m *Metrics) Voted(_ uint64, err error) { m.votes.WithLabelValues(outcome(err)).Inc() }
+
+// Final implements consensus.Observer.
+func (m *Metrics) Final(period uint64, lag time.Duration) {
+	m.finals.Inc()
+	m.finalLag.Observe(lag.Seconds())
+	m.lastFinal.Set(float64(period))
+}
+
+// Cranked counts actions of one transaction.
+func (m *Metrics) Cranked(kind crank.Kind, actions int, result string, took time.Duration) {
+	m.cranked.WithLabelValues(string(kind), result).Add(float64(actions))
+	m.crankLag.WithLabelValues(string(kind)).Observe(took.Seconds())
+}
+
+// Awarded counts nodes of one award.
+func (m *Metrics) Awarded(nodes int, lag time.Duration, err error) {
+	m.awards.WithLabelValues(outcome(err)).Add(float64(nodes))
+	if err == nil {
+		m.awardLag.Observe(lag.Seconds())
+	}
+}
+
+// Landed counts a transaction in a block.
+func (m *Metrics) Landed(l txm.Landed) {
+	m.units.WithLabelValues(l.Kind).Observe(float64(l.Units))
+	m.fees.Add(float64(l.Fee))
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "done"
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// ErrNotLoopback: figures are for this machine only.
+var ErrNotLoopback = errors.New("metrics address is not on this machine")
+
+// Check says what is wrong; empty when nothing is.
+type Check func() []string
+
+// Server serves until its context ends.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// New listens on a loopback address such as 127.0.0.1:9464; port 0 takes any. Errors: ErrNotLoopback, those of listening.
+func New(addr string, registry *prometheus.Registry, healthy, ready Check) (*Server, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics address %q: %w; give one such as 127.0.0.1:9464", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("%w: %s; give one such as 127.0.0.1:9464", ErrNotLoopback, addr)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics address %s: %w", addr, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", answer(healthy))
+	mux.HandleFunc("GET /readyz", answer(ready))
+	return &Server{l, &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+	}}, nil
+}
+
+// Addr is where it listens.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		sctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if s.http.Shutdown(sctx) != nil {
+			_ = s.http.Close() // the process ends: nobody waits for the answer any more
+		}
+	})
+	defer stop()
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return ctx.Err()
+}
+
+func answer(check Check) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if wrong := check(); len(wrong) > 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = fmt.Fprintln(w, strings.Join(wrong, "\n"))
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ok")
+	}
+}

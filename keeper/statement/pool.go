@@ -1,0 +1,128 @@
+package statement
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// MaxPerKeeper bounds what one keeper may say about one period.
+const MaxPerKeeper = 200_000
+
+var (
+	// ErrTooMany: the keeper has said more about a period than any keeper needs to.
+	ErrTooMany = errors.New("too many statements of one keeper for one period")
+	// ErrEquivocation: the keeper has signed two different statements about the same thing. Both are kept.
+	ErrEquivocation = errors.New("keeper contradicts itself")
+)
+
+// Pool holds verified statements by period. It is safe for concurrent use.
+type Pool struct {
+	mu      sync.RWMutex
+	periods map[wire.Period]*period
+}
+
+type period struct {
+	all    map[entry]Signed
+	byKey  map[Key]wire.CheckStatement
+	counts map[solana.PublicKey]int
+}
+
+type entry struct {
+	keeper    solana.PublicKey
+	statement wire.CheckStatement
+}
+
+// NewPool returns an empty pool.
+func NewPool() *Pool { return &Pool{periods: map[wire.Period]*period{}} }
+
+// Has reports whether the statement is held, whatever its signature's bytes.
+func (p *Pool) Has(s Signed) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if q, ok := p.periods[s.Statement.Period]; ok {
+		_, ok = q.all[entry{s.Keeper, s.Statement}]
+		return ok
+	}
+	return false
+}
+
+// Add takes a verified statement and reports whether it is new.
+// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same.
+func (p *Pool) Add(s Signed) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q, ok := p.periods[s.Statement.Period]
+	if !ok {
+		q = &period{map[entry]Signed{}, map[Key]wire.CheckStatement{}, map[solana.PublicKey]int{}}
+		p.periods[s.Statement.Period] = q
+	}
+	e := entry{s.Keeper, s.Statement}
+	if _, ok := q.all[e]; ok {
+		return false, nil
+	}
+	if q.counts[s.Keeper] >= MaxPerKeeper {
+		return false, fmt.Errorf("keeper %s, period %d: %w", s.Keeper, s.Statement.Period, ErrTooMany)
+	}
+	q.counts[s.Keeper]++
+	q.all[e] = s
+	if old, ok := q.byKey[s.Key()]; ok && old != s.Statement {
+		return true, fmt.Errorf("keeper %s about node %s at %d: %w", s.Keeper, s.Statement.Node, s.Statement.CheckedAt, ErrEquivocation)
+	}
+	q.byKey[s.Key()] = s.Statement
+	return true, nil
+}
+
+// Period returns all statements of a period in one order.
+func (p *Pool) Period(n wire.Period) []Signed {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	q, ok := p.periods[n]
+	if !ok {
+		return nil
+	}
+	out := make([]Signed, 0, len(q.all))
+	for _, s := range q.all {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, Compare)
+	return out
+}
+
+// Of returns one keeper's statements of a period.
+func (p *Pool) Of(n wire.Period, keeper solana.PublicKey) []Signed {
+	var out []Signed
+	for _, s := range p.Period(n) {
+		if s.Keeper == keeper {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Len returns how many statements are held.
+func (p *Pool) Len() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	n := 0
+	for _, q := range p.periods {
+		n += len(q.all)
+	}
+	return n
+}
+
+// Drop forgets periods before the given one.
+func (p *Pool) Drop(before wire.Period) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := range p.periods {
+		if n < before {
+			delete(p.periods, n)
+		}
+	}
+}

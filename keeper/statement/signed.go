@@ -1,0 +1,69 @@
+package statement
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Signed is a statement with the keeper that signed it.
+type Signed struct {
+	Keeper    solana.PublicKey
+	Statement wire.CheckStatement
+	Signature solana.Signature
+}
+
+// Key says what a statement is about. One keeper's statements with one key must be equal.
+type Key struct {
+	Keeper, Node, Lease solana.PublicKey
+	Period              wire.Period
+	Kind                wire.CheckKind
+	CheckedAt           int64
+}
+
+// Key returns what the statement is about.
+func (s Signed) Key() Key {
+	return Key{s.Keeper, s.Statement.Node, s.Statement.Lease, s.Statement.Period, s.Statement.Kind, s.Statement.CheckedAt}
+}
+
+// Read decodes a statement as it travels. It does not verify the signature.
+func Read(m protocol.SignedStatement) (Signed, error) {
+	if m.Version != protocol.Version {
+		return Signed{}, fmt.Errorf("statement of version %d: %w", m.Version, wire.ErrValue)
+	}
+	st, err := wire.DecodeStatement(m.Statement)
+	if err != nil {
+		return Signed{}, err
+	}
+	return Signed{Keeper: solana.PublicKey(m.Keeper), Statement: st, Signature: solana.Signature(m.Signature)}, nil
+}
+
+// Verify checks domain and signature. Errors: wire.ErrDomain, wire.ErrSignature.
+func (s Signed) Verify(domain wire.Domain) error {
+	if s.Statement.Domain != domain {
+		return wire.ErrDomain
+	}
+	return s.Statement.Verify(s.Keeper, s.Signature)
+}
+
+// Message is the statement as it travels.
+func (s Signed) Message() protocol.SignedStatement {
+	enc := s.Statement.Encode()
+	return protocol.SignedStatement{
+		Version: protocol.Version, Keeper: s.Keeper, Statement: enc[:], Signature: s.Signature,
+	}
+}
+
+// Compare orders statements by keeper, then content: one order for everybody.
+func Compare(a, b Signed) int {
+	if c := bytes.Compare(a.Keeper[:], b.Keeper[:]); c != 0 {
+		return c
+	}
+	x, y := a.Statement.Encode(), b.Statement.Encode()
+	return cmp.Or(bytes.Compare(x[:], y[:]), bytes.Compare(a.Signature[:], b.Signature[:]))
+}

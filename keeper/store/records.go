@@ -1,0 +1,230 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Signed is a statement of this keeper with its signature.
+type Signed struct {
+	Statement wire.CheckStatement
+	Signature solana.Signature
+}
+
+// statementKey is what a statement is about: two different ones with the same key contradict each other.
+func statementKey(s wire.CheckStatement) []byte {
+	k := periodKey(s.Period)
+	k = append(k, s.Node[:]...)
+	k = append(k, s.Lease[:]...)
+	k = append(k, byte(s.Kind))
+	return binary.BigEndian.AppendUint64(k, uint64(s.CheckedAt))
+}
+
+// Refusal says why a statement was not signed.
+type Refusal struct {
+	Statement wire.CheckStatement
+	Err       error // ErrContradiction, ErrSealed or ErrEarly
+}
+
+// Sign stores the statements that contradict nothing and returns them with their signatures; the others come back as
+// refusals. A statement that was signed before comes back with the signature it had. Nothing of what is returned is
+// lost after the call.
+func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckStatement) (solana.Signature, error)) ([]Signed, []Refusal, error) {
+	var out []Signed
+	var refused []Refusal
+	err := s.update(func(tx *bolt.Tx) error {
+		out, refused = nil, nil
+		b, meta := tx.Bucket(bucketStatements), tx.Bucket(bucketMeta)
+		sealed, err := sealedUntil(meta)
+		if err != nil {
+			return err
+		}
+		for _, st := range statements {
+			key, enc := statementKey(st), st.Encode()
+			if old := b.Get(key); old != nil {
+				have, err := decodeSigned(old)
+				if err != nil {
+					return err
+				}
+				if have.Statement != st {
+					refused = append(refused, Refusal{st, ErrContradiction})
+				} else {
+					out = append(out, have)
+				}
+				continue
+			}
+			if st.Period < s.first {
+				refused = append(refused, Refusal{st, ErrEarly})
+				continue
+			}
+			if st.Period < sealed {
+				refused = append(refused, Refusal{st, ErrSealed})
+				continue
+			}
+			sig, err := sign(st)
+			if err != nil {
+				return err
+			}
+			if err := b.Put(key, seal(append(enc[:], sig[:]...))); err != nil {
+				return err
+			}
+			out = append(out, Signed{st, sig})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("sign statements: %w", err)
+	}
+	return out, refused, nil
+}
+
+func decodeSigned(raw []byte) (Signed, error) {
+	v, err := unseal(raw)
+	if err != nil {
+		return Signed{}, err
+	}
+	if len(v) != wire.StatementSize+64 {
+		return Signed{}, fmt.Errorf("%w: statement record of %d bytes", ErrCorrupt, len(v))
+	}
+	st, err := wire.DecodeStatement(v[:wire.StatementSize])
+	if err != nil {
+		return Signed{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return Signed{st, solana.SignatureFromBytes(v[wire.StatementSize:])}, nil
+}
+
+// Statements returns all statements of this keeper for a period.
+func (s *Store) Statements(p wire.Period) ([]Signed, error) {
+	var out []Signed
+	err := s.view(func(tx *bolt.Tx) error {
+		out = nil
+		prefix := periodKey(p)
+		c := tx.Bucket(bucketStatements).Cursor()
+		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+			have, err := decodeSigned(v)
+			if err != nil {
+				return err
+			}
+			out = append(out, have)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// sealedUntil returns the first period that is not sealed.
+func sealedUntil(meta *bolt.Bucket) (wire.Period, error) {
+	if meta.Get(keySealed) == nil {
+		return 0, nil
+	}
+	n, err := getNumber(meta, keySealed)
+	return wire.Period(n), err
+}
+
+// Seal declares the statements of all periods up to p complete.
+func (s *Store) Seal(p wire.Period) error {
+	err := s.update(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		have, err := sealedUntil(meta)
+		if err != nil || have > p {
+			return err
+		}
+		return meta.Put(keySealed, seal(number(uint64(p)+1)))
+	})
+	if err != nil {
+		return fmt.Errorf("seal period %d: %w", p, err)
+	}
+	return nil
+}
+
+// Sealed returns the first period whose statements are not declared complete.
+func (s *Store) Sealed() (wire.Period, error) {
+	var p wire.Period
+	err := s.view(func(tx *bolt.Tx) (err error) {
+		p, err = sealedUntil(tx.Bucket(bucketMeta))
+		return err
+	})
+	return p, err
+}
+
+// Vote stores the root that the keeper is about to vote for, with the proposal that led to it. The same root again is
+// fine. Error: ErrVoted.
+func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
+	err := s.update(func(tx *bolt.Tx) error {
+		votes := tx.Bucket(bucketVotes)
+		if old := votes.Get(periodKey(p)); old != nil {
+			have, err := unseal(old)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(have, root[:]) {
+				return ErrVoted
+			}
+			return nil
+		}
+		if err := votes.Put(periodKey(p), seal(root[:])); err != nil {
+			return err
+		}
+		return putProposal(tx, p, root, proposal)
+	})
+	if err != nil {
+		return fmt.Errorf("vote for period %d: %w", p, err)
+	}
+	return nil
+}
+
+// Voted returns the root that was voted for. Error: ErrNotFound.
+func (s *Store) Voted(p wire.Period) (wire.Hash, error) {
+	var root wire.Hash
+	err := s.view(func(tx *bolt.Tx) error {
+		raw := tx.Bucket(bucketVotes).Get(periodKey(p))
+		if raw == nil {
+			return ErrNotFound
+		}
+		v, err := unseal(raw)
+		if err == nil && len(v) != len(root) {
+			err = fmt.Errorf("%w: vote of %d bytes", ErrCorrupt, len(v))
+		}
+		copy(root[:], v)
+		return err
+	})
+	return root, err
+}
+
+func proposalKey(p wire.Period, root wire.Hash) []byte { return append(periodKey(p), root[:]...) }
+
+func putProposal(tx *bolt.Tx, p wire.Period, root wire.Hash, proposal []byte) error {
+	return tx.Bucket(bucketProposals).Put(proposalKey(p, root), seal(proposal))
+}
+
+// PutProposal keeps a proposal, such as one that became final without our vote.
+func (s *Store) PutProposal(p wire.Period, root wire.Hash, proposal []byte) error {
+	if err := s.update(func(tx *bolt.Tx) error { return putProposal(tx, p, root, proposal) }); err != nil {
+		return fmt.Errorf("keep proposal of period %d: %w", p, err)
+	}
+	return nil
+}
+
+// Proposal returns a kept proposal. Error: ErrNotFound.
+func (s *Store) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
+	var out []byte
+	err := s.view(func(tx *bolt.Tx) (err error) {
+		raw := tx.Bucket(bucketProposals).Get(proposalKey(p, root))
+		if raw == nil {
+			return ErrNotFound
+		}
+		out, err = unseal(raw)
+		return err
+	})
+	return out, err
+}
+
+// IsDamage reports whether an error means that the store can no longer be trusted.
+func IsDamage(err error) bool { return errors.Is(err, ErrCorrupt) }

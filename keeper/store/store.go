@@ -1,0 +1,256 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Schema is the layout that this code writes.
+const Schema = 1
+
+var (
+	// ErrCorrupt: the file is damaged. The keeper must not sign anything with it.
+	ErrCorrupt = errors.New("keeper store is damaged")
+	// ErrSchema: the file was written by another version.
+	ErrSchema = errors.New("keeper store has another schema version")
+	// ErrLocked: another process has the file open.
+	ErrLocked = errors.New("keeper store is in use by another process")
+	// ErrOwner: the file belongs to another keeper or cluster.
+	ErrOwner = errors.New("keeper store belongs to another keeper or cluster")
+	// ErrContradiction: another statement about the same thing was signed before.
+	ErrContradiction = errors.New("statement contradicts one that was signed before")
+	// ErrSealed: the period's statements were declared complete.
+	ErrSealed = errors.New("period is sealed")
+	// ErrEarly: the period is one that a new store may not sign for.
+	ErrEarly = errors.New("a new store cannot know what was signed for this period")
+	// ErrVoted: another root was voted for before.
+	ErrVoted = errors.New("another root was voted for this period")
+	// ErrNotFound: no such record.
+	ErrNotFound = errors.New("not found")
+)
+
+var (
+	bucketMeta       = []byte("meta")
+	bucketStatements = []byte("statements")
+	bucketVotes      = []byte("votes")
+	bucketProposals  = []byte("proposals")
+
+	buckets = [][]byte{bucketMeta, bucketStatements, bucketVotes, bucketProposals}
+
+	keySchema = []byte("schema")
+	keyOwner  = []byte("owner")
+	keyFirst  = []byte("first")
+	keySealed = []byte("sealed")
+)
+
+// Options for Open.
+type Options struct {
+	Keeper solana.PublicKey
+	Domain wire.Domain
+	// FirstPeriod is written to a new file: the period after the one in which it is created.
+	FirstPeriod wire.Period
+	// LockTimeout is how long to wait for another process; 0 means one second.
+	LockTimeout time.Duration
+}
+
+// Store is safe for concurrent use.
+type Store struct {
+	db    *bolt.DB
+	path  string
+	first wire.Period
+}
+
+// Open opens or creates the file (mode 0600) and reads all of it once.
+// Errors: ErrCorrupt, ErrSchema, ErrLocked, ErrOwner.
+func Open(path string, o Options) (*Store, error) {
+	if o.LockTimeout <= 0 {
+		o.LockTimeout = time.Second
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("keeper store: %w", err)
+	}
+	s := &Store{path: path}
+	if err := s.guard(func() error { return s.open(o) }); err != nil {
+		if s.db != nil {
+			// Closing a damaged file may fail as well; the first error is the one to see.
+			_ = s.guard(s.db.Close)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// guard turns the panics and page faults with which bbolt answers damage into ErrCorrupt.
+func (s *Store) guard(f func() error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(old)
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %s: %v", ErrCorrupt, s.path, r)
+		}
+	}()
+	return f()
+}
+
+func (s *Store) open(o Options) error {
+	info, err := os.Stat(s.path)
+	fresh := errors.Is(err, os.ErrNotExist)
+	if err == nil && info.Size() == 0 {
+		return fmt.Errorf("%w: %s is empty", ErrCorrupt, s.path)
+	}
+	db, err := bolt.Open(s.path, 0o600, &bolt.Options{Timeout: o.LockTimeout, FreelistType: bolt.FreelistMapType})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return fmt.Errorf("%w: %s", ErrLocked, s.path)
+	case err != nil && (errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrChecksum) || errors.Is(err, bolterrors.ErrVersionMismatch)):
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, s.path, err)
+	case err != nil:
+		return fmt.Errorf("keeper store %s: %w", s.path, err)
+	}
+	s.db = db
+	if fresh {
+		return db.Update(func(tx *bolt.Tx) error { return create(tx, o, &s.first) })
+	}
+	return db.View(func(tx *bolt.Tx) error { return s.check(tx, o) })
+}
+
+func owner(o Options) []byte { return append(append([]byte{}, o.Domain[:]...), o.Keeper[:]...) }
+
+func create(tx *bolt.Tx, o Options, first *wire.Period) error {
+	for _, name := range buckets {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	*first = o.FirstPeriod
+	meta := tx.Bucket(bucketMeta)
+	return errors.Join(
+		meta.Put(keySchema, seal(number(Schema))),
+		meta.Put(keyOwner, seal(owner(o))),
+		meta.Put(keyFirst, seal(number(uint64(o.FirstPeriod)))),
+	)
+}
+
+// check reads every page and record.
+func (s *Store) check(tx *bolt.Tx, o Options) error {
+	var bad error
+	for err := range tx.Check() { // to its end: the checker must not outlive the transaction
+		bad = errors.Join(bad, err)
+	}
+	if bad != nil {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, s.path, bad)
+	}
+	for _, name := range buckets {
+		b := tx.Bucket(name)
+		if b == nil {
+			return fmt.Errorf("%w: %s has no %s", ErrCorrupt, s.path, name)
+		}
+		if err := b.ForEach(func(k, v []byte) error { _, err := unseal(v); return err }); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	meta := tx.Bucket(bucketMeta)
+	schema, err := getNumber(meta, keySchema)
+	if err != nil {
+		return err
+	}
+	if schema != Schema {
+		return fmt.Errorf("%w: %s has %d, this version reads %d", ErrSchema, s.path, schema, Schema)
+	}
+	have, err := unseal(meta.Get(keyOwner))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(have, owner(o)) {
+		return fmt.Errorf("%w: %s; give another --data folder", ErrOwner, s.path)
+	}
+	first, err := getNumber(meta, keyFirst)
+	s.first = wire.Period(first)
+	return err
+}
+
+// Close closes the file.
+func (s *Store) Close() error { return s.guard(s.db.Close) }
+
+// FirstPeriod is the first period that this store may sign statements for.
+func (s *Store) FirstPeriod() wire.Period { return s.first }
+
+// Prune forgets everything about periods before the given one. It returns how many records.
+func (s *Store) Prune(before wire.Period) (int, error) {
+	n := 0
+	err := s.update(func(tx *bolt.Tx) error {
+		n = 0
+		limit := periodKey(before)
+		for _, name := range [][]byte{bucketStatements, bucketVotes, bucketProposals} {
+			b := tx.Bucket(name)
+			var old [][]byte
+			c := b.Cursor()
+			for k, _ := c.First(); k != nil && bytes.Compare(k[:min(8, len(k))], limit) < 0; k, _ = c.Next() {
+				old = append(old, bytes.Clone(k))
+			}
+			for _, k := range old {
+				if err := b.Delete(k); err != nil {
+					return err
+				}
+			}
+			n += len(old)
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (s *Store) update(f func(*bolt.Tx) error) error {
+	return s.guard(func() error { return s.db.Update(f) })
+}
+
+func (s *Store) view(f func(*bolt.Tx) error) error {
+	return s.guard(func() error { return s.db.View(f) })
+}
+
+// periodKey sorts by period.
+func periodKey(p wire.Period) []byte { return binary.BigEndian.AppendUint64(nil, uint64(p)) }
+
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func getNumber(b *bolt.Bucket, key []byte) (uint64, error) {
+	v, err := unseal(b.Get(key))
+	if err != nil {
+		return 0, err
+	}
+	if len(v) != 8 {
+		return 0, fmt.Errorf("%w: %s", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint64(v), nil
+}
+
+// seal puts a checksum before a record.
+func seal(v []byte) []byte {
+	sum := sha256.Sum256(v)
+	return append(append(make([]byte, 0, 8+len(v)), sum[:8]...), v...)
+}
+
+// unseal checks and copies a record.
+func unseal(v []byte) ([]byte, error) {
+	if len(v) < 8 {
+		return nil, fmt.Errorf("%w: record too short", ErrCorrupt)
+	}
+	sum := sha256.Sum256(v[8:])
+	if !bytes.Equal(sum[:8], v[:8]) {
+		return nil, fmt.Errorf("%w: checksum of a record", ErrCorrupt)
+	}
+	return bytes.Clone(v[8:]), nil
+}

@@ -235,7 +235,7 @@ func TestReportsAndFaults(t *testing.T) {
 	require.NoError(t, err)
 	w.Wait("fault voided", func(v *market.View) bool {
 		n, _ := v.Node(cheat.Address)
-		return len(v.Faults()) == 0 && n.State() == market.NodeActive
+		return len(v.Faults()) == 0 && n.State() == market.NodeHibernated
 	})
 
 	second := uint64(w.Now())/uint64(params.PeriodSecs) + 1

@@ -129,13 +129,18 @@ func ratingBPS(stars, weight uint64) uint64 {
 	return min(q, BPS)
 }
 
-// NextUptimeBPS weighs a period's uptime into the running figure: (63 × old + sample) / 64, rounded down.
+// NextUptimeBPS weighs a period's uptime into the running figure: (63 × old + sample) / 64, rounded towards
+// the sample.
 func NextUptimeBPS(old uint16, upSecs, periodSecs uint32) uint16 {
 	sample := uint64(0)
 	if periodSecs > 0 {
 		sample = min(uint64(upSecs)*BPS/uint64(periodSecs), BPS)
 	}
-	return uint16(min((uint64(old)*63+sample)/64, BPS))
+	up := uint64(0) // rounded towards the sample
+	if sample > uint64(old) {
+		up = 63
+	}
+	return uint16(min((uint64(old)*63+sample+up)/64, BPS))
 }
 
 // Split is where slashed stake goes.

@@ -28,6 +28,16 @@ type LeafProof struct {
 	Leaf     wire.Leaf
 	Path     uint32
 	Siblings []wire.Hash
+	// LeaseClosed says that the lease which the leaf names is closed: then only what it says of the node counts.
+	LeaseClosed bool
+}
+
+// leases are the two optional accounts of a call: the lease, or the address of a closed one.
+func (p LeafProof) leases() (live, closed solana.PublicKey) {
+	if p.LeaseClosed {
+		return optional(solana.PublicKey{}), optional(p.Leaf.Lease)
+	}
+	return optional(p.Leaf.Lease), optional(solana.PublicKey{})
 }
 
 // NewLeafProof joins a leaf with its proof in a report's tree.
@@ -51,8 +61,9 @@ func (p LeafProof) siblings() [][32]uint8 {
 
 // ReportApply applies a leaf without a fault; anyone may.
 func ReportApply(p LeafProof) (solana.Instruction, error) {
+	live, closed := p.leases()
 	ix, err := idlmarket.NewReportApplyInstruction(p.Leaf.Encode(), p.Path, p.siblings(), MarketAddress(),
-		ReportAddress(uint64(p.Leaf.Period)), p.Leaf.Node, optional(p.Leaf.Lease))
+		ReportAddress(uint64(p.Leaf.Period)), p.Leaf.Node, live, closed)
 	return finish(ix, err, idlmarket.Instruction_ReportApply)
 }
 
@@ -66,8 +77,9 @@ type FaultOpenArgs struct {
 // FaultOpen applies the leaf and creates the fault at FaultAddress(node, lease, period); anyone may.
 func FaultOpen(a FaultOpenArgs) (solana.Instruction, error) {
 	leaf := a.Proof.Leaf
+	live, closed := a.Proof.leases()
 	ix, err := idlmarket.NewFaultOpenInstruction(leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, MarketAddress(),
-		ReportAddress(uint64(leaf.Period)), a.Provider, leaf.Node, optional(leaf.Lease),
+		ReportAddress(uint64(leaf.Period)), a.Provider, leaf.Node, live, closed,
 		FaultAddress(leaf.Node, leaf.Lease, uint64(leaf.Period)), solana.SystemProgramID)
 	return finish(ix, err, idlmarket.Instruction_FaultOpen)
 }

@@ -181,11 +181,11 @@ func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
 // open a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
 func LeafNews(leaf *wire.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags wire.Flags) {
 	const nodeFlags = wire.FlagSpecMismatch | wire.FlagWorkFailed | wire.FlagEvidenceFailed | wire.FlagDeviceChanged
-	if nodeNew = uint64(leaf.Period) > n.LastReportPeriod; nodeNew {
+	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {
 		flags |= leaf.Flags & nodeFlags
 	}
 	if l != nil && !leaf.Lease.IsZero() {
-		if leaseNew = uint64(leaf.Period) > l.LastReportPeriod; leaseNew {
+		if leaseNew = isNew(l.LastReportPeriod, l.ReportWindow, uint64(leaf.Period)); leaseNew {
 			flags |= leaf.Flags & wire.FlagBadOutput
 			if leaf.DowntimeSeconds > p.MigrationGraceSecs {
 				flags |= leaf.Flags & wire.FlagOffline
@@ -193,4 +193,14 @@ func LeafNews(leaf *wire.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew 
 		}
 	}
 	return nodeNew, leaseNew, flags
+}
+
+// isNew says whether a period's leaf is still to be applied: the last period that was, and a bit for each of the 32
+// that end with it. Twin of program/src/math/window.rs.
+func isNew(last uint64, window uint32, period uint64) bool {
+	if period > last {
+		return true
+	}
+	behind := last - period
+	return behind < 32 && window>>behind&1 == 0
 }

@@ -177,6 +177,7 @@ func NewFaultOpenInstruction(
 	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
+	closedLeaseAccount solanago.PublicKey,
 	faultAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -221,9 +222,12 @@ func NewFaultOpenInstruction(
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 5 "lease": Writable, Non-signer, Optional
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 6 "fault": Writable, Non-signer, Required
+		// Account 6 "closed_lease": Read-only, Non-signer, Optional
+		// Its address instead, when it is closed.
+		accounts__.Append(solanago.NewAccountMeta(closedLeaseAccount, false, false))
+		// Account 7 "fault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
-		// Account 7 "system_program": Read-only, Non-signer, Required
+		// Account 8 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
@@ -1712,6 +1716,7 @@ func NewReportApplyInstruction(
 	reportAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
+	closedLeaseAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	buf__ := new(bytes.Buffer)
 	enc__ := binary.NewBorshEncoder(buf__)
@@ -1751,6 +1756,9 @@ func NewReportApplyInstruction(
 		// Account 3 "lease": Writable, Non-signer, Optional
 		// The lease that the leaf names, if it names one.
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 4 "closed_lease": Read-only, Non-signer, Optional
+		// Its address instead, when it is closed.
+		accounts__.Append(solanago.NewAccountMeta(closedLeaseAccount, false, false))
 	}
 
 	// Create the instruction.

@@ -1,5 +1,8 @@
 //! Anyone applies a leaf that carries a fault, and so opens the fault: a slash that waits for its appeal window.
 
+// The derive binds the arguments that seeds use in code that does not use them too.
+#![allow(unused_variables)]
+
 use alloc::vec::Vec;
 
 use anchor_lang::prelude::*;
@@ -7,7 +10,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{FLAGS_NODE, LEAF_LEN, VERSION};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::FaultOpened;
-use crate::instructions::leaf::{apply, slash_amount};
+use crate::instructions::leaf::{apply, slash_amount, LeafLease, LeafProof};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
 use crate::state::{Fault, Lease, Market, Node, Provider, Report, NODE_RETIRED, NODE_SUSPENDED};
@@ -30,6 +33,8 @@ pub struct FaultOpen {
     pub node: Account<Node>,
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
+    /// Its address instead, when it is closed.
+    pub closed_lease: Option<UncheckedAccount>,
     #[account(
         init,
         payer = payer,
@@ -55,17 +60,19 @@ pub fn handler(
     let bump = ctx.bumps.fault;
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
+    let mut lease = LeafLease::of(&leaf, accounts.lease.as_mut(), accounts.closed_lease.as_ref())?;
     let proven = apply(
-        &leaf,
-        path,
-        &proof,
+        LeafProof { data: &leaf, path, siblings: &proof },
         &accounts.report,
         params,
         &mut accounts.node,
-        accounts.lease.as_mut(),
+        &mut lease,
         now,
     )?;
-    let lease = if proven.leaf.has_lease() { accounts.lease.as_mut() } else { None };
+    let lease = match lease {
+        LeafLease::Live(lease) => Some(lease),
+        LeafLease::Closed | LeafLease::None => None,
+    };
     let amount = slash_amount(proven.flags, params, &accounts.node, lease.as_deref().map(|l| &**l))?;
     if proven.flags == 0 {
         return fail(MarketError::NoFault);

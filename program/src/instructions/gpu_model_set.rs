@@ -1,5 +1,8 @@
 //! Writes what the market knows of a GPU model. Nodes keep the stake that was required when they registered.
 
+// The derive binds the arguments that seeds use in code that does not use them too.
+#![allow(unused_variables)]
+
 use anchor_lang::prelude::*;
 
 use crate::constants::VERSION;

@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
+use crate::math::bytes::take;
 use crate::math::fees::fee;
 use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
@@ -13,6 +14,49 @@ use crate::math::window::mark;
 use crate::state::{
     Leaf, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
 };
+
+/// Where a leaf names its lease.
+const LEAF_LEASE: usize = 56;
+
+/// The lease that a leaf names, as it is now.
+pub enum LeafLease<'a> {
+    Live(&'a mut Account<Lease>),
+    /// Closed since: what the leaf says of the node still counts. Otherwise closing a lease would make its last
+    /// leaves, and the node's faults in them, unreachable.
+    Closed,
+    /// The leaf names none.
+    None,
+}
+
+impl<'a> LeafLease<'a> {
+    /// Sorts out the two optional accounts of a call: a live lease, or the address of a closed one.
+    pub fn of(
+        leaf: &[u8; LEAF_LEN],
+        live: Option<&'a mut Account<Lease>>,
+        closed: Option<&UncheckedAccount>,
+    ) -> Result<Self> {
+        let named = Address::new_from_array(take(leaf, LEAF_LEASE)?);
+        if named == Address::default() {
+            return Ok(Self::None);
+        }
+        match (live, closed) {
+            (Some(lease), _) if *lease.address() == named => Ok(Self::Live(lease)),
+            (Some(_), _) => fail(MarketError::InvalidLeaf),
+            (None, Some(gone)) if *gone.address() == named && !gone.account().owned_by(&crate::ID) => {
+                Ok(Self::Closed)
+            }
+            (None, Some(_)) => fail(MarketError::WrongAccount),
+            (None, None) => fail(MarketError::MissingAccount),
+        }
+    }
+}
+
+/// A leaf as it comes in, with what leads from it to the report's root.
+pub struct LeafProof<'a> {
+    pub data: &'a [u8; LEAF_LEN],
+    pub path: u32,
+    pub siblings: &'a [[u8; 32]],
+}
 
 /// A leaf that is shown to be in a final report.
 pub struct Proven {
@@ -24,19 +68,17 @@ pub struct Proven {
 
 /// Checks the proof and applies the leaf to node and lease, once for each of them.
 pub fn apply(
-    data: &[u8; LEAF_LEN],
-    path: u32,
-    proof: &[[u8; 32]],
+    LeafProof { data, path, siblings }: LeafProof,
     report: &Report,
     params: &Params,
     node: &mut Account<Node>,
-    lease: Option<&mut Account<Lease>>,
+    lease: &mut LeafLease,
     now: i64,
 ) -> Result<Proven> {
     if report.status != REPORT_FINAL {
         return fail(MarketError::ReportNotFinal);
     }
-    if proof.len() > MAX_PROOF || root_of(data, path, proof) != report.root {
+    if siblings.len() > MAX_PROOF || root_of(data, path, siblings) != report.root {
         return fail(MarketError::InvalidProof);
     }
     let leaf = Leaf::parse(data, params.period_secs)?;
@@ -51,12 +93,8 @@ pub fn apply(
     }
     let node_is_new = node_window.is_some();
     let mut lease_is_new = false;
-    if leaf.has_lease() {
-        let lease = match lease {
-            Some(lease) => lease,
-            None => return fail(MarketError::MissingAccount),
-        };
-        if *lease.address() != leaf.lease || lease.node != leaf.node || lease.started_at == 0 {
+    if let LeafLease::Live(lease) = lease {
+        if lease.node != leaf.node || lease.started_at == 0 {
             return fail(MarketError::InvalidLeaf);
         }
         if let Some((last, window)) = mark(lease.last_report_period, lease.report_window, leaf.period) {

@@ -6,7 +6,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::LEAF_LEN;
 use crate::errors::{fail, MarketError};
-use crate::instructions::leaf::apply;
+use crate::instructions::leaf::{apply, LeafLease, LeafProof};
 use crate::state::{Lease, Market, Node, Report};
 
 #[derive(Accounts)]
@@ -18,6 +18,8 @@ pub struct ReportApply {
     /// The lease that the leaf names, if it names one.
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
+    /// Its address instead, when it is closed.
+    pub closed_lease: Option<UncheckedAccount>,
 }
 
 pub fn handler(
@@ -28,14 +30,13 @@ pub fn handler(
 ) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
+    let mut lease = LeafLease::of(&leaf, accounts.lease.as_mut(), accounts.closed_lease.as_ref())?;
     let proven = apply(
-        &leaf,
-        path,
-        &proof,
+        LeafProof { data: &leaf, path, siblings: &proof },
         &accounts.report,
         &accounts.market.params,
         &mut accounts.node,
-        accounts.lease.as_mut(),
+        &mut lease,
         now,
     )?;
     // A leaf with a fault must not slip by without it.

@@ -51,11 +51,13 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
     let parsed = Statement::parse(statement)?;
     let flags = parsed.contradicts(params.period_secs, params.migration_grace_secs) & fault.flags;
+    // One fault after the other, lowest flag first: else a statement about another one would reset the count.
+    let first = fault.flags & fault.flags.wrapping_neg();
     let relevant = parsed.domain == accounts.market.domain
         && parsed.node == fault.node
         && parsed.period == fault.period
         && (parsed.lease == fault.lease || flags & FLAGS_NODE != 0);
-    if !relevant || flags == 0 {
+    if !relevant || flags & first == 0 {
         return fail(MarketError::IrrelevantStatement);
     }
     Ok(flags)

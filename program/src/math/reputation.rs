@@ -57,9 +57,10 @@ pub fn reputation_bps(node: &Node, now: i64) -> u16 {
     )
 }
 
-/// Weighs a period's uptime into the running figure: `(63 × old + sample) / 64`, rounded down, where the sample is
-/// the share of the period that the node was up.
+/// Weighs a period's uptime into the running figure: `(63 × old + sample) / 64`, rounded towards the sample, which is
+/// the share of the period that the node was up. Rounded down it could never reach 10,000 again.
 pub fn next_uptime_bps(old: u16, up_secs: u32, period_secs: u32) -> u16 {
     let sample = (up_secs as u64).saturating_mul(BPS).checked_div(period_secs as u64).unwrap_or(0).min(BPS);
-    ((old as u64).saturating_mul(63).saturating_add(sample) / 64).min(BPS) as u16
+    let up = if sample > old as u64 { 63 } else { 0 };
+    ((old as u64).saturating_mul(63).saturating_add(sample).saturating_add(up) / 64).min(BPS) as u16
 }

@@ -28,6 +28,7 @@ pub fn report_apply(proof: &Proof) -> Instruction {
             report: pda::report(proof.leaf.period),
             node: proof.leaf.node,
             lease: proof.leaf.lease(),
+            closed_lease: None,
         },
         instruction::ReportApply {
             leaf: proof.leaf.bytes(),
@@ -55,6 +56,7 @@ pub fn fault_open(w: &World, payer: &Address, proof: &Proof) -> Instruction {
             provider: node.provider,
             node: proof.leaf.node,
             lease: proof.leaf.lease(),
+            closed_lease: None,
             fault: pda::fault(&proof.leaf.node, &proof.leaf.lease, proof.leaf.period),
             system_program: system_program(),
         },

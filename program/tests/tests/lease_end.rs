@@ -1,0 +1,215 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::{LeaseEnded, LeaseNoticed};
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::{
+    Credits, Lease, Node, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED, ENDED_JOB_DONE,
+    ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
+};
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::{ix, Deal, World};
+use solana_instruction::Instruction;
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+/// Ten minutes into a lease, five of them paid.
+fn ready() -> (World, Deal) {
+    ready_with(ix::order_args(1))
+}
+
+fn ready_with(args: OrderArgs) -> (World, Deal) {
+    let mut w = World::new();
+    let deal = w.running_with(args);
+    w.warp(600);
+    w.settle(&deal, 1, 300);
+    (w, deal)
+}
+
+fn by_customer(w: &World, deal: &Deal) -> Instruction {
+    ix::lease_end(w, &deal.customer.wallet(), &deal.lease, 0)
+}
+
+fn by_provider(w: &World, deal: &Deal, immediate: u8) -> Instruction {
+    ix::lease_end(w, &deal.provider.wallet(), &deal.lease, immediate)
+}
+
+/// What the provider has received of five minutes: 166,666 µUSDC less 19,999.
+const RECEIVED: u64 = 146_667;
+
+#[test]
+fn a_customer_ends_at_any_time_and_gets_the_future_back() {
+    let (mut w, deal) = ready();
+    let meta = w.ok(by_customer(&w, &deal), &[&deal.customer.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_BY_CUSTOMER, w.now()));
+    // Ten minutes may still be owed; what was paid of them is gone.
+    assert_eq!(lease.reserved, 333_333 - RECEIVED);
+    let released = 2_000_000 - 333_333;
+    let credits: Credits = w.read(&deal.customer.credits());
+    assert_eq!((credits.reserved, credits.live_leases), (333_333 - RECEIVED, 1));
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.gpu_mask, node.live_leases), (0, 0));
+    assert_eq!((node.jobs_completed, node.jobs_failed), (1, 0));
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).live_leases, 0);
+    assert_emitted(
+        &meta,
+        &LeaseEnded { lease: deal.lease, reason: ENDED_BY_CUSTOMER, ended_at: w.now(), released },
+    );
+    w.refused(by_customer(&w, &deal), &[&deal.customer.key], MarketError::WrongLeaseStatus);
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+}
+
+#[test]
+fn a_provider_gives_notice_and_then_keeps_its_word() {
+    let (mut w, deal) = ready();
+    let meta = w.ok(by_provider(&w, &deal, 0), &[&deal.provider.key]);
+    assert_emitted(&meta, &LeaseNoticed { lease: deal.lease, notice_at: w.now() });
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.notice_at, lease.ended_at), (LEASE_RUNNING, w.now(), 0));
+    w.warp(59);
+    w.refused(by_provider(&w, &deal, 0), &[&deal.provider.key], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(by_provider(&w, &deal, 0), &[&deal.provider.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_BY_PROVIDER, w.now()));
+    assert_eq!(lease.downtime_secs, 0);
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+}
+
+#[test]
+fn leaving_at_once_costs_the_pay_of_the_notice() {
+    let (mut w, deal) = ready();
+    w.ok(by_provider(&w, &deal, 1), &[&deal.provider.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.end_reason, lease.downtime_secs, lease.paid_secs), (ENDED_BY_PROVIDER, 60, 300));
+    // Of ten minutes nine may be owed.
+    assert_eq!(lease.reserved, 300_000 - RECEIVED);
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_failed, 1);
+    let too_much =
+        ix::receipt(&w, &deal.lease, &deal.machine.key, &deal.customer.key, 2, 541);
+    w.refused_all(&too_much, &[], MarketError::ReceiptTooLarge);
+    w.settle(&deal, 2, 540);
+    assert_eq!(deal.state(&w).reserved, 36_000);
+}
+
+#[test]
+fn what_is_paid_already_is_not_forfeited() {
+    let (mut w, deal) = ready();
+    w.settle(&deal, 2, 590);
+    w.ok(ix::lease_end(&w, &deal.machine.key.pubkey(), &deal.lease, 1), &[&deal.machine.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.downtime_secs, lease.paid_secs, lease.billable_secs(w.now())), (10, 590, 590));
+}
+
+#[test]
+fn leaving_at_once_within_the_notice_costs_as_much() {
+    let (mut w, deal) = ready();
+    w.ok(by_provider(&w, &deal, 0), &[&deal.provider.key]);
+    w.warp(59);
+    w.ok(by_provider(&w, &deal, 1), &[&deal.provider.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.end_reason, lease.downtime_secs), (ENDED_BY_PROVIDER, 60));
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_failed, 1);
+}
+
+#[test]
+fn only_one_means_at_once() {
+    let (mut w, deal) = ready();
+    w.ok(by_provider(&w, &deal, 2), &[&deal.provider.key]);
+    assert_eq!(deal.state(&w).status, LEASE_RUNNING);
+}
+
+#[test]
+fn a_job_that_is_done_ends_its_lease() {
+    let (mut w, deal) = ready_with(OrderArgs { run_to_completion: 1, ..ix::order_args(1) });
+    w.ok(ix::lease_end(&w, &deal.machine.key.pubkey(), &deal.lease, 0), &[&deal.machine.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_JOB_DONE, w.now()));
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+}
+
+#[test]
+fn anyone_ends_a_lease_without_funds_at_the_time_that_they_lasted_to() {
+    let (mut w, deal) = ready();
+    let stranger = w.actor();
+    let until = deal.state(&w).funded_until;
+    w.set_now(until - 1);
+    let end = ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0);
+    w.refused(end.clone(), &[&stranger.key], MarketError::Unauthorised);
+    w.set_now(until + 1_000);
+    w.ok(end, &[&stranger.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.end_reason, lease.ended_at), (ENDED_UNFUNDED, until));
+    assert_eq!(lease.reserved, 2_000_000 - RECEIVED, "all of the hour may still be owed");
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+}
+
+#[test]
+fn anyone_ends_a_failed_lease_at_the_time_that_it_failed() {
+    let (mut w, deal) = ready();
+    let (stranger, at) = (w.actor(), w.now() - 100);
+    w.alter(&deal.lease, |l: &mut Lease| (l.status, l.ended_at) = (LEASE_FAILED, at));
+    w.ok(ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0), &[&stranger.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_FAILED, at));
+    // 500 seconds may be owed.
+    assert_eq!(lease.reserved, 277_777 - RECEIVED);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.jobs_failed, node.gpu_mask), (1, 0));
+}
+
+#[test]
+fn a_lease_that_did_not_start_is_aborted_and_not_ended() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    w.refused(by_customer(&w, &deal), &[&deal.customer.key], MarketError::WrongLeaseStatus);
+}
+
+#[test]
+fn a_lease_may_end_in_the_second_it_started() {
+    let mut w = World::new();
+    let deal = w.running();
+    w.ok(by_customer(&w, &deal), &[&deal.customer.key]);
+    assert_eq!(deal.state(&w).reserved, 0);
+    w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
+    assert_eq!(w.read::<Credits>(&deal.customer.credits()).balance, 100_000_000);
+}
+
+#[test]
+fn a_paused_market_still_ends() {
+    let (mut w, deal) = ready();
+    w.pause();
+    w.ok(by_customer(&w, &deal), &[&deal.customer.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, deal) = ready();
+    let (stranger, other) = (w.customer(10_000_000), w.provider(20_000_000_000));
+    let others = w.machine(&other, 1);
+    let good = by_customer(&w, &deal);
+    let silent = unsigned(good.clone(), &deal.customer.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (credits, node, provider) = (deal.customer.credits(), deal.machine.node, deal.provider.provider());
+    for who in [&stranger, &other, &deal.keeper] {
+        for immediate in [0, 1] {
+            let end = ix::lease_end(&w, &who.wallet(), &deal.lease, immediate);
+            w.refused(end, &[&who.key], MarketError::Unauthorised);
+        }
+    }
+    // A provider account of the signer's own does not make it the lease's provider.
+    let own = swap(good.clone(), &deal.customer.wallet(), &other.wallet());
+    w.refused(swap(own, &provider, &other.provider()), &[&other.key], MarketError::WrongAccount);
+    for at in [credits, node, provider, deal.lease] {
+        let fake = w.forged(&at);
+        let cases = [("program", at, fake, InstructionError::IllegalOwner.into())];
+        w.refuses_swaps(&good, &[&deal.customer.key], &cases);
+    }
+    let cases: [(_, _, _, Code); 3] = [
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("node", node, others.node, MarketError::WrongAccount.into()),
+        ("credits", credits, stranger.credits(), MarketError::WrongAccount.into()),
+    ];
+    w.refuses_swaps(&good, &[&deal.customer.key], &cases);
+}

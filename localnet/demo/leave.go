@@ -152,9 +152,9 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, k := range d.net.World.Keepers {
+	for i, k := range d.net.World.Keepers {
 		group.Go(func() error {
-			if _, err := d.gantry(groupCtx, k, "keeper", "exit"); err != nil {
+			if err := d.net.ExitKeeper(groupCtx, i); err != nil {
 				return err
 			}
 			var exit int64
@@ -168,7 +168,7 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			if err := d.chainPasses(groupCtx, exit); err != nil {
 				return err
 			}
-			if _, err := d.gantry(groupCtx, k, "keeper", "withdraw"); err != nil {
+			if err := d.net.WithdrawKeeper(groupCtx, i); err != nil {
 				return err
 			}
 			return d.until(groupCtx, 10*time.Second, k.Name+" to be gone", func(v *sdk.View) bool {

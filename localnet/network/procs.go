@@ -3,22 +3,21 @@ package network
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/process"
+	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// How often keepers act on a local network. Everything fits into a period of five seconds several times.
-const (
-	checkInterval = 1500 * time.Millisecond
-	checkTimeout  = time.Second
-	reportDelay   = time.Second
-	roundTimeout  = 1500 * time.Millisecond
-	readyTimeout  = 20 * time.Second
-)
+// readyTimeout bounds the wait for a process to be at work.
+const readyTimeout = 20 * time.Second
 
 // keeperDir holds a keeper's own files.
 func (n *Network) keeperDir(name string) string { return filepath.Join(n.cfg.Dir, "keepers", name) }
@@ -32,27 +31,91 @@ func (n *Network) connection() []string {
 	return []string{"--url", at.RPC, "--ws", at.WS}
 }
 
+// keeperArgs are the flags that registering and running a keeper share.
+func (n *Network) keeperArgs(wallet seed.Wallet) []string {
+	return append(n.connection(), "--keypair", wallet.Path, "--data-dir", n.keeperDir(wallet.Name), "--log-json")
+}
+
 // RegisterKeeper bonds a keeper and waits until its weight counts.
 func (n *Network) RegisterKeeper(ctx context.Context, index int) error {
 	wallet := n.World.Keepers[index]
-	out, err := n.Gantry(ctx, wallet, "keeper", "register", "--bond", sdk.GNT(n.cfg.Params.MinBond).String(), "--multiaddr", n.listen(wallet.Name))
+	return n.keeperCommand(ctx, wallet, "register", "--bond", sdk.GNT(n.cfg.Params.MinBond).String(), "--announce", n.listen(wallet.Name))
+}
+
+// ExitKeeper asks for a keeper's bond back; its weight counts no more at once.
+func (n *Network) ExitKeeper(ctx context.Context, index int) error {
+	return n.keeperCommand(ctx, n.World.Keepers[index], "exit")
+}
+
+// WithdrawKeeper takes the bond of a keeper whose exit time has come.
+func (n *Network) WithdrawKeeper(ctx context.Context, index int) error {
+	return n.keeperCommand(ctx, n.World.Keepers[index], "withdraw")
+}
+
+func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name string, args ...string) error {
+	all := append(append([]string{name}, n.keeperArgs(wallet)...), args...)
+	out, err := runBinary(ctx, n.mark, n.bins.keeper, n.home(wallet.Name), all...)
 	if err == nil {
 		err = out.Err()
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", wallet.Name, err)
+	}
+	return nil
 }
 
-// StartKeeper starts a keeper and returns when it is ready.
+// StartKeeper starts a keeper and returns when it says that it is ready.
 func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.World.Keepers[index]
-	args := append([]string{"run"}, n.connection()...)
-	args = append(args,
-		"--keypair", wallet.Path, "--data-dir", n.keeperDir(wallet.Name), "--listen", n.listen(wallet.Name),
-		"--check-interval", checkInterval.String(), "--check-timeout", checkTimeout.String(),
-		"--report-delay", reportDelay.String(), "--round-timeout", roundTimeout.String(),
-		"--work-every", strconv.Itoa(n.cfg.WorkEvery))
-	_, err := n.sup.Start(process.Spec{Name: wallet.Name, Path: n.bins.keeper, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash})
-	return err
+	args := append(append([]string{"run"}, n.keeperArgs(wallet)...),
+		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
+	p, err := n.sup.Start(process.Spec{
+		Name: wallet.Name, Path: n.bins.keeper, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(wallet.Name),
+	})
+	if err != nil {
+		return err
+	}
+	return waitFor(ctx, wallet.Name+" to be ready", readyTimeout, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.Done():
+			return false, fmt.Errorf("%s has ended: %w; its log: %s", wallet.Name, p.Err(), p.LogPath())
+		default:
+		}
+		return n.keeperReady(ctx, wallet.Name)
+	})
+}
+
+// Metrics is the URL of a keeper's metrics. It fails until the keeper has started.
+func (n *Network) Metrics(keeper string) (string, error) {
+	addr, err := os.ReadFile(filepath.Join(n.keeperDir(keeper), "http.addr"))
+	if err != nil {
+		return "", fmt.Errorf("address of the metrics of %s: %w", keeper, err)
+	}
+	return "http://" + strings.TrimSpace(string(addr)) + "/metrics", nil
+}
+
+func (n *Network) keeperReady(ctx context.Context, keeper string) (bool, error) {
+	metrics, err := n.Metrics(keeper)
+	if err != nil {
+		return false, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(metrics, "metrics")+"readyz", nil)
+	if err != nil {
+		return false, err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusOK {
+		return true, nil
+	}
+	why, err := io.ReadAll(io.LimitReader(answer.Body, 1<<12))
+	if err != nil {
+		return false, err
+	}
+	return false, fmt.Errorf("%s is not ready: %s", keeper, strings.Join(strings.Fields(string(why)), " "))
 }
 
 // agentArgs are the flags that registering and running a machine share.

@@ -1,0 +1,74 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// statementsProtocol is how anybody on the network asks a keeper for the statements behind a report.
+var statementsProtocol = p2p.Protocol{ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage}
+
+// printStatements asks the keepers for the signed check statements behind the cheat's fault, verifies each signature,
+// and shows those about its work.
+func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	// The accused may ask too; here a customer does.
+	node, err := p2p.New(p2p.Config{Key: d.net.World.Customers[1].Key, Client: true, UserAgent: "gantry-demo", Log: d.opts.Log})
+	if err != nil {
+		return err
+	}
+	defer node.Close() //nolint:errcheck // nothing is lost with it
+	domain, err := d.net.Chain.Domain(ctx)
+	if err != nil {
+		return err
+	}
+	failed := map[solana.PublicKey]wire.CheckStatement{}
+	for _, k := range d.view.Keepers() {
+		if err := node.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
+			return err
+		}
+		answer, err := p2p.Call[protocol.StatementsRequest, protocol.StatementsAnswer](ctx, node, k.Wallet, statementsProtocol,
+			protocol.StatementsRequest{Version: protocol.Version, Period: fault.Period})
+		if err != nil {
+			return fmt.Errorf("statements of %s: %w", short(k.Wallet), err)
+		}
+		for _, m := range answer.Statements {
+			s, err := wire.DecodeStatement(m.Statement)
+			if err != nil {
+				return fmt.Errorf("a statement that %s serves: %w", short(k.Wallet), err)
+			}
+			if s.Node != fault.Node || s.Kind != wire.CheckWork || s.Passed {
+				continue
+			}
+			signed := s.Domain == domain && s.Verify(solana.PublicKey(m.Keeper), solana.Signature(m.Signature)) == nil
+			if d.book.expect(signed, "every statement against the cheat is signed by its keeper for this cluster") {
+				failed[solana.PublicKey(m.Keeper)] = s
+			}
+		}
+	}
+	lines := []string{fmt.Sprintf("        statements of %d keepers, each signed:", len(failed))}
+	for i, k := range d.net.World.Keepers {
+		s, ok := failed[k.Address()]
+		if !ok {
+			continue
+		}
+		bound := "no answer in time"
+		if s.Measured > 0 {
+			bound = fmt.Sprintf("measured %.1f TFLOPS", float64(s.Measured)/10)
+		}
+		lines = append(lines, fmt.Sprintf("          keeper %d  work failed  after %d ms  %s  %s", i+1, s.LatencyMS, bound,
+			time.Unix(s.CheckedAt, 0).UTC().Format("15:04:05")))
+	}
+	d.book.expect(len(failed)*3 > keeperCount*2, "more than two thirds of the keepers signed that the cheat's work proof failed", "%d of %d", len(failed), keeperCount)
+	d.out.note(step, lines...)
+	return nil
+}

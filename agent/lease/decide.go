@@ -65,6 +65,8 @@ const (
 	StartJob
 	// NoteRunning writes down that the job runs.
 	NoteRunning
+	// ExtendJob gives the job the time that the customer has added to the lease.
+	ExtendJob
 	// NoteExited writes down how the job ended.
 	NoteExited
 	// StopJob ends the job because the lease is over.
@@ -82,7 +84,7 @@ const (
 )
 
 var actionNames = [...]string{
-	"wait", "begin start", "submit start", "start job", "note running", "note exited", "stop job", "end done job",
+	"wait", "begin start", "submit start", "start job", "note running", "extend job", "note exited", "stop job", "end done job",
 	"end due lease", "note ended", "note closed", "remove",
 }
 
@@ -210,6 +212,8 @@ func decideJob(f Facts, wait Decision) Decision {
 		return Decision{Action: NoteExited, Why: "the job's directory is gone"}
 	case f.Job == JobActive && f.Record.State == store.Starting:
 		return Decision{Action: NoteRunning}
+	case f.Job == JobActive && f.Record.FundedUntil.Unix() < f.Chain.FundedUntil:
+		return Decision{Action: ExtendJob}
 	case f.Job == JobActive:
 		wait.Why = "the job runs"
 		return wait

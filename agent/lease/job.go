@@ -12,10 +12,16 @@ import (
 	"github.com/gantry-market/gantry/client/protocol"
 )
 
+// wallSlack is how long after the paid-for time the runtime itself ends a job. It matters only when there is no agent
+// to do so at the end of that time.
+const wallSlack = time.Minute
+
 // startJob hands the job to the runtime. A specification that cannot be run ends the job at once; trouble of the
 // machine is given a few tries.
 func (w *worker) startJob(ctx context.Context, f Facts) error {
-	st, err := w.m.o.Runtime.Start(ctx, w.m.spec(f.Record))
+	spec := w.m.spec(f.Record)
+	spec.Limits.Wall = time.Unix(f.Chain.FundedUntil, 0).Sub(f.Now) + wallSlack
+	st, err := w.m.o.Runtime.Start(ctx, spec)
 	switch {
 	case err == nil, errors.Is(err, runtime.ErrExists):
 		w.log.Info().Strs("command", f.Record.Job.Command).Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
@@ -34,6 +40,24 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 		setTimes(l, f.Chain)
 		l.Exit = &store.Exit{Code: 127, Reason: string(runtime.ReasonStartFailed), At: now}
 	})
+}
+
+// extendJob moves the runtime's own limit when the customer has paid for more time, then writes down for how much.
+func (w *worker) extendJob(ctx context.Context, f Facts) error {
+	st, err := w.job(ctx)
+	if err != nil {
+		return err
+	}
+	funded := time.Unix(f.Chain.FundedUntil, 0)
+	if err := w.m.o.Runtime.Extend(ctx, w.id, funded.Sub(st.StartedAt)+wallSlack); err != nil && !errors.Is(err, runtime.ErrOver) {
+		return err
+	}
+	w.log.Info().Time("funded_until", funded).Msg("the lease was extended")
+	_, err = w.m.o.Store.Update(store.Key(w.address), func(l *store.Lease) error {
+		setTimes(l, f.Chain)
+		return nil
+	})
+	return err
 }
 
 // spec is the runtime's order for a job.
@@ -153,7 +177,10 @@ func statusOf(r store.Lease, job runtime.Status) protocol.LeaseStatus {
 				s.Detail = r.Note
 			}
 		case runtime.ReasonStopped:
-			s.State = protocol.LeaseStopped
+			// A job that was stopped at the end of the paid-for time is over like any other until the lease is.
+			if s.State = protocol.LeaseStopped; r.State.Live() {
+				s.State = protocol.LeaseExited
+			}
 		default:
 			s.State = protocol.LeaseExited
 		}

@@ -196,6 +196,8 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		return w.startJob(ctx, f)
 	case NoteRunning:
 		return w.note(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Chain) })
+	case ExtendJob:
+		return w.extendJob(ctx, f)
 	case NoteExited:
 		return w.noteExited(ctx, f, d)
 	case StopJob:

@@ -1,0 +1,361 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// clock is the time of a test.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func newClock() *clock { return &clock{t: time.Unix(1_800_000_000, 0)} }
+
+func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.t }
+
+func (c *clock) add(d time.Duration) { c.mu.Lock(); c.t = c.t.Add(d); c.mu.Unlock() }
+
+// trouble is what happens to the next transaction.
+type trouble int
+
+const (
+	fine   trouble = iota
+	lost           // it never lands, and the caller is told so
+	unsure         // it lands, and the caller is told that it failed
+)
+
+var errTrouble = errors.New("the network is away")
+
+// fakeChain is a chain with at most one lease of the node. It refuses what the program refuses.
+type fakeChain struct {
+	mu       sync.Mutex
+	clock    *clock
+	changed  chan struct{}
+	exists   bool
+	lease    OnChain
+	order    Order
+	deadline time.Duration
+	next     trouble
+
+	starts, ends int
+	hash         [32]byte
+}
+
+var (
+	testNode     = solana.PublicKey{1}
+	testKey      = solana.PublicKey{2}
+	testCustomer = solana.PublicKey{3}
+	testLease    = solana.PublicKey{4}
+	testOrder    = solana.PublicKey{5}
+)
+
+func newFakeChain(c *clock) *fakeChain {
+	return &fakeChain{clock: c, changed: make(chan struct{}), deadline: 16 * time.Second}
+}
+
+// award makes a lease over a job.
+func (f *fakeChain) award(job protocol.JobSpec, completes bool, duration time.Duration, complete bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	digest, err := job.Digest()
+	if err != nil {
+		panic(err)
+	}
+	now := f.clock.now()
+	f.exists, f.lease = true, OnChain{Meta: market.Meta{Address: testLease}}
+	f.lease.Order, f.lease.Node, f.lease.NodeKey, f.lease.Customer = testOrder, testNode, testKey, testCustomer
+	f.lease.Status, f.lease.AwardedAt, f.lease.GpuMask, f.lease.Gpus = uint8(market.LeaseAwarded), now.Unix(), 1, 1
+	if completes {
+		f.lease.RunToCompletion = 1
+	}
+	f.order = Order{Complete: complete, Digest: digest, Duration: duration, AwardedAt: now}
+	f.starts, f.ends, f.hash = 0, 0, [32]byte{}
+	f.touch()
+}
+
+func (f *fakeChain) touch() { close(f.changed); f.changed = make(chan struct{}) }
+
+func (f *fakeChain) update(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+	f.touch()
+}
+
+func (f *fakeChain) Leases() []OnChain {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.exists {
+		return nil
+	}
+	return []OnChain{f.lease}
+}
+
+func (f *fakeChain) Lease(a solana.PublicKey) (OnChain, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lease, f.exists && a == f.lease.Address
+}
+
+func (f *fakeChain) Changed() <-chan struct{} { f.mu.Lock(); defer f.mu.Unlock(); return f.changed }
+
+func (f *fakeChain) Order(context.Context, OnChain) (Order, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.order, nil
+}
+
+func (f *fakeChain) StartDeadline() time.Duration { return f.deadline }
+
+// send applies an effect the way the network's mood has it.
+func (f *fakeChain) send(effect func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	mood := f.next
+	f.next = fine
+	if mood == lost {
+		return errTrouble
+	}
+	err := effect()
+	f.touch()
+	if mood == unsure {
+		return errTrouble
+	}
+	return err
+}
+
+func (f *fakeChain) Start(_ context.Context, l OnChain, hash [32]byte) error {
+	return f.send(func() error {
+		now := f.clock.now()
+		switch {
+		case !f.exists || f.lease.State() != market.LeaseAwarded || l.AwardedAt != f.lease.AwardedAt:
+			return nil // as AlreadyDone has it
+		case !f.order.Complete:
+			return errors.New("order is not complete")
+		case now.After(f.order.AwardedAt.Add(f.deadline)):
+			return errors.New("too late")
+		}
+		f.starts++
+		f.hash = hash
+		f.lease.Status, f.lease.ConnectionHash = uint8(market.LeaseRunning), hash
+		f.lease.StartedAt, f.lease.FundedUntil = now.Unix(), now.Add(f.order.Duration).Unix()
+		return nil
+	})
+}
+
+func (f *fakeChain) End(_ context.Context, l OnChain) error {
+	return f.send(func() error {
+		if !f.exists || (f.lease.State() != market.LeaseRunning && f.lease.State() != market.LeaseFailed) || l.AwardedAt != f.lease.AwardedAt {
+			return nil
+		}
+		now := f.clock.now().Unix()
+		reason := market.EndedJobDone
+		switch {
+		case f.lease.State() == market.LeaseFailed:
+			reason = market.EndedFailed
+		case now >= f.lease.FundedUntil:
+			reason, now = market.EndedUnfunded, f.lease.FundedUntil
+		case f.lease.RunToCompletion == 0:
+			return errors.New("the node would only give notice")
+		}
+		f.ends++
+		f.end(reason, now)
+		return nil
+	})
+}
+
+// end must be called with the lock held.
+func (f *fakeChain) end(reason market.EndReason, at int64) {
+	f.lease.Status, f.lease.EndReason = uint8(market.LeaseEnded), uint8(reason)
+	if f.lease.EndedAt == 0 {
+		f.lease.EndedAt = at
+	}
+}
+
+// fakeJob is a job of fakeRuntime.
+type fakeJob struct {
+	spec    runtime.Spec
+	started time.Time
+	exit    *runtime.Exit
+	lost    bool
+}
+
+// fakeRuntime runs jobs in the test's imagination; it survives the agent, as the real one does.
+type fakeRuntime struct {
+	mu     sync.Mutex
+	clock  *clock
+	jobs   map[string]*fakeJob
+	starts int
+	fail   int // how many starts fail
+}
+
+func newFakeRuntime(c *clock) *fakeRuntime { return &fakeRuntime{clock: c, jobs: map[string]*fakeJob{}} }
+
+func (r *fakeRuntime) Name() string { return "fake" }
+
+func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := s.Validate(); err != nil {
+		return runtime.Status{}, err
+	}
+	if r.jobs[s.LeaseID] != nil {
+		return runtime.Status{}, runtime.ErrExists
+	}
+	if r.fail > 0 {
+		r.fail--
+		return runtime.Status{}, errTrouble
+	}
+	r.starts++
+	r.jobs[s.LeaseID] = &fakeJob{spec: s, started: r.clock.now()}
+	return r.status(s.LeaseID)
+}
+
+func (r *fakeRuntime) status(id string) (runtime.Status, error) {
+	j := r.jobs[id]
+	if j == nil {
+		return runtime.Status{}, runtime.ErrNotFound
+	}
+	st := runtime.Status{LeaseID: id, Phase: runtime.Running, StartedAt: j.started, Spec: j.spec, PID: 7}
+	switch {
+	case j.exit != nil:
+		st.Phase, st.Exit = runtime.Exited, j.exit
+	case j.lost:
+		st.Phase = runtime.Lost
+	}
+	return st, nil
+}
+
+func (r *fakeRuntime) Status(_ context.Context, id string) (runtime.Status, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status(id)
+}
+
+// active reports whether any job runs.
+func (r *fakeRuntime) active() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		if j.exit == nil && !j.lost {
+			return true
+		}
+	}
+	return false
+}
+
+// finish ends the job by itself.
+func (r *fakeRuntime) finish(code int, lostIt bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		if j.exit != nil || j.lost {
+			continue
+		}
+		if j.lost = lostIt; !lostIt {
+			j.exit = &runtime.Exit{Reason: runtime.ReasonExited, Code: code, StartedAt: j.started, FinishedAt: r.clock.now()}
+		}
+	}
+}
+
+func (r *fakeRuntime) Extend(_ context.Context, id string, wall time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.jobs[id]
+	switch {
+	case j == nil:
+		return runtime.ErrNotFound
+	case j.exit != nil || j.lost:
+		return runtime.ErrOver
+	}
+	j.spec.Limits.Wall = wall
+	return nil
+}
+
+func (r *fakeRuntime) Recover(context.Context) ([]runtime.Status, error) { return nil, nil }
+
+func (r *fakeRuntime) Wait(ctx context.Context, id string) (runtime.Status, error) {
+	return r.Status(ctx, id)
+}
+
+func (r *fakeRuntime) Stop(_ context.Context, id string, _ time.Duration) (runtime.Status, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j := r.jobs[id]; j != nil && j.exit == nil && !j.lost {
+		j.exit = &runtime.Exit{Reason: runtime.ReasonStopped, Code: 143, StartedAt: j.started, FinishedAt: r.clock.now()}
+	}
+	return r.status(id)
+}
+
+func (r *fakeRuntime) Logs(context.Context, string, runtime.Stream, int64, bool) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("output\n")), nil
+}
+
+func (r *fakeRuntime) Remove(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j := r.jobs[id]; j != nil && j.exit == nil && !j.lost {
+		return runtime.ErrRunning
+	}
+	delete(r.jobs, id)
+	return nil
+}
+
+// memDir is a folder on a memory file system where there is one: the tests sync thousands of times.
+func memDir(t interface {
+	Helper()
+	Cleanup(func())
+	Fatal(...any)
+},
+) string {
+	t.Helper()
+	base := ""
+	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() {
+		base = "/dev/shm"
+	}
+	dir, err := os.MkdirTemp(base, "gantry-lease-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func openStore(dir string, c *clock) (*store.Store, error) {
+	return store.Open(filepath.Join(dir, "agent.db"), store.Options{Owner: store.Owner{NodeKey: store.Key(testKey)}, Now: c.now})
+}
+
+func testJob() protocol.JobSpec {
+	return protocol.JobSpec{Version: protocol.Version, Command: []string{"true"}}
+}
+
+// newTestManager is a manager over fakes.
+func newTestManager(t *testing.T) (*Manager, *fakeChain, *fakeRuntime, *clock) {
+	t.Helper()
+	c := &clock{t: time.Now()} // workers wait in real time
+	s, err := openStore(memDir(t), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	chain, rt := newFakeChain(c), newFakeRuntime(c)
+	m, err := New(Options{Ledger: chain, Store: s, Runtime: rt, NodeKey: testKey, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(), Now: c.now, Keep: 5 * time.Second})
+	require.NoError(t, err)
+	return m, chain, rt, c
+}

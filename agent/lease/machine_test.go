@@ -1,0 +1,288 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// agentModel drives one worker by hand, so that a crash can fall between any two acts, and checks after every one what
+// must always hold.
+type agentModel struct {
+	t     *rapid.T
+	clock *clock
+	chain *fakeChain
+	rt    *fakeRuntime
+	dir   string
+	store *store.Store
+	m     *Manager
+	w     *worker
+
+	removed bool
+}
+
+func (a *agentModel) open() {
+	var err error
+	a.store, err = openStore(a.dir, a.clock)
+	require.NoError(a.t, err)
+	a.m, err = New(Options{
+		Ledger: a.chain, Store: a.store, Runtime: a.rt, NodeKey: testKey, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(),
+		Now: a.clock.now, Keep: 5 * time.Second,
+		Settle: func(context.Context, solana.PublicKey) error { return nil },
+	})
+	require.NoError(a.t, err)
+	a.w = nil
+}
+
+// step lets the agent look once and act once.
+func (a *agentModel) step() Decision {
+	if a.w == nil {
+		fresh, err := a.m.adopt()
+		require.NoError(a.t, err)
+		if len(fresh) == 0 {
+			return Decision{Action: Wait}
+		}
+		a.w = fresh[0]
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	d, f, err := a.w.look(ctx)
+	require.NoError(a.t, err)
+	a.judge(d, f)
+	if d.Action == Wait {
+		return d
+	}
+	err = a.w.act(ctx, d, f)
+	switch d.Action {
+	case SubmitStart, EndDone, EndDue, StartJob: // these may fail and are tried again
+	default:
+		require.NoError(a.t, err, d.Action)
+	}
+	if d.Action == Remove {
+		require.NoError(a.t, err)
+		a.m.forget(a.w)
+		a.w, a.removed = nil, true
+	}
+	return d
+}
+
+// judge says whether a decision is permitted at all.
+func (a *agentModel) judge(d Decision, f Facts) {
+	switch d.Action {
+	case SubmitStart:
+		require.Equal(a.t, store.Starting, f.Record.State, "the start is recorded before it is sent")
+		require.NotZero(a.t, f.Record.ConnectionHash)
+	case BeginStart:
+		late := !f.Now.Before(f.Order.AwardedAt.Add(f.StartDeadline / 2))
+		require.True(a.t, f.Record.Job != nil || late || f.Chain.State() == market.LeaseRunning, "started without job before half of the deadline")
+	case StartJob:
+		require.Equal(a.t, market.LeaseRunning, f.Chain.State(), "a job runs only within a lease that runs")
+		require.Less(a.t, f.Now.Unix(), f.Chain.FundedUntil+1)
+	case EndDone:
+		require.Equal(a.t, store.Exited, f.Record.State)
+		require.EqualValues(a.t, 1, f.Chain.RunToCompletion)
+		require.NotEqual(a.t, JobActive, f.Job)
+	case EndDue:
+		require.True(a.t, f.Chain.State() == market.LeaseFailed || f.Now.Unix() >= f.Chain.FundedUntil)
+	case Remove:
+		require.Equal(a.t, store.Closed, f.Record.State)
+		require.NotEqual(a.t, JobActive, f.Job)
+	}
+}
+
+// invariant holds after every action.
+func (a *agentModel) invariant() {
+	require.LessOrEqual(a.t, a.rt.starts, 1, "a job is started once")
+	require.LessOrEqual(a.t, a.chain.starts, 1)
+	if a.chain.starts == 1 {
+		require.Equal(a.t, ConnectionHash(testKey, testLease), a.chain.hash)
+	}
+}
+
+// quiesce lets the agent act until it waits.
+func (a *agentModel) quiesce() {
+	for range 100 {
+		if a.step().Action != Wait {
+			continue
+		}
+		if l, ok := a.chain.Lease(testLease); a.rt.active() {
+			require.True(a.t, ok && l.State() == market.LeaseRunning, "a job runs for a lease that is over")
+			for _, j := range a.rt.jobs {
+				end := j.started.Add(j.spec.Limits.Wall)
+				require.WithinDuration(a.t, time.Unix(l.FundedUntil, 0).Add(wallSlack), end, 2*time.Second, "the runtime's own limit follows the lease")
+			}
+		}
+		return
+	}
+	a.t.Fatal("the agent does not come to rest")
+}
+
+func TestStateMachine(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newClock()
+		a := &agentModel{t: rt, clock: c, chain: newFakeChain(c), dir: memDir(t)}
+		a.rt = newFakeRuntime(c)
+		a.open()
+		defer func() { require.NoError(rt, a.store.Close()) }()
+		completes := rapid.Bool().Draw(rt, "run to completion")
+		duration := time.Duration(rapid.IntRange(5, 60).Draw(rt, "duration")) * time.Second
+		a.chain.award(testJob(), completes, duration, rapid.Bool().Draw(rt, "order complete"))
+
+		rt.Repeat(map[string]func(*rapid.T){
+			"":     func(*rapid.T) { a.invariant() },
+			"step": func(*rapid.T) { a.step() },
+			"rest": func(*rapid.T) { a.quiesce() },
+			"time": func(r *rapid.T) { c.add(time.Duration(rapid.IntRange(1, 6000).Draw(r, "ms")) * time.Millisecond) },
+			"crash": func(*rapid.T) {
+				require.NoError(rt, a.store.Close())
+				a.open()
+			},
+			"network": func(r *rapid.T) {
+				a.chain.next = rapid.SampledFrom([]trouble{lost, unsure}).Draw(r, "trouble")
+			},
+			"machine": func(r *rapid.T) { a.rt.fail = rapid.IntRange(0, 4).Draw(r, "failing starts") },
+			"deploy": func(r *rapid.T) {
+				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+				defer cancel()
+				// It may be refused, when the lease is over; then it must change nothing.
+				_, _ = a.m.Deploy(ctx, testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
+			},
+			"extend": func(*rapid.T) {
+				a.chain.update(func() {
+					if l := &a.chain.lease; a.chain.exists && l.State() == market.LeaseRunning && c.now().Unix() < l.FundedUntil {
+						l.FundedUntil += 10
+					}
+				})
+			},
+			"complete": func(*rapid.T) {
+				a.chain.update(func() {
+					if !a.chain.order.Complete {
+						a.chain.order.Complete, a.chain.order.AwardedAt = true, c.now()
+					}
+				})
+			},
+			"exit": func(r *rapid.T) { a.rt.finish(rapid.IntRange(0, 3).Draw(r, "code"), rapid.IntRange(0, 9).Draw(r, "lost") == 0) },
+			"stop": func(*rapid.T) {
+				a.chain.update(func() {
+					if a.chain.exists && a.chain.lease.State() == market.LeaseRunning {
+						a.chain.end(market.EndedByCustomer, c.now().Unix())
+					}
+				})
+			},
+			"fail": func(*rapid.T) {
+				a.chain.update(func() {
+					if a.chain.exists && a.chain.lease.State() == market.LeaseRunning {
+						a.chain.lease.Status, a.chain.lease.EndedAt = uint8(market.LeaseFailed), c.now().Unix()
+					}
+				})
+			},
+			"abort": func(*rapid.T) {
+				a.chain.update(func() {
+					late := c.now().After(a.chain.order.AwardedAt.Add(a.chain.deadline))
+					if a.chain.exists && a.chain.lease.State() == market.LeaseAwarded && late {
+						a.chain.exists = false
+					}
+				})
+			},
+			"close": func(*rapid.T) {
+				a.chain.update(func() {
+					if a.chain.exists && a.chain.lease.State() == market.LeaseEnded {
+						a.chain.exists = false
+					}
+				})
+			},
+		})
+		a.toTheEnd(completes)
+	})
+}
+
+// toTheEnd lets time pass and expects the agent to bring everything to an end by itself, with keepers' ordinary help.
+func (a *agentModel) toTheEnd(completes bool) {
+	a.chain.next, a.rt.fail = fine, 0
+	a.chain.update(func() { a.chain.order.Complete = true })
+	if completes {
+		a.rt.finish(0, false)
+	}
+	for range 200 {
+		a.quiesce()
+		a.invariant()
+		if a.removed {
+			return
+		}
+		a.clock.add(time.Second)
+		a.chain.update(func() {
+			l := &a.chain.lease
+			switch {
+			case !a.chain.exists:
+			case l.State() == market.LeaseEnded:
+				a.chain.exists = false // settled and closed by keepers
+			case l.State() == market.LeaseAwarded && a.clock.now().After(a.chain.order.AwardedAt.Add(a.chain.deadline)):
+				a.chain.exists = false // aborted by keepers
+			}
+		})
+	}
+	l, ok := a.chain.Lease(testLease)
+	r, err := a.store.Lease(store.Key(testLease))
+	a.t.Fatal(fmt.Sprintf("no end: on chain %t %s, record %s %v, job active %t", ok, l.State(), r.State, err, a.rt.active()))
+}
+
+// A crash after each single act of an undisturbed life changes nothing about its outcome.
+func TestCrashAfterEveryAct(t *testing.T) {
+	acts := runLife(t, -1)
+	require.Equal(t, []Action{BeginStart, SubmitStart, StartJob, NoteRunning, NoteExited, EndDone, NoteEnded, NoteClosed, Remove}, acts)
+	for at := range acts {
+		require.Subset(t, acts, runLife(t, at), "crash after act %d (%s)", at, acts[at])
+	}
+}
+
+// runLife plays a run-to-completion lease and crashes the agent after one act; it returns all acts.
+func runLife(t *testing.T, crashAfter int) []Action {
+	t.Helper()
+	var acts []Action
+	rapid.Check(t, func(rt *rapid.T) {
+		acts = nil
+		c := newClock()
+		a := &agentModel{t: rt, clock: c, chain: newFakeChain(c), dir: memDir(t)}
+		a.rt = newFakeRuntime(c)
+		a.open()
+		defer func() { require.NoError(rt, a.store.Close()) }()
+		a.chain.award(testJob(), true, time.Hour, true)
+		_, err := a.m.Deploy(context.Background(), testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
+		require.NoError(rt, err)
+		for i := 0; i < 200 && !a.removed; i++ {
+			d := a.step()
+			if d.Action != Wait {
+				acts = append(acts, d.Action)
+				if len(acts)-1 == crashAfter {
+					require.NoError(rt, a.store.Close())
+					a.open()
+				}
+				continue
+			}
+			c.add(500 * time.Millisecond)
+			if i > 5 {
+				a.rt.finish(0, false)
+			}
+			a.chain.update(func() {
+				if a.chain.exists && a.chain.lease.State() == market.LeaseEnded {
+					a.chain.exists = false
+				}
+			})
+		}
+		require.True(rt, a.removed)
+		require.Equal(rt, 1, a.rt.starts)
+		require.Equal(rt, 1, a.chain.starts)
+		require.Equal(rt, 1, a.chain.ends)
+	})
+	return acts
+}

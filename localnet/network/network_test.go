@@ -1,35 +1,107 @@
-package network_test
+package network
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/process"
 )
 
-func TestAgentsOnly(t *testing.T) {
-	n, err := network.Start(t.Context(), network.Config{Dir: "/tmp/gantry-sc/net", Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(3), Log: zerolog.New(zerolog.NewTestWriter(t))})
+func TestStateIsOfTheLockHolder(t *testing.T) {
+	dir := t.TempDir()
+	_, err := ReadState(dir)
+	require.ErrorIs(t, err, ErrNotRunning)
+
+	sup, err := process.New(dir, zerolog.Nop())
 	require.NoError(t, err)
-	defer n.Close()
-	began := time.Now()
-	require.NoError(t, n.LaunchKeepers(t.Context()))
-	t.Log("keepers after", time.Since(began))
-	require.NoError(t, n.LaunchAgents(t.Context()))
-	t.Log("agents after", time.Since(began))
-	for range 4 {
-		time.Sleep(5 * time.Second)
-		v := sdk.NewView(zerolog.Nop())
-		require.NoError(t, sdk.Snapshot(t.Context(), n.Chain, v, "confirmed"))
-		for _, node := range v.Nodes() {
-			t.Log(node.Region(), node.State(), node.ChecksPassed, node.ChecksTotal, node.UptimeBps, node.MeasuredTflopsX10)
-		}
-		for _, r := range v.Reports() {
-			t.Log(r.Period, r.State(), r.CandidateCount, r.Voters[0], r.FinalisedAt-int64(r.Period+1)*5)
-		}
-		t.Log(v.Faults())
+	want := State{PID: 7, Engine: "surfnet", RPC: "http://127.0.0.1:1", Nodes: []Member{{Name: "node-1"}}}
+	require.NoError(t, writeState(dir, want))
+	got, err := ReadState(dir)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	require.NoError(t, sup.Close())
+	stale, err := ReadState(dir)
+	require.ErrorIs(t, err, ErrNotRunning)
+	require.ErrorContains(t, err, "process 7 has ended")
+	require.Equal(t, want, stale)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "network.json"), []byte("{"), 0o600))
+	_, err = ReadState(dir)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ErrNotRunning)
+}
+
+func TestConfig(t *testing.T) {
+	good := Config{Dir: t.TempDir(), Keepers: 1, Nodes: DefaultNodes(3)}
+	full, err := good.withDefaults()
+	require.NoError(t, err)
+	require.Equal(t, 3, full.providers())
+	require.NotNil(t, full.Params)
+	for name, change := range map[string]func(*Config){
+		"no directory":  func(c *Config) { c.Dir = "" },
+		"no keeper":     func(c *Config) { c.Keepers = 0 },
+		"same name":     func(c *Config) { c.Nodes[1].Name = c.Nodes[0].Name },
+		"no name":       func(c *Config) { c.Nodes[1].Name = "" },
+		"unknown model": func(c *Config) { c.Nodes[1].GPU = "B9000" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := good
+			bad.Nodes = DefaultNodes(3)
+			change(&bad)
+			_, err := bad.withDefaults()
+			require.Error(t, err)
+		})
 	}
+}
+
+func TestPortsDiffer(t *testing.T) {
+	ports, err := reservePorts([]string{"a", "b", "c"})
+	require.NoError(t, err)
+	seen := map[uint16]bool{}
+	for _, p := range ports {
+		require.NotZero(t, p)
+		require.False(t, seen[p])
+		seen[p] = true
+	}
+}
+
+func TestRunBinary(t *testing.T) {
+	out, err := runBinary(t.Context(), "mark", "/bin/sh", []string{"WORD=two"}, "-c", `echo '{"a":1}'; echo $WORD $GANTRY_LOCALNET_MARK >&2; exit 3`)
+	require.NoError(t, err)
+	require.Equal(t, 3, out.Code)
+	require.Equal(t, "two mark\n", out.Stderr)
+	require.ErrorContains(t, out.Err(), "exit code 3: two mark")
+	var doc struct{ A int }
+	require.NoError(t, out.Decode(&doc))
+	require.Equal(t, 1, doc.A)
+	require.Error(t, Output{Stdout: "no"}.Decode(&doc))
+
+	_, err = runBinary(t.Context(), "", "/nowhere/gantry", nil)
+	require.Error(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	out, err = runBinary(ctx, "", "/bin/sh", nil, "-c", "trap 'exit 4' INT; while :; do sleep 0.02; done")
+	require.True(t, errors.Is(err, context.DeadlineExceeded) || out.Code == 4, "%v %v", out, err)
+	require.Less(t, time.Since(began), 3*time.Second)
+}
+
+func TestWaitFor(t *testing.T) {
+	calls := 0
+	require.NoError(t, waitFor(t.Context(), "two calls", time.Second, func(context.Context) (bool, error) {
+		calls++
+		return calls == 2, errors.New("not yet")
+	}))
+	err := waitFor(t.Context(), "the moon", 40*time.Millisecond, func(context.Context) (bool, error) { return false, errors.New("clouds") })
+	require.ErrorContains(t, err, "the moon")
+	require.ErrorContains(t, err, "clouds")
 }

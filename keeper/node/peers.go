@@ -158,11 +158,10 @@ func (n *network) validateProposal(_ context.Context, author solana.PublicKey, m
 	return p2p.Accept
 }
 
-func (n *network) serveStatements(_ context.Context, from solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
+// serveStatements answers everybody who takes part in the market: statements can cost a provider its stake, so the
+// accused can read them, and appeal with them.
+func (n *network) serveStatements(_ context.Context, _ solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
 	out := protocol.StatementsAnswer{Version: protocol.Version, Statements: []protocol.SignedStatement{}}
-	if !n.isKeeper(from) {
-		return out, p2p.Refuse(p2p.CodeRefused, "for keepers only")
-	}
 	sealed, err := n.k.store.Sealed()
 	if err != nil {
 		return out, err

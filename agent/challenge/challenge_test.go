@@ -1,0 +1,226 @@
+package challenge
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+var (
+	node   = solana.PublicKey{1}
+	domain = wire.Domain{9}
+)
+
+// slow is a prover that takes its time.
+type slow struct {
+	work.Prover
+	takes   time.Duration
+	running atomic.Int32
+	most    atomic.Int32
+}
+
+func (s *slow) Prove(ctx context.Context, seed work.Seed, n int) (*work.Proof, error) {
+	now := s.running.Add(1)
+	defer s.running.Add(-1)
+	if now > s.most.Load() {
+		s.most.Store(now)
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(s.takes):
+	}
+	return s.Prover.Prove(ctx, seed, n)
+}
+
+type desk struct {
+	*Desk
+	keepers []solana.PrivateKey
+	busy    atomic.Bool
+	prover  *slow
+	store   *store.Store
+}
+
+func newDesk(t *testing.T, keepers int) *desk {
+	t.Helper()
+	d := &desk{prover: &slow{Prover: work.CPU{Workers: 1}}}
+	known := map[solana.PublicKey]bool{}
+	for range keepers {
+		k, err := solana.NewRandomPrivateKey()
+		require.NoError(t, err)
+		d.keepers = append(d.keepers, k)
+		known[k.PublicKey()] = true
+	}
+	s, err := store.Open(filepath.Join(t.TempDir(), "agent.db"), store.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	d.store = s
+	d.Desk, err = New(Options{
+		Node: node, Domain: domain, Store: s, Prover: d.prover, Log: zerolog.Nop(),
+		IsKeeper: func(k solana.PublicKey) bool { return known[k] },
+		Statuses: func() []protocol.LeaseStatus { return []protocol.LeaseStatus{{Lease: [32]byte{5}}} },
+		Busy:     d.busy.Load,
+		Inventory: func(context.Context) (protocol.Inventory, error) {
+			return protocol.Inventory{Simulated: true}, nil
+		},
+		Policy: func() (Policy, bool) { return Policy{Size: 64, Bound: 2 * time.Second}, true },
+		Period: func() (time.Duration, bool) { return 5 * time.Second, true },
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = d.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return d
+}
+
+func (d *desk) period() uint64 { return uint64(time.Now().Unix()) / 5 }
+
+func (d *desk) workRequest(t *testing.T, keeper int, slot byte) (protocol.ChallengeRequest, work.Seed) {
+	t.Helper()
+	req := protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckWork, Node: node, Period: d.period(), Nonce: [32]byte{slot}}
+	req.Work = &protocol.WorkChallenge{Size: 64, SlotHash: [32]byte{slot}}
+	sig, err := d.keepers[keeper].Sign(work.ChallengeMessage(domain, req.Work.SlotHash, node, req.Period))
+	require.NoError(t, err)
+	req.Work.KeeperSignature = sig
+	return req, work.DeriveSeed(req.Work.SlotHash, node, req.Period, sig)
+}
+
+func TestAnswers(t *testing.T) {
+	d := newDesk(t, 1)
+	keeper := d.keepers[0].PublicKey()
+	req := protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckLiveness, Node: node, Nonce: [32]byte{7}}
+	resp, err := d.Answer(t.Context(), keeper, req)
+	require.NoError(t, err)
+	require.Equal(t, req.Nonce, resp.Nonce)
+	require.Len(t, resp.Liveness.Leases, 1)
+	require.Nil(t, resp.Inventory)
+	req.Kind = protocol.CheckInventory
+	resp, err = d.Answer(t.Context(), keeper, req)
+	require.NoError(t, err)
+	require.True(t, resp.Inventory.Simulated)
+	req.Kind = protocol.CheckEvidence
+	resp, err = d.Answer(t.Context(), keeper, req)
+	require.NoError(t, err)
+	require.NotEmpty(t, resp.Refused)
+
+	work1, seed := d.workRequest(t, 0, 1)
+	resp, err = d.Answer(t.Context(), keeper, work1)
+	require.NoError(t, err)
+	require.Empty(t, resp.Refused)
+	proof, err := work.DecodeProof(resp.Work.Product, 64)
+	require.NoError(t, err)
+	require.Equal(t, seed, proof.Seed)
+	require.NoError(t, work.Verifier{}.VerifyProof(t.Context(), proof))
+	kept, err := d.store.Work(work1.Period, store.Key(seed))
+	require.NoError(t, err)
+	require.EqualValues(t, proof.Root, kept.Root)
+	require.EqualValues(t, 1, d.Counts().Work)
+}
+
+func TestRefuses(t *testing.T) {
+	d := newDesk(t, 2)
+	keeper := d.keepers[0].PublicKey()
+	var refused *RefusedError
+	for name, c := range map[string]struct {
+		from   solana.PublicKey
+		change func(*protocol.ChallengeRequest)
+	}{
+		"a stranger":      {solana.PublicKey{3}, func(*protocol.ChallengeRequest) {}},
+		"another node":    {keeper, func(r *protocol.ChallengeRequest) { r.Node[0]++ }},
+		"another version": {keeper, func(r *protocol.ChallengeRequest) { r.Version++ }},
+	} {
+		req, _ := d.workRequest(t, 0, 1)
+		c.change(&req)
+		_, err := d.Answer(t.Context(), c.from, req)
+		require.ErrorAs(t, err, &refused, name)
+	}
+	for name, c := range map[string]struct {
+		want   string
+		change func(*protocol.ChallengeRequest)
+	}{
+		"no challenge":       {"missing", func(r *protocol.ChallengeRequest) { r.Work = nil }},
+		"larger":             {"order 64", func(r *protocol.ChallengeRequest) { r.Work.Size = 128 }},
+		"old":                {"not the current", func(r *protocol.ChallengeRequest) { r.Period -= 2 }},
+		"far":                {"not the current", func(r *protocol.ChallengeRequest) { r.Period += 2 }},
+		"another slot":       {"signature", func(r *protocol.ChallengeRequest) { r.Work.SlotHash[0]++ }},
+		"another's signing":  {"signature", func(r *protocol.ChallengeRequest) { o, _ := d.workRequest(t, 1, 1); r.Work = o.Work }},
+		"while it is leased": {"lease is live", func(*protocol.ChallengeRequest) { d.busy.Store(true) }},
+	} {
+		d.busy.Store(false)
+		req, _ := d.workRequest(t, 0, 1)
+		c.change(&req)
+		resp, err := d.Answer(t.Context(), keeper, req)
+		require.NoError(t, err)
+		require.Nil(t, resp.Work, name)
+		require.Contains(t, resp.Refused, c.want, name)
+	}
+	_, err := New(Options{})
+	require.Error(t, err)
+}
+
+// Three keepers that ask at once are all served, one after the other.
+func TestThreeKeepersAtOnce(t *testing.T) {
+	d := newDesk(t, 3)
+	d.prover.takes = 50 * time.Millisecond
+	var wg sync.WaitGroup
+	for i := range d.keepers {
+		req, _ := d.workRequest(t, i, byte(i))
+		wg.Go(func() {
+			resp, err := d.Answer(t.Context(), d.keepers[i].PublicKey(), req)
+			if err != nil || resp.Work == nil {
+				t.Errorf("keeper %d: %v %q", i, err, resp.Refused)
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1, d.prover.most.Load(), "one proof at a time")
+}
+
+// One keeper cannot fill the queue, a proof that is too late is given up, and a keeper that goes away frees its place.
+func TestSlowProofs(t *testing.T) {
+	d := newDesk(t, 2)
+	d.prover.takes = time.Hour
+	first, _ := d.workRequest(t, 0, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = d.Answer(ctx, d.keepers[0].PublicKey(), first) })
+	require.Eventually(t, func() bool { return d.prover.running.Load() == 1 }, time.Second, time.Millisecond)
+	second, _ := d.workRequest(t, 0, 2)
+	resp, err := d.Answer(t.Context(), d.keepers[0].PublicKey(), second)
+	require.NoError(t, err)
+	require.Contains(t, resp.Refused, "being computed")
+	cancel()
+	wg.Wait()
+	require.Eventually(t, func() bool { return d.prover.running.Load() == 0 }, time.Second, time.Millisecond)
+
+	began := time.Now()
+	third, _ := d.workRequest(t, 1, 3)
+	resp, err = d.Answer(t.Context(), d.keepers[1].PublicKey(), third)
+	require.NoError(t, err)
+	require.Contains(t, resp.Refused, "in time")
+	require.Less(t, time.Since(began), 4*time.Second)
+	require.EqualValues(t, 3, d.Counts().WorkRefused)
+}
+
+func TestInventoryThatCannotBeRead(t *testing.T) {
+	d := newDesk(t, 1)
+	d.o.Inventory = func(context.Context) (protocol.Inventory, error) { return protocol.Inventory{}, errors.New("driver") }
+	resp, err := d.Answer(t.Context(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckInventory, Node: node})
+	require.NoError(t, err)
+	require.Nil(t, resp.Inventory)
+	require.NotContains(t, resp.Refused, "driver", "what is wrong with the machine is its owner's business")
+}

@@ -1,0 +1,148 @@
+package lease
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+func deployRequest(job protocol.JobSpec) protocol.DeployRequest {
+	return protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: job}
+}
+
+func TestDeployIsRefused(t *testing.T) {
+	image := protocol.JobSpec{Version: protocol.Version, Image: "pytorch@sha256:00", Command: []string{"true"}}
+	reserved := protocol.JobSpec{Version: protocol.Version, Command: []string{"true"}, Env: map[string]string{"LD_PRELOAD": "x"}}
+	for name, c := range map[string]struct {
+		ordered, sent protocol.JobSpec
+		from          solana.PublicKey
+		status        market.LeaseStatus
+		want          string
+	}{
+		"another customer": {testJob(), testJob(), solana.PublicKey{9}, market.LeaseAwarded, "another customer"},
+		"another job":      {testJob(), image, testCustomer, market.LeaseAwarded, "not the job that was ordered"},
+		"an image":         {image, image, testCustomer, market.LeaseAwarded, "runs no images"},
+		"reserved name":    {reserved, reserved, testCustomer, market.LeaseAwarded, "LD_PRELOAD"},
+		"over":             {testJob(), testJob(), testCustomer, market.LeaseEnded, "over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, chain, _, _ := newTestManager(t)
+			chain.award(c.ordered, false, time.Hour, true)
+			chain.lease.Status = uint8(c.status)
+			_, err := m.Deploy(t.Context(), c.from, deployRequest(c.sent))
+			var refused *RefusedError
+			require.ErrorAs(t, err, &refused)
+			require.Contains(t, refused.Why, c.want)
+			if r, err := m.o.Store.Lease(store.Key(testLease)); err == nil {
+				require.Nil(t, r.Job)
+			}
+		})
+	}
+}
+
+// The job arrives, runs, ends, and the manager ends the lease; a customer sees it all.
+func TestManagerRuns(t *testing.T) {
+	m, chain, rt, _ := newTestManager(t)
+	m.o.Now = time.Now
+	chain.clock, rt.clock = &clock{t: time.Now()}, &clock{t: time.Now()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	<-m.Ready()
+	require.False(t, m.Live())
+	chain.award(testJob(), true, time.Hour, true)
+	require.Eventually(t, m.Live, time.Second, time.Millisecond)
+	st, err := m.Deploy(t.Context(), testCustomer, deployRequest(testJob()))
+	require.NoError(t, err)
+	require.Equal(t, protocol.LeaseWaiting, st.State)
+	state := func() protocol.LeaseState {
+		st, err := m.Status(t.Context(), testCustomer, testLease)
+		require.NoError(t, err)
+		return st.State
+	}
+	require.Eventually(t, func() bool { return state() == protocol.LeaseRunning }, 2*time.Second, 5*time.Millisecond)
+	require.Equal(t, protocol.LeaseRunning, m.Statuses()[0].State)
+	again, err := m.Deploy(t.Context(), testCustomer, deployRequest(testJob()))
+	require.NoError(t, err)
+	require.Equal(t, protocol.LeaseRunning, again.State, "sending the job again changes nothing")
+
+	var got []byte
+	require.NoError(t, m.Logs(t.Context(), testCustomer, protocol.LogsRequest{Version: protocol.Version, Lease: testLease, Follow: true}, func(c protocol.LogChunk) error {
+		got = append(got, c.Data...)
+		return nil
+	}))
+	require.Equal(t, "output\n", string(got))
+	var refused *RefusedError
+	require.ErrorAs(t, m.Logs(t.Context(), testKey, protocol.LogsRequest{Lease: testLease}, nil), &refused)
+	_, err = m.Status(t.Context(), testKey, testLease)
+	require.ErrorAs(t, err, &refused)
+
+	rt.finish(5, false)
+	require.Eventually(t, func() bool { l, _ := chain.Lease(testLease); return l.State() == market.LeaseEnded }, 2*time.Second, 5*time.Millisecond)
+	st, err = m.Status(t.Context(), testCustomer, testLease)
+	require.NoError(t, err)
+	require.Equal(t, protocol.LeaseExited, st.State)
+	require.EqualValues(t, 5, st.ExitCode)
+	require.Eventually(t, func() bool { return !m.Live() }, 2*time.Second, 5*time.Millisecond)
+	require.Equal(t, 1, rt.starts)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+}
+
+// A lease whose address is used again begins anew once the first is cleared away.
+func TestSecondLifeOfAnAddress(t *testing.T) {
+	m, chain, _, c := newTestManager(t)
+	chain.award(testJob(), false, time.Hour, true)
+	_, err := m.adopt()
+	require.NoError(t, err)
+	_, err = m.o.Store.Update(store.Key(testLease), func(l *store.Lease) error { l.Job = &store.Job{Command: []string{"old"}}; return nil })
+	require.NoError(t, err)
+	c.add(time.Minute)
+	chain.award(testJob(), false, time.Hour, true)
+	_, err = m.Deploy(t.Context(), testCustomer, deployRequest(testJob()))
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused, "the job of the new life must not fall to the old record")
+
+	w := m.workers[testLease]
+	for range 10 {
+		d, f, err := w.look(t.Context())
+		require.NoError(t, err)
+		require.NotEqual(t, BeginStart, d.Action)
+		require.NoError(t, w.act(t.Context(), d, f))
+		if d.Action == Remove {
+			break
+		}
+	}
+	m.forget(w)
+	fresh, err := m.adopt()
+	require.NoError(t, err)
+	require.Len(t, fresh, 1)
+	r, err := m.o.Store.Lease(store.Key(testLease))
+	require.NoError(t, err)
+	require.Nil(t, r.Job)
+	require.Equal(t, chain.lease.AwardedAt, r.AwardedAt.Unix())
+}
+
+func TestStatusOfALeaseStoppedAtTheEndOfItsTime(t *testing.T) {
+	m, chain, rt, _ := newTestManager(t)
+	chain.award(testJob(), false, time.Hour, true)
+	_, err := m.adopt()
+	require.NoError(t, err)
+	r, err := m.o.Store.Advance(store.Key(testLease), store.Starting, nil)
+	require.NoError(t, err)
+	r.Job = &store.Job{Command: []string{"true"}}
+	_, err = rt.Start(t.Context(), m.spec(r))
+	require.NoError(t, err)
+	job, err := rt.Stop(t.Context(), testLease.String(), 0)
+	require.NoError(t, err)
+	require.Equal(t, protocol.LeaseExited, statusOf(r, job).State, "while the lease is live, a keeper must not take it for an outage")
+	r.State = store.Ended
+	require.Equal(t, protocol.LeaseStopped, statusOf(r, job).State)
+}

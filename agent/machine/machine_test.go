@@ -1,0 +1,103 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func models() []market.Model {
+	model := func(id uint16, name string, vram uint32) (m market.Model) {
+		m.Id, m.Name, m.VramMib = id, market.Text32(name), vram
+		return m
+	}
+	return []market.Model{
+		model(1, "A100-SXM4-40GB", 40_960), model(2, "H100-SXM5-80GB", 81_920),
+		model(3, "A100-SXM4-80GB", 81_920), model(4, "L40", 49_152),
+	}
+}
+
+func open(t *testing.T, inventory string) *Machine {
+	t.Helper()
+	source, err := config.ParseInventory(inventory)
+	require.NoError(t, err)
+	m, err := Open(t.Context(), Options{Source: source, Seed: [32]byte{7}, DiskPath: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	return m
+}
+
+func TestSimulatedMachines(t *testing.T) {
+	for inventory, want := range map[string]uint16{"simulated:A100:2": 1, "simulated:H100:8": 2} {
+		m := open(t, inventory)
+		model, err := m.Model(models())
+		require.NoError(t, err)
+		require.Equal(t, want, model.Id, inventory)
+		spec := m.Spec(model, "us-west-2", "rack-1")
+		require.EqualValues(t, len(m.Inventory.GPUs), spec.Gpus)
+		require.EqualValues(t, 1, spec.Simulated)
+		require.EqualValues(t, market.NVLink, spec.Interconnect)
+		require.InEpsilon(t, float64(model.VramMib), float64(spec.VramMib), 0.06)
+		require.NotZero(t, spec.CpuCores)
+		require.NotZero(t, spec.RamMib)
+		require.Equal(t, "us-west-2", market.Text(spec.Region[:]))
+
+		claim, err := m.Claim(t.Context())
+		require.NoError(t, err)
+		require.True(t, claim.Simulated)
+		require.Len(t, claim.GPUs, int(spec.Gpus))
+		require.Equal(t, m.Inventory.DeviceRoot(), claim.Device)
+		for i, id := range m.Devices() {
+			require.Equal(t, id, claim.GPUs[i].Identity)
+			require.Contains(t, claim.GPUs[i].Name, "SIMULATED")
+		}
+	}
+}
+
+func TestModelErrors(t *testing.T) {
+	m := open(t, "simulated:A100:1")
+	_, err := m.Model(nil)
+	require.ErrorIs(t, err, ErrUnknownModel)
+	_, err = m.Model(models()[2:3]) // the same family with other memory is another model
+	require.ErrorIs(t, err, ErrUnknownModel)
+	m.Inventory.GPUs = append(m.Inventory.GPUs, hardware.GPU{Model: "NVIDIA L40"})
+	_, err = m.Model(models())
+	require.ErrorIs(t, err, ErrMixed)
+	m.Inventory.GPUs = nil
+	_, err = m.Model(models())
+	require.ErrorIs(t, err, ErrNoGPUs)
+}
+
+// Real names as nvidia-smi prints them.
+func TestRealNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		vram uint64
+		want uint16
+	}{
+		"NVIDIA A100-SXM4-40GB": {40_536, 1}, "NVIDIA A100-SXM4-80GB": {81_251, 3}, "NVIDIA H100 80GB HBM3": {81_559, 2}, "NVIDIA L40": {46_068, 0}, "NVIDIA RTX A1000": {40_960, 0},
+	} {
+		m := &Machine{Inventory: hardware.Inventory{GPUs: []hardware.GPU{{Model: name, VRAMMiB: c.vram}}}}
+		model, err := m.Model(models())
+		if c.want == 0 {
+			require.ErrorIs(t, err, ErrUnknownModel, name)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, model.Id, name)
+	}
+}
+
+// This machine, whatever it has: no error, and a reason where there are no GPUs.
+func TestThisMachine(t *testing.T) {
+	m := open(t, "nvml")
+	claim, err := m.Claim(t.Context())
+	require.NoError(t, err)
+	require.False(t, claim.Simulated)
+	if len(m.Inventory.GPUs) == 0 {
+		require.NotEmpty(t, m.Inventory.GPUStatement)
+	}
+}

@@ -1,0 +1,185 @@
+package e2e_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// refused runs a command that must fail with an exit code and one line that says why.
+func (a *agent) refused(code int, want string, args ...string) {
+	a.w.t.Helper()
+	out, err := a.try(args...)
+	var exit *exec.ExitError
+	require.ErrorAs(a.w.t, err, &exit, out)
+	require.Equal(a.w.t, code, exit.ExitCode(), out)
+	require.Contains(a.w.t, out, "error: ")
+	require.Contains(a.w.t, out, want)
+}
+
+// Every wrong input is one line that says what to do, and changes nothing.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := &agent{w: w, dir: filepath.Join(w.dir, "fresh")}
+	wallet := w.world.Providers[0].Path
+	at := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
+	cmd := func(name string, more ...string) []string {
+		return append(append([]string{name}, at...), more...)
+	}
+	gpu := []string{"--inventory", "simulated:A100:1"}
+	with := func(more ...string) []string { return append(append([]string{}, gpu...), more...) }
+
+	a.refused(2, "gantry-agent init", cmd("register", with("--keypair", wallet, "--price", "1")...)...)
+	a.command(cmd("init", with("--skip-benchmark", "--keypair", wallet)...)...)
+	key, err := os.ReadFile(filepath.Join(a.dir, "node.json"))
+	require.NoError(t, err)
+	a.command(cmd("init", with("--skip-benchmark", "--keypair", wallet)...)...)
+	again, err := os.ReadFile(filepath.Join(a.dir, "node.json"))
+	require.NoError(t, err)
+	require.Equal(t, key, again, "init keeps the key that is there")
+
+	a.refused(2, "does not exist", cmd("register", with("--keypair", "/nowhere/id.json", "--price", "1")...)...)
+	a.refused(2, "price of 0", cmd("register", with("--keypair", wallet, "--price", "0")...)...)
+	a.refused(2, "--price", cmd("register", with("--keypair", wallet, "--price", "cheap")...)...)
+	a.refused(2, "--stake", cmd("register", with("--keypair", wallet, "--price", "1", "--stake", "much")...)...)
+	a.refused(2, "simulated:A100:N", cmd("register", "--keypair", wallet, "--price", "1", "--inventory", "simulated:T4:1")...)
+	a.refused(1, "use --stake 100", cmd("register", with("--keypair", wallet, "--price", "1", "--stake", "99")...)...)
+	a.refused(3, "no Solana RPC endpoint answers", "register", "--data-dir", a.dir, "--url", "http://127.0.0.1:1", "--keypair", wallet, "--price", "1")
+	poor := filepath.Join(w.dir, "poor.json")
+	fresh, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	require.NoError(t, chain.SaveKeypair(poor, fresh))
+	a.refused(1, "not enough SOL", cmd("register", with("--keypair", poor, "--price", "1")...)...)
+	_, err = w.sender.Send(t.Context(), w.world.Faucet.Key, nil, transfer(w.world.Faucet.Address(), fresh.PublicKey(), uint64(chain.SOL)))
+	require.NoError(t, err)
+	a.refused(1, "not enough stake tokens", cmd("register", with("--keypair", poor, "--price", "1")...)...)
+	a.refused(1, "no GPUs to offer", cmd("register", "--keypair", wallet, "--price", "1", "--inventory", "nvml")...)
+	a.refused(1, "not registered", cmd("update", "--price", "2")...)
+	a.refused(2, "nothing to update", cmd("update")...)
+	a.refused(2, "not a status", cmd("update", "--status", "asleep")...)
+
+	// The same GPU cannot be registered twice: another provider takes the machine's key along.
+	a.command(cmd("register", with("--keypair", wallet, "--price", "1.5")...)...)
+	a.refused(1, "registered already", cmd("register", with("--keypair", w.world.Providers[1].Path, "--price", "1.5")...)...)
+	// A machine with other GPUs does not serve the node.
+	a.refused(2, "not those of this machine", cmd("run", "--inventory", "simulated:A100:2")...)
+}
+
+func transfer(from, to solana.PublicKey, lamports uint64) solana.Instruction {
+	data := make([]byte, 12)
+	data[0] = 2 // the system program's transfer
+	for i := range 8 {
+		data[4+i] = byte(lamports >> (8 * i))
+	}
+	return solana.NewInstruction(solana.SystemProgramID, solana.AccountMetaSlice{
+		solana.NewAccountMeta(from, true, true), solana.NewAccountMeta(to, true, false),
+	}, data)
+}
+
+// From registration to the return of the rent.
+func TestComingAndGoing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	wallet := w.world.Providers[0]
+	at := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
+	cmd := func(name string, more ...string) []string {
+		return append(append([]string{name}, at...), more...)
+	}
+	node := func() *market.Node {
+		n, err := market.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
+		require.NoError(t, err)
+		return &n
+	}
+	before, err := w.chain.Balance(t.Context(), a.key, chain.Confirmed)
+	require.NoError(t, err)
+	require.Equal(t, chain.SOL/20, before)
+	a.command(cmd("update", "--price", "1.75")...) // with the machine's key alone
+	require.EqualValues(t, 1_750_000, node().Price)
+	a.command(cmd("drain")...)
+	require.Equal(t, market.NodeDraining, node().State())
+	a.command(cmd("hibernate", "--keypair", wallet.Path)...)
+	require.Equal(t, market.NodeHibernated, node().State())
+	require.Contains(t, a.command(cmd("hibernate")...), "already")
+	a.start() // commands work beside a running agent
+	a.command(cmd("update", "--status", "active", "--price", "1.5")...)
+	require.Equal(t, market.NodeActive, node().State())
+	screen := a.command(cmd("status")...)
+	require.Contains(t, screen, "active · asks 1.50")
+	require.Contains(t, a.command(cmd("status", "--json")...), `"running": true`)
+
+	a.command(cmd("retire", "--keypair", wallet.Path)...)
+	require.Equal(t, market.NodeRetired, node().State())
+	a.refused(1, "waiting time has not passed", cmd("close", "--keypair", wallet.Path)...)
+	a.command(cmd("close", "--keypair", wallet.Path, "--wait", "40s")...)
+	_, err = market.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
+	require.ErrorIs(t, err, chain.ErrAccountNotFound)
+	require.Contains(t, a.command(cmd("close", "--keypair", wallet.Path)...), "is closed")
+	require.Error(t, a.cmd.Wait(), "the agent of a closed node has nothing to serve")
+	a.cmd = nil
+	require.Contains(t, a.out.String(), "account was closed")
+}
+
+// The simulated cheats: too slow, and silent.
+func TestSimulatedCheats(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	silence := filepath.Join(w.dir, "silence")
+	a := w.newAgent(0, "--simulate-slow-factor", "5000", "--simulate-silence-file", silence)
+	a.start()
+	require.Contains(t, a.out.String(), "SIMULATION")
+	_, err := w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+	change, _ := w.workChallenge(a)
+	began := time.Now()
+	resp, err := w.ask(a, protocol.CheckWork, change)
+	require.NoError(t, err)
+	require.Nil(t, resp.Work)
+	require.Contains(t, resp.Refused, "in time")
+	require.Greater(t, time.Since(began), 2*time.Second, "it tried for as long as it could matter")
+
+	require.NoError(t, os.WriteFile(silence, nil, 0o600))
+	began = time.Now()
+	_, err = w.ask(a, protocol.CheckLiveness, nil)
+	require.Error(t, err)
+	var refused *p2p.Error
+	require.False(t, errors.As(err, &refused), "silence is no answer at all")
+	require.Greater(t, time.Since(began), 4*time.Second)
+	require.NoError(t, os.Remove(silence))
+	_, err = w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+}
+
+// A customer that does not send its job pays for the machine all the same, from half of the start deadline on; what is
+// paid for runs out, and the node ends the lease itself when no keeper does.
+func TestLeaseWithoutJob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	a.start()
+	spec := job("sleep 600")
+	l := w.order(a.node, spec, 6, false)
+	l = w.until(l.Address, "it runs", running)
+	require.GreaterOrEqual(t, l.StartedAt-l.AwardedAt, int64(7))
+	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+	require.Equal(t, protocol.LeaseWaiting, live.Liveness.Leases[0].State)
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused) // late, and still welcome
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseRunning }, 3*time.Second, 20*time.Millisecond)
+	l = w.until(l.Address, "it ended", ended)
+	require.Equal(t, market.EndedUnfunded, l.Reason())
+	require.Equal(t, l.FundedUntil, l.EndedAt)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseStopped }, 5*time.Second, 20*time.Millisecond)
+}

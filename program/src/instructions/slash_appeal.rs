@@ -5,7 +5,10 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{FLAGS_NODE, STATEMENT_LEN};
+use crate::constants::{
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
+    FLAG_WORK_FAILED, STATEMENT_LEN,
+};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
 use crate::instructions::leaf::slash_amount;
@@ -16,6 +19,16 @@ use crate::state::{
     add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE, NODE_HIBERNATED,
     NODE_SUSPENDED,
 };
+
+/// The flags that slash, by what they cost.
+const GRAVEST_FIRST: [u16; 6] = [
+    FLAG_SPEC_MISMATCH,
+    FLAG_EVIDENCE_FAILED,
+    FLAG_DEVICE_CHANGED,
+    FLAG_BAD_OUTPUT,
+    FLAG_WORK_FAILED,
+    FLAG_OFFLINE,
+];
 
 #[derive(Accounts)]
 pub struct SlashAppeal {
@@ -51,8 +64,9 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
     let parsed = Statement::parse(statement)?;
     let flags = parsed.contradicts(params.period_secs, params.migration_grace_secs) & fault.flags;
-    // One fault after the other, lowest flag first: else a statement about another one would reset the count.
-    let first = fault.flags & fault.flags.wrapping_neg();
+    // One fault after the other: else a statement about another one would reset the count. The gravest first: while it
+    // stands, voiding a lesser one would change nothing.
+    let first = GRAVEST_FIRST.into_iter().find(|flag| fault.flags & flag != 0).unwrap_or(0);
     let relevant = parsed.domain == accounts.market.domain
         && parsed.node == fault.node
         && parsed.period == fault.period

@@ -1,0 +1,385 @@
+use gantry_market::constants::{
+    FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
+    FLAG_UNHEALTHY, FLAG_WORK_FAILED,
+};
+use gantry_market::errors::MarketError;
+use gantry_market::events::{FaultOpened, LeaseFailed};
+use gantry_market::state::{
+    Fault, Lease, Market, Node, Provider, LEASE_ENDED, LEASE_FAILED, NODE_ACTIVE, NODE_RETIRED,
+    NODE_SUSPENDED,
+};
+use gantry_market::ID;
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::leaves::{LeafData, Proof};
+use gantry_market_tests::tokens::token_program;
+use gantry_market_tests::transactions::unsigned;
+use gantry_market_tests::{ix, pda, Deal, World};
+use solana_address::Address;
+use solana_instruction::{AccountMeta, Instruction};
+use solana_instruction_error::InstructionError;
+
+/// A lease that started with a period, at that period's end. The node was registered before it.
+fn ready() -> (World, Deal, LeafData) {
+    let mut w = World::new();
+    let deal = w.awarded();
+    w.warp(60);
+    w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaf = w.good_leaf(deal.machine.node, deal.lease, period);
+    (w, deal, leaf)
+}
+
+fn offline(leaf: LeafData) -> LeafData {
+    LeafData { flags: FLAG_OFFLINE, up_secs: 10, verified_secs: 10, downtime_secs: 50, ..leaf }
+}
+
+fn only(w: &mut World, deal: &Deal, leaf: LeafData) -> Proof {
+    w.finalise(&deal.keeper, &[leaf]).remove(0)
+}
+
+fn open(w: &World, deal: &Deal, proof: &Proof) -> Instruction {
+    ix::fault_open(w, &deal.keeper.wallet(), proof)
+}
+
+#[test]
+fn a_silent_node_fails_its_lease() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.warp(7);
+    let meta = w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let end = w.now() - 7;
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.ended_at, lease.pending_faults), (LEASE_FAILED, end, 1));
+    assert_eq!((lease.verified_secs, lease.downtime_secs), (10, 50));
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.status, node.pending_faults), (NODE_ACTIVE, 1));
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).pending_faults, 1);
+    let at = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
+    let fault: Fault = w.read(&at);
+    assert_eq!((fault.node, fault.provider), (deal.machine.node, deal.provider.provider()));
+    assert_eq!((fault.lease, fault.customer), (deal.lease, deal.customer.wallet()));
+    assert_eq!((fault.finder, fault.rent_payer), (deal.keeper.wallet(), deal.keeper.wallet()));
+    assert_eq!((fault.period, fault.flags, fault.appeal_weight), (leaf.period, FLAG_OFFLINE, 0));
+    assert_eq!((fault.reported_at, fault.applicable_at), (end, end + 300));
+    assert_eq!((fault.total_weight, fault.finder_bps), (w.params.min_bond, 1_000));
+    // 5 % of the 20 tokens that two GPUs need; 50 seconds at 2 USDC an hour are 27,777 µUSDC.
+    assert_eq!((fault.amount, fault.harm), (1_000_000_000, 27_777_000));
+    assert_emitted(
+        &meta,
+        &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: end },
+    );
+    assert_emitted(
+        &meta,
+        &FaultOpened {
+            fault: at,
+            node: deal.machine.node,
+            lease: deal.lease,
+            period: leaf.period,
+            flags: FLAG_OFFLINE,
+            amount: 1_000_000_000,
+            harm: 27_777_000,
+            applicable_at: end + 300,
+        },
+    );
+}
+
+#[test]
+fn harm_is_what_was_paid_and_what_was_missed() {
+    let (mut w, deal, leaf) = ready();
+    w.warp(540);
+    w.settle(&deal, 1, 600);
+    let proof = only(&mut w, &deal, LeafData { flags: FLAG_BAD_OUTPUT, ..leaf });
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
+    assert_eq!((fault.harm, fault.amount), (333_333_000, 10_000_000_000));
+    assert_eq!(fault.flags, FLAG_BAD_OUTPUT);
+}
+
+#[test]
+fn harm_does_not_wrap() {
+    let (mut w, deal, leaf) = ready();
+    w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 1);
+    w.alter(&deal.lease, |l: &mut Lease| l.price = u64::MAX / 3_600);
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.refused(open(&w, &deal, &proof), &[&deal.keeper.key], MarketError::Overflow);
+}
+
+#[test]
+fn the_gravest_flag_decides_and_flags_of_the_machine_suspend_it() {
+    let required = 20_000_000_000;
+    let cases = [
+        (FLAG_SPEC_MISMATCH, required),
+        (FLAG_EVIDENCE_FAILED, required),
+        (FLAG_DEVICE_CHANGED, required),
+        (FLAG_WORK_FAILED, required / 10),
+        (FLAG_WORK_FAILED | FLAG_BAD_OUTPUT, required / 2),
+        (FLAG_WORK_FAILED | FLAG_DEVICE_CHANGED | FLAG_UNHEALTHY, required),
+    ];
+    for (flags, amount) in cases {
+        println!("{flags}");
+        let (mut w, deal, leaf) = ready();
+        let proof = only(&mut w, &deal, LeafData { flags, ..leaf });
+        w.refused(ix::report_apply(&proof), &[], MarketError::LeafCarriesFault);
+        w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+        let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
+        assert_eq!((fault.amount, fault.flags), (amount, flags & !FLAG_UNHEALTHY));
+        assert_eq!(w.read::<Node>(&deal.machine.node).status, NODE_SUSPENDED);
+        assert_eq!(deal.state(&w).pending_faults, 1);
+    }
+}
+
+#[test]
+fn a_lease_keeps_the_slash_terms_that_it_was_awarded_under() {
+    let (mut w, deal, leaf) = ready();
+    w.alter(&pda::market(), |m: &mut Market| {
+        (m.params.slash_offline_bps, m.params.slash_bad_work_bps) = (10_000, 10_000);
+    });
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
+    assert_eq!(fault.amount, 1_000_000_000);
+}
+
+#[test]
+fn a_fault_of_the_machine_alone_harms_no_customer() {
+    let (mut w, deal, leaf) = ready();
+    let alone = LeafData {
+        lease: Address::default(),
+        verified_secs: 0,
+        flags: FLAG_WORK_FAILED | FLAG_OFFLINE,
+        ..leaf
+    };
+    let proof = only(&mut w, &deal, alone);
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let fault: Fault = w.read(&pda::fault(&deal.machine.node, &Address::default(), leaf.period));
+    assert_eq!((fault.lease, fault.customer, fault.harm), (Address::default(), Address::default(), 0));
+    // Offline costs stake only where a lease was harmed.
+    assert_eq!((fault.flags, fault.amount), (FLAG_WORK_FAILED, 2_000_000_000));
+    assert_eq!(deal.state(&w).pending_faults, 0);
+}
+
+#[test]
+fn each_lease_of_a_node_has_its_own_fault_and_the_machines_comes_once() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    let order = w.order(&deal.customer, ix::order_args(2));
+    let second = w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
+    w.warp(60);
+    for lease in [deal.lease, second] {
+        w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&deal.machine.key]);
+    }
+    let period = w.period();
+    w.warp_past_period(period);
+    let node = deal.machine.node;
+    let leaves = [deal.lease, second].map(|lease| LeafData {
+        flags: FLAG_OFFLINE | FLAG_WORK_FAILED,
+        ..offline(w.good_leaf(node, lease, period))
+    });
+    let proofs = w.finalise(&deal.keeper, &leaves);
+    for proof in &proofs {
+        w.ok(open(&w, &deal, proof), &[&deal.keeper.key]);
+    }
+    let faults = [deal.lease, second].map(|lease| w.read::<Fault>(&pda::fault(&node, &lease, period)));
+    assert_eq!((faults[0].flags, faults[0].amount), (FLAG_OFFLINE | FLAG_WORK_FAILED, 2_000_000_000));
+    assert_eq!((faults[1].flags, faults[1].amount), (FLAG_OFFLINE, 1_000_000_000));
+    let state: Node = w.read(&node);
+    assert_eq!((state.pending_faults, state.checks_total, state.status), (2, 5, NODE_SUSPENDED));
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).pending_faults, 2);
+}
+
+#[test]
+fn a_second_leaf_with_only_the_machines_flags_is_a_plain_leaf() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    w.warp(60);
+    w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaves = [Address::default(), deal.lease]
+        .map(|lease| LeafData { flags: FLAG_WORK_FAILED, ..w.good_leaf(deal.machine.node, lease, period) });
+    let proofs = w.finalise(&deal.keeper, &leaves);
+    w.ok(open(&w, &deal, &proofs[0]), &[&deal.keeper.key]);
+    w.refused(open(&w, &deal, &proofs[1]), &[&deal.keeper.key], MarketError::NoFault);
+    w.ok(ix::report_apply(&proofs[1]), &[]);
+    assert_eq!(w.read::<Node>(&deal.machine.node).pending_faults, 1);
+}
+
+#[test]
+fn a_leaf_without_a_fault_opens_none() {
+    let (mut w, deal, leaf) = ready();
+    let short = LeafData { flags: FLAG_OFFLINE, verified_secs: 40, downtime_secs: 20, ..leaf };
+    let proof = only(&mut w, &deal, short);
+    w.refused(open(&w, &deal, &proof), &[&deal.keeper.key], MarketError::NoFault);
+    assert!(!w.exists(&pda::fault(&deal.machine.node, &deal.lease, leaf.period)));
+}
+
+#[test]
+fn once_only_and_not_after_it_was_settled_either() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let again = open(&w, &deal, &proof);
+    w.refused(again.clone(), &[&deal.keeper.key], gantry_market_tests::attempts::ALREADY_IN_USE);
+    w.warp(300);
+    let fault = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
+    w.ok(ix::slash_apply(&w, &fault, Some(deal.customer.stake), deal.keeper.stake), &[]);
+    w.refused(again, &[&deal.keeper.key], MarketError::AlreadyApplied);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 19_000_000_000);
+}
+
+#[test]
+fn a_leaf_that_was_applied_opens_no_fault() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, leaf);
+    w.ok(ix::report_apply(&proof), &[]);
+    w.refused(open(&w, &deal, &proof), &[&deal.keeper.key], MarketError::AlreadyApplied);
+}
+
+#[test]
+fn a_node_that_is_leaving_is_still_at_fault() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    w.warp(60);
+    let period = w.period();
+    w.warp(200);
+    w.ok(ix::lease_abort(&w, &deal.lease), &[]);
+    w.ok(ix::node_retire(&deal.provider, &deal.machine.node), &[&deal.provider.key]);
+    let leaf =
+        LeafData { flags: FLAG_WORK_FAILED, ..w.good_leaf(deal.machine.node, Address::default(), period) };
+    let proof = only(&mut w, &deal, leaf);
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.status, node.pending_faults), (NODE_RETIRED, 1));
+    w.warp(1_000);
+    let close = ix::node_close(&deal.provider, &node.node_key, 2);
+    w.refused(close, &[&deal.provider.key], MarketError::FaultPending);
+}
+
+#[test]
+fn a_lease_that_ended_in_the_period_is_still_harmed() {
+    let (mut w, deal, leaf) = ready();
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.downtime_secs, lease.pending_faults), (LEASE_ENDED, 50, 1));
+    let close = ix::lease_close(&w, &deal.customer.wallet(), &deal.lease);
+    w.refused(close, &[&deal.customer.key], MarketError::FaultPending);
+}
+
+#[test]
+fn a_failed_lease_ends_no_later_than_its_funds() {
+    let (mut w, deal, leaf) = ready();
+    w.alter(&deal.lease, |l: &mut Lease| l.funded_until = l.started_at + 30);
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.ended_at, lease.billable_secs(w.now())), (lease.started_at + 30, 0));
+}
+
+#[test]
+fn the_machines_fault_is_found_through_a_closed_lease() {
+    let (mut w, deal, leaf) = ready();
+    w.settle(&deal, 1, 60);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let proof = only(&mut w, &deal, LeafData { flags: FLAG_DEVICE_CHANGED | FLAG_BAD_OUTPUT, ..leaf });
+    let mut closed = open(&w, &deal, &proof);
+    closed.accounts[5] = AccountMeta::new_readonly(ID, false);
+    closed.accounts[6] = AccountMeta::new_readonly(deal.lease, false);
+    w.refused(closed.clone(), &[&deal.keeper.key], MarketError::WrongAccount);
+    w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
+    w.ok(closed, &[&deal.keeper.key]);
+    let at = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
+    let fault: Fault = w.read(&at);
+    assert_eq!((fault.flags, fault.amount, fault.harm), (FLAG_DEVICE_CHANGED, 20_000_000_000, 0));
+    assert_eq!((fault.lease, fault.customer), (Address::default(), Address::default()));
+    w.warp(300);
+    w.ok(ix::slash_apply(&w, &at, None, deal.keeper.stake), &[]);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 0);
+}
+
+#[test]
+fn a_gift_of_lamports_to_its_address_stops_no_fault() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.prefund(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+}
+
+#[test]
+fn a_paused_market_still_finds_fault() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, offline(leaf));
+    w.pause();
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+}
+
+#[test]
+fn the_leaf_must_be_proven_and_whole() {
+    let (mut w, deal, leaf) = ready();
+    let rival = w.fresh_address();
+    let other = LeafData { node: rival, ..leaf };
+    let proofs = w.finalise(&deal.keeper, &[offline(leaf), other]);
+    let mut wrong = proofs[0].clone();
+    wrong.siblings[0][0] ^= 1;
+    w.refused(open(&w, &deal, &wrong), &[&deal.keeper.key], MarketError::InvalidProof);
+    let mut graver = proofs[0].clone();
+    graver.leaf.flags |= FLAG_SPEC_MISMATCH;
+    w.refused(open(&w, &deal, &graver), &[&deal.keeper.key], MarketError::InvalidProof);
+    let mut bare = open(&w, &deal, &proofs[0]);
+    bare.accounts[5] = AccountMeta::new_readonly(ID, false);
+    w.refused(bare, &[&deal.keeper.key], MarketError::MissingAccount);
+}
+
+#[test]
+fn the_report_must_be_final() {
+    let mut w = World::new();
+    let deal = w.awarded();
+    w.keeper(w.params.min_bond);
+    w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaf = offline(w.good_leaf(deal.machine.node, deal.lease, period));
+    let proof = only(&mut w, &deal, leaf);
+    w.refused(open(&w, &deal, &proof), &[&deal.keeper.key], MarketError::ReportNotFinal);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, deal, leaf) = ready();
+    let other = w.provider(10_000_000_000);
+    let others = w.machine(&other, 1);
+    let order = w.order(&deal.customer, ix::order_args(2));
+    let second = w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
+    let proof = only(&mut w, &deal, offline(leaf));
+    let good = open(&w, &deal, &proof);
+    let key = [&deal.keeper.key];
+    let silent = unsigned(good.clone(), &deal.keeper.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (node, provider) = (deal.machine.node, deal.provider.provider());
+    let fault = pda::fault(&node, &deal.lease, leaf.period);
+    for at in [pda::market(), pda::report(leaf.period), provider, node, deal.lease] {
+        let fake = w.forged(&at);
+        let cases = [("program", at, fake, InstructionError::IllegalOwner.into())];
+        w.refuses_swaps(&good, &key, &cases);
+    }
+    let twin = w.twin(&provider);
+    let cases: [(_, _, _, Code); 8] = [
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("provider's address", provider, twin, MarketError::WrongAccount.into()),
+        ("node", node, others.node, InstructionError::InvalidSeeds.into()),
+        ("lease", deal.lease, second, MarketError::InvalidLeaf.into()),
+        ("report", pda::report(leaf.period), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        (
+            "fault",
+            fault,
+            pda::fault(&node, &Address::default(), leaf.period),
+            InstructionError::InvalidSeeds.into(),
+        ),
+        ("fault's period", fault, pda::fault(&node, &deal.lease, 1), InstructionError::InvalidSeeds.into()),
+        ("system program", ix::system_program(), token_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    w.refuses_swaps(&good, &key, &cases);
+}

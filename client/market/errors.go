@@ -101,6 +101,11 @@ func Explain(err error) error {
 	return explainFramework(pe, err)
 }
 
+// Refusal is the error that the program would answer with, for checks that come before a transaction is sent.
+func Refusal(code Code) error {
+	return &Error{Code: code, Reason: lower(code.Message()), Advice: advice[code], cause: code}
+}
+
 // Codes of the framework that this package knows; see https://www.anchor-lang.com/docs for the others.
 const (
 	frameworkUnknownInstruction = 101
@@ -159,6 +164,9 @@ func lower(s string) string {
 
 // Sentinels for checks of one refusal: errors.Is(err, market.CodeAlreadyVoted).
 const (
+	CodeOrdersPaused       = idlmarket.ErrorCodeOrdersPaused
+	CodePriceTooHigh       = idlmarket.ErrorCodePriceTooHigh
+	CodeUnsettled          = idlmarket.ErrorCodeUnsettled
 	CodeUnauthorised       = idlmarket.ErrorCodeUnauthorised
 	CodeInsufficientFunds  = idlmarket.ErrorCodeInsufficientFunds
 	CodeInsufficientStake  = idlmarket.ErrorCodeInsufficientStake

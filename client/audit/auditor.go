@@ -1,0 +1,302 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// auditor walks through the events of a lease in order and recomputes each.
+type auditor struct {
+	o     Options
+	roots map[uint64]wire.Hash
+	award *idlmarket.LeaseAwarded
+	lease *Lease
+
+	duration    uint32 // of the order
+	maxPrice    market.PricePerHour
+	funded      uint32 // seconds that the lease is funded for
+	reserved    market.USDC
+	startedAt   int64
+	endedAt     int64
+	fundedUntil int64
+	settled     []*idlmarket.LeaseSettled
+	verified    uint64
+	receipt     uint64
+	applied     map[uint64]bool // periods whose leaves were seen
+}
+
+func (a *auditor) step(t Tx, name string, problems []string, format string, args ...any) {
+	a.lease.Steps = append(a.lease.Steps, Step{Name: name, Time: t.Time, Text: fmt.Sprintf(format, args...), Signature: t.Signature, Problems: problems})
+}
+
+// checks collects what does not hold.
+type checks []string
+
+func (c *checks) that(ok bool, format string, args ...any) {
+	if !ok {
+		*c = append(*c, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *checks) amount(what string, got uint64, want market.USDC, err error) {
+	if err != nil {
+		*c = append(*c, fmt.Sprintf("%s: %v", what, err))
+		return
+	}
+	c.that(market.USDC(got) == want, "%s is %s, should be %s", what, market.USDC(got).Exact(), want.Exact())
+}
+
+func (a *auditor) event(t Tx, e market.Event) {
+	address := a.lease.Address
+	switch v := e.Value.(type) {
+	case *idlmarket.OrderCreated:
+		if v.Order == a.lease.Order {
+			a.orderCreated(t, v)
+		}
+	case *idlmarket.LeaseAwarded:
+		if v.Lease == address {
+			a.awarded(t, v)
+		}
+	case *idlmarket.LeaseStarted:
+		if v.Lease == address {
+			a.started(t, v)
+		}
+	case *idlmarket.LeaseExtended:
+		if v.Lease == address {
+			a.extended(t, v)
+		}
+	case *idlmarket.LeafApplied:
+		if v.Lease == address {
+			a.leafApplied(t, v)
+		}
+	case *idlmarket.LeaseSettled:
+		if v.Lease == address {
+			a.settlement(t, v)
+		}
+	case *idlmarket.LeaseFailed:
+		if v.Lease == address {
+			a.step(t, "failed", nil, "gone too long in period %d, ended at %s", v.Period, clock(v.EndedAt))
+		}
+	case *idlmarket.LeaseNoticed:
+		if v.Lease == address {
+			a.step(t, "notice", nil, "the provider gave notice at %s", clock(v.NoticeAt))
+		}
+	case *idlmarket.LeaseEnded:
+		if v.Lease == address {
+			a.ended(t, v)
+		}
+	case *idlmarket.LeaseAborted:
+		if v.Lease == address {
+			a.aborted(t, v)
+		}
+	case *idlmarket.LeaseRated:
+		if v.Lease == address {
+			var c checks
+			c.that(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
+			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
+		}
+	case *idlmarket.LeaseClosed:
+		if v.Lease == address {
+			a.closed(t, v)
+		}
+	case *idlmarket.FaultOpened:
+		if v.Lease == address {
+			a.step(t, "fault", nil, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
+				wire.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
+		}
+	case *idlmarket.SlashApplied:
+		a.step(t, "slashed", nil, "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Customer), market.GNT(v.Finder), market.GNT(v.Burned))
+	}
+}
+
+func (a *auditor) orderCreated(t Tx, v *idlmarket.OrderCreated) {
+	a.lease.Customer, a.lease.GPUs = v.Customer, v.Gpus
+	a.duration, a.maxPrice = v.DurationSecs, market.PricePerHour(v.MaxPrice)
+	var c checks
+	want, err := market.OrderCost(a.maxPrice, v.Gpus, v.DurationSecs, v.Nodes)
+	c.amount("the reservation", v.Reserved, want, err)
+	a.step(t, "order", c, "%d node(s) of %d GPU(s) for %s, at most %s USDC per GPU-hour, %s USDC reserved", v.Nodes, v.Gpus,
+		time.Duration(v.DurationSecs)*time.Second, a.maxPrice, market.USDC(v.Reserved))
+}
+
+func (a *auditor) awarded(t Tx, v *idlmarket.LeaseAwarded) {
+	var c checks
+	c.that(v.Node == a.award.Node && v.Order == a.award.Order, "it names another node or order")
+	c.that(market.LeaseAddress(v.Order, v.Node) == a.lease.Address, "the address is not that of this order and node")
+	c.that(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
+	c.that(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
+	want, err := market.Cost(a.lease.Price, a.lease.GPUs, a.duration)
+	c.amount("the reservation", v.Reserved, want, err)
+	full, err := market.Cost(a.maxPrice, a.lease.GPUs, a.duration)
+	c.amount("what was released", v.Released, full-min(full, want), err)
+	low, err := market.Score(a.lease.Price, market.BPS)
+	c.that(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
+	a.reserved, a.funded = market.USDC(v.Reserved), a.duration
+	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",
+		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
+}
+
+func (a *auditor) started(t Tx, v *idlmarket.LeaseStarted) {
+	var c checks
+	c.that(v.FundedUntil-v.StartedAt == int64(a.duration), "it is funded for %d s, ordered were %d s", v.FundedUntil-v.StartedAt, a.duration)
+	a.startedAt, a.fundedUntil = v.StartedAt, v.FundedUntil
+	a.step(t, "start", c, "at %s, funded until %s", clock(v.StartedAt), clock(v.FundedUntil))
+}
+
+func (a *auditor) extended(t Tx, v *idlmarket.LeaseExtended) {
+	var c checks
+	before, err1 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
+	after, err2 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded+v.Seconds)
+	c.that(err1 == nil && err2 == nil, "the cost does not fit")
+	added := after - min(after, before)
+	c.amount("the reservation", v.Reserved, a.reserved+added, nil)
+	c.that(v.FundedUntil == a.fundedUntil+int64(v.Seconds), "it is funded until %s", clock(v.FundedUntil))
+	a.funded, a.reserved, a.fundedUntil = a.funded+v.Seconds, market.USDC(v.Reserved), v.FundedUntil
+	a.step(t, "extend", c, "by %s for %s USDC, funded until %s", time.Duration(v.Seconds)*time.Second, added, clock(v.FundedUntil))
+}
+
+func (a *auditor) leafApplied(t Tx, v *idlmarket.LeafApplied) {
+	var c checks
+	found := false
+	for _, p := range leafProofs(t) {
+		l := p.Leaf
+		if l.Lease != a.lease.Address || uint64(l.Period) != v.Period {
+			continue
+		}
+		found = true
+		root, final := a.roots[v.Period]
+		c.that(final, "the report of period %d did not become final", v.Period)
+		c.that(!final || p.Root() == root, "the proof does not lead to the final root")
+		c.that(l.VerifiedSeconds == v.VerifiedSecs && l.DowntimeSeconds == v.DowntimeSecs && uint16(l.Flags) == v.Flags, "the event says something else than the leaf")
+	}
+	c.that(found, "the leaf is not in the transaction")
+	if len(c) == 0 {
+		a.lease.Leaves++
+	}
+	if a.applied == nil {
+		a.applied = map[uint64]bool{}
+	}
+	if !a.applied[v.Period] {
+		a.applied[v.Period] = true
+		a.verified += uint64(v.VerifiedSecs)
+	}
+	a.step(t, "verified", c, "period %d: %d s verified, %d s down, flags %s; the proof leads to the final root", v.Period, v.VerifiedSecs, v.DowntimeSecs, wire.Flags(v.Flags))
+}
+
+func (a *auditor) settlement(t Tx, v *idlmarket.LeaseSettled) {
+	var c checks
+	if market.SettleSource(v.Source) == market.SourceReceipt {
+		r, err := receiptOf(t, a.lease.Address, a.o.NodeKey, a.lease.Customer)
+		c.that(err == nil, "receipt: %v", err)
+		if err == nil {
+			a.receipt = max(a.receipt, r.Cumulative)
+			c.that(r.StartedAt == a.startedAt, "the receipt is of another life of the lease")
+		}
+	}
+	claimed := max(a.receipt, a.verified)
+	c.that(uint64(v.PaidSecs) <= claimed, "%d s are paid, but only %d s are signed for or verified", v.PaidSecs, claimed)
+	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.PaidSecs)
+	c.amount("the price of the time", v.Paid, want, err)
+	c.that(v.PaidSecs >= a.lease.PaidSecs, "paid seconds went back from %d to %d", a.lease.PaidSecs, v.PaidSecs)
+	a.lease.Provider += market.USDC(v.ProviderAmount)
+	c.amount("what the provider has received", uint64(a.lease.Provider), market.USDC(v.Paid-min(v.Paid, v.FeeTotal)), nil)
+	a.lease.PaidSecs, a.lease.Paid, a.lease.Fee = v.PaidSecs, market.USDC(v.Paid), market.USDC(v.FeeTotal)
+	a.settled = append(a.settled, v)
+	a.reserved -= min(a.reserved, market.USDC(v.ProviderAmount))
+	a.step(t, "paid", c, "by %s: %d s in all, %s USDC, provider +%s, fee %s so far", market.SettleSource(v.Source), v.PaidSecs,
+		market.USDC(v.Paid).Exact(), market.USDC(v.ProviderAmount).Exact(), market.USDC(v.FeeTotal).Exact())
+}
+
+func (a *auditor) ended(t Tx, v *idlmarket.LeaseEnded) {
+	var c checks
+	a.endedAt = v.EndedAt
+	c.that(v.EndedAt >= a.startedAt && v.EndedAt <= a.fundedUntil, "the end lies outside the funded time")
+	c.that(market.USDC(v.Released) <= a.reserved, "more was released than was reserved")
+	a.reserved -= min(a.reserved, market.USDC(v.Released))
+	a.lease.Refunded += market.USDC(v.Released)
+	a.step(t, "end", c, "%s at %s after %s, %s USDC free again", market.EndReason(v.Reason), clock(v.EndedAt),
+		time.Duration(v.EndedAt-a.startedAt)*time.Second, market.USDC(v.Released).Exact())
+}
+
+func (a *auditor) aborted(t Tx, v *idlmarket.LeaseAborted) {
+	var c checks
+	c.amount("the refund", v.Released, a.reserved, nil)
+	a.lease.Refunded += market.USDC(v.Released)
+	a.reserved, a.lease.Open = 0, false
+	a.step(t, "abort", c, "never started, %s USDC refunded", market.USDC(v.Released).Exact())
+}
+
+func (a *auditor) closed(t Tx, v *idlmarket.LeaseClosed) {
+	var c checks
+	c.that(v.PaidSecs == a.lease.PaidSecs, "%d s were paid for, not %d", a.lease.PaidSecs, v.PaidSecs)
+	c.amount("what was paid", v.Paid, a.lease.Paid, nil)
+	c.amount("the fee", v.Fee, a.lease.Fee, nil)
+	c.amount("fee and rest", v.Fee+v.Released, a.reserved, nil)
+	a.lease.Refunded += market.USDC(v.Released)
+	a.reserved, a.lease.Open = 0, false
+	a.step(t, "close", c, "fee %s USDC swept, %s USDC returned", market.USDC(v.Fee).Exact(), market.USDC(v.Released).Exact())
+}
+
+// conclude checks what only shows over the whole history.
+func (a *auditor) conclude() {
+	var c checks
+	c.that(len(a.lease.Steps) > 0 && a.lease.Steps[0].Name == "order", "the order's creation is missing: the node keeps too little history")
+	a.lease.FeeBPS = a.feeBPS(&c)
+	total, err := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
+	c.that(err == nil, "the whole reservation: %v", err)
+	flows := a.lease.Provider + a.lease.Refunded + a.reserved
+	if !a.lease.Open {
+		flows += a.lease.Fee
+	}
+	c.amount("provider, fee, refund and rest together", uint64(flows), total, nil)
+	text := "everything that was reserved is accounted for: %s = provider %s + fee %s + refunded %s"
+	if a.lease.Open {
+		text += fmt.Sprintf(" + still held %s, fee in it", a.reserved.Exact())
+	}
+	a.lease.Steps = append(a.lease.Steps, Step{
+		Name: "sum", Problems: c,
+		Text: fmt.Sprintf(text, total.Exact(), a.lease.Provider.Exact(), a.lease.Fee.Exact(), a.lease.Refunded.Exact()),
+	})
+}
+
+// feeBPS finds the fee that the lease was awarded under, and checks every settlement against it. While the account
+// exists it says so itself; afterwards it is the parameter in force, or the one in the allowed band that fits.
+func (a *auditor) feeBPS(c *checks) uint16 {
+	fits := func(bps uint16) bool {
+		for _, s := range a.settled {
+			fee, err := market.Fee(market.USDC(s.Paid), bps)
+			if err != nil || uint64(fee) != s.FeeTotal {
+				return false
+			}
+		}
+		return true
+	}
+	if a.o.Lease != nil {
+		c.that(fits(a.o.Lease.FeeBps), "a fee is not %d basis points", a.o.Lease.FeeBps)
+		return a.o.Lease.FeeBps
+	}
+	if fits(a.o.Params.FeeBps) {
+		return a.o.Params.FeeBps
+	}
+	for bps := uint16(1_000); bps <= 1_500; bps++ {
+		if fits(bps) {
+			return bps
+		}
+	}
+	c.that(false, "no fee in the allowed band explains the settlements")
+	return 0
+}
+
+func bitsOf(mask uint16) int {
+	n := 0
+	for ; mask != 0; mask &= mask - 1 {
+		n++
+	}
+	return n
+}
+
+func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05") }

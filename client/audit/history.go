@@ -1,0 +1,121 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Source is where the history comes from. *chain.Client implements it.
+type Source interface {
+	History(ctx context.Context, key solana.PublicKey, at chain.Commitment, limit int) ([]chain.SignatureInfo, error)
+	Transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error)
+}
+
+// Tx is a transaction with the market's events in it.
+type Tx struct {
+	Signature    solana.Signature
+	Slot         uint64
+	Time         time.Time // zero when the node does not know
+	Units        uint64
+	Events       []market.Event
+	Instructions []Instruction
+}
+
+// Instruction is a top-level instruction of a transaction.
+type Instruction struct {
+	Program  solana.PublicKey
+	Accounts []solana.PublicKey
+	Data     []byte
+}
+
+// parallel is how many transactions are read at the same time.
+const parallel = 8
+
+// Read returns the successful transactions that name an account, oldest first.
+func Read(ctx context.Context, src Source, key solana.PublicKey, at chain.Commitment) ([]Tx, error) {
+	infos, err := src.History(ctx, key, at, 0)
+	if err != nil {
+		return nil, fmt.Errorf("history of %s: %w", key, err)
+	}
+	slices.Reverse(infos)
+	infos = slices.DeleteFunc(infos, func(i chain.SignatureInfo) bool { return i.Err != nil })
+	out := make([]Tx, len(infos))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, info := range infos {
+		g.Go(func() error {
+			landed, err := src.Transaction(gctx, info.Signature, at)
+			if err != nil {
+				return err
+			}
+			out[i], err = read(landed)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("history of %s: %w", key, err)
+	}
+	// Nodes list a slot's transactions in an order of their own; the sort is stable, so that theirs stays within a slot.
+	slices.SortStableFunc(out, func(a, b Tx) int { return cmp.Compare(a.Slot, b.Slot) })
+	return out, nil
+}
+
+func read(l chain.Landed) (Tx, error) {
+	events, err := market.Events(l.Logs)
+	if err != nil {
+		return Tx{}, fmt.Errorf("transaction %s: %w", l.Signature, err)
+	}
+	t := Tx{Signature: l.Signature, Slot: l.Slot, Time: l.BlockTime, Units: l.Units, Events: events}
+	keys := l.Tx.Message.AccountKeys
+	at := func(i uint16) solana.PublicKey {
+		if int(i) < len(keys) {
+			return keys[i]
+		}
+		return solana.PublicKey{} // from a lookup table, which this project does not use
+	}
+	for _, ix := range l.Tx.Message.Instructions {
+		in := Instruction{Program: at(ix.ProgramIDIndex), Data: ix.Data}
+		for _, a := range ix.Accounts {
+			in.Accounts = append(in.Accounts, at(a))
+		}
+		t.Instructions = append(t.Instructions, in)
+	}
+	return t, nil
+}
+
+// merge joins histories, each transaction once, oldest first.
+func merge(histories ...[]Tx) []Tx {
+	seen := map[solana.Signature]bool{}
+	var out []Tx
+	for _, h := range histories {
+		for _, t := range h {
+			if !seen[t.Signature] {
+				seen[t.Signature] = true
+				out = append(out, t)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Tx) int { return cmp.Compare(a.Slot, b.Slot) })
+	return out
+}
+
+// find returns the first event of a type that satisfies the condition, and its transaction.
+func find[T any](txs []Tx, cond func(*T) bool) (*T, Tx, bool) {
+	for _, t := range txs {
+		for _, e := range t.Events {
+			if v, ok := e.Value.(*T); ok && cond(v) {
+				return v, t, true
+			}
+		}
+	}
+	return nil, Tx{}, false
+}

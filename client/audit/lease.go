@@ -1,0 +1,158 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// ErrNoHistory is the error of an address that no transaction of the market's names as a lease (or as a fault).
+var ErrNoHistory = errors.New("the chain has no such history")
+
+// Step is one thing that happened, with what was checked about it.
+type Step struct {
+	Name      string
+	Time      time.Time
+	Text      string
+	Signature solana.Signature // zero for a conclusion over several transactions
+	Problems  []string         // what does not add up
+}
+
+// OK reports whether nothing is wrong with the step.
+func (s Step) OK() bool { return len(s.Problems) == 0 }
+
+// Lease is the history of one life of a lease.
+type Lease struct {
+	Address  solana.PublicKey
+	Order    solana.PublicKey
+	Node     solana.PublicKey
+	Customer solana.PublicKey
+	Steps    []Step
+	Txs      []Tx
+	Lives    int // how often the address was a lease; this is the last one
+	Open     bool
+
+	Price    market.PricePerHour
+	GPUs     uint8
+	FeeBPS   uint16
+	PaidSecs uint32
+	Paid     market.USDC // fee included
+	Fee      market.USDC
+	Provider market.USDC
+	Refunded market.USDC // of the award's reservation and extensions, what came back
+	Leaves   int         // leaves about the lease whose proofs lead to final roots
+}
+
+// OK reports whether everything adds up.
+func (l *Lease) OK() bool {
+	for _, s := range l.Steps {
+		if !s.OK() {
+			return false
+		}
+	}
+	return true
+}
+
+// Options of an audit.
+type Options struct {
+	Source     Source
+	Commitment chain.Commitment
+	Params     market.Params // in force now: for terms that only the closed account had
+	Lease      *market.Lease // the account, while it exists
+	NodeKey    solana.PublicKey
+}
+
+// AuditLease rebuilds a lease. Errors: ErrNoHistory, the source's.
+func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Lease, error) {
+	own, err := Read(ctx, o.Source, address, o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	lives, start := 0, 0
+	var award *idlmarket.LeaseAwarded
+	for i := range own {
+		if e, _, ok := find(own[i:i+1], func(e *idlmarket.LeaseAwarded) bool { return e.Lease == address }); ok {
+			award, start = e, i
+			lives++
+		}
+	}
+	if award == nil {
+		return nil, fmt.Errorf("%s was never a lease: %w", address, ErrNoHistory)
+	}
+	own = own[start:]
+	orders, err := Read(ctx, o.Source, award.Order, o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	// The order's own life that led to this award: from its last creation until the address is used again, if ever.
+	first, last := 0, len(orders)
+	for i, t := range orders {
+		if _, _, ok := find(orders[i:i+1], func(e *idlmarket.OrderCreated) bool { return e.Order == award.Order }); !ok {
+			continue
+		}
+		if t.Slot > own[0].Slot {
+			last = i // the address was used again later
+			break
+		}
+		first = i
+	}
+	roots, err := finalRoots(ctx, o, own, address)
+	if err != nil {
+		return nil, err
+	}
+	a := &auditor{
+		o: o, roots: roots, award: award,
+		lease: &Lease{Address: address, Order: award.Order, Node: award.Node, Lives: lives, Open: true, Price: market.PricePerHour(award.Price)},
+	}
+	a.lease.Txs = merge(orders[first:last], own)
+	for _, t := range a.lease.Txs {
+		for _, e := range t.Events {
+			a.event(t, e)
+		}
+	}
+	a.conclude()
+	return a.lease, nil
+}
+
+// finalRoots reads the finalised root of every period that a leaf about the lease came from.
+func finalRoots(ctx context.Context, o Options, txs []Tx, lease solana.PublicKey) (map[uint64]wire.Hash, error) {
+	roots := map[uint64]wire.Hash{}
+	for _, t := range txs {
+		for _, p := range leafProofs(t) {
+			period := uint64(p.Leaf.Period)
+			if _, known := roots[period]; known || p.Leaf.Lease != lease {
+				continue
+			}
+			root, ok, err := FinalRoot(ctx, o, period)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				roots[period] = root
+			}
+		}
+	}
+	return roots, nil
+}
+
+// FinalRoot finds the root that a period's report became final with, from the event of the deciding vote, so that it is
+// found after the report is closed as well.
+func FinalRoot(ctx context.Context, o Options, period uint64) (wire.Hash, bool, error) {
+	txs, err := Read(ctx, o.Source, market.ReportAddress(period), o.Commitment)
+	if err != nil {
+		return wire.Hash{}, false, err
+	}
+	e, _, ok := find(txs, func(e *idlmarket.ReportFinalised) bool { return e.Period == period })
+	if !ok {
+		return wire.Hash{}, false, nil
+	}
+	return e.Root, true, nil
+}

@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// leafProofs reads the leaves that a transaction brought to the program, from report_apply and fault_open.
+func leafProofs(t Tx) []market.LeafProof {
+	var out []market.LeafProof
+	for _, ix := range t.Instructions {
+		if ix.Program != market.ProgramID || len(ix.Data) < 8 {
+			continue
+		}
+		switch [8]byte(ix.Data[:8]) {
+		case idlmarket.Instruction_ReportApply, idlmarket.Instruction_FaultOpen:
+			if p, ok := leafProof(ix.Data[8:]); ok {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// leafProof reads leaf ‖ path u32 ‖ count u32 ‖ count × 32 bytes.
+func leafProof(b []byte) (market.LeafProof, bool) {
+	const head = wire.LeafSize + 8
+	if len(b) < head {
+		return market.LeafProof{}, false
+	}
+	leaf, err := wire.DecodeLeaf(b[:wire.LeafSize])
+	n := binary.LittleEndian.Uint32(b[wire.LeafSize+4:])
+	if err != nil || n > 64 || len(b) != head+int(n)*32 {
+		return market.LeafProof{}, false
+	}
+	p := market.LeafProof{Leaf: leaf, Path: binary.LittleEndian.Uint32(b[wire.LeafSize:])}
+	for i := range int(n) {
+		p.Siblings = append(p.Siblings, wire.Hash(b[head+32*i:head+32*(i+1)]))
+	}
+	return p, true
+}
+
+// signature is one that the precompile has verified.
+type signature struct {
+	Key     solana.PublicKey
+	Sig     solana.Signature
+	Message []byte
+}
+
+// signatures reads the Ed25519 instructions of a transaction.
+func signatures(t Tx) []signature {
+	var out []signature
+	for _, ix := range t.Instructions {
+		if ix.Program != market.Ed25519ProgramID || len(ix.Data) < 112 {
+			continue
+		}
+		out = append(out, signature{
+			Key: solana.PublicKey(ix.Data[16:48]), Sig: solana.Signature(ix.Data[48:112]), Message: ix.Data[112:],
+		})
+	}
+	return out
+}
+
+// receiptOf finds the receipt of a lease in a transaction and verifies both signatures anew.
+func receiptOf(t Tx, lease, node, customer solana.PublicKey) (wire.Receipt, error) {
+	var found wire.Receipt
+	by := map[solana.PublicKey]bool{}
+	for _, s := range signatures(t) {
+		r, err := wire.DecodeReceipt(s.Message)
+		if err != nil || r.Lease != lease {
+			continue
+		}
+		if !ed25519.Verify(ed25519.PublicKey(s.Key[:]), s.Message, s.Sig[:]) {
+			return r, fmt.Errorf("the signature of %s does not verify", s.Key)
+		}
+		if len(by) > 0 && r != found {
+			return r, fmt.Errorf("node and customer signed different receipts")
+		}
+		found = r
+		by[s.Key] = true
+	}
+	switch {
+	case len(by) == 0:
+		return found, fmt.Errorf("the transaction has no receipt of this lease")
+	case !node.IsZero() && !by[node]:
+		return found, fmt.Errorf("the node's signature is missing")
+	case !customer.IsZero() && !by[customer]:
+		return found, fmt.Errorf("the customer's signature is missing")
+	case len(by) < 2:
+		return found, fmt.Errorf("only one side signed")
+	}
+	return found, nil
+}

@@ -1,0 +1,144 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Slash is the history of one fault.
+type Slash struct {
+	Fault  solana.PublicKey
+	Node   solana.PublicKey
+	Lease  solana.PublicKey // zero when no lease was harmed
+	Period uint64
+	Flags  wire.Flags
+	Amount market.GNT
+	Split  market.Split // zero until it is applied
+	State  string       // open, voided or applied
+	Steps  []Step
+	Txs    []Tx
+}
+
+// OK reports whether everything adds up.
+func (s *Slash) OK() bool {
+	for _, st := range s.Steps {
+		if !st.OK() {
+			return false
+		}
+	}
+	return true
+}
+
+// AuditSlash rebuilds the faults that an address stands for: one fault, or all faults of a node.
+// Errors: ErrNoHistory, the source's.
+func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Slash, error) {
+	txs, err := Read(ctx, o.Source, address, o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Slash
+	for _, t := range txs {
+		for _, e := range t.Events {
+			v, ok := e.Value.(*idlmarket.FaultOpened)
+			if !ok || (v.Fault != address && v.Node != address) {
+				continue
+			}
+			s, err := auditFault(ctx, o, t, v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no fault of %s was ever opened: %w", address, ErrNoHistory)
+	}
+	return out, nil
+}
+
+func auditFault(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpened) (*Slash, error) {
+	s := &Slash{Fault: v.Fault, Node: v.Node, Lease: v.Lease, Period: v.Period, Flags: wire.Flags(v.Flags), Amount: market.GNT(v.Amount), State: "open"}
+	root, final, err := FinalRoot(ctx, o, v.Period)
+	if err != nil {
+		return nil, err
+	}
+	var c checks
+	c.that(final, "the report of period %d did not become final", v.Period)
+	c.that(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
+	found := false
+	for _, p := range leafProofs(opened) {
+		if p.Leaf.Node == v.Node && p.Leaf.Lease == v.Lease && uint64(p.Leaf.Period) == v.Period {
+			found = true
+			c.that(!final || p.Root() == root, "the proof does not lead to the final root")
+			c.that(p.Leaf.Flags.Has(s.Flags), "the leaf has the flags %s only", p.Leaf.Flags)
+		}
+	}
+	c.that(found, "the leaf is not in the transaction")
+	s.Steps = append(s.Steps, Step{
+		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
+		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, harm %s GNT, appeal until %s",
+			s.Flags, v.Node, v.Period, s.Amount, market.GNT(v.Harm), clock(v.ApplicableAt)),
+	})
+	txs, err := Read(ctx, o.Source, v.Fault, o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	s.Txs = txs
+	for _, t := range txs {
+		for _, e := range t.Events {
+			s.event(o, t, e, v)
+		}
+	}
+	return s, nil
+}
+
+func (s *Slash) event(o Options, t Tx, e market.Event, opened *idlmarket.FaultOpened) {
+	var c checks
+	step := func(name, format string, args ...any) {
+		s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
+	}
+	switch v := e.Value.(type) {
+	case *idlmarket.FaultAppealed:
+		if v.Fault == s.Fault {
+			step("appeal", "keeper %s said the opposite about %s; %s GNT of weight so far", v.Keeper, wire.Flags(v.Flag), market.GNT(v.Weight))
+		}
+	case *idlmarket.FaultVoided:
+		if v.Fault == s.Fault {
+			s.State = "voided"
+			step("voided", "more than a third of the weight contradicts the fault: nothing is slashed")
+		}
+	case *idlmarket.SlashApplied:
+		if v.Fault != s.Fault {
+			return
+		}
+		s.State, s.Split = "applied", market.Split{Customer: market.GNT(v.Customer), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
+		want, ok := splits(market.GNT(v.Amount), market.GNT(opened.Harm), o.Params.FinderBps, s.Split)
+		c.that(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
+		c.that(v.Amount <= opened.Amount, "more was slashed than the fault allows")
+		c.that(t.Time.IsZero() || t.Time.Unix() >= opened.ApplicableAt, "it was applied before the appeal window had passed")
+		c.that(v.Customer+v.Finder+v.Burned == v.Amount, "the parts are not the whole")
+		step("slashed", "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), s.Split.Customer, s.Split.Finder, s.Split.Burned)
+	}
+}
+
+// splits says whether a split follows the rule with the finder's share in force, or with another that was allowed when
+// the fault was opened.
+func splits(amount, harm market.GNT, finderBPS uint16, got market.Split) (want market.Split, ok bool) {
+	const most = 1_000
+	want, err := market.SplitSlash(amount, harm, finderBPS)
+	if err == nil && want == got {
+		return want, true
+	}
+	for bps := uint16(0); bps <= most; bps++ {
+		if other, err := market.SplitSlash(amount, harm, bps); err == nil && other == got {
+			return other, true
+		}
+	}
+	return want, false
+}

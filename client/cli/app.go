@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Version is set at build time.
+var Version = "dev"
+
+// Streams are what the command reads and writes.
+type Streams struct {
+	Out, Err io.Writer
+}
+
+// flags of every command.
+const (
+	flagURL        = "url"
+	flagWS         = "ws"
+	flagKeypair    = "keypair"
+	flagConfig     = "config"
+	flagCommitment = "commitment"
+	flagJSON       = "json"
+	flagDryRun     = "dry-run"
+	flagVerbose    = "verbose"
+)
+
+func globalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: flagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: solana config)"},
+		&cli.StringFlag{Name: flagWS, Usage: "WebSocket `URL` (default: derived from --url)"},
+		&cli.StringFlag{Name: flagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
+		&cli.StringFlag{Name: flagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
+		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
+		&cli.BoolFlag{Name: flagJSON, Usage: "print one JSON document on standard output"},
+		&cli.BoolFlag{Name: flagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},
+		&cli.BoolFlag{Name: flagVerbose, Aliases: []string{"v"}, Usage: "log what the client does"},
+	}
+}
+
+// New builds the command line.
+func New(s Streams) *cli.App {
+	app := &cli.App{
+		Name:                   "gantry",
+		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
+		Version:                Version,
+		Flags:                  globalFlags(),
+		EnableBashCompletion:   true,
+		UseShortOptionHandling: false,
+		HideHelpCommand:        true,
+		Writer:                 s.Out,
+		ErrWriter:              s.Err,
+		ExitErrHandler:         func(*cli.Context, error) {},
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return usage(err.Error(), "see gantry --help")
+		},
+		CommandNotFound: func(c *cli.Context, name string) {},
+		Action: func(c *cli.Context) error {
+			if name := c.Args().First(); name != "" {
+				return usage(fmt.Sprintf("%q is not a command", name), "see gantry --help")
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	app.Commands = slices.Concat(
+		customerCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s),
+		faultCommands(s), auditCommands(s), completionCommands(s),
+	)
+	onUsage(app.Commands)
+	return app
+}
+
+// onUsage gives every command the same answer to a wrong flag and to a missing subcommand.
+func onUsage(commands []*cli.Command) {
+	for _, c := range commands {
+		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
+			return usage(err.Error(), fmt.Sprintf("see gantry %s --help", ctx.Command.FullName()))
+		}
+		onUsage(c.Subcommands)
+		if len(c.Subcommands) > 0 && c.Action == nil {
+			c.HideHelpCommand = true
+			path := c.Name
+			c.Action = func(ctx *cli.Context) error {
+				if name := ctx.Args().First(); name != "" {
+					return usage(fmt.Sprintf("%q is not a command of gantry %s", name, path), fmt.Sprintf("see gantry %s --help", path))
+				}
+				return cli.ShowSubcommandHelp(ctx)
+			}
+		}
+	}
+}
+
+// Run runs the command line and returns the exit code. args are without the program's name.
+func Run(ctx context.Context, s Streams, args []string) int {
+	app := New(s)
+	argv := append([]string{app.Name}, args...)
+	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {
+		argv = append([]string{app.Name}, arrange(app, args)...)
+	}
+	err := app.RunContext(ctx, argv)
+	if err == nil {
+		return ExitDone
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", errInternalCancel, err)
+	}
+	f := classify(err)
+	f.print(s.Err)
+	if wantsJSON(args) {
+		enc := json.NewEncoder(s.Out)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(f.json())
+	}
+	return f.code
+}
+
+var errInternalCancel = errors.New("a part of the command was stopped by another")
+
+// wantsJSON looks at the raw arguments, because errors can come before flags are parsed.
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		switch strings.TrimLeft(a, "-") {
+		case "json", "json=true":
+			return strings.HasPrefix(a, "-")
+		case "":
+			if a == "--" {
+				return false
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// args returns exactly the arguments that a command needs; names are for the message.
+func (s *session) args(names ...string) ([]string, error) {
+	got := s.cli.Args().Slice()
+	if len(got) == len(names) {
+		return got, nil
+	}
+	form := "gantry " + s.cli.Command.FullName()
+	if len(names) > 0 {
+		form += " " + strings.Join(names, " ")
+	}
+	if len(got) > len(names) {
+		return nil, usage(fmt.Sprintf("%q is one argument too many", got[len(names)]), "write: "+form)
+	}
+	return nil, usage(names[len(got)]+" is missing", "write: "+form)
+}
+
+// address reads a base58 address.
+func address(text, what string) (solana.PublicKey, error) {
+	key, err := solana.PublicKeyFromBase58(text)
+	if err != nil {
+		return key, usage(fmt.Sprintf("%q is not the address of a %s", text, what), "copy it in full from the command that listed it")
+	}
+	return key, nil
+}
+
+// pick finds the account that a person means by an address or by the first characters of one.
+func pick(text, what string, among []solana.PublicKey) (solana.PublicKey, error) {
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "…"), "...")
+	if key, err := solana.PublicKeyFromBase58(text); err == nil {
+		return key, nil
+	}
+	var found []solana.PublicKey
+	for _, key := range among {
+		if len(text) >= 3 && strings.HasPrefix(key.String(), text) {
+			found = append(found, key)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return solana.PublicKey{}, usage(fmt.Sprintf("%q is no %s", text, what), "give its address, or at least the first three characters of it")
+	}
+	return solana.PublicKey{}, usage(fmt.Sprintf("%q begins the addresses of %d %ss", text, len(found), what), "give more characters of it")
+}
+
+func addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {
+	out := make([]solana.PublicKey, len(all))
+	for i, a := range all {
+		out[i] = of(a)
+	}
+	return out
+}
+
+// lease finds a lease by address or beginning; the wallet's own leases come first when the beginning fits several.
+func (s *session) lease(v *market.View, text string) (market.Lease, error) {
+	all := v.Leases()
+	var own []market.Lease
+	if key, err := s.wallet(); err == nil {
+		own = v.LeasesOfCustomer(key.PublicKey())
+	}
+	at := func(l market.Lease) solana.PublicKey { return l.Address }
+	key, err := pick(text, "lease", addresses(own, at))
+	if err != nil {
+		key, err = pick(text, "lease", addresses(all, at))
+	}
+	if err != nil {
+		return market.Lease{}, err
+	}
+	l, ok := v.Lease(key)
+	if !ok {
+		return l, refused(fmt.Sprintf("lease %s does not exist (any more)", key), "its history is in: gantry audit "+key.String())
+	}
+	return l, nil
+}
+
+// model finds a GPU model by id, name or part of a name, in any case. The text "any" is no model.
+func model(v *market.View, text string) (market.Model, error) {
+	models := v.Models()
+	var found []market.Model
+	for _, m := range models {
+		name := m.ModelName()
+		if strings.EqualFold(name, text) || fmt.Sprint(m.Id) == text {
+			return m, nil
+		}
+		if strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
+			found = append(found, m)
+		}
+	}
+	names := make([]string, len(models))
+	for i, m := range models {
+		names[i] = m.ModelName()
+	}
+	known := "known models: " + strings.Join(names, ", ")
+	if len(models) == 0 {
+		known = "this market has no models yet"
+	}
+	switch {
+	case len(found) == 1 && text != "":
+		return found[0], nil
+	case len(found) > 1 && text != "":
+		return market.Model{}, usage(fmt.Sprintf("GPU model %q is not unique", text), known)
+	}
+	return market.Model{}, usage(fmt.Sprintf("GPU model %q is not known", text), known)
+}
+
+// tokenBalance is what a token account holds; 0 when it does not exist.
+func (s *session) tokenBalance(account solana.PublicKey) (uint64, error) {
+	accounts, err := s.client.Accounts(s.ctx, []solana.PublicKey{account}, s.client.Commitment())
+	if err != nil {
+		return 0, err
+	}
+	return tokenAmount(accounts[0]), nil
+}
+
+// tokenAmount reads the amount of a token account: u64 at offset 64.
+func tokenAmount(a *chain.Account) uint64 {
+	if a == nil || len(a.Data) < 72 {
+		return 0
+	}
+	var n uint64
+	for i := 7; i >= 0; i-- {
+		n = n<<8 | uint64(a.Data[64+i])
+	}
+	return n
+}
+
+// short is an address as tables show it.
+func short(key solana.PublicKey) string {
+	s := key.String()
+	if len(s) <= 6 {
+		return s
+	}
+	return s[:6] + "…"
+}

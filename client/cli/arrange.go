@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// arrange brings arguments into the order that the flag parser needs: flags of every command first, then the command's
+// path, its own flags, its arguments, and everything after "--" as it is. So flags may stand anywhere, as people expect
+// of `gantry stop LEASE --json`. What no flag list knows stays where the parser will complain about it.
+func arrange(app *cli.App, args []string) []string {
+	var globals, path, locals, rest, tail []string
+	commands := app.Commands
+	var leaf *cli.Command
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			tail = args[i:]
+			break
+		}
+		if !isFlag(arg) {
+			if next := find(commands, arg); next != nil && len(rest) == 0 {
+				path, leaf, commands = append(path, arg), next, next.Subcommands
+			} else {
+				rest = append(rest, arg)
+			}
+			continue
+		}
+		name, _, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		target := &locals
+		var known cli.Flag
+		if leaf != nil {
+			known = lookup(leaf.Flags, name)
+		}
+		if known == nil {
+			if known = lookup(app.Flags, name); known != nil {
+				target = &globals
+			}
+		}
+		*target = append(*target, arg)
+		if known != nil && takesValue(known) && !joined && i+1 < len(args) {
+			i++
+			*target = append(*target, args[i])
+		}
+	}
+	out := make([]string, 0, len(args))
+	for _, part := range [][]string{globals, path, locals, rest, tail} {
+		out = append(out, part...)
+	}
+	return out
+}
+
+// isFlag is true for -x and --long, not for "-" and negative numbers.
+func isFlag(s string) bool {
+	return len(s) > 1 && s[0] == '-' && (s[1] < '0' || s[1] > '9') && s[1] != '.'
+}
+
+func find(commands []*cli.Command, name string) *cli.Command {
+	for _, c := range commands {
+		if c.HasName(name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func lookup(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		for _, n := range f.Names() {
+			if n == name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func takesValue(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return ok && d.TakesValue()
+}

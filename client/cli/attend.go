@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// attend stays with the leases: it shows their output, signs receipts, and for jobs that end their lease waits for the
+// end and for the last payment.
+func (d *deployment) attend() error {
+	done := map[solana.PublicKey]protocol.LeaseStatus{}
+	g, ctx := errgroup.WithContext(d.s.ctx)
+	for _, l := range d.leases {
+		g.Go(func() error {
+			st, err := d.attendOne(ctx, l)
+			d.jobs.Lock()
+			done[l.Address] = st
+			d.jobs.Unlock()
+			return err
+		})
+	}
+	err := g.Wait()
+	if d.s.ctx.Err() != nil {
+		l := d.leases[0].Address
+		return interrupted(fmt.Sprintf("detached: lease %s runs on and is paid for", l),
+			fmt.Sprintf("its output: gantry logs -f %s      stop it with: gantry stop %s", l, l))
+	}
+	if err != nil {
+		return d.note(err)
+	}
+	return d.finish(done)
+}
+
+func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.LeaseStatus, error) {
+	signing, stopSigning := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { d.s.keepSigning(signing, d.remote, l.Address, d.s.cli.Duration("receipt-every")) })
+	halt := sync.OnceFunc(func() { stopSigning(); wg.Wait() })
+	defer halt()
+
+	out := d.s.out
+	if d.s.json {
+		out = d.s.err
+	}
+	if len(d.leases) > 1 {
+		out = &prefixed{w: out, prefix: "[" + short(l.Node) + "] "}
+	}
+	if err := d.remote.follow(ctx, l, 0, out); err != nil {
+		var refusal *errRefusedByNode
+		if !errors.As(err, &refusal) {
+			return protocol.LeaseStatus{}, err
+		}
+		d.s.say(" · output   %v", err)
+	}
+	st := d.lastStatus(ctx, l)
+	if !d.r.args.RunToCompletion {
+		if cur, ok := d.v.Lease(l.Address); ok && cur.State() == market.LeaseRunning {
+			d.s.say(" · exited   with code %d; the lease runs until %s UTC: stop it with gantry stop %s", st.ExitCode, when(cur.FundedUntil), l.Address)
+		}
+		return st, nil
+	}
+	stop := d.s.waiting("the lease to end with its job", "Ctrl-C detaches; the machine ends the lease")
+	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+		cur, ok := v.Lease(l.Address)
+		return !ok || cur.State() == market.LeaseEnded
+	})
+	stop()
+	if err != nil {
+		return st, err
+	}
+	halt()
+	d.s.lastReceipt(d.remote, l.Address)
+	return st, nil
+}
+
+// lastStatus asks the machine how the job ended, for a short time.
+func (d *deployment) lastStatus(ctx context.Context, l market.Lease) protocol.LeaseStatus {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	for {
+		st, err := d.remote.status(ctx, l)
+		if err == nil && st.State != protocol.LeaseRunning && st.State != protocol.LeaseWaiting {
+			return st
+		}
+		t := time.NewTimer(200 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return st
+		case <-t.C:
+		}
+	}
+}
+
+// prefixed marks every line with where it comes from. Lines of several machines do not mix.
+type prefixed struct {
+	w      io.Writer
+	prefix string
+	rest   []byte
+}
+
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		i := bytes.IndexByte(p.rest, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		line := append([]byte(p.prefix), p.rest[:i+1]...)
+		p.rest = p.rest[i+1:]
+		if _, err := p.w.Write(line); err != nil {
+			return len(b), err
+		}
+	}
+}

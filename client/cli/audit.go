@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func auditCommands(s Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "audit", Usage: "rebuild a lease's history from the chain and check every amount, signature and proof", ArgsUsage: "LEASE",
+		Description: "Works on transactions alone, also after the accounts are closed. Needs no key.",
+		Action:      action(s, (*session).auditLease),
+		Subcommands: []*cli.Command{
+			{Name: "slash", Usage: "rebuild the slashes of a fault or of a node", ArgsUsage: "FAULT|NODE", Action: action(s, (*session).auditSlash)},
+		},
+	}}
+}
+
+// stepJSON is a step of an audit as printed.
+type stepJSON struct {
+	Name     string   `json:"name"`
+	Time     string   `json:"time,omitempty"`
+	Text     string   `json:"text"`
+	OK       bool     `json:"ok"`
+	Problems []string `json:"problems,omitempty"`
+	Tx       string   `json:"transaction,omitempty"`
+	Explorer string   `json:"explorer,omitempty"`
+}
+
+func describeSteps(steps []audit.Step, e chain.Explorer) []stepJSON {
+	out := make([]stepJSON, len(steps))
+	for i, st := range steps {
+		out[i] = stepJSON{Name: st.Name, Text: st.Text, OK: st.OK(), Problems: st.Problems}
+		if !st.Time.IsZero() {
+			out[i].Time = st.Time.UTC().Format(time.RFC3339)
+		}
+		if !st.Signature.IsZero() {
+			out[i].Tx, out[i].Explorer = st.Signature.String(), e.Tx(st.Signature)
+		}
+	}
+	return out
+}
+
+func printSteps(w io.Writer, steps []stepJSON) {
+	for i, st := range steps {
+		mark := "✓"
+		if !st.OK {
+			mark = "✗"
+		}
+		at := "                    "
+		if t, err := time.Parse(time.RFC3339, st.Time); err == nil {
+			at = t.Format("2006-01-02 15:04:05")
+		}
+		fmt.Fprintf(w, "%2d  %-9s %s  %s %s\n", i+1, st.Name, at, mark, st.Text)
+		for _, p := range st.Problems {
+			fmt.Fprintf(w, "              problem: %s\n", p)
+		}
+		if st.Explorer != "" {
+			fmt.Fprintf(w, "              %s\n", st.Explorer)
+		}
+	}
+}
+
+// auditOptions prepares an audit; at least confirmed, which is what nodes serve history for.
+func (s *session) auditOptions() (audit.Options, chain.Explorer, error) {
+	mk, err := s.market()
+	if err != nil {
+		return audit.Options{}, chain.Explorer{}, err
+	}
+	e, err := s.client.Explorer(s.ctx)
+	return audit.Options{Source: s.client, Commitment: s.waitLevel(), Params: mk.Params}, e, err
+}
+
+// auditJSON is an audited lease as printed.
+type auditJSON struct {
+	Lease    string     `json:"lease"`
+	Order    string     `json:"order"`
+	Node     string     `json:"node"`
+	Customer string     `json:"customer"`
+	OK       bool       `json:"ok"`
+	Open     bool       `json:"open"`
+	Lives    int        `json:"lives"`
+	Price    string     `json:"pricePerGpuHour"`
+	GPUs     uint8      `json:"gpus"`
+	FeeBPS   uint16     `json:"feeBps"`
+	PaidSecs uint32     `json:"paidSeconds"`
+	Paid     string     `json:"paid"`
+	Provider string     `json:"provider"`
+	Fee      string     `json:"fee"`
+	Refunded string     `json:"refunded"`
+	Leaves   int        `json:"verifiedLeaves"`
+	Steps    []stepJSON `json:"steps"`
+	Explorer string     `json:"explorer"`
+}
+
+func (s *session) auditLease() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	o, explorer, err := s.auditOptions()
+	if err != nil {
+		return err
+	}
+	key, err := solana.PublicKeyFromBase58(args[0])
+	if err != nil {
+		v, err := s.snapshot()
+		if err != nil {
+			return err
+		}
+		if key, err = pick(args[0], "lease", addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address })); err != nil {
+			return err
+		}
+	}
+	if l, exists, err := market.Find[market.Lease](s.ctx, s.client, key, s.waitLevel()); err == nil && exists {
+		o.Lease, o.NodeKey = &l, l.NodeKey
+	}
+	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
+	a, err := audit.AuditLease(s.ctx, o, key)
+	stop()
+	if errors.Is(err, audit.ErrNoHistory) {
+		return refused(fmt.Sprintf("%s is not and was never a lease, as far as this node remembers", key), "check the address; an archive node remembers everything: --url")
+	}
+	if err != nil {
+		return err
+	}
+	out := auditJSON{
+		Lease: a.Address.String(), Order: a.Order.String(), Node: a.Node.String(), Customer: a.Customer.String(), OK: a.OK(), Open: a.Open, Lives: a.Lives,
+		Price: a.Price.String(), GPUs: a.GPUs, FeeBPS: a.FeeBPS, PaidSecs: a.PaidSecs, Paid: a.Paid.Exact(), Provider: a.Provider.Exact(),
+		Fee: a.Fee.Exact(), Refunded: a.Refunded.Exact(), Leaves: a.Leaves, Steps: describeSteps(a.Steps, explorer), Explorer: explorer.Address(a.Address),
+	}
+	err = s.done(out, func(w io.Writer) {
+		fmt.Fprintf(w, "lease %s   order %s   node %s\n", out.Lease, out.Order, out.Node)
+		if a.Lives > 1 {
+			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", a.Lives)
+		}
+		printSteps(w, out.Steps)
+		if out.PaidSecs > 0 {
+			fmt.Fprintf(w, "%d s × %d × %s = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
+				out.Provider, out.Fee, percent(out.FeeBPS), out.Refunded)
+		}
+		verdict(w, out.OK, out.Explorer)
+	})
+	if err == nil && !out.OK {
+		err = refused("the history does not add up", "see the problems above")
+	}
+	return err
+}
+
+func verdict(w io.Writer, ok bool, link string) {
+	if ok {
+		fmt.Fprintf(w, "everything adds up. explorer: %s\n", link)
+		return
+	}
+	fmt.Fprintf(w, "NOT everything adds up. explorer: %s\n", link)
+}
+
+// slashJSON is an audited slash as printed.
+type slashJSON struct {
+	Fault    string     `json:"fault"`
+	Node     string     `json:"node"`
+	Lease    string     `json:"lease,omitempty"`
+	Period   uint64     `json:"period"`
+	Flags    []string   `json:"flags"`
+	State    string     `json:"state"`
+	Amount   string     `json:"amount"`
+	Customer string     `json:"customer"`
+	Finder   string     `json:"finder"`
+	Burned   string     `json:"burned"`
+	OK       bool       `json:"ok"`
+	Steps    []stepJSON `json:"steps"`
+	Explorer string     `json:"explorer"`
+}
+
+func (s *session) auditSlash() error {
+	args, err := s.args("FAULT|NODE")
+	if err != nil {
+		return err
+	}
+	o, explorer, err := s.auditOptions()
+	if err != nil {
+		return err
+	}
+	key, err := solana.PublicKeyFromBase58(args[0])
+	if err != nil {
+		v, err := s.snapshot()
+		if err != nil {
+			return err
+		}
+		among := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
+		among = append(among, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address })...)
+		if key, err = pick(args[0], "fault or node", among); err != nil {
+			return err
+		}
+	}
+	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
+	slashes, err := audit.AuditSlash(s.ctx, o, key)
+	stop()
+	if errors.Is(err, audit.ErrNoHistory) {
+		return refused(fmt.Sprintf("no fault of %s was ever opened, as far as this node remembers", key), "give a fault or a node")
+	}
+	if err != nil {
+		return err
+	}
+	ok := true
+	out := make([]slashJSON, len(slashes))
+	for i, x := range slashes {
+		ok = ok && x.OK()
+		out[i] = slashJSON{
+			Fault: x.Fault.String(), Node: x.Node.String(), Period: x.Period, Flags: x.Flags.Names(), State: x.State, Amount: x.Amount.String(),
+			Customer: x.Split.Customer.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(),
+			Steps: describeSteps(x.Steps, explorer), Explorer: explorer.Address(x.Fault),
+		}
+		if !x.Lease.IsZero() {
+			out[i].Lease = x.Lease.String()
+		}
+	}
+	err = s.done(out, func(w io.Writer) {
+		for _, x := range out {
+			fmt.Fprintf(w, "fault %s   node %s   period %d   %s\n", x.Fault, x.Node, x.Period, x.State)
+			printSteps(w, x.Steps)
+			verdict(w, x.OK, x.Explorer)
+		}
+	})
+	if err == nil && !ok {
+		err = refused("the history does not add up", "see the problems above")
+	}
+	return err
+}

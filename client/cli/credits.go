@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func creditsCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "credits", Usage: "money that orders are paid from",
+		Subcommands: []*cli.Command{
+			{Name: "add", Usage: "deposit USDC of your wallet", ArgsUsage: "AMOUNT", Action: action(s, (*session).creditsAdd)},
+			{Name: "withdraw", Usage: "take out what no order and no lease holds", ArgsUsage: "AMOUNT|all", Action: action(s, (*session).creditsWithdraw)},
+			{Name: "show", Usage: "what is there, reserved and free", Action: action(s, (*session).creditsShow)},
+			{Name: "close", Usage: "take everything out, rent included", Action: action(s, (*session).creditsClose)},
+		},
+	}
+}
+
+// creditsJSON is a customer's money.
+type creditsJSON struct {
+	Customer string `json:"customer"`
+	Account  string `json:"account"`
+	Balance  string `json:"balance"`
+	Reserved string `json:"reserved"`
+	Free     string `json:"free"`
+	Orders   uint32 `json:"liveOrders"`
+	Leases   uint32 `json:"liveLeases"`
+	Wallet   string `json:"wallet,omitempty"` // USDC in the wallet, where the command has looked
+	Tx       *sent  `json:"transaction,omitempty"`
+}
+
+func creditsOf(customer solana.PublicKey, c market.Credits, tx *sent) creditsJSON {
+	return creditsJSON{
+		Customer: customer.String(), Account: market.CreditsAddress(customer).String(), Balance: market.USDC(c.Balance).String(),
+		Reserved: market.USDC(c.Credits.Reserved).String(), Free: c.Free().String(), Orders: c.LiveOrders, Leases: c.LiveLeases, Tx: tx,
+	}
+}
+
+// credits reads the customer's money; the zero value when the account does not exist.
+func (s *session) credits(customer solana.PublicKey) (market.Credits, bool, error) {
+	return market.Find[market.Credits](s.ctx, s.client, market.CreditsAddress(customer), s.waitLevel())
+}
+
+func (s *session) creditsAdd() error {
+	args, err := s.args("AMOUNT")
+	if err != nil {
+		return err
+	}
+	amount, err := market.ParseUSDC(args[0])
+	if err != nil {
+		return err
+	}
+	if amount == 0 {
+		return usage("an amount of 0 moves nothing", "give an amount such as 25 or 12.50")
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	have, err := s.tokenBalance(market.TokenAddress(key.PublicKey(), mk.PaymentMint))
+	if err != nil {
+		return err
+	}
+	if have < uint64(amount) {
+		return refused(fmt.Sprintf("deposit refused: %s USDC asked, the wallet %s holds %s", amount, key.PublicKey(), market.USDC(have)),
+			fmt.Sprintf("send %s USDC (mint %s) to it first", amount-market.USDC(have), mk.PaymentMint))
+	}
+	ix, err := market.CreditsDeposit(market.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
+	return s.creditsDone("credits_deposit", fmt.Sprintf("added %s USDC", amount), key.PublicKey(), ix, err)
+}
+
+func (s *session) creditsWithdraw() error {
+	args, err := s.args("AMOUNT|all")
+	if err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	c, ok, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	amount := c.Free()
+	if args[0] != "all" {
+		if amount, err = market.ParseUSDC(args[0]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !ok:
+		return refused("withdrawal refused: this wallet has no credits", "add some with: gantry credits add AMOUNT")
+	case amount == 0:
+		return usage("an amount of 0 moves nothing", "free credits: "+c.Free().String()+" USDC")
+	case amount > c.Free():
+		return refused(fmt.Sprintf("withdrawal refused: %s USDC asked, %s free%s", amount, c.Free(), reservedBy(c)),
+			"withdraw what is free with: gantry credits withdraw all")
+	}
+	ixs := []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)}
+	ix, err := market.CreditsWithdraw(market.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
+	return s.creditsDone("credits_withdraw", fmt.Sprintf("withdrew %s USDC", amount), key.PublicKey(), ix, err, ixs...)
+}
+
+// reservedBy explains what holds credits: " (61.80 reserved by 1 running lease)".
+func reservedBy(c market.Credits) string {
+	if c.Credits.Reserved == 0 {
+		return ""
+	}
+	var by string
+	switch {
+	case c.LiveLeases > 0 && c.LiveOrders > c.LiveLeases:
+		by = plural(int(c.LiveLeases), "lease") + " and " + plural(int(c.LiveOrders-c.LiveLeases), "open order")
+	case c.LiveLeases > 0:
+		by = plural(int(c.LiveLeases), "running lease")
+	default:
+		by = plural(int(c.LiveOrders), "open order")
+	}
+	return fmt.Sprintf(" (%s reserved by %s)", market.USDC(c.Credits.Reserved), by)
+}
+
+func (s *session) creditsDone(kind, what string, customer solana.PublicKey, ix solana.Instruction, err error, before ...solana.Instruction) error {
+	if err != nil {
+		return err
+	}
+	tx, err := s.send(kind, append(before, ix))
+	if err != nil {
+		return err
+	}
+	c, _, err := s.credits(customer)
+	if err != nil {
+		return err
+	}
+	return s.done(creditsOf(customer, c, &tx), func(w io.Writer) {
+		fmt.Fprintf(w, "%s   balance %s, reserved %s, free %s   tx %s\n", what, market.USDC(c.Balance), market.USDC(c.Credits.Reserved), c.Free(), tx.Signature)
+	})
+}
+
+func (s *session) creditsShow() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	c, _, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	have, err := s.tokenBalance(market.TokenAddress(key.PublicKey(), mk.PaymentMint))
+	if err != nil {
+		return err
+	}
+	out := creditsOf(key.PublicKey(), c, nil)
+	out.Wallet = market.USDC(have).String()
+	return s.done(out, func(w io.Writer) {
+		pairs(w, [2]string{"customer", key.PublicKey().String()}, [2]string{"balance", out.Balance + " USDC"},
+			[2]string{"reserved", out.Reserved + " USDC" + reservedBy(c)},
+			[2]string{"free", out.Free + " USDC"}, [2]string{"in wallet", out.Wallet + " USDC"})
+	})
+}
+
+func (s *session) creditsClose() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	c, ok, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	switch {
+	case !ok:
+		return refused("this wallet has no credits account", "")
+	case c.LiveOrders > 0 || c.LiveLeases > 0:
+		return refused(fmt.Sprintf("credits are in use%s", reservedBy(c)), "close your leases and cancel your orders first: gantry leases, gantry order list")
+	}
+	ix, err := market.CreditsClose(market.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint})
+	ixs := market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)
+	return s.creditsDone("credits_close", fmt.Sprintf("closed, %s USDC and the rent are back in your wallet", market.USDC(c.Balance)), key.PublicKey(), ix, err, ixs)
+}

@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// deployment is a running deploy command.
+type deployment struct {
+	s      *session
+	v      *market.View
+	mk     market.Market
+	r      request
+	order  solana.PublicKey
+	leases []market.Lease
+	remote *remote
+	out    deployJSON
+	began  time.Time
+	jobs   sync.Mutex // guards out.Leases
+}
+
+// deployJSON is what deploy prints with --json.
+type deployJSON struct {
+	Order    string      `json:"order"`
+	Reserved string      `json:"reserved"`
+	MaxPrice string      `json:"maxPricePerGpuHour"`
+	Seconds  uint32      `json:"seconds"`
+	Tx       sent        `json:"transaction"`
+	Leases   []leaseJSON `json:"leases"`
+}
+
+func (s *session) deploy() error {
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.live()
+	if err != nil {
+		return err
+	}
+	r, err := s.request(v)
+	if err != nil {
+		return err
+	}
+	r.args.Customer = key.PublicKey()
+	d := &deployment{s: s, v: v, mk: mk, r: r, order: market.OrderAddress(key.PublicKey(), r.args.Nonce), began: time.Now()}
+	if err := d.affordable(); err != nil {
+		return err
+	}
+	if err := d.possible(); err != nil {
+		return err
+	}
+	if err := d.place(); err != nil {
+		return err
+	}
+	if err := d.award(); err != nil {
+		return err
+	}
+	if d.remote, err = s.dial(v); err != nil {
+		return d.note(err)
+	}
+	if err := d.start(); err != nil {
+		return err
+	}
+	if s.cli.Bool("detach") {
+		return d.finish(nil)
+	}
+	return d.attend()
+}
+
+// affordable compares the reservation with the free credits.
+func (d *deployment) affordable() error {
+	c, _, err := d.s.credits(d.r.args.Customer)
+	if err != nil {
+		return err
+	}
+	if d.r.cost <= c.Free() {
+		return nil
+	}
+	missing := d.r.cost - c.Free()
+	return refused(fmt.Sprintf("order refused: %s USDC needed, %s free%s", d.r.cost, c.Free(), reservedBy(c)),
+		fmt.Sprintf("add %s with: gantry credits add %s      or lower --hours / --max-price", missing, missing))
+}
+
+// possible looks for nodes that could be awarded now, so that an order that must lapse is never placed.
+func (d *deployment) possible() error {
+	now, err := d.s.now()
+	if err != nil {
+		return err
+	}
+	if d.mk.Paused&market.PauseOrders != 0 {
+		return market.Refusal(market.CodeOrdersPaused)
+	}
+	order := market.Order{Meta: market.Meta{Address: d.order}}
+	order.Status, order.AwardDeadline = uint8(market.OrderOpen), now+1
+	order.MaxPrice, order.GpusPerNode, order.Requirement = uint64(d.r.args.MaxPrice), d.r.args.GPUsPerNode, d.r.args.Requirement
+	mk := d.mk
+	mk.Paused = 0
+	fit := 0
+	why := map[string]int{}
+	cheapest := uint64(0)
+	for _, n := range d.v.Nodes() {
+		m, ok := d.v.Model(n.Spec.Model)
+		p, known := d.v.Provider(n.Provider)
+		if !ok || !known || m.Id != d.r.model.Id {
+			continue
+		}
+		err := market.Awardable(&mk, &order, &n, &p, &m, now)
+		if err == nil {
+			fit++
+			continue
+		}
+		why[unsuitable(err)]++
+		if market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || n.Price < cheapest) {
+			cheapest = n.Price
+		}
+	}
+	if fit >= int(d.r.args.Nodes) {
+		return nil
+	}
+	advice := "see: gantry search gpu=" + d.r.model.ModelName()
+	switch {
+	case cheapest != 0 && len(why) == 1:
+		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
+	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:
+		advice = "on a local network pass --allow-simulated; " + advice
+	}
+	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", plural(fit, "node"), d.r.args.GPUsPerNode,
+		d.r.model.ModelName(), d.r.args.Nodes, left(why)), advice)
+}
+
+// place sends the order.
+func (d *deployment) place() error {
+	if d.r.noPrice {
+		d.s.say(" · price    at most %s USDC per GPU-hour, the reference price of %s", d.r.args.MaxPrice, d.r.model.ModelName())
+	}
+	ix, err := market.OrderCreate(d.r.args)
+	tx, err := d.s.one("order_create", ix, err)
+	if err != nil {
+		return err
+	}
+	d.out = deployJSON{Order: d.order.String(), Reserved: d.r.cost.String(), MaxPrice: d.r.args.MaxPrice.String(), Seconds: d.r.args.Duration, Tx: tx, Leases: []leaseJSON{}}
+	d.s.say(" ✓ escrow   %s USDC reserved        tx %s", d.r.cost, tx.Signature)
+	return nil
+}
+
+// award waits until every node of the order is awarded, or the order is over.
+func (d *deployment) award() error {
+	wait := time.Duration(d.mk.Params.AwardDeadlineSecs)*time.Second + 15*time.Second
+	ctx, cancel := context.WithTimeout(d.s.ctx, wait)
+	defer cancel()
+	stop := d.s.waiting("the award by a keeper", fmt.Sprintf("Ctrl-C leaves the order; cancel it with: gantry order cancel %s", d.order))
+	defer stop()
+	var gone, seen bool
+	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+		o, ok := v.Order(d.order)
+		seen = seen || ok
+		d.leases = v.LeasesOfOrder(d.order)
+		gone = seen && (!ok || o.State() == market.OrderExpired || o.State() == market.OrderLapsed)
+		return gone || (ok && o.State() == market.OrderAwarded && len(d.leases) == int(d.r.args.Nodes))
+	})
+	switch {
+	case d.s.ctx.Err() != nil:
+		return interrupted(fmt.Sprintf("interrupted while order %s waits for its award; it stays open until its deadline", d.order),
+			fmt.Sprintf("take it back with: gantry order cancel %s", d.order))
+	case err != nil:
+		return refused(fmt.Sprintf("order %s was not awarded in time", d.order), fmt.Sprintf("its money comes back when anyone expires it, or with: gantry order cancel %s", d.order))
+	case gone:
+		return refused(fmt.Sprintf("order %s was not awarded before its deadline", d.order), "its money is free again; try a higher --max-price, or fewer GPUs")
+	}
+	for _, l := range d.leases {
+		n, _ := d.v.Node(l.Node)
+		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, d.r.args.Duration)
+		d.s.say(" ✓ award    node %s  %d×%s %s  %s USDC per GPU-hour (%s USDC released)   lease %s", short(l.Node), l.Gpus,
+			d.r.model.ModelName(), n.Region(), market.PricePerHour(l.Price), full-market.USDC(l.Lease.Reserved), l.Address)
+	}
+	return nil
+}
+
+// start brings the job to every machine and waits until all leases run.
+func (d *deployment) start() error {
+	limit := time.Duration(d.mk.Params.StartDeadlineSecs)*time.Second + 10*time.Second
+	ctx, cancel := context.WithTimeout(d.s.ctx, limit)
+	defer cancel()
+	stop := d.s.waiting("the machine to take the job and start", "Ctrl-C leaves the lease; stop it with gantry stop")
+	defer stop()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, l := range d.leases {
+		g.Go(func() error { return d.startOne(gctx, l) })
+	}
+	if err := g.Wait(); err != nil {
+		if d.s.ctx.Err() != nil {
+			return interrupted(fmt.Sprintf("interrupted before the job was handed over; %s of order %s are awarded", plural(len(d.leases), "lease"), d.order),
+				"a lease that does not start in time is refunded in full; see: gantry leases")
+		}
+		return d.note(err)
+	}
+	return nil
+}
+
+func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
+	if _, err := d.remote.deploy(ctx, l, d.r.job); err != nil {
+		return fmt.Errorf("lease %s: %w", l.Address, err)
+	}
+	var cur market.Lease
+	var ok bool
+	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+		cur, ok = v.Lease(l.Address)
+		return !ok || cur.State() != market.LeaseAwarded
+	})
+	if err == nil && !ok {
+		return refused(fmt.Sprintf("lease %s did not start in time and was aborted", l.Address), "everything reserved for it is free again; try again")
+	}
+	if err != nil {
+		return fmt.Errorf("lease %s did not start: %w", l.Address, err)
+	}
+	d.s.say(" ✓ running  after %.1f s on %s", time.Since(d.began).Seconds(), short(l.Node))
+	return nil
+}
+
+// note adds to an error what is true about the leases.
+func (d *deployment) note(err error) error {
+	f := classify(err)
+	if f.advice != "" {
+		f.advice += "; "
+	}
+	f.advice += fmt.Sprintf("the lease exists: stop it with gantry stop %s, or see gantry leases", d.leases[0].Address)
+	return f
+}
+
+// finish prints the result.
+func (d *deployment) finish(done map[solana.PublicKey]protocol.LeaseStatus) error {
+	now, err := d.s.now()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, l := range d.leases {
+		if cur, ok := d.v.Lease(l.Address); ok {
+			l = cur
+		}
+		j := describeLease(d.v, &l, now)
+		if st, ok := done[l.Address]; ok && (st.State == protocol.LeaseExited || st.State == protocol.LeaseBroken) {
+			code := st.ExitCode
+			j.ExitCode, j.Detail = &code, st.Detail
+			failed = failed || code != 0 || st.State == protocol.LeaseBroken
+		}
+		d.out.Leases = append(d.out.Leases, j)
+	}
+	err = d.s.done(d.out, func(w io.Writer) {
+		for _, j := range d.out.Leases {
+			j.summary(w)
+		}
+	})
+	if err == nil && failed {
+		return &failure{code: ExitJobFailed, reason: "the job failed", advice: "its output is above; the lease itself was served and is paid"}
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+func deployCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "deploy", Usage: "buy compute and run a command on it", ArgsUsage: "-- COMMAND…",
+		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
+			"output and signs receipts while it stays. What is not used goes back to your credits.",
+		Flags: append(durationFlags(),
+			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
+			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
+			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
+			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
+			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
+			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
+			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "return once it runs; keepers' reports settle it"},
+			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
+			&cli.StringFlag{Name: "min-uptime", Usage: "`PERCENT`"},
+			&cli.StringFlag{Name: "min-reputation", Usage: "`PERCENT`"},
+			&cli.UintFlag{Name: "min-vram", Usage: "`GIB` per GPU"},
+			&cli.UintFlag{Name: "min-tier", Usage: "evidence tier, 0 to 3"},
+			&cli.StringFlag{Name: "link", Usage: "pcie, nvlink or nvswitch, at least"},
+			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
+			&cli.StringFlag{Name: "image", Usage: "OCI `IMAGE` with digest; empty for the process runtime of local networks"},
+			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
+			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
+			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
+			&cli.Uint64Flag{Name: "disk", Usage: "disk limit in `MIB`"},
+			&cli.DurationFlag{Name: "receipt-every", Value: 3 * time.Second, Usage: "how often receipts are signed while attached"},
+		),
+		Action: action(s, (*session).deploy),
+	}
+}
+
+func durationFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "duration", Usage: "`TIME` such as 90m or 24h"},
+		&cli.UintFlag{Name: "hours"}, &cli.UintFlag{Name: "minutes"}, &cli.UintFlag{Name: "seconds"},
+	}
+}
+
+// duration adds up the flags for time. none says that no flag was given.
+func (s *session) duration() (secs uint32, none bool, err error) {
+	total := uint64(s.cli.Uint("hours"))*3600 + uint64(s.cli.Uint("minutes"))*60 + uint64(s.cli.Uint("seconds"))
+	none = !s.cli.IsSet("hours") && !s.cli.IsSet("minutes") && !s.cli.IsSet("seconds") && !s.cli.IsSet("duration")
+	if text := s.cli.String("duration"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 || d%time.Second != 0 {
+			return 0, false, usage(fmt.Sprintf("%q is not a time in whole seconds", text), "write it as 90s, 45m or 24h")
+		}
+		total += uint64(d / time.Second)
+	}
+	if none {
+		return 0, true, nil
+	}
+	if total == 0 || total > market.MaxDurationSecs {
+		return 0, false, usage(fmt.Sprintf("the time is %d seconds", total), "give from one second up to one year")
+	}
+	return uint32(total), false, nil
+}
+
+// request is an order as a person gave it, checked.
+type request struct {
+	args    market.OrderCreateArgs
+	job     protocol.JobSpec
+	model   market.Model
+	cost    market.USDC // what is reserved
+	noPrice bool        // the reference price was taken
+}
+
+// request reads the flags of deploy. Nothing is sent before all of it is sound.
+func (s *session) request(v *market.View) (request, error) {
+	var r request
+	command := s.cli.Args().Slice()
+	if len(command) == 0 {
+		return r, usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")
+	}
+	if s.cli.String("gpu") == "" {
+		return r, usage("--gpu is missing", "name a model; see: gantry search")
+	}
+	count, nodes := s.cli.Uint("count"), s.cli.Uint("nodes")
+	if count < 1 || count > market.MaxGPUs {
+		return r, usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs; use --nodes for more")
+	}
+	if nodes < 1 || nodes > market.MaxOrderNodes {
+		return r, usage(fmt.Sprintf("--nodes is %d", nodes), "an order is over 1 to 64 nodes")
+	}
+	secs, none, err := s.duration()
+	if err != nil {
+		return r, err
+	}
+	if none {
+		return r, usage("there is no time", "say how long, such as --hours 2 or --duration 90m")
+	}
+	if text := s.cli.String("max-price"); text != "" {
+		if r.args.MaxPrice, err = market.ParsePrice(text); err != nil {
+			return r, usage("--max-price: "+err.Error(), "")
+		}
+		if r.args.MaxPrice == 0 {
+			return r, usage("--max-price is 0", "give a price greater than zero, in USDC per GPU-hour")
+		}
+	}
+	if r.model, err = model(v, s.cli.String("gpu")); err != nil {
+		return r, err
+	}
+	if r.args.MaxPrice == 0 {
+		r.args.MaxPrice, r.noPrice = market.PricePerHour(r.model.ReferencePrice), true
+	}
+	if r.job, err = s.job(command); err != nil {
+		return r, err
+	}
+	if r.args.Requirement, err = s.requirement(r.model); err != nil {
+		return r, err
+	}
+	if r.args.JobDigest, err = r.job.Digest(); err != nil {
+		return r, err
+	}
+	var nonce [8]byte
+	if _, err := rand.Read(nonce[:]); err != nil {
+		return r, fmt.Errorf("random number: %w", err)
+	}
+	r.args.Nonce = binary.LittleEndian.Uint64(nonce[:])
+	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
+	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
+	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {
+		return r, usage("the order costs more than there is money", "lower --max-price or the time")
+	}
+	return r, nil
+}
+
+func (s *session) job(command []string) (protocol.JobSpec, error) {
+	job := protocol.JobSpec{
+		Version: protocol.Version, Image: s.cli.String("image"), Command: command,
+		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
+	}
+	for _, pair := range s.cli.StringSlice("env") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return job, usage(fmt.Sprintf("--env %q is not NAME=VALUE", pair), "")
+		}
+		if job.Env == nil {
+			job.Env = map[string]string{}
+		}
+		job.Env[name] = value
+	}
+	return job, nil
+}
+
+func (s *session) requirement(m market.Model) (market.Requirement, error) {
+	r := market.Requirement{Model: m.Id}
+	region := s.cli.String("region")
+	if len(region) > len(r.Region) {
+		return r, usage(fmt.Sprintf("--region %q has more than 16 characters", region), "")
+	}
+	r.Region = market.Text16(region)
+	vram, tier := s.cli.Uint("min-vram"), s.cli.Uint("min-tier")
+	if vram > 1<<20 || tier > 3 {
+		return r, usage(fmt.Sprintf("--min-vram %d or --min-tier %d is out of range", vram, tier), "memory in GiB; tiers are 0 to 3")
+	}
+	r.MinVramMib, r.MinTier = uint32(vram)*1024, uint8(tier)
+	var err error
+	percentFlag := func(name string) (bps uint16) {
+		if text := s.cli.String(name); text != "" && err == nil {
+			if bps, err = parsePercent(text, 0); err != nil {
+				err = usage("--"+name+": "+err.Error(), "")
+			}
+		}
+		return bps
+	}
+	r.MinUptimeBps, r.MinReputationBps = percentFlag("min-uptime"), percentFlag("min-reputation")
+	if err != nil {
+		return r, err
+	}
+	if text := s.cli.String("link"); text != "" {
+		link, err := market.ParseInterconnect(text)
+		if err != nil {
+			return r, usage("--link: "+err.Error(), "")
+		}
+		r.MinInterconnect = uint8(link)
+	}
+	if s.cli.Bool("same-site") {
+		r.SameSite = 1
+	}
+	if s.cli.Bool("allow-simulated") {
+		r.AllowSimulated = 1
+	}
+	return r, nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// Exit codes of the command.
+const (
+	ExitDone        = 0
+	ExitRefused     = 1 // by the market or the cluster, with its reason
+	ExitUsage       = 2 // the command line, a file or a setting is wrong
+	ExitNetwork     = 3 // a node does not answer, or is of another network
+	ExitInterrupted = 4 // with what is now true on chain
+	ExitJobFailed   = 5 // the lease did what it should, the customer's own job did not
+)
+
+// failure is an error that knows its exit code and what to do about it.
+type failure struct {
+	code   int
+	reason string
+	advice string
+	cause  error
+}
+
+func (f *failure) Error() string {
+	if f.advice == "" {
+		return f.reason
+	}
+	return f.reason + "; " + f.advice
+}
+
+func (f *failure) Unwrap() error { return f.cause }
+
+// refused is a failure that the market would answer with, found before a transaction was sent.
+func refused(reason, advice string) error { return &failure{ExitRefused, reason, advice, nil} }
+
+// usage is a failure of the command line.
+func usage(reason, advice string) error { return &failure{ExitUsage, reason, advice, nil} }
+
+// network is a failure to reach somebody.
+func network(reason, advice string, cause error) error {
+	return &failure{ExitNetwork, reason, advice, cause}
+}
+
+// interrupted says what is true after a command was stopped half way.
+func interrupted(reason, advice string) error {
+	return &failure{ExitInterrupted, reason, advice, context.Canceled}
+}
+
+// classify turns any error into a failure.
+func classify(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	err = market.Explain(err)
+	var refusal *market.Error
+	var tx *txm.TxError
+	var rpc *chain.RPCError
+	switch {
+	case errors.Is(err, market.ErrProgramMissing), errors.Is(err, market.ErrMarketMissing), errors.Is(err, market.ErrProgramMismatch),
+		errors.Is(err, chain.ErrWrongCluster):
+		return fromMessage(ExitNetwork, err)
+	case errors.As(err, &refusal):
+		return &failure{ExitRefused, refusal.Reason, refusal.Advice, err}
+	case errors.As(err, &tx) && errors.Is(err, txm.ErrNoFunds):
+		return &failure{ExitRefused, txm.ErrNoFunds.Error(), tx.Hint, err}
+	case errors.As(err, &tx) && tx.Name == "InsufficientFundsForRent":
+		return &failure{ExitRefused, "not enough SOL for the rent of a new account", "send some SOL to your wallet; rent comes back when the account is closed", err}
+	case errors.As(err, &tx):
+		return &failure{ExitRefused, "transaction refused: " + tx.Name, tx.Hint, err}
+	case errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, chain.ErrConfig),
+		errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrCommitment), errors.Is(err, chain.ErrAmount),
+		errors.Is(err, market.ErrAmount), errors.Is(err, market.ErrInstruction):
+		return fromMessage(ExitUsage, err)
+	case errors.Is(err, context.Canceled):
+		return &failure{ExitInterrupted, "interrupted", "nothing was sent that is not shown above", err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{ExitNetwork, "timed out", "try again, or check the connection", err}
+	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed), errors.As(err, &rpc), errors.Is(err, p2p.ErrUnknown):
+		return fromMessage(ExitNetwork, err)
+	}
+	return fromMessage(ExitRefused, err)
+}
+
+// fromMessage splits "reason; advice", the form of messages all over the client.
+func fromMessage(code int, err error) *failure {
+	reason, advice, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\n", " "), "; ")
+	return &failure{code, reason, advice, err}
+}
+
+// print writes "error: …" and the advice below it.
+func (f *failure) print(w io.Writer) {
+	fmt.Fprintf(w, "error: %s\n", f.reason)
+	if f.advice != "" {
+		fmt.Fprintf(w, "       %s\n", f.advice)
+	}
+}
+
+// failureJSON is the document that --json prints instead of a result.
+type failureJSON struct {
+	Error struct {
+		Reason  string `json:"reason"`
+		Advice  string `json:"advice,omitempty"`
+		Exit    int    `json:"exit"`
+		Program string `json:"program,omitempty"` // name of the program's error
+		Code    uint32 `json:"code,omitempty"`    // number of the program's error
+	} `json:"error"`
+}
+
+func (f *failure) json() failureJSON {
+	var out failureJSON
+	out.Error.Reason, out.Error.Advice, out.Error.Exit = f.reason, f.advice, f.code
+	if f.cause != nil {
+		if code, ok := market.CodeOf(f.cause); ok {
+			out.Error.Program, out.Error.Code = code.Name(), uint32(code)
+		}
+	}
+	return out
+}

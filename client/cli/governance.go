@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func (s *session) marketInit() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return err
+	}
+	var none solana.PublicKey
+	payment, err := s.keyFlag("payment-mint", none)
+	if err != nil {
+		return err
+	}
+	stake, err := s.keyFlag("stake-mint", none)
+	if err != nil {
+		return err
+	}
+	own := market.TokenAddress(key.PublicKey(), payment)
+	treasury, err := s.keyFlag("treasury", own)
+	if err != nil {
+		return err
+	}
+	guardian, err := s.keyFlag("guardian", key.PublicKey())
+	if err != nil {
+		return err
+	}
+	params, err := s.params(market.DefaultParams())
+	if err != nil {
+		return err
+	}
+	domain, err := s.client.Domain(s.ctx)
+	if err != nil {
+		return err
+	}
+	accounts, err := s.client.Accounts(s.ctx, []solana.PublicKey{market.ProgramID, market.MarketAddress()}, s.waitLevel())
+	if err != nil {
+		return err
+	}
+	switch {
+	case accounts[0] == nil || !accounts[0].Executable:
+		return network(fmt.Sprintf("the market program %s is not deployed on this cluster", market.ProgramID), "check --url", market.ErrProgramMissing)
+	case accounts[1] != nil:
+		return refused("the market exists already", "see: gantry market show")
+	}
+	ix, err := market.MarketInit(market.MarketInitArgs{
+		Authority: key.PublicKey(), Guardian: guardian, PaymentMint: payment, StakeMint: stake, Treasury: treasury, Domain: domain, Params: params,
+	})
+	if err == nil && treasury == own {
+		tx, err := s.send("market_init", []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), payment), ix})
+		if err != nil {
+			return err
+		}
+		return s.printMarketTx("market created", tx)
+	}
+	return s.marketDone("market_init", "market created", ix, err)
+}
+
+func (s *session) marketPropose() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	params, err := s.params(mk.Params)
+	if err != nil {
+		return err
+	}
+	if params == mk.Params {
+		return usage("nothing would change", "give --set NAME=VALUE or --params FILE")
+	}
+	ix, err := market.MarketProposeParams(market.MarketProposeParamsArgs{Authority: key.PublicKey(), Params: params})
+	return s.marketDone("market_propose_params", fmt.Sprintf("proposed; can be applied in %s", market.Seconds(mk.Params.TimelockSecs)), ix, err)
+}
+
+func (s *session) marketApply() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, _, err := s.open()
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if mk.PendingEta > now {
+		return refused(fmt.Sprintf("the timelock runs until %s UTC, %s more", when(mk.PendingEta), span(mk.PendingEta-now)), "come back then")
+	}
+	ix, err := market.MarketApplyParams()
+	return s.marketDone("market_apply_params", "the proposed parameters are in force", ix, err)
+}
+
+func (s *session) marketPause() error {
+	args, err := s.args("orders|awards|orders,awards|none")
+	if err != nil {
+		return err
+	}
+	bits, err := parsePaused(args[0])
+	if err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	ix, err := market.MarketPause(market.MarketPauseArgs{By: key.PublicKey(), Paused: bits})
+	what := "paused: " + strings.Join(pausedNames(bits), ", ")
+	if bits == 0 {
+		what = "nothing is paused"
+	}
+	return s.marketDone("market_pause", what, ix, err)
+}
+
+func (s *session) authoritySet() error {
+	args, err := s.args("SUCCESSOR|none")
+	if err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	guardian, err := s.keyFlag("guardian", mk.Guardian)
+	if err != nil {
+		return err
+	}
+	var next solana.PublicKey
+	what := "no successor is named"
+	if args[0] != "none" {
+		if next, err = address(args[0], "wallet"); err != nil {
+			return err
+		}
+		what = fmt.Sprintf("%s may now take over with: gantry market authority accept", next)
+	}
+	ix, err := market.MarketSetAuthority(market.MarketSetAuthorityArgs{Authority: key.PublicKey(), Successor: next, Guardian: guardian})
+	return s.marketDone("market_set_authority", what, ix, err)
+}
+
+func (s *session) authorityAccept() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	ix, err := market.MarketAcceptAuthority(key.PublicKey())
+	return s.marketDone("market_accept_authority", "you are the market's authority", ix, err)
+}
+
+func (s *session) modelSet() error {
+	args, err := s.args("ID", "NAME")
+	if err != nil {
+		return err
+	}
+	id, err := strconv.ParseUint(args[0], 10, 16)
+	if err != nil || id == 0 {
+		return usage(fmt.Sprintf("%q is not a model's id", args[0]), "give a number from 1 to 65535")
+	}
+	if len(args[1]) > 32 {
+		return usage("the name has more than 32 bytes", "")
+	}
+	stake, err := market.ParseGNT(s.cli.String("min-stake"))
+	if err != nil {
+		return usage("--min-stake: "+err.Error(), "")
+	}
+	price, err := market.ParsePrice(s.cli.String("reference-price"))
+	if err != nil {
+		return usage("--reference-price: "+err.Error(), "")
+	}
+	tflops, err := tenths(s.cli.String("tflops"))
+	if err != nil {
+		return usage("--tflops: "+err.Error(), "")
+	}
+	for _, name := range []string{"vram", "work-size", "work-bound-ms", "min-tier"} {
+		if s.cli.Uint(name) > 1<<31 || (name == "min-tier" && s.cli.Uint(name) > 3) {
+			return usage("--"+name+" is too large", "")
+		}
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	ix, err := market.GpuModelSet(market.GpuModelSetArgs{
+		Authority: key.PublicKey(), ID: uint16(id), Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
+		MinStake: stake, ReferencePrice: price, WorkSize: uint32(s.cli.Uint("work-size")), WorkBoundMS: uint32(s.cli.Uint("work-bound-ms")),
+		MinTier: uint8(s.cli.Uint("min-tier")),
+	})
+	return s.marketDone("gpu_model_set", fmt.Sprintf("model %d is %s", id, args[1]), ix, err)
+}
+
+// tenths reads a number with at most one decimal as ten times its value.
+func tenths(s string) (uint32, error) {
+	a, b, _ := strings.Cut(s, ".")
+	if len(b) > 1 || a == "" {
+		return 0, fmt.Errorf("%q is not a number with at most one decimal", s)
+	}
+	n, err := strconv.ParseUint(a+b+strings.Repeat("0", 1-len(b)), 10, 32)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is not a number with at most one decimal", s)
+	}
+	return uint32(n), nil
+}

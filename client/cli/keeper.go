@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func keeperCommands(s Streams) []*cli.Command {
+	addr := &cli.StringFlag{Name: "addr", Usage: "libp2p `ADDRESS`, such as /ip4/203.0.113.7/tcp/4001"}
+	return []*cli.Command{{
+		Name: "keeper", Usage: "keepers (gantry-keeper runs one)",
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "all keepers", Action: action(s, (*session).keepers)},
+			{Name: "show", Usage: "one keeper", ArgsUsage: "[WALLET]", Action: action(s, (*session).keeperShow)},
+			{
+				Name: "register", Usage: "bond your wallet as a keeper",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "bond", Usage: "`GNT`"}, addr},
+				Action: action(s, (*session).keeperRegister),
+			},
+			{Name: "activate", Usage: "let a keeper's weight count after its delay; anyone may", ArgsUsage: "[WALLET]", Action: action(s, (*session).keeperActivate)},
+			{Name: "update", Usage: "say where your keeper is", Flags: []cli.Flag{addr}, Action: action(s, (*session).keeperUpdate)},
+			{Name: "exit", Usage: "stop voting; the bond is free after the exit time", Action: action(s, (*session).keeperExit)},
+			{Name: "withdraw", Usage: "take the bond after the exit time", Action: action(s, (*session).keeperWithdraw)},
+		},
+	}}
+}
+
+// keeperJSON is a keeper as printed.
+type keeperJSON struct {
+	Wallet     string `json:"wallet"`
+	Account    string `json:"account"`
+	Index      uint16 `json:"index"`
+	Status     string `json:"status"`
+	Bond       string `json:"bond"`
+	Weight     string `json:"weight"`
+	Votes      uint64 `json:"votes"`
+	Misses     uint64 `json:"misses"`
+	LastVote   uint64 `json:"lastVotePeriod"`
+	Addr       string `json:"addr"`
+	Registered int64  `json:"registeredAt"`
+	Active     int64  `json:"activeSince,omitempty"`
+	ExitAt     int64  `json:"exitAt,omitempty"`
+}
+
+func describeKeeper(k *market.Keeper) keeperJSON {
+	return keeperJSON{
+		Wallet: k.Wallet.String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
+		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, LastVote: k.LastVotePeriod, Addr: k.Addr(),
+		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
+	}
+}
+
+func (s *session) keepers() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	out := []keeperJSON{}
+	for _, k := range v.Keepers() {
+		out = append(out, describeKeeper(&k))
+	}
+	return s.done(out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "no keepers")
+			return
+		}
+		rows := make([][]string, len(out))
+		for i, k := range out {
+			rows[i] = []string{fmt.Sprint(k.Index), k.Wallet, k.Status, k.Bond, k.Weight, fmt.Sprint(k.Votes), fmt.Sprint(k.Misses), k.Addr}
+		}
+		table(w, "#|WALLET|STATUS|BOND|WEIGHT|VOTES|MISSES|ADDRESS", rows)
+	})
+}
+
+func (s *session) mustKeeper(wallet solana.PublicKey) (market.Keeper, error) {
+	if _, err := s.market(); err != nil {
+		return market.Keeper{}, err
+	}
+	k, ok, err := market.Find[market.Keeper](s.ctx, s.client, market.KeeperAddress(wallet), s.waitLevel())
+	if err == nil && !ok {
+		err = refused(fmt.Sprintf("wallet %s is not a keeper", wallet), "become one with: gantry keeper register --bond GNT --addr ADDRESS")
+	}
+	return k, err
+}
+
+func (s *session) keeperShow() error {
+	wallet, err := s.walletArg()
+	if err != nil {
+		return err
+	}
+	k, err := s.mustKeeper(wallet)
+	if err != nil {
+		return err
+	}
+	j := describeKeeper(&k)
+	return s.done(j, func(w io.Writer) {
+		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
+			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},
+			[2]string{"address", j.Addr}, [2]string{"registered", when(j.Registered) + " UTC"}, [2]string{"active since", when(j.Active)}, [2]string{"exit at", when(j.ExitAt)})
+	})
+}
+
+// keeperTx is the result of a transaction about a keeper.
+type keeperTx struct {
+	Wallet string `json:"wallet"`
+	Tx     sent   `json:"transaction"`
+}
+
+func (s *session) keeperDone(wallet solana.PublicKey, kind, what string, ixs []solana.Instruction, err error) error {
+	if err != nil {
+		return err
+	}
+	tx, err := s.send(kind, ixs)
+	if err != nil {
+		return err
+	}
+	return s.done(keeperTx{wallet.String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "keeper %s %s   tx %s\n", wallet, what, tx.Signature) })
+}
+
+func (s *session) keeperRegister() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	bond, err := market.ParseGNT(s.cli.String("bond"))
+	if err != nil {
+		return usage("--bond: "+err.Error(), "")
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	if uint64(bond) < mk.Params.MinBond {
+		return refused(fmt.Sprintf("bond refused: %s GNT, the smallest bond is %s", bond, market.GNT(mk.Params.MinBond)), "bond more")
+	}
+	wallet := key.PublicKey()
+	if err := s.enoughGNT("bond", wallet, mk.StakeMint, bond); err != nil {
+		return err
+	}
+	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{Wallet: wallet, StakeMint: mk.StakeMint, Bond: bond, Multiaddr: s.cli.String("addr")})
+	return s.keeperDone(wallet, "keeper_register", fmt.Sprintf("bonded %s GNT; activate it in %s", bond, market.Seconds(mk.Params.KeeperActivationSecs)), []solana.Instruction{ix}, err)
+}
+
+func (s *session) keeperActivate() error {
+	wallet, err := s.walletArg()
+	if err != nil {
+		return err
+	}
+	mk, _, err := s.open()
+	if err != nil {
+		return err
+	}
+	k, err := s.mustKeeper(wallet)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	at := k.RegisteredAt + int64(mk.Params.KeeperActivationSecs)
+	switch {
+	case k.State() != market.KeeperPending:
+		return refused(fmt.Sprintf("keeper %s is %s", wallet, k.State()), "nothing is left to do")
+	case now < at:
+		return refused(fmt.Sprintf("keeper %s can be activated at %s UTC, in %s", wallet, when(at), span(at-now)), "come back then")
+	}
+	ix, err := market.KeeperActivate(wallet)
+	return s.keeperDone(wallet, "keeper_activate", "is active", []solana.Instruction{ix}, err)
+}
+
+func (s *session) keeperUpdate() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return err
+	}
+	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: key.PublicKey(), Multiaddr: s.cli.String("addr")})
+	if err != nil {
+		return err
+	}
+	if _, err := s.mustKeeper(key.PublicKey()); err != nil {
+		return err
+	}
+	return s.keeperDone(key.PublicKey(), "keeper_update", "is at "+s.cli.String("addr"), []solana.Instruction{ix}, nil)
+}
+
+func (s *session) keeperExit() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	if _, err := s.mustKeeper(key.PublicKey()); err != nil {
+		return err
+	}
+	ix, err := market.KeeperRequestExit(key.PublicKey())
+	return s.keeperDone(key.PublicKey(), "keeper_request_exit", fmt.Sprintf("leaves; its bond is free in %s", market.Seconds(mk.Params.KeeperExitSecs)), []solana.Instruction{ix}, err)
+}
+
+func (s *session) keeperWithdraw() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	wallet := key.PublicKey()
+	k, err := s.mustKeeper(wallet)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	switch {
+	case k.State() != market.KeeperExiting:
+		return refused(fmt.Sprintf("keeper %s is %s", wallet, k.State()), "leave first with: gantry keeper exit")
+	case now < k.ExitAt:
+		return refused(fmt.Sprintf("the bond is free at %s UTC, in %s", when(k.ExitAt), span(k.ExitAt-now)), "come back then")
+	}
+	ix, err := market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
+	return s.keeperDone(wallet, "keeper_withdraw", "has left; bond and rent are back in the wallet",
+		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.StakeMint), ix}, err)
+}

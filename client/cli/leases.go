@@ -1,0 +1,375 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func customerCommands(s Streams) []*cli.Command {
+	return []*cli.Command{
+		creditsCommand(s),
+		searchCommand(s),
+		deployCommand(s),
+		{
+			Name: "leases", Usage: "your leases", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}},
+			Action: action(s, (*session).leases),
+		},
+		{
+			Name: "logs", Usage: "output of a lease's job", ArgsUsage: "LEASE",
+			Flags: []cli.Flag{
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the job ends"},
+				&cli.Uint64Flag{Name: "offset", Usage: "skip so many `BYTES`"},
+			},
+			Action: action(s, (*session).logs),
+		},
+		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Action: action(s, (*session).stop)},
+		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: durationFlags(), Action: action(s, (*session).extend)},
+		{Name: "rate", Usage: "rate a lease that is over, 1 to 5 stars", ArgsUsage: "LEASE STARS", Action: action(s, (*session).rate)},
+		{Name: "close", Usage: "close a settled lease and get the rest back at once", ArgsUsage: "LEASE", Action: action(s, (*session).closeLease)},
+	}
+}
+
+// leaseJSON is a lease as printed.
+type leaseJSON struct {
+	Address     string `json:"address"`
+	Order       string `json:"order"`
+	Node        string `json:"node"`
+	Customer    string `json:"customer"`
+	Status      string `json:"status"`
+	EndReason   string `json:"endReason,omitempty"`
+	GPUs        uint8  `json:"gpus"`
+	Model       string `json:"model,omitempty"`
+	Price       string `json:"pricePerGpuHour"`
+	AwardedAt   int64  `json:"awardedAt"`
+	StartedAt   int64  `json:"startedAt,omitempty"`
+	FundedUntil int64  `json:"fundedUntil,omitempty"`
+	EndedAt     int64  `json:"endedAt,omitempty"`
+	Reserved    string `json:"reserved"`
+	Paid        string `json:"paid"`
+	Fee         string `json:"feeIncluded"`
+	PaidSecs    uint32 `json:"paidSeconds"`
+	Receipt     uint32 `json:"receiptSeconds"`
+	Verified    uint32 `json:"verifiedSeconds"`
+	Downtime    uint32 `json:"downtimeSeconds"`
+	Used        uint32 `json:"usedSeconds"` // that can be owed at most, now
+	Rating      uint8  `json:"rating,omitempty"`
+	Faults      uint8  `json:"pendingFaults,omitempty"`
+	ExitCode    *int32 `json:"exitCode,omitempty"` // of the job, as the machine says
+	Detail      string `json:"detail,omitempty"`
+	Tx          *sent  `json:"transaction,omitempty"`
+}
+
+func describeLease(v *market.View, l *market.Lease, now int64) leaseJSON {
+	out := leaseJSON{
+		Address: l.Address.String(), Order: l.Order.String(), Node: l.Node.String(), Customer: l.Customer.String(),
+		Status: l.State().String(), GPUs: l.Gpus, Price: market.PricePerHour(l.Price).String(), AwardedAt: l.AwardedAt,
+		StartedAt: l.StartedAt, FundedUntil: l.FundedUntil, EndedAt: l.EndedAt, Reserved: market.USDC(l.Lease.Reserved).String(),
+		Paid: market.USDC(l.Paid).Exact(), Fee: l.FeeTotal().Exact(), PaidSecs: l.PaidSecs, Receipt: l.ReceiptSecs,
+		Verified: l.VerifiedSecs, Downtime: l.DowntimeSecs, Used: l.BillableSecs(now), Rating: l.Rating, Faults: l.PendingFaults,
+	}
+	if l.EndReason != 0 {
+		out.EndReason = l.Reason().String()
+	}
+	if n, ok := v.Node(l.Node); ok {
+		if m, ok := v.Model(n.Spec.Model); ok {
+			out.Model = m.ModelName()
+		}
+	}
+	return out
+}
+
+// summary writes what a person wants to know of a lease after a command.
+func (j leaseJSON) summary(w io.Writer) {
+	line := fmt.Sprintf("lease %s  %s", j.Address, j.Status)
+	if j.EndReason != "" {
+		line += " (" + j.EndReason + ")"
+	}
+	fmt.Fprintf(w, "%s  %d×%s at %s USDC per GPU-hour  %d s paid = %s USDC", line, j.GPUs, j.Model, j.Price, j.PaidSecs, j.Paid)
+	if j.Status == market.LeaseRunning.String() {
+		fmt.Fprintf(w, "  funded until %s UTC", when(j.FundedUntil))
+	}
+	if j.ExitCode != nil {
+		fmt.Fprintf(w, "  exit code %d", *j.ExitCode)
+	}
+	if j.Detail != "" {
+		fmt.Fprintf(w, "  %s", j.Detail)
+	}
+	fmt.Fprintln(w)
+}
+
+func (s *session) leases() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	all := v.Leases()
+	if !s.cli.Bool("all") {
+		key, err := s.wallet()
+		if err != nil {
+			return err
+		}
+		all = v.LeasesOfCustomer(key.PublicKey())
+	}
+	slices.SortStableFunc(all, func(a, b market.Lease) int { return int(b.AwardedAt - a.AwardedAt) })
+	out := make([]leaseJSON, len(all))
+	for i := range all {
+		out[i] = describeLease(v, &all[i], now)
+	}
+	return s.done(out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "no leases; closed ones can be looked at with: gantry audit LEASE")
+			return
+		}
+		rows := make([][]string, len(out))
+		for i, j := range out {
+			rows[i] = []string{j.Address, j.Status, fmt.Sprintf("%d×%s", j.GPUs, j.Model), j.Price, span(int64(j.Used)), j.Paid, j.Reserved, when(j.FundedUntil), j.EndReason}
+		}
+		table(w, "LEASE|STATUS|GPUS|$/GPU-H|USED|PAID|RESERVED|FUNDED UNTIL (UTC)|ENDED", rows)
+	})
+}
+
+// owned finds a lease that must be the wallet's.
+func (s *session) owned(v *market.View, text string) (market.Lease, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return market.Lease{}, err
+	}
+	l, err := s.lease(v, text)
+	if err != nil {
+		return l, err
+	}
+	if l.Customer != key.PublicKey() {
+		return l, refused(fmt.Sprintf("lease %s belongs to %s, not to your wallet %s", l.Address, l.Customer, key.PublicKey()), "pass the customer's keypair with --keypair")
+	}
+	return l, nil
+}
+
+func (s *session) logs() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	v, err := s.live()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	r, err := s.dial(v)
+	if err != nil {
+		return err
+	}
+	w := s.out
+	var kept bytes.Buffer
+	if s.json {
+		w = &kept
+	}
+	if s.cli.Bool("follow") {
+		err = r.follow(s.ctx, l, s.cli.Uint64("offset"), w)
+		if s.ctx.Err() != nil {
+			return interrupted(fmt.Sprintf("stopped following; lease %s is %s", l.Address, l.State()), "")
+		}
+	} else {
+		_, _, err = r.logs(s.ctx, l, s.cli.Uint64("offset"), false, w)
+	}
+	if err != nil {
+		return network(err.Error(), "the machine may be starting; try again", err)
+	}
+	if s.json {
+		return s.done(map[string]string{"lease": l.Address.String(), "output": kept.String()}, nil)
+	}
+	return nil
+}
+
+func (s *session) stop() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.live()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	switch l.State() {
+	case market.LeaseAwarded:
+		return refused(fmt.Sprintf("lease %s has not started yet", l.Address), "it is refunded in full if it does not start in time")
+	case market.LeaseEnded:
+		return refused(fmt.Sprintf("lease %s is over already (%s)", l.Address, l.Reason()), "")
+	}
+	before, _, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
+	tx, err := s.one("lease_end", ix, err)
+	if err != nil {
+		return err
+	}
+	after, _, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	if err := v.WaitFor(s.ctx, func(v *market.View) bool {
+		cur, ok := v.Lease(l.Address)
+		if ok {
+			l = cur
+		}
+		return !ok || cur.State() == market.LeaseEnded
+	}); err != nil {
+		return err
+	}
+	s.say(" ✓ ended    tx %s", tx.Signature)
+	if r, err := s.dial(v); err == nil {
+		if last := s.lastReceipt(r, l.Address); last.Address == l.Address {
+			l = last
+		}
+	}
+	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		fmt.Fprintf(w, "%s USDC of the reservation are free again\n", after.Free()-min(after.Free(), before.Free()))
+		if l.PaidSecs < l.BillableSecs(l.EndedAt) {
+			fmt.Fprintf(w, "the last %d s are settled by the keepers' next report\n", l.BillableSecs(l.EndedAt)-l.PaidSecs)
+		}
+		fmt.Fprintf(w, "rate it with: gantry rate %s 5\n", l.Address)
+	})
+}
+
+func (s *session) leaseDone(v *market.View, l market.Lease, tx sent, more func(io.Writer)) error {
+	now := time.Now().Unix()
+	j := describeLease(v, &l, now)
+	j.Tx = &tx
+	return s.done(j, func(w io.Writer) {
+		j.summary(w)
+		more(w)
+	})
+}
+
+func (s *session) extend() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	secs, none, err := s.duration()
+	if err != nil {
+		return err
+	}
+	if none {
+		return usage("there is no time", "say how much longer, such as --hours 2")
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	cost, err := l.Owed(secs)
+	if err != nil {
+		return usage("that costs more than there is money", "give less time")
+	}
+	c, _, err := s.credits(l.Customer)
+	if err != nil {
+		return err
+	}
+	if c.Free() < cost {
+		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), reservedBy(c)),
+			fmt.Sprintf("add %s with: gantry credits add %s      or give less time", cost-c.Free(), cost-c.Free()))
+	}
+	ix, err := market.LeaseExtend(market.LeaseExtendArgs{Lease: l, Seconds: secs})
+	tx, err := s.one("lease_extend", ix, err)
+	if err != nil {
+		return err
+	}
+	if l, err = market.Fetch[market.Lease](s.ctx, s.client, l.Address, s.waitLevel()); err != nil {
+		return err
+	}
+	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		fmt.Fprintf(w, "%s longer, %s USDC reserved   tx %s\n", span(int64(secs)), cost, tx.Signature)
+	})
+}
+
+func (s *session) rate() error {
+	args, err := s.args("LEASE", "STARS")
+	if err != nil {
+		return err
+	}
+	if len(args[1]) != 1 || args[1][0] < '1' || args[1][0] > '5' {
+		return usage(fmt.Sprintf("%q is not a number of stars", args[1]), "give 1 to 5")
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	ix, err := market.LeaseRate(market.LeaseRateArgs{Lease: l, Stars: args[1][0] - '0'})
+	tx, err := s.one("lease_rate", ix, err)
+	if err != nil {
+		return err
+	}
+	l.Rating = args[1][0] - '0'
+	return s.leaseDone(v, l, tx, func(w io.Writer) { fmt.Fprintf(w, "rated %s of 5   tx %s\n", args[1], tx.Signature) })
+}
+
+func (s *session) closeLease() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.lease(v, args[0])
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if err := l.CanClose(key.PublicKey(), mk.Params.PeriodSecs, now); market.Is(err, market.CodeUnsettled) {
+		deadline := l.EndedAt + int64(l.SettleSecs)
+		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
+			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
+	}
+	ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l})
+	tx, err := s.one("lease_close", ix, err)
+	if err != nil {
+		return err
+	}
+	back := market.USDC(l.Lease.Reserved) - min(market.USDC(l.Lease.Reserved), l.FeeTotal())
+	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		fmt.Fprintf(w, "closed; %s USDC came back   its history: gantry audit %s   tx %s\n", back, l.Address, tx.Signature)
+	})
+}

@@ -1,0 +1,317 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func marketCommands(s Streams) []*cli.Command {
+	set := &cli.StringSliceFlag{Name: "set", Usage: "`NAME=VALUE` of a parameter, such as fee_bps=1300; repeat"}
+	params := &cli.StringFlag{Name: "params", Usage: "JSON `FILE` with parameters"}
+	return []*cli.Command{{
+		Name: "market", Usage: "the market itself: parameters, models, governance",
+		Subcommands: []*cli.Command{
+			{Name: "show", Usage: "mints, parameters, models", Action: action(s, (*session).marketShow)},
+			{
+				Name: "init", Usage: "create the market; by the program's upgrade authority",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "payment-mint", Usage: "`MINT` with 6 decimals"}, &cli.StringFlag{Name: "stake-mint", Usage: "`MINT` with 9 decimals"},
+					&cli.StringFlag{Name: "treasury", Usage: "token `ACCOUNT` of the payment mint (default: your own)"},
+					&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS` that may pause (default: yourself)"}, params, set,
+				},
+				Action: action(s, (*session).marketInit),
+			},
+			{Name: "propose", Usage: "propose parameters; they wait for the timelock", Flags: []cli.Flag{params, set}, Action: action(s, (*session).marketPropose)},
+			{Name: "apply", Usage: "put proposed parameters into force; anyone may", Action: action(s, (*session).marketApply)},
+			{Name: "pause", Usage: "stop new orders or awards, never refunds and withdrawals", ArgsUsage: "orders|awards|orders,awards|none", Action: action(s, (*session).marketPause)},
+			{
+				Name: "authority", Usage: "hand governance over in two steps",
+				Subcommands: []*cli.Command{
+					{
+						Name: "set", Usage: "name a successor, or another guardian", ArgsUsage: "SUCCESSOR|none",
+						Flags: []cli.Flag{&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS`"}}, Action: action(s, (*session).authoritySet),
+					},
+					{Name: "accept", Usage: "take over", Action: action(s, (*session).authorityAccept)},
+				},
+			},
+			{
+				Name: "model", Usage: "GPU models",
+				Subcommands: []*cli.Command{{
+					Name: "set", Usage: "write a GPU model", ArgsUsage: "ID NAME",
+					Flags: []cli.Flag{
+						&cli.UintFlag{Name: "vram", Usage: "`MIB` per GPU"}, &cli.StringFlag{Name: "tflops", Usage: "dense FP16 `TFLOPS`, one decimal"},
+						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
+						&cli.UintFlag{Name: "work-size", Value: 256, Usage: "side of the work proof's matrices"},
+						&cli.UintFlag{Name: "work-bound-ms", Value: 2000, Usage: "longest time of a work proof"}, &cli.UintFlag{Name: "min-tier"},
+					},
+					Action: action(s, (*session).modelSet),
+				}},
+			},
+		},
+	}}
+}
+
+// modelJSON is a GPU model as printed.
+type modelJSON struct {
+	ID        uint16 `json:"id"`
+	Name      string `json:"name"`
+	VRAMMiB   uint32 `json:"vramMib"`
+	TFLOPS    string `json:"tflops"`
+	MinStake  string `json:"minStake"`
+	Reference string `json:"referencePrice"`
+	WorkSize  uint32 `json:"workSize"`
+	WorkBound uint32 `json:"workBoundMs"`
+	MinTier   uint8  `json:"minTier"`
+}
+
+// marketJSON is the market as printed.
+type marketJSON struct {
+	Program     string         `json:"program"`
+	Address     string         `json:"address"`
+	Authority   string         `json:"authority"`
+	Pending     string         `json:"pendingAuthority,omitempty"`
+	Guardian    string         `json:"guardian"`
+	PaymentMint string         `json:"paymentMint"`
+	StakeMint   string         `json:"stakeMint"`
+	Treasury    string         `json:"treasury"`
+	FeeVault    string         `json:"feeVault"`
+	Fees        string         `json:"sweptFees"`
+	Paused      []string       `json:"paused"`
+	Keepers     uint32         `json:"keepers"`
+	Weight      string         `json:"totalWeight"`
+	Params      market.Params  `json:"params"`
+	PendingEta  int64          `json:"pendingEta,omitempty"`
+	PendingPars *market.Params `json:"pendingParams,omitempty"`
+	Models      []modelJSON    `json:"models"`
+}
+
+func (s *session) marketShow() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, err := s.market()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	fees, err := s.tokenBalance(mk.FeeVault)
+	if err != nil {
+		return err
+	}
+	out := marketJSON{
+		Program: market.ProgramID.String(), Address: mk.Address.String(), Authority: mk.Authority.String(), Guardian: mk.Guardian.String(),
+		PaymentMint: mk.PaymentMint.String(), StakeMint: mk.StakeMint.String(), Treasury: mk.Treasury.String(), FeeVault: mk.FeeVault.String(),
+		Fees: market.USDC(fees).String(), Paused: pausedNames(mk.Paused), Keepers: mk.KeeperCount, Weight: market.GNT(mk.TotalWeight).String(),
+		Params: mk.Params, Models: []modelJSON{},
+	}
+	if !mk.PendingAuthority.IsZero() {
+		out.Pending = mk.PendingAuthority.String()
+	}
+	if mk.PendingEta != 0 {
+		out.PendingEta, out.PendingPars = mk.PendingEta, &mk.PendingParams
+	}
+	for _, m := range v.Models() {
+		out.Models = append(out.Models, modelJSON{
+			m.Id, m.ModelName(), m.VramMib, fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10), market.GNT(m.MinStake).String(),
+			market.PricePerHour(m.ReferencePrice).String(), m.WorkSize, m.WorkBoundMs, m.MinTier,
+		})
+	}
+	return s.done(out, func(w io.Writer) { printMarket(w, &out) })
+}
+
+func printMarket(w io.Writer, m *marketJSON) {
+	paused := strings.Join(m.Paused, ", ")
+	if paused == "" {
+		paused = "nothing"
+	}
+	pairs(w, [2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", m.Authority}, [2]string{"guardian", m.Guardian},
+		[2]string{"payment mint", m.PaymentMint}, [2]string{"stake mint", m.StakeMint}, [2]string{"treasury", m.Treasury},
+		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
+		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})
+	fmt.Fprintln(w, "\nparameters")
+	names, values := paramList(m.Params)
+	var next map[string]string
+	if m.PendingPars != nil {
+		_, next = paramList(*m.PendingPars)
+	}
+	rows := make([][2]string, len(names))
+	for i, n := range names {
+		rows[i] = [2]string{"  " + n, values[n]}
+		if next != nil && next[n] != values[n] {
+			rows[i][1] += fmt.Sprintf("   → %s from %s UTC on, by: gantry market apply", next[n], when(m.PendingEta))
+		}
+	}
+	pairs(w, rows...)
+	fmt.Fprintln(w)
+	models := make([][]string, len(m.Models))
+	for i, x := range m.Models {
+		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, x.MinStake, x.Reference}
+	}
+	table(w, "MODEL|NAME|VRAM|TFLOPS|STAKE PER GPU|REFERENCE $/GPU-H", models)
+}
+
+func pausedNames(bits uint8) []string {
+	out := []string{}
+	if bits&market.PauseOrders != 0 {
+		out = append(out, "orders")
+	}
+	if bits&market.PauseAwards != 0 {
+		out = append(out, "awards")
+	}
+	return out
+}
+
+// parsePaused reads what market pause takes. Error: a usage error.
+func parsePaused(text string) (uint8, error) {
+	var bits uint8
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || r == '+' || r == ' ' }) {
+		switch word {
+		case "orders":
+			bits |= market.PauseOrders
+		case "awards":
+			bits |= market.PauseAwards
+		case "all":
+			bits |= market.PauseOrders | market.PauseAwards
+		case "none":
+			if !strings.EqualFold(strings.TrimSpace(text), "none") {
+				return 0, usage("none cannot be combined", "write none, or what to pause: orders,awards")
+			}
+		default:
+			return 0, usage(fmt.Sprintf("%q cannot be paused", word), "write orders, awards, orders,awards or none")
+		}
+	}
+	if text == "" {
+		return 0, usage("nothing to pause", "write orders, awards, orders,awards or none")
+	}
+	return bits, nil
+}
+
+// paramFields turns parameters into JSON fields and back, so that every parameter is known by its name everywhere.
+func paramFields(p market.Params) (map[string]json.RawMessage, error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]json.RawMessage
+	err = json.Unmarshal(raw, &m)
+	delete(m, "pad")
+	return m, err
+}
+
+// paramList returns the names in snake case, sorted, and the values as text.
+func paramList(p market.Params) ([]string, map[string]string) {
+	fields, err := paramFields(p)
+	if err != nil {
+		return nil, nil
+	}
+	values := map[string]string{}
+	var names []string
+	for name, v := range fields {
+		names = append(names, snake(name))
+		values[snake(name)] = string(v)
+	}
+	slices.Sort(names)
+	return names, values
+}
+
+func snake(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// params applies --params and --set to parameters.
+func (s *session) params(p market.Params) (market.Params, error) {
+	if path := s.cli.String("params"); path != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return p, usage(fmt.Sprintf("--params: %s cannot be read", path), "check the path")
+		}
+		if err := decodeParams(raw, &p); err != nil {
+			return p, usage(fmt.Sprintf("--params: %s: %v", path, err), "names and values are those of: gantry market show --json")
+		}
+	}
+	return setParams(p, s.cli.StringSlice("set"))
+}
+
+func decodeParams(raw []byte, p *market.Params) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return d.Decode(p)
+}
+
+// setParams applies NAME=VALUE pairs. Error: a usage error.
+func setParams(p market.Params, pairs []string) (market.Params, error) {
+	fields, err := paramFields(p)
+	if err != nil {
+		return p, err
+	}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		field := ""
+		for known := range fields {
+			if snake(known) == name || known == name {
+				field = known
+			}
+		}
+		if !ok || field == "" {
+			return p, usage(fmt.Sprintf("--set %q is not NAME=VALUE of a parameter", pair), "names: gantry market show")
+		}
+		if err := decodeParams([]byte(fmt.Sprintf("{%q:%s}", field, value)), &p); err != nil {
+			return p, usage(fmt.Sprintf("--set %q: the value does not fit", pair), "give a whole number; times are seconds, shares basis points")
+		}
+	}
+	return p, nil
+}
+
+// marketTx is the result of a transaction about the market.
+type marketTx struct {
+	Market string `json:"market"`
+	Tx     sent   `json:"transaction"`
+}
+
+func (s *session) marketDone(kind, what string, ix solana.Instruction, err error) error {
+	tx, err := s.one(kind, ix, err)
+	if err != nil {
+		return err
+	}
+	return s.printMarketTx(what, tx)
+}
+
+func (s *session) printMarketTx(what string, tx sent) error {
+	return s.done(marketTx{market.MarketAddress().String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", what, tx.Signature) })
+}
+
+func (s *session) keyFlag(name string, otherwise solana.PublicKey) (solana.PublicKey, error) {
+	text := s.cli.String(name)
+	if text == "" {
+		if otherwise.IsZero() {
+			return otherwise, usage("--"+name+" is missing", "see gantry market init --help")
+		}
+		return otherwise, nil
+	}
+	key, err := solana.PublicKeyFromBase58(text)
+	if err != nil {
+		return key, usage(fmt.Sprintf("--%s %q is not an address", name, text), "")
+	}
+	return key, nil
+}

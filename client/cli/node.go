@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func nodeCommands(s Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "node", Usage: "machines (gantry-agent registers them)",
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "your nodes", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}}, Action: action(s, (*session).nodes)},
+			{Name: "show", Usage: "everything about a node", ArgsUsage: "NODE", Action: action(s, (*session).nodeShow)},
+			{
+				Name: "update", Usage: "set the ask and the status", ArgsUsage: "NODE",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "price", Usage: "`USDC` per GPU-hour"},
+					&cli.StringFlag{Name: "status", Usage: "active, hibernated or draining"},
+				},
+				Action: action(s, (*session).nodeUpdate),
+			},
+			{Name: "retire", Usage: "take a node out of the market for good", ArgsUsage: "NODE", Action: action(s, (*session).nodeRetire)},
+			{Name: "close", Usage: "close a retired node; its stake is free again", ArgsUsage: "NODE", Action: action(s, (*session).nodeClose)},
+		},
+	}}
+}
+
+func (s *session) nodes() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	all := v.Nodes()
+	if !s.cli.Bool("all") {
+		key, err := s.wallet()
+		if err != nil {
+			return err
+		}
+		all = v.NodesOf(market.ProviderAddress(key.PublicKey()))
+	}
+	out := make([]nodeJSON, len(all))
+	for i := range all {
+		m, _ := v.Model(all[i].Spec.Model)
+		out[i] = describeNode(&all[i], &m, now)
+	}
+	return s.done(out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "no nodes; register one with gantry-agent register")
+			return
+		}
+		nodeTable(w, out)
+	})
+}
+
+// node finds a node by address or beginning.
+func (s *session) node(v *market.View, text string) (market.Node, error) {
+	key, err := pick(text, "node", addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address }))
+	if err != nil {
+		return market.Node{}, err
+	}
+	n, ok := v.Node(key)
+	if !ok {
+		return n, refused(fmt.Sprintf("node %s does not exist (any more)", key), "see: gantry node list --all")
+	}
+	return n, nil
+}
+
+func (s *session) nodeShow() error {
+	args, err := s.args("NODE")
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	n, err := s.node(v, args[0])
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	m, _ := v.Model(n.Spec.Model)
+	j := describeNode(&n, &m, now)
+	return s.done(j, func(w io.Writer) {
+		pairs(w, [2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
+			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
+			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
+			[2]string{"machine", fmt.Sprintf("%d cores, %d MiB RAM, %d GiB disk, %s", j.CPUCores, j.RAMMiB, j.DiskGiB, j.Region)},
+			[2]string{"status", j.Status}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
+			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
+			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed, %d failed", j.Completed, j.Failed)},
+			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"stake needed", j.Stake + " GNT"},
+			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
+	})
+}
+
+// ownNode finds a node that must be the wallet's.
+func (s *session) ownNode(text string) (*market.View, market.Node, error) {
+	_, key, err := s.open()
+	if err != nil {
+		return nil, market.Node{}, err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return nil, market.Node{}, err
+	}
+	n, err := s.node(v, text)
+	if err == nil && n.Node.Provider != market.ProviderAddress(key.PublicKey()) && n.NodeKey != key.PublicKey() {
+		err = refused(fmt.Sprintf("node %s does not belong to your wallet %s", n.Address, key.PublicKey()), "pass the provider's keypair with --keypair")
+	}
+	return v, n, err
+}
+
+// nodeTx is the result of a transaction about a node.
+type nodeTx struct {
+	Node string `json:"node"`
+	Tx   sent   `json:"transaction"`
+}
+
+func (s *session) nodeDone(n market.Node, kind, what string, ix solana.Instruction, err error) error {
+	tx, err := s.one(kind, ix, err)
+	if err != nil {
+		return err
+	}
+	return s.done(nodeTx{n.Address.String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "node %s %s   tx %s\n", n.Address, what, tx.Signature) })
+}
+
+func (s *session) nodeUpdate() error {
+	args, err := s.args("NODE")
+	if err != nil {
+		return err
+	}
+	priceText, statusText := s.cli.String("price"), s.cli.String("status")
+	if priceText == "" && statusText == "" {
+		return usage("nothing to change", "give --price, --status or both")
+	}
+	var price market.PricePerHour
+	if priceText != "" {
+		if price, err = market.ParsePrice(priceText); err != nil {
+			return err
+		}
+		if price == 0 {
+			return usage("--price is 0", "give a price greater than zero, in USDC per GPU-hour")
+		}
+	}
+	var status market.NodeStatus
+	if statusText != "" {
+		if status, err = market.ParseNodeStatus(statusText); err != nil {
+			return usage("--status: "+err.Error(), "")
+		}
+	}
+	_, n, err := s.ownNode(args[0])
+	if err != nil {
+		return err
+	}
+	if priceText == "" {
+		price = n.Ask()
+	}
+	if statusText == "" {
+		status = n.State()
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return err
+	}
+	ix, err := market.NodeUpdate(market.NodeUpdateArgs{Authority: key.PublicKey(), Node: n, Price: price, Status: status})
+	return s.nodeDone(n, "node_update", fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), ix, err)
+}
+
+func (s *session) nodeRetire() error {
+	args, err := s.args("NODE")
+	if err != nil {
+		return err
+	}
+	_, n, err := s.ownNode(args[0])
+	if err != nil {
+		return err
+	}
+	if n.LiveLeases > 0 {
+		return refused(fmt.Sprintf("node %s serves %s", n.Address, plural(int(n.LiveLeases), "lease")), "drain it first with: gantry node update "+n.Address.String()+" --status draining")
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return err
+	}
+	ix, err := market.NodeRetire(market.NodeRetireArgs{Wallet: key.PublicKey(), Node: n})
+	return s.nodeDone(n, "node_retire", "is retired; close it when the reports about it are through", ix, err)
+}
+
+func (s *session) nodeClose() error {
+	args, err := s.args("NODE")
+	if err != nil {
+		return err
+	}
+	v, n, err := s.ownNode(args[0])
+	if err != nil {
+		return err
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return err
+	}
+	claims := addresses(v.DevicesOf(n.Address), func(d market.Device) solana.PublicKey { return d.Address })
+	ix, err := market.NodeClose(market.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: claims})
+	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", ix, err)
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func orderCommands(s Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "order", Usage: "orders that wait for their award",
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "your orders", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}}, Action: action(s, (*session).orders)},
+			{Name: "cancel", Usage: "take an order back that has no lease", ArgsUsage: "ORDER", Action: action(s, (*session).orderCancel)},
+		},
+	}}
+}
+
+// orderJSON is an order as printed.
+type orderJSON struct {
+	Address   string `json:"address"`
+	Customer  string `json:"customer"`
+	Status    string `json:"status"`
+	Model     string `json:"model"`
+	Nodes     uint8  `json:"nodes"`
+	Awarded   uint8  `json:"awarded"`
+	Leases    uint8  `json:"liveLeases"`
+	GPUs      uint8  `json:"gpusPerNode"`
+	MaxPrice  string `json:"maxPricePerGpuHour"`
+	Seconds   uint32 `json:"seconds"`
+	Reserved  string `json:"reserved"`
+	CreatedAt int64  `json:"createdAt"`
+	Deadline  int64  `json:"awardDeadline"`
+}
+
+func describeOrder(v *market.View, o *market.Order) orderJSON {
+	name := "any"
+	if m, ok := v.Model(o.Requirement.Model); ok {
+		name = m.ModelName()
+	}
+	return orderJSON{
+		Address: o.Address.String(), Customer: o.Customer.String(), Status: o.State().String(), Model: name, Nodes: o.NodesWanted,
+		Awarded: o.NodesAwarded, Leases: o.LiveLeases, GPUs: o.GpusPerNode, MaxPrice: market.PricePerHour(o.MaxPrice).String(),
+		Seconds: o.DurationSecs, Reserved: market.USDC(o.Order.Reserved).String(), CreatedAt: o.CreatedAt, Deadline: o.AwardDeadline,
+	}
+}
+
+func (s *session) orders() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	all := v.Orders()
+	if !s.cli.Bool("all") {
+		key, err := s.wallet()
+		if err != nil {
+			return err
+		}
+		all = v.OrdersOf(key.PublicKey())
+	}
+	slices.SortStableFunc(all, func(a, b market.Order) int { return int(b.CreatedAt - a.CreatedAt) })
+	out := make([]orderJSON, len(all))
+	for i := range all {
+		out[i] = describeOrder(v, &all[i])
+	}
+	return s.done(out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "no orders")
+			return
+		}
+		rows := make([][]string, len(out))
+		for i, o := range out {
+			rows[i] = []string{
+				o.Address, o.Status, fmt.Sprintf("%d of %d", o.Awarded, o.Nodes), fmt.Sprintf("%d×%s", o.GPUs, o.Model), o.MaxPrice,
+				span(int64(o.Seconds)), o.Reserved, when(o.Deadline),
+			}
+		}
+		table(w, "ORDER|STATUS|AWARDED|GPUS|MAX $/GPU-H|TIME|RESERVED|AWARD DEADLINE (UTC)", rows)
+	})
+}
+
+func (s *session) orderCancel() error {
+	args, err := s.args("ORDER")
+	if err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	address, err := pick(args[0], "order", addresses(v.OrdersOf(key.PublicKey()), func(o market.Order) solana.PublicKey { return o.Address }))
+	if err != nil {
+		return err
+	}
+	o, ok := v.Order(address)
+	switch {
+	case !ok:
+		return refused(fmt.Sprintf("order %s does not exist (any more)", address), "see: gantry order list, gantry leases")
+	case o.Customer != key.PublicKey():
+		return refused(fmt.Sprintf("order %s belongs to %s", address, o.Customer), "pass the customer's keypair with --keypair")
+	case o.CanCancel() != nil:
+		return refused(fmt.Sprintf("order %s is %s and has leases", address, o.State()), "stop its leases instead: gantry leases")
+	}
+	ix, err := market.OrderCancel(o)
+	tx, err := s.one("order_cancel", ix, err)
+	if err != nil {
+		return err
+	}
+	j := describeOrder(v, &o)
+	return s.done(struct {
+		orderJSON
+		Tx sent `json:"transaction"`
+	}{j, tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "order %s cancelled; %s USDC are free again   tx %s\n", address, j.Reserved, tx.Signature)
+	})
+}

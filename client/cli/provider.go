@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func providerCommands(s Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "provider", Usage: "your side as an owner of machines",
+		Subcommands: []*cli.Command{
+			{Name: "register", Usage: "become a provider", Action: action(s, (*session).providerRegister)},
+			{Name: "stake", Usage: "add GNT of your wallet as stake", ArgsUsage: "AMOUNT", Action: action(s, (*session).providerStake)},
+			{Name: "unstake", Usage: "ask stake back that no node needs; it waits out the cooldown", ArgsUsage: "AMOUNT", Action: action(s, (*session).providerUnstake)},
+			{Name: "withdraw", Usage: "take out stake whose cooldown has passed", Action: action(s, (*session).providerWithdraw)},
+			{Name: "payout", Usage: "send earnings to another USDC account of your wallet", ArgsUsage: "TOKEN_ACCOUNT", Action: action(s, (*session).providerPayout)},
+			{Name: "show", Usage: "stake, nodes and faults", ArgsUsage: "[WALLET]", Action: action(s, (*session).providerShow)},
+			{Name: "close", Usage: "leave, with the rent", Action: action(s, (*session).providerClose)},
+		},
+	}}
+}
+
+// providerJSON is a provider as printed.
+type providerJSON struct {
+	Wallet     string `json:"wallet"`
+	Account    string `json:"account"`
+	Payout     string `json:"payout,omitempty"`
+	Stake      string `json:"stake"`
+	Committed  string `json:"committed"`
+	Unstaking  string `json:"unstaking"`
+	UnstakeAt  int64  `json:"unstakeAt,omitempty"`
+	Slashed    string `json:"slashedTotal"`
+	Nodes      uint32 `json:"nodes"`
+	Leases     uint32 `json:"liveLeases"`
+	Faults     uint32 `json:"pendingFaults"`
+	Registered int64  `json:"registeredAt,omitempty"`
+	Exists     bool   `json:"exists"`
+	Tx         *sent  `json:"transaction,omitempty"`
+}
+
+func describeProvider(wallet solana.PublicKey, p market.Provider, exists bool) providerJSON {
+	out := providerJSON{
+		Wallet: wallet.String(), Account: market.ProviderAddress(wallet).String(), Stake: market.GNT(p.Stake).String(),
+		Committed: market.GNT(p.Committed).String(), Unstaking: market.GNT(p.Unstaking).String(), UnstakeAt: p.UnstakeAt,
+		Slashed: market.GNT(p.SlashedTotal).String(), Nodes: p.NodeCount, Leases: p.LiveLeases, Faults: p.PendingFaults,
+		Registered: p.RegisteredAt, Exists: exists,
+	}
+	if exists {
+		out.Payout = p.Payout.String()
+	}
+	return out
+}
+
+func (s *session) provider(wallet solana.PublicKey) (market.Provider, bool, error) {
+	return market.Find[market.Provider](s.ctx, s.client, market.ProviderAddress(wallet), s.waitLevel())
+}
+
+// mustProvider is provider with an error for wallets that are none.
+func (s *session) mustProvider(wallet solana.PublicKey) (market.Provider, error) {
+	p, ok, err := s.provider(wallet)
+	if err == nil && !ok {
+		err = refused(fmt.Sprintf("wallet %s is not a provider", wallet), "become one with: gantry provider register")
+	}
+	return p, err
+}
+
+func (s *session) providerDone(wallet solana.PublicKey, kind, what string, ixs []solana.Instruction, err error) error {
+	if err != nil {
+		return err
+	}
+	tx, err := s.send(kind, ixs)
+	if err != nil {
+		return err
+	}
+	p, exists, err := s.provider(wallet)
+	if err != nil {
+		return err
+	}
+	j := describeProvider(wallet, p, exists)
+	j.Tx = &tx
+	return s.done(j, func(w io.Writer) {
+		fmt.Fprintf(w, "%s   stake %s, needed by nodes %s, unstaking %s GNT   tx %s\n", what, j.Stake, j.Committed, j.Unstaking, tx.Signature)
+	})
+}
+
+func (s *session) providerRegister() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	wallet := key.PublicKey()
+	if _, exists, err := s.provider(wallet); err != nil {
+		return err
+	} else if exists {
+		return refused(fmt.Sprintf("wallet %s is a provider already", wallet), "see: gantry provider show")
+	}
+	ix, err := market.ProviderRegister(market.ProviderRegisterArgs{Wallet: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint})
+	return s.providerDone(wallet, "provider_register", "registered",
+		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.PaymentMint), ix}, err)
+}
+
+func (s *session) gntArg() (market.GNT, error) {
+	args, err := s.args("AMOUNT")
+	if err != nil {
+		return 0, err
+	}
+	amount, err := market.ParseGNT(args[0])
+	if err == nil && amount == 0 {
+		err = usage("an amount of 0 moves nothing", "give an amount such as 100")
+	}
+	return amount, err
+}
+
+func (s *session) providerStake() error {
+	amount, err := s.gntArg()
+	if err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	wallet := key.PublicKey()
+	if _, err := s.mustProvider(wallet); err != nil {
+		return err
+	}
+	if err := s.enoughGNT("stake", wallet, mk.StakeMint, amount); err != nil {
+		return err
+	}
+	ix, err := market.ProviderStake(market.ProviderStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint, Amount: amount})
+	return s.providerDone(wallet, "provider_stake", fmt.Sprintf("staked %s GNT", amount), []solana.Instruction{ix}, err)
+}
+
+func (s *session) enoughGNT(what string, wallet, mint solana.PublicKey, amount market.GNT) error {
+	have, err := s.tokenBalance(market.TokenAddress(wallet, mint))
+	if err == nil && have < uint64(amount) {
+		err = refused(fmt.Sprintf("%s refused: %s GNT asked, the wallet %s holds %s", what, amount, wallet, market.GNT(have)),
+			fmt.Sprintf("send %s GNT (mint %s) to it first", amount-market.GNT(have), mint))
+	}
+	return err
+}
+
+func (s *session) providerUnstake() error {
+	amount, err := s.gntArg()
+	if err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	p, err := s.mustProvider(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	if free := market.GNT(p.Stake - min(p.Stake, p.Committed)); amount > free {
+		return refused(fmt.Sprintf("unstake refused: %s GNT asked, %s not needed by your nodes", amount, free), "retire and close nodes first: gantry node list")
+	}
+	ix, err := market.ProviderRequestUnstake(market.ProviderRequestUnstakeArgs{Wallet: key.PublicKey(), Amount: amount})
+	return s.providerDone(key.PublicKey(), "provider_request_unstake", fmt.Sprintf("asked %s GNT back", amount), []solana.Instruction{ix}, err)
+}
+
+func (s *session) providerWithdraw() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	wallet := key.PublicKey()
+	p, err := s.mustProvider(wallet)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.Unstaking == 0:
+		return refused("nothing is on its way out", "ask stake back first with: gantry provider unstake AMOUNT")
+	case now < p.UnstakeAt:
+		return refused(fmt.Sprintf("the cooldown runs until %s UTC, %s more", when(p.UnstakeAt), span(p.UnstakeAt-now)), "come back then")
+	}
+	ix, err := market.ProviderWithdrawStake(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
+	return s.providerDone(wallet, "provider_withdraw_stake", fmt.Sprintf("withdrew %s GNT", market.GNT(p.Unstaking)),
+		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.StakeMint), ix}, err)
+}
+
+func (s *session) providerPayout() error {
+	args, err := s.args("TOKEN_ACCOUNT")
+	if err != nil {
+		return err
+	}
+	to, err := address(args[0], "token account")
+	if err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	if _, err := s.mustProvider(key.PublicKey()); err != nil {
+		return err
+	}
+	ix, err := market.ProviderSetPayout(market.ProviderSetPayoutArgs{Wallet: key.PublicKey(), Payout: to})
+	return s.providerDone(key.PublicKey(), "provider_set_payout", "earnings go to "+to.String(), []solana.Instruction{ix}, err)
+}
+
+func (s *session) providerShow() error {
+	wallet, err := s.walletArg()
+	if err != nil {
+		return err
+	}
+	if _, err := s.market(); err != nil {
+		return err
+	}
+	p, err := s.mustProvider(wallet)
+	if err != nil {
+		return err
+	}
+	j := describeProvider(wallet, p, true)
+	return s.done(j, func(w io.Writer) {
+		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"earnings go to", j.Payout},
+			[2]string{"stake", j.Stake + " GNT"}, [2]string{"needed by nodes", j.Committed + " GNT"},
+			[2]string{"unstaking", j.Unstaking + " GNT, free at " + when(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
+			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)})
+	})
+}
+
+// walletArg is the wallet that a command is about: the argument, or one's own.
+func (s *session) walletArg() (solana.PublicKey, error) {
+	if s.cli.NArg() > 1 {
+		return solana.PublicKey{}, usage(fmt.Sprintf("%q is one argument too many", s.cli.Args().Get(1)), "")
+	}
+	if text := s.cli.Args().First(); text != "" {
+		return address(text, "wallet")
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return solana.PublicKey{}, err
+	}
+	return key.PublicKey(), nil
+}
+
+func (s *session) providerClose() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	wallet := key.PublicKey()
+	if _, err := s.mustProvider(wallet); err != nil {
+		return err
+	}
+	ix, err := market.ProviderClose(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
+	return s.providerDone(wallet, "provider_close", "closed; the rent is back in your wallet",
+		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.StakeMint), ix}, err)
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// query is what `gantry search` and the requirement of `gantry deploy` ask for.
+type query struct {
+	GPU          string              // model, or part of its name; empty for any
+	Count        uint8               // free GPUs on one node, at least
+	Region       string              // prefix
+	MaxPrice     market.PricePerHour // 0 for any
+	Below        bool                // the price must be below MaxPrice, not only at most
+	UptimeBPS    uint16
+	Reputation   uint16 // basis points
+	VRAMMiB      uint32 // per GPU
+	Tier         uint8
+	Interconnect market.Interconnect
+	Simulated    *bool // nil shows both
+}
+
+// terms lists what a query may say, for messages.
+const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch simulated|real"
+
+// parseQuery reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by
+// spaces; every one must hold.
+func parseQuery(text string) (query, error) {
+	q := query{Count: 1}
+	for _, term := range strings.Fields(text) {
+		if err := q.term(term); err != nil {
+			return query{}, err
+		}
+	}
+	return q, nil
+}
+
+func (q *query) term(term string) error {
+	name, op, value := splitTerm(term)
+	if op == "" {
+		switch strings.ToLower(name) {
+		case "nvlink":
+			q.Interconnect = market.NVLink
+		case "nvswitch":
+			q.Interconnect = market.NVSwitch
+		case "simulated", "real":
+			want := strings.EqualFold(name, "simulated")
+			q.Simulated = &want
+		default:
+			return usage(fmt.Sprintf("search term %q is not known", term), "terms: "+terms)
+		}
+		return nil
+	}
+	if value == "" {
+		return usage(fmt.Sprintf("search term %q has no value", term), "write it without spaces, such as count>=8")
+	}
+	allowed, known := operators[strings.ToLower(name)]
+	if !known {
+		return usage(fmt.Sprintf("search term %q is not known", name), "terms: "+terms)
+	}
+	if !strings.Contains(allowed, " "+op+" ") {
+		return usage(fmt.Sprintf("search term %q cannot use %q", name, op), "use one of:"+strings.TrimRight(allowed, " "))
+	}
+	if err := q.set(strings.ToLower(name), op, value); err != nil {
+		return usage(fmt.Sprintf("search term %q: %v", term, err), "terms: "+terms)
+	}
+	return nil
+}
+
+// operators says which comparisons each term takes; upper bounds only for prices, lower bounds for the rest.
+var operators = map[string]string{
+	"gpu": " = ", "region": " = ", "count": " >= = > ", "price": " < <= ", "uptime": " >= > ", "rep": " >= > ",
+	"reputation": " >= > ", "vram": " >= > ", "tier": " >= > = ", "link": " = >= ",
+}
+
+func splitTerm(term string) (name, op, value string) {
+	i := strings.IndexAny(term, "<>=!")
+	if i < 0 {
+		return term, "", ""
+	}
+	end := i + 1
+	if end < len(term) && term[end] == '=' {
+		end++
+	}
+	op = term[i:end]
+	if op == "==" {
+		op = "="
+	}
+	return term[:i], op, term[end:]
+}
+
+func (q *query) set(name, op, value string) (err error) {
+	more := uint64(0)
+	if op == ">" {
+		more = 1
+	}
+	switch name {
+	case "gpu":
+		q.GPU = value
+	case "region":
+		if len(value) > 16 {
+			return fmt.Errorf("a region has at most 16 characters")
+		}
+		q.Region = value
+	case "count":
+		var n uint64
+		if n, err = whole(value, market.MaxGPUs); err == nil {
+			q.Count = uint8(min(n+more, market.MaxGPUs+1))
+			if q.Count == 0 {
+				q.Count = 1
+			}
+		}
+	case "price":
+		q.MaxPrice, err = market.ParsePrice(value)
+		q.Below = op == "<"
+		if err == nil && q.MaxPrice == 0 {
+			return fmt.Errorf("the price must be greater than zero")
+		}
+	case "uptime":
+		q.UptimeBPS, err = parsePercent(value, uint16(more))
+	case "rep", "reputation":
+		q.Reputation, err = parsePercent(value, uint16(more))
+	case "vram":
+		var n uint64
+		if n, err = whole(strings.TrimRight(strings.ToUpper(value), "GIB"), 1<<20); err == nil {
+			q.VRAMMiB = uint32(n*1024 + more)
+		}
+	case "tier":
+		var n uint64
+		if n, err = whole(value, 3); err == nil {
+			q.Tier = uint8(n + more)
+		}
+	case "link":
+		q.Interconnect, err = market.ParseInterconnect(value)
+	}
+	return err
+}
+
+func whole(s string, most uint64) (uint64, error) {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil || n > most {
+		return 0, fmt.Errorf("%q is not a whole number up to %d", s, most)
+	}
+	return n, nil
+}
+
+// parsePercent reads percent with at most two decimals as basis points: "99.9" is 9990.
+func parsePercent(s string, more uint16) (uint16, error) {
+	s = strings.TrimSuffix(s, "%")
+	a, b, _ := strings.Cut(s, ".")
+	if a == "" || len(b) > 2 || strings.ContainsAny(s, "+-_") {
+		return 0, fmt.Errorf("%q is not a percentage with at most two decimals", s)
+	}
+	n, err := strconv.ParseUint(a+b+strings.Repeat("0", 2-len(b)), 10, 32)
+	if err != nil || n > market.BPS {
+		return 0, fmt.Errorf("%q is not a percentage from 0 to 100", s)
+	}
+	return uint16(n) + more, nil
+}
+
+// matches says why a node does not fit; empty when it does.
+func (q *query) matches(n *market.Node, m *market.Model, now int64) string {
+	gpuFits := q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
+	price := market.PricePerHour(n.Price)
+	switch {
+	case !gpuFits:
+		return "other model"
+	case n.State() != market.NodeActive:
+		return n.State().String()
+	case n.FreeGPUs() < q.Count:
+		return "too few free GPUs"
+	case n.Spec.VramMib < q.VRAMMiB || n.Tier < q.Tier || n.Tier < m.MinTier || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
+		return "other hardware"
+	case q.Simulated != nil && *q.Simulated != (n.Spec.Simulated == 1):
+		return "simulated or not"
+	case !strings.HasPrefix(n.Region(), q.Region):
+		return "other region"
+	case q.MaxPrice != 0 && (price > q.MaxPrice || (q.Below && price == q.MaxPrice)):
+		return "too dear"
+	case n.UptimeBps < q.UptimeBPS || n.Reputation(now) < q.Reputation:
+		return "uptime or reputation"
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// errNothingToSign says that the machine offers nothing that is worth a signature now.
+var errNothingToSign = errors.New("nothing to sign")
+
+// clockSlack is how many seconds the machine's offer may be ahead of what this client believes the time to be.
+const clockSlack = 2
+
+// checkReceipt says whether a customer should sign an offer, given the lease as the chain has it.
+func checkReceipt(l market.Lease, offer protocol.Receipt, now int64) (wire.Receipt, error) {
+	r := market.LeaseReceipt(l, offer.Sequence, offer.Seconds)
+	most := uint64(l.BillableSecs(now + clockSlack))
+	switch {
+	case offer.Refused != "":
+		return r, fmt.Errorf("%w: %s", errNothingToSign, offer.Refused)
+	case solana.PublicKey(offer.Lease) != l.Address || offer.StartedAt != l.StartedAt:
+		return r, errors.New("the machine offers a receipt of another lease")
+	case offer.Seconds > most:
+		return r, fmt.Errorf("the machine claims %d s, but at most %d s have passed", offer.Seconds, most)
+	case offer.Sequence <= l.ReceiptSequence || offer.Seconds <= uint64(l.ReceiptSecs):
+		return r, fmt.Errorf("%w: %d s are settled", errNothingToSign, l.ReceiptSecs)
+	}
+	if err := r.Verify(l.NodeKey, solana.Signature(offer.NodeSignature)); err != nil {
+		return r, fmt.Errorf("the machine's signature: %w", err)
+	}
+	return r, nil
+}
+
+// sign asks for an offer, checks it and returns the customer's signature. It reports the seconds signed for.
+func (r *remote) sign(ctx context.Context, address solana.PublicKey, now int64) (uint64, error) {
+	l, ok := r.view.Lease(address)
+	if !ok || l.State() < market.LeaseRunning {
+		return 0, errNothingToSign
+	}
+	offer, err := call[protocol.LeaseRequest, protocol.Receipt](ctx, r, l.NodeKey, offerProtocol, protocol.LeaseRequest{Version: protocol.Version, Lease: l.Address})
+	if err != nil {
+		return 0, err
+	}
+	receipt, err := checkReceipt(l, offer, now)
+	if err != nil {
+		return 0, err
+	}
+	sig, err := receipt.Sign(r.wallet)
+	if err != nil {
+		return 0, err
+	}
+	ans, err := call[protocol.SignedReceipt, protocol.ReceiptAnswer](ctx, r, l.NodeKey, receiptProtocol, protocol.SignedReceipt{Receipt: offer, CustomerSignature: sig})
+	if err == nil && ans.Refused != "" {
+		err = &errRefusedByNode{ans.Refused}
+	}
+	return offer.Seconds, err
+}
+
+// keepSigning signs receipts every few seconds until ctx ends. What goes wrong is logged: reports settle what receipts
+// do not.
+func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.PublicKey, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		try, cancel := context.WithTimeout(ctx, 10*time.Second)
+		secs, err := r.sign(try, lease, time.Now().Unix())
+		cancel()
+		s.log.Debug().Err(err).Uint64("seconds", secs).Str("lease", lease.String()).Msg("receipt")
+	}
+}
+
+// lastReceipt signs for the whole of a lease that is over and waits until it is paid; reports do it when the machine
+// does not answer. It returns the lease as it was last seen.
+func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease {
+	ctx, cancel := context.WithTimeout(s.ctx, 12*time.Second)
+	defer cancel()
+	var last market.Lease
+	paid := func() bool {
+		l, ok := r.view.Lease(address)
+		if ok {
+			last = l
+		}
+		return !ok || (l.State() == market.LeaseEnded && l.PaidSecs == l.BillableSecs(l.EndedAt))
+	}
+	for !paid() && ctx.Err() == nil {
+		changed := r.view.Changed()
+		try, stop := context.WithTimeout(ctx, 4*time.Second)
+		_, err := r.sign(try, address, time.Now().Unix())
+		stop()
+		s.log.Debug().Err(err).Msg("last receipt")
+		t := time.NewTimer(time.Second)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	return last
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// The customer's side of the protocols that nodes serve.
+var (
+	deployProtocol  = toNode(protocol.Deploy)
+	statusProtocol  = toNode(protocol.Status)
+	logsProtocol    = toNode(protocol.Logs)
+	offerProtocol   = toNode(protocol.ReceiptOffer)
+	receiptProtocol = toNode(protocol.ReceiptSigned)
+)
+
+func toNode(id string) p2p.Protocol {
+	return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+}
+
+// logsTimeout is the longest silence of a job whose output is followed before the stream is opened anew.
+const logsTimeout = 10 * time.Minute
+
+// remote talks to the machines of a customer's leases.
+type remote struct {
+	net     *p2p.Node
+	view    *market.View
+	wallet  solana.PrivateKey
+	keepers []solana.PublicKey
+}
+
+// dial joins the network as the customer and learns the keepers' addresses from the chain.
+func (s *session) dial(v *market.View) (*remote, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return nil, err
+	}
+	n, err := p2p.New(p2p.Config{Key: key, Client: true, UserAgent: "gantry/" + Version, Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() { _ = n.Close() })
+	r := &remote{net: n, view: v, wallet: key}
+	for _, k := range v.Keepers() {
+		if err := n.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
+			s.log.Debug().Err(err).Str("keeper", k.Wallet.String()).Msg("keeper's address is not usable")
+			continue
+		}
+		r.keepers = append(r.keepers, k.Wallet)
+	}
+	if len(r.keepers) == 0 {
+		return nil, network("no keeper of this market gives an address, so its machines cannot be found", "try again later: gantry keeper list", nil)
+	}
+	return r, nil
+}
+
+// reach connects to a machine through the keepers, and tries again until ctx ends.
+func (r *remote) reach(ctx context.Context, key solana.PublicKey) error {
+	for {
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := r.net.Find(try, key, r.keepers)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		t := time.NewTimer(300 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("machine %s is not reachable: %w", key, err)
+		case <-t.C:
+		}
+	}
+}
+
+// call asks a machine, connecting first when needed.
+func call[Req, Resp any](ctx context.Context, r *remote, node solana.PublicKey, p p2p.Protocol, req Req) (Resp, error) {
+	var none Resp
+	if err := r.reach(ctx, node); err != nil {
+		return none, err
+	}
+	return p2p.Call[Req, Resp](ctx, r.net, node, p, req)
+}
+
+// errRefusedByNode is a refusal that no repetition changes.
+type errRefusedByNode struct{ why string }
+
+func (e *errRefusedByNode) Error() string { return "the machine refuses: " + e.why }
+
+// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends.
+func (r *remote) deploy(ctx context.Context, l market.Lease, job protocol.JobSpec) (protocol.LeaseStatus, error) {
+	req := protocol.DeployRequest{Version: protocol.Version, Lease: l.Address, Job: job}
+	for {
+		ans, err := call[protocol.DeployRequest, protocol.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
+		switch {
+		case err == nil && ans.Refused == "":
+			return ans.Status, nil
+		case err == nil:
+			return ans.Status, &errRefusedByNode{ans.Refused}
+		}
+		t := time.NewTimer(500 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return protocol.LeaseStatus{}, err
+		case <-t.C:
+		}
+	}
+}
+
+func (r *remote) status(ctx context.Context, l market.Lease) (protocol.LeaseStatus, error) {
+	ans, err := call[protocol.LeaseRequest, protocol.LeaseAnswer](ctx, r, l.NodeKey, statusProtocol, protocol.LeaseRequest{Version: protocol.Version, Lease: l.Address})
+	if err == nil && ans.Refused != "" {
+		err = &errRefusedByNode{ans.Refused}
+	}
+	return ans.Status, err
+}
+
+// logs writes a job's output from an offset on and returns the offset that it reached; ended is true when the job's
+// output is complete.
+func (r *remote) logs(ctx context.Context, l market.Lease, offset uint64, follow bool, w io.Writer) (reached uint64, ended bool, err error) {
+	if err := r.reach(ctx, l.NodeKey); err != nil {
+		return offset, false, err
+	}
+	p := logsProtocol
+	if follow {
+		p.Timeout = logsTimeout
+	}
+	req := protocol.LogsRequest{Version: protocol.Version, Lease: l.Address, Offset: offset, Follow: follow}
+	err = p2p.CallStream(ctx, r.net, l.NodeKey, p, req, func(c protocol.LogChunk) error {
+		if c.Refused != "" {
+			return &errRefusedByNode{c.Refused}
+		}
+		if _, err := w.Write(c.Data); err != nil {
+			return err
+		}
+		offset = c.Offset + uint64(len(c.Data))
+		ended = ended || c.End
+		return nil
+	})
+	return offset, ended, err
+}
+
+// follow writes output until it is complete, reconnecting when the connection breaks.
+func (r *remote) follow(ctx context.Context, l market.Lease, offset uint64, w io.Writer) error {
+	for {
+		reached, ended, err := r.logs(ctx, l, offset, true, w)
+		var refusal *errRefusedByNode
+		switch {
+		case ended:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &refusal):
+			return err
+		}
+		if cur, ok := r.view.Lease(l.Address); (!ok || cur.State() == market.LeaseEnded) && reached == offset {
+			return nil // over, and the machine is silent: there is nothing more to come
+		}
+		offset = reached
+		t := time.NewTimer(500 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// session is one run of one command: its settings, and what it has opened so far.
+type session struct {
+	cli    *cli.Context
+	ctx    context.Context
+	out    io.Writer
+	err    io.Writer
+	json   bool
+	dryRun bool
+	log    zerolog.Logger
+	config chain.CLIConfig
+
+	client  *chain.Client
+	key     solana.PrivateKey
+	mk      *market.Market
+	closers []func()
+}
+
+// action makes a command's action of a function with a session.
+func action(s Streams, f func(*session) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		ss, err := newSession(c, s)
+		if err != nil {
+			return err
+		}
+		defer ss.close()
+		err = f(ss)
+		if errors.Is(err, errDryRun) {
+			return nil
+		}
+		return err
+	}
+}
+
+func newSession(c *cli.Context, s Streams) (*session, error) {
+	cfg, err := chain.LoadCLIConfig(c.String(flagConfig))
+	if err != nil {
+		return nil, err
+	}
+	if path := c.String(flagConfig); path != "" && !cfg.Found {
+		return nil, usage(fmt.Sprintf("config file %s does not exist", path), "create one with `solana config set --url URL`, or leave --config out")
+	}
+	if level := c.String(flagCommitment); level != "" {
+		if cfg.Commitment, err = chain.ParseCommitment(level); err != nil {
+			return nil, err
+		}
+	}
+	if path := c.String(flagKeypair); path != "" {
+		cfg.KeypairPath = path
+	}
+	ss := &session{
+		cli: c, ctx: c.Context, out: s.Out, err: s.Err, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), config: cfg,
+		log: zerolog.Nop(),
+	}
+	if c.Bool(flagVerbose) {
+		ss.log = zerolog.New(zerolog.ConsoleWriter{Out: s.Err, NoColor: true, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
+	}
+	return ss, ss.connect()
+}
+
+// connect prepares the client; nothing is asked yet.
+func (s *session) connect() error {
+	urls := s.cli.StringSlice(flagURL)
+	ws := s.cli.String(flagWS)
+	if len(urls) == 0 {
+		urls = []string{s.config.RPCURL}
+		if ws == "" {
+			ws = s.config.WebsocketURL
+		}
+	}
+	var endpoints []chain.Endpoint
+	for i, u := range urls {
+		e := chain.Endpoint{RPC: u}
+		if i == 0 {
+			e.WS = ws
+		}
+		endpoints = append(endpoints, e)
+	}
+	c, err := chain.New(chain.Options{Endpoints: endpoints, Commitment: s.config.Commitment, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.client = c
+	s.closers = append(s.closers, c.Close)
+	return nil
+}
+
+func (s *session) close() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+}
+
+// wallet reads the keypair file once.
+func (s *session) wallet() (solana.PrivateKey, error) {
+	if s.key != nil {
+		return s.key, nil
+	}
+	key, err := chain.LoadKeypair(s.config.KeypairPath)
+	if err != nil {
+		return nil, err
+	}
+	s.key = key
+	return key, nil
+}
+
+// market loads the market once and checks that it is one that this client understands.
+func (s *session) market() (market.Market, error) {
+	if s.mk != nil {
+		return *s.mk, nil
+	}
+	mk, err := market.Load(s.ctx, s.client, s.client.Commitment())
+	if err != nil {
+		return mk, err
+	}
+	s.mk = &mk
+	return mk, nil
+}
+
+// open is what most commands begin with: the market, and the wallet.
+func (s *session) open() (market.Market, solana.PrivateKey, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return market.Market{}, nil, err
+	}
+	mk, err := s.market()
+	return mk, key, err
+}
+
+// snapshot reads all accounts of the market once.
+func (s *session) snapshot() (*market.View, error) {
+	if _, err := s.market(); err != nil {
+		return nil, err
+	}
+	v := market.NewView(s.log)
+	return v, market.Snapshot(s.ctx, s.client, v, s.client.Commitment())
+}
+
+// live follows the market until the command ends.
+func (s *session) live() (*market.View, error) {
+	if _, err := s.market(); err != nil {
+		return nil, err
+	}
+	v := market.NewView(s.log)
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = v.Run(ctx, market.ViewOptions{Client: s.client, Commitment: s.client.Commitment()})
+	}()
+	s.closers = append(s.closers, func() { cancel(); <-done })
+	wait, stop := context.WithTimeout(s.ctx, 15*time.Second)
+	defer stop()
+	if err := v.Ready(wait); err != nil {
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		return nil, network("the market cannot be followed: its WebSocket endpoint does not answer", "check --ws", err)
+	}
+	return v, nil
+}
+
+// now is the chain's clock in unix seconds.
+func (s *session) now() (int64, error) {
+	at, err := s.client.ClusterTime(s.ctx, s.client.Commitment())
+	return at.Unix(), err
+}
+
+// manager opens a transaction manager whose store lives as long as the command.
+func (s *session) manager() (*txm.Manager, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return nil, err
+	}
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "gantry-")
+	if err != nil {
+		return nil, fmt.Errorf("temporary folder: %w", err)
+	}
+	s.closers = append(s.closers, func() { _ = os.RemoveAll(dir) })
+	store, err := txm.OpenStore(filepath.Join(dir, "transactions.db"), genesis)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() { _ = store.Close() })
+	m, err := txm.New(txm.Options{
+		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, m.Close)
+	return m, nil
+}
+
+// waitLevel is how settled a transaction must be before a command goes on.
+func (s *session) waitLevel() chain.Commitment {
+	if s.client.Commitment() == chain.Processed {
+		return chain.Confirmed
+	}
+	return s.client.Commitment()
+}
+
+// done prints a command's result: value as JSON, or for people.
+func (s *session) done(value any, people func(w io.Writer)) error {
+	if !s.json {
+		people(s.out)
+		return nil
+	}
+	enc := json.NewEncoder(s.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}
+
+// say writes one line of progress.
+func (s *session) say(format string, args ...any) { fmt.Fprintf(s.err, format+"\n", args...) }

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// table writes rows in columns.
+func table(w io.Writer, head string, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
+	fmt.Fprintln(t, strings.ReplaceAll(head, "|", "\t"))
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	_ = t.Flush()
+}
+
+// pairs writes "name  value" lines.
+func pairs(w io.Writer, rows ...[2]string) {
+	t := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\n", r[0], r[1])
+	}
+	_ = t.Flush()
+}
+
+// when writes a unix second, "-" for none.
+func when(unix int64) string {
+	if unix == 0 {
+		return "-"
+	}
+	return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05")
+}
+
+// span writes seconds as a duration.
+func span(seconds int64) string {
+	if seconds < 0 {
+		seconds = 0
+	}
+	return (time.Duration(seconds) * time.Second).String()
+}
+
+// percent writes basis points with two decimals: 9997 is "99.97".
+func percent(bps uint16) string { return fmt.Sprintf("%d.%02d", bps/100, bps%100) }
+
+// rating writes the average of stars with one decimal, and nothing without ratings.
+func rating(n *market.Node) string {
+	if n.RatingWeight == 0 {
+		return "-"
+	}
+	hi, lo := bits.Mul64(n.RatingSum, 10)
+	if hi >= n.RatingWeight {
+		return "-"
+	}
+	tenths, _ := bits.Div64(hi, lo, n.RatingWeight)
+	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

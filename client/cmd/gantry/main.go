@@ -1,0 +1,21 @@
+// Command gantry buys and sells GPU compute on the Gantry market.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/gantry-market/gantry/client/cli"
+)
+
+func main() { os.Exit(run()) }
+
+// run gives the first interrupt to the command, which then says what is true on chain; the second one ends it at once.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return cli.Run(ctx, cli.Streams{Out: os.Stdout, Err: os.Stderr}, os.Args[1:])
+}

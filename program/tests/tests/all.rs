@@ -1,6 +1,7 @@
 //! All tests of the program in one binary: it links once.
 
 mod compute;
+mod coverage;
 mod credits_close;
 mod credits_deposit;
 mod credits_withdraw;

@@ -41,7 +41,7 @@ func globalFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.BoolFlag{Name: flagJSON, Usage: "print one JSON document on standard output"},
 		&cli.BoolFlag{Name: flagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},
-		&cli.BoolFlag{Name: flagVerbose, Aliases: []string{"v"}, Usage: "log what the client does"},
+		&cli.BoolFlag{Name: flagVerbose, Usage: "log what the client does"},
 	}
 }
 

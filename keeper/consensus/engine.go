@@ -99,7 +99,8 @@ type state struct {
 	fetchAt   time.Time // not before
 	voting    bool
 	voteAt    time.Time // not before
-	final     bool
+	final     bool      // its leaf set is held
+	settled   bool      // nothing is left to do
 }
 
 func newState() *state {

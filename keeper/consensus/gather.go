@@ -148,10 +148,9 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 			s.fetching = false
 			s.fetchAt = e.Now().Add(retry)
 			for _, m := range found {
+				e.consider(m)
 				if wire.Hash(m.Root) == final {
 					e.adopt(m)
-				} else {
-					e.consider(m)
 				}
 			}
 		}

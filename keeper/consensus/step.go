@@ -52,7 +52,7 @@ func (e *Engine) step(ctx context.Context) error {
 	e.dropSets(first)
 	e.Pool.Drop(first)
 	for p := first; p < sealed; p++ {
-		if s, ok := e.states[p]; ok && s.final {
+		if s, ok := e.states[p]; ok && s.settled {
 			continue
 		}
 		r, _, ok := e.view(p)
@@ -82,13 +82,7 @@ func (e *Engine) state(p wire.Period) *state {
 func (e *Engine) period(ctx context.Context, r round) error {
 	s := e.state(r.period)
 	if r.report != nil && r.report.State() == market.ReportFinal {
-		if e.Set(r.period, r.report.Root) != nil {
-			s.final = true
-			e.Observe.Final(uint64(r.period), time.Duration(r.report.FinalisedAt-r.end)*time.Second)
-			return nil
-		}
-		e.fetch(ctx, r, s, []wire.Hash{r.report.Root})
-		return nil
+		return e.final(ctx, r, s)
 	}
 	into := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay))
 	if into < 0 || r.weights[e.Signer.PublicKey()] == 0 {
@@ -108,6 +102,37 @@ func (e *Engine) period(ctx context.Context, r round) error {
 		return nil // voted by an earlier life of this keeper whose store is gone
 	}
 	return e.decide(ctx, r, s, n)
+}
+
+// final gets hold of the leaf set of a final report, and votes for it if it can be checked: a vote counts in the
+// keeper's record even when it is not needed any more.
+func (e *Engine) final(ctx context.Context, r round, s *state) error {
+	root := wire.Hash(r.report.Root)
+	if e.Set(r.period, root) == nil {
+		e.fetch(ctx, r, s, []wire.Hash{root})
+		return nil
+	}
+	if !s.final {
+		s.final = true
+		e.Observe.Final(uint64(r.period), time.Duration(r.report.FinalisedAt-r.end)*time.Second)
+	}
+	mine, err := e.Book.Voted(r.period)
+	m, sound := s.sound[root]
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return err
+	case r.onChain, r.weights[e.Signer.PublicKey()] == 0:
+		s.settled = true
+	case err == nil && mine != root:
+		s.settled = true // we voted for another root; that vote went out, or is pointless now
+	case err == nil:
+		e.vote(ctx, r, s, root)
+	case sound:
+		return e.choose(ctx, r, s, m)
+	default:
+		s.settled = true
+	}
+	return nil
 }
 
 // candidates are the roots that have votes on chain, the heaviest first.

@@ -51,7 +51,9 @@ type Keeper struct {
 	metrics *server.Metrics
 	http    *server.Server
 	engine  *consensus.Engine
-	slots   slotHash
+
+	submit   consensus.Submit                        // to the chain
+	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
 
 	damage atomic.Pointer[error]
 }
@@ -117,7 +119,8 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 		}
 	}
 	k.net = newNetwork(k, k.node)
-	k.slots = slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}
+	k.submit = k.txm.Submit
+	k.slotHash = (&slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}).get
 	return k, nil
 }
 
@@ -189,6 +192,17 @@ func (k *Keeper) work(ctx context.Context) error {
 	if err := k.prepare(ctx); err != nil {
 		return err
 	}
+	n, err := k.txm.Resume(nil)
+	if err != nil {
+		return err
+	}
+	k.log.Info().Stringer("keeper", k.publicKey()).Strs("addrs", k.node.Addrs()).Str("http", k.HTTPAddr()).
+		Int("resumed", n).Msg("keeping")
+	return k.serve(ctx)
+}
+
+// serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
+func (k *Keeper) serve(ctx context.Context) error {
 	recorder := &challenge.Recorder{
 		Index: k.index, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
 		Publish: k.net.publish, Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
@@ -198,31 +212,25 @@ func (k *Keeper) work(ctx context.Context) error {
 	}
 	checker := &challenge.Checker{
 		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
-		Timing: k.timing.challenge(), SlotHash: k.slots.get, Record: recorder.Add, Observe: k.metrics.Check,
+		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
 		Log: k.component("checks"), Now: k.now,
 	}
 	k.engine = &consensus.Engine{
 		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Timing: k.timing.consensus(),
-		Peers: k.net, Submit: k.txm.Submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
+		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
 	}
 	k.engine.Init()
 	awarder := &auction.Awarder{
-		Index: k.index, Self: k.c.Wallet.PublicKey(), Submit: k.txm.Submit, Step: k.timing.AwardStep,
+		Index: k.index, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
 		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
 	}
 	runner := &crank.Runner{
-		Index: k.index, Self: k.c.Wallet.PublicKey(), Sets: k.engine.Set, Submit: k.txm.Submit,
+		Index: k.index, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Log: k.component("crank"), Now: k.now,
 	}
 	if err := k.net.join(); err != nil {
 		return err
 	}
-	n, err := k.txm.Resume(nil)
-	if err != nil {
-		return err
-	}
-	k.log.Info().Stringer("keeper", k.c.Wallet.PublicKey()).Strs("addrs", k.node.Addrs()).Str("http", k.HTTPAddr()).
-		Int("resumed", n).Msg("keeping")
 	if err := k.republish(); err != nil {
 		return err
 	}

@@ -94,17 +94,6 @@ func (p *Pool) Period(n wire.Period) []Signed {
 	return out
 }
 
-// Of returns one keeper's statements of a period.
-func (p *Pool) Of(n wire.Period, keeper solana.PublicKey) []Signed {
-	var out []Signed
-	for _, s := range p.Period(n) {
-		if s.Keeper == keeper {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 // Len returns how many statements are held.
 func (p *Pool) Len() int {
 	p.mu.RLock()

@@ -10,9 +10,9 @@ import (
 	"github.com/gantry-market/gantry/localnet/ledger"
 )
 
-// silentAfter is how long the silent node serves its lease before it goes quiet: long enough that some seconds of it
-// are verified and paid.
-const silentAfter = 4 * time.Second
+// silentAfter is how long into the first period that keepers report on in full the silent node goes quiet: long enough
+// that some seconds of its lease are verified and paid.
+const silentAfter = 3 * time.Second
 
 // silentLease is a lease on a node that goes silent: reports end it, what was not delivered is not paid, and the
 // customer is compensated from the provider's stake.
@@ -35,7 +35,8 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
-	if err := d.chainPasses(ctx, lease.StartedAt+int64(silentAfter/time.Second)); err != nil {
+	period := int64(d.net.Params().PeriodSecs)
+	if err := d.chainPasses(ctx, (lease.StartedAt/period+1)*period+int64(silentAfter/time.Second)); err != nil {
 		return err
 	}
 	if err := d.net.Silence(node, true); err != nil {

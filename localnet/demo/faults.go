@@ -108,9 +108,12 @@ func (d *demo) readOpening(ctx context.Context, fault sdk.Fault) (opened, error)
 		if err := o.parse(ix.Data[8:]); err != nil {
 			return opened{}, err
 		}
-		return o, nil
+		// Keepers open several faults in one transaction.
+		if o.leaf.Node == fault.Node && o.leaf.Lease == fault.Lease {
+			return o, nil
+		}
 	}
-	return opened{}, fmt.Errorf("transaction %s does not open a fault", open.Signature)
+	return opened{}, fmt.Errorf("transaction %s does not open fault %s", open.Signature, fault.Address)
 }
 
 // parse reads leaf 176 ‖ path u32 ‖ count u32 ‖ count × 32.

@@ -47,12 +47,16 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 			return err
 		}
 	}
-	if _, err := d.gantry(ctx, owner, "provider", "unstake", "all"); err != nil {
+	var provider sdk.Provider
+	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be needed no more", func(v *sdk.View) bool {
+		p, ok := v.ProviderOf(owner.Address())
+		provider = p
+		return ok && p.Committed == 0 && p.PendingFaults == 0
+	}); err != nil {
 		return err
 	}
-	provider, ok := d.view.ProviderOf(owner.Address())
-	if !d.book.expect(ok, owner.Name+" is still registered while its stake cools down") {
-		return nil
+	if _, err := d.gantry(ctx, owner, "provider", "unstake", sdk.GNT(provider.Stake).String()); err != nil {
+		return err
 	}
 	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *sdk.View) bool {
 		provider, _ = v.ProviderOf(owner.Address())

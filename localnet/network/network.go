@@ -108,7 +108,8 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if err := seed.Seed(ctx, n.Chain, n.World, *cfg.Params); err != nil {
 		return nil, fmt.Errorf("seed the market: %w", err)
 	}
-	return n, writeState(cfg.Dir, n.State())
+	state := n.State()
+	return n, errors.Join(writeState(cfg.Dir, state), writeConfig(cfg.Dir, state))
 }
 
 // clear removes what an earlier network left, but not its keys: addresses that people noted stay good.

@@ -106,3 +106,18 @@ func writeState(dir string, s State) error {
 	}
 	return nil
 }
+
+// ConfigPath is the Solana configuration file that a network writes: the node and the first customer's wallet.
+func ConfigPath(dir string) string { return filepath.Join(dir, "solana.yml") }
+
+// writeConfig writes the settings that `gantry --config` and `solana --config` take.
+func writeConfig(dir string, s State) error {
+	text := fmt.Sprintf("json_rpc_url: %s\nwebsocket_url: %s\ncommitment: confirmed\n", s.RPC, s.WS)
+	if len(s.Customers) > 0 {
+		text += fmt.Sprintf("keypair_path: %s\n", s.Customers[0].Keypair)
+	}
+	if err := os.WriteFile(ConfigPath(dir), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the Solana configuration: %w", err)
+	}
+	return nil
+}

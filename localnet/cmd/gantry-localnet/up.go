@@ -60,7 +60,7 @@ func up(c *cli.Context) (err error) {
 	fmt.Fprintf(c.App.Writer, "\nready after %.1f s. Ctrl-C stops everything.\n", time.Since(started).Seconds())
 	select {
 	case <-c.Context.Done():
-		fmt.Fprintln(c.App.ErrWriter, "\nstopping")
+		fmt.Fprintln(c.App.ErrWriter, "stopping")
 		return nil
 	case <-n.Done():
 		return fmt.Errorf("the Solana node is gone; its log: %s", n.LogPath("node"))
@@ -87,15 +87,15 @@ func describe(out io.Writer, s network.State, dir string, explorer chain.Explore
 	if len(s.Customers) == 0 {
 		return
 	}
-	first := s.Customers[0].Keypair
+	config := network.ConfigPath(dir)
 	fmt.Fprintf(out, `
 try
-  export GANTRY_URL=%s GANTRY_WS=%s GANTRY_KEYPAIR=%s
-  gantry credits add 50
-  gantry search 'gpu=A100'
-  gantry deploy --gpu A100 --count 1 --max-price 1.60 --duration 10m --allow-simulated -- sh -c 'echo hello; sleep 20'
-  gantry leases
-`, s.RPC, s.WS, first)
+  alias g='gantry --config %s'   # the first customer; others with --keypair
+  g credits add 50
+  g search 'gpu=A100'
+  g deploy --gpu A100 --max-price 1.60 --duration 10m --allow-simulated --run-to-completion -- sh -c 'echo hello; sleep 10'
+  g leases
+`, config)
 }
 
 func members(out io.Writer, title string, list []network.Member) {

@@ -157,7 +157,7 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.Equal(t, *seed, decoded.Seed)
 	require.NoError(t, work.Verifier{}.VerifyProof(t.Context(), decoded))
 
-	spec := job("echo hello $WHO on $GANTRY_GPU_COUNT GPU; echo trouble >&2; sleep 2; echo bye; exit 3")
+	spec := job("echo hello $WHO on $GANTRY_GPU_COUNT GPU; sleep 0.1; echo trouble >&2; sleep 2; echo bye; exit 3")
 	l := w.order(a.node, spec, 600, true)
 	began := time.Now()
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
@@ -173,11 +173,14 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.Equal(t, protocol.LeaseExited, st.Status.State)
 	require.EqualValues(t, 3, st.Status.ExitCode)
 
-	r := w.receipt(a, l.Address)
-	require.EqualValues(t, l.BillableSecs(time.Now().Unix()), r.Seconds)
+	var r protocol.Receipt
+	require.Eventually(t, func() bool { // once the agent has seen the end, it offers all of it
+		r = w.receipt(a, l.Address)
+		return r.Seconds == uint64(l.BillableSecs(l.EndedAt))
+	}, 5*time.Second, 100*time.Millisecond)
 	l = w.until(l.Address, "it is paid", func(l market.Lease, ok bool) bool { return ok && uint64(l.PaidSecs) == r.Seconds })
 	require.EqualValues(t, r.Sequence, l.ReceiptSequence)
-	require.Contains(t, w.receipt(a, l.Address).Refused, "nothing to sign")
+	require.Eventually(t, func() bool { return strings.Contains(w.receipt(a, l.Address).Refused, "nothing to sign") }, 5*time.Second, 100*time.Millisecond)
 
 	ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: w.world.Customers[0].Address(), Lease: l})
 	w.send(w.world.Customers[0], ix, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
 )
 
 // refused runs a command that must fail with an exit code and one line that says why.
@@ -91,7 +92,7 @@ func transfer(from, to solana.PublicKey, lamports uint64) solana.Instruction {
 // From registration to the return of the rent.
 func TestComingAndGoing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, func(p *idlmarket.Params) { p.PeriodSecs, p.SettleDeadlinePeriods = 2, 1 }) // closing waits for both
 	a := w.newAgent(0)
 	wallet := w.world.Providers[0]
 	at := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
@@ -166,13 +167,13 @@ func TestSimulatedCheats(t *testing.T) {
 // paid for runs out, and the node ends the lease itself when no keeper does.
 func TestLeaseWithoutJob(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, func(p *idlmarket.Params) { p.StartDeadlineSecs = 6 })
 	a := w.newAgent(0)
 	a.start()
 	spec := job("sleep 600")
 	l := w.order(a.node, spec, 6, false)
 	l = w.until(l.Address, "it runs", running)
-	require.GreaterOrEqual(t, l.StartedAt-l.AwardedAt, int64(7))
+	require.GreaterOrEqual(t, l.StartedAt-l.AwardedAt, int64(2)) // half of 6 s, on a clock of whole seconds
 	live, err := w.ask(a, protocol.CheckLiveness, nil)
 	require.NoError(t, err)
 	require.Equal(t, protocol.LeaseWaiting, live.Liveness.Leases[0].State)

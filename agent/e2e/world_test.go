@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -48,6 +50,11 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		built.err = fmt.Errorf("build gantry-agent: %w: %s", err, out)
 	}
+	// The tests mostly wait, for periods and deadlines: all of them at once take as long as the longest.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
@@ -66,7 +73,8 @@ type world struct {
 	customer *p2p.Node
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld starts a node with a seeded market; change alters its parameters.
+func newWorld(t *testing.T, change ...func(*idlmarket.Params)) *world {
 	require.NoError(t, built.err)
 	if _, err := engine.Find(engine.Surfnet, ""); err != nil {
 		t.Skipf("SKIPPED: %v", err)
@@ -93,7 +101,11 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(w.chain.Close)
 	w.sender = seed.Sender{Chain: w.chain}
-	require.NoError(t, seed.Seed(t.Context(), w.chain, w.world, seed.Params()))
+	params := seed.Params()
+	for _, f := range change {
+		f(&params)
+	}
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.world, params))
 
 	w.view = market.NewView(log)
 	ctx, cancel := context.WithCancel(context.Background())

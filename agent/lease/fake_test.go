@@ -207,7 +207,9 @@ type fakeRuntime struct {
 	fail   int // how many starts fail
 }
 
-func newFakeRuntime(c *clock) *fakeRuntime { return &fakeRuntime{clock: c, jobs: map[string]*fakeJob{}} }
+func newFakeRuntime(c *clock) *fakeRuntime {
+	return &fakeRuntime{clock: c, jobs: map[string]*fakeJob{}}
+}
 
 func (r *fakeRuntime) Name() string { return "fake" }
 

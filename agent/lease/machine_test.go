@@ -171,7 +171,9 @@ func TestStateMachine(t *testing.T) {
 					}
 				})
 			},
-			"exit": func(r *rapid.T) { a.rt.finish(rapid.IntRange(0, 3).Draw(r, "code"), rapid.IntRange(0, 9).Draw(r, "lost") == 0) },
+			"exit": func(r *rapid.T) {
+				a.rt.finish(rapid.IntRange(0, 3).Draw(r, "code"), rapid.IntRange(0, 9).Draw(r, "lost") == 0)
+			},
 			"stop": func(*rapid.T) {
 				a.chain.update(func() {
 					if a.chain.exists && a.chain.lease.State() == market.LeaseRunning {

@@ -5,6 +5,7 @@
 
 pub mod actors;
 pub mod attempts;
+pub mod bench;
 pub mod compute;
 pub mod errors;
 pub mod events;

@@ -1,5 +1,6 @@
 //! All tests of the program in one binary: it links once.
 
+mod bench;
 mod compute;
 mod coverage;
 mod credits_close;

@@ -1,0 +1,292 @@
+//! What instructions cost: compute units of a typical success of each, the binary's size, and rent.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
+use gantry_market::math::merkle::root_of;
+use gantry_market::state::{NODE_ACTIVE, NODE_DRAINING};
+use serde_json::{json, Map, Value};
+use solana_address::Address;
+use solana_signer::Signer;
+
+use crate::ix::signed;
+use crate::leaves::{statement, LeafData, Proof};
+use crate::world::program_path;
+use crate::{ix, pda, Actor, World};
+
+/// Siblings in a proof of one leaf among 40,000.
+const DEPTH: usize = 16;
+
+/// Every figure, by name.
+pub struct Figures {
+    pub compute_units: BTreeMap<String, u64>,
+    pub binary_bytes: u64,
+    pub lease: Held,
+    pub order: Held,
+}
+
+/// What an account holds while it lives.
+#[derive(Clone, Copy)]
+pub struct Held {
+    pub bytes: u64,
+    pub lamports: u64,
+}
+
+impl Held {
+    fn of(w: &World, at: &Address) -> Self {
+        let account = w.svm.get_account(at).expect("account exists");
+        Self { bytes: account.data.len() as u64, lamports: account.lamports }
+    }
+
+    /// The same at the rate that clusters charged until it was lowered.
+    fn at_full_rate(self) -> u64 {
+        (self.bytes + 128) * 6_960
+    }
+}
+
+/// Where the committed figures are.
+pub fn results_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../bench/results.json")
+}
+
+/// Where the same figures are for people.
+pub fn docs_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/compute-units.md")
+}
+
+/// Plays one story in which every instruction succeeds, and reads what each cost at most.
+pub fn measure() -> Figures {
+    let mut w = World::new();
+    govern(&mut w);
+    let keepers = [3, 1, 1].map(|weight| w.keeper(weight * w.params.min_bond));
+    let multiaddr = ix::multiaddr(ix::HOME);
+    w.ok(ix::keeper_update(&keepers[0], multiaddr.0, multiaddr.1), &[&keepers[0].key]);
+    let (lease, order) = lease_by_receipts(&mut w, &keepers[0]);
+    lapses(&mut w, &keepers[0]);
+    faults(&mut w, &keepers);
+    leave(&mut w, keepers);
+    let compute_units = w.compute.iter().map(|(name, units)| (name.to_owned(), units)).collect();
+    let binary = std::fs::metadata(program_path()).expect("the program is built");
+    Figures { compute_units, binary_bytes: binary.len(), lease, order }
+}
+
+fn govern(w: &mut World) {
+    let (authority, guardian, heir) =
+        (w.authority.insecure_clone(), w.guardian.insecure_clone(), w.fresh_key());
+    w.ok(ix::market_pause(&guardian.pubkey(), 3), &[&guardian]);
+    w.ok(ix::market_pause(&guardian.pubkey(), 0), &[&guardian]);
+    let params = w.params;
+    w.ok(ix::market_propose_params(w, params), &[&authority]);
+    w.warp(i64::from(w.params.timelock_secs));
+    w.ok(ix::market_apply_params(), &[]);
+    w.ok(ix::market_set_authority(w, heir.pubkey(), guardian.pubkey()), &[&authority]);
+    w.ok(ix::market_accept_authority(&heir.pubkey()), &[&heir]);
+}
+
+/// A lease that is extended, settled by receipt, ended, rated and closed. Returns what lease and order hold.
+fn lease_by_receipts(w: &mut World, keeper: &Actor) -> (Held, Held) {
+    let provider = w.provider(20_000_000_000);
+    w.ok(ix::provider_set_payout(&provider, provider.payment), &[&provider.key]);
+    let machine = w.machine(&provider, 2);
+    let key = machine.key.pubkey();
+    for status in [NODE_DRAINING, NODE_ACTIVE] {
+        let update = ix::node_update(&key, &provider.provider(), &machine.node, 2_000_000, status);
+        w.ok(update, &[&machine.key]);
+    }
+    let customer = w.customer(100_000_000);
+    w.ok(ix::credits_withdraw(&customer, 1), &[&customer.key]);
+    let unwanted = w.order(&customer, ix::order_args(9));
+    w.ok(ix::order_cancel(&customer, &unwanted), &[&customer.key]);
+    let order = w.order(&customer, ix::order_args(1));
+    let lease = w.award(keeper, &customer, &order, &provider, &machine);
+    let held = (Held::of(w, &lease), Held::of(w, &order));
+    w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
+    w.ok(ix::lease_extend(w, &lease, 600), &[&customer.key]);
+    w.warp(600);
+    let settle = ix::receipt(w, &lease, &machine.key, &customer.key, 1, 600);
+    w.ok_all(&settle, &[]);
+    w.ok(ix::lease_end(w, &customer.wallet(), &lease, 0), &[&customer.key]);
+    w.ok(ix::lease_rate(w, &lease, 5), &[&customer.key]);
+    w.ok(ix::lease_close(w, &customer.wallet(), &lease), &[&customer.key]);
+    w.ok(ix::credits_close(&customer), &[&customer.key]);
+    w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
+    w.warp(180);
+    w.ok(ix::node_close(&provider, &key, 2), &[&provider.key]);
+    w.ok(ix::provider_request_unstake(&provider, 20_000_000_000), &[&provider.key]);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
+    w.ok(ix::provider_withdraw_stake(&provider), &[&provider.key]);
+    w.ok(ix::provider_close(&provider), &[&provider.key]);
+    held
+}
+
+/// An order that nobody takes, and a lease that does not start.
+fn lapses(w: &mut World, keeper: &Actor) {
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    let customer = w.customer(100_000_000);
+    let (ignored, taken) = (w.order(&customer, ix::order_args(1)), w.order(&customer, ix::order_args(2)));
+    let lease = w.award(keeper, &customer, &taken, &provider, &machine);
+    w.warp(121);
+    w.ok(ix::order_expire(&customer, &ignored), &[]);
+    w.ok(ix::lease_abort(w, &lease), &[]);
+}
+
+/// A good period, then one with a fault of node and lease: the node's part is appealed, the lease's applied.
+fn faults(w: &mut World, keepers: &[Actor; 3]) {
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    let customer = w.customer(100_000_000);
+    w.warp(60 - w.now() % 60);
+    let order = w.order(&customer, ix::order_args(1));
+    let lease = w.award(&keepers[0], &customer, &order, &provider, &machine);
+    w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
+    let period = w.period();
+    let good = w.good_leaf(machine.node, lease, period);
+    let proof = report(w, keepers, good);
+    w.ok(ix::report_apply(&proof), &[]);
+    w.ok(ix::lease_settle_report(w, &lease), &[]);
+    let bad = LeafData {
+        flags: FLAG_OFFLINE | FLAG_WORK_FAILED,
+        period: period + 1,
+        verified_secs: 10,
+        downtime_secs: 50,
+        ..good
+    };
+    let proof = report(w, keepers, bad);
+    w.ok(ix::fault_open(w, &keepers[0].wallet(), &proof), &[&keepers[0].key]);
+    let fault = pda::fault(&machine.node, &lease, bad.period);
+    let passed = statement(&machine.node, bad.period, 3, true);
+    let appeal = ix::slash_appeal(w, &fault, &keepers[0], passed);
+    w.ok_all(&[signed(&keepers[0].key, &passed), appeal], &[]);
+    w.warp(i64::from(w.params.appeal_secs));
+    let apply = ix::slash_apply(w, &fault, Some(customer.stake), keepers[0].stake);
+    w.ok(apply, &[]);
+    w.warp(i64::from(w.params.report_retention_secs));
+    w.ok(ix::report_close(period, &keepers[0].wallet()), &[]);
+}
+
+/// A final report in which this leaf is one of 40,000.
+fn report(w: &mut World, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
+    let siblings: Vec<[u8; 32]> = (0..DEPTH as u8).map(|i| [i; 32]).collect();
+    let proof = Proof { leaf, path: 0b1010_0101_1100_0011, siblings };
+    let root = root_of(&leaf.bytes(), proof.path, &proof.siblings);
+    w.warp_past_period(leaf.period);
+    for keeper in keepers {
+        w.ok(ix::report_vote(keeper, leaf.period, root), &[&keeper.key]);
+    }
+    proof
+}
+
+fn leave(w: &mut World, keepers: [Actor; 3]) {
+    let [keeper, ..] = keepers;
+    w.ok(ix::keeper_request_exit(&keeper), &[&keeper.key]);
+    w.warp(i64::from(w.params.keeper_exit_secs));
+    w.ok(ix::keeper_withdraw(&keeper), &[&keeper.key]);
+}
+
+impl Figures {
+    pub fn to_json(&self) -> Value {
+        let units: Map<String, Value> =
+            self.compute_units.iter().map(|(name, units)| (name.clone(), json!(units))).collect();
+        json!({
+            "account_bytes": { "lease": self.lease.bytes, "order": self.order.bytes },
+            "binary_bytes": self.binary_bytes,
+            "compute_units": units,
+            "rent_lamports": { "lease": self.lease.lamports, "order": self.order.lamports },
+        })
+    }
+
+    pub fn from_json(value: &Value) -> Self {
+        let number = |value: &Value| value.as_u64().expect("a figure is a whole number");
+        let held = |name: &str| Held {
+            bytes: number(&value["account_bytes"][name]),
+            lamports: number(&value["rent_lamports"][name]),
+        };
+        let units = value["compute_units"].as_object().expect("compute units by instruction");
+        Self {
+            compute_units: units.iter().map(|(name, units)| (name.clone(), number(units))).collect(),
+            binary_bytes: number(&value["binary_bytes"]),
+            lease: held("lease"),
+            order: held("order"),
+        }
+    }
+
+    fn units(&self, name: &str) -> u64 {
+        *self.compute_units.get(name).unwrap_or_else(|| panic!("{name} was not measured"))
+    }
+
+    /// docs/compute-units.md.
+    pub fn to_markdown(&self) -> String {
+        let settle = self.units("lease_settle_receipt").max(self.units("lease_settle_report"));
+        let end_and_close = self.units("lease_end") + self.units("lease_close");
+        let targets = [
+            ("create an order", self.units("order_create"), 15_000, "300,000"),
+            ("award it, lease included", self.units("order_award"), 40_000, "250,000, and 150,000 a bid"),
+            ("settle", settle, 12_000, "250,000"),
+            ("end and close", end_and_close, 15_000, "400,000"),
+            ("vote on a report", self.units("report_vote"), 6_000, "none"),
+            ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000, "none"),
+        ];
+        let mut out = String::from(HEAD);
+        out.push_str("## Targets\n\n");
+        out.push_str("| what | compute units | target | met | Akash's Solana specification |\n");
+        out.push_str("| --- | ---: | ---: | --- | --- |\n");
+        for (what, units, target, reference) in targets {
+            let met = if units <= target { "yes" } else { "no" };
+            let (units, target) = (grouped(units), grouped(target));
+            out.push_str(&format!("| {what} | {units} | {target} | {met} | {reference} |\n"));
+        }
+        let kib = self.binary_bytes.div_ceil(1_024);
+        let met = if kib <= 300 { "yes" } else { "no" };
+        out.push_str("\n| what | measured | target | met |\n| --- | ---: | ---: | --- |\n");
+        out.push_str(&format!("| program binary | {kib} KiB | 300 KiB | {met} |\n"));
+        let (lease, both) = (self.lease.lamports, self.lease.lamports + self.order.lamports);
+        let full = self.lease.at_full_rate() + self.order.at_full_rate();
+        for (what, lamports) in [
+            ("rent that a live lease holds", lease),
+            ("the same with its order, which several leases may share", both),
+            ("the same at the older rate of 6,960 lamports a byte", full),
+        ] {
+            let met = if lamports <= 6_000_000 { "yes" } else { "no" };
+            out.push_str(&format!("| {what} | {} SOL | 0.006 SOL | {met} |\n", sol(lamports)));
+        }
+        out.push_str("\n## Every instruction\n\n| instruction | compute units |\n| --- | ---: |\n");
+        for (name, units) in &self.compute_units {
+            out.push_str(&format!("| `{name}` | {} |\n", grouped(*units)));
+        }
+        out
+    }
+}
+
+const HEAD: &str = "\
+# Compute units
+
+Generated from [program/bench/results.json](../program/bench/results.json) by the program's tests; \
+`GANTRY_WRITE_BENCH=1 cargo test --test all bench` in program/tests writes both. The tests fail when a figure is more \
+than 2 % away from what is committed.
+
+Each figure is the most that a successful call used in one story on LiteSVM with mainnet's feature set: whole \
+instruction, events and token transfers included, signature checks by the Ed25519 program not (the runtime charges \
+them apart). Addresses that are searched for when an account is created cost 1,500 units a try, so other keys may \
+cost a little more or less.
+
+";
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Lamports as SOL, rounded up to the sixth decimal.
+fn sol(lamports: u64) -> String {
+    let micro = lamports.div_ceil(1_000);
+    format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
+}

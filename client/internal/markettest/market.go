@@ -31,10 +31,16 @@ const (
 	H100 uint16 = 2
 )
 
+// Mints creates the payment and the stake mint.
+func (w *World) Mints() {
+	w.T.Helper()
+	w.PaymentMint, w.StakeMint = w.mint(6), w.mint(9)
+}
+
 // InitMarket creates mints, treasury, market and two GPU models.
 func (w *World) InitMarket(p market.Params) {
 	w.T.Helper()
-	w.PaymentMint, w.StakeMint = w.mint(6), w.mint(9)
+	w.Mints()
 	authority := w.Authority.PublicKey()
 	treasury := w.Give(authority, w.PaymentMint, 0)
 	domain, err := w.Client.Domain(w.Ctx)

@@ -1,0 +1,473 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/client/internal/markettest"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// shell runs the command against a world as one wallet.
+type shell struct {
+	t    *testing.T
+	args []string
+}
+
+// result is how a command ended.
+type result struct {
+	code     int
+	out, err string
+}
+
+func (r result) first() string {
+	line, _, _ := strings.Cut(r.err, "\n")
+	return line
+}
+
+func newShell(t *testing.T, w *markettest.World, key solana.PrivateKey) shell {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "id.json")
+	require.NoError(t, chain.SaveKeypair(path, key))
+	return shell{t, []string{"--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--keypair", path}}
+}
+
+func (s shell) run(ctx context.Context, args ...string) result {
+	var out, err bytes.Buffer
+	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err}, append(append([]string{}, s.args...), args...))
+	return result{code, out.String(), err.String()}
+}
+
+// ok runs a command that must succeed, as JSON, and decodes its document.
+func (s shell) ok(into any, args ...string) {
+	s.t.Helper()
+	r := s.run(context.Background(), append([]string{"--json"}, args...)...)
+	require.Equal(s.t, cli.ExitDone, r.code, "%v: %s", args, r.err)
+	if into != nil {
+		require.NoError(s.t, json.Unmarshal([]byte(r.out), into), "%v: %s", args, r.out)
+	}
+}
+
+// fails runs a command that must fail with a code and a first line.
+func (s shell) fails(code int, line string, args ...string) result {
+	s.t.Helper()
+	r := s.run(context.Background(), args...)
+	require.Equal(s.t, code, r.code, "%v: %s%s", args, r.out, r.err)
+	require.Contains(s.t, r.first(), line, "%v", args)
+	require.NotContains(s.t, r.err, "goroutine")
+	return r
+}
+
+func TestMain(m *testing.M) {
+	// Nobody's own settings decide what the tests see.
+	dir, err := os.MkdirTemp("", "gantry-cli-test-")
+	if err != nil {
+		panic(err)
+	}
+	if err := os.Setenv("HOME", dir); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// TestMarketByCommand creates a market, a keeper, a provider and a customer, and takes them apart, by commands alone.
+func TestMarketByCommand(t *testing.T) {
+	w := markettest.New(t, markettest.Options{})
+	admin := newShell(t, w, w.Authority)
+	admin.fails(cli.ExitNetwork, "no market has been initialised", "market", "show")
+	w.Mints()
+	admin.ok(nil, "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String(),
+		"--set", "keeper_activation_secs=1", "--set", "keeper_exit_secs=1", "--set", "unstake_cooldown_secs=2", "--set", "appeal_secs=1",
+		"--set", "timelock_secs=1", "--set", "allow_simulated=1", "--set", "award_deadline_secs=2")
+	admin.fails(cli.ExitRefused, "the market exists already", "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String())
+	admin.ok(nil, "market", "model", "set", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30")
+	admin.ok(nil, "market", "propose", "--set", "fee_bps=1300")
+	time.Sleep(1500 * time.Millisecond)
+	admin.ok(nil, "market", "apply")
+	var mk struct {
+		Params struct{ FeeBps int }
+		Models []struct{ Name, ReferencePrice string }
+		Paused []string
+	}
+	admin.ok(&mk, "market", "show")
+	require.Equal(t, 1300, mk.Params.FeeBps)
+	require.Equal(t, "1.30", mk.Models[0].ReferencePrice)
+	admin.fails(cli.ExitUsage, `"rent" cannot be paused`, "market", "pause", "rent")
+
+	key := markettest.Key(t)
+	me := newShell(t, w, key)
+	r := me.fails(cli.ExitRefused, "not enough SOL", "market", "pause", "orders")
+	require.Contains(t, r.err, "send some SOL to the fee payer "+key.PublicKey().String())
+	w.Fund(key.PublicKey())
+	me.fails(cli.ExitRefused, "the signer may not do this", "market", "pause", "orders")
+
+	// Credits.
+	me.fails(cli.ExitUsage, "not a valid amount", "credits", "add", "12,5")
+	me.fails(cli.ExitUsage, "an amount of 0", "credits", "add", "0")
+	me.fails(cli.ExitRefused, "deposit refused: 5.00 USDC asked", "credits", "add", "5")
+	me.fails(cli.ExitRefused, "withdrawal refused: this wallet has no credits", "credits", "withdraw", "1")
+	w.Give(key.PublicKey(), w.PaymentMint, 100_000_000)
+	var c struct{ Balance, Reserved, Free, Wallet string }
+	me.ok(&c, "credits", "add", "38.20")
+	require.Equal(t, "38.20", c.Free)
+	me.fails(cli.ExitRefused, "withdrawal refused: 40.00 USDC asked, 38.20 free", "credits", "withdraw", "40")
+	me.ok(&c, "credits", "show")
+	require.Equal(t, "61.80", c.Wallet)
+
+	// Deploy, before there is anything to deploy on.
+	deploy := []string{"deploy", "--gpu", "A100", "--hours", "100", "--max-price", "4", "--", "true"}
+	r = me.fails(cli.ExitRefused, "error: order refused: 400.00 USDC needed, 38.20 free", deploy...)
+	require.Contains(t, r.err, "add 361.80 with: gantry credits add 361.80      or lower --hours / --max-price")
+	me.fails(cli.ExitUsage, `GPU model "B200" is not known`, "deploy", "--gpu", "B200", "--hours", "1", "--", "true")
+	me.fails(cli.ExitUsage, "--max-price is 0", "deploy", "--gpu", "A100", "--hours", "1", "--max-price", "0", "--", "true")
+	me.fails(cli.ExitUsage, "there is no command to run", "deploy", "--gpu", "A100", "--hours", "1")
+	me.fails(cli.ExitUsage, "there is no time", "deploy", "--gpu", "A100", "--", "true")
+	me.fails(cli.ExitRefused, "order refused: 0 nodes can serve 1×A100-SXM4-40GB now", "deploy", "--gpu", "A100", "--hours", "1", "--", "true")
+
+	// A provider with a node.
+	me.fails(cli.ExitRefused, "is not a provider", "provider", "stake", "100")
+	me.ok(nil, "provider", "register")
+	me.fails(cli.ExitRefused, "is a provider already", "provider", "register")
+	me.fails(cli.ExitRefused, "stake refused: 100 GNT asked", "provider", "stake", "100")
+	w.Give(key.PublicKey(), w.StakeMint, 1_500*uint64(market.OneGNT))
+	me.ok(nil, "provider", "stake", "150")
+	_, node := w.Node(key, markettest.A100, 1, 1_260_000)
+	var nodes []struct{ Address, Price, Model string }
+	me.ok(&nodes, "search", "gpu=a100 price<=1.26 region=us-west")
+	require.Len(t, nodes, 1)
+	me.ok(&nodes, "search", "gpu=a100", "price<1.26")
+	require.Empty(t, nodes)
+	me.fails(cli.ExitUsage, `GPU model "H900" is not known`, "search", "gpu=H900")
+	r = me.fails(cli.ExitRefused, "order refused: 0 nodes can serve", "deploy", "--gpu", "A100", "--hours", "1", "--", "true")
+	require.Contains(t, r.err, "pass --allow-simulated")
+	r = me.fails(cli.ExitRefused, "too dear", "deploy", "--gpu", "A100", "--hours", "1", "--max-price", "1", "--allow-simulated", "--", "true")
+	require.Contains(t, r.err, "the lowest ask is 1.26 USDC per GPU-hour")
+	me.fails(cli.ExitUsage, "--price is 0", "node", "update", node.Address.String(), "--price", "0")
+	me.ok(nil, "node", "update", node.Address.String()[:6], "--price", "1.31")
+	var shown struct {
+		Price  string `json:"pricePerGpuHour"`
+		Status string
+	}
+	me.ok(&shown, "node", "show", node.Address.String())
+	require.Equal(t, "1.31", shown.Price)
+	me.fails(cli.ExitRefused, "unstake refused: 60 GNT asked, 50 not needed", "provider", "unstake", "60")
+
+	// An order that nobody awards: there is no keeper.
+	r = me.fails(cli.ExitRefused, "", "deploy", "--gpu", "A100", "--minutes", "1", "--max-price", "1.31", "--allow-simulated", "--", "true")
+	require.Contains(t, r.err, "was not awarded in time")
+	var orders []struct{ Address, Status string }
+	me.ok(&orders, "order", "list")
+	require.Len(t, orders, 1)
+	me.ok(nil, "order", "cancel", orders[0].Address)
+	me.fails(cli.ExitRefused, "does not exist (any more)", "order", "cancel", orders[0].Address)
+
+	// A dry run changes nothing.
+	r = me.run(context.Background(), "credits", "withdraw", "all", "--dry-run")
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.out, "nothing was sent")
+	me.ok(&c, "credits", "show")
+	require.Equal(t, "38.20", c.Free)
+
+	// A keeper comes and goes.
+	me.fails(cli.ExitRefused, "bond refused: 10 GNT", "keeper", "register", "--bond", "10", "--addr", "/ip4/127.0.0.1/tcp/4001")
+	me.fails(cli.ExitUsage, "not a multiaddress", "keeper", "register", "--bond", "1000", "--addr", "localhost")
+	me.ok(nil, "keeper", "register", "--bond", "1000", "--addr", "/ip4/127.0.0.1/tcp/4001")
+	time.Sleep(1500 * time.Millisecond)
+	me.ok(nil, "keeper", "activate")
+	me.fails(cli.ExitRefused, "is active", "keeper", "activate")
+	me.ok(nil, "keeper", "update", "--addr", "/ip4/127.0.0.1/tcp/4002")
+	var keepers []struct{ Status, Addr string }
+	me.ok(&keepers, "keeper", "list")
+	require.Equal(t, "active", keepers[0].Status)
+	require.Equal(t, "/ip4/127.0.0.1/tcp/4002", keepers[0].Addr)
+	me.fails(cli.ExitRefused, "is active", "keeper", "withdraw")
+	me.ok(nil, "keeper", "exit")
+	time.Sleep(1500 * time.Millisecond)
+	me.ok(nil, "keeper", "withdraw")
+
+	// Paused, and everything that stays possible.
+	admin.ok(nil, "market", "pause", "orders,awards")
+	me.fails(cli.ExitRefused, "error: new orders are paused", "deploy", "--gpu", "A100", "--minutes", "1", "--allow-simulated", "--", "true")
+	me.ok(nil, "node", "retire", node.Address.String())
+	me.fails(cli.ExitRefused, "the waiting time has not passed", "node", "close", node.Address.String())
+	me.ok(nil, "provider", "unstake", "50")
+	me.fails(cli.ExitRefused, "the account still has nodes", "provider", "close")
+	me.ok(nil, "credits", "close")
+	admin.ok(nil, "market", "pause", "none")
+	var none []any
+	me.ok(&none, "fault", "list")
+	require.Empty(t, none)
+	me.fails(cli.ExitRefused, "no report is final", "report", "show", "latest")
+	me.fails(cli.ExitRefused, "was never a lease", "audit", node.Address.String())
+	me.fails(cli.ExitUsage, "is not the address", "keeper", "show", "abc")
+}
+
+// machine plays a provider's agent and a keeper, as far as deploy sees them.
+type machine struct {
+	w        *markettest.World
+	keeper   solana.PrivateKey
+	key      solana.PrivateKey
+	provider solana.PrivateKey
+	payout   solana.PublicKey
+	output   string
+	exit     int32
+	hold     chan struct{} // the job ends when it is closed
+
+	mu   sync.Mutex
+	jobs map[[32]byte]protocol.JobSpec
+	seq  uint64
+}
+
+func (m *machine) serve(t *testing.T) {
+	hub, err := p2p.New(p2p.Config{Key: m.keeper, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = hub.Close() })
+	hub.ServeLookup(false)
+	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: m.keeper.PublicKey(), Multiaddr: hub.Addrs()[0]})
+	m.w.Do("keeper_update", []solana.PrivateKey{m.keeper}, ix, err)
+	n, err := p2p.New(p2p.Config{Key: m.key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = n.Close() })
+	require.NoError(t, n.Connect(m.w.Ctx, hub.Self()))
+	proto := func(id string) p2p.Protocol {
+		return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+	}
+	p2p.Handle(n, proto(protocol.Deploy), m.deploy)
+	p2p.Handle(n, proto(protocol.Status), func(_ context.Context, _ solana.PublicKey, r protocol.LeaseRequest) (protocol.LeaseAnswer, error) {
+		return protocol.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
+	})
+	p2p.HandleStream(n, proto(protocol.Logs), func(ctx context.Context, _ solana.PublicKey, r protocol.LogsRequest, send func(protocol.LogChunk) error) error {
+		if err := send(protocol.LogChunk{Data: []byte(m.output)}); err != nil {
+			return err
+		}
+		if r.Follow {
+			select {
+			case <-m.hold:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return send(protocol.LogChunk{Offset: uint64(len(m.output)), End: true})
+	})
+	p2p.Handle(n, proto(protocol.ReceiptOffer), m.offer)
+	p2p.Handle(n, proto(protocol.ReceiptSigned), m.settle)
+}
+
+func (m *machine) status(lease [32]byte) protocol.LeaseStatus {
+	select {
+	case <-m.hold:
+		return protocol.LeaseStatus{Lease: lease, State: protocol.LeaseExited, ExitCode: m.exit}
+	default:
+		return protocol.LeaseStatus{Lease: lease, State: protocol.LeaseRunning}
+	}
+}
+
+func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r protocol.DeployRequest) (protocol.LeaseAnswer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.jobs[r.Lease]; !known {
+		m.jobs[r.Lease] = r.Job
+		l := m.w.Lease(r.Lease, func(market.Lease) bool { return true })
+		ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: l})
+		m.w.Do("lease_start", []solana.PrivateKey{m.key}, ix, err)
+	}
+	return protocol.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
+}
+
+func (m *machine) offer(_ context.Context, _ solana.PublicKey, r protocol.LeaseRequest) (protocol.Receipt, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, ok := m.w.View.Lease(r.Lease)
+	if !ok {
+		return protocol.Receipt{Refused: "no such lease"}, nil
+	}
+	secs := uint64(l.BillableSecs(m.w.Now()))
+	if l.State() == market.LeaseRunning && secs > 0 {
+		secs--
+	}
+	m.seq++
+	sig, err := market.LeaseReceipt(l, m.seq, secs).Sign(m.key)
+	return protocol.Receipt{Version: 1, Lease: l.Address, StartedAt: l.StartedAt, Sequence: m.seq, Seconds: secs, NodeSignature: sig}, err
+}
+
+func (m *machine) settle(_ context.Context, _ solana.PublicKey, s protocol.SignedReceipt) (protocol.ReceiptAnswer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, ok := m.w.View.Lease(s.Receipt.Lease)
+	if !ok {
+		return protocol.ReceiptAnswer{Refused: "no such lease"}, nil
+	}
+	ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
+		Lease: l, Payout: m.payout, Receipt: market.LeaseReceipt(l, s.Receipt.Sequence, s.Receipt.Seconds),
+		NodeSignature: s.Receipt.NodeSignature, CustomerSignature: s.CustomerSignature,
+	})
+	if err == nil {
+		_, err = m.w.Try("lease_settle_receipt", []solana.PrivateKey{m.key}, ixs...)
+	}
+	if err != nil {
+		return protocol.ReceiptAnswer{Refused: err.Error()}, nil
+	}
+	return protocol.ReceiptAnswer{Version: 1}, nil
+}
+
+// award gives the customer's next order to the node.
+func (m *machine) award(customer solana.PublicKey, n market.Node) market.Lease {
+	var o market.Order
+	m.w.Wait("order", func(v *market.View) bool {
+		for _, x := range v.OrdersOf(customer) {
+			if x.State() == market.OrderOpen {
+				o = x
+				return true
+			}
+		}
+		return false
+	})
+	n, _ = m.w.View.Node(n.Address)
+	return m.w.Award(m.keeper, o, n)
+}
+
+// TestDeployAndAudit runs a job to its end, then a lease that is stopped, and audits both after they are closed.
+func TestDeployAndAudit(t *testing.T) {
+	w := markettest.New(t, markettest.Options{})
+	params := markettest.FastParams()
+	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20
+	w.InitMarket(params)
+	m := &machine{w: w, keeper: w.Keeper(), output: "epoch 1\nepoch 2\n", hold: make(chan struct{}), jobs: map[[32]byte]protocol.JobSpec{}}
+	m.provider = w.Provider(100 * market.OneGNT)
+	m.payout = market.TokenAddress(m.provider.PublicKey(), w.PaymentMint)
+	var node market.Node
+	m.key, node = w.Node(m.provider, markettest.A100, 1, 3_600_000)
+	m.serve(t)
+	customer := w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
+	me := newShell(t, w, customer)
+
+	done := make(chan result, 1)
+	go func() {
+		done <- me.run(context.Background(), "--json", "deploy", "--gpu", "A100", "--duration", "10m", "--max-price", "4", "--job", "--allow-simulated",
+			"--receipt-every", "1s", "--env", "SEED=7", "--", "sh", "-c", "true")
+	}()
+	lease := m.award(customer.PublicKey(), node)
+	w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs > 0 }) // a receipt while it runs
+	m.mu.Lock()
+	require.Equal(t, map[string]string{"SEED": "7"}, m.jobs[lease.Address].Env)
+	m.mu.Unlock()
+	close(m.hold)
+	l, _ := w.View.Lease(lease.Address)
+	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: m.key.PublicKey(), Lease: l})
+	w.Do("lease_end", []solana.PrivateKey{m.key}, ix, err)
+	r := <-done
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.err, "epoch 2")
+	require.Contains(t, r.err, "✓ escrow")
+	var doc struct {
+		Reserved string
+		Leases   []struct {
+			Address, Status, EndReason string
+			PaidSeconds, UsedSeconds   int
+			ExitCode                   *int
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.out), &doc), r.out)
+	require.Equal(t, "ended", doc.Leases[0].Status)
+	require.Equal(t, "job done", doc.Leases[0].EndReason)
+	require.Equal(t, doc.Leases[0].UsedSeconds, doc.Leases[0].PaidSeconds)
+	require.Zero(t, *doc.Leases[0].ExitCode)
+
+	me.fails(cli.ExitUsage, `"6" is not a number of stars`, "rate", lease.Address.String(), "6")
+	me.ok(nil, "rate", lease.Address.String()[:5], "5")
+	me.fails(cli.ExitRefused, "the rating must be from 1 to 5, once", "rate", lease.Address.String(), "4")
+	me.ok(nil, "close", lease.Address.String())
+	checkAudit(t, me, lease.Address, "order award start paid end paid rated close sum")
+
+	// A lease without an end of its own, detached, extended and stopped.
+	m.hold = make(chan struct{})
+	go func() {
+		done <- me.run(context.Background(), "deploy", "--gpu", "a100", "--minutes", "10", "--detach", "--allow-simulated", "--max-price", "4", "--", "sleep", "600")
+	}()
+	lease = m.award(customer.PublicKey(), node)
+	r = <-done
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.out, "running")
+	stranger := newShell(t, w, m.provider)
+	stranger.fails(cli.ExitRefused, "not to your wallet", "stop", lease.Address.String())
+	me.fails(cli.ExitRefused, "extension refused", "extend", lease.Address.String(), "--hours", "1000")
+	me.ok(nil, "extend", lease.Address.String(), "--minutes", "1")
+	r = me.run(context.Background(), "logs", lease.Address.String())
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Equal(t, m.output, r.out)
+	time.Sleep(1200 * time.Millisecond)
+	var leases []struct{ Address, Status string }
+	me.ok(&leases, "leases")
+	require.Len(t, leases, 1)
+	checkAudit(t, me, lease.Address, "order award start extend sum") // while it runs
+	r = me.run(context.Background(), "stop", lease.Address.String())
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.out, "are free again")
+	me.fails(cli.ExitRefused, "is over already (by customer)", "stop", lease.Address.String())
+	me.ok(nil, "close", lease.Address.String())
+	checkAudit(t, me, lease.Address, "order award start extend end paid close sum")
+	var c struct{ Reserved string }
+	me.ok(&c, "credits", "show")
+	require.Equal(t, "0.00", c.Reserved)
+	me.ok(nil, "credits", "withdraw", "all")
+
+	// An interrupted deploy says what is true.
+	me.ok(nil, "credits", "add", "5")
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		done <- me.run(ctx, "deploy", "--gpu", "A100", "--minutes", "10", "--allow-simulated", "--max-price", "4", "--", "true")
+	}()
+	w.Wait("the order", func(v *market.View) bool { return len(v.OrdersOf(customer.PublicKey())) == 1 })
+	time.Sleep(200 * time.Millisecond)
+	cancel()
+	r = <-done
+	require.Equal(t, cli.ExitInterrupted, r.code, r.err)
+	require.Contains(t, r.err, "take it back with: gantry order cancel")
+}
+
+// checkAudit audits a lease and compares the kinds of its steps, repeated ones once.
+func checkAudit(t *testing.T, me shell, lease solana.PublicKey, want string) {
+	t.Helper()
+	var a struct {
+		OK    bool
+		Steps []struct {
+			Name, Text, Explorer string
+			Problems             []string
+		}
+	}
+	me.ok(&a, "audit", lease.String())
+	require.True(t, a.OK)
+	var names []string
+	for _, st := range a.Steps {
+		require.Empty(t, st.Problems, st.Text)
+		if st.Name != "verified" && (len(names) == 0 || names[len(names)-1] != st.Name) {
+			names = append(names, st.Name)
+		}
+	}
+	require.Equal(t, want, strings.Join(names, " "))
+}
+
+func TestNoProgram(t *testing.T) {
+	w := markettest.New(t, markettest.Options{NoProgram: true})
+	me := newShell(t, w, w.Authority)
+	r := me.fails(cli.ExitNetwork, "is not deployed on this cluster", "search")
+	require.Contains(t, r.err, "check --url")
+	me.fails(cli.ExitNetwork, "is not deployed on this cluster", "credits", "add", "1")
+}

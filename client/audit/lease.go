@@ -108,18 +108,25 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 	if err != nil {
 		return nil, err
 	}
+	return rebuild(o, address, award, lives, merge(orders[first:last], own), roots), nil
+}
+
+// rebuild walks through one life of a lease: pure, from its transactions and the final roots of its leaves' periods.
+func rebuild(o Options, address solana.PublicKey, award *idlmarket.LeaseAwarded, lives int, txs []Tx, roots map[uint64]wire.Hash) *Lease {
 	a := &auditor{
 		o: o, roots: roots, award: award,
-		lease: &Lease{Address: address, Order: award.Order, Node: award.Node, Lives: lives, Open: true, Price: market.PricePerHour(award.Price)},
+		lease: &Lease{
+			Address: address, Order: award.Order, Node: award.Node, Lives: lives, Open: true,
+			Price: market.PricePerHour(award.Price), Txs: txs,
+		},
 	}
-	a.lease.Txs = merge(orders[first:last], own)
-	for _, t := range a.lease.Txs {
+	for _, t := range txs {
 		for _, e := range t.Events {
 			a.event(t, e)
 		}
 	}
 	a.conclude()
-	return a.lease, nil
+	return a.lease
 }
 
 // finalRoots reads the finalised root of every period that a leaf about the lease came from.

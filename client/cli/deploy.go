@@ -155,7 +155,7 @@ func (d *deployment) place() error {
 
 // award waits until every node of the order is awarded, or the order is over.
 func (d *deployment) award() error {
-	wait := time.Duration(d.mk.Params.AwardDeadlineSecs)*time.Second + 15*time.Second
+	wait := market.Seconds(d.mk.Params.AwardDeadlineSecs) + 5*time.Second
 	ctx, cancel := context.WithTimeout(d.s.ctx, wait)
 	defer cancel()
 	stop := d.s.waiting("the award by a keeper", fmt.Sprintf("Ctrl-C leaves the order; cancel it with: gantry order cancel %s", d.order))
@@ -188,7 +188,7 @@ func (d *deployment) award() error {
 
 // start brings the job to every machine and waits until all leases run.
 func (d *deployment) start() error {
-	limit := time.Duration(d.mk.Params.StartDeadlineSecs)*time.Second + 10*time.Second
+	limit := market.Seconds(d.mk.Params.StartDeadlineSecs) + 10*time.Second
 	ctx, cancel := context.WithTimeout(d.s.ctx, limit)
 	defer cancel()
 	stop := d.s.waiting("the machine to take the job and start", "Ctrl-C leaves the lease; stop it with gantry stop")

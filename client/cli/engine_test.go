@@ -89,6 +89,7 @@ func TestMain(m *testing.M) {
 
 // TestMarketByCommand creates a market, a keeper, a provider and a customer, and takes them apart, by commands alone.
 func TestMarketByCommand(t *testing.T) {
+	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
 	admin := newShell(t, w, w.Authority)
 	admin.fails(cli.ExitNetwork, "no market has been initialised", "market", "show")
@@ -345,6 +346,7 @@ func (m *machine) award(customer solana.PublicKey, n market.Node) market.Lease {
 
 // TestDeployAndAudit runs a job to its end, then a lease that is stopped, and audits both after they are closed.
 func TestDeployAndAudit(t *testing.T) {
+	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
 	params := markettest.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20
@@ -465,6 +467,7 @@ func checkAudit(t *testing.T, me shell, lease solana.PublicKey, want string) {
 }
 
 func TestNoProgram(t *testing.T) {
+	t.Parallel()
 	w := markettest.New(t, markettest.Options{NoProgram: true})
 	me := newShell(t, w, w.Authority)
 	r := me.fails(cli.ExitNetwork, "is not deployed on this cluster", "search")

@@ -19,6 +19,7 @@ func requirement(model uint16) market.Requirement {
 
 // TestLifeOfALease buys, runs, pays by receipt, ends, rates and closes, all through the builders of this package.
 func TestLifeOfALease(t *testing.T) {
+	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
 	w.InitMarket(markettest.FastParams())
 	keeper := w.Keeper()
@@ -147,6 +148,7 @@ func TestLifeOfALease(t *testing.T) {
 
 // TestReportsAndFaults votes, applies a leaf, opens a fault, appeals one and applies another.
 func TestReportsAndFaults(t *testing.T) {
+	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
 	w.InitMarket(markettest.FastParams())
 	keeper := w.Keeper()

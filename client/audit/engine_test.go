@@ -1,0 +1,128 @@
+package audit_test
+
+import (
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/internal/markettest"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// TestAFailedLease is paid by a report, fails, is compensated from stake, and is audited after everything is closed.
+func TestAFailedLease(t *testing.T) {
+	t.Parallel()
+	w := markettest.New(t, markettest.Options{})
+	params := markettest.FastParams()
+	params.ReportRetentionSecs = 60
+	w.InitMarket(params)
+	keeper := w.Keeper()
+	provider := w.Provider(100 * market.OneGNT)
+	nodeKey, node := w.Node(provider, markettest.A100, 1, 3_600_000)
+	customer := w.Customer(20*market.OneUSDC, 20*market.OneUSDC)
+	sign := []solana.PrivateKey{keeper}
+	o := w.Order(customer, market.OrderCreateArgs{
+		Nonce: 1, MaxPrice: 4_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
+		Requirement: market.Requirement{Model: markettest.A100, AllowSimulated: 1},
+	})
+	lease := w.Award(keeper, o, node)
+	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
+
+	report := func(leaf wire.Leaf) market.LeafProof {
+		t.Helper()
+		end, err := market.PeriodEnd(uint64(leaf.Period), params.PeriodSecs)
+		require.NoError(t, err)
+		w.Until(end)
+		other := wire.Leaf{Node: nodeKey.PublicKey(), Period: leaf.Period}
+		leaves := []wire.Leaf{leaf, other}
+		wire.SortLeaves(leaves)
+		tree, err := wire.LeafTree(leaves)
+		require.NoError(t, err)
+		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: uint64(leaf.Period), Root: tree.Root()})
+		w.Do("report_vote", sign, ix, err)
+		for i, l := range leaves {
+			if l == leaf {
+				p, err := tree.Proof(uint32(i))
+				require.NoError(t, err)
+				return market.NewLeafProof(leaf, p)
+			}
+		}
+		t.Fatal("the leaf is not in its own tree")
+		return market.LeafProof{}
+	}
+	p := wire.Period(uint64(lease.StartedAt)/uint64(params.PeriodSecs) + 1)
+	up := params.PeriodSecs
+	proof := report(wire.Leaf{Node: node.Address, Period: p, ChecksPassed: 2, ChecksTotal: 2, UpSeconds: up, Lease: lease.Address, VerifiedSeconds: up})
+	ix, err = market.ReportApply(proof)
+	w.Do("report_apply", sign, ix, err)
+	pv, _ := w.View.ProviderOf(provider.PublicKey())
+	ix, err = market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: lease, Payout: pv.Payout})
+	w.Do("lease_settle_report", sign, ix, err)
+
+	proof = report(wire.Leaf{
+		Node: node.Address, Period: p + 1, ChecksTotal: 2, Lease: lease.Address, DowntimeSeconds: up, Flags: wire.FlagOffline,
+	})
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == up })
+	_, _, flags := market.LeafNews(&proof.Leaf, &node, &lease, &params)
+	require.Equal(t, wire.FlagOffline, flags)
+	ix, err = market.FaultOpen(market.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: node.Node.Provider, Proof: proof})
+	w.Do("fault_open", sign, ix, err)
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseFailed })
+	require.NoError(t, lease.CanEndByAnyone(w.Now()))
+	ix, err = market.LeaseEnd(market.LeaseEndArgs{Authority: keeper.PublicKey(), Lease: lease})
+	w.Do("lease_end", sign, ix, err)
+
+	faults := w.View.FaultsOf(lease.Address)
+	require.Len(t, faults, 1)
+	w.Give(keeper.PublicKey(), w.StakeMint, 0)
+	w.Give(customer.PublicKey(), w.StakeMint, 0)
+	w.Until(faults[0].ApplicableAt)
+	ix, err = market.SlashApply(market.SlashApplyArgs{Fault: faults[0], StakeMint: w.StakeMint})
+	w.Do("slash_apply", sign, ix, err)
+	harm, err := market.HarmInStake(market.USDC(2*up*1_000), params.StakePrice)
+	require.NoError(t, err)
+	require.EqualValues(t, harm, faults[0].Harm)
+	require.EqualValues(t, harm, w.Tokens(market.TokenAddress(customer.PublicKey(), w.StakeMint)))
+
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded && l.PendingFaults == 0 })
+	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
+	require.NoError(t, lease.CanClose(customer.PublicKey(), params.PeriodSecs, w.Now()))
+	ix, err = market.LeaseClose(market.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
+	w.Do("lease_close", []solana.PrivateKey{customer}, ix, err)
+
+	opts := audit.Options{Source: w.Client, Commitment: chain.Confirmed, Params: params}
+	a, err := audit.AuditLease(w.Ctx, opts, lease.Address)
+	require.NoError(t, err)
+	for _, st := range a.Steps {
+		require.Empty(t, st.Problems, "%s: %s", st.Name, st.Text)
+	}
+	require.False(t, a.Open)
+	require.Equal(t, 2, a.Leaves)
+	require.Equal(t, up, a.PaidSecs)
+	require.EqualValues(t, up*1_000, a.Paid)
+	require.Equal(t, 600*1_000-market.USDC(up*1_000), a.Refunded)
+
+	// By fault and by node, after the fault is closed.
+	for _, key := range []solana.PublicKey{faults[0].Address, node.Address} {
+		slashes, err := audit.AuditSlash(w.Ctx, opts, key)
+		require.NoError(t, err)
+		require.Len(t, slashes, 1)
+		s := slashes[0]
+		for _, st := range s.Steps {
+			require.Empty(t, st.Problems, "%s: %s", st.Name, st.Text)
+		}
+		require.Equal(t, "applied", s.State)
+		require.Equal(t, harm, s.Split.Customer)
+		require.Equal(t, 5*market.OneGNT, s.Split.Customer+s.Split.Finder+s.Split.Burned)
+	}
+	_, err = audit.AuditLease(w.Ctx, opts, node.Address)
+	require.ErrorIs(t, err, audit.ErrNoHistory)
+	_, err = audit.AuditSlash(w.Ctx, opts, o.Address)
+	require.ErrorIs(t, err, audit.ErrNoHistory)
+}

@@ -32,7 +32,7 @@ func (d *demo) smallJob(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.leases.add(leaseOf{key: lease.Address, customer: customer, what: "the small job"})
+	d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the small job"})
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (d *demo) longLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.leases.add(leaseOf{key: lease.Address, customer: customer, what: "the long lease"})
+	d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the long lease"})
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}

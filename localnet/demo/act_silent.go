@@ -31,7 +31,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.leases.add(leaseOf{key: lease.Address, customer: customer, what: "the lease on the silent node"})
+	d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the lease on the silent node"})
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}

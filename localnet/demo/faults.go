@@ -67,6 +67,10 @@ func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*binding
 	if !ok {
 		return nil, fmt.Errorf("fault %s is gone without a slash", fault.Address)
 	}
+	d.leases.add(leaseOf{
+		command: []string{"audit", "slash", fault.Address.String()}, customer: d.net.World.Customers[0],
+		what: "the slash of node " + short(fault.Node),
+	})
 	equal(d.book, event.Amount, fault.Amount, "the slash of "+short(fault.Node)+" takes the fault's amount")
 	equal(d.book, event.Customer+event.Finder+event.Burned, event.Amount, "customer, finder and fire get the whole slash")
 	d.book.expect(event.Finder <= event.Amount*uint64(fault.FinderBps)/sdk.BPS, "the finder gets no more than its share")

@@ -22,8 +22,9 @@ type ledgerOfLeases struct {
 	list []leaseOf
 }
 
+// leaseOf is what can be audited: a lease, or a slash.
 type leaseOf struct {
-	key      solana.PublicKey
+	command  []string
 	customer seed.Wallet
 	what     string
 }
@@ -57,7 +58,7 @@ func (d *demo) describeAward(ctx context.Context, step int, lease sdk.Lease, nod
 
 // closed waits until a lease is closed, and checks what its closing event says against the lease's own terms.
 func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
-	last, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be closed", func(_ sdk.Lease, exists bool) bool { return !exists })
+	_, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be closed", func(_ sdk.Lease, exists bool) bool { return !exists })
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
 	if !d.book.expect(ok, "the close of "+short(lease.Address)+" is in its history") {
 		return nil
 	}
-	cost, err := sdk.Cost(sdk.PricePerHour(last.Price), last.Gpus, event.PaidSecs)
+	cost, err := sdk.Cost(sdk.PricePerHour(lease.Price), lease.Gpus, event.PaidSecs)
 	if err != nil {
 		return err
 	}

@@ -85,14 +85,14 @@ func (d *demo) audit(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, l := range d.leases.list {
 		group.Go(func() error {
-			out, err := d.net.Gantry(groupCtx, l.customer, "audit", l.key.String())
+			out, err := d.net.Gantry(groupCtx, l.customer, l.command...)
 			if err != nil {
 				return err
 			}
 			d.book.expect(out.Code == 0, "the audit of "+l.what+" adds up", "%v", out.Err())
 			return nil
 		})
-		d.out.plain(fmt.Sprintf("  gantry audit %s   # %s", l.key, l.what))
+		d.out.plain(fmt.Sprintf("  gantry %s   # %s", strings.Join(l.command, " "), l.what))
 	}
 	if err := group.Wait(); err != nil {
 		return err

@@ -9,6 +9,7 @@ mod credits_withdraw;
 mod errors;
 mod fault_open;
 mod gpu_model_set;
+mod invariants;
 mod keeper_activate;
 mod keeper_register;
 mod keeper_request_exit;

@@ -69,6 +69,8 @@ func TestBadInput(t *testing.T) {
 	a.refused(1, "no GPUs to offer", cmd("register", "--keypair", wallet, "--price", "1", "--inventory", "nvml")...)
 	a.refused(1, "not registered", cmd("update", "--price", "2")...)
 	a.refused(2, "nothing to update", cmd("update")...)
+	a.refused(2, "-bogus", cmd("run", "--bogus")...)
+	a.refused(2, "no command", "bogus")
 	a.refused(2, "not a status", cmd("update", "--status", "asleep")...)
 
 	// The same GPU cannot be registered twice: another provider takes the machine's key along.

@@ -241,6 +241,9 @@ func (w *world) newAgent(provider int, more ...string) *agent {
 	a.node = market.NodeAddress(market.ProviderAddress(wallet.Address()), a.key)
 	w.t.Cleanup(func() {
 		a.kill()
+		if strings.Contains(a.out.String(), "DATA RACE") { // built with GOFLAGS=-race
+			w.t.Error("the agent has a data race")
+		}
 		if w.t.Failed() {
 			w.t.Logf("agent's log:\n%s", a.out)
 		}

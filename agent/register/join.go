@@ -175,20 +175,26 @@ func (c *Commands) balances(ctx context.Context, n *Needs) error {
 	if n.SOL, err = c.Chain.Balance(ctx, c.Wallet, level); err != nil {
 		return err
 	}
-	n.Tokens, err = c.tokens(ctx, market.TokenAddress(c.Wallet, n.Market.StakeMint))
+	amount, err := tokens(ctx, c.Chain, market.TokenAddress(c.Wallet, n.Market.StakeMint))
+	n.Tokens = market.GNT(amount)
 	return err
 }
 
-// tokens reads a token account's amount; a missing one has none.
-func (c *Commands) tokens(ctx context.Context, account solana.PublicKey) (market.GNT, error) {
-	a, err := c.Chain.Account(ctx, account, level)
+// TokenBalance is what an account of the payment token holds; a missing one holds nothing.
+func TokenBalance(ctx context.Context, c *chain.Client, account solana.PublicKey) (market.USDC, error) {
+	amount, err := tokens(ctx, c, account)
+	return market.USDC(amount), err
+}
+
+func tokens(ctx context.Context, c *chain.Client, account solana.PublicKey) (uint64, error) {
+	a, err := c.Account(ctx, account, level)
 	if errors.Is(err, chain.ErrAccountNotFound) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return market.GNT(tokenAmount(a.Data)), nil
+	return tokenAmount(a.Data), nil
 }
 
 // tokenAmount is the amount in a token account's data: after mint and owner.

@@ -56,8 +56,11 @@ func FuzzParseStat(f *testing.F) {
 
 func TestDescendants(t *testing.T) {
 	all := []procStat{
-		{pid: 2, parent: 1}, {pid: 3, parent: 2}, {pid: 4, parent: 3, state: 'Z'},
-		{pid: 5, parent: 4}, {pid: 6, parent: 9},
+		{pid: 2, parent: 1},
+		{pid: 3, parent: 2},
+		{pid: 4, parent: 3, state: 'Z'},
+		{pid: 5, parent: 4},
+		{pid: 6, parent: 9},
 	}
 	var pids []int
 	for _, s := range descendants(all, 1) {

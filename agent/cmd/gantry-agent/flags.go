@@ -79,8 +79,7 @@ func logger(c *cli.Context) (zerolog.Logger, error) {
 	if err != nil {
 		return zerolog.Nop(), usage(fmt.Errorf("--log-level %q; use debug, info, warn or error", c.String("log-level")))
 	}
-	st, err := os.Stderr.Stat()
-	terminal := err == nil && st.Mode()&os.ModeCharDevice != 0
+	terminal := onTerminal(os.Stderr)
 	format := c.String("log-format")
 	if format == "" {
 		format = "json"
@@ -95,6 +94,12 @@ func logger(c *cli.Context) (zerolog.Logger, error) {
 		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: !terminal, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
 	}
 	return zerolog.Nop(), usage(fmt.Errorf("--log-format %q; use text or json", format))
+}
+
+// onTerminal reports whether a person is likely to read what is written to the file.
+func onTerminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
 // exitCode tells scripts apart what went wrong.

@@ -124,6 +124,9 @@ func benchmark(c *cli.Context, cfg config.Config, m *machine.Machine) error {
 	r, err := bench.Run(c.Context, bench.Options{
 		Budget: c.Duration("benchmark-budget"), DiskPath: cfg.DataDir, DiskBytes: benchDisk,
 		Progress: func(step string, done float64) {
+			if !onTerminal(os.Stderr) {
+				return
+			}
 			fmt.Fprintf(os.Stderr, "\r\033[K benchmark  %3.0f %%  %s", 100*done, step)
 			if done >= 1 {
 				fmt.Fprint(os.Stderr, "\r\033[K")

@@ -44,15 +44,19 @@ func main() {
 }
 
 func app() *cli.App {
-	return &cli.App{
+	a := &cli.App{
 		Name:            "gantry-agent",
 		Usage:           "offer this machine's GPUs on the Gantry market",
 		HideHelpCommand: true,
 		Suggest:         true,
 		// Errors are printed once, by main.
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return usage(err)
+		OnUsageError:   wrongUse,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage(fmt.Errorf("no command %q; see gantry-agent --help", c.Args().First()))
+			}
+			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
 			initCommand(), registerCommand(), runCommand(), statusCommand(), updateCommand(),
@@ -61,7 +65,14 @@ func app() *cli.App {
 			retireCommand(), closeCommand(),
 		},
 	}
+	for _, c := range a.Commands {
+		c.OnUsageError, c.HideHelpCommand = wrongUse, true
+	}
+	return a
 }
+
+// wrongUse replaces a page of help by one line.
+func wrongUse(_ *cli.Context, err error, _ bool) error { return usage(err) }
 
 // usageError is wrong use of the command line.
 type usageError struct{ err error }

@@ -31,8 +31,10 @@ type report struct {
 	Node     *market.Node     `json:"node,omitempty"`
 	Provider *market.Provider `json:"provider,omitempty"`
 	Balance  chain.Lamports   `json:"node_key_lamports"`
-	Leases   []market.Lease   `json:"leases"`
-	ToDo     []string         `json:"to_do"`
+	// Payout is what the account that earnings go to holds now.
+	Payout market.USDC    `json:"payout_micro_usdc"`
+	Leases []market.Lease `json:"leases"`
+	ToDo   []string       `json:"to_do"`
 }
 
 func runStatus(c *cli.Context) error {
@@ -73,6 +75,9 @@ func runStatus(c *cli.Context) error {
 			return err
 		}
 		r.Provider = &p
+		if r.Payout, err = register.TokenBalance(c.Context, client, p.Payout); err != nil {
+			return err
+		}
 		if r.Leases, err = leasesOf(c, client, r.Node); err != nil {
 			return err
 		}
@@ -166,7 +171,9 @@ func print(w io.Writer, r report, now time.Time) {
 		earned += l.ProviderTotal()
 		line("lease", "%s · %s · %d GPU at %s · %d s paid · earned %s USDC", l.Address, l.State(), l.Gpus, market.PricePerHour(l.Price), l.PaidSecs, l.ProviderTotal().Exact())
 	}
-	line("earned", "%s USDC from leases that are not closed yet", earned.Exact())
+	if r.Provider != nil {
+		line("earned", "%s USDC from leases that are not closed yet · payout account %s holds %s USDC", earned.Exact(), r.Provider.Payout, r.Payout.Exact())
+	}
 	for i, t := range r.ToDo {
 		label := ""
 		if i == 0 {

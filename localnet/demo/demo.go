@@ -35,6 +35,8 @@ type Options struct {
 	During func(ctx context.Context, n *network.Network) error
 	// Relay puts a relay before the node, see network.Config.
 	Relay bool
+	// Keep leaves the node running after the story until the context ends, so that its history can be audited.
+	Keep bool
 }
 
 // timeout bounds the whole run: a demo that hangs has failed.
@@ -55,8 +57,8 @@ type demo struct {
 }
 
 // Run tells the story. It fails with ErrExpectations, or with why it could not go on.
-func Run(ctx context.Context, opts Options) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func Run(parent context.Context, opts Options) (err error) {
+	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
 	d := &demo{opts: opts, book: &book{}, check: ledger.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
 	if err := d.open(ctx); err != nil {
@@ -80,7 +82,12 @@ func Run(ctx context.Context, opts Options) (err error) {
 		}
 		return fmt.Errorf("%w (logs: %s/logs)", err, d.net.Dir())
 	}
-	return d.settleUp(ctx, before, balances)
+	told := d.settleUp(ctx, before, balances)
+	if opts.Keep {
+		d.out.plain("the node stays up at "+d.net.At.RPC+"; Ctrl-C stops it", "  gantry --config "+network.ConfigPath(d.net.Dir())+" audit …")
+		<-parent.Done()
+	}
+	return told
 }
 
 // open starts node, market and the live view of it.

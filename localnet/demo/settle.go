@@ -81,7 +81,7 @@ func unitsTable(rows []ledger.UnitsRow) [][]string {
 // audit lets the client rebuild each lease's history from the chain alone, now that the leases are closed, and prints
 // the commands with which anybody can.
 func (d *demo) audit(ctx context.Context) error {
-	d.out.plain("", "audit (while the node runs: gantry-localnet up)")
+	d.out.plain("", "audit (with --keep the node stays up for it)")
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, l := range d.leases.list {
 		group.Go(func() error {

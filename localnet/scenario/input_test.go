@@ -62,6 +62,8 @@ func TestBadInput(t *testing.T) {
 	n, customer := market(t)
 	poor, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "stranger")
 	require.NoError(t, err)
+	// It has tokens, and no SOL for fees.
+	require.NoError(t, seed.Fund(t.Context(), n.Sender(), n.World, poor.Address(), 0, 5*seed.USDC, 0))
 	base := []string{"--url", n.At.RPC, "--ws", n.At.WS}
 	with := func(wallet seed.Wallet, args ...string) []string {
 		return append(append([]string{"--keypair", wallet.Path}, base...), args...)

@@ -12,7 +12,10 @@ func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
 		Usage: "tell the market's whole story in under a minute and check every sum",
-		Flags: []cli.Flag{engineFlag(), stateFlag(), verboseFlag()},
+		Flags: []cli.Flag{
+			engineFlag(), stateFlag(), verboseFlag(),
+			&cli.BoolFlag{Name: "keep", Usage: "leave the node running at the end until Ctrl-C, for audits"},
+		},
 		Action: func(c *cli.Context) error {
 			kind, err := chosenEngine(c)
 			if err != nil {
@@ -22,7 +25,7 @@ func demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return demo.Run(c.Context, demo.Options{Engine: kind, Dir: dir, Out: os.Stdout, Log: logger(c)})
+			return demo.Run(c.Context, demo.Options{Engine: kind, Dir: dir, Out: os.Stdout, Log: logger(c), Keep: c.Bool("keep")})
 		},
 	}
 }

@@ -3,7 +3,6 @@ package challenge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -240,6 +239,13 @@ func (r *Recorder) sealDue() error {
 		}
 		r.next++
 		r.cover.Forget(int64(p) * int64(r.Secs))
+		r.Index.Read(func(v *index.View) {
+			for s := range r.strikes {
+				if _, ok := v.Leases[s.Lease]; !ok {
+					delete(r.strikes, s)
+				}
+			}
+		})
 		r.Sealed(p)
 	}
 	return nil
@@ -296,9 +302,4 @@ func (r *Recorder) sign(statements []wire.CheckStatement) error {
 		r.Publish(out)
 	}
 	return nil
-}
-
-// String describes a finding for logs.
-func (f Finding) String() string {
-	return fmt.Sprintf("%s of %s: %t", f.Kind, f.Node, f.Passed)
 }

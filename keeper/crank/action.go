@@ -2,9 +2,11 @@ package crank
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
 	idlmarket "github.com/gantry-market/gantry/idl/market"
 )
@@ -105,24 +107,30 @@ func fits(b Batch, payer solana.PublicKey) bool {
 	return err == nil && len(raw)+overhead <= maxTx
 }
 
-// benign are refusals that say that somebody else was faster, by kind of action.
-var benign = map[Kind][]idlmarket.ErrorCode{
-	KeeperActivate:    {idlmarket.ErrorCodeWrongKeeperStatus},
-	OrderExpire:       {idlmarket.ErrorCodeWrongOrderStatus},
-	LeaseAbort:        {idlmarket.ErrorCodeWrongLeaseStatus, idlmarket.ErrorCodeWrongOrderStatus},
-	ReportApply:       {idlmarket.ErrorCodeAlreadyApplied, idlmarket.ErrorCodeLeafCarriesFault},
-	FaultOpen:         {idlmarket.ErrorCodeAlreadyApplied, idlmarket.ErrorCodeNoFault},
-	LeaseEnd:          {idlmarket.ErrorCodeWrongLeaseStatus, idlmarket.ErrorCodeUnauthorised},
-	LeaseSettleReport: {},
-	SlashApply:        {},
-	LeaseClose:        {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, idlmarket.ErrorCodeTooEarly},
-	ReportClose:       {idlmarket.ErrorCodeTooEarly},
+// benign are refusals beyond market.AlreadyDone that say that somebody else was faster, or that the chain's clock is
+// behind ours, by kind of action.
+var benign = map[Kind][]market.Code{
+	KeeperActivate: {market.CodeTooEarly},
+	OrderExpire:    {market.CodeTooEarly},
+	LeaseAbort:     {market.CodeTooEarly},
+	ReportApply:    {market.CodeLeafCarriesFault},
+	FaultOpen:      {market.CodeNoFault},
+	LeaseEnd:       {market.CodeUnauthorised},
+	SlashApply:     {market.CodeAppealWindowOpen},
+	LeaseClose:     {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly},
+	ReportClose:    {market.CodeTooEarly},
 }
 
-// Framework errors of Anchor for accounts that are gone or not there yet.
+// gone are the runtime's names for accounts that somebody has created or closed in between.
+var gone = []string{
+	"AccountAlreadyInitialized", "UninitializedAccount", "IllegalOwner", "InvalidAccountOwner", "InvalidAccountData",
+	"AccountDataTooSmall",
+}
+
+// The framework's errors about accounts: gone, not there yet, or of another type.
 const (
-	anchorAccountsFirst = 2000
-	anchorAccountsLast  = 3999
+	frameworkFirst = 2000
+	frameworkLast  = 3999
 )
 
 // Benign reports whether a refusal means that another keeper did it first, or that the chain's clock is behind ours.
@@ -132,21 +140,11 @@ func Benign(kind Kind, err error) bool {
 	if !errors.As(err, &pe) {
 		return false
 	}
-	if !pe.HasCode {
-		// An account that was closed in between belongs to the system program, or its address is taken.
-		switch pe.Name {
-		case "AccountAlreadyInitialized", "UninitializedAccount", "IllegalOwner", "InvalidAccountOwner", "InvalidAccountData":
-			return true
-		}
-		return false
-	}
-	if pe.Code == 0 || (pe.Code >= anchorAccountsFirst && pe.Code <= anchorAccountsLast) {
+	if market.AlreadyDone(err) || market.Is(err, benign[kind]...) {
 		return true
 	}
-	for _, code := range benign[kind] {
-		if uint32(code) == pe.Code {
-			return true
-		}
+	if !pe.HasCode {
+		return slices.Contains(gone, pe.Name)
 	}
-	return false
+	return pe.Program == market.ProgramID && pe.Code >= frameworkFirst && pe.Code <= frameworkLast
 }

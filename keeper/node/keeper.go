@@ -84,7 +84,7 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	if k.store, err = store.Open(c.path(fileStore), store.Options{
 		Keeper: c.Wallet.PublicKey(), Domain: k.domain, FirstPeriod: wire.Period(k.now().Unix()/int64(k.secs)) + 1,
 	}); err != nil {
-		return nil, err
+		return nil, explainStore(err, k.secs)
 	}
 	genesis, err := c.Client.Genesis(ctx)
 	if err != nil {
@@ -122,6 +122,14 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	k.submit = k.txm.Submit
 	k.slotHash = (&slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}).get
 	return k, nil
+}
+
+// explainStore says what a person can do about a store that does not open.
+func explainStore(err error, secs uint32) error {
+	if store.IsDamage(err) {
+		return fmt.Errorf("%w; nothing is signed with it. Move the file away: a new one signs again from the next period (%d s) on, because it cannot know what was signed before", err, secs)
+	}
+	return err
 }
 
 func (k *Keeper) component(name string) zerolog.Logger {

@@ -41,6 +41,8 @@ const (
 	maxBatch = 256
 	// maxStatements bounds a message of the statements topic, bytes.
 	maxStatements = 128 << 10
+	// maxAnswer bounds the statements in one answer, so that they fit a message.
+	maxAnswer = 16_000
 	// maxProposal bounds a message of the proposals topic, bytes.
 	maxProposal = 4 << 20
 )
@@ -65,6 +67,7 @@ func (n *network) join() error {
 	n.statements, err = p2p.Join(n.node, p2p.TopicConfig[protocol.StatementsAnswer]{
 		Name: protocol.StatementsTopic(domain), Version: protocol.Version, MaxSize: maxStatements,
 		Known: n.isKeeper, Validate: n.validateStatements, Handle: n.handleStatements,
+		Rate: 20, Burst: 200, // each may have maxBatch signatures to verify
 	})
 	if err != nil {
 		return err
@@ -169,8 +172,15 @@ func (n *network) serveStatements(_ context.Context, _ solana.PublicKey, req pro
 	if wire.Period(req.Period) >= sealed {
 		return out, p2p.Refuse(p2p.CodeUnavailable, "period %d is not sealed yet", req.Period)
 	}
-	for _, s := range n.k.pool.Period(wire.Period(req.Period)) {
-		out.Statements = append(out.Statements, s.Message())
+	// Our own first: they are what nobody else need have.
+	all := n.k.pool.Period(wire.Period(req.Period))
+	self := n.k.publicKey()
+	for _, own := range []bool{true, false} {
+		for _, s := range all {
+			if (s.Keeper == self) == own && len(out.Statements) < maxAnswer {
+				out.Statements = append(out.Statements, s.Message())
+			}
+		}
 	}
 	return out, nil
 }

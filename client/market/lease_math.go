@@ -98,7 +98,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, periodSecs uint32, now int6
 	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
 		return idlmarket.ErrorCodeUnsettled
 	}
-	last, err := PeriodOf(l.EndedAt, periodSecs)
+	last, err := PeriodOf(l.EndedAt-1, periodSecs) // the period of the last second that was served
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,292 @@
+package market
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	bin "github.com/gagliardetto/binary"
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/client/watch"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+func sampleNode() (Node, Model, Requirement) {
+	n := Node{}
+	n.Status, n.Price, n.UptimeBps, n.Tier = uint8(NodeActive), 1_000_000, 9_900, 1
+	n.Spec = NodeSpec{Model: 1, Gpus: 4, VramMib: 40_960, Interconnect: 1, Region: Text16("us-west-2"), Site: Text16("a")}
+	n.GpuMask = 0b0001
+	m := Model{}
+	m.Id, m.TflopsX10 = 1, 3_120
+	return n, m, Requirement{Model: 1}
+}
+
+func TestSatisfies(t *testing.T) {
+	site := Text16("a")
+	for name, c := range map[string]struct {
+		change func(*Node, *Model, *Requirement)
+		gpus   uint8
+		want   error
+	}{
+		"fits":               {func(*Node, *Model, *Requirement) {}, 3, nil},
+		"too many GPUs":      {func(*Node, *Model, *Requirement) {}, 4, idlmarket.ErrorCodeNotEnoughGpus},
+		"other model":        {func(_ *Node, _ *Model, r *Requirement) { r.Model = 2 }, 1, idlmarket.ErrorCodeUnsuitableModel},
+		"wrong model given":  {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Model = 2 }, 1, idlmarket.ErrorCodeUnsuitableModel},
+		"any with power":     {func(_ *Node, _ *Model, r *Requirement) { r.Model, r.MinTflopsX10 = 0, 3_000 }, 1, nil},
+		"too weak":           {func(_ *Node, _ *Model, r *Requirement) { r.MinTflopsX10 = 3_121 }, 1, idlmarket.ErrorCodeUnsuitableModel},
+		"memory":             {func(_ *Node, _ *Model, r *Requirement) { r.MinVramMib = 40_961 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
+		"interconnect":       {func(_ *Node, _ *Model, r *Requirement) { r.MinInterconnect = 2 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
+		"tier":               {func(_ *Node, _ *Model, r *Requirement) { r.MinTier = 2 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
+		"tier of the model":  {func(_ *Node, m *Model, _ *Requirement) { m.MinTier = 2 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
+		"simulated":          {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Simulated = 1 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
+		"simulated will do":  {func(n *Node, _ *Model, r *Requirement) { n.Spec.Simulated, r.AllowSimulated = 1, 1 }, 1, nil},
+		"region prefix":      {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("us-w") }, 1, nil},
+		"other region":       {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("eu") }, 1, idlmarket.ErrorCodeUnsuitableLocation},
+		"same site":          {func(_ *Node, _ *Model, r *Requirement) { r.SameSite = 1 }, 1, nil},
+		"other site":         {func(n *Node, _ *Model, r *Requirement) { n.Spec.Site, r.SameSite = Text16("b"), 1 }, 1, idlmarket.ErrorCodeUnsuitableLocation},
+		"uptime":             {func(_ *Node, _ *Model, r *Requirement) { r.MinUptimeBps = 9_901 }, 1, idlmarket.ErrorCodeUnsuitableReputation},
+		"reputation":         {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 9_000 }, 1, idlmarket.ErrorCodeUnsuitableReputation},
+		"reputation reached": {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 8_450 }, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, m, r := sampleNode()
+			c.change(&n, &m, &r)
+			err := Satisfies(&r, &n, &m, c.gpus, site, 0)
+			if c.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, c.want)
+			}
+		})
+	}
+}
+
+func TestAwardable(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Market, *Order, *Node, *Provider)
+		want   error
+	}{
+		"yes":       {func(*Market, *Order, *Node, *Provider) {}, nil},
+		"paused":    {func(mk *Market, _ *Order, _ *Node, _ *Provider) { mk.Paused = PauseAwards }, idlmarket.ErrorCodeAwardsPaused},
+		"status":    {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.Status = uint8(OrderAwarded) }, idlmarket.ErrorCodeWrongOrderStatus},
+		"deadline":  {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.AwardDeadline = 9 }, idlmarket.ErrorCodeTooLate},
+		"draining":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Status = uint8(NodeDraining) }, idlmarket.ErrorCodeWrongNodeStatus},
+		"too dear":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Price = 2_000_001 }, CodePriceTooHigh},
+		"stake":     {func(_ *Market, _ *Order, _ *Node, p *Provider) { p.Stake = 1 }, idlmarket.ErrorCodeInsufficientStake},
+		"not fit":   {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.GpusPerNode = 4 }, idlmarket.ErrorCodeNotEnoughGpus},
+		"site kept": {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.NodesAwarded, o.Requirement.SameSite = 1, 1 }, idlmarket.ErrorCodeUnsuitableLocation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, m, r := sampleNode()
+			mk, p := Market{}, Provider{}
+			p.Stake, p.Committed = 100, 100
+			o := Order{}
+			o.Status, o.AwardDeadline, o.MaxPrice, o.GpusPerNode, o.Requirement = uint8(OrderOpen), 10, 2_000_000, 1, r
+			c.change(&mk, &o, &n, &p)
+			err := Awardable(&mk, &o, &n, &p, &m, 10)
+			if c.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, c.want)
+			}
+		})
+	}
+}
+
+func TestCandidatesAreOrderedAsTheProtocolSays(t *testing.T) {
+	make := func(id byte, price uint64, uptime uint16) Candidate {
+		n := Node{Meta: Meta{Address: solana.PublicKey{id}}}
+		n.Price, n.UptimeBps = price, uptime
+		c, err := NewCandidate(solana.PublicKey{1}, n, 0)
+		require.NoError(t, err)
+		return c
+	}
+	cheap, dear := make(1, 1_000, 9_000), make(2, 2_000, 10_000)
+	twin := make(3, 1_000, 9_000)
+	all := []Candidate{dear, twin, cheap}
+	slices.SortFunc(all, Candidate.Compare)
+	require.Equal(t, dear.Node.Address, all[2].Node.Address)
+	require.Negative(t, bytes.Compare(all[0].Tie[:], all[1].Tie[:]))
+	better := cheap
+	better.Reputation++
+	require.Negative(t, better.Compare(cheap))
+	require.Zero(t, cheap.Compare(cheap))
+}
+
+// Whatever time it is, a lease bills no more than has passed, was funded and was not down, and never less later.
+func TestBillableSeconds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := Lease{}
+		l.StartedAt = rapid.Int64Range(1, 1<<40).Draw(t, "start")
+		l.FundedUntil = l.StartedAt + rapid.Int64Range(0, 1<<31).Draw(t, "funded")
+		if rapid.Bool().Draw(t, "ended") {
+			l.EndedAt = rapid.Int64Range(l.StartedAt, l.FundedUntil).Draw(t, "end")
+		}
+		l.DowntimeSecs = rapid.Uint32Max(1_000).Draw(t, "down")
+		a := rapid.Int64().Draw(t, "now")
+		b := rapid.Int64Min(a).Draw(t, "later")
+		now, later := l.BillableSecs(a), l.BillableSecs(b)
+		if later < now || int64(later) > max(0, l.FundedUntil-l.StartedAt) {
+			t.Fatalf("%d s, later %d s", now, later)
+		}
+	})
+	require.Zero(t, (&Lease{}).BillableSecs(1<<40))
+}
+
+func TestWhenALeaseMayClose(t *testing.T) {
+	me, other := solana.PublicKey{1}, solana.PublicKey{2}
+	ended := func(change func(*Lease)) *Lease {
+		l := &Lease{}
+		l.Customer, l.Status, l.StartedAt, l.FundedUntil, l.EndedAt = me, uint8(LeaseEnded), 1_000, 2_000, 1_100
+		l.SettleSecs, l.RatingSecs, l.PaidSecs = 10, 6, 100
+		change(l)
+		return l
+	}
+	for name, c := range map[string]struct {
+		change func(*Lease)
+		by     solana.PublicKey
+		now    int64
+		want   error
+	}{
+		"paid in full, customer":          {func(*Lease) {}, me, 1_100, nil},
+		"paid in full, others wait":       {func(*Lease) {}, other, 1_105, CodeTooEarly},
+		"after the time to rate":          {func(*Lease) {}, other, 1_106, nil},
+		"rated":                           {func(l *Lease) { l.Rating = 4 }, other, 1_101, nil},
+		"running":                         {func(l *Lease) { l.Status = uint8(LeaseRunning) }, me, 1_101, CodeWrongLeaseStatus},
+		"fault pending":                   {func(l *Lease) { l.PendingFaults = 1 }, me, 1_200, idlmarket.ErrorCodeFaultPending},
+		"tail unknown":                    {func(l *Lease) { l.PaidSecs = 90 }, me, 1_110, CodeUnsettled},
+		"tail unknown, deadline":          {func(l *Lease) { l.PaidSecs = 90 }, me, 1_111, nil},
+		"tail reported":                   {func(l *Lease) { l.PaidSecs, l.LastReportPeriod = 90, 219 }, me, 1_101, nil},
+		"tail reported too early":         {func(l *Lease) { l.PaidSecs, l.LastReportPeriod = 90, 218 }, me, 1_101, CodeUnsettled},
+		"claimed and unpaid":              {func(l *Lease) { l.PaidSecs, l.ReceiptSecs = 90, 95 }, me, 1_115, CodeUnsettled},
+		"claimed and unpaid for too long": {func(l *Lease) { l.PaidSecs, l.ReceiptSecs = 90, 95 }, me, 1_121, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := ended(c.change).CanClose(c.by, 5, c.now)
+			if c.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, c.want)
+			}
+		})
+	}
+}
+
+// event encodes an account as the chain holds it.
+func event(t *testing.T, key solana.PublicKey, disc [8]byte, v interface {
+	MarshalWithEncoder(*bin.Encoder) error
+},
+) watch.Event {
+	t.Helper()
+	var b bytes.Buffer
+	b.Write(disc[:])
+	require.NoError(t, v.MarshalWithEncoder(bin.NewBorshEncoder(&b)))
+	return watch.Event{Pubkey: key, Owner: ProgramID, Lamports: 1, Data: b.Bytes(), Slot: 5}
+}
+
+func TestViewFollowsChangesAndIndexes(t *testing.T) {
+	v := NewView(zerolog.Nop())
+	provider, key := solana.PublicKey{1}, solana.PublicKey{2}
+	node := idlmarket.Node{Provider: provider, NodeKey: key, Price: 5, Version: 1, Status: 1}
+	node.Spec.Gpus = 2
+	address := NodeAddress(provider, key)
+	sub := v.Subscribe(true)
+	defer sub.Close()
+	v.Apply(event(t, address, idlmarket.Account_Node, node))
+	lease := idlmarket.Lease{Order: solana.PublicKey{7}, Node: address, Provider: provider, Customer: solana.PublicKey{8}, NodeKey: key, Version: 1}
+	v.Apply(event(t, solana.PublicKey{9}, idlmarket.Account_Lease, lease))
+
+	require.Len(t, v.NodesOf(provider), 1)
+	require.Len(t, v.NodesByKey(key), 1)
+	require.Empty(t, v.NodesOf(key))
+	for _, got := range [][]Lease{v.LeasesOfNode(address), v.LeasesOfOrder(solana.PublicKey{7}), v.LeasesOfCustomer(solana.PublicKey{8}), v.LeasesOfProvider(provider)} {
+		require.Len(t, got, 1)
+		require.Equal(t, solana.PublicKey{9}, got[0].Address)
+	}
+	n, ok := v.Node(address)
+	require.True(t, ok)
+	require.Equal(t, PricePerHour(5), n.Ask())
+	n.Price = 99 // a copy
+	again, _ := v.Node(address)
+	require.EqualValues(t, 5, again.Price)
+	_, ok = v.Lease(address) // an address of another kind
+	require.False(t, ok)
+
+	node.Price = 6
+	v.Apply(event(t, address, idlmarket.Account_Node, node))
+	v.Apply(watch.Event{Pubkey: solana.PublicKey{9}, Deleted: true, Slot: 6})
+	require.Empty(t, v.LeasesOfNode(address))
+	require.Empty(t, v.Leases())
+	v.Apply(watch.Event{Pubkey: address, Data: []byte("rubbish!"), Slot: 7}) // not served any more
+	require.Empty(t, v.Nodes())
+	require.Empty(t, v.NodesOf(provider))
+
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var kinds []Kind
+	for range 5 {
+		c, err := sub.Next(ctx)
+		require.NoError(t, err)
+		kinds = append(kinds, c.Kind)
+	}
+	require.Equal(t, []Kind{KindNode, KindLease, KindNode, KindLease, KindNode}, kinds)
+	sub.Close()
+	_, err := sub.Next(ctx)
+	require.ErrorIs(t, err, ErrSubscriptionClosed)
+}
+
+func TestWaitForWakesOnEveryChange(t *testing.T) {
+	v := NewView(zerolog.Nop())
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- v.WaitFor(ctx, func(v *View) bool { return len(v.Nodes()) == 3 }) }()
+	for i := range byte(3) {
+		v.Apply(event(t, solana.PublicKey{i}, idlmarket.Account_Node, idlmarket.Node{Version: 1}))
+	}
+	require.NoError(t, <-done)
+	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer stop()
+	require.ErrorIs(t, v.WaitFor(short, func(*View) bool { return false }), context.DeadlineExceeded)
+	require.ErrorIs(t, v.Ready(short), context.DeadlineExceeded)
+	v.SetReady()
+	require.NoError(t, v.Ready(ctx))
+}
+
+// A view equals what the events say, however they come.
+func TestViewIsTheSumOfItsEvents(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		v := NewView(zerolog.Nop())
+		want := map[solana.PublicKey]solana.PublicKey{} // lease → node
+		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
+			key := solana.PublicKey{rapid.ByteRange(1, 6).Draw(rt, "lease")}
+			if rapid.Bool().Draw(rt, "closes") {
+				v.Apply(watch.Event{Pubkey: key, Deleted: true})
+				delete(want, key)
+				continue
+			}
+			node := solana.PublicKey{100 + rapid.ByteRange(1, 3).Draw(rt, "node")}
+			v.Apply(event(t, key, idlmarket.Account_Lease, idlmarket.Lease{Node: node, Version: 1}))
+			want[key] = node
+		}
+		count := 0
+		for n := range byte(5) {
+			node := solana.PublicKey{100 + n}
+			for _, l := range v.LeasesOfNode(node) {
+				if want[l.Address] != node {
+					rt.Fatalf("lease %s is indexed under %s", l.Address, node)
+				}
+				count++
+			}
+		}
+		if count != len(want) || len(v.Leases()) != len(want) {
+			rt.Fatalf("%d indexed, %d listed, %d expected", count, len(v.Leases()), len(want))
+		}
+	})
+}

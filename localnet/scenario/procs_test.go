@@ -11,10 +11,14 @@ import (
 	"strings"
 )
 
-// jobs lists the processes whose home is in a machine's job directory: those that its leases run.
+// jobs lists the shells whose home is in a machine's job directory: those that its leases run. What a shell itself
+// starts may come and go.
 func jobs(dir, machine string) (map[int]bool, error) {
 	inside := filepath.Join(dir, "agents", machine) + string(filepath.Separator)
-	return processes(func(environ, _ []byte) bool {
+	return processes(func(environ, cmdline []byte) bool {
+		if !bytes.HasPrefix(cmdline, []byte("sh\x00-c\x00")) {
+			return false
+		}
 		for entry := range bytes.SplitSeq(environ, []byte{0}) {
 			if home, ok := strings.CutPrefix(string(entry), "HOME="); ok && strings.HasPrefix(home, inside) {
 				return true

@@ -56,7 +56,11 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 	if len(d.leases) > 1 {
 		out = &prefixed{w: out, prefix: "[" + short(l.Node) + "] "}
 	}
-	if err := d.remote.follow(ctx, l, 0, out); err != nil {
+	err := d.remote.follow(ctx, l, 0, out)
+	if p, ok := out.(*prefixed); ok {
+		p.flush()
+	}
+	if err != nil {
 		var refusal *errRefusedByNode
 		if !errors.As(err, &refusal) {
 			return protocol.LeaseStatus{}, err
@@ -71,7 +75,7 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 		return st, nil
 	}
 	stop := d.s.waiting("the lease to end with its job", "Ctrl-C detaches; the machine ends the lease")
-	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+	err = d.v.WaitFor(ctx, func(v *market.View) bool {
 		cur, ok := v.Lease(l.Address)
 		return !ok || cur.State() == market.LeaseEnded
 	})
@@ -122,5 +126,13 @@ func (p *prefixed) Write(b []byte) (int, error) {
 		if _, err := p.w.Write(line); err != nil {
 			return len(b), err
 		}
+	}
+}
+
+// flush writes a last line that has no end.
+func (p *prefixed) flush() {
+	if len(p.rest) > 0 {
+		_, _ = p.w.Write([]byte(p.prefix + string(p.rest) + "\n"))
+		p.rest = nil
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
@@ -275,6 +276,9 @@ func setParams(p market.Params, pairs []string) (market.Params, error) {
 		}
 		if !ok || field == "" {
 			return p, usage(fmt.Sprintf("--set %q is not NAME=VALUE of a parameter", pair), "names: gantry market show")
+		}
+		if _, err := strconv.ParseUint(value, 10, 64); err != nil {
+			return p, usage(fmt.Sprintf("--set %q: the value is not a whole number", pair), "times are seconds, shares basis points")
 		}
 		if err := decodeParams([]byte(fmt.Sprintf("{%q:%s}", field, value)), &p); err != nil {
 			return p, usage(fmt.Sprintf("--set %q: the value does not fit", pair), "give a whole number; times are seconds, shares basis points")

@@ -1,0 +1,316 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+func TestParseQuery(t *testing.T) {
+	q, err := parseQuery("gpu=H100 count>=8 region=us price<2.6 uptime>=99 vram>=80G tier>=2 nvlink rep>=97.5 real")
+	require.NoError(t, err)
+	no := false
+	require.Equal(t, query{
+		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
+		Interconnect: market.NVLink, Simulated: &no,
+	}, q)
+	q, err = parseQuery("")
+	require.NoError(t, err)
+	require.Equal(t, query{Count: 1}, q)
+	q, err = parseQuery("count>1 price<=3 tier>0 uptime>99")
+	require.NoError(t, err)
+	require.Equal(t, query{Count: 2, MaxPrice: 3_000_000, Tier: 1, UptimeBPS: 9_901}, q)
+
+	for text, message := range map[string]string{
+		"colour=red":                        `search term "colour" is not known`,
+		"fast":                              `search term "fast" is not known`,
+		"count<=3":                          `search term "count" cannot use "<="`,
+		"price>2":                           `search term "price" cannot use ">"`,
+		"price<0":                           "the price must be greater than zero",
+		"price<x":                           "not a valid amount",
+		"count>=9":                          "not a whole number up to 8",
+		"count>=":                           `search term "count>=" has no value`,
+		"uptime>=101":                       "not a percentage from 0 to 100",
+		"uptime>=99.999":                    "at most two decimals",
+		"tier>=4":                           "not a whole number up to 3",
+		"gpu!=A100":                         `search term "gpu" cannot use "!="`,
+		"link=usb":                          "is not an interconnect",
+		"region=" + strings.Repeat("x", 17): "at most 16 characters",
+	} {
+		_, err := parseQuery(text)
+		require.ErrorContains(t, err, message, text)
+		require.Equal(t, ExitUsage, classify(err).code, text)
+		require.NotEmpty(t, classify(err).advice, text)
+	}
+}
+
+func FuzzParseQuery(f *testing.F) {
+	f.Add("gpu=H100 count>=8 region=us price<2.6 uptime>=99")
+	f.Add("price<= x==y ==")
+	f.Fuzz(func(t *testing.T, s string) {
+		q, err := parseQuery(s)
+		if err != nil && classify(err).code != ExitUsage {
+			t.Fatalf("%q: %v", s, err)
+		}
+		if err == nil && (q.Count == 0 || q.UptimeBPS > market.BPS+1 || q.Tier > 4) {
+			t.Fatalf("%q: %+v", s, q)
+		}
+	})
+}
+
+func TestQueryMatches(t *testing.T) {
+	n, m := market.Node{}, market.Model{}
+	m.Name = market.Text32("H100-SXM5-80GB")
+	n.Status, n.Price, n.UptimeBps = uint8(market.NodeActive), 2_000_000, 9_900
+	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2")}
+	for text, want := range map[string]string{
+		"": "", "gpu=h100": "", "gpu=A100": "other model", "count>=8": "", "price<2": "too dear", "price<=2": "", "region=us-w": "",
+		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=81": "other hardware",
+		"simulated": "simulated or not", "real": "", "nvlink": "other hardware", "tier>=1": "other hardware",
+	} {
+		q, err := parseQuery(text)
+		require.NoError(t, err)
+		require.Equal(t, want, q.matches(&n, &m, 0), text)
+	}
+	n.GpuMask = 1
+	q, err := parseQuery("count>=8")
+	require.NoError(t, err)
+	require.Equal(t, "too few free GPUs", q.matches(&n, &m, 0))
+}
+
+func TestFlagsMayStandAnywhere(t *testing.T) {
+	app := New(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	for in, want := range map[string]string{
+		"stop L7f --json":                            "--json stop L7f",
+		"credits add 5 -k key.json --url l":          "-k key.json --url l credits add 5",
+		"--json deploy --gpu A100 -- sh -c x --json": "--json deploy --gpu A100 -- sh -c x --json",
+		"logs L7f -f":                                "logs -f L7f",
+		"logs -f L7f --offset 7":                     "logs -f --offset 7 L7f",
+		"deploy --env A=1 --detach --url=l -- run":   "--url=l deploy --env A=1 --detach -- run",
+		"node update N --price 1.3 --dry-run":        "--dry-run node update --price 1.3 N",
+		"rate L 5 --bogus":                           "rate --bogus L 5",
+		"market authority set none --guardian G":     "market authority set --guardian G none",
+		"audit slash N --json":                       "--json audit slash N",
+		"audit L":                                    "audit L",
+	} {
+		require.Equal(t, want, strings.Join(arrange(app, strings.Fields(in)), " "), in)
+	}
+}
+
+func TestEveryCommandHasUsageAndAction(t *testing.T) {
+	app := New(Streams{})
+	var walk func([]*ucli.Command)
+	walk = func(all []*ucli.Command) {
+		for _, c := range all {
+			require.NotEmpty(t, c.Usage, c.Name)
+			require.NotNil(t, c.Action, c.Name)
+			walk(c.Subcommands)
+		}
+	}
+	walk(app.Commands)
+}
+
+func TestParams(t *testing.T) {
+	p, err := setParams(market.DefaultParams(), []string{"fee_bps=1300", "noticeSecs=60"})
+	require.NoError(t, err)
+	require.EqualValues(t, 1_300, p.FeeBps)
+	require.EqualValues(t, 60, p.NoticeSecs)
+	for _, bad := range []string{"fee_bps", "fee=1", "fee_bps=-1", "fee_bps=99999", "fee_bps=x", "pad=1", `fee_bps=1,"quorumBps":0`} {
+		_, err := setParams(market.DefaultParams(), []string{bad})
+		require.Error(t, err, bad)
+		require.Equal(t, ExitUsage, classify(err).code, bad)
+	}
+	names, values := paramList(market.DefaultParams())
+	require.Len(t, names, 32)
+	require.Equal(t, "1200", values["fee_bps"])
+}
+
+func TestPaused(t *testing.T) {
+	for text, want := range map[string]uint8{"orders": 1, "awards": 2, "orders,awards": 3, "all": 3, "none": 0} {
+		got, err := parsePaused(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "rent", "orders,none"} {
+		_, err := parsePaused(text)
+		require.Error(t, err, text)
+	}
+}
+
+// The texts are part of the interface: people and scripts read them.
+func TestErrorTexts(t *testing.T) {
+	program := func(code uint32) error {
+		return &txm.ProgramError{Program: market.ProgramID, Code: code, HasCode: true}
+	}
+	for _, c := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{
+			fmt.Errorf("%w: /x/id.json; create one with `solana-keygen new -o /x/id.json` or pass --keypair PATH", chain.ErrKeypairMissing), ExitUsage,
+			"error: keypair file does not exist: /x/id.json\n       create one with `solana-keygen new -o /x/id.json` or pass --keypair PATH\n",
+		},
+		{
+			fmt.Errorf("%w: http://127.0.0.1:8899 (connection refused); start a local network with `gantry-localnet up`, or pass --url", chain.ErrUnreachable), ExitNetwork,
+			"error: no Solana RPC endpoint answers: http://127.0.0.1:8899 (connection refused)\n       start a local network with `gantry-localnet up`, or pass --url\n",
+		},
+		{program(6008), ExitRefused, "error: new orders are paused\n       wait until the guardian reopens orders; running leases and withdrawals are not affected\n"},
+		{program(101), ExitNetwork, "error: the market program is of another version than this client\n       update gantry to the version of the market's program\n"},
+		{
+			&txm.TxError{Name: "AccountNotFound", Hint: "send some SOL to the fee payer X"}, ExitRefused,
+			"error: not enough SOL for the transaction fee\n       send some SOL to the fee payer X\n",
+		},
+		{
+			&txm.TxError{Name: "InsufficientFundsForRent"}, ExitRefused,
+			"error: not enough SOL for the rent of a new account\n       send some SOL to your wallet; rent comes back when the account is closed\n",
+		},
+		{context.Canceled, ExitInterrupted, "error: interrupted\n       nothing was sent that is not shown above\n"},
+		{context.DeadlineExceeded, ExitNetwork, "error: timed out\n       try again, or check the connection\n"},
+		{usage("there is no time", "say how long"), ExitUsage, "error: there is no time\n       say how long\n"},
+		{errors.New("line one\nline two"), ExitRefused, "error: line one line two\n"},
+	} {
+		f := classify(c.err)
+		var b bytes.Buffer
+		f.print(&b)
+		require.Equal(t, c.text, b.String())
+		require.Equal(t, c.code, f.code, c.text)
+	}
+	j := classify(program(6008)).json()
+	require.Equal(t, "OrdersPaused", j.Error.Program)
+	require.EqualValues(t, 6008, j.Error.Code)
+	require.Equal(t, ExitRefused, j.Error.Exit)
+}
+
+func TestBadFilesAndEndpoints(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	broken := filepath.Join(dir, "broken.json")
+	require.NoError(t, os.WriteFile(broken, []byte("[1,2]"), 0o600))
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"credits", "show", "-k", dir + "/none.json"}, ExitUsage, "error: keypair file does not exist"},
+		{[]string{"credits", "show", "-k", broken}, ExitUsage, "error: " + broken + ": not a Solana keypair file"},
+		{[]string{"search", "--url", "http://127.0.0.1:1"}, ExitNetwork, "error: no Solana RPC endpoint answers: http://127.0.0.1:1 (connection refused)"},
+		{[]string{"search", "--url", "nonsense"}, ExitUsage, "error: invalid RPC endpoint"},
+		{[]string{"search", "--commitment", "soon"}, ExitUsage, `error: "soon": commitment must be`},
+		{[]string{"search", "--config", dir + "/none.yml"}, ExitUsage, "error: config file " + dir + "/none.yml does not exist"},
+		{[]string{"nonsense"}, ExitUsage, `error: "nonsense" is not a command`},
+		{[]string{"credits", "nonsense"}, ExitUsage, `error: "nonsense" is not a command of gantry credits`},
+		{[]string{"rate", "x"}, ExitUsage, "error: STARS is missing"},
+		{[]string{"credits", "add", "1", "2"}, ExitUsage, `error: "2" is one argument too many`},
+		{[]string{"deploy", "--nonsense"}, ExitUsage, "error: flag provided but not defined: -nonsense"},
+		{[]string{"completion", "csh"}, ExitUsage, `error: "csh" is not a shell`},
+	} {
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), Streams{Out: &out, Err: &errs}, c.args)
+		require.Equal(t, c.code, code, "%v: %s", c.args, errs.String())
+		require.True(t, strings.HasPrefix(errs.String(), c.text), "%v: %s", c.args, errs.String())
+		require.LessOrEqual(t, strings.Count(errs.String(), "\n"), 2, "%v: %s", c.args, errs.String())
+	}
+}
+
+func TestHelpVersionAndCompletion(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "buy compute and run a command on it", "--help": "--keypair", "deploy --help": "--max-price", "credits": "withdraw", "--version": "gantry version",
+		"completion bash": "complete -o bashdefault", "completion zsh": "compdef", "completion fish": "complete -c gantry",
+	} {
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), Streams{Out: &out, Err: &errs}, strings.Fields(args))
+		require.Equal(t, ExitDone, code, "%s: %s", args, errs.String())
+		require.Contains(t, out.String(), want, args)
+	}
+}
+
+func TestWhatACustomerSigns(t *testing.T) {
+	node, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	l := market.Lease{Meta: market.Meta{Address: solana.PublicKey{1}}}
+	l.NodeKey, l.StartedAt, l.FundedUntil, l.Status = node.PublicKey(), 1_000, 2_000, uint8(market.LeaseRunning)
+	l.ReceiptSequence, l.ReceiptSecs = 3, 40
+	offer := func(sequence, seconds uint64, change ...func(*protocol.Receipt)) protocol.Receipt {
+		sig, err := market.LeaseReceipt(l, sequence, seconds).Sign(node)
+		require.NoError(t, err)
+		r := protocol.Receipt{Lease: l.Address, StartedAt: l.StartedAt, Sequence: sequence, Seconds: seconds, NodeSignature: sig}
+		for _, f := range change {
+			f(&r)
+		}
+		return r
+	}
+	const now = 1_100
+	r, err := checkReceipt(l, offer(4, 99), now)
+	require.NoError(t, err)
+	require.Equal(t, market.LeaseReceipt(l, 4, 99), r)
+	for name, c := range map[string]struct {
+		offer protocol.Receipt
+		text  string
+	}{
+		"more than has passed": {offer(4, 103), "at most 102 s have passed"},
+		"settled before":       {offer(4, 40), "40 s are settled"},
+		"old sequence":         {offer(3, 99), "40 s are settled"},
+		"another lease":        {offer(4, 99, func(r *protocol.Receipt) { r.Lease = [32]byte{2} }), "another lease"},
+		"another life":         {offer(4, 99, func(r *protocol.Receipt) { r.StartedAt++ }), "another lease"},
+		"signed for less":      {offer(4, 50, func(r *protocol.Receipt) { r.Seconds = 60 }), wire.ErrSignature.Error()},
+		"refused":              {protocol.Receipt{Refused: "busy"}, "busy"},
+	} {
+		_, err := checkReceipt(l, c.offer, now)
+		require.ErrorContains(t, err, c.text, name)
+	}
+}
+
+func TestPick(t *testing.T) {
+	a, b := solana.MustPublicKeyFromBase58("Ciwj8PqZQka6qhy9cBxaBPGSZ4dbCVHVmTqpTwRZ9tqB"), solana.MustPublicKeyFromBase58("BFTbKQwzWYk6BSRiQj93bqD4VYtfwS3F7dw1mQLoxqYj")
+	all := []solana.PublicKey{a, b}
+	for text, want := range map[string]solana.PublicKey{a.String(): a, "Ciwj": a, "Ciw…": a, "BFTbKQ...": b} {
+		got, err := pick(text, "lease", all)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, message := range map[string]string{"Ci": "is no lease", "xyz": "is no lease", "": "is no lease"} {
+		_, err := pick(text, "lease", all)
+		require.ErrorContains(t, err, message, text)
+	}
+	_, err := pick("Ciwj", "lease", append(all, a))
+	require.ErrorContains(t, err, "begins the addresses of 2 leases")
+}
+
+func TestPrefixedLines(t *testing.T) {
+	var b bytes.Buffer
+	p := &prefixed{w: &b, prefix: "[a] "}
+	for _, piece := range []string{"on", "e\ntwo\nth", "ree\n", "rest"} {
+		n, err := p.Write([]byte(piece))
+		require.NoError(t, err)
+		require.Equal(t, len(piece), n)
+	}
+	require.Equal(t, "[a] one\n[a] two\n[a] three\n", b.String())
+	p.flush()
+	p.flush()
+	require.Equal(t, "[a] one\n[a] two\n[a] three\n[a] rest\n", b.String())
+}
+
+func TestRating(t *testing.T) {
+	n := market.Node{}
+	require.Equal(t, "-", rating(&n))
+	n.RatingSum, n.RatingWeight = 9, 2
+	require.Equal(t, "4.5", rating(&n))
+	n.RatingSum, n.RatingWeight = 1<<63, 1<<62
+	require.Equal(t, "2.0", rating(&n))
+}

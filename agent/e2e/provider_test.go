@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -185,4 +186,35 @@ func TestLeaseWithoutJob(t *testing.T) {
 	require.Equal(t, market.EndedUnfunded, l.Reason())
 	require.Equal(t, l.FundedUntil, l.EndedAt)
 	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseStopped }, 5*time.Second, 20*time.Millisecond)
+}
+
+// kill -9 of register at any moment costs nothing: repeated, it registers once and stakes once.
+func TestRegisterInterrupted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := &agent{w: w, dir: filepath.Join(w.dir, "interrupted")}
+	wallet := w.world.Providers[0]
+	common := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS, "--inventory", "simulated:A100:1", "--keypair", wallet.Path}
+	a.command(append([]string{"init", "--skip-benchmark"}, common...)...)
+	register := append([]string{"register", "--stake", "100", "--price", "1.26"}, common...)
+	killed := 0
+	for after := 40 * time.Millisecond; after < time.Second; after += 60 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		err := exec.CommandContext(ctx, built.path, register...).Run() // killed when ctx ends
+		cancel()
+		if err != nil {
+			killed++
+		}
+	}
+	require.NotZero(t, killed)
+	a.command(register...)
+	provider, err := market.Fetch[market.Provider](t.Context(), w.chain, market.ProviderAddress(wallet.Address()), chain.Confirmed)
+	require.NoError(t, err)
+	require.EqualValues(t, 100*market.OneGNT, provider.Stake)
+	require.EqualValues(t, 1, provider.NodeCount)
+	key, err := chain.LoadKeypair(filepath.Join(a.dir, "node.json"))
+	require.NoError(t, err)
+	funds, err := w.chain.Balance(t.Context(), key.PublicKey(), chain.Confirmed)
+	require.NoError(t, err)
+	require.Equal(t, chain.SOL/20, funds)
 }

@@ -64,7 +64,7 @@ type Office struct {
 
 	mu      sync.Mutex // one offer or answer at a time: they are rare and must not interleave
 	settle  sync.Mutex // one settlement at a time
-	settled map[solana.PublicKey]time.Time
+	last    map[solana.PublicKey]attempt
 	lastErr map[solana.PublicKey]string
 }
 
@@ -81,7 +81,7 @@ func New(o Options) (*Office, error) {
 	}
 	return &Office{
 		o: o, nudge: make(chan struct{}, 1),
-		settled: map[solana.PublicKey]time.Time{}, lastErr: map[solana.PublicKey]string{},
+		last: map[solana.PublicKey]attempt{}, lastErr: map[solana.PublicKey]string{},
 	}, nil
 }
 

@@ -3,7 +3,9 @@ package receipt
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -14,9 +16,16 @@ import (
 )
 
 const (
-	look    = time.Second // how often due settlements are looked for
+	look    = time.Second     // how often due settlements are looked for
+	retry   = 2 * time.Second // between attempts after one that failed
 	timeout = 20 * time.Second
 )
+
+// attempt is the last time that a lease was settled, or that it was tried.
+type attempt struct {
+	at     time.Time
+	failed bool
+}
 
 // Run settles until ctx ends. What an earlier process left signed and unsettled is settled too.
 func (o *Office) Run(ctx context.Context) error {
@@ -35,7 +44,9 @@ func (o *Office) Run(ctx context.Context) error {
 
 // round settles what is due.
 func (o *Office) round(ctx context.Context) {
-	for _, l := range o.o.Ledger.Leases() {
+	leases := o.o.Ledger.Leases()
+	o.forget(leases)
+	for _, l := range leases {
 		if ctx.Err() != nil {
 			return
 		}
@@ -47,6 +58,17 @@ func (o *Office) round(ctx context.Context) {
 			o.complain(l.Address, err)
 		}
 	}
+}
+
+// forget drops what is remembered of leases that are closed.
+func (o *Office) forget(live []lease.OnChain) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	gone := func(a solana.PublicKey) bool {
+		return !slices.ContainsFunc(live, func(l lease.OnChain) bool { return l.Address == a })
+	}
+	maps.DeleteFunc(o.last, func(a solana.PublicKey, _ attempt) bool { return gone(a) })
+	maps.DeleteFunc(o.lastErr, func(a solana.PublicKey, _ string) bool { return gone(a) })
 }
 
 // pending is the newest receipt of both sides that the chain does not have.
@@ -67,23 +89,21 @@ func (o *Office) pending(l lease.OnChain) (Signed, bool) {
 	}, true
 }
 
-// dueNow: a running lease is settled from time to time, one that is over at once. A failed attempt is given a pause.
+// dueNow: a running lease is settled from time to time, one that is over at once; a failed attempt is given a pause.
 func (o *Office) dueNow(l lease.OnChain) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	last, ok := o.settled[l.Address]
-	if !ok {
-		// The first interval counts from the lease's start.
-		last = time.Unix(l.StartedAt, 0)
-	}
+	last, ok := o.last[l.Address]
 	wait := o.o.Interval
-	if l.State() != market.LeaseRunning {
-		wait = 0
-		if ok {
-			wait = 2 * look
-		}
+	switch {
+	case ok && last.failed:
+		wait = retry
+	case l.State() != market.LeaseRunning:
+		return true
+	case !ok:
+		last.at = time.Unix(l.StartedAt, 0) // the first interval counts from the lease's start
 	}
-	return !o.o.Now().Before(last.Add(wait))
+	return !o.o.Now().Before(last.at.Add(wait))
 }
 
 func (o *Office) submit(ctx context.Context, l lease.OnChain, r Signed) error {
@@ -93,7 +113,7 @@ func (o *Office) submit(ctx context.Context, l lease.OnChain, r Signed) error {
 	defer cancel()
 	err := o.o.Ledger.SettleReceipt(ctx, l, r)
 	o.mu.Lock()
-	o.settled[l.Address] = o.o.Now()
+	o.last[l.Address] = attempt{at: o.o.Now(), failed: err != nil}
 	o.mu.Unlock()
 	if err != nil {
 		return err

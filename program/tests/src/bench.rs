@@ -251,6 +251,14 @@ impl Figures {
             let met = if lamports <= 6_000_000 { "yes" } else { "no" };
             out.push_str(&format!("| {what} | {} SOL | 0.006 SOL | {met} |\n", sol(lamports)));
         }
+        if kib > 300 {
+            let rent = sol((self.binary_bytes + 45 + 128) * 6_960);
+            out.push_str(&format!(
+                "\nThe binary is larger than its target: it is built for few compute units (optimisation level 3), \
+                 which every user pays for in every transaction, while its size costs its deployer rent once: {rent} \
+                 SOL at 6,960 lamports a byte. The pinned linker refuses the levels that build for size.\n"
+            ));
+        }
         out.push_str("\n## Every instruction\n\n| instruction | compute units |\n| --- | ---: |\n");
         for (name, units) in &self.compute_units {
             out.push_str(&format!("| `{name}` | {} |\n", grouped(*units)));

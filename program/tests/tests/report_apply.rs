@@ -148,6 +148,23 @@ fn leaves_apply_in_any_order_within_the_window() {
 }
 
 #[test]
+fn a_late_leaf_does_not_bring_an_old_tier_back() {
+    let (mut w, keeper, _, machine, leaf) = idle();
+    let old = LeafData { tier: 3, measured_tflops_x10: 9_000, evidence_hash: [3; 32], ..leaf };
+    let late = only(&mut w, &keeper, old);
+    let period = leaf.period + 1;
+    w.warp_past_period(period);
+    let new = LeafData { tier: 1, measured_tflops_x10: 10, evidence_hash: [1; 32], period, ..leaf };
+    let newest = only(&mut w, &keeper, new);
+    for proof in [newest, late] {
+        w.ok(ix::report_apply(&proof), &[]);
+        let node: Node = w.read(&machine.node);
+        assert_eq!((node.tier, node.measured_tflops_x10, node.evidence_hash), (1, 10, [1; 32]));
+    }
+    assert_eq!(w.read::<Node>(&machine.node).checks_total, 10, "its checks count");
+}
+
+#[test]
 fn two_leases_of_a_node_count_for_the_node_once() {
     let mut w = World::new();
     let deal = w.running();

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -198,87 +197,4 @@ func (s *session) faultAppeal() error {
 		}
 		fmt.Fprintf(w, "counted: %s of %s GNT contradict it, more than a third voids it   tx %s\n", market.GNT(after.AppealWeight), market.GNT(after.TotalWeight), tx.Signature)
 	})
-}
-
-// reportJSON is a report as printed.
-type reportJSON struct {
-	Period      uint64          `json:"period"`
-	Address     string          `json:"address"`
-	Status      string          `json:"status"`
-	Root        string          `json:"root,omitempty"`
-	Proposer    string          `json:"proposer,omitempty"`
-	FinalisedAt int64           `json:"finalisedAt,omitempty"`
-	TotalWeight string          `json:"totalWeight"`
-	Candidates  []candidateJSON `json:"candidates"`
-}
-
-type candidateJSON struct {
-	Root   string   `json:"root"`
-	Weight string   `json:"weight"`
-	Voters []string `json:"voters"` // wallets, or indices of keepers that have left
-}
-
-func (s *session) reportShow() error {
-	args, err := s.args("PERIOD|latest")
-	if err != nil {
-		return err
-	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	var r market.Report
-	ok := false
-	if args[0] == "latest" {
-		for _, x := range v.Reports() {
-			if x.State() == market.ReportFinal {
-				r, ok = x, true
-			}
-		}
-		if !ok {
-			return refused("no report is final", "")
-		}
-	} else {
-		period, err := strconv.ParseUint(args[0], 10, 64)
-		if err != nil {
-			return usage(fmt.Sprintf("%q is not a period", args[0]), "give its number, or latest")
-		}
-		if r, ok = v.Report(period); !ok {
-			return refused(fmt.Sprintf("there is no report of period %d (any more)", period), "closed reports can be found in: gantry audit LEASE")
-		}
-	}
-	out := describeReport(v, &r)
-	return s.done(out, func(w io.Writer) {
-		pairs(w, [2]string{"period", fmt.Sprint(out.Period)}, [2]string{"report", out.Address}, [2]string{"status", out.Status},
-			[2]string{"final root", out.Root}, [2]string{"finalised", when(out.FinalisedAt) + " UTC"}, [2]string{"total weight", out.TotalWeight + " GNT"})
-		for _, c := range out.Candidates {
-			fmt.Fprintf(w, "  root %s…  weight %s GNT  by %v\n", c.Root[:16], c.Weight, c.Voters)
-		}
-	})
-}
-
-func describeReport(v *market.View, r *market.Report) reportJSON {
-	out := reportJSON{Period: r.Period, Address: r.Address.String(), Status: r.State().String(), TotalWeight: market.GNT(r.TotalWeight).String(), Candidates: []candidateJSON{}}
-	if r.State() == market.ReportFinal {
-		out.Root, out.Proposer, out.FinalisedAt = hex.EncodeToString(r.Root[:]), r.Proposer.String(), r.FinalisedAt
-	}
-	wallets := map[uint16]string{}
-	for _, k := range v.Keepers() {
-		wallets[k.Index] = k.Wallet.String()
-	}
-	for _, c := range r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))] {
-		j := candidateJSON{Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: []string{}}
-		for i := range uint16(market.MaxKeepers) {
-			if !market.Has(c.Voters, i) {
-				continue
-			}
-			if wallet, ok := wallets[i]; ok {
-				j.Voters = append(j.Voters, wallet)
-			} else {
-				j.Voters = append(j.Voters, fmt.Sprint(i))
-			}
-		}
-		out.Candidates = append(out.Candidates, j)
-	}
-	return out
 }

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func (s *session) logs() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	v, err := s.live()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	r, err := s.dial(v)
+	if err != nil {
+		return err
+	}
+	w := s.out
+	var kept bytes.Buffer
+	if s.json {
+		w = &kept
+	}
+	if s.cli.Bool("follow") {
+		err = r.follow(s.ctx, l, s.cli.Uint64("offset"), w)
+		if s.ctx.Err() != nil {
+			return interrupted(fmt.Sprintf("stopped following; lease %s is %s", l.Address, l.State()), "")
+		}
+	} else {
+		_, _, err = r.logs(s.ctx, l, s.cli.Uint64("offset"), false, w)
+	}
+	if err != nil {
+		return network(err.Error(), "the machine may be starting; try again", err)
+	}
+	if s.json {
+		return s.done(map[string]string{"lease": l.Address.String(), "output": kept.String()}, nil)
+	}
+	return nil
+}
+
+func (s *session) stop() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.live()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	switch l.State() {
+	case market.LeaseAwarded:
+		return refused(fmt.Sprintf("lease %s has not started yet", l.Address), "it is refunded in full if it does not start in time")
+	case market.LeaseEnded:
+		return refused(fmt.Sprintf("lease %s is over already (%s)", l.Address, l.Reason()), "")
+	}
+	before, _, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
+	tx, err := s.one("lease_end", ix, err)
+	if err != nil {
+		return err
+	}
+	after, _, err := s.credits(key.PublicKey())
+	if err != nil {
+		return err
+	}
+	if err := v.WaitFor(s.ctx, func(v *market.View) bool {
+		cur, ok := v.Lease(l.Address)
+		if ok {
+			l = cur
+		}
+		return !ok || cur.State() == market.LeaseEnded
+	}); err != nil {
+		return err
+	}
+	s.say(" ✓ ended    tx %s", tx.Signature)
+	if r, err := s.dial(v); err == nil {
+		if last := s.lastReceipt(r, l.Address); last.Address == l.Address {
+			l = last
+		}
+	}
+	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		fmt.Fprintf(w, "%s USDC of the reservation are free again\n", after.Free()-min(after.Free(), before.Free()))
+		if l.PaidSecs < l.BillableSecs(l.EndedAt) {
+			fmt.Fprintf(w, "the last %d s are settled by the keepers' next report\n", l.BillableSecs(l.EndedAt)-l.PaidSecs)
+		}
+		fmt.Fprintf(w, "rate it with: gantry rate %s 5\n", l.Address)
+	})
+}
+
+func (s *session) leaseDone(v *market.View, l market.Lease, tx sent, more func(io.Writer)) error {
+	now := time.Now().Unix()
+	j := describeLease(v, &l, now)
+	j.Tx = &tx
+	return s.done(j, func(w io.Writer) {
+		j.summary(w)
+		more(w)
+	})
+}
+
+func (s *session) extend() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	secs, none, err := s.duration()
+	if err != nil {
+		return err
+	}
+	if none {
+		return usage("there is no time", "say how much longer, such as --hours 2")
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	cost, err := l.Owed(secs)
+	if err != nil {
+		return usage("that costs more than there is money", "give less time")
+	}
+	c, _, err := s.credits(l.Customer)
+	if err != nil {
+		return err
+	}
+	if c.Free() < cost {
+		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), reservedBy(c)),
+			fmt.Sprintf("add %s with: gantry credits add %s      or give less time", cost-c.Free(), cost-c.Free()))
+	}
+	ix, err := market.LeaseExtend(market.LeaseExtendArgs{Lease: l, Seconds: secs})
+	tx, err := s.one("lease_extend", ix, err)
+	if err != nil {
+		return err
+	}
+	if l, err = market.Fetch[market.Lease](s.ctx, s.client, l.Address, s.waitLevel()); err != nil {
+		return err
+	}
+	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		fmt.Fprintf(w, "%s longer, %s USDC reserved   tx %s\n", span(int64(secs)), cost, tx.Signature)
+	})
+}
+
+func (s *session) rate() error {
+	args, err := s.args("LEASE", "STARS")
+	if err != nil {
+		return err
+	}
+	if len(args[1]) != 1 || args[1][0] < '1' || args[1][0] > '5' {
+		return usage(fmt.Sprintf("%q is not a number of stars", args[1]), "give 1 to 5")
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	ix, err := market.LeaseRate(market.LeaseRateArgs{Lease: l, Stars: args[1][0] - '0'})
+	tx, err := s.one("lease_rate", ix, err)
+	if err != nil {
+		return err
+	}
+	l.Rating = args[1][0] - '0'
+	return s.leaseDone(v, l, tx, func(w io.Writer) { fmt.Fprintf(w, "rated %s of 5   tx %s\n", args[1], tx.Signature) })
+}
+
+func (s *session) closeLease() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.lease(v, args[0])
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if err := l.CanClose(key.PublicKey(), mk.Params.PeriodSecs, now); market.Is(err, market.CodeUnsettled) {
+		deadline := l.EndedAt + int64(l.SettleSecs)
+		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
+			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
+	}
+	ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l})
+	tx, err := s.one("lease_close", ix, err)
+	if err != nil {
+		return err
+	}
+	back := market.USDC(l.Lease.Reserved) - min(market.USDC(l.Lease.Reserved), l.FeeTotal())
+	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		fmt.Fprintf(w, "closed; %s USDC came back   its history: gantry audit %s   tx %s\n", back, l.Address, tx.Signature)
+	})
+}

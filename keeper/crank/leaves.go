@@ -10,62 +10,40 @@ import (
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
-// leaves applies the leaves of final reports, oldest period first. A node's or a lease's periods only ever increase on
-// chain, so a later leaf would shut out an earlier one: leaves wait while an older report has votes and may still
-// become final.
+// leaves applies the leaves of final reports, oldest period first. Each is applied once for its node and once for its
+// lease; the chain takes them in any order within its window, so nothing waits for a report that is late.
 func (d *due) leaves(sets Sets) {
-	// Of a node or lease, only the oldest leaf is due; the next one after it was applied.
-	taken := map[solana.PublicKey]bool{}
-	for _, period := range periods(d.v) {
-		r := d.v.Reports[period]
-		if r.State() != market.ReportFinal {
-			if d.mayBecomeFinal(period) {
-				return
-			}
-			continue
-		}
-		if sets == nil {
-			return
-		}
-		set := sets(wire.Period(period), r.Root)
-		if set == nil {
-			// Somebody else may hold it; later leaves would shut these out.
-			if d.mayBecomeFinal(period) {
-				return
-			}
-			continue
-		}
-		d.leavesOf(set, taken)
+	if sets == nil {
+		return
 	}
-}
-
-// mayBecomeFinal reports whether waiting for a period is still worth while: for half of its retention.
-func (d *due) mayBecomeFinal(period uint64) bool {
-	end, err := market.PeriodEnd(period, d.params.PeriodSecs)
-	return err == nil && d.now < end+int64(d.params.ReportRetentionSecs)/2
+	for _, period := range periods(d.v) {
+		if r := d.v.Reports[period]; r.State() == market.ReportFinal {
+			if set := sets(wire.Period(period), r.Root); set != nil {
+				d.leavesOf(set)
+			}
+		}
+	}
 }
 
 // leavesOf goes through one set. Leaves of leases come first: the first leaf of a node brings the node's own news, and
 // with a lease a customer's harm is known. The node's leaf without a lease stands in where no lease's can be applied.
-func (d *due) leavesOf(set *report.Set, taken map[solana.PublicKey]bool) {
+func (d *due) leavesOf(set *report.Set) {
 	withLease := map[solana.PublicKey]bool{}
 	for pass := range 2 {
 		for i, leaf := range set.Leaves {
-			if leaf.Lease.IsZero() != (pass == 1) || taken[leaf.Node] {
+			if leaf.Lease.IsZero() != (pass == 1) {
 				continue
 			}
 			n, ok := d.v.Nodes[leaf.Node]
-			if !ok {
+			if !ok || withLease[leaf.Node] && leaf.Lease.IsZero() {
 				continue
 			}
 			var l *market.Lease
 			if !leaf.Lease.IsZero() {
 				l = d.v.Leases[leaf.Lease]
-				if l == nil || l.Node != leaf.Node || l.StartedAt == 0 || taken[leaf.Lease] {
+				if l == nil || l.Node != leaf.Node || l.StartedAt == 0 {
 					continue
 				}
-			} else if withLease[leaf.Node] {
-				continue
 			}
 			nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, d.params)
 			if !nodeNew && !leaseNew {
@@ -73,13 +51,7 @@ func (d *due) leavesOf(set *report.Set, taken map[solana.PublicKey]bool) {
 			}
 			withLease[leaf.Node] = true
 			d.leaf(set, uint32(i), leaf, n, flags)
-			if l != nil {
-				taken[leaf.Lease] = true
-			}
 		}
-	}
-	for node := range withLease {
-		taken[node] = true
 	}
 }
 

@@ -11,6 +11,7 @@
 //   - A flag is set only when keepers with more than two thirds of the weight say "failed" in that kind of check and
 //     never "passed" in the period. An appeal needs statements that say "passed" from more than a third of the weight,
 //     so it cannot succeed against honest keepers. A node that goes silent in the middle of a period is therefore
-//     flagged offline for the next one, while its downtime counts at once.
+//     flagged offline for the next one, while its downtime counts at once; and a restart of an agent, which takes a
+//     part of a period, never ends a lease.
 //   - A keeper that contradicts itself about something is not heard for the period.
 package report

@@ -1,0 +1,385 @@
+package crank
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
+)
+
+const (
+	now    = 10_000
+	secs   = 10
+	period = now/secs - 5
+)
+
+var self = solana.PublicKey{250}
+
+func newView() *index.View {
+	v := index.NewView()
+	m := &market.Market{}
+	m.StakeMint = solana.PublicKey{251}
+	m.Params = idl.Params{
+		PeriodSecs: secs, AppealSecs: 100, ReportRetentionSecs: 200, StartDeadlineSecs: 50, KeeperActivationSecs: 30,
+		MigrationGraceSecs: 2, SettleDeadlinePeriods: 2, RatingSecs: 20,
+	}
+	v.Add(market.MarketAddress(), m)
+	return v
+}
+
+func add[T any](v *index.View, key byte, make func(market.Meta) *T) *T {
+	meta := market.Meta{Address: solana.PublicKey{key}}
+	x := make(meta)
+	v.Add(meta.Address, x)
+	return x
+}
+
+func addLease(v *index.View, key byte, change func(*market.Lease)) *market.Lease {
+	return add(v, key, func(m market.Meta) *market.Lease {
+		l := &market.Lease{Meta: m}
+		l.Order, l.Lease.Node, l.Lease.Provider, l.Lease.Customer = solana.PublicKey{20}, solana.PublicKey{30}, solana.PublicKey{40}, solana.PublicKey{50}
+		l.Lease.Status, l.AwardedAt, l.StartedAt, l.FundedUntil = uint8(market.LeaseRunning), now-200, now-100, now+1000
+		l.SettleSecs, l.RatingSecs, l.Price, l.Gpus = 20, 20, 3_600_000, 1
+		if change != nil {
+			change(l)
+		}
+		return l
+	})
+}
+
+func addOrder(v *index.View, change func(*market.Order)) {
+	add(v, 20, func(m market.Meta) *market.Order {
+		o := &market.Order{Meta: m}
+		o.Order.Customer, o.RentPayer = solana.PublicKey{50}, solana.PublicKey{50}
+		o.Order.Status, o.NodesWanted, o.NodesAwarded, o.LiveLeases = uint8(market.OrderAwarded), 1, 1, 1
+		o.AwardedAt, o.AwardDeadline = now-200, now-150
+		if change != nil {
+			change(o)
+		}
+		return o
+	})
+}
+
+func kinds(t *testing.T, v *index.View, sets Sets) []Kind {
+	actions, err := Due(v, self, now, sets)
+	require.NoError(t, err)
+	var out []Kind
+	keys := map[string]bool{}
+	for _, a := range actions {
+		require.NotEmpty(t, a.Instructions)
+		require.False(t, keys[a.Key], "key %s twice", a.Key)
+		keys[a.Key] = true
+		out = append(out, a.Kind)
+	}
+	return out
+}
+
+func TestDueByAccount(t *testing.T) {
+	for name, c := range map[string]struct {
+		build func(*index.View)
+		want  []Kind
+	}{
+		"nothing": {func(*index.View) {}, nil},
+		"a keeper whose delay is over": {func(v *index.View) {
+			add(v, 1, func(m market.Meta) *market.Keeper {
+				k := &market.Keeper{Meta: m}
+				k.Wallet, k.Keeper.Status, k.RegisteredAt = solana.PublicKey{9}, uint8(market.KeeperPending), now-31
+				return k
+			})
+		}, []Kind{KeeperActivate}},
+		"a keeper whose delay is just over by our clock": {func(v *index.View) {
+			add(v, 1, func(m market.Meta) *market.Keeper {
+				k := &market.Keeper{Meta: m}
+				k.Wallet, k.Keeper.Status, k.RegisteredAt = solana.PublicKey{9}, uint8(market.KeeperPending), now-30
+				return k
+			})
+		}, nil},
+		"an order past its deadline": {func(v *index.View) {
+			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderOpen), 0 })
+		}, []Kind{OrderExpire}},
+		"an order that lapsed and was closed by nobody": {func(v *index.View) {
+			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderLapsed), 0 })
+		}, []Kind{OrderExpire}},
+		"a lease that did not start": {func(v *index.View) {
+			addOrder(v, nil)
+			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.StartedAt = uint8(market.LeaseAwarded), 0 })
+		}, []Kind{LeaseAbort}},
+		"a lease that may still start": {func(v *index.View) {
+			addOrder(v, func(o *market.Order) { o.AwardedAt = now - 10 })
+			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.StartedAt = uint8(market.LeaseAwarded), 0 })
+		}, nil},
+		"a running lease": {func(v *index.View) { addOrder(v, nil); addLease(v, 10, nil) }, nil},
+		"a lease that ran out": {func(v *index.View) {
+			addLease(v, 10, func(l *market.Lease) { l.FundedUntil = now - 1 })
+		}, []Kind{LeaseEnd}},
+		"a failed lease": {func(v *index.View) {
+			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), now-20 })
+		}, []Kind{LeaseEnd}},
+		"verified seconds that nobody paid for": {func(v *index.View) {
+			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
+			addLease(v, 10, func(l *market.Lease) { l.VerifiedSecs, l.PaidSecs = 30, 20 })
+		}, []Kind{LeaseSettleReport}},
+		"verified seconds below those paid by receipts": {func(v *index.View) {
+			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
+			addLease(v, 10, func(l *market.Lease) { l.VerifiedSecs, l.PaidSecs = 30, 40 })
+		}, nil},
+		"a lease that is over and settled": {func(v *index.View) {
+			addOrder(v, nil)
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.PaidSecs = uint8(market.LeaseEnded), now-50, 50
+			})
+		}, []Kind{LeaseClose}},
+		"one that its customer may still rate": {func(v *index.View) {
+			addOrder(v, nil)
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.PaidSecs = uint8(market.LeaseEnded), now-10, 90
+			})
+		}, nil},
+		"one with a fault": {func(v *index.View) {
+			addOrder(v, nil)
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.PaidSecs, l.PendingFaults = uint8(market.LeaseEnded), now-50, 50, 1
+			})
+		}, nil},
+		"one that is paid before it is closed": {func(v *index.View) {
+			addOrder(v, nil)
+			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.VerifiedSecs, l.PaidSecs = uint8(market.LeaseEnded), now-50, 50, 40
+			})
+		}, []Kind{LeaseSettleReport}},
+		"a fault whose appeal window is over": {func(v *index.View) {
+			add(v, 60, func(m market.Meta) *market.Fault { f := &market.Fault{Meta: m}; f.ApplicableAt = now - 1; return f })
+		}, []Kind{SlashApply}},
+		"a fault that may be appealed": {func(v *index.View) {
+			add(v, 60, func(m market.Meta) *market.Fault { f := &market.Fault{Meta: m}; f.ApplicableAt = now; return f })
+		}, nil},
+		"an old report": {func(v *index.View) {
+			add(v, 70, func(m market.Meta) *market.Report {
+				r := &market.Report{Meta: m}
+				r.Period, r.Report.Status = (now-220)/secs, uint8(market.ReportOpen)
+				return r
+			})
+		}, []Kind{ReportClose}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newView()
+			c.build(v)
+			require.Equal(t, c.want, kinds(t, v, nil))
+		})
+	}
+	require.Empty(t, func() []Action { a, err := Due(index.NewView(), self, now, nil); require.NoError(t, err); return a }(), "before the market is known")
+}
+
+func TestSlashCreatesTokenAccounts(t *testing.T) {
+	v := newView()
+	f := add(v, 60, func(m market.Meta) *market.Fault { return &market.Fault{Meta: m} })
+	f.Finder = solana.PublicKey{1}
+	f.Fault.Customer = solana.PublicKey{2}
+	actions, err := Due(v, self, now, nil)
+	require.NoError(t, err)
+	require.Len(t, actions[0].Instructions, 3)
+	f.Fault.Customer = solana.PublicKey{}
+	actions, err = Due(v, self, now, nil)
+	require.NoError(t, err)
+	require.Len(t, actions[0].Instructions, 2, "no customer was harmed")
+}
+
+// addReport puts a report with leaves into a view; final or not.
+func addReport(t *testing.T, v *index.View, p uint64, final bool, leaves ...wire.Leaf) *report.Set {
+	for i := range leaves {
+		leaves[i].Period = wire.Period(p)
+	}
+	wire.SortLeaves(leaves)
+	set, err := report.NewSet(leaves)
+	require.NoError(t, err)
+	r := &market.Report{Meta: market.Meta{Address: market.ReportAddress(p)}}
+	r.Period, r.Report.Status = p, uint8(market.ReportOpen)
+	if final {
+		r.Report.Status, r.Root, r.FinalisedAt = uint8(market.ReportFinal), set.Root, now-10
+	}
+	v.Add(r.Address, r)
+	return set
+}
+
+func holding(sets ...*report.Set) Sets {
+	return func(p wire.Period, root wire.Hash) *report.Set {
+		for _, s := range sets {
+			if s.Period == p && s.Root == root {
+				return s
+			}
+		}
+		return nil
+	}
+}
+
+func TestLeavesAreAppliedInOrder(t *testing.T) {
+	node, lease := solana.PublicKey{30}, solana.PublicKey{10}
+	of := func(l solana.PublicKey, flags wire.Flags, down uint32) wire.Leaf {
+		leaf := wire.Leaf{Node: node, Lease: l, Flags: flags}
+		if !l.IsZero() {
+			leaf.DowntimeSeconds = down
+		}
+		return leaf
+	}
+	none := solana.PublicKey{}
+	addNode := func(v *index.View, last uint64) {
+		add(v, 30, func(m market.Meta) *market.Node { n := &market.Node{Meta: m}; n.LastReportPeriod = last; return n })
+	}
+	keys := func(v *index.View, sets ...*report.Set) []string {
+		actions, err := Due(v, self, now, holding(sets...))
+		require.NoError(t, err)
+		var out []string
+		for _, a := range actions {
+			out = append(out, a.Key)
+		}
+		return out
+	}
+	apply := func(p uint64, l solana.PublicKey) string { return fmt.Sprintf("report_apply/%d/%s/%s", p, node, l) }
+	fault := func(p uint64, l solana.PublicKey) string { return fmt.Sprintf("fault_open/%d/%s/%s", p, node, l) }
+
+	v := newView()
+	addNode(v, 0)
+	addLease(v, 10, nil)
+	a := addReport(t, v, period, true, of(none, 0, 0), of(lease, 0, 0))
+	b := addReport(t, v, period+1, true, of(none, 0, 0), of(lease, 0, 0))
+	require.Equal(t, []string{apply(period, lease), apply(period+1, lease)}, keys(v, a, b), "the lease's leaf brings the node's news; oldest first")
+
+	const one = 1 // the window in which only the last period was applied
+	v.Nodes[node].LastReportPeriod, v.Nodes[node].ReportWindow = period, one
+	v.Leases[lease].LastReportPeriod, v.Leases[lease].ReportWindow = period, one
+	require.Equal(t, []string{apply(period+1, lease)}, keys(v, a, b))
+
+	v.Leases[lease].LastReportPeriod, v.Leases[lease].ReportWindow = period+1, 0b11
+	v.Nodes[node].LastReportPeriod = period + 1
+	require.Equal(t, []string{apply(period, lease)}, keys(v, a, b), "a gap is filled")
+	v.Nodes[node].ReportWindow = 0b11
+	require.Empty(t, keys(v, a, b))
+
+	t.Run("a closed lease", func(t *testing.T) {
+		v := newView()
+		addNode(v, 0)
+		a := addReport(t, v, period, true, of(none, wire.FlagWorkFailed, 0), of(lease, wire.FlagWorkFailed, 0))
+		require.Equal(t, []string{fault(period, none)}, keys(v, a), "its node's leaf stands in")
+	})
+	t.Run("an older report that is not final", func(t *testing.T) {
+		v := newView()
+		addNode(v, 0)
+		a := addReport(t, v, period, false, of(none, 0, 0))
+		b := addReport(t, v, period+1, true, of(none, 0, 0))
+		require.Equal(t, []string{apply(period+1, none)}, keys(v, a, b))
+	})
+	t.Run("a final report whose leaves are not here", func(t *testing.T) {
+		v := newView()
+		addNode(v, 0)
+		addReport(t, v, period, true, of(none, 0, 0))
+		require.Empty(t, keys(v))
+	})
+	t.Run("offline beyond the grace", func(t *testing.T) {
+		v := newView()
+		addNode(v, 0)
+		addLease(v, 10, nil)
+		a := addReport(t, v, period, true, of(none, wire.FlagOffline, 0), of(lease, wire.FlagOffline, 3))
+		require.Equal(t, []string{fault(period, lease)}, keys(v, a))
+		b := addReport(t, v, period, true, of(none, wire.FlagOffline, 0), of(lease, wire.FlagOffline, 2))
+		require.Equal(t, []string{apply(period, lease)}, keys(v, b), "within the grace")
+	})
+	t.Run("without a lease, offline is no fault", func(t *testing.T) {
+		v := newView()
+		addNode(v, 0)
+		a := addReport(t, v, period, true, of(none, wire.FlagOffline|wire.FlagUnhealthy, 0))
+		require.Equal(t, []string{apply(period, none)}, keys(v, a))
+	})
+	t.Run("proofs lead to the root", func(t *testing.T) {
+		v := newView()
+		var leaves []wire.Leaf
+		for i := byte(1); i <= 7; i++ {
+			add(v, i, func(m market.Meta) *market.Node { return &market.Node{Meta: m} })
+			leaves = append(leaves, wire.Leaf{Node: solana.PublicKey{i}})
+		}
+		set := addReport(t, v, period, true, leaves...)
+		actions, err := Due(v, self, now, holding(set))
+		require.NoError(t, err)
+		require.Len(t, actions, 7)
+		batches := Pack(actions, self, maxBatch, nil)
+		require.Less(t, len(batches), 4)
+		for _, b := range batches {
+			require.True(t, fits(b, self))
+		}
+	})
+}
+
+func TestPackKeepsTroubleAlone(t *testing.T) {
+	var actions []Action
+	ix := solana.NewInstruction(market.ProgramID, solana.AccountMetaSlice{}, make([]byte, 200))
+	for i := range 12 {
+		kind := ReportApply
+		if i >= 10 {
+			kind = LeaseClose
+		}
+		actions = append(actions, Action{Kind: kind, Key: fmt.Sprint(i), Instructions: []solana.Instruction{ix}})
+	}
+	batches := Pack(actions, self, 3, func(a Action) bool { return a.Key == "4" })
+	var got [][]string
+	for _, b := range batches {
+		got = append(got, b.Keys())
+		require.True(t, fits(b, self))
+	}
+	require.Equal(t, [][]string{{"0", "1", "2"}, {"3"}, {"4"}, {"5", "6", "7"}, {"8", "9"}, {"10", "11"}}, got)
+	require.Len(t, Pack(actions[:10], self, 100, nil), 3, "by size: four of them fill a transaction")
+	require.Empty(t, Pack(nil, self, 3, nil))
+}
+
+func TestBenign(t *testing.T) {
+	program := func(code idl.ErrorCode) error {
+		return fmt.Errorf("submit: %w", &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(code), Name: "Custom"})
+	}
+	require.True(t, Benign(ReportApply, program(idl.ErrorCodeAlreadyApplied)))
+	require.True(t, Benign(FaultOpen, program(idl.ErrorCodeNoFault)))
+	require.True(t, Benign(LeaseClose, program(idl.ErrorCodeUnsettled)))
+	require.False(t, Benign(ReportApply, program(idl.ErrorCodeInvalidProof)))
+	require.False(t, Benign(SlashApply, program(idl.ErrorCodeInvariantBroken)))
+	require.True(t, Benign(ReportClose, &txm.ProgramError{Program: market.ProgramID, Name: "AccountDataTooSmall"}))
+	require.True(t, Benign(LeaseEnd, program(3012)), "the framework: account is gone")
+	require.False(t, Benign(LeaseEnd, &txm.ProgramError{Program: market.ProgramID, Name: "ProgramFailedToComplete"}))
+	require.False(t, Benign(ReportApply, errors.New("no endpoint answers")))
+}
+
+func TestRankAndStagger(t *testing.T) {
+	keepers := []solana.PublicKey{{1}, {2}, {3}, {4}}
+	firsts := map[solana.PublicKey]int{}
+	for i := range 400 {
+		item := fmt.Sprint("item ", i)
+		seen := map[int]bool{}
+		for _, k := range keepers {
+			r := Rank(k, item, keepers)
+			require.False(t, seen[r])
+			seen[r] = true
+			if r == 0 {
+				firsts[k]++
+			}
+		}
+		require.Len(t, seen, 4)
+	}
+	for _, n := range firsts {
+		require.Greater(t, n, 50)
+	}
+	s := NewStagger()
+	at := time.Unix(1000, 0)
+	require.True(t, s.Ready("a", at, 0, time.Second))
+	require.False(t, s.Ready("b", at, 2, time.Second))
+	require.False(t, s.Ready("b", at.Add(1999*time.Millisecond), 2, time.Second))
+	require.True(t, s.Ready("b", at.Add(2*time.Second), 2, time.Second))
+	s.Keep(map[string]bool{"a": true})
+	require.False(t, s.Ready("b", at.Add(3*time.Second), 2, time.Second), "forgotten")
+}

@@ -1,0 +1,93 @@
+package crank
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// chain refuses transactions that name a poisoned account and removes the faults of others.
+type chain struct {
+	mu       sync.Mutex
+	x        *index.Index
+	poisoned solana.PublicKey
+	ids      map[string]int
+	sizes    []int
+}
+
+func (c *chain) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids[in.ID]++
+	var faults []solana.PublicKey
+	for _, ix := range in.Instructions {
+		if ix.ProgramID() != market.ProgramID {
+			continue
+		}
+		fault := ix.Accounts()[6].PublicKey
+		if fault == c.poisoned {
+			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(idl.ErrorCodeInvariantBroken)}
+		}
+		faults = append(faults, fault)
+	}
+	c.sizes = append(c.sizes, len(faults))
+	for _, f := range faults {
+		c.x.Put(f, nil)
+	}
+	return txm.Result{}, nil
+}
+
+// One action that is refused for ever takes nobody else down with it, and is tried less and less often.
+func TestPoisonIsIsolated(t *testing.T) {
+	x := index.New()
+	v := newView()
+	x.Put(market.MarketAddress(), v.Market)
+	c := &chain{x: x, poisoned: solana.PublicKey{63}, ids: map[string]int{}}
+	for i := byte(60); i < 70; i++ {
+		f := &market.Fault{Meta: market.Meta{Address: solana.PublicKey{i}}}
+		f.Finder, f.ApplicableAt, f.Fault.Node = solana.PublicKey{1}, now-100, solana.PublicKey{i, 1}
+		x.Put(f.Address, f)
+	}
+	outcomes := map[string]int{}
+	var mu sync.Mutex
+	r := &Runner{
+		Index: x, Self: self, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
+		Observe: func(_ Kind, n int, outcome string, _ time.Duration) { mu.Lock(); outcomes[outcome] += n; mu.Unlock() },
+		Log:     zerolog.Nop(), Now: func() func() time.Time {
+			start := time.Now()
+			return func() time.Time { return time.Unix(now, 0).Add(time.Since(start)) }
+		}(),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- r.Run(ctx) }()
+	require.Eventually(t, func() bool {
+		left := 0
+		x.Read(func(v *index.View) { left = len(v.Faults) })
+		return left == 1
+	}, 5*time.Second, 5*time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, 9, outcomes["done"])
+	tries := 0
+	for _, n := range c.ids {
+		tries += n
+	}
+	require.Less(t, tries, 30, "the refused one is not hammered")
+	require.Greater(t, len(c.sizes), 0)
+}

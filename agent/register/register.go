@@ -59,21 +59,26 @@ const level = chain.Confirmed
 // pendingTime is how long transactions of an interrupted command are waited for.
 const pendingTime = 90 * time.Second
 
-// resume waits for what an interrupted command left in flight.
+// resume waits for what an interrupted command left in flight. What is confirmed already is visible to what follows and
+// needs no wait.
 func (c *Commands) resume(ctx context.Context) error {
-	n, err := c.Txm.Resume(nil)
-	if err != nil || n == 0 {
+	open := map[string]bool{}
+	_, err := c.Txm.Resume(func(r txm.Record) txm.ReadBack {
+		if r.State != txm.StateConfirmed {
+			open[r.ID] = true
+		}
+		return nil
+	})
+	if err != nil || len(open) == 0 {
 		return err
 	}
-	c.say("an interrupted command left %d transaction(s) on the way; waiting for them", n)
-	deadline := time.Now().Add(pendingTime)
-	for c.Txm.InFlight() > 0 && time.Now().Before(deadline) {
-		t := time.NewTimer(100 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+	c.say("an interrupted command left %d transaction(s) on the way; waiting for them", len(open))
+	ctx, cancel := context.WithTimeout(ctx, pendingTime)
+	defer cancel()
+	for id := range open {
+		// A refusal had no effect, so that the state on chain is what counts from here on.
+		if _, err := c.Txm.Wait(ctx, id, level); ctx.Err() != nil {
+			return fmt.Errorf("transaction %s of an interrupted command: %w", id, errors.Join(ctx.Err(), err))
 		}
 	}
 	return nil

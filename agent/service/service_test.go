@@ -54,6 +54,7 @@ func TestStatusFile(t *testing.T) {
 	_, err = ReadStatus(path)
 	require.Error(t, err)
 	now := time.Now()
-	require.True(t, Status{At: now.Add(-3 * time.Second)}.Fresh(now))
-	require.False(t, Status{At: now.Add(-time.Minute)}.Fresh(now))
+	require.True(t, Status{PID: os.Getpid(), At: now.Add(-3 * time.Second)}.Fresh(now))
+	require.False(t, Status{PID: os.Getpid(), At: now.Add(-time.Minute)}.Fresh(now))
+	require.False(t, Status{PID: 1 << 30, At: now}.Fresh(now), "no such process")
 }

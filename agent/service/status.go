@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -46,7 +47,9 @@ type LeaseLine struct {
 const statusEvery = 2 * time.Second
 
 // Fresh reports whether the status was written by an agent that still runs.
-func (s Status) Fresh(now time.Time) bool { return now.Sub(s.At) < 5*statusEvery }
+func (s Status) Fresh(now time.Time) bool {
+	return now.Sub(s.At) < 5*statusEvery && syscall.Kill(s.PID, 0) == nil
+}
 
 // ReadStatus reads the file that a running agent keeps.
 func ReadStatus(path string) (Status, error) {

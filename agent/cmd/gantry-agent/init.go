@@ -195,7 +195,10 @@ func printNeeds(c *cli.Context, cfg config.Config, m *machine.Machine, nodeKey s
 	}
 	fmt.Fprintf(w, " model      %s as the market knows it: %.1f TFLOPS fp16, work proof of order %d within %d ms\n", model.ModelName(), float64(model.TflopsX10)/10, model.WorkSize, model.WorkBoundMs)
 	fmt.Fprintf(w, " needed     stake %s GNT (%d × %s) · %s rent, returned when you leave · %s for the machine's fees\n",
-		needs.StakeNeeded, len(m.Inventory.GPUs), market.GNT(model.MinStake), needs.Rent, needs.NodeFunds)
+		market.GNT(model.MinStake)*market.GNT(len(m.Inventory.GPUs)), len(m.Inventory.GPUs), market.GNT(model.MinStake), needs.Rent, needs.NodeFunds)
+	if others := needs.Provider.Committed; others > 0 && !needs.IsNode {
+		fmt.Fprintf(w, "            %s GNT in all with the provider's other machines; %s are staked\n", needs.StakeNeeded, market.GNT(needs.Provider.Stake))
+	}
 	if cmds.Wallet.IsZero() {
 		fmt.Fprintf(w, " missing    a wallet: %s does not exist; make one with solana-keygen new, or pass --keypair\n", cfg.Wallet)
 	} else {
@@ -206,7 +209,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *machine.Machine, nodeKey s
 	}
 	s := service.Snapshot(view, model.Id, needs.Node.Address)
 	ask := pricing.FollowMarket{}.Ask(s)
-	fmt.Fprintf(w, " price      reference %s · %d other nodes ask for this model · suggested %s USDC per GPU-hour\n", s.Reference, len(s.Others), ask)
+	fmt.Fprintf(w, " price      reference %s · asks of other nodes with this model: %d · suggested %s USDC per GPU-hour\n", s.Reference, len(s.Others), ask)
 	if needs.IsNode {
 		fmt.Fprintf(w, " registered as node %s\n next       gantry-agent run --data-dir %s\n", needs.Node.Address, cfg.DataDir)
 		return nil

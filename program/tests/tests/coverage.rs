@@ -72,7 +72,8 @@ fn every_error_is_expected_by_a_test() {
     for (_, source) in tests() {
         seen.extend(named(&source));
     }
-    let missing: Vec<_> = all.iter().filter(|e| !seen.contains(*e) && !UNUSED.contains(&e.as_str())).collect();
+    let missing: Vec<_> =
+        all.iter().filter(|e| !seen.contains(*e) && !UNUSED.contains(&e.as_str())).collect();
     assert!(missing.is_empty(), "no test expects {missing:?}");
     for name in UNUSED {
         assert!(all.contains(name) && !seen.contains(name), "{name} is in use: remove it from the list");
@@ -120,10 +121,7 @@ fn every_instruction_is_tried_without_signature_with_foreign_accounts_and_anothe
             assert!(source.contains("IllegalOwner"), "{name}: no account of another program is tried");
         }
         if instruction.contains(": Signer") {
-            assert!(
-                source.contains("MissingRequiredSignature"),
-                "{name}: no test leaves the signature out"
-            );
+            assert!(source.contains("MissingRequiredSignature"), "{name}: no test leaves the signature out");
         }
         if instruction.contains("Program<Token>") {
             assert!(source.contains("token_2022_program"), "{name}: no other token program is tried");

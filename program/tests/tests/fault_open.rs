@@ -66,10 +66,7 @@ fn a_silent_node_fails_its_lease() {
     assert_eq!((fault.total_weight, fault.finder_bps), (w.params.min_bond, 1_000));
     // 5 % of the 20 tokens that two GPUs need; 50 seconds at 2 USDC an hour are 27,777 µUSDC.
     assert_eq!((fault.amount, fault.harm), (1_000_000_000, 27_777_000));
-    assert_emitted(
-        &meta,
-        &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: end },
-    );
+    assert_emitted(&meta, &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: end });
     assert_emitted(
         &meta,
         &FaultOpened {
@@ -379,7 +376,12 @@ fn wrong_signers_and_accounts_are_refused() {
             InstructionError::InvalidSeeds.into(),
         ),
         ("fault's period", fault, pda::fault(&node, &deal.lease, 1), InstructionError::InvalidSeeds.into()),
-        ("system program", ix::system_program(), token_program(), InstructionError::IncorrectProgramId.into()),
+        (
+            "system program",
+            ix::system_program(),
+            token_program(),
+            InstructionError::IncorrectProgramId.into(),
+        ),
     ];
     w.refuses_swaps(&good, &key, &cases);
 }

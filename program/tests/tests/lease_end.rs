@@ -86,8 +86,7 @@ fn leaving_at_once_costs_the_pay_of_the_notice() {
     // Of ten minutes nine may be owed.
     assert_eq!(lease.reserved, 300_000 - RECEIVED);
     assert_eq!(w.read::<Node>(&deal.machine.node).jobs_failed, 1);
-    let too_much =
-        ix::receipt(&w, &deal.lease, &deal.machine.key, &deal.customer.key, 2, 541);
+    let too_much = ix::receipt(&w, &deal.lease, &deal.machine.key, &deal.customer.key, 2, 541);
     w.refused_all(&too_much, &[], MarketError::ReceiptTooLarge);
     w.settle(&deal, 2, 540);
     assert_eq!(deal.state(&w).reserved, 36_000);

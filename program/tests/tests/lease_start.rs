@@ -116,7 +116,12 @@ fn wrong_signers_and_accounts_are_refused() {
         ("order's address", deal.order, twin, MarketError::WrongAccount.into()),
         ("order's program", deal.order, order, InstructionError::IllegalOwner.into()),
         ("lease's program", deal.lease, lease, InstructionError::IllegalOwner.into()),
-        ("lease's type", deal.lease, pda::provider(&deal.provider.wallet()), InstructionError::AccountDataTooSmall.into()),
+        (
+            "lease's type",
+            deal.lease,
+            pda::provider(&deal.provider.wallet()),
+            InstructionError::AccountDataTooSmall.into(),
+        ),
     ];
     w.refuses_swaps(&good, &[&deal.machine.key], &cases);
 }

@@ -165,6 +165,23 @@ fn a_late_leaf_does_not_bring_an_old_tier_back() {
 }
 
 #[test]
+fn a_report_of_a_time_before_its_start_does_not_concern_a_lease() {
+    // Another lease had the same address, or keepers are mistaken: time that this lease did not have is not paid.
+    let (mut w, deal, leaf) = ready();
+    let before = LeafData { period: leaf.period - 1, ..leaf };
+    w.alter(&deal.machine.node, |n: &mut Node| {
+        (n.last_report_period, n.report_window) = (before.period - 1, u32::MAX);
+    });
+    let proofs = [before, leaf].map(|leaf| only(&mut w, &deal.keeper, leaf));
+    w.ok(ix::report_apply(&proofs[0]), &[]);
+    assert_eq!(w.read::<Node>(&deal.machine.node).checks_total, 5, "of the node it speaks");
+    assert_eq!(deal.state(&w).verified_secs, 0);
+    w.refused(ix::report_apply(&proofs[0]), &[], MarketError::AlreadyApplied);
+    w.ok(ix::report_apply(&proofs[1]), &[]);
+    assert_eq!(deal.state(&w).verified_secs, 60);
+}
+
+#[test]
 fn two_leases_of_a_node_count_for_the_node_once() {
     let mut w = World::new();
     let deal = w.running();
@@ -229,8 +246,7 @@ fn a_closed_lease_hides_no_fault_of_its_node() {
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
     w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
     w.warp_past_period(period);
-    let leaf =
-        LeafData { flags: FLAG_EVIDENCE_FAILED, ..w.good_leaf(deal.machine.node, deal.lease, period) };
+    let leaf = LeafData { flags: FLAG_EVIDENCE_FAILED, ..w.good_leaf(deal.machine.node, deal.lease, period) };
     let proof = only(&mut w, &deal.keeper, leaf);
     let apply = with_closed(ix::report_apply(&proof), &deal.lease);
     w.refused(apply, &[], MarketError::LeafCarriesFault);
@@ -239,8 +255,7 @@ fn a_closed_lease_hides_no_fault_of_its_node() {
 #[test]
 fn a_lease_that_was_gone_too_long_fails_with_its_fault_only() {
     let (mut w, deal, leaf) = ready();
-    let gone =
-        LeafData { flags: FLAG_OFFLINE, verified_secs: 30, downtime_secs: 21, up_secs: 30, ..leaf };
+    let gone = LeafData { flags: FLAG_OFFLINE, verified_secs: 30, downtime_secs: 21, up_secs: 30, ..leaf };
     let proof = only(&mut w, &deal.keeper, gone);
     w.refused(ix::report_apply(&proof), &[], MarketError::LeafCarriesFault);
     assert_eq!(deal.state(&w).status, LEASE_RUNNING);
@@ -366,10 +381,9 @@ fn a_leaf_that_makes_no_sense_is_refused_even_from_a_final_report() {
         ("more seconds than the period", |l| l.downtime_secs = 1),
         ("seconds that wrap", |l| l.downtime_secs = u32::MAX),
         ("verified without lease", |l| l.lease = Address::default()),
-        (
-            "downtime without lease",
-            |l| (l.lease, l.verified_secs, l.downtime_secs) = (Address::default(), 0, 1),
-        ),
+        ("downtime without lease", |l| {
+            (l.lease, l.verified_secs, l.downtime_secs) = (Address::default(), 0, 1)
+        }),
     ];
     for (what, change) in cases {
         println!("{what}");
@@ -413,8 +427,7 @@ fn a_leaf_applies_to_the_node_and_lease_that_it_names() {
     w.refused(ix::report_apply(&proofs[1]), &[], MarketError::InvalidLeaf);
     let mut bare = proofs[0].clone();
     bare.leaf.lease = Address::default();
-    let without: Instruction =
-        Instruction { data: good.data.clone(), ..ix::report_apply(&bare) };
+    let without: Instruction = Instruction { data: good.data.clone(), ..ix::report_apply(&bare) };
     w.refused(without, &[], MarketError::MissingAccount);
     let (node, lease) = (w.forged(&deal.machine.node), w.forged(&deal.lease));
     let (report, market) = (w.forged(&pda::report(leaf.period)), w.forged(&pda::market()));
@@ -427,7 +440,12 @@ fn a_leaf_applies_to_the_node_and_lease_that_it_names() {
         ("lease's program", deal.lease, lease, InstructionError::IllegalOwner.into()),
         ("report's program", pda::report(leaf.period), report, InstructionError::IllegalOwner.into()),
         ("market's program", pda::market(), market, InstructionError::IllegalOwner.into()),
-        ("report's type", pda::report(leaf.period), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        (
+            "report's type",
+            pda::report(leaf.period),
+            pda::gpu_model(1),
+            InstructionError::AccountDataTooSmall.into(),
+        ),
     ];
     w.refuses_swaps(&good, &[], &cases);
     w.ok(good, &[]);
@@ -470,8 +488,7 @@ fn receipts_that_ran_ahead_do_not_stop_a_lease_from_failing() {
     let (mut w, deal, leaf) = ready();
     w.warp(50);
     w.settle(&deal, 1, 100);
-    let gone =
-        LeafData { flags: FLAG_OFFLINE, verified_secs: 0, downtime_secs: 60, up_secs: 0, ..leaf };
+    let gone = LeafData { flags: FLAG_OFFLINE, verified_secs: 0, downtime_secs: 60, up_secs: 0, ..leaf };
     let proof = only(&mut w, &deal.keeper, gone);
     let meta = w.ok(ix::fault_open(&w, &deal.keeper.wallet(), &proof), &[&deal.keeper.key]);
     let lease: Lease = deal.state(&w);
@@ -479,9 +496,6 @@ fn receipts_that_ran_ahead_do_not_stop_a_lease_from_failing() {
     let started = lease.started_at;
     assert_eq!((lease.status, lease.ended_at, lease.paid_secs), (LEASE_FAILED, started + 100, 100));
     assert_eq!((lease.downtime_secs, lease.billable_secs(w.now())), (0, 100));
-    assert_emitted(
-        &meta,
-        &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: started + 100 },
-    );
+    assert_emitted(&meta, &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: started + 100 });
     w.ok(ix::lease_end(&w, &deal.keeper.wallet(), &deal.lease, 0), &[&deal.keeper.key]);
 }

@@ -41,10 +41,7 @@ fn more_than_two_thirds_of_the_weight_make_a_report_final() {
     assert_eq!((report.status, report.finalised_at), (REPORT_FINAL, w.now()));
     assert_eq!((report.root, report.proposer), (ROOT, a.wallet()));
     assert_eq!((report.candidates[0].weight, report.voters[0]), (3 * unit, 0b111));
-    assert_emitted(
-        &meta,
-        &ReportFinalised { period, root: ROOT, weight: 3 * unit, total_weight: 3 * unit },
-    );
+    assert_emitted(&meta, &ReportFinalised { period, root: ROOT, weight: 3 * unit, total_weight: 3 * unit });
     let keeper: Keeper = w.read(&c.keeper());
     assert_eq!((keeper.votes, keeper.misses, keeper.last_vote_period), (1, 0, period));
 }
@@ -192,7 +189,12 @@ fn wrong_signers_and_accounts_are_refused() {
         ("keeper's program", a.keeper(), keeper, InstructionError::IllegalOwner.into()),
         ("market's program", pda::market(), market, InstructionError::IllegalOwner.into()),
         ("report", pda::report(period), pda::report(period + 1), InstructionError::InvalidSeeds.into()),
-        ("system program", ix::system_program(), token_program(), InstructionError::IncorrectProgramId.into()),
+        (
+            "system program",
+            ix::system_program(),
+            token_program(),
+            InstructionError::IncorrectProgramId.into(),
+        ),
     ];
     w.refuses_swaps(&good, &[&a.key], &cases);
     // Also once the report is there.

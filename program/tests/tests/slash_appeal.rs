@@ -225,9 +225,8 @@ fn only_keepers_that_were_active_in_the_period() {
     // A keeper that the accused bonded when it learned of the fault.
     let late = c.w.pending_keeper(c.w.params.weight_cap);
     c.w.alter(&late.keeper(), |k: &mut Keeper| k.registered_at -= 1_000);
-    let appeal = |c: &Case, who: &Actor| {
-        [signed(&who.key, &text), ix::slash_appeal(&c.w, &c.fault, who, text)]
-    };
+    let appeal =
+        |c: &Case, who: &Actor| [signed(&who.key, &text), ix::slash_appeal(&c.w, &c.fault, who, text)];
     let instructions = appeal(&c, &late);
     c.w.refused_all(&instructions, &[], MarketError::KeeperNotActive);
     c.w.ok(ix::keeper_activate(&late), &[]);
@@ -338,7 +337,12 @@ fn wrong_accounts_are_refused() {
         ("lease", c.deal.lease, twin, MarketError::WrongAccount.into()),
         ("rent", c.keepers[0].wallet(), stranger.wallet(), MarketError::WrongAccount.into()),
         ("fault's type", c.fault, order, InstructionError::AccountDataTooSmall.into()),
-        ("instructions", ix::instructions_sysvar(), stranger.wallet(), InstructionError::InvalidArgument.into()),
+        (
+            "instructions",
+            ix::instructions_sysvar(),
+            stranger.wallet(),
+            InstructionError::InvalidArgument.into(),
+        ),
     ];
     c.w.refuses_swaps_after(check, appeal, &[], &cases);
     let mut without = appeal.clone();

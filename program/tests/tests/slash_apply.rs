@@ -2,13 +2,13 @@ use gantry_market::constants::{FLAG_DEVICE_CHANGED, FLAG_OFFLINE, FLAG_WORK_FAIL
 use gantry_market::errors::MarketError;
 use gantry_market::events::SlashApplied;
 use gantry_market::state::{Fault, Lease, Node, Provider, NODE_SUSPENDED};
+use gantry_market::ID;
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::{ix, pda, Deal, World};
-use gantry_market::ID;
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
@@ -134,8 +134,7 @@ fn a_fault_holds_stake_that_is_on_its_way_out() {
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
     let period = w.period();
     w.warp(600);
-    let leaf =
-        LeafData { flags: FLAG_DEVICE_CHANGED, ..w.good_leaf(deal.machine.node, deal.lease, period) };
+    let leaf = LeafData { flags: FLAG_DEVICE_CHANGED, ..w.good_leaf(deal.machine.node, deal.lease, period) };
     let proof = w.finalise(&deal.keeper, &[leaf]).remove(0);
     w.ok(ix::fault_open(&w, &deal.keeper.wallet(), &proof), &[&deal.keeper.key]);
     let withdraw = ix::provider_withdraw_stake(&deal.provider);

@@ -312,7 +312,7 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, actions, 7)
 		batches := Pack(actions, self, maxBatch, nil)
-		require.Less(t, len(batches), 4)
+		require.LessOrEqual(t, len(batches), 4, "at least two share a transaction")
 		for _, b := range batches {
 			require.True(t, fits(b, self))
 		}

@@ -1,0 +1,128 @@
+package index
+
+import (
+	"bytes"
+	"testing"
+
+	bin "github.com/gagliardetto/binary"
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/watch"
+	idl "github.com/gantry-market/gantry/idl/market"
+)
+
+// event encodes an account as the chain holds it.
+func event(t testing.TB, key solana.PublicKey, disc [8]byte, account interface {
+	MarshalWithEncoder(*bin.Encoder) error
+}) watch.Event {
+	var b bytes.Buffer
+	b.Write(disc[:])
+	require.NoError(t, account.MarshalWithEncoder(bin.NewBorshEncoder(&b)))
+	return watch.Event{Pubkey: key, Owner: market.ProgramID, Lamports: 1, Data: b.Bytes(), Slot: 7}
+}
+
+func TestApply(t *testing.T) {
+	x := New()
+	changed := x.Changed()
+	node := solana.PublicKey{1}
+	n := idl.Node{NodeKey: solana.PublicKey{2}, Version: market.LayoutVersion, Status: uint8(market.NodeActive), Tier: 2}
+	n.Spec.Model = 3
+	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
+	select {
+	case <-changed:
+	default:
+		t.Fatal("no notice of the change")
+	}
+	require.EqualValues(t, 7, x.Slot())
+	x.Read(func(v *View) {
+		require.Equal(t, market.NodeActive, v.Nodes[node].State())
+		require.Contains(t, v.NodesOfModel[3], node)
+		require.True(t, v.KnownPeer(solana.PublicKey{2}))
+		require.EqualValues(t, 2, v.Tier(node))
+	})
+	n.Status, n.Spec.Model, n.Spec.Simulated = uint8(market.NodeRetired), 4, 1
+	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
+	x.Read(func(v *View) {
+		require.NotContains(t, v.NodesOfModel, uint16(3))
+		require.Contains(t, v.NodesOfModel[4], node)
+		require.False(t, v.KnownPeer(solana.PublicKey{2}), "retired")
+		require.Zero(t, v.Tier(node), "simulated")
+	})
+	require.NoError(t, x.Apply(watch.Event{Pubkey: node, Deleted: true}))
+	x.Read(func(v *View) {
+		require.Empty(t, v.Nodes)
+		require.Empty(t, v.NodesOfModel)
+		require.Empty(t, v.NodesOfKey)
+	})
+	// What cannot be read is never served as it was.
+	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
+	require.Error(t, x.Apply(watch.Event{Pubkey: node, Data: []byte("nonsense")}))
+	x.Read(func(v *View) { require.Empty(t, v.Nodes) })
+}
+
+func TestWeightsAndVotes(t *testing.T) {
+	v := NewView()
+	for i, k := range []idl.Keeper{
+		{Status: uint8(market.KeeperActive), Weight: 5, ActiveSince: 99, Index: 0},
+		{Status: uint8(market.KeeperActive), Weight: 5, ActiveSince: 100, Index: 1},
+		{Status: uint8(market.KeeperPending), Index: 2},
+		{Status: uint8(market.KeeperExiting), Index: 9},
+	} {
+		k.Wallet = solana.PublicKey{byte(i + 1)}
+		v.Add(solana.PublicKey{100, byte(i)}, &market.Keeper{Keeper: k})
+	}
+	require.Equal(t, map[solana.PublicKey]uint64{{1}: 5}, v.Weights(100), "active before the period's end")
+	require.Len(t, v.Weights(101), 2)
+	require.Len(t, v.ActiveKeepers(), 2)
+
+	r := &market.Report{}
+	r.Period, r.CandidateCount = 8, 1
+	r.Candidates[0].Root = [32]byte{7}
+	r.Candidates[0].Voters[1], r.Voters[1] = 2, 2
+	v.Add(solana.PublicKey{50}, r)
+	root, ok := v.Voted(8, 9)
+	require.True(t, ok)
+	require.Equal(t, [32]byte{7}, root)
+	_, ok = v.Voted(8, 0)
+	require.False(t, ok)
+	_, ok = v.Voted(9, 9)
+	require.False(t, ok)
+}
+
+// After any sequence of changes the links are those of a view built anew.
+func TestLinksFollow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := New()
+		state := map[solana.PublicKey]any{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			key := solana.PublicKey{byte(rapid.IntRange(1, 5).Draw(t, "key"))}
+			var value any
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				n := &market.Node{Meta: market.Meta{Address: key}}
+				n.Spec.Model, n.NodeKey = uint16(rapid.IntRange(1, 2).Draw(t, "model")), solana.PublicKey{byte(rapid.IntRange(1, 2).Draw(t, "agent")), 9}
+				value = n
+			case 1:
+				l := &market.Lease{Meta: market.Meta{Address: key}}
+				l.Lease.Node = solana.PublicKey{byte(rapid.IntRange(1, 3).Draw(t, "node"))}
+				value = l
+			case 2:
+				value = &market.Device{Meta: market.Meta{Address: key}, Identity: [32]byte{key[0]}, Node: solana.PublicKey{byte(rapid.IntRange(1, 2).Draw(t, "holder"))}}
+			}
+			x.Put(key, value)
+			if value == nil {
+				delete(state, key)
+			} else {
+				state[key] = value
+			}
+		}
+		want := NewView()
+		for key, value := range state {
+			want.Add(key, value)
+		}
+		x.Read(func(v *View) { require.Equal(t, want, v) })
+	})
+}

@@ -108,7 +108,7 @@ func (s *session) creditsWithdraw() error {
 	return s.creditsDone("credits_withdraw", fmt.Sprintf("withdrew %s USDC", amount), key.PublicKey(), ix, err, ixs...)
 }
 
-// reservedBy explains what holds credits: " (61.80 reserved by 1 running lease)".
+// reservedBy explains what holds credits: " (61.80 reserved by 1 lease)". Leases count until they are closed.
 func reservedBy(c market.Credits) string {
 	if c.Credits.Reserved == 0 {
 		return ""
@@ -118,7 +118,7 @@ func reservedBy(c market.Credits) string {
 	case c.LiveLeases > 0 && c.LiveOrders > c.LiveLeases:
 		by = plural(int(c.LiveLeases), "lease") + " and " + plural(int(c.LiveOrders-c.LiveLeases), "open order")
 	case c.LiveLeases > 0:
-		by = plural(int(c.LiveLeases), "running lease")
+		by = plural(int(c.LiveLeases), "lease")
 	default:
 		by = plural(int(c.LiveOrders), "open order")
 	}

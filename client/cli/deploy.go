@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -209,7 +210,11 @@ func (d *deployment) start() error {
 
 func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if _, err := d.remote.deploy(ctx, l, d.r.job); err != nil {
-		return fmt.Errorf("lease %s: %w", l.Address, err)
+		var refusal *errRefusedByNode
+		if errors.As(err, &refusal) {
+			return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "")
+		}
+		return network(fmt.Sprintf("the machine of lease %s cannot be reached", l.Address), "", err)
 	}
 	var cur market.Lease
 	var ok bool
@@ -233,7 +238,15 @@ func (d *deployment) note(err error) error {
 	if f.advice != "" {
 		f.advice += "; "
 	}
-	f.advice += fmt.Sprintf("the lease exists: stop it with gantry stop %s, or see gantry leases", d.leases[0].Address)
+	cur, ok := d.v.Lease(d.leases[0].Address)
+	switch {
+	case !ok:
+		f.advice += "the lease is closed: gantry audit " + d.leases[0].Address.String()
+	case cur.State() == market.LeaseAwarded:
+		f.advice += "a lease that does not start in time is refunded in full: gantry leases"
+	default:
+		f.advice += fmt.Sprintf("the lease is %s: gantry leases, gantry stop %s", cur.State(), cur.Address)
+	}
 	return f
 }
 

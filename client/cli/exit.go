@@ -98,9 +98,13 @@ func fromMessage(code int, err error) *failure {
 	return &failure{code, reason, advice, err}
 }
 
-// print writes "error: …" and the advice below it.
+// print writes "error: …" and the advice below it. An interruption is what somebody wanted, not an error.
 func (f *failure) print(w io.Writer) {
-	fmt.Fprintf(w, "error: %s\n", f.reason)
+	prefix := "error: "
+	if f.code == ExitInterrupted {
+		prefix = ""
+	}
+	fmt.Fprintf(w, "%s%s\n", prefix, f.reason)
 	if f.advice != "" {
 		fmt.Fprintf(w, "       %s\n", f.advice)
 	}

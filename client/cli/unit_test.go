@@ -180,7 +180,7 @@ func TestErrorTexts(t *testing.T) {
 			&txm.TxError{Name: "InsufficientFundsForRent"}, ExitRefused,
 			"error: not enough SOL for the rent of a new account\n       send some SOL to your wallet; rent comes back when the account is closed\n",
 		},
-		{context.Canceled, ExitInterrupted, "error: interrupted\n       nothing was sent that is not shown above\n"},
+		{context.Canceled, ExitInterrupted, "interrupted\n       nothing was sent that is not shown above\n"},
 		{context.DeadlineExceeded, ExitNetwork, "error: timed out\n       try again, or check the connection\n"},
 		{usage("there is no time", "say how long"), ExitUsage, "error: there is no time\n       say how long\n"},
 		{errors.New("line one\nline two"), ExitRefused, "error: line one line two\n"},

@@ -18,6 +18,7 @@ fn figures_are_the_committed_ones() {
     for (_, name) in ix::all_names() {
         assert!(measured.compute_units.contains_key(name), "{name} is not measured");
     }
+    println!("{}", measured.to_markdown());
     if std::env::var_os("GANTRY_WRITE_BENCH").is_some_and(|v| v == "1") {
         let path = results_path();
         fs::create_dir_all(path.parent().expect("has a folder")).expect("folder is made");

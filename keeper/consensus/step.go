@@ -9,17 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
-
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/wire"
 	idlmarket "github.com/gantry-market/gantry/idl/market"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
-	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
@@ -189,56 +185,6 @@ func (s *state) first() (protocol.Proposal, bool) {
 	return best, found
 }
 
-// choose binds us to a proposal, then votes for it.
-func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Proposal) error {
-	raw, err := p2p.Encode(m)
-	if err != nil {
-		return err
-	}
-	if err := e.Book.Vote(r.period, m.Root, raw); err != nil {
-		return err
-	}
-	e.vote(ctx, r, s, m.Root)
-	return nil
-}
-
-// vote sends the vote that the book holds.
-func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
-	if s.voting || e.Now().Before(s.voteAt) {
-		return
-	}
-	self := e.Signer.PublicKey()
-	ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: self, Period: uint64(r.period), Root: root})
-	if err != nil {
-		e.Log.Error().Err(err).Msg("vote cannot be built")
-		return
-	}
-	s.voting = true
-	p := r.period
-	e.later(ctx, func(ctx context.Context) func(context.Context) {
-		_, err := e.Submit(ctx, txm.Intent{
-			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix},
-			ReadBack: func(context.Context) (bool, error) {
-				now, _, _ := e.view(p)
-				return now.onChain, nil
-			},
-		})
-		if ctx.Err() != nil {
-			return nil
-		}
-		e.Observe.Voted(uint64(p), err)
-		if err != nil {
-			e.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
-		} else {
-			e.Log.Debug().Uint64("period", uint64(p)).Hex("root", root[:4]).Msg("voted")
-		}
-		return func(context.Context) {
-			s.voting = false
-			s.voteAt = e.Now().Add(retry)
-		}
-	})
-}
-
 // repeat publishes the proposal that we voted for again when it is our turn and the report is not final, for keepers
 // that missed it.
 func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wire.Hash) error {
@@ -269,62 +215,4 @@ func (e *Engine) publish(ctx context.Context, m protocol.Proposal) {
 		}
 		return nil
 	})
-}
-
-// own are our statements of a period, from the book.
-func (e *Engine) own(p wire.Period) ([]statement.Signed, error) {
-	have, err := e.Book.Statements(p)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]statement.Signed, len(have))
-	for i, s := range have {
-		out[i] = statement.Signed{Keeper: e.Signer.PublicKey(), Statement: s.Statement, Signature: s.Signature}
-	}
-	return out, nil
-}
-
-// consider checks a proposal and remembers the verdict.
-func (e *Engine) consider(m protocol.Proposal) {
-	p := wire.Period(m.Period)
-	sealed, err := e.Book.Sealed()
-	if err != nil || p >= sealed {
-		return // not ours to judge yet: it is published again
-	}
-	r, retention, ok := e.view(p)
-	if !ok || e.Now().Unix() > r.end+retention {
-		return
-	}
-	s := e.state(p)
-	root := wire.Hash(m.Root)
-	if _, known := s.sound[root]; known || e.Now().Before(s.unsound[root]) {
-		return
-	}
-	if err := report.Authentic(m, r.weights); err != nil {
-		e.Log.Debug().Err(err).Uint64("period", m.Period).Msg("proposal")
-		return
-	}
-	own, err := e.own(p)
-	if err != nil {
-		e.Log.Error().Err(err).Msg("own statements")
-		return
-	}
-	set, err := report.Check(m, e.input(r), own, e.verify)
-	if err != nil {
-		// What we know of the chain may lag behind what the proposer knew.
-		s.unsound[root] = e.Now().Add(e.Timing.Round)
-		e.Observe.Refused(m.Period, err)
-		e.Log.Warn().Err(err).Uint64("period", m.Period).Stringer("proposer", solana.PublicKey(m.Proposer)).Msg("proposal refused")
-		return
-	}
-	s.sound[root], s.rounds[root] = m, m.Round
-	e.keepSet(set)
-}
-
-// verify checks a statement unless it was checked before.
-func (e *Engine) verify(s statement.Signed) error {
-	if e.Pool.Has(s) {
-		return nil
-	}
-	return s.Verify(e.Domain)
 }

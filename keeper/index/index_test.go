@@ -17,7 +17,8 @@ import (
 // event encodes an account as the chain holds it.
 func event(t testing.TB, key solana.PublicKey, disc [8]byte, account interface {
 	MarshalWithEncoder(*bin.Encoder) error
-}) watch.Event {
+},
+) watch.Event {
 	var b bytes.Buffer
 	b.Write(disc[:])
 	require.NoError(t, account.MarshalWithEncoder(bin.NewBorshEncoder(&b)))

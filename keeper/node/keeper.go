@@ -251,54 +251,10 @@ func (k *Keeper) serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// republish brings own statements that may still count back into the pool and to the peers: the last ones before a
-// kill may never have left.
-func (k *Keeper) republish() error {
-	now := wire.Period(k.now().Unix() / int64(k.secs))
-	back := wire.Period(k.retention/k.secs) + 1
-	for p := now - min(back, now); p <= now; p++ {
-		have, err := k.store.Statements(p)
-		if err != nil {
-			return err
-		}
-		own := make([]statement.Signed, len(have))
-		for i, s := range have {
-			own[i] = statement.Signed{Keeper: k.c.Wallet.PublicKey(), Statement: s.Statement, Signature: s.Signature}
-		}
-		if len(own) > 0 {
-			k.net.publish(own)
-		}
-	}
-	return nil
-}
-
 // damaged stops all signing: the process ends with the error, and does not start again with that store.
 func (k *Keeper) damaged(err error) {
 	k.damage.CompareAndSwap(nil, &err)
 	k.log.Error().Err(err).Msg("the keeper's own store cannot be trusted; nothing will be signed")
-}
-
-// pruneEvery is how often old records are dropped.
-const pruneEvery = 10 * time.Minute
-
-func (k *Keeper) runPrune(ctx context.Context) error {
-	tick := time.NewTicker(pruneEvery)
-	defer tick.Stop()
-	for {
-		keep := max(k.timing.Keep, 2*market.Seconds(k.retention))
-		before := wire.Period(max(0, k.now().Add(-keep).Unix()) / int64(k.secs))
-		n, err := k.store.Prune(before)
-		if store.IsDamage(err) {
-			k.damaged(err)
-			return err
-		}
-		k.log.Debug().Err(err).Int("records", n).Msg("old records dropped")
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
 }
 
 func sortPeers(peers []p2p.Peer) {

@@ -1,0 +1,64 @@
+package consensus
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// choose binds us to a proposal, then votes for it.
+func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Proposal) error {
+	raw, err := p2p.Encode(m)
+	if err != nil {
+		return err
+	}
+	if err := e.Book.Vote(r.period, m.Root, raw); err != nil {
+		return err
+	}
+	e.vote(ctx, r, s, m.Root)
+	return nil
+}
+
+// vote sends the vote that the book holds.
+func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
+	if s.voting || e.Now().Before(s.voteAt) {
+		return
+	}
+	self := e.Signer.PublicKey()
+	ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: self, Period: uint64(r.period), Root: root})
+	if err != nil {
+		e.Log.Error().Err(err).Msg("vote cannot be built")
+		return
+	}
+	s.voting = true
+	p := r.period
+	e.later(ctx, func(ctx context.Context) func(context.Context) {
+		_, err := e.Submit(ctx, txm.Intent{
+			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix},
+			ReadBack: func(context.Context) (bool, error) {
+				now, _, _ := e.view(p)
+				return now.onChain, nil
+			},
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.Observe.Voted(uint64(p), err)
+		if err != nil {
+			e.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
+		} else {
+			e.Log.Debug().Uint64("period", uint64(p)).Hex("root", root[:4]).Msg("voted")
+		}
+		return func(context.Context) {
+			s.voting = false
+			s.voteAt = e.Now().Add(retry)
+		}
+	})
+}

@@ -19,7 +19,10 @@ import (
 // agentModel drives one worker by hand, so that a crash can fall between any two acts, and checks after every one what
 // must always hold.
 type agentModel struct {
-	t     *rapid.T
+	t interface {
+		require.TestingT
+		Fatal(...any)
+	}
 	clock *clock
 	chain *fakeChain
 	rt    *fakeRuntime
@@ -174,6 +177,11 @@ func TestStateMachine(t *testing.T) {
 			"exit": func(r *rapid.T) {
 				a.rt.finish(rapid.IntRange(0, 3).Draw(r, "code"), rapid.IntRange(0, 9).Draw(r, "lost") == 0)
 			},
+			"wipe": func(*rapid.T) { // somebody deletes the directory of a job that is over
+				if !a.rt.active() {
+					clear(a.rt.jobs)
+				}
+			},
 			"stop": func(*rapid.T) {
 				a.chain.update(func() {
 					if a.chain.exists && a.chain.lease.State() == market.LeaseRunning {
@@ -251,40 +259,37 @@ func TestCrashAfterEveryAct(t *testing.T) {
 func runLife(t *testing.T, crashAfter int) []Action {
 	t.Helper()
 	var acts []Action
-	rapid.Check(t, func(rt *rapid.T) {
-		acts = nil
-		c := newClock()
-		a := &agentModel{t: rt, clock: c, chain: newFakeChain(c), dir: memDir(t)}
-		a.rt = newFakeRuntime(c)
-		a.open()
-		defer func() { require.NoError(rt, a.store.Close()) }()
-		a.chain.award(testJob(), true, time.Hour, true)
-		_, err := a.m.Deploy(context.Background(), testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
-		require.NoError(rt, err)
-		for i := 0; i < 200 && !a.removed; i++ {
-			d := a.step()
-			if d.Action != Wait {
-				acts = append(acts, d.Action)
-				if len(acts)-1 == crashAfter {
-					require.NoError(rt, a.store.Close())
-					a.open()
-				}
-				continue
+	c := newClock()
+	a := &agentModel{t: t, clock: c, chain: newFakeChain(c), dir: memDir(t)}
+	a.rt = newFakeRuntime(c)
+	a.open()
+	defer func() { require.NoError(t, a.store.Close()) }()
+	a.chain.award(testJob(), true, time.Hour, true)
+	_, err := a.m.Deploy(context.Background(), testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
+	require.NoError(t, err)
+	for i := 0; i < 200 && !a.removed; i++ {
+		d := a.step()
+		if d.Action != Wait {
+			acts = append(acts, d.Action)
+			if len(acts)-1 == crashAfter {
+				require.NoError(t, a.store.Close())
+				a.open()
 			}
-			c.add(500 * time.Millisecond)
-			if i > 5 {
-				a.rt.finish(0, false)
-			}
-			a.chain.update(func() {
-				if a.chain.exists && a.chain.lease.State() == market.LeaseEnded {
-					a.chain.exists = false
-				}
-			})
+			continue
 		}
-		require.True(rt, a.removed)
-		require.Equal(rt, 1, a.rt.starts)
-		require.Equal(rt, 1, a.chain.starts)
-		require.Equal(rt, 1, a.chain.ends)
-	})
+		c.add(500 * time.Millisecond)
+		if i > 5 {
+			a.rt.finish(0, false)
+		}
+		a.chain.update(func() {
+			if a.chain.exists && a.chain.lease.State() == market.LeaseEnded {
+				a.chain.exists = false
+			}
+		})
+	}
+	require.True(t, a.removed)
+	require.Equal(t, 1, a.rt.starts)
+	require.Equal(t, 1, a.chain.starts)
+	require.Equal(t, 1, a.chain.ends)
 	return acts
 }

@@ -69,3 +69,19 @@ func TestAskIsNeverBelowTheFloor(t *testing.T) {
 		require.Equal(t, before, s.Others, "what was passed in is not changed")
 	})
 }
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"1.26", "auto", "auto:1.6", "AUTO:", "0", "-1", "1e9", "18446744073709.551615"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := Parse(s)
+		if err != nil {
+			return
+		}
+		again, err := Parse(p.String())
+		if err != nil || again != p {
+			t.Fatalf("%q reads as %v, which reads as %v (%v)", s, p, again, err)
+		}
+	})
+}

@@ -100,7 +100,7 @@ func TestMarketByCommand(t *testing.T) {
 	admin.fails(cli.ExitRefused, "the market exists already", "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String())
 	admin.ok(nil, "market", "model", "set", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30")
 	admin.ok(nil, "market", "propose", "--set", "fee_bps=1300")
-	time.Sleep(1500 * time.Millisecond)
+	w.Until(w.Now() + 2)
 	admin.ok(nil, "market", "apply")
 	var mk struct {
 		Params struct{ FeeBps int }
@@ -190,7 +190,7 @@ func TestMarketByCommand(t *testing.T) {
 	me.fails(cli.ExitRefused, "bond refused: 10 GNT", "keeper", "register", "--bond", "10", "--addr", "/ip4/127.0.0.1/tcp/4001")
 	me.fails(cli.ExitUsage, "not a multiaddress", "keeper", "register", "--bond", "1000", "--addr", "localhost")
 	me.ok(nil, "keeper", "register", "--bond", "1000", "--addr", "/ip4/127.0.0.1/tcp/4001")
-	time.Sleep(1500 * time.Millisecond)
+	w.Until(w.Now() + 2)
 	me.ok(nil, "keeper", "activate")
 	me.fails(cli.ExitRefused, "is active", "keeper", "activate")
 	me.ok(nil, "keeper", "update", "--addr", "/ip4/127.0.0.1/tcp/4002")
@@ -200,7 +200,7 @@ func TestMarketByCommand(t *testing.T) {
 	require.Equal(t, "/ip4/127.0.0.1/tcp/4002", keepers[0].Addr)
 	me.fails(cli.ExitRefused, "is active", "keeper", "withdraw")
 	me.ok(nil, "keeper", "exit")
-	time.Sleep(1500 * time.Millisecond)
+	w.Until(w.Now() + 2)
 	me.ok(nil, "keeper", "withdraw")
 
 	// Paused, and everything that stays possible.
@@ -414,7 +414,7 @@ func TestDeployAndAudit(t *testing.T) {
 	r = me.run(context.Background(), "logs", lease.Address.String())
 	require.Equal(t, cli.ExitDone, r.code, r.err)
 	require.Equal(t, m.output, r.out)
-	time.Sleep(1200 * time.Millisecond)
+	w.Until(w.Now() + 2)
 	var leases []struct{ Address, Status string }
 	me.ok(&leases, "leases")
 	require.Len(t, leases, 1)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -45,7 +46,10 @@ type Options struct {
 	NoProgram bool // leave the program out
 }
 
-// New starts the embedded engine, or skips the test when it is not built. The node ends with the test.
+// EngineVariable chooses the engine: surfnet (default) or agave.
+const EngineVariable = "GANTRY_TEST_ENGINE"
+
+// New starts a node, or skips the test when it is not installed. The node ends with the test.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{T: t, Units: map[string]uint64{}, Authority: Key(t)}
@@ -58,10 +62,14 @@ func New(t testing.TB, o Options) *World {
 	if !o.NoProgram {
 		cfg.Programs = []engine.Program{{ID: market.ProgramID, Path: artifact(), Authority: w.Authority.PublicKey()}}
 	}
-	e, err := engine.New(engine.Surfnet, cfg)
+	kind := engine.Surfnet
+	if chosen := os.Getenv(EngineVariable); chosen != "" {
+		kind = engine.Kind(chosen)
+	}
+	e, err := engine.New(kind, cfg)
 	if errors.Is(err, engine.ErrNotInstalled) {
 		require.NoError(t, sup.Close())
-		t.Skipf("the embedded engine is not built: %v", err)
+		t.Skipf("the %s engine is not installed: %v", kind, err)
 	}
 	require.NoError(t, err)
 	w.Endpoint, err = e.Start(ctx)
@@ -214,10 +222,12 @@ func (w *World) Wait(what string, cond func(*market.View) bool) {
 	require.NoError(w.T, w.View.WaitFor(ctx, cond), what)
 }
 
-// Until sleeps until the unix second has passed on the chain's clock, with a margin.
+// Until waits until the chain's clock, which may be behind the wall's, has reached the unix second.
 func (w *World) Until(unix int64) {
 	w.T.Helper()
-	time.Sleep(time.Until(time.Unix(unix, 0)) + 300*time.Millisecond)
+	for w.Now() < unix {
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // DeviceID is a device identity made from a name.

@@ -42,16 +42,31 @@ type handlers struct {
 	log     zerolog.Logger
 }
 
-// hushed holds a request without an answer while the node simulates silence.
+// hushPoll is how often a held request looks whether the silence is over.
+const hushPoll = 200 * time.Millisecond
+
+// hushed holds a request without an answer while the node simulates silence. When the silence ends, what was held gets
+// no answer either, but makes room.
 func (h *handlers) hushed(ctx context.Context) error {
-	if h.silence == "" {
-		return nil
+	silent := false
+	for h.silence != "" {
+		if _, err := os.Stat(h.silence); err != nil {
+			break
+		}
+		silent = true
+		t := time.NewTimer(hushPoll)
+		select {
+		case <-t.C:
+			continue
+		case <-ctx.Done():
+			t.Stop()
+		}
+		break
 	}
-	if _, err := os.Stat(h.silence); err != nil {
-		return nil
+	if silent {
+		return p2p.Refuse(p2p.CodeUnavailable, "")
 	}
-	<-ctx.Done()
-	return p2p.Refuse(p2p.CodeUnavailable, "")
+	return nil
 }
 
 func (h *handlers) serve(n *p2p.Node) {

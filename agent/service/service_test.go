@@ -44,6 +44,16 @@ func TestHushed(t *testing.T) {
 	require.True(t, p2p.IsCode(h.hushed(ctx), p2p.CodeUnavailable))
 	require.GreaterOrEqual(t, time.Since(began), 40*time.Millisecond)
 	require.NoError(t, (&handlers{}).hushed(t.Context()))
+
+	held := make(chan error, 1)
+	go func() { held <- h.hushed(context.Background()) }()
+	require.NoError(t, os.Remove(file))
+	select {
+	case <-held: // no answer, or none was held: it depends on which came first
+	case <-time.After(5 * time.Second):
+		t.Fatal("a request is held although the silence is over")
+	}
+	require.NoError(t, h.hushed(t.Context()))
 }
 
 func TestStatusFile(t *testing.T) {

@@ -21,8 +21,9 @@ type printer struct {
 }
 
 const (
-	stepWidth = 58
-	shortKey  = 4
+	stepWidth   = 60
+	resultWidth = 44
+	shortKey    = 4
 )
 
 // begin prints the next step and returns its number.
@@ -55,12 +56,12 @@ func (p *printer) plain(lines ...string) {
 }
 
 func (p *printer) line(prefix, text, result string) {
-	at := fmt.Sprintf("%4.1fs", time.Since(p.start).Seconds())
-	pad := max(1, stepWidth-utf8.RuneCountInString(text))
-	if result == "" {
-		pad = 0
-	}
-	fmt.Fprintf(p.out, "%s%s%s%s   %s\n", prefix, text, strings.Repeat(" ", pad), result, at)
+	fmt.Fprintf(p.out, "%s%s %s %5.1f s\n", prefix, pad(text, stepWidth), pad(result, resultWidth), time.Since(p.start).Seconds())
+}
+
+// pad fills a text up to a width in characters; a longer one stays as it is.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
 // short is the beginning of an address or signature, for people.

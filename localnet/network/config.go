@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -138,6 +137,3 @@ func DefaultNodes(count int) []NodeSpec {
 	}
 	return nodes
 }
-
-// period is the market's report period.
-func (c Config) period() time.Duration { return time.Duration(c.Params.PeriodSecs) * time.Second }

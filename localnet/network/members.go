@@ -2,12 +2,10 @@ package network
 
 import (
 	"fmt"
-
-	"github.com/gantry-market/gantry/localnet/seed"
-
 	"os"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/seed"
 )
 
 // State describes the network for people and for other commands.

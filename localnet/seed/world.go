@@ -34,8 +34,12 @@ func OpenWorld(dir string, counts Counts) (World, error) {
 		name string
 		into *Wallet
 	}{
-		{"faucet", &w.Faucet}, {"authority", &w.Authority}, {"guardian", &w.Guardian}, {"treasury", &w.Treasury},
-		{"mint-usdc", &w.paymentKey}, {"mint-gnt", &w.stakeKey},
+		{"faucet", &w.Faucet},
+		{"authority", &w.Authority},
+		{"guardian", &w.Guardian},
+		{"treasury", &w.Treasury},
+		{"mint-usdc", &w.paymentKey},
+		{"mint-gnt", &w.stakeKey},
 	} {
 		wallet, err := OpenWallet(dir, single.name)
 		if err != nil {

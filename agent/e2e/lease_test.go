@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest/work"
@@ -272,4 +273,26 @@ func TestKilledAtEveryState(t *testing.T) {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n", string(b), "the job ran once, and to its end")
+}
+
+// A keeper that comes back at another address is found again from the chain; one that restarts in place is dialled again.
+func TestKeeperMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	a.start()
+	require.NoError(t, w.keeper.Close())
+	w.keeper = w.network(w.world.Keepers[0].Key)
+	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: w.world.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
+	w.send(w.world.Keepers[0], ix, err)
+	require.Eventually(t, func() bool { return w.keeper.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
+	_, err = w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+
+	at := w.keeper.Addrs()[0]
+	require.NoError(t, w.keeper.Close())
+	again, err := p2p.New(p2p.Config{Key: w.world.Keepers[0].Key, Listen: []string{at[:strings.Index(at, "/p2p/")]}, Log: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, again.Close()) })
+	require.Eventually(t, func() bool { return again.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
 }

@@ -3,6 +3,8 @@ package demo
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -44,6 +46,9 @@ func (d *demo) settleUp(ctx context.Context, before ledger.Snapshot, balances ma
 	d.out.plain("", "compute units")
 	table(d.opts.Out, unitsTable(history.Units()))
 	if err := d.audit(ctx); err != nil {
+		return err
+	}
+	if err := d.listTransactions(ctx, history); err != nil {
 		return err
 	}
 	return d.verdict(before, after, mints, burned)
@@ -94,14 +99,39 @@ func (d *demo) audit(ctx context.Context) error {
 		})
 		d.out.plain(fmt.Sprintf("  gantry %s   # %s", strings.Join(l.command, " "), l.what))
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
+	return group.Wait()
+}
+
+// listTransactions writes a file with every transaction of the story: when, who paid for it, what it did, its link.
+func (d *demo) listTransactions(ctx context.Context, h ledger.History) error {
 	explorer, err := d.net.Chain.Explorer(ctx)
 	if err != nil {
 		return err
 	}
-	d.out.plain("  " + explorer.Address(sdk.ProgramID))
+	names := map[solana.PublicKey]string{}
+	for _, holder := range d.holders() {
+		names[holder.key] = holder.name
+	}
+	var b strings.Builder
+	for _, t := range h.Transactions {
+		calls := make([]string, 0, len(t.Calls))
+		for _, c := range t.Calls {
+			calls = append(calls, c.Name)
+		}
+		what := strings.Join(calls, ", ")
+		switch {
+		case t.Failed:
+			what = "refused"
+		case what == "":
+			what = "transfer"
+		}
+		fmt.Fprintf(&b, "%s  %-11s  %-40s  %s  %s\n", t.Time.UTC().Format("15:04:05"), names[t.Payer], what, t.Signature, explorer.Tx(t.Signature))
+	}
+	path := filepath.Join(d.net.Dir(), "transactions.txt")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("list the transactions: %w", err)
+	}
+	d.out.plain(fmt.Sprintf("  all %d transactions, each with its link: %s", len(h.Transactions), path), "  "+explorer.Address(sdk.ProgramID))
 	return nil
 }
 

@@ -21,6 +21,9 @@ func main() {
 	if err == nil {
 		return
 	}
+	if interrupted && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted; everything that was started has been stopped")
+	}
 	fmt.Fprintln(os.Stderr, "error:", err)
 	var usage cli.ExitCoder
 	switch {

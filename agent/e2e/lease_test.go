@@ -17,6 +17,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/relay"
 )
 
 func request(id string) p2p.Protocol {
@@ -295,4 +297,36 @@ func TestKeeperMoves(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, again.Close()) })
 	require.Eventually(t, func() bool { return again.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
+}
+
+// The node's RPC and WebSocket go away in the middle of a lease: the job goes on, keepers and customers are answered,
+// and what could not be sent is sent afterwards.
+func TestChainGoesAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.newAgent(0)
+	rpc, err := relay.Start(t.Context(), strings.TrimPrefix(w.at.RPC, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(rpc.Close)
+	ws, err := relay.Start(t.Context(), strings.TrimPrefix(w.at.WS, "ws://"))
+	require.NoError(t, err)
+	t.Cleanup(ws.Close)
+	a.through = engine.Endpoint{RPC: "http://" + rpc.Addr(), WS: "ws://" + ws.Addr()}
+	a.start()
+	spec := job("sleep 2; echo done")
+	l := w.order(a.node, spec, 600, true)
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	w.until(l.Address, "it runs", running)
+	rpc.Cut()
+	ws.Cut()
+	require.Equal(t, "done\n", w.logs(a, l.Address, true))
+	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	require.NoError(t, err)
+	require.Len(t, live.Liveness.Leases, 1)
+	time.Sleep(3 * time.Second)
+	require.True(t, running(w.view.Lease(l.Address)), "nothing can be sent")
+	require.NoError(t, rpc.Restore())
+	require.NoError(t, ws.Restore())
+	l = w.until(l.Address, "it ended", ended)
+	require.Equal(t, market.EndedJobDone, l.Reason())
 }

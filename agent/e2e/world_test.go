@@ -199,6 +199,8 @@ type agent struct {
 	key  solana.PublicKey
 	cmd  *exec.Cmd
 	out  *buffer
+	// through is where the running agent reaches the node, if not directly.
+	through engine.Endpoint
 }
 
 type buffer struct {
@@ -269,7 +271,11 @@ func (a *agent) try(args ...string) (string, error) {
 // start runs the agent and waits until it serves.
 func (a *agent) start() {
 	a.w.t.Helper()
-	args := append([]string{"run", "--data-dir", a.dir, "--url", a.w.at.RPC, "--ws", a.w.at.WS, "--log-level", "debug", "--log-format", "text"}, a.args...)
+	at := a.w.at
+	if a.through != (engine.Endpoint{}) {
+		at = a.through
+	}
+	args := append([]string{"run", "--data-dir", a.dir, "--url", at.RPC, "--ws", at.WS, "--log-level", "debug", "--log-format", "text"}, a.args...)
 	served := strings.Count(a.out.String(), " serving ")
 	a.cmd = exec.Command(built.path, args...)
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out

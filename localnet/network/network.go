@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -279,27 +278,4 @@ func (n *Network) Close() error {
 		err = nil
 	}
 	return errors.Join(err, n.sup.Close())
-}
-
-// waitFor polls a condition until it holds, with what it waits for in the error.
-func waitFor(ctx context.Context, what string, timeout time.Duration, cond func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	ticker := time.NewTicker(30 * time.Millisecond)
-	defer ticker.Stop()
-	var last error
-	for {
-		ok, err := cond(ctx)
-		if ok {
-			return nil
-		}
-		if err != nil {
-			last = err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("waiting for %s: %w", what, ctx.Err()), last)
-		}
-	}
 }

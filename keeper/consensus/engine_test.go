@@ -1,0 +1,408 @@
+package consensus
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+const secs = 4
+
+var domain = wire.Domain{1}
+
+// town is keepers that share a chain and a network, in one process and without either.
+type town struct {
+	t      *testing.T
+	index  *index.Index
+	period wire.Period // the one that has just ended
+	people []*person
+	start  time.Time // when its clock began to run, at the end of the period
+
+	mu    sync.Mutex
+	votes map[solana.PublicKey]map[wire.Hash]bool
+	cut   map[solana.PublicKey]bool // hears and says nothing
+	deaf  map[solana.PublicKey]bool // hears no gossip, but may ask
+}
+
+type person struct {
+	town   *town
+	key    solana.PrivateKey
+	store  *store.Store
+	engine *Engine
+}
+
+func newTown(t *testing.T, n int) *town {
+	w := &town{
+		t: t, index: index.New(), period: wire.Period(time.Now().Unix()/secs) - 1,
+		votes: map[solana.PublicKey]map[wire.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
+	}
+	m := &market.Market{}
+	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 10 * secs, QuorumBps: 6667}
+	w.index.Put(market.MarketAddress(), m)
+	for i := range n {
+		key, err := solana.NewRandomPrivateKey()
+		require.NoError(t, err)
+		k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
+		k.Wallet, k.Weight, k.Keeper.Status, k.Index = key.PublicKey(), 1000, uint8(market.KeeperActive), uint16(i)
+		w.index.Put(k.Address, k)
+		s, err := store.Open(filepath.Join(t.TempDir(), "k.db"), store.Options{Keeper: key.PublicKey(), Domain: domain})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		p := &person{town: w, key: key, store: s}
+		p.engine = &Engine{
+			Index: w.index, Pool: statement.NewPool(), Book: s, Signer: key, Domain: domain,
+			Timing: Timing{Delay: time.Millisecond, Round: 150 * time.Millisecond},
+			Peers:  p, Submit: p.submit, Damaged: func(err error) { t.Errorf("damaged: %v", err) }, Observe: p,
+			Log: zerolog.Nop(), Now: w.now,
+		}
+		p.engine.Init()
+		w.people = append(w.people, p)
+	}
+	return w
+}
+
+func (w *town) now() time.Time {
+	return time.Unix(int64(w.period+1)*secs, 0).Add(time.Since(w.start))
+}
+
+// see lets a keeper sign what it saw of a node in the period.
+func (p *person) see(node byte, covered uint32) {
+	st := wire.CheckStatement{
+		Domain: domain, Node: solana.PublicKey{node}, Period: p.town.period, Kind: wire.CheckLiveness, Passed: true,
+		CoveredSeconds: covered, CheckedAt: int64(p.town.period)*secs + 2,
+	}
+	_, refused, err := p.store.Sign([]wire.CheckStatement{st}, func(s wire.CheckStatement) (solana.Signature, error) { return s.Sign(p.key) })
+	require.NoError(p.town.t, err)
+	require.Empty(p.town.t, refused)
+}
+
+// run seals the period everywhere and lets the keepers work until stop.
+func (w *town) run() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	w.start = time.Now()
+	for _, p := range w.people {
+		require.NoError(w.t, p.store.Seal(w.period))
+		own, err := p.engine.own(w.period)
+		require.NoError(w.t, err)
+		for _, s := range own {
+			_, err := p.engine.Pool.Add(s)
+			require.NoError(w.t, err)
+		}
+	}
+	for _, p := range w.people {
+		wg.Add(1)
+		go func() { defer wg.Done(); _ = p.engine.Run(ctx) }()
+	}
+	return func() { cancel(); wg.Wait() }
+}
+
+func (w *town) apart(k solana.PublicKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cut[k]
+}
+
+func (w *town) final() (wire.Hash, bool) {
+	var root wire.Hash
+	ok := false
+	w.index.Read(func(v *index.View) {
+		if r := v.Reports[uint64(w.period)]; r != nil && r.State() == market.ReportFinal {
+			root, ok = r.Root, true
+		}
+	})
+	return root, ok
+}
+
+// check makes sure that nobody voted for two roots.
+func (w *town) check() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k, roots := range w.votes {
+		require.LessOrEqual(w.t, len(roots), 1, "keeper %s voted for two roots", k)
+	}
+}
+
+func (p *person) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
+	w := p.town
+	if w.apart(p.key.PublicKey()) {
+		return txm.Result{}, errors.New("no endpoint answers")
+	}
+	data, err := in.Instructions[0].Data()
+	if err != nil {
+		return txm.Result{}, err
+	}
+	period, root := binary.LittleEndian.Uint64(data[8:]), wire.Hash(data[16:48])
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	self := p.key.PublicKey()
+	if w.votes[self] == nil {
+		w.votes[self] = map[wire.Hash]bool{}
+	}
+	w.votes[self][root] = true
+	w.index.Read(func(v *index.View) {
+		r := &market.Report{}
+		if old := v.Reports[period]; old != nil {
+			copied := *old
+			r = &copied
+		}
+		r.Period, r.Report.Status = period, max(r.Report.Status, uint8(market.ReportOpen))
+		at := 0
+		for at < int(r.CandidateCount) && wire.Hash(r.Candidates[at].Root) != root {
+			at++
+		}
+		r.CandidateCount = max(r.CandidateCount, uint8(at+1))
+		k := v.Keepers[self]
+		r.Candidates[at].Root = root
+		r.Candidates[at].Weight += k.Weight
+		r.Candidates[at].Voters[0] |= 1 << k.Index
+		r.Voters[0] |= 1 << k.Index
+		if r.Candidates[at].Weight*market.BPS >= uint64(len(w.people))*1000*6667 {
+			r.Report.Status, r.Root, r.FinalisedAt = uint8(market.ReportFinal), root, w.now().Unix()
+		}
+		go w.index.Put(market.ReportAddress(period), r) // as a watcher would, a moment later
+	})
+	time.Sleep(5 * time.Millisecond)
+	return txm.Result{}, nil
+}
+
+func (p *person) Publish(ctx context.Context, m protocol.Proposal) error {
+	w := p.town
+	if w.apart(p.key.PublicKey()) {
+		return nil
+	}
+	for _, o := range w.people {
+		w.mu.Lock()
+		deaf := w.deaf[o.key.PublicKey()] || w.cut[o.key.PublicKey()]
+		w.mu.Unlock()
+		if o != p && !deaf {
+			o.engine.Handle(ctx, m)
+		}
+	}
+	return nil
+}
+
+func (p *person) other(k solana.PublicKey) (*person, error) {
+	for _, o := range p.town.people {
+		if o.key.PublicKey() == k && !p.town.apart(k) && !p.town.apart(p.key.PublicKey()) {
+			return o, nil
+		}
+	}
+	return nil, errors.New("no answer")
+}
+
+func (p *person) Statements(_ context.Context, k solana.PublicKey, period wire.Period) ([]protocol.SignedStatement, error) {
+	o, err := p.other(k)
+	if err != nil {
+		return nil, err
+	}
+	var out []protocol.SignedStatement
+	for _, s := range o.engine.Pool.Period(period) {
+		out = append(out, s.Message())
+	}
+	return out, nil
+}
+
+func (p *person) Proposal(_ context.Context, k solana.PublicKey, period wire.Period, root wire.Hash) (protocol.Proposal, error) {
+	var m protocol.Proposal
+	o, err := p.other(k)
+	if err != nil {
+		return m, err
+	}
+	raw, err := o.store.Proposal(period, root)
+	if err != nil {
+		return m, err
+	}
+	return m, p2p.Decode(raw, &m)
+}
+
+func (p *person) Proposed(uint64)             {}
+func (p *person) Voted(uint64, error)         {}
+func (p *person) Refused(uint64, error)       {}
+func (p *person) Final(uint64, time.Duration) {}
+
+// proposer is who proposes in a round.
+func (w *town) proposer(round uint32) *person {
+	var weights report.Weights
+	w.index.Read(func(v *index.View) { weights = v.Weights(int64(w.period+1) * secs) })
+	k, ok := report.Proposer(w.period, round, weights)
+	require.True(w.t, ok)
+	for _, p := range w.people {
+		if p.key.PublicKey() == k {
+			return p
+		}
+	}
+	w.t.Fatal("nobody proposes")
+	return nil
+}
+
+func (w *town) everybodyHolds(root wire.Hash, but ...*person) bool {
+	for _, p := range w.people {
+		skip := false
+		for _, b := range but {
+			skip = skip || b == p
+		}
+		if !skip && p.engine.Set(w.period, root) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *town) untilFinal() wire.Hash {
+	require.Eventually(w.t, func() bool { _, ok := w.final(); return ok }, 5*time.Second, 5*time.Millisecond)
+	root, _ := w.final()
+	return root
+}
+
+func TestAgreement(t *testing.T) {
+	w := newTown(t, 3)
+	for i, p := range w.people {
+		p.see(100, uint32(i+1))
+	}
+	stop := w.run()
+	defer stop()
+	root := w.untilFinal()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 2*time.Second, 5*time.Millisecond)
+	require.EqualValues(t, 2, w.people[0].engine.Set(w.period, root).Leaves[0].UpSeconds, "the median of 1, 2 and 3")
+	w.check()
+}
+
+func TestTheNextOneProposes(t *testing.T) {
+	w := newTown(t, 4)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	dead := w.proposer(0)
+	w.cut[dead.key.PublicKey()] = true
+	stop := w.run()
+	defer stop()
+	root := w.untilFinal()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, dead) }, 2*time.Second, 5*time.Millisecond)
+
+	// Back again, it fetches what it missed. Its own statement is not in it, so it does not vote for it.
+	w.mu.Lock()
+	w.cut[dead.key.PublicKey()] = false
+	w.mu.Unlock()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 4*time.Second, 5*time.Millisecond)
+	_, err := dead.store.Voted(w.period)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	w.check()
+}
+
+func TestGossipIsNotNeeded(t *testing.T) {
+	w := newTown(t, 3)
+	for _, p := range w.people {
+		p.see(100, 4)
+		if p != w.proposer(0) {
+			w.deaf[p.key.PublicKey()] = true
+		}
+	}
+	stop := w.run()
+	defer stop()
+	root := w.untilFinal()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 4*time.Second, 5*time.Millisecond)
+	w.check()
+}
+
+// A proposer whose leaves do not follow from the statements gets no honest vote; the next one's report becomes final.
+func TestACheatingProposerIsPassedOver(t *testing.T) {
+	w := newTown(t, 4)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	cheat := w.proposer(0)
+	w.mu.Lock()
+	w.cut[cheat.key.PublicKey()] = true // it does not do what an engine would
+	w.mu.Unlock()
+	stop := w.run()
+	defer stop()
+	r, _, ok := cheat.engine.view(w.period)
+	require.True(t, ok)
+	in := cheat.engine.input(r)
+	for _, p := range w.people {
+		own, err := p.engine.own(w.period)
+		require.NoError(t, err)
+		in.Statements = append(in.Statements, own...)
+	}
+	m, set, err := report.Propose(in, 0, cheat.key)
+	require.NoError(t, err)
+	leaf := set.Leaves[0]
+	leaf.UpSeconds = 1
+	lie, err := report.NewSet([]wire.Leaf{leaf})
+	require.NoError(t, err)
+	enc := leaf.Encode()
+	m.Leaves, m.Root = [][]byte{enc[:]}, lie.Root
+	m, err = report.Resign(m, 0, cheat.key)
+	require.NoError(t, err)
+	for _, p := range w.people {
+		if p != cheat {
+			p.engine.Handle(t.Context(), m)
+		}
+	}
+	root := w.untilFinal()
+	require.NotEqual(t, wire.Hash(m.Root), root)
+	w.check()
+}
+
+func TestNothingToReport(t *testing.T) {
+	w := newTown(t, 3)
+	stop := w.run()
+	time.Sleep(500 * time.Millisecond)
+	stop()
+	_, ok := w.final()
+	require.False(t, ok)
+	require.Empty(t, w.votes)
+}
+
+// A keeper whose store remembers a vote sends that one and no other, whatever is proposed now.
+func TestARestartedKeeperKeepsItsWord(t *testing.T) {
+	w := newTown(t, 4)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	faithful := w.people[0]
+	r, _, ok := faithful.engine.view(w.period)
+	require.True(t, ok)
+	in := faithful.engine.input(r)
+	for _, p := range w.people {
+		own, err := p.engine.own(w.period)
+		require.NoError(t, err)
+		in.Statements = append(in.Statements, own...)
+	}
+	in.Tier = func(solana.PublicKey) uint8 { return 3 } // another root than the others will find
+	m, set, err := report.Propose(in, 0, faithful.key)
+	require.NoError(t, err)
+	raw, err := p2p.Encode(m)
+	require.NoError(t, err)
+	require.NoError(t, faithful.store.Vote(w.period, set.Root, raw))
+	stop := w.run()
+	defer stop()
+	root := w.untilFinal()
+	require.NotEqual(t, set.Root, root)
+	require.Eventually(t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.votes[faithful.key.PublicKey()][set.Root]
+	}, 2*time.Second, 5*time.Millisecond)
+	w.check()
+}

@@ -102,7 +102,8 @@ func (l *Lease) CanClose(authority solana.PublicKey, periodSecs uint32, now int6
 	if err != nil {
 		return err
 	}
-	if l.PaidSecs != l.BillableSecs(now) && l.LastReportPeriod < last && now <= deadline {
+	reported := l.LastReportPeriod >= last && l.ReportWindow == windowFull
+	if l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
 		return idlmarket.ErrorCodeUnsettled
 	}
 	if l.Rating == 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
@@ -194,6 +195,9 @@ func LeafNews(leaf *wire.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew 
 	}
 	return nodeNew, leaseNew, flags
 }
+
+// windowFull is a window without a gap: every period up to the last was applied.
+const windowFull = ^uint32(0)
 
 // isNew says whether a period's leaf is still to be applied: the last period that was, and a bit for each of the 32
 // that end with it. Twin of program/src/math/window.rs.

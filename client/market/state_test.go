@@ -162,8 +162,9 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"fault pending":                   {func(l *Lease) { l.PendingFaults = 1 }, me, 1_200, idlmarket.ErrorCodeFaultPending},
 		"tail unknown":                    {func(l *Lease) { l.PaidSecs = 90 }, me, 1_110, CodeUnsettled},
 		"tail unknown, deadline":          {func(l *Lease) { l.PaidSecs = 90 }, me, 1_111, nil},
-		"tail reported":                   {func(l *Lease) { l.PaidSecs, l.LastReportPeriod = 90, 219 }, me, 1_101, nil},
-		"tail reported too early":         {func(l *Lease) { l.PaidSecs, l.LastReportPeriod = 90, 218 }, me, 1_101, CodeUnsettled},
+		"tail reported":                   {func(l *Lease) { l.PaidSecs, l.LastReportPeriod, l.ReportWindow = 90, 219, windowFull }, me, 1_101, nil},
+		"tail reported too early":         {func(l *Lease) { l.PaidSecs, l.LastReportPeriod, l.ReportWindow = 90, 218, windowFull }, me, 1_101, CodeUnsettled},
+		"tail reported, a gap before":     {func(l *Lease) { l.PaidSecs, l.LastReportPeriod, l.ReportWindow = 90, 219, windowFull&^2 }, me, 1_101, CodeUnsettled},
 		"claimed and unpaid":              {func(l *Lease) { l.PaidSecs, l.ReceiptSecs = 90, 95 }, me, 1_115, CodeUnsettled},
 		"claimed and unpaid for too long": {func(l *Lease) { l.PaidSecs, l.ReceiptSecs = 90, 95 }, me, 1_121, nil},
 	} {

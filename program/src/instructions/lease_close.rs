@@ -6,6 +6,7 @@ use anchor_spl::token::{Token, TokenAccount};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseClosed, OrderClosed};
 use crate::math::periods::period_of;
+use crate::math::window::CLOSED;
 use crate::seeds;
 use crate::state::{Credits, Lease, Market, Order, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED};
 use crate::token::transfer;
@@ -37,8 +38,8 @@ pub struct LeaseClose {
     pub token_program: Program<Token>,
 }
 
-/// The tail between the last settled second and the end stays reserved until all of it is paid, the report of the
-/// period that contains the end was applied, or the settle deadline passed. What is claimed and not paid out blocks
+/// The tail between the last settled second and the end stays reserved until all of it is paid, the reports of all
+/// periods up to the one that contains the end were applied, or the settle deadline passed. What is claimed and not paid out blocks
 /// the close for as long again, so that a provider has time to mend a broken payout account.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
@@ -57,7 +58,7 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let last_second = lease.ended_at.checked_sub(1).or_overflow()?;
     let last_period = period_of(last_second, accounts.market.params.period_secs)?;
     let tail_known = lease.paid_secs == lease.billable_secs(now)
-        || lease.last_report_period >= last_period
+        || (lease.last_report_period >= last_period && lease.report_window == CLOSED)
         || now > deadline;
     if !tail_known {
         return fail(MarketError::Unsettled);

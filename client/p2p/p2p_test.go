@@ -292,13 +292,15 @@ func TestGossipValidation(t *testing.T) {
 	var open atomic.Bool
 	known := func(k solana.PublicKey) bool { return k == a.Key() || k == b.Key() || open.Load() }
 	var boxA inbox
-	cfg := TopicConfig[note]{Name: "gantry/test/valid/1", Version: 1, MaxSize: 200, Known: known, Handle: boxA.add,
+	cfg := TopicConfig[note]{
+		Name: "gantry/test/valid/1", Version: 1, MaxSize: 200, Known: known, Handle: boxA.add,
 		Validate: func(_ context.Context, author solana.PublicKey, m note) Verdict {
 			if m.Text == "bad" {
 				return Reject
 			}
 			return Accept
-		}}
+		},
+	}
 	ta, err := Join(a, cfg)
 	require.NoError(t, err)
 	cfg.Handle, cfg.Known, cfg.Validate = nil, nil, nil

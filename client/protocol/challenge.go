@@ -59,7 +59,7 @@ const (
 	LeaseWaiting LeaseState = 1
 	LeaseRunning LeaseState = 2
 	// LeaseExited: the job ended by itself.
-	LeaseExited LeaseState = 3
+	LeaseExited  LeaseState = 3
 	LeaseStopped LeaseState = 4
 	// LeaseBroken: the job could not be started.
 	LeaseBroken LeaseState = 5

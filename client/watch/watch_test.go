@@ -54,9 +54,11 @@ func newLedger(t testing.TB) *ledger {
 		if !ok {
 			return nil, nil
 		}
-		return map[string]any{"slot": l.slot, "blockTime": 1, "version": "legacy",
+		return map[string]any{
+			"slot": l.slot, "blockTime": 1, "version": "legacy",
 			"transaction": []string{base64.StdEncoding.EncodeToString(raw), "base64"},
-			"meta":        map[string]any{"err": nil, "fee": 5000, "logMessages": []string{}}}, nil
+			"meta":        map[string]any{"err": nil, "fee": 5000, "logMessages": []string{}},
+		}, nil
 	})
 	l.srv.Handle("getMultipleAccounts", func(p []json.RawMessage) (any, *fakerpc.Error) {
 		var keys []solana.PublicKey
@@ -77,8 +79,10 @@ func newLedger(t testing.TB) *ledger {
 }
 
 func account(owner solana.PublicKey, lamports uint64, data string) map[string]any {
-	return map[string]any{"lamports": lamports, "owner": owner, "executable": false, "rentEpoch": 0,
-		"data": []string{base64.StdEncoding.EncodeToString([]byte(data)), "base64"}}
+	return map[string]any{
+		"lamports": lamports, "owner": owner, "executable": false, "rentEpoch": 0,
+		"data": []string{base64.StdEncoding.EncodeToString([]byte(data)), "base64"},
+	}
 }
 
 // put changes an account; "" closes it, of which a node's programSubscribe
@@ -109,13 +113,17 @@ func (l *ledger) put(key solana.PublicKey, data string) {
 	if data != "" {
 		l.announce(key, data, slot)
 	}
-	l.srv.Notify("logsSubscribe", map[string]any{"context": map[string]any{"slot": slot},
-		"value": map[string]any{"signature": tx.Signatures[0], "err": nil, "logs": []string{}}})
+	l.srv.Notify("logsSubscribe", map[string]any{
+		"context": map[string]any{"slot": slot},
+		"value":   map[string]any{"signature": tx.Signatures[0], "err": nil, "logs": []string{}},
+	})
 }
 
 func (l *ledger) announce(key solana.PublicKey, data string, slot uint64) {
-	l.srv.Notify("programSubscribe", map[string]any{"context": map[string]any{"slot": slot},
-		"value": map[string]any{"pubkey": key, "account": account(program, 1, data)}})
+	l.srv.Notify("programSubscribe", map[string]any{
+		"context": map[string]any{"slot": slot},
+		"value":   map[string]any{"pubkey": key, "account": account(program, 1, data)},
+	})
 }
 
 type consumer struct {

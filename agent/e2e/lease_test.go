@@ -317,6 +317,7 @@ func TestChainGoesAway(t *testing.T) {
 	l := w.order(a.node, spec, 600, true)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "it runs", running)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseRunning }, 10*time.Second, 20*time.Millisecond)
 	rpc.Cut()
 	ws.Cut()
 	require.Equal(t, "done\n", w.logs(a, l.Address, true))

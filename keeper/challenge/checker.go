@@ -77,6 +77,9 @@ type task struct {
 func (c *Checker) round(ctx context.Context) {
 	var tasks []task
 	c.Index.Read(func(v *index.View) {
+		if me, ok := v.Keepers[c.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
+			return // what it says does not count any more
+		}
 		for key, n := range v.Nodes {
 			if Checked(n.State()) {
 				tasks = append(tasks, task{n, v.Models[n.Spec.Model]})

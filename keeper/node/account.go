@@ -168,6 +168,13 @@ func (a *Account) Withdraw(ctx context.Context) (market.GNT, error) {
 	if !ok {
 		return 0, fmt.Errorf("%w: %s", ErrNotRegistered, a.Wallet())
 	}
+	at := time.Unix(k.ExitAt, 0).UTC()
+	switch {
+	case k.State() != market.KeeperExiting:
+		return 0, fmt.Errorf("%w: the keeper is %s; leave first with `gantry-keeper exit`", ErrBonded, k.State())
+	case a.now().Before(at):
+		return 0, fmt.Errorf("%w until %s", ErrBonded, at.Format(time.RFC3339))
+	}
 	mint := a.market.StakeMint
 	ix, err := market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: a.Wallet(), StakeMint: mint})
 	if err != nil {

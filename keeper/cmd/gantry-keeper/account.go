@@ -164,7 +164,7 @@ func printStatus(c *cli.Context, a *node.Account, conf node.Config) error {
 	w := c.App.Writer
 	fmt.Fprintf(w, "wallet      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %d\naddress     %s\n",
 		s.Wallet, s.Account, s.State, s.Bond, s.Weight, s.Index, s.Address)
-	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s SOL\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
+	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
 	if s.ExitAt != nil {
 		fmt.Fprintf(w, "bond until  %s\n", s.ExitAt.Format(time.RFC3339))
 	}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/keeper/node"
+)
+
+// Whatever a person gets wrong is one line that says what to do, and nothing is left behind.
+func TestWrongInput(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	keypair := filepath.Join(dir, "keeper.json")
+	require.NoError(t, chain.SaveKeypair(keypair, key))
+	broken := filepath.Join(dir, "broken.json")
+	require.NoError(t, os.WriteFile(broken, []byte("[1,2,3]"), 0o600))
+	data := filepath.Join(dir, "data")
+	const nowhere = "http://127.0.0.1:1"
+	for name, c := range map[string]struct {
+		args []string
+		want error
+		says string
+	}{
+		"no such keypair":    {[]string{"run", "--keypair", filepath.Join(dir, "nope.json"), "--url", nowhere}, chain.ErrKeypairMissing, "--keypair"},
+		"not a keypair":      {[]string{"run", "--keypair", broken, "--url", nowhere}, chain.ErrKeypairFormat, "broken.json"},
+		"no default keypair": {[]string{"status", "--url", nowhere}, chain.ErrKeypairMissing, "--keypair"},
+		"nobody answers":     {[]string{"run", "--keypair", keypair, "--url", nowhere}, chain.ErrUnreachable, "--url"},
+		"not a URL":          {[]string{"status", "--keypair", keypair, "--url", "foo"}, chain.ErrEndpoint, "foo"},
+		"too many sockets":   {[]string{"status", "--keypair", keypair, "--url", nowhere, "--ws", "ws://a", "--ws", "ws://b"}, errFlags, "--ws"},
+		"an unknown level":   {[]string{"run", "--log-level", "loud"}, errFlags, "--log-level"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := app()
+			var out bytes.Buffer
+			a.Writer, a.ErrWriter = &out, &out
+			err := a.RunContext(t.Context(), append(append([]string{"gantry-keeper"}, c.args...), "--data", data))
+			require.ErrorIs(t, err, c.want)
+			require.Contains(t, err.Error(), c.says)
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+func TestTimingFlags(t *testing.T) {
+	read := func(args ...string) node.Timing {
+		var got node.Timing
+		a := &cli.App{Flags: timingFlags(), Action: func(c *cli.Context) error { got = timing(c); return nil }}
+		require.NoError(t, a.Run(append([]string{"x"}, args...)))
+		return got
+	}
+	require.Equal(t, node.DefaultTiming(), read())
+	require.Equal(t, node.LocalTiming(), read("--localnet"))
+	local := read("--localnet", "--check-interval", "2s", "--work-every", "0", "--crank-step", "3s")
+	require.Equal(t, 2*time.Second, local.CheckInterval)
+	require.Zero(t, local.WorkEvery)
+	require.Equal(t, 3*time.Second, local.CrankStep)
+	require.Equal(t, node.LocalTiming().ReportDelay, local.ReportDelay)
+}

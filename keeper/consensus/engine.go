@@ -90,17 +90,18 @@ type Observer interface {
 
 // state is what is known of a period's report.
 type state struct {
-	sound     map[wire.Hash]protocol.Proposal // checked: we would vote for them
-	rounds    map[wire.Hash]uint32            // in which each was first seen
-	unsound   map[wire.Hash]time.Time         // refused, not looked at again before
-	proposed  int64                           // last round in which we proposed
-	gathering bool
-	fetching  bool
-	fetchAt   time.Time // not before
-	voting    bool
-	voteAt    time.Time // not before
-	final     bool      // its leaf set is held
-	settled   bool      // nothing is left to do
+	sound      map[wire.Hash]protocol.Proposal // checked: we would vote for them
+	rounds     map[wire.Hash]uint32            // in which each was first seen
+	unsound    map[wire.Hash]time.Time         // refused, not looked at again before
+	proposed   int64                           // last round in which we proposed
+	gathering  bool
+	prefetched bool
+	fetching   bool
+	fetchAt    time.Time // not before
+	voting     bool
+	voteAt     time.Time // not before
+	final      bool      // its leaf set is held
+	settled    bool      // nothing is left to do
 }
 
 func newState() *state {

@@ -33,7 +33,7 @@ func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 		complete := e.collect(ctx, r)
 		return func(ctx context.Context) {
 			s.gathering = false
-			// A keeper that is not done yet gets the first half of the round.
+			// A keeper that is not done yet, or does not answer, gets the first half of the round.
 			late := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay)) - time.Duration(n)*e.Timing.Round
 			if !complete && late < e.Timing.Round/2 {
 				return
@@ -45,7 +45,7 @@ func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 	})
 }
 
-// collect brings the pool up to date and reports whether every keeper that answered was done with the period.
+// collect brings the pool up to date and reports whether every keeper answered and was done with the period.
 func (e *Engine) collect(ctx context.Context, r round) bool {
 	ctx, cancel := context.WithTimeout(ctx, max(e.Timing.Round/3, 200*time.Millisecond))
 	defer cancel()
@@ -57,12 +57,10 @@ func (e *Engine) collect(ctx context.Context, r round) bool {
 		go func() {
 			defer wg.Done()
 			got, err := e.Peers.Statements(ctx, key, r.period)
-			if errors.Is(err, ErrNotSealed) {
+			if err != nil {
 				mu.Lock()
 				complete = false
 				mu.Unlock()
-			}
-			if err != nil {
 				e.Log.Debug().Err(err).Stringer("keeper", key).Uint64("period", uint64(r.period)).Msg("statements")
 				return
 			}

@@ -81,7 +81,11 @@ func (e *Engine) period(ctx context.Context, r round) error {
 		return e.final(ctx, r, s)
 	}
 	into := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay))
-	if into < 0 || r.weights[e.Signer.PublicKey()] == 0 {
+	if r.weights[e.Signer.PublicKey()] == 0 {
+		return nil
+	}
+	if into < 0 {
+		e.prefetch(ctx, r, s, into)
 		return nil
 	}
 	n := int64(into / e.Timing.Round)
@@ -129,6 +133,19 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 		s.settled = true
 	}
 	return nil
+}
+
+// prefetch lets the first proposer ask for statements before its round begins, so that little is missing then.
+func (e *Engine) prefetch(ctx context.Context, r round, s *state, into time.Duration) {
+	first, ok := report.Proposer(r.period, 0, r.weights)
+	if !ok || s.prefetched || into < -e.Timing.Delay/2 || first != e.Signer.PublicKey() {
+		return
+	}
+	s.prefetched = true
+	e.later(ctx, func(ctx context.Context) func(context.Context) {
+		e.collect(ctx, r)
+		return nil
+	})
 }
 
 // candidates are the roots that have votes on chain, the heaviest first.

@@ -53,8 +53,8 @@ func (r *replica) start() {
 	}
 	var err error
 	k.timing, err = Timing{
-		CheckInterval: 300 * time.Millisecond, CheckTimeout: 250 * time.Millisecond, WorkEvery: 0,
-		ReportDelay: 300 * time.Millisecond, RoundTimeout: 400 * time.Millisecond,
+		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, WorkEvery: 0,
+		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,
 		CrankInterval: 150 * time.Millisecond, CrankStep: 200 * time.Millisecond, Keep: time.Hour,
 	}.For(r.chain.market.Params)
 	require.NoError(r.t, err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	sdk "github.com/gantry-market/gantry/client/market"
 )
 
@@ -24,29 +26,38 @@ func (d *demo) smallJob(ctx context.Context) error {
 	}
 	order := deployment{gpu: "A100", region: "us-", maxPrice: "1.60", duration: "10m", attached: true, script: jobScript}
 	step := d.out.begin(customer.Name+" deploys a small job on 1×A100", "stays and signs receipts")
-	out, err := d.gantry(ctx, customer, order.args()...)
-	if err != nil {
+	// The client stays until the last receipt is signed; what happens meanwhile is watched on the chain.
+	group, groupCtx := errgroup.WithContext(ctx)
+	var text string
+	group.Go(func() error {
+		out, err := d.gantry(groupCtx, customer, order.args()...)
+		text = jobOutput(out.Stderr)
+		return err
+	})
+	var lease sdk.Lease
+	group.Go(func() error {
+		lease, err = d.lease(groupCtx, 30*time.Second, customer.Address(), node.Address, sdk.LeaseRunning, sdk.LeaseEnded)
+		if err != nil {
+			return err
+		}
+		d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the small job"})
+		if err := d.describeAward(groupCtx, step, lease, node); err != nil {
+			return err
+		}
+		lease, err = d.leaseWhere(groupCtx, 40*time.Second, lease.Address, "to be over and paid", func(l sdk.Lease, exists bool) bool {
+			return !exists || (l.State() == sdk.LeaseEnded && l.Paid > 0)
+		})
+		if err != nil {
+			return err
+		}
+		equal(d.book, lease.Reason(), sdk.EndedJobDone, "the small job's lease ended with its job")
+		return d.rate(groupCtx, step, customer, lease, 5)
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	lease, err := d.lease(ctx, 10*time.Second, customer.Address(), node.Address, sdk.LeaseEnded)
-	if err != nil {
-		return err
-	}
-	d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the small job"})
-	if err := d.describeAward(ctx, step, lease, node); err != nil {
-		return err
-	}
-	text := jobOutput(out.Stderr)
 	d.book.expect(strings.Contains(text, "epoch 20"), "the small job's output is shown", "got %q", text)
 	d.out.note(step, "job output:\n"+indent(text, "  "))
-	equal(d.book, lease.Reason(), sdk.EndedJobDone, "the small job's lease ended with its job")
-	lease, err = d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be paid", func(l sdk.Lease, exists bool) bool { return !exists || l.Paid > 0 })
-	if err != nil {
-		return err
-	}
-	if err := d.rate(ctx, step, customer, lease, 5); err != nil {
-		return err
-	}
 	if err := d.closed(ctx, step, lease); err != nil {
 		return err
 	}

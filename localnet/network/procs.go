@@ -25,15 +25,18 @@ func (n *Network) keeperDir(name string) string { return filepath.Join(n.cfg.Dir
 // agentDir holds an agent's own files.
 func (n *Network) agentDir(name string) string { return filepath.Join(n.cfg.Dir, "agents", name) }
 
-// connection are the flags by which every binary is told where the node is.
-func (n *Network) connection() []string {
+// direct are the flags by which commands that run once are told where the node is.
+func (n *Network) direct() []string { return []string{"--url", n.At.RPC, "--ws", n.At.WS} }
+
+// relayed are the same for processes that stay: they must survive when the connection is cut.
+func (n *Network) relayed() []string {
 	at := n.endpoint()
 	return []string{"--url", at.RPC, "--ws", at.WS}
 }
 
 // keeperArgs are the flags that registering and running a keeper share.
-func (n *Network) keeperArgs(wallet seed.Wallet) []string {
-	return append(n.connection(), "--keypair", wallet.Path, "--data-dir", n.keeperDir(wallet.Name), "--log-json")
+func (n *Network) keeperArgs(wallet seed.Wallet, connection []string) []string {
+	return append(connection, "--keypair", wallet.Path, "--data-dir", n.keeperDir(wallet.Name), "--log-json")
 }
 
 // RegisterKeeper bonds a keeper and waits until its weight counts.
@@ -53,7 +56,7 @@ func (n *Network) WithdrawKeeper(ctx context.Context, index int) error {
 }
 
 func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name string, args ...string) error {
-	all := append(append([]string{name}, n.keeperArgs(wallet)...), args...)
+	all := append(append([]string{name}, n.keeperArgs(wallet, n.direct())...), args...)
 	out, err := runBinary(ctx, n.mark, n.bins.keeper, n.home(wallet.Name), all...)
 	if err == nil {
 		err = out.Err()
@@ -67,7 +70,7 @@ func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name st
 // StartKeeper starts a keeper and returns when it says that it is ready.
 func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.World.Keepers[index]
-	args := append(append([]string{"run"}, n.keeperArgs(wallet)...),
+	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.relayed())...),
 		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
 	p, err := n.sup.Start(process.Spec{
 		Name: wallet.Name, Path: n.bins.keeper, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(wallet.Name),
@@ -119,15 +122,15 @@ func (n *Network) keeperReady(ctx context.Context, keeper string) (bool, error) 
 }
 
 // agentArgs are the flags that registering and running a machine share.
-func (n *Network) agentArgs(m *Machine) []string {
-	return append(n.connection(), "--node-key", m.Key.Path, "--data-dir", n.agentDir(m.Name),
+func (n *Network) agentArgs(m *Machine, connection []string) []string {
+	return append(connection, "--node-key", m.Key.Path, "--data-dir", n.agentDir(m.Name),
 		"--inventory", fmt.Sprintf("simulated:%s:%d", m.GPU, m.Count), "--region", m.Region, "--price", m.Price.String())
 }
 
 // RegisterNode registers a machine on chain: its owner as a provider when it is the owner's first, the stake that it
 // needs, and the machine itself.
 func (n *Network) RegisterNode(ctx context.Context, m *Machine) error {
-	return n.agentCommand(ctx, m, append([]string{"register", "--keypair", m.Owner.Path}, n.agentArgs(m)...)...)
+	return n.agentCommand(ctx, m, append([]string{"register", "--keypair", m.Owner.Path}, n.agentArgs(m, n.direct())...)...)
 }
 
 // RetireNode takes a machine out of the market for good.
@@ -141,7 +144,7 @@ func (n *Network) CloseNode(ctx context.Context, m *Machine) error {
 }
 
 func (n *Network) ownerCommand(ctx context.Context, m *Machine, name string) error {
-	args := append([]string{name, "--keypair", m.Owner.Path}, n.connection()...)
+	args := append([]string{name, "--keypair", m.Owner.Path}, n.direct()...)
 	return n.agentCommand(ctx, m, append(args, "--node-key", m.Key.Path, "--data-dir", n.agentDir(m.Name))...)
 }
 
@@ -158,7 +161,7 @@ func (n *Network) agentCommand(ctx context.Context, m *Machine, args ...string) 
 
 // StartAgent starts a machine's agent.
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
-	args := append([]string{"run"}, n.agentArgs(m)...)
+	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
 	args = append(args, "--simulate-silence-file", m.silence)
 	if m.Slow > 1 {
 		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow))

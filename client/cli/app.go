@@ -97,7 +97,8 @@ func onUsage(commands []*cli.Command) {
 	}
 }
 
-// Run runs the command line and returns the exit code. args are without the program's name.
+// Run runs the command line and returns the exit code. args are without the program's name. One at a time in a process:
+// the library's help flag is shared.
 func Run(ctx context.Context, s Streams, args []string) int {
 	app := New(s)
 	argv := append([]string{app.Name}, args...)

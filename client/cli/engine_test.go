@@ -73,6 +73,7 @@ func (s shell) fails(code int, line string, args ...string) result {
 	return r
 }
 
+// The tests run one after the other: the command-line library keeps its help flag in one place for the whole process.
 func TestMain(m *testing.M) {
 	// Nobody's own settings decide what the tests see.
 	dir, err := os.MkdirTemp("", "gantry-cli-test-")
@@ -89,7 +90,6 @@ func TestMain(m *testing.M) {
 
 // TestMarketByCommand creates a market, a keeper, a provider and a customer, and takes them apart, by commands alone.
 func TestMarketByCommand(t *testing.T) {
-	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
 	admin := newShell(t, w, w.Authority)
 	admin.fails(cli.ExitNetwork, "no market has been initialised", "market", "show")
@@ -346,7 +346,6 @@ func (m *machine) award(customer solana.PublicKey, n market.Node) market.Lease {
 
 // TestDeployAndAudit runs a job to its end, then a lease that is stopped, and audits both after they are closed.
 func TestDeployAndAudit(t *testing.T) {
-	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
 	params := markettest.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20
@@ -467,7 +466,6 @@ func checkAudit(t *testing.T, me shell, lease solana.PublicKey, want string) {
 }
 
 func TestNoProgram(t *testing.T) {
-	t.Parallel()
 	w := markettest.New(t, markettest.Options{NoProgram: true})
 	me := newShell(t, w, w.Authority)
 	r := me.fails(cli.ExitNetwork, "is not deployed on this cluster", "search")

@@ -35,7 +35,7 @@ func Surfnet(t testing.TB) *Engine {
 	t.Helper()
 	bin := find("GANTRY_SURFNET", "gantry-surfnet")
 	if bin == "" {
-		t.Skip("gantry-surfnet is not built (make surfnet, or set GANTRY_SURFNET)")
+		t.Skip("gantry-surfnet is not built (make build, or set GANTRY_SURFNET)")
 	}
 	cmd := exec.Command(bin, "--exit-with-parent")
 	out, err := cmd.StdoutPipe()
@@ -66,9 +66,9 @@ func Surfnet(t testing.TB) *Engine {
 // Agave starts solana-test-validator, or skips the test when it is absent.
 func Agave(t testing.TB) *Engine {
 	t.Helper()
-	bin := find("GANTRY_TEST_VALIDATOR", "solana-test-validator")
+	bin := find("GANTRY_SOLANA_TEST_VALIDATOR", "solana-test-validator")
 	if bin == "" {
-		t.Skip("solana-test-validator is not on PATH (or set GANTRY_TEST_VALIDATOR)")
+		t.Skip("solana-test-validator is not on PATH (or set GANTRY_SOLANA_TEST_VALIDATOR)")
 	}
 	port := freePorts(t)
 	cmd := exec.Command(bin, "--ledger", filepath.Join(t.TempDir(), "ledger"), "--reset", "--quiet",

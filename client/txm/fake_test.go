@@ -127,6 +127,13 @@ func (c *fakeChain) enter() func() {
 	return func() { c.inCalls--; c.mu.Unlock() }
 }
 
+// most is how many calls there were at the same time so far.
+func (c *fakeChain) most() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.maxCalls
+}
+
 func (c *fakeChain) Local() bool { return true }
 
 func (c *fakeChain) LatestBlockhash(context.Context, chain.Commitment) (chain.Blockhash, error) {

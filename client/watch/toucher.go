@@ -66,6 +66,9 @@ func (t *toucher) add(sigs []solana.Signature, raw json.RawMessage) []solana.Sig
 	if len(n.Value.Err) > 0 && string(n.Value.Err) != "null" {
 		return sigs // a failed transaction writes nothing of the program's
 	}
+	if n.Value.Signature.IsZero() {
+		return sigs // a simulation: the validator announces its logs too, under an empty signature
+	}
 	return append(sigs, n.Value.Signature)
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type World struct {
 	StakeMint   solana.PublicKey
 
 	store *txm.Store
+	mu    sync.Mutex // Units and n: a test's machine sends beside the test
 	n     int
 }
 
@@ -150,14 +152,19 @@ func (w *World) Try(kind string, signers []solana.PrivateKey, ixs ...solana.Inst
 	})
 	require.NoError(w.T, err)
 	defer m.Close()
+	w.mu.Lock()
 	w.n++
-	res, err := m.Submit(w.Ctx, txm.Intent{ID: fmt.Sprintf("%s-%d", kind, w.n), Kind: kind, Instructions: ixs})
+	id := fmt.Sprintf("%s-%d", kind, w.n)
+	w.mu.Unlock()
+	res, err := m.Submit(w.Ctx, txm.Intent{ID: id, Kind: kind, Instructions: ixs})
 	if err != nil {
 		return res, market.Explain(err)
 	}
 	select {
 	case l := <-landed:
+		w.mu.Lock()
 		w.Units[kind] = max(w.Units[kind], l.Units)
+		w.mu.Unlock()
 	case <-time.After(5 * time.Second):
 		w.T.Errorf("%s: no figures of the transaction", kind)
 	}

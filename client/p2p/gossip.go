@@ -228,23 +228,25 @@ func gossipParams() pubsub.GossipSubParams {
 func peerScore() (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
 	loop4 := &net.IPNet{IP: net.IPv4(127, 0, 0, 0), Mask: net.CIDRMask(8, 32)}
 	loop6 := &net.IPNet{IP: net.IPv6loopback, Mask: net.CIDRMask(128, 128)}
-	return &pubsub.PeerScoreParams{
-			Topics:            map[string]*pubsub.TopicScoreParams{},
-			AppSpecificScore:  func(peer.ID) float64 { return 0 },
-			AppSpecificWeight: 1,
-			// Several keepers may share a data centre's address, hundreds not.
-			IPColocationFactorWeight:    -1,
-			IPColocationFactorThreshold: 16,
-			IPColocationFactorWhitelist: []*net.IPNet{loop4, loop6},
-			BehaviourPenaltyWeight:      -1,
-			BehaviourPenaltyThreshold:   10,
-			BehaviourPenaltyDecay:       pubsub.ScoreParameterDecay(10 * time.Minute),
-			DecayInterval:               time.Second,
-			DecayToZero:                 0.01,
-			RetainScore:                 10 * time.Minute,
-		}, &pubsub.PeerScoreThresholds{
-			GossipThreshold: -50, PublishThreshold: -100, GraylistThreshold: -200,
-		}
+	score := &pubsub.PeerScoreParams{
+		Topics:            map[string]*pubsub.TopicScoreParams{},
+		AppSpecificScore:  func(peer.ID) float64 { return 0 },
+		AppSpecificWeight: 1,
+		// Several keepers may share a data centre's address, hundreds not.
+		IPColocationFactorWeight:    -1,
+		IPColocationFactorThreshold: 16,
+		IPColocationFactorWhitelist: []*net.IPNet{loop4, loop6},
+		BehaviourPenaltyWeight:      -1,
+		BehaviourPenaltyThreshold:   10,
+		BehaviourPenaltyDecay:       pubsub.ScoreParameterDecay(10 * time.Minute),
+		DecayInterval:               time.Second,
+		DecayToZero:                 0.01,
+		RetainScore:                 10 * time.Minute,
+	}
+	thresholds := &pubsub.PeerScoreThresholds{
+		GossipThreshold: -50, PublishThreshold: -100, GraylistThreshold: -200,
+	}
+	return score, thresholds
 }
 
 // topicScore: four invalid messages in a short time silence a peer, ten shut

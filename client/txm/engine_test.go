@@ -26,10 +26,10 @@ func TestOnAgave(t *testing.T) {
 }
 
 // testEngine moves lamports through a real node.
-func testEngine(t *testing.T, e *enginetest.Engine) {
+func testEngine(t *testing.T, at chain.Endpoint) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{e.Endpoint}})
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{at}})
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.WaitReady(ctx))
@@ -140,10 +140,10 @@ func testEngine(t *testing.T, e *enginetest.Engine) {
 // TestTimeTravel submits before and after the embedded engine's clock jumps by
 // a month, as the scenarios do.
 func TestTimeTravel(t *testing.T) {
-	e := enginetest.Surfnet(t)
+	at := enginetest.Surfnet(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{e.Endpoint}})
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{at}})
 	require.NoError(t, err)
 	defer c.Close()
 	genesis, err := c.Genesis(ctx)

@@ -30,10 +30,10 @@ func TestOnAgave(t *testing.T) {
 
 // testEngine opens and closes token accounts on a real node and expects to see
 // each.
-func testEngine(t *testing.T, e *enginetest.Engine) {
+func testEngine(t *testing.T, at chain.Endpoint) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{e.Endpoint}})
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{at}})
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.WaitReady(ctx))

@@ -2,130 +2,62 @@
 package enginetest
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strconv"
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/process"
 )
 
-// Engine is a running node.
-type Engine struct {
-	Endpoint chain.Endpoint
-	Genesis  string
-	cmd      *exec.Cmd
-}
-
-// Stop kills the node and waits for it.
-func (e *Engine) Stop() {
-	_ = e.cmd.Process.Kill()
-	_ = e.cmd.Wait()
-}
+// Timeout bounds what a test waits for from a node that has just started.
+const Timeout = 20 * time.Second
 
 // Surfnet starts the embedded engine, or skips the test when it is not built.
-func Surfnet(t testing.TB) *Engine {
+func Surfnet(t testing.TB) chain.Endpoint {
 	t.Helper()
-	bin := find("GANTRY_SURFNET", "gantry-surfnet")
-	if bin == "" {
-		t.Skip("gantry-surfnet is not built (make build, or set GANTRY_SURFNET)")
-	}
-	cmd := exec.Command(bin, "--exit-with-parent")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	e := &Engine{cmd: cmd}
-	t.Cleanup(e.Stop)
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("gantry-surfnet said nothing: %v", err)
-	}
-	var hello struct {
-		RPC     string `json:"rpc"`
-		WS      string `json:"ws"`
-		Genesis string `json:"genesis_hash"`
-	}
-	if err := json.Unmarshal(line, &hello); err != nil {
-		t.Fatalf("gantry-surfnet said %q: %v", line, err)
-	}
-	e.Endpoint, e.Genesis = chain.Endpoint{RPC: hello.RPC, WS: hello.WS}, hello.Genesis
-	return e
+	return endpoint(Start(t, engine.Surfnet))
 }
 
 // Agave starts solana-test-validator, or skips the test when it is absent.
-func Agave(t testing.TB) *Engine {
+func Agave(t testing.TB) chain.Endpoint {
 	t.Helper()
-	bin := find("GANTRY_SOLANA_TEST_VALIDATOR", "solana-test-validator")
-	if bin == "" {
-		t.Skip("solana-test-validator is not on PATH (or set GANTRY_SOLANA_TEST_VALIDATOR)")
-	}
-	port := freePorts(t)
-	cmd := exec.Command(bin, "--ledger", filepath.Join(t.TempDir(), "ledger"), "--reset", "--quiet",
-		"--rpc-port", strconv.Itoa(port), "--faucet-port", strconv.Itoa(port+2), "--gossip-port", strconv.Itoa(port+3),
-		"--dynamic-port-range", fmt.Sprintf("%d-%d", port+4, port+40), "--bind-address", "127.0.0.1",
-		"--ticks-per-slot", "8")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	e := &Engine{cmd: cmd, Endpoint: chain.Endpoint{RPC: fmt.Sprintf("http://127.0.0.1:%d", port)}}
-	t.Cleanup(e.Stop)
-	return e
+	return endpoint(Start(t, engine.Agave))
 }
 
-// freePorts finds a base with a free block of ports above it.
-func freePorts(t testing.TB) int {
+// Start starts a node with programs on it, or skips the test when the node is not installed. It ends with the test.
+func Start(t testing.TB, kind engine.Kind, programs ...engine.Program) engine.Endpoint {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	sup, err := process.New(t.TempDir(), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	p := l.Addr().(*net.TCPAddr).Port
-	if p > 65000 {
-		p -= 2000
-	}
-	return p
-}
-
-func find(env, name string) string {
-	if p := os.Getenv(env); p != "" {
-		return p
-	}
-	if p, err := exec.LookPath(name); err == nil {
-		return p
-	}
-	_, file, _, ok := runtime.Caller(0)
-	if ok {
-		p := filepath.Join(filepath.Dir(file), "..", "..", "..", "build", "bin", name)
-		if st, err := os.Stat(p); err == nil && !st.IsDir() {
-			return p
+	t.Cleanup(func() {
+		if err := sup.Close(); err != nil {
+			t.Errorf("close the supervisor: %v", err)
 		}
+	})
+	e, err := engine.New(kind, engine.Config{Dir: t.TempDir(), Supervisor: sup, Log: zerolog.Nop(), Programs: programs})
+	if errors.Is(err, engine.ErrNotInstalled) {
+		t.Skipf("SKIPPED: %v", err)
 	}
-	home, err := os.UserHomeDir()
 	if err != nil {
-		return ""
+		t.Fatal(err)
 	}
-	for _, p := range []string{
-		filepath.Join(home, ".cache", "gantry", "surfnet-target", "release", name),
-		filepath.Join(home, ".local", "bin", name),
-	} {
-		if st, err := os.Stat(p); err == nil && !st.IsDir() {
-			return p
+	at, err := e.Start(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Stop(context.Background()); err != nil {
+			t.Errorf("stop the node: %v", err)
 		}
-	}
-	return ""
+	})
+	return at
 }
 
-// Timeout bounds the start of an engine.
-const Timeout = 20 * time.Second
+func endpoint(at engine.Endpoint) chain.Endpoint { return chain.Endpoint{RPC: at.RPC, WS: at.WS} }

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/internal/enginetest"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/process"
 )
 
 // World is a node with the market's program. Its fields are filled by the steps that make them.
@@ -58,32 +58,15 @@ func New(t testing.TB, o Options) *World {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	w.Ctx = ctx
-	sup, err := process.New(t.TempDir(), zerolog.Nop())
-	require.NoError(t, err)
-	cfg := engine.Config{Dir: t.TempDir(), Supervisor: sup, Log: zerolog.Nop()}
+	var programs []engine.Program
 	if !o.NoProgram {
-		cfg.Programs = []engine.Program{{ID: market.ProgramID, Path: artifact(), Authority: w.Authority.PublicKey()}}
+		programs = append(programs, engine.Program{ID: market.ProgramID, Path: artifact(), Authority: w.Authority.PublicKey()})
 	}
 	kind := engine.Surfnet
 	if chosen := os.Getenv(EngineVariable); chosen != "" {
 		kind = engine.Kind(chosen)
 	}
-	e, err := engine.New(kind, cfg)
-	if errors.Is(err, engine.ErrNotInstalled) {
-		require.NoError(t, sup.Close())
-		t.Skipf("the %s engine is not installed: %v", kind, err)
-	}
-	require.NoError(t, err)
-	w.Endpoint, err = e.Start(ctx)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Errorf("stop the node: %v", err)
-		}
-		if err := sup.Close(); err != nil {
-			t.Errorf("close the supervisor: %v", err)
-		}
-	})
+	w.Endpoint = enginetest.Start(t, kind, programs...)
 	w.connect()
 	w.Fund(w.Authority.PublicKey())
 	return w

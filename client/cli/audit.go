@@ -102,6 +102,20 @@ type auditJSON struct {
 	Explorer string     `json:"explorer"`
 }
 
+// audited is the address that an argument names: a whole one, which may be closed by now, or the beginning of one
+// among those that are there.
+func (s *session) audited(arg, what string, among func(*market.View) []solana.PublicKey) (solana.PublicKey, error) {
+	key, err := solana.PublicKeyFromBase58(arg)
+	if err == nil {
+		return key, nil
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return solana.PublicKey{}, err
+	}
+	return pick(arg, what, among(v))
+}
+
 func (s *session) auditLease() error {
 	args, err := s.args("LEASE")
 	if err != nil {
@@ -111,15 +125,11 @@ func (s *session) auditLease() error {
 	if err != nil {
 		return err
 	}
-	key, err := solana.PublicKeyFromBase58(args[0])
+	key, err := s.audited(args[0], "lease", func(v *market.View) []solana.PublicKey {
+		return addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address })
+	})
 	if err != nil {
-		v, err := s.snapshot()
-		if err != nil {
-			return err
-		}
-		if key, err = pick(args[0], "lease", addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address })); err != nil {
-			return err
-		}
+		return err
 	}
 	if l, exists, err := market.Find[market.Lease](s.ctx, s.client, key, s.waitLevel()); err == nil && exists {
 		o.Lease, o.NodeKey = &l, l.NodeKey
@@ -190,17 +200,12 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	key, err := solana.PublicKeyFromBase58(args[0])
+	key, err := s.audited(args[0], "fault or node", func(v *market.View) []solana.PublicKey {
+		nodes := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
+		return append(nodes, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address })...)
+	})
 	if err != nil {
-		v, err := s.snapshot()
-		if err != nil {
-			return err
-		}
-		among := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
-		among = append(among, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address })...)
-		if key, err = pick(args[0], "fault or node", among); err != nil {
-			return err
-		}
+		return err
 	}
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
 	slashes, err := audit.AuditSlash(s.ctx, o, key)

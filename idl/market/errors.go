@@ -114,7 +114,7 @@ const (
 	ErrorCodeInvalidProof ErrorCode = 6050
 	// ErrorCodeInvalidLeaf: The leaf is not well formed, or is about another node, lease or period
 	ErrorCodeInvalidLeaf ErrorCode = 6051
-	// ErrorCodeAlreadyApplied: The leaf has been applied, or a later one has
+	// ErrorCodeAlreadyApplied: The leaf has been applied, or is too old to be
 	ErrorCodeAlreadyApplied ErrorCode = 6052
 	// ErrorCodeLeafCarriesFault: The leaf carries a fault: open it with fault_open
 	ErrorCodeLeafCarriesFault ErrorCode = 6053
@@ -190,7 +190,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeReportNotFinal:       {"ReportNotFinal", "The report is not final"},
 	ErrorCodeInvalidProof:         {"InvalidProof", "The proof does not lead to the report's root"},
 	ErrorCodeInvalidLeaf:          {"InvalidLeaf", "The leaf is not well formed, or is about another node, lease or period"},
-	ErrorCodeAlreadyApplied:       {"AlreadyApplied", "The leaf has been applied, or a later one has"},
+	ErrorCodeAlreadyApplied:       {"AlreadyApplied", "The leaf has been applied, or is too old to be"},
 	ErrorCodeLeafCarriesFault:     {"LeafCarriesFault", "The leaf carries a fault: open it with fault_open"},
 	ErrorCodeNoFault:              {"NoFault", "The leaf carries no fault"},
 	ErrorCodeAppealWindowOpen:     {"AppealWindowOpen", "The appeal window is still open"},

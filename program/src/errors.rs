@@ -109,7 +109,7 @@ pub enum MarketError {
     InvalidProof, // 6050
     #[msg("The leaf is not well formed, or is about another node, lease or period")]
     InvalidLeaf, // 6051
-    #[msg("The leaf has been applied, or a later one has")]
+    #[msg("The leaf has been applied, or is too old to be")]
     AlreadyApplied, // 6052
     #[msg("The leaf carries a fault: open it with fault_open")]
     LeafCarriesFault, // 6053

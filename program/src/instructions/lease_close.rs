@@ -39,8 +39,8 @@ pub struct LeaseClose {
 }
 
 /// The tail between the last settled second and the end stays reserved until all of it is paid, the reports of all
-/// periods up to the one that contains the end were applied, or the settle deadline passed. What is claimed and not paid out blocks
-/// the close for as long again, so that a provider has time to mend a broken payout account.
+/// periods up to the one that contains the end were applied, or the settle deadline passed. What is claimed and not
+/// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
     if lease.status != LEASE_ENDED {

@@ -61,9 +61,9 @@ const (
 	BeginStart
 	// SubmitStart sends lease_start.
 	SubmitStart
-	// StartJob starts the customer's job.
+	// StartJob starts the customer's job and writes down that it runs.
 	StartJob
-	// NoteRunning writes down that the job runs.
+	// NoteRunning writes down that the job runs; needed when the agent ended while it started the job.
 	NoteRunning
 	// ExtendJob gives the job the time that the customer has added to the lease.
 	ExtendJob

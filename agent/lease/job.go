@@ -16,8 +16,9 @@ import (
 // to do so at the end of that time.
 const wallSlack = time.Minute
 
-// startJob hands the job to the runtime. A specification that cannot be run ends the job at once; trouble of the
-// machine is given a few tries.
+// startJob hands the job to the runtime and writes down in the same act that it runs: a job that is over and whose
+// directory somebody deletes before the agent looks again must not run a second time. A specification that cannot be
+// run ends the job at once; trouble of the machine is given a few tries.
 func (w *worker) startJob(ctx context.Context, f Facts) error {
 	spec := w.m.spec(f.Record)
 	spec.Limits.Wall = time.Unix(f.Chain.FundedUntil, 0).Sub(f.Now) + wallSlack
@@ -25,7 +26,7 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 	switch {
 	case err == nil, errors.Is(err, runtime.ErrExists):
 		w.log.Info().Strs("command", f.Record.Job.Command).Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
-		return nil
+		return w.noteRunning(f)
 	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage):
 	case ctx.Err() != nil:
 		return err
@@ -40,6 +41,11 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 		setTimes(l, f.Chain)
 		l.Exit = &store.Exit{Code: 127, Reason: string(runtime.ReasonStartFailed), At: now}
 	})
+}
+
+// noteRunning writes down that the job was started.
+func (w *worker) noteRunning(f Facts) error {
+	return w.note(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Chain) })
 }
 
 // extendJob moves the runtime's own limit when the customer has paid for more time, then writes down for how much.

@@ -249,7 +249,7 @@ func (a *agentModel) toTheEnd(completes bool) {
 // A crash after each single act of an undisturbed life changes nothing about its outcome.
 func TestCrashAfterEveryAct(t *testing.T) {
 	acts := runLife(t, -1)
-	require.Equal(t, []Action{BeginStart, SubmitStart, StartJob, NoteRunning, NoteExited, EndDone, NoteEnded, NoteClosed, Remove}, acts)
+	require.Equal(t, []Action{BeginStart, SubmitStart, StartJob, NoteExited, EndDone, NoteEnded, NoteClosed, Remove}, acts)
 	for at := range acts {
 		require.Subset(t, acts, runLife(t, at), "crash after act %d (%s)", at, acts[at])
 	}

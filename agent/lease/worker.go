@@ -195,7 +195,7 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	case StartJob:
 		return w.startJob(ctx, f)
 	case NoteRunning:
-		return w.note(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Chain) })
+		return w.noteRunning(f)
 	case ExtendJob:
 		return w.extendJob(ctx, f)
 	case NoteExited:

@@ -34,10 +34,20 @@ func (c Challenge) Nonce() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
+// Binding is what evidence that answers the challenge carries. Keys and Others are added by whoever knows them.
+func (c Challenge) Binding() Binding {
+	return Binding{Nonce: c.Nonce(), Node: c.NodeKey, Domain: [8]byte(c.GenesisHash[:8])}
+}
+
 // Binding is what evidence of one challenge must carry under its signatures.
 type Binding struct {
 	// Nonce of the challenge.
 	Nonce [32]byte
+	// Node is the ed25519 key of the node that answers: what the node itself signs, such as a work commitment, is
+	// signed by it.
+	Node [32]byte
+	// Domain is the first bytes of the cluster's genesis hash, as in every record that the node signs.
+	Domain [8]byte
 	// Keys are the keys of other evidence that a confidential VM vouches for: the TPM's attestation key and the GPUs'
 	// leaf certificates. Their order does not matter.
 	Keys [][32]byte

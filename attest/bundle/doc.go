@@ -1,0 +1,42 @@
+// Package bundle is the container of everything that a machine says in answer to one challenge, and of what was needed
+// to judge it, so that an auditor can judge it again years later, offline, for a time of their choice.
+//
+// # Format, version 1
+//
+// Integers are little-endian.
+//
+//	head
+//	  0    8  tag "GANTRYEB"
+//	  8    2  version, 1
+//	 10    2  zero
+//	 12   32  genesis hash of the cluster
+//	 44   32  program
+//	 76   32  id of the challenge
+//	108   32  node key (ed25519)
+//	140   32  hash of a finalised slot
+//	172    8  expiry of the challenge, unix seconds
+//	180    8  created, unix seconds of the node's clock
+//	188   64  signature of the node key, see below
+//	252    2  number of pieces of evidence E, at least 1
+//	254    2  number of collateral items C
+//	256       E pieces: kind u16, instance u16, number of items u16 (at least 1), and for each item the length of its
+//	          name u8, the name, the length of its data u32, the data
+//	          C references: length of the key u8, the key, size of the data u32, sha256 of the data
+//	body
+//	          the data of the C collateral items, one after the other
+//
+// Pieces are sorted by kind, then instance, items by name, references by key; all strictly, so there are no duplicates.
+// Names are 1 to 64 of a–z, 0–9, '.', '_' and '-'; keys are 1 to 255 printable ASCII characters without space. Nothing
+// follows the body. So a content has one encoding, and [Parse] accepts no other.
+//
+// # Digests
+//
+// [Bundle.Digest] is sha256 of the head. It goes on chain as the evidence hash. It commits to the challenge, the
+// evidence, and the collateral too: through the hashes in the references. An archive may therefore drop the body of
+// collateral that it can get elsewhere, without the digest changing; the file format always has it.
+//
+// [Bundle.Statement] is what the node signs: tag "GANTRYB1" ‖ nonce of the challenge ‖ created i64 ‖ sha256 over all
+// evidence. It leaves collateral out, because whoever verifies adds it.
+//
+// [Others] is the digest of all evidence but the TPM's, which the TPM's quote signs.
+package bundle

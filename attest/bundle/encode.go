@@ -1,0 +1,156 @@
+package bundle
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/gantry-market/gantry/attest"
+)
+
+const (
+	tag      = "GANTRYEB"
+	fixedLen = 256
+)
+
+// Encode returns the one encoding of the bundle. Error: attest.ErrMalformed when order or limits are not kept.
+func (b *Bundle) Encode() ([]byte, error) {
+	head, err := b.head()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range b.Collateral {
+		head = append(head, c.Data...)
+	}
+	if len(head) > MaxSize {
+		return nil, fmt.Errorf("bundle of %d bytes, at most %d: %w", len(head), MaxSize, attest.ErrMalformed)
+	}
+	return head, nil
+}
+
+// Digest is sha256 of the head: what goes on chain. Error: attest.ErrMalformed.
+func (b *Bundle) Digest() ([32]byte, error) {
+	head, err := b.head()
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return sha256.Sum256(head), nil
+}
+
+func (b *Bundle) head() ([]byte, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	out := make([]byte, 0, fixedLen+1024)
+	out = append(out, tag...)
+	out = le.AppendUint16(out, Version)
+	out = le.AppendUint16(out, 0)
+	c := b.Challenge
+	for _, part := range [][32]byte{c.GenesisHash, c.Program, c.ID, c.NodeKey, c.SlotHash} {
+		out = append(out, part[:]...)
+	}
+	out = le.AppendUint64(out, uint64(c.Expiry))
+	out = le.AppendUint64(out, uint64(b.Created))
+	out = append(out, b.Signature[:]...)
+	out = le.AppendUint16(out, uint16(len(b.Evidence)))
+	out = le.AppendUint16(out, uint16(len(b.Collateral)))
+	for _, e := range b.Evidence {
+		out = appendEvidence(out, e)
+	}
+	for _, c := range b.Collateral {
+		out = append(out, byte(len(c.Key)))
+		out = append(out, c.Key...)
+		out = le.AppendUint32(out, uint32(len(c.Data)))
+		sum := sha256.Sum256(c.Data)
+		out = append(out, sum[:]...)
+	}
+	return out, nil
+}
+
+func appendEvidence(out []byte, e attest.Evidence) []byte {
+	le := binary.LittleEndian
+	out = le.AppendUint16(out, uint16(e.Kind))
+	out = le.AppendUint16(out, e.Instance)
+	out = le.AppendUint16(out, uint16(len(e.Items)))
+	for _, i := range e.Items {
+		out = append(out, byte(len(i.Name)))
+		out = append(out, i.Name...)
+		out = le.AppendUint32(out, uint32(len(i.Data)))
+		out = append(out, i.Data...)
+	}
+	return out
+}
+
+// check holds everything against the limits and the order of the format.
+func (b *Bundle) check() error {
+	if len(b.Evidence) == 0 {
+		return fmt.Errorf("bundle without evidence: %w", attest.ErrMalformed)
+	}
+	if err := checkEvidence(b.Evidence); err != nil {
+		return err
+	}
+	if len(b.Collateral) > MaxCollateral {
+		return fmt.Errorf("%d items of collateral, at most %d: %w", len(b.Collateral), MaxCollateral, attest.ErrMalformed)
+	}
+	for i, c := range b.Collateral {
+		if !validKey(c.Key) {
+			return fmt.Errorf("collateral key %.80q: %w", c.Key, attest.ErrMalformed)
+		}
+		if len(c.Data) > MaxItem {
+			return fmt.Errorf("collateral %q of %d bytes, at most %d: %w", c.Key, len(c.Data), MaxItem, attest.ErrMalformed)
+		}
+		if i > 0 && cmp.Compare(b.Collateral[i-1].Key, c.Key) >= 0 {
+			return fmt.Errorf("collateral %q is a duplicate or out of order: %w", c.Key, attest.ErrMalformed)
+		}
+	}
+	return nil
+}
+
+func checkEvidence(evidence []attest.Evidence) error {
+	if len(evidence) > MaxEvidence {
+		return fmt.Errorf("%d pieces of evidence, at most %d: %w", len(evidence), MaxEvidence, attest.ErrMalformed)
+	}
+	for i, e := range evidence {
+		if i > 0 && compareEvidence(evidence[i-1], e) >= 0 {
+			return fmt.Errorf("%s %d is a duplicate or out of order: %w", e.Kind, e.Instance, attest.ErrMalformed)
+		}
+		if err := checkPiece(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkPiece(e attest.Evidence) error {
+	if !e.Kind.Known() {
+		return fmt.Errorf("evidence of unknown %s: %w", e.Kind, attest.ErrMalformed)
+	}
+	if len(e.Items) == 0 || len(e.Items) > MaxItems {
+		return fmt.Errorf("%s %d has %d items, must be 1 to %d: %w", e.Kind, e.Instance, len(e.Items), MaxItems, attest.ErrMalformed)
+	}
+	for i, item := range e.Items {
+		if !validName(item.Name) {
+			return fmt.Errorf("%s %d: item name %.80q: %w", e.Kind, e.Instance, item.Name, attest.ErrMalformed)
+		}
+		if len(item.Data) > MaxItem {
+			return fmt.Errorf("%s %d: %q of %d bytes, at most %d: %w", e.Kind, e.Instance, item.Name, len(item.Data), MaxItem, attest.ErrMalformed)
+		}
+		if i > 0 && cmp.Compare(e.Items[i-1].Name, item.Name) >= 0 {
+			return fmt.Errorf("%s %d: item %q is a duplicate or out of order: %w", e.Kind, e.Instance, item.Name, attest.ErrMalformed)
+		}
+	}
+	return nil
+}
+
+func validName(s string) bool {
+	return len(s) >= 1 && len(s) <= maxName && !slices.ContainsFunc([]byte(s), func(c byte) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
+	})
+}
+
+func validKey(s string) bool {
+	return len(s) >= 1 && len(s) <= maxKey && !slices.ContainsFunc([]byte(s), func(c byte) bool { return c <= ' ' || c > '~' })
+}

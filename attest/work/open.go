@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
 // ChunkOpening shows 32 entries of a committed product and their path to the
@@ -54,7 +56,7 @@ func ParseChunkOpening(b []byte, n int) (ChunkOpening, error) {
 	if int64(row) >= int64(n) || int64(chunk) >= int64(n/ChunkEntries) {
 		return o, fmt.Errorf("%w: chunk (%d, %d) is outside of a product of order %d", ErrEncoding, row, chunk, n)
 	}
-	want := pathLength(int(chunk), n/ChunkEntries) + pathLength(int(row), n)
+	want := tree.PathLength(int(chunk), n/ChunkEntries) + tree.PathLength(int(row), n)
 	if count := int(b[openingFixed-1]); count != want || len(b) != openingFixed+32*want {
 		return o, fmt.Errorf("%w: opening has %d siblings in %d bytes, want %d siblings", ErrEncoding, count, len(b), want)
 	}
@@ -83,7 +85,7 @@ func openChunk(rowRoots []Hash, values []int32, row, chunk int) ChunkOpening {
 	leaves := chunkHashes(nil, raw)
 	o := ChunkOpening{Row: uint32(row), Chunk: uint32(chunk)}
 	copy(o.Values[:], values[chunk*ChunkEntries:])
-	o.Siblings = append(merklePath(leaves, chunk), merklePath(rowRoots, row)...)
+	o.Siblings = append(tree.Path(leaves, chunk), tree.Path(rowRoots, row)...)
 	return o
 }
 
@@ -95,7 +97,7 @@ func (p *Proof) OpenRow(row int) (RowOpening, error) {
 	return RowOpening{
 		Row:      uint32(row),
 		Values:   append([]int32(nil), p.Row(row)...),
-		Siblings: merklePath(p.rowRoots, row),
+		Siblings: tree.Path(p.rowRoots, row),
 	}, nil
 }
 
@@ -110,11 +112,11 @@ func CommittedChunk(n int, root Hash, o ChunkOpening) error {
 	}
 	var raw [chunkBytes]byte
 	encodeEntries(raw[:], o.Values[:])
-	rowRoot, rest, ok := climb(hashChunk(raw[:]), int(o.Chunk), n/ChunkEntries, o.Siblings)
+	rowRoot, rest, ok := tree.Climb(hashChunk(raw[:]), int(o.Chunk), n/ChunkEntries, o.Siblings)
 	if !ok {
 		return ErrRoot
 	}
-	top, rest, ok := climb(rowRoot, int(o.Row), n, rest)
+	top, rest, ok := tree.Climb(rowRoot, int(o.Row), n, rest)
 	if !ok || len(rest) != 0 || top != root {
 		return ErrRoot
 	}
@@ -150,7 +152,7 @@ func VerifyRow(seed Seed, n int, root Hash, o RowOpening) error {
 	}
 	raw := make([]byte, 4*n)
 	encodeEntries(raw, o.Values)
-	top, rest, ok := climb(foldRoot(chunkHashes(nil, raw)), int(o.Row), n, o.Siblings)
+	top, rest, ok := tree.Climb(tree.Root(chunkHashes(nil, raw)), int(o.Row), n, o.Siblings)
 	if !ok || len(rest) != 0 || top != root {
 		return ErrRoot
 	}
@@ -167,7 +169,7 @@ func openRowChunk(o RowOpening, col int) ChunkOpening {
 	chunk := col / ChunkEntries
 	c := ChunkOpening{Row: o.Row, Chunk: uint32(chunk)}
 	copy(c.Values[:], o.Values[chunk*ChunkEntries:])
-	c.Siblings = append(merklePath(chunkHashes(nil, raw), chunk), o.Siblings...)
+	c.Siblings = append(tree.Path(chunkHashes(nil, raw), chunk), o.Siblings...)
 	return c
 }
 

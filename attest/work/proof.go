@@ -2,6 +2,8 @@ package work
 
 import (
 	"fmt"
+
+	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
 // Proof is a product together with its commitment tree.
@@ -28,9 +30,9 @@ func NewProof(seed Seed, n int, c []int32) (*Proof, error) {
 	leaves := make([]Hash, 0, n/ChunkEntries)
 	for i := range p.rowRoots {
 		encodeEntries(row, p.Row(i))
-		p.rowRoots[i] = foldRoot(chunkHashes(leaves[:0], row))
+		p.rowRoots[i] = tree.Root(chunkHashes(leaves[:0], row))
 	}
-	p.Root = foldRoot(append([]Hash(nil), p.rowRoots...))
+	p.Root = productRoot(p.rowRoots)
 	return p, nil
 }
 

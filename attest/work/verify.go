@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
 var (
@@ -131,7 +133,7 @@ func verifyBody(ctx context.Context, h Header, r io.Reader, secret *[32]byte) er
 		if err := readRow(r, raw, values, i); err != nil {
 			return err
 		}
-		rowRoots[i] = foldRoot(chunkHashes(leaves[:0], raw))
+		rowRoots[i] = tree.Root(chunkHashes(leaves[:0], raw))
 		if badRow >= 0 {
 			continue // the root still has to be settled before anyone is accused
 		}
@@ -140,7 +142,7 @@ func verifyBody(ctx context.Context, h Header, r io.Reader, secret *[32]byte) er
 			badRow, badValues = i, append(badValues, values...)
 		}
 	}
-	if foldRoot(append([]Hash(nil), rowRoots...)) != h.Root {
+	if productRoot(rowRoots) != h.Root {
 		return ErrRoot
 	}
 	if badRow < 0 {

@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/gantry-market/gantry/attest"
+)
+
+// deviceSalt keeps identities of this market apart from hashes of the same identity elsewhere.
+const deviceSalt = "gantry-device"
+
+// DeviceHash is how a device is named on chain: sha256("gantry-device" ‖ identity). The salt is public: what keeps the
+// identity secret is its own entropy, so identities must be random (a GPU's UUID has 122 random bits) or hashes of keys,
+// never bare serial numbers.
+func DeviceHash(identity []byte) [32]byte {
+	return sha256.Sum256(append([]byte(deviceSalt), identity...))
+}
+
+// DeviceRoot stands for a set of devices: the root of the Merkle tree over their hashes in ascending order, each once.
+// Leaf sha256(0x00 ‖ hash), inner node sha256(0x01 ‖ left ‖ right), a last node without a partner moves up unchanged, as
+// in reports. All zero for no device.
+func DeviceRoot(hashes [][32]byte) [32]byte {
+	sorted := slices.Clone(hashes)
+	slices.SortFunc(sorted, func(x, y [32]byte) int { return bytes.Compare(x[:], y[:]) })
+	sorted = slices.Compact(sorted)
+	if len(sorted) == 0 {
+		return [32]byte{}
+	}
+	level := make([][32]byte, len(sorted))
+	for i, h := range sorted {
+		level[i] = sha256.Sum256(append([]byte{0}, h[:]...))
+	}
+	for len(level) > 1 {
+		next := level[:0:0]
+		for i := 0; i < len(level); i += 2 {
+			if i+1 == len(level) {
+				next = append(next, level[i])
+				break
+			}
+			next = append(next, sha256.Sum256(slices.Concat([]byte{1}, level[i][:], level[i+1][:])))
+		}
+		level = next
+	}
+	return level[0]
+}
+
+// Device is a device that evidence names.
+type Device struct {
+	// Hash is [DeviceHash] of the identity.
+	Hash [32]byte
+	// Model is what the evidence says, "" if nothing.
+	Model string
+	// Kind and Instance say which evidence names it.
+	Kind     attest.Kind
+	Instance uint16
+}
+
+// hashesOf returns the hashes of devices that evidence of a kind names.
+func hashesOf(devices []Device, kind attest.Kind) [][32]byte {
+	var out [][32]byte
+	for _, d := range devices {
+		if d.Kind == kind {
+			out = append(out, d.Hash)
+		}
+	}
+	return out
+}

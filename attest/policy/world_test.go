@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/work"
+)
+
+// fake is a verifier whose evidence is honest exactly when its item "signed" holds what the binding asks for. It stands
+// in for hardware that a test cannot have.
+type fake struct {
+	kind attest.Kind
+	want func(attest.Binding) []byte
+	// lie changes the result.
+	lie func(*attest.Result) error
+}
+
+func (f fake) Kind() attest.Kind { return f.kind }
+
+func (f fake) Verify(e attest.Evidence, b attest.Binding, _ time.Time) (attest.Result, error) {
+	r := attest.Result{Kind: e.Kind, Instance: e.Instance, Confidential: true}
+	if key, ok := e.Item("key"); ok {
+		id := sha256.Sum256(key)
+		r.Keys = [][32]byte{id}
+		r.Devices = []attest.Device{{Identity: id[:], Model: "fake"}}
+	}
+	signed, _ := e.Item("signed")
+	name := blames(f.kind)[0]
+	if !bytes.Equal(signed, f.want(b)) {
+		return r, r.Fail(name, attest.ErrStale, "it signs something else")
+	}
+	r.Pass(name, "as asked")
+	if f.lie == nil {
+		r.Pass("measurement", "as expected")
+		r.Claim("driver", "550.54.15")
+		return r, nil
+	}
+	return r, f.lie(&r)
+}
+
+func gpuWant(b attest.Binding) []byte { n := b.GPU(); return n[:] }
+func tpmWant(b attest.Binding) []byte { q := b.Qualifying(); return q[:] }
+func teeWant(b attest.Binding) []byte { d := b.ReportData(); return d[:] }
+
+// world makes bundles of one node.
+type world struct {
+	t         testing.TB
+	key       ed25519.PrivateKey
+	account   [32]byte
+	challenge attest.Challenge
+	inv       inventory.Inventory
+	now       time.Time
+	policy    Policy
+	verifiers map[attest.Kind]attest.Verifier
+}
+
+func newWorld(t testing.TB) *world {
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
+	w := &world{
+		t: t, key: key, account: [32]byte{9}, now: time.Unix(1_790_000_000, 0),
+		challenge: attest.Challenge{
+			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{4}, SlotHash: [32]byte{5},
+			NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_790_000_030,
+		},
+		inv: inventory.Inventory{
+			Version: inventory.Version, Cores: 8, RAMMiB: 1 << 16, Driver: "550.54.15", GPUs: []inventory.GPU{
+				{Index: 0, Model: "NVIDIA H100 80GB HBM3", UUID: "GPU-00000000-0000-4000-8000-000000000001", VRAMMiB: 81559},
+				{Index: 1, Model: "NVIDIA H100 80GB HBM3", UUID: "GPU-00000000-0000-4000-8000-000000000002", VRAMMiB: 81559},
+			},
+		},
+		policy: Policy{
+			Version: Version, Name: "test", MaxAgeSecs: 3600, WindowSecs: 60, Work: Work{MinOrder: 32},
+			Require: map[string][]string{
+				"snp": {"report data", "measurement"}, "tdx": {"report data", "measurement"}, "gpu": {"measurement"},
+				"tpm": {"measurement"}, "work": {"seed", "opened chunks"},
+			},
+		},
+	}
+	domain := [8]byte(w.challenge.GenesisHash[:8])
+	w.verifiers = map[attest.Kind]attest.Verifier{
+		attest.KindInventory: inventory.Verifier{},
+		attest.KindWork: work.NewEvidenceVerifier(work.EvidenceOptions{
+			Domain: domain, Node: w.account, NodeKey: w.challenge.NodeKey, MinN: 32,
+		}),
+		attest.KindNVGPU: fake{kind: attest.KindNVGPU, want: gpuWant},
+		attest.KindTPM:   fake{kind: attest.KindTPM, want: tpmWant},
+		attest.KindSNP:   fake{kind: attest.KindSNP, want: teeWant},
+		attest.KindTDX:   fake{kind: attest.KindTDX, want: teeWant},
+	}
+	return w
+}
+
+// bundle collects evidence as an honest machine with these parts would.
+func (w *world) bundle(kinds ...attest.Kind) *bundle.Bundle {
+	has := map[attest.Kind]bool{}
+	for _, k := range kinds {
+		has[k] = true
+	}
+	b := &bundle.Bundle{Challenge: w.challenge, Created: w.now.Unix()}
+	binding := w.challenge.Binding()
+	bindKey := func(key string) []byte {
+		binding.Keys = append(binding.Keys, sha256.Sum256([]byte(key)))
+		return []byte(key)
+	}
+	if has[attest.KindInventory] {
+		e, err := w.inv.Evidence()
+		require.NoError(w.t, err)
+		b.Evidence = append(b.Evidence, e)
+	}
+	if has[attest.KindWork] {
+		b.Evidence = append(b.Evidence, w.work(work.CPU{Workers: 1}))
+	}
+	if has[attest.KindNVGPU] {
+		for i := range w.inv.GPUs {
+			b.Evidence = append(b.Evidence, attest.Evidence{Kind: attest.KindNVGPU, Instance: uint16(i), Items: []attest.Item{
+				{Name: "key", Data: bindKey(w.inv.GPUs[i].UUID + " key")}, {Name: "signed", Data: gpuWant(binding)},
+			}})
+		}
+	}
+	if has[attest.KindTPM] {
+		bindKey("ak")
+	}
+	for _, kind := range []attest.Kind{attest.KindSNP, attest.KindTDX} {
+		if has[kind] {
+			b.Evidence = append(b.Evidence, attest.Evidence{Kind: kind, Items: []attest.Item{{Name: "signed", Data: teeWant(binding)}}})
+		}
+	}
+	if has[attest.KindTPM] {
+		b.Sort()
+		others, err := bundle.Others(b.Evidence)
+		require.NoError(w.t, err)
+		binding.Others = others
+		b.Evidence = append(b.Evidence, attest.Evidence{Kind: attest.KindTPM, Items: []attest.Item{
+			{Name: "key", Data: []byte("ak")}, {Name: "signed", Data: tpmWant(binding)},
+		}})
+	}
+	require.NoError(w.t, b.Sign(w.key))
+	return b
+}
+
+func (w *world) work(p work.Prover) attest.Evidence {
+	nonce := w.challenge.Nonce()
+	proof, err := p.Prove(context.Background(), work.EvidenceSeed(nonce), 32)
+	require.NoError(w.t, err)
+	e, err := work.NewEvidence(nonce, proof, [8]byte(w.challenge.GenesisHash[:8]), w.account, 7, func(m []byte) ([64]byte, error) {
+		return [64]byte(ed25519.Sign(w.key, m)), nil
+	})
+	require.NoError(w.t, err)
+	return e
+}
+
+func (w *world) evaluate(b *bundle.Bundle) (Claims, error) {
+	all := make([]attest.Verifier, 0, len(w.verifiers))
+	for _, v := range w.verifiers {
+		all = append(all, v)
+	}
+	return Evaluate(b, w.policy, all, w.now)
+}
+
+var (
+	tierOneKinds   = []attest.Kind{attest.KindInventory, attest.KindWork}
+	tierTwoKinds   = append([]attest.Kind{attest.KindTPM}, tierOneKinds...)
+	tierThreeKinds = append([]attest.Kind{attest.KindSNP, attest.KindNVGPU}, tierOneKinds...)
+	everything     = append([]attest.Kind{attest.KindTPM}, tierThreeKinds...)
+)

@@ -108,6 +108,7 @@ func TestAttacks(t *testing.T) {
 				for i := range b.Evidence {
 					if e := &b.Evidence[i]; e.Kind == attest.KindNVGPU && e.Instance == 1 {
 						e.Items[0].Data = []byte(w.inv.GPUs[0].UUID + " key")
+						w.signGPU(e)
 					}
 				}
 				drop(b, attest.KindTPM)
@@ -118,7 +119,8 @@ func TestAttacks(t *testing.T) {
 		"more reports than GPUs": {
 			func(w *world, b *bundle.Bundle) {
 				extra := b.OfKind(attest.KindNVGPU)[0]
-				extra.Instance, extra.Items = 5, []attest.Item{{Name: "key", Data: []byte("third")}, extra.Items[1]}
+				extra.Instance, extra.Items = 5, []attest.Item{{Name: "key", Data: []byte("third")}, {Name: "signed"}}
+				w.signGPU(&extra)
 				b.Evidence = append(b.Evidence, extra)
 				drop(b, attest.KindTPM)
 				drop(b, attest.KindSNP)
@@ -145,6 +147,7 @@ func TestAttacks(t *testing.T) {
 				for i := range b.Evidence {
 					if e := &b.Evidence[i]; e.Kind == attest.KindNVGPU && e.Instance == 1 {
 						e.Items[0].Data = []byte("a GPU of another machine")
+						w.signGPU(e)
 					}
 				}
 				drop(b, attest.KindTPM)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +37,8 @@ func (f fake) Verify(e attest.Evidence, b attest.Binding, _ time.Time) (attest.R
 	}
 	signed, _ := e.Item("signed")
 	name := blames(f.kind)[0]
-	if !bytes.Equal(signed, f.want(b)) {
+	key, _ := e.Item("key")
+	if !bytes.Equal(signed, slices.Concat(f.want(b), key)) {
 		return r, r.Fail(name, attest.ErrStale, "it signs something else")
 	}
 	r.Pass(name, "as asked")
@@ -123,8 +125,9 @@ func (w *world) bundle(kinds ...attest.Kind) *bundle.Bundle {
 	if has[attest.KindNVGPU] {
 		for i := range w.inv.GPUs {
 			b.Evidence = append(b.Evidence, attest.Evidence{Kind: attest.KindNVGPU, Instance: uint16(i), Items: []attest.Item{
-				{Name: "key", Data: bindKey(w.inv.GPUs[i].UUID + " key")}, {Name: "signed", Data: gpuWant(binding)},
+				{Name: "key", Data: bindKey(w.inv.GPUs[i].UUID + " key")}, {Name: "signed"},
 			}})
+			w.signGPU(&b.Evidence[len(b.Evidence)-1])
 		}
 	}
 	if has[attest.KindTPM] {
@@ -141,11 +144,16 @@ func (w *world) bundle(kinds ...attest.Kind) *bundle.Bundle {
 		require.NoError(w.t, err)
 		binding.Others = others
 		b.Evidence = append(b.Evidence, attest.Evidence{Kind: attest.KindTPM, Items: []attest.Item{
-			{Name: "key", Data: []byte("ak")}, {Name: "signed", Data: tpmWant(binding)},
+			{Name: "key", Data: []byte("ak")}, {Name: "signed", Data: append(tpmWant(binding), "ak"...)},
 		}})
 	}
 	require.NoError(w.t, b.Sign(w.key))
 	return b
+}
+
+// signGPU makes the report of the GPU whose key the evidence holds.
+func (w *world) signGPU(e *attest.Evidence) {
+	e.Items[1].Data = slices.Concat(gpuWant(w.challenge.Binding()), e.Items[0].Data)
 }
 
 func (w *world) work(p work.Prover) attest.Evidence {

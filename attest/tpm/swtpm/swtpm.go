@@ -1,0 +1,193 @@
+package swtpm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/go-tpm/tpm2/transport"
+	"github.com/google/go-tpm/tpm2/transport/linuxudstpm"
+)
+
+const (
+	// maxSocketPath is what sockaddr_un holds on Linux, less the final zero.
+	maxSocketPath = 107
+	startTimeout  = 20 * time.Second
+	stopTimeout   = 5 * time.Second
+)
+
+// ErrUnavailable: the programs that make up the software TPM are not installed.
+var ErrUnavailable = errors.New("no software TPM here: install the packages swtpm and swtpm-tools")
+
+// Available returns nil where a software TPM can be started, otherwise ErrUnavailable with the missing program's name.
+func Available() error {
+	for _, name := range []string{"swtpm", "swtpm_setup", "swtpm_localca", "certtool"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%s: %w", name, ErrUnavailable)
+		}
+	}
+	return nil
+}
+
+// TPM is a running software TPM. The process belongs to it: Close ends it.
+type TPM struct {
+	dir     string
+	cmd     *exec.Cmd
+	done    chan error
+	logFile *os.File
+}
+
+// Start manufactures a TPM in dir, which must exist, with an endorsement key certificate issued by ca, and runs it until
+// Close. A dir that was used before keeps its TPM: only its volatile state, such as PCRs, begins anew. The path of dir
+// must be short: the socket's name in it has to fit into 107 bytes.
+func Start(ctx context.Context, ca *CA, dir string) (*TPM, error) {
+	if err := Available(); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("start software TPM: %w", err)
+	}
+	t := &TPM{dir: dir}
+	if n := len(t.control()); n > maxSocketPath {
+		return nil, fmt.Errorf("start software TPM: socket path %s has %d bytes, at most %d are possible", t.control(), n, maxSocketPath)
+	}
+	if err := t.manufacture(ctx, ca); err != nil {
+		return nil, err
+	}
+	if err := t.run(ctx); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Socket is the path of the unix socket that takes TPM commands.
+func (t *TPM) Socket() string { return filepath.Join(t.dir, "tpm.sock") }
+
+func (t *TPM) control() string { return filepath.Join(t.dir, "tpm.sock.ctrl") }
+func (t *TPM) state() string   { return filepath.Join(t.dir, "state") }
+
+// Open connects to the TPM.
+func (t *TPM) Open() (transport.TPMCloser, error) { return linuxudstpm.Open(t.Socket()) }
+
+// manufacture creates keys and certificates as a manufacturer would, unless the folder holds a TPM already.
+func (t *TPM) manufacture(ctx context.Context, ca *CA) error {
+	if _, err := os.Stat(filepath.Join(t.state(), "tpm2-00.permall")); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(t.state(), 0o700); err != nil {
+		return fmt.Errorf("manufacture software TPM: %w", err)
+	}
+	config, err := ca.config()
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"--tpm2", "--tpmstate", t.state(), "--create-ek-cert", "--create-platform-cert", "--ecc", "--lock-nvram", "--config", config,
+	}
+	if os.Geteuid() == 0 {
+		// Otherwise it would change to a user that cannot read the folder.
+		args = append(args, "--runas", "root")
+	}
+	out, err := exec.CommandContext(ctx, "swtpm_setup", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("swtpm_setup: %w: %s", err, lastLines(string(out), 5))
+	}
+	return nil
+}
+
+func (t *TPM) run(ctx context.Context) error {
+	for _, socket := range []string{t.Socket(), t.control()} {
+		if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("start software TPM: %w", err)
+		}
+	}
+	logFile, err := os.Create(filepath.Join(t.dir, "swtpm.log"))
+	if err != nil {
+		return fmt.Errorf("start software TPM: %w", err)
+	}
+	// Not bound to ctx: that bounds the start, the TPM runs until Close.
+	cmd := exec.Command("swtpm", "socket", "--tpm2", "--server", "type=unixio,path="+t.Socket(),
+		"--ctrl", "type=unixio,path="+t.control(), "--tpmstate", "dir="+t.state(), "--flags", "not-need-init,startup-clear")
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	if err := cmd.Start(); err != nil {
+		_ = logFile.Close()
+		return fmt.Errorf("start software TPM: %w", err)
+	}
+	t.cmd, t.logFile, t.done = cmd, logFile, make(chan error, 1)
+	go func() { t.done <- cmd.Wait() }()
+	if err := t.awaitSocket(ctx); err != nil {
+		return errors.Join(err, t.Close())
+	}
+	return nil
+}
+
+func (t *TPM) awaitSocket(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var dialer net.Dialer
+		if conn, err := dialer.DialContext(ctx, "unix", t.Socket()); err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("software TPM does not listen on %s: %w", t.Socket(), ctx.Err())
+		case err := <-t.done:
+			t.done <- err
+			text, _ := os.ReadFile(t.logFile.Name())
+			return fmt.Errorf("software TPM ended at once (%v): %s", err, lastLines(string(text), 3))
+		case <-tick.C:
+		}
+	}
+}
+
+// Close ends the TPM's process and waits for it. It may be called more than once.
+func (t *TPM) Close() error {
+	if t.cmd == nil {
+		return nil
+	}
+	defer func() {
+		t.cmd = nil
+		_ = t.logFile.Close()
+	}()
+	if err := t.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end software TPM: %w", err)
+	}
+	timer := time.NewTimer(stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+	case <-timer.C:
+		if err := t.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("end software TPM: %w", err)
+		}
+		<-t.done
+	}
+	return nil
+}
+
+// Restart is a reboot: the TPM forgets its PCRs and its transient keys, and its reset counter goes up.
+func (t *TPM) Restart(ctx context.Context) error {
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return t.run(ctx)
+}
+
+func lastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
+#   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
 
 # has PATTERN TEXT: whether a line of the text matches. Not a pipe: grep -q closes it early, which pipefail punishes.
@@ -90,11 +91,21 @@ need_lint() {
   }
 }
 
+# The software TPM is wanted, not needed: who may not install packages gets on without it.
+need_tpm() {
+  if have swtpm && have swtpm_setup && have swtpm_localca; then return; fi
+  if [ "$(id -u)" = 0 ] && have apt-get; then
+    debian swtpm swtpm-tools
+  else
+    say "no software TPM: tests that need one will be skipped (on Debian: sudo apt-get install -y --no-install-recommends swtpm swtpm-tools)"
+  fi
+}
+
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint ;;
-    *) die "unknown part $part: want go, host, sbf, lint or all" ;;
+    go | host | sbf | lint | tpm) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm or all" ;;
   esac
 done

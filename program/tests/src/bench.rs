@@ -58,17 +58,23 @@ pub fn docs_path() -> PathBuf {
 /// Plays one story in which every instruction succeeds, and reads what each cost at most.
 pub fn measure() -> Figures {
     let mut w = World::new();
-    govern(&mut w);
-    let keepers = [3, 1, 1].map(|weight| w.keeper(weight * w.params.min_bond));
-    let multiaddr = ix::multiaddr(ix::HOME);
-    w.ok(ix::keeper_update(&keepers[0], multiaddr.0, multiaddr.1), &[&keepers[0].key]);
-    let (lease, order) = lease_by_receipts(&mut w, &keepers[0]);
-    lapses(&mut w, &keepers[0]);
-    faults(&mut w, &keepers);
-    leave(&mut w, keepers);
+    let (lease, order) = play(&mut w);
     let compute_units = w.compute.iter().map(|(name, units)| (name.to_owned(), units)).collect();
     let binary = std::fs::metadata(program_path()).expect("the program is built");
     Figures { compute_units, binary_bytes: binary.len(), lease, order }
+}
+
+/// The story itself. Returns what a lease and an order hold.
+pub fn play(w: &mut World) -> (Held, Held) {
+    govern(w);
+    let keepers = [3, 1, 1].map(|weight| w.keeper(weight * w.params.min_bond));
+    let multiaddr = ix::multiaddr(ix::HOME);
+    w.ok(ix::keeper_update(&keepers[0], multiaddr.0, multiaddr.1), &[&keepers[0].key]);
+    let held = lease_by_receipts(w, &keepers[0]);
+    lapses(w, &keepers[0]);
+    faults(w, &keepers);
+    leave(w, keepers);
+    held
 }
 
 fn govern(w: &mut World) {

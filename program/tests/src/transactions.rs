@@ -31,9 +31,14 @@ impl World {
             }
         }
         let transaction = Transaction::new(&keys, message, self.svm.latest_blockhash());
+        let unknown = self.recorder.as_ref().map(|r| r.unknown(instructions)).unwrap_or_default();
+        let before = (!unknown.is_empty()).then(|| self.svm.clone());
         let outcome = self.svm.send_transaction(transaction);
         if let Ok(meta) = &outcome {
             self.compute.record(instructions, meta.compute_units_consumed);
+            if let (Some(recorder), Some(before)) = (&mut self.recorder, before) {
+                recorder.keep(unknown, &before, instructions);
+            }
         }
         outcome.map_err(Box::new)
     }

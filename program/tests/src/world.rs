@@ -13,6 +13,7 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 use crate::compute::Compute;
+use crate::recorder::Recorder;
 use crate::tokens::{put_mint, token_program};
 use crate::{ix, pda};
 
@@ -37,6 +38,8 @@ pub struct World {
     pub treasury: Address,
     pub params: Params,
     pub compute: Compute,
+    /// Keeps successes of every instruction, when set.
+    pub recorder: Option<Recorder>,
     keys: u64,
 }
 
@@ -106,6 +109,7 @@ impl World {
             treasury: key(5).pubkey(),
             params: test_params(),
             compute: Compute::default(),
+            recorder: None,
             keys: 100,
         };
         world.set_upgrade_authority(Some(world.authority.pubkey()));
@@ -125,7 +129,19 @@ impl World {
     }
 
     pub fn with(params: Params) -> Self {
+        Self::bare().open(params)
+    }
+
+    /// A world that keeps the first success of every instruction, from the market's creation on.
+    pub fn recording() -> Self {
         let mut world = Self::bare();
+        world.recorder = Some(Recorder::default());
+        world.open(test_params())
+    }
+
+    /// Creates the market and one GPU model.
+    fn open(self, params: Params) -> Self {
+        let mut world = self;
         world.params = params;
         let authority = world.authority.insecure_clone();
         world.ok(ix::market_init(&world), &[&authority]);

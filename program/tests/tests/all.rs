@@ -32,6 +32,7 @@ mod market_pause;
 mod market_propose_params;
 mod market_set_authority;
 mod math;
+mod matrix;
 mod node_close;
 mod node_register;
 mod node_retire;

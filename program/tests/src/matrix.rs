@@ -1,0 +1,498 @@
+//! The account-substitution matrix: every instruction, every account of it, every way in which that account can be
+//! wrong. Each must be refused.
+//!
+//! Instructions and account names come from the IDL, right calls from the story that measures compute units, so a new
+//! instruction enters the matrix by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anchor_lang::Discriminator;
+use gantry_market::state::{Credits, Keeper, Lease};
+use gantry_market::ID;
+use litesvm::LiteSVM;
+use solana_account::{Account, ReadableAccount};
+use solana_address::Address;
+use solana_instruction::{AccountMeta, Instruction};
+use solana_message::Message;
+use solana_signer::Signer;
+use solana_transaction::Transaction;
+
+use crate::idl::Idl;
+use crate::recorder::Recorded;
+use crate::tokens::{put_token_account, token_2022_program, token_program};
+use crate::world::key;
+use crate::{bench, ix, shapes, World};
+
+/// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
+/// and why it harms nobody.
+pub const HARMLESS: [(&str, &str, &str, &str); 11] = [
+    ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
+    ("lease_close", "authority", "another signer", ANYONE_CLOSES),
+    ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
+    ("lease_close", "authority", "no account", ANYONE_CLOSES),
+    ("lease_close", "authority", "wrong owner", ANYONE_CLOSES),
+    ("lease_extend", "lease", "another of its type", SUBJECT),
+    ("lease_settle_report", "lease", "another of its type", SUBJECT),
+    ("report_close", "report", "another of its type", SUBJECT),
+    ("market_init", "stake_mint", "another mint", FOUNDER),
+    ("market_init", "treasury", "a stranger's token account", FOUNDER),
+    (
+        "report_apply",
+        "closed_lease",
+        "occupied by another program",
+        "only the address counts: a lease is not there",
+    ),
+];
+const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
+const SUBJECT: &str = "the call is about the account named, and all others belong to that one as well";
+const FOUNDER: &str = "the upgrade authority chooses it when it creates the market";
+
+/// Copies of the program's accounts at other addresses cannot exist: only the program creates accounts that it owns,
+/// always at their derived address, which the random harness checks after every step. Most instructions would take
+/// one, since deriving the address again costs compute units, so these are counted apart.
+pub const IMPOSSIBLE: &str = "a copy elsewhere";
+
+/// What was found.
+#[derive(Default)]
+pub struct Outcome {
+    /// Instructions, by how many shapes of each were tried.
+    pub shapes: BTreeMap<&'static str, usize>,
+    /// Accounts tried, all shapes together.
+    pub accounts: usize,
+    /// Wrong calls, by kind of wrongness.
+    pub tried: BTreeMap<&'static str, usize>,
+    /// Wrong calls that were not refused.
+    pub accepted: BTreeSet<Accepted>,
+    /// Calls that took a copy of an account that cannot exist.
+    pub impossible: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Accepted {
+    pub instruction: &'static str,
+    pub account: String,
+    pub wrong: &'static str,
+}
+
+impl Outcome {
+    pub fn cases(&self) -> usize {
+        self.tried.values().sum()
+    }
+
+    /// Accepted calls that no entry of [`HARMLESS`] explains, and entries that explain nothing.
+    pub fn unexplained(&self) -> Vec<String> {
+        let known = |found: &Accepted| {
+            let found = (found.instruction, found.account.as_str(), found.wrong);
+            HARMLESS.iter().any(|(instruction, account, wrong, _)| (*instruction, *account, *wrong) == found)
+        };
+        let open = self.accepted.iter().filter(|found| !known(found)).map(|found| format!("{found:?}"));
+        let idle = HARMLESS.iter().filter(|(instruction, account, wrong, _)| {
+            !self
+                .accepted
+                .iter()
+                .any(|a| (a.instruction, a.account.as_str(), a.wrong) == (*instruction, *account, *wrong))
+        });
+        open.chain(idle.map(|entry| format!("explains nothing: {entry:?}"))).collect()
+    }
+
+    pub fn summary(&self) -> String {
+        format!(
+            "substitution matrix: {} instructions, {} shapes, {} accounts, {} wrong calls of {} kinds; {} accepted \
+             and explained, {} took a copy that cannot exist, {} unexplained",
+            self.shapes.len(),
+            self.shapes.values().sum::<usize>(),
+            self.accounts,
+            self.cases(),
+            self.tried.len(),
+            self.accepted.len(),
+            self.impossible,
+            self.unexplained().len()
+        )
+    }
+}
+
+/// Plays the story and keeps a right call of every instruction in every shape. Panics when the story lacks one.
+pub fn recipes() -> Vec<Recorded> {
+    let mut w = World::recording();
+    shapes::play(&mut w);
+    let recorder = w.recorder.take();
+    let mut w = World::new();
+    w.recorder = recorder;
+    bench::play(&mut w);
+    let found = w.recorder.take().expect("the world records").into_all();
+    let names: BTreeSet<&str> = found.iter().map(|recorded| recorded.name).collect();
+    for shape in Idl::load().instructions {
+        assert!(
+            names.contains(shape.name.as_str()),
+            "no right call of {} is known: let it succeed in bench::play, with a builder in ix and its name in \
+             ix::all_names",
+            shape.name
+        );
+    }
+    found
+}
+
+/// Tries every substitution on every right call.
+pub fn run() -> Outcome {
+    let idl = Idl::load();
+    let mut outcome = Outcome::default();
+    for recorded in recipes() {
+        let base = Base::new(&idl, recorded);
+        *outcome.shapes.entry(base.recorded.name).or_default() += 1;
+        outcome.accounts += base.recorded.instruction().accounts.len();
+        base.try_all(&mut outcome);
+    }
+    outcome
+}
+
+/// A right call and the chain that it is right on.
+struct Base {
+    recorded: Recorded,
+    svm: LiteSVM,
+    names: Vec<String>,
+}
+
+/// A wrong call: what is wrong, accounts to write first, and the transaction.
+type Wrong = (&'static str, Vec<(Address, Account)>, Vec<Instruction>);
+
+impl Base {
+    fn new(idl: &Idl, recorded: Recorded) -> Self {
+        let slots = &idl.shape(recorded.name).accounts;
+        let named = slots.iter().map(|slot| slot.name.clone());
+        let count = recorded.instruction().accounts.len();
+        assert!(count >= slots.len(), "{}: fewer accounts than the IDL has", recorded.name);
+        let further = (slots.len()..count).map(|at| format!("remaining_{}", at - slots.len()));
+        let names = named.chain(further).collect();
+        // Whoever is marked as a signer has signed: what is tested is what the program asks for.
+        let svm = recorded.before.clone().with_sigverify(false).with_blockhash_check(false);
+        let base = Self { recorded, svm, names };
+        assert!(
+            base.succeeds(&[], &base.recorded.instructions),
+            "{}: the right call is refused on a second try",
+            base.recorded.name
+        );
+        base
+    }
+
+    fn succeeds(&self, writes: &[(Address, Account)], instructions: &[Instruction]) -> bool {
+        let payer = key(0).pubkey();
+        let message = Message::new(instructions, Some(&payer));
+        let mut transaction = Transaction::new_unsigned(message);
+        transaction.signatures =
+            vec![Default::default(); transaction.message.header.num_required_signatures.into()];
+        if writes.is_empty() {
+            return self.svm.simulate_transaction(transaction).is_ok();
+        }
+        let mut svm = self.svm.clone();
+        for (at, account) in writes {
+            svm.set_account(*at, account.clone()).expect("account is written");
+        }
+        svm.simulate_transaction(transaction).is_ok()
+    }
+
+    fn try_all(&self, outcome: &mut Outcome) {
+        for at in 0..self.names.len() {
+            for (wrong, writes, instructions) in self.wrongs(at) {
+                *outcome.tried.entry(wrong).or_default() += 1;
+                if !self.succeeds(&writes, &instructions) {
+                    continue;
+                }
+                if wrong == IMPOSSIBLE {
+                    outcome.impossible += 1;
+                } else {
+                    outcome.accepted.insert(Accepted {
+                        instruction: self.recorded.name,
+                        account: self.names[at].clone(),
+                        wrong,
+                    });
+                }
+            }
+        }
+        for (wrong, instructions) in self.wrong_signatures() {
+            *outcome.tried.entry(wrong).or_default() += 1;
+            if self.succeeds(&[], &instructions) {
+                outcome.accepted.insert(Accepted {
+                    instruction: self.recorded.name,
+                    account: "instructions".to_owned(),
+                    wrong,
+                });
+            }
+        }
+    }
+
+    /// The transaction with one account of the instruction changed.
+    fn with(&self, at: usize, change: impl FnOnce(&mut AccountMeta)) -> Vec<Instruction> {
+        let mut instructions = self.recorded.instructions.clone();
+        change(&mut instructions[self.recorded.at].accounts[at]);
+        instructions
+    }
+
+    fn put(&self, at: usize, address: Address) -> Vec<Instruction> {
+        self.with(at, |meta| meta.pubkey = address)
+    }
+
+    fn account(&self, at: &Address) -> Option<Account> {
+        self.svm.get_account(at).filter(|account| account.lamports > 0)
+    }
+
+    /// Every wrong thing that can stand in one place.
+    fn wrongs(&self, at: usize) -> Vec<Wrong> {
+        let meta = self.recorded.instruction().accounts[at].clone();
+        let mut wrongs: Vec<Wrong> = vec![];
+        if meta.pubkey == ID {
+            // An optional account that is absent: there is nothing to replace.
+            return wrongs;
+        }
+        if meta.is_signer {
+            wrongs.push(("missing signature", vec![], self.with(at, |meta| meta.is_signer = false)));
+            wrongs.push(("another signer", vec![], self.put(at, stranger())));
+        }
+        if meta.is_writable {
+            wrongs.push(("not writable", vec![], self.with(at, |meta| meta.is_writable = false)));
+        }
+        wrongs.push(("no account", vec![], self.put(at, key(900_001).pubkey())));
+        for other in &self.recorded.instruction().accounts {
+            if other.pubkey != meta.pubkey {
+                wrongs.push(("another account of the call", vec![], self.put(at, other.pubkey)));
+            }
+        }
+        match self.account(&meta.pubkey) {
+            _ if meta.pubkey == ix::instructions_sysvar() => {
+                self.wrong_programs(at, &Account::default(), &mut wrongs);
+            }
+            None if meta.is_signer => wrongs.push(("another wallet", vec![], self.put(at, stranger()))),
+            None => self.wrong_for_new(at, &meta, &mut wrongs),
+            Some(account) if account.executable => self.wrong_programs(at, &account, &mut wrongs),
+            Some(account) if account.owner == ID => self.wrong_states(at, &meta, &account, &mut wrongs),
+            Some(account) if account.owner == token_program() => {
+                self.wrong_tokens(at, &meta, &account, &mut wrongs);
+            }
+            Some(account) => {
+                wrongs.push(("another wallet", vec![], self.put(at, stranger())));
+                wrongs.push(self.forged(at, &account));
+            }
+        }
+        wrongs
+    }
+
+    /// A copy of an account under an address of its own, owned by a foreign program.
+    fn forged(&self, at: usize, account: &Account) -> Wrong {
+        let (address, forged) =
+            (key(900_003).pubkey(), Account { owner: foreign_program(), ..account.clone() });
+        ("wrong owner", vec![(address, forged)], self.put(at, address))
+    }
+
+    /// An account that the call creates: other addresses, and something that is in its place already.
+    fn wrong_for_new(&self, at: usize, meta: &AccountMeta, wrongs: &mut Vec<Wrong>) {
+        let occupied = |owner: Address, len: usize| Account {
+            lamports: 10_000_000,
+            data: vec![7; len],
+            owner,
+            executable: false,
+            rent_epoch: u64::MAX,
+        };
+        let instructions = self.recorded.instructions.clone();
+        let place = vec![(meta.pubkey, occupied(foreign_program(), 64))];
+        wrongs.push(("occupied by another program", place, instructions.clone()));
+        wrongs.push(("occupied by a broken account", vec![(meta.pubkey, occupied(ID, 64))], instructions));
+        for (other, _) in self.others(|account| *account.owner() == ID).into_iter().take(12) {
+            wrongs.push(("an account that exists", vec![], self.put(at, other)));
+        }
+        for (other, _) in self.others(|account| *account.owner() == token_program()).into_iter().take(6) {
+            wrongs.push(("an account that exists", vec![], self.put(at, other)));
+        }
+    }
+
+    fn wrong_programs(&self, at: usize, account: &Account, wrongs: &mut Vec<Wrong>) {
+        let others =
+            [token_2022_program(), token_program(), ix::system_program(), ID, ix::instructions_sysvar()];
+        let now = self.recorded.instruction().accounts[at].pubkey;
+        for other in others.into_iter().filter(|other| *other != now) {
+            wrongs.push(("another program", vec![], self.put(at, other)));
+        }
+        let fake = key(900_004).pubkey();
+        let copy =
+            Account { executable: false, lamports: account.lamports.max(10_000_000), ..account.clone() };
+        wrongs.push(("a fake", vec![(fake, copy)], self.put(at, fake)));
+    }
+
+    /// An account of the program.
+    fn wrong_states(&self, at: usize, meta: &AccountMeta, account: &Account, wrongs: &mut Vec<Wrong>) {
+        let instructions = &self.recorded.instructions;
+        let foreign = Account { owner: foreign_program(), ..account.clone() };
+        wrongs.push(("wrong owner, in place", vec![(meta.pubkey, foreign)], instructions.clone()));
+        wrongs.push(self.forged(at, account));
+        for tag in [Credits::DISCRIMINATOR, Keeper::DISCRIMINATOR, Lease::DISCRIMINATOR, &[0; 8]] {
+            if !account.data.starts_with(tag) {
+                let mut other = account.clone();
+                other.data[..8].copy_from_slice(tag);
+                wrongs.push(("wrong type, in place", vec![(meta.pubkey, other)], instructions.clone()));
+            }
+        }
+        let mut short = account.clone();
+        short.data.truncate(account.data.len() - 1);
+        wrongs.push(("one byte short", vec![(meta.pubkey, short)], instructions.clone()));
+        let twin = key(900_005).pubkey();
+        wrongs.push((IMPOSSIBLE, vec![(twin, account.clone())], self.put(at, twin)));
+        wrongs.push(("closed", vec![(meta.pubkey, Account::default())], instructions.clone()));
+        let tag = &account.data[..8];
+        for (other, _) in self.others(|found| *found.owner() == ID && found.data().starts_with(tag)) {
+            if other != meta.pubkey {
+                wrongs.push(("another of its type", vec![], self.put(at, other)));
+            }
+        }
+        let foreign_types = self.others(|found| *found.owner() == ID && !found.data().starts_with(tag));
+        let mut seen = BTreeSet::new();
+        for (other, data) in foreign_types {
+            if seen.insert(data[..8].to_vec()) {
+                wrongs.push(("another type", vec![], self.put(at, other)));
+            }
+        }
+    }
+
+    /// A token account or a mint.
+    fn wrong_tokens(&self, at: usize, meta: &AccountMeta, account: &Account, wrongs: &mut Vec<Wrong>) {
+        let instructions = &self.recorded.instructions;
+        let other_program = Account { owner: token_2022_program(), ..account.clone() };
+        wrongs.push(("wrong token program", vec![(meta.pubkey, other_program)], instructions.clone()));
+        let foreign = Account { owner: foreign_program(), ..account.clone() };
+        wrongs.push(("wrong owner, in place", vec![(meta.pubkey, foreign)], instructions.clone()));
+        wrongs.push(self.forged(at, account));
+        wrongs.push(("closed", vec![(meta.pubkey, Account::default())], instructions.clone()));
+        let twin = key(900_006).pubkey();
+        if account.data.len() != 165 {
+            wrongs.push(("another mint", vec![(twin, account.clone())], self.put(at, twin)));
+            for (other, _) in
+                self.others(|found| *found.owner() == token_program() && found.data().len() == 82)
+            {
+                if other != meta.pubkey {
+                    wrongs.push(("another mint", vec![], self.put(at, other)));
+                }
+            }
+            return;
+        }
+        let word =
+            |from: usize| Address::new_from_array(account.data[from..from + 32].try_into().expect("32"));
+        let (mint, owner) = (word(0), word(32));
+        let mut scratch = LiteSVM::new();
+        let mut make = |mint: Address, owner: Address| {
+            put_token_account(&mut scratch, twin, mint, owner, 1_000_000_000_000, token_program());
+            scratch.get_account(&twin).expect("was written")
+        };
+        let of_others = make(mint, stranger());
+        wrongs.push(("a stranger's token account", vec![(twin, of_others)], self.put(at, twin)));
+        let of_mint = make(key(900_007).pubkey(), owner);
+        wrongs.push(("wrong mint", vec![(twin, of_mint)], self.put(at, twin)));
+        for (other, data) in
+            self.others(|found| *found.owner() == token_program() && found.data().len() == 165)
+        {
+            if other != meta.pubkey
+                && (data[..32] != account.data[..32] || data[32..64] != account.data[32..64])
+            {
+                let wrong =
+                    if data[..32] == account.data[..32] { "another's token account" } else { "wrong mint" };
+                wrongs.push((wrong, vec![], self.put(at, other)));
+            }
+        }
+    }
+
+    /// All accounts of some kind, by address.
+    fn others(&self, kind: impl Fn(&solana_account::AccountSharedData) -> bool) -> Vec<(Address, Vec<u8>)> {
+        let all = self.svm.accounts_db().inner.iter();
+        let found = all.filter(|(_, account)| account.lamports() > 0 && kind(account));
+        let mut found: Vec<_> = found.map(|(at, account)| (*at, account.data().to_vec())).collect();
+        found.sort();
+        found
+    }
+
+    /// Where signatures are checked before the call: ways to have something else checked, or nothing.
+    fn wrong_signatures(&self) -> Vec<(&'static str, Vec<Instruction>)> {
+        let good = &self.recorded.instructions;
+        let checks: Vec<usize> =
+            (0..self.recorded.at).filter(|at| good[*at].program_id == ed25519()).collect();
+        let mut wrongs = vec![];
+        for at in &checks {
+            let change = |change: &dyn Fn(&mut Vec<Instruction>)| {
+                let mut all = good.clone();
+                change(&mut all);
+                all
+            };
+            wrongs.push((
+                "signature left out",
+                change(&|all| {
+                    all.remove(*at);
+                }),
+            ));
+            wrongs.push((
+                "signature after the call",
+                change(&|all| {
+                    let check = all.remove(*at);
+                    all.push(check);
+                }),
+            ));
+            wrongs.push((
+                "something between signature and call",
+                change(&|all| {
+                    let other = all[*at].clone();
+                    all.insert(self.recorded.at, Instruction { data: vec![0, 0], ..other });
+                }),
+            ));
+            wrongs.push((
+                "another's signature",
+                change(&|all| {
+                    let message = all[*at].data[112..].to_vec();
+                    all[*at] = ix::signed(&key(900_002), &message);
+                }),
+            ));
+            wrongs.push((
+                "another message",
+                change(&|all| {
+                    let mut message = all[*at].data[112..].to_vec();
+                    message[20] ^= 1;
+                    all[*at] = ix::signed(&key(900_002), &message);
+                    all[*at].data[16..48].copy_from_slice(&good[*at].data[16..48]);
+                }),
+            ));
+            // The key and message of the right check stand where the program looks, but what is verified is another
+            // instruction's: offsets point into the one that follows.
+            wrongs.push((
+                "offsets into another instruction",
+                change(&|all| {
+                    let message = all[*at].data[112..].to_vec();
+                    let decoy = ix::signed(&key(900_002), &message);
+                    all.push(decoy);
+                    let index = (all.len() as u16 - 1).to_le_bytes();
+                    for place in [4, 8, 14] {
+                        all[*at].data[place..place + 2].copy_from_slice(&index);
+                    }
+                    all[*at].data[48..112].fill(1);
+                }),
+            ));
+            wrongs.push((
+                "no signature in the check",
+                change(&|all| {
+                    all[*at].data[0] = 0;
+                }),
+            ));
+        }
+        if let [first, second] = checks[..] {
+            let mut swapped = good.clone();
+            swapped.swap(first, second);
+            wrongs.push(("signatures in the other order", swapped));
+        }
+        wrongs
+    }
+}
+
+fn ed25519() -> Address {
+    Address::from_str_const("Ed25519SigVerify111111111111111111111111111")
+}
+
+fn foreign_program() -> Address {
+    Address::new_from_array([77; 32])
+}
+
+/// Someone with nothing in the market; signs whatever it is put into.
+fn stranger() -> Address {
+    key(900_002).pubkey()
+}

@@ -146,7 +146,7 @@ func TestChainNotYetValid(t *testing.T) {
 func TestManifestOfAnotherVersionIsRefused(t *testing.T) {
 	s, l := loadSample(t, "gh100-a"), manifests(t)
 	swapped := library{
-		"nvgpu/rim/NV_GPU_DRIVER_GH100_550.90.07":          l["nvgpu/rim/NV_GPU_DRIVER_GH100_545.00"],
+		"nvgpu/rim/NV_GPU_DRIVER_GH100_550.90.07":         l["nvgpu/rim/NV_GPU_DRIVER_GH100_545.00"],
 		"nvgpu/rim/NV_GPU_VBIOS_1010_0200_882_96009F0001": l["nvgpu/rim/NV_GPU_VBIOS_1010_0200_882_96005E0001"],
 	}
 	r, err := nvgpu.New(nvgpu.Options{Collateral: swapped}).VerifyNonce(s.evidence(), s.nonce(), sampleTime)

@@ -65,7 +65,7 @@ func (l library) Get(key string) ([]byte, error) {
 func manifests(t testing.TB) library {
 	t.Helper()
 	return library{
-		"nvgpu/rim/NV_GPU_DRIVER_GH100_545.00":              read(t, "driver-545.00.swidtag"),
+		"nvgpu/rim/NV_GPU_DRIVER_GH100_545.00":            read(t, "driver-545.00.swidtag"),
 		"nvgpu/rim/NV_GPU_VBIOS_1010_0200_882_96005E0001": read(t, "vbios-96005E0001.swidtag"),
 	}
 }

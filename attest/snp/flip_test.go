@@ -28,17 +28,17 @@ func genuine(e attest.Evidence, roots snp.Roots) error {
 }
 
 // TestEveryFlippedBitIsRefused flips each bit of the real report and of its certificate, one at a time. None may pass,
-// and each refusal has a named reason. Without GANTRY_EXHAUSTIVE=1 it takes every seventh bit.
+// and each refusal has a named reason. Without GANTRY_EXHAUSTIVE=1 it takes every 29th bit.
 func TestEveryFlippedBitIsRefused(t *testing.T) {
 	roots, err := snp.PinnedRoots()
 	require.NoError(t, err)
 	e := realEvidence(t)
 	require.NoError(t, genuine(e, roots))
-	step := 7
+	step := 29
 	if os.Getenv("GANTRY_EXHAUSTIVE") != "" {
 		step = 1
 	} else {
-		t.Log("every seventh bit; all with GANTRY_EXHAUSTIVE=1")
+		t.Log("every 29th bit; all with GANTRY_EXHAUSTIVE=1")
 	}
 	for i, item := range e.Items {
 		flips, reasons := 0, map[error]int{}

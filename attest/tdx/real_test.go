@@ -102,16 +102,16 @@ func TestPinnedRootIsIntels(t *testing.T) {
 	require.Equal(t, "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3", hex.EncodeToString(sum[:]))
 }
 
-// TestEveryFlippedBitIsRefused flips each bit of the real quote with all that is in it. Every seventh without
+// TestEveryFlippedBitIsRefused flips each bit of the real quote with all that is in it. Every 29th without
 // GANTRY_EXHAUSTIVE=1.
 func TestEveryFlippedBitIsRefused(t *testing.T) {
 	quote, genuine := realQuote(t), pinned(t)
 	require.NoError(t, genuine(quote))
-	step := 7
+	step := 29
 	if os.Getenv("GANTRY_EXHAUSTIVE") != "" {
 		step = 1
 	} else {
-		t.Log("every seventh bit; all with GANTRY_EXHAUSTIVE=1")
+		t.Log("every 29th bit; all with GANTRY_EXHAUSTIVE=1")
 	}
 	flips, reasons := 0, map[error]int{}
 	for bit := 0; bit < 8*len(quote); bit += step {

@@ -32,6 +32,9 @@ type Options struct {
 	Open func() (transport.TPMCloser, error)
 	// LogPath of the event log; empty means [FirmwareLog].
 	LogPath string
+	// Chain is issuers' certificates (DER, one after the other) that the TPM does not hold and verifiers may lack. Most
+	// manufacturers publish theirs at the address that the endorsement key's certificate names.
+	Chain []byte
 	// Selection of PCRs to quote; 0 means [tpm.DefaultSelection].
 	Selection tpm.Selection
 	// Algorithms of endorsement keys, the preferred first; none means RSA 2048, then P-256, then P-384.

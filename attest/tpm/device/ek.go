@@ -56,8 +56,8 @@ func (d *Device) certificate(c conn) (tpm.EK, error) {
 	return tpm.EK{}, fmt.Errorf("this TPM has no endorsement key certificate; looked at %s: %w", strings.Join(looked, ", "), attest.ErrAbsent)
 }
 
-// chain reads the issuers' certificates that the TPM holds, empty on most.
-func (c conn) chain() ([]byte, error) {
+// chain reads the issuers' certificates that the TPM holds, none on most, and adds those of the options.
+func (d *Device) chain(c conn) ([]byte, error) {
 	handles, err := c.handles(firstChainIndex, lastChainIndex)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (c conn) chain() ([]byte, error) {
 		certs = append(certs, raw.FullBytes...)
 		all = rest
 	}
-	return certs, nil
+	return append(certs, d.opts.Chain...), nil
 }
 
 // readCertificate reads a DER certificate and drops the padding that follows it in some TPMs.

@@ -22,7 +22,7 @@ func (d *Device) Request(ctx context.Context) (tpm.Request, error) {
 			return err
 		}
 		out.EK = ek.Cert.Raw
-		if out.Chain, err = c.chain(); err != nil {
+		if out.Chain, err = d.chain(c); err != nil {
 			return err
 		}
 		return c.withAK(func(_ tpm2.NamedHandle, ak tpm.AK) error {
@@ -96,7 +96,7 @@ func (d *Device) Quote(ctx context.Context, qualifying [32]byte) (Quoted, error)
 			return err
 		}
 		out.EK = ek.Cert.Raw
-		if out.Chain, err = c.chain(); err != nil {
+		if out.Chain, err = d.chain(c); err != nil {
 			return err
 		}
 		return c.withAK(func(handle tpm2.NamedHandle, ak tpm.AK) error {

@@ -5,6 +5,18 @@ import (
 	"slices"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/nvgpu"
+	"github.com/gantry-market/gantry/attest/snp"
+	"github.com/gantry-market/gantry/attest/tdx"
+	"github.com/gantry-market/gantry/attest/tpm"
+)
+
+// Names of the checks of a work proof's evidence.
+const (
+	checkWorkSigner = "node signature"
+	checkWorkSeed   = "seed"
+	checkWorkOrder  = "order"
+	checkWorkChunks = "opened chunks"
 )
 
 // Verdict is what can be said of a bundle as a whole.
@@ -37,13 +49,15 @@ func (v Verdict) String() string {
 func blames(kind attest.Kind) []string {
 	switch kind {
 	case attest.KindWork:
-		return []string{"node signature", "seed", "opened chunks"}
+		return []string{checkWorkSigner, checkWorkSeed, checkWorkChunks}
 	case attest.KindNVGPU:
-		return []string{"nonce"}
+		return []string{nvgpu.CheckNonce}
 	case attest.KindTPM:
-		return []string{"qualifying data"}
-	case attest.KindSNP, attest.KindTDX:
-		return []string{"report data"}
+		return []string{tpm.CheckFreshness}
+	case attest.KindSNP:
+		return []string{snp.CheckReportData}
+	case attest.KindTDX:
+		return []string{tdx.CheckReportData}
 	}
 	return nil
 }

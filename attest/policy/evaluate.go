@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gantry-market/gantry/attest"
@@ -69,7 +70,7 @@ type evaluation struct {
 	inv     *inventory.Inventory
 	// synthetic: a piece rests on a root that is not the maker's.
 	synthetic bool
-	// keysLost: a piece failed whose key another may bind, which may fail for that reason alone.
+	// keysLost: a piece gave no key that another may bind, which may fail for that reason alone.
 	keysLost bool
 }
 
@@ -162,7 +163,7 @@ func (e *evaluation) piece(i int) {
 		return
 	}
 	out.Result, out.Err = v.Verify(ev, e.binding, e.now)
-	if out.Err == nil && !out.Ok() {
+	if out.Err == nil && slices.ContainsFunc(out.Checks, func(c attest.Check) bool { return c.Outcome == attest.Failed }) {
 		out.Err = fmt.Errorf("%s %d: a check failed: %w", ev.Kind, ev.Instance, attest.ErrPolicy)
 	}
 	out.Kind, out.Instance = ev.Kind, ev.Instance
@@ -187,7 +188,7 @@ func (e *evaluation) piece(i int) {
 		}
 	case attest.KindNVGPU, attest.KindTPM:
 		e.binding.Keys = append(e.binding.Keys, out.Keys...)
-		e.keysLost = e.keysLost || out.Err != nil
+		e.keysLost = e.keysLost || out.Err != nil || len(out.Keys) == 0
 	}
 }
 

@@ -206,7 +206,7 @@ func TestAttacks(t *testing.T) {
 					r.Claim("synthetic", "true")
 					return nil
 				}}
-			}, Sound, 0, nil, "made for tests",
+			}, Sound, 0, nil, "its maker did not make",
 		},
 		"a verifier that fails a check without saying so": {
 			func(w *world, _ *bundle.Bundle) {

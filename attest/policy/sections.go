@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Work is what a work proof must be.
 type Work struct {
@@ -35,8 +38,14 @@ func (g GPU) sorted() GPU {
 
 // TPM is what a TPM's quote must say.
 type TPM struct {
-	// PCRs are acceptable values (SHA-256, hex) by number; a number without values is not compared.
+	// PCRs are acceptable values (SHA-256, hex) by number; registers that are not named may hold anything.
 	PCRs []PCR `json:"pcrs"`
+	// Algorithms of endorsement keys that count: rsa2048, p256, p384; none means rsa2048. A TPM has an identity for each.
+	Algorithms []string `json:"algorithms"`
+	// EnrolmentAgeSecs is how old a keeper's word that the attestation key lives in the TPM may be; 0 means any age.
+	EnrolmentAgeSecs  int64 `json:"enrolment_age_secs"`
+	RequireSecureBoot bool  `json:"require_secure_boot"`
+	RequireRevocation bool  `json:"require_revocation"`
 }
 
 // PCR is one register with what it may hold.
@@ -51,7 +60,7 @@ func (t TPM) sorted() TPM {
 		out[i] = PCR{p.Index, set(p.Values)}
 	}
 	slices.SortFunc(out, func(a, b PCR) int { return a.Index - b.Index })
-	t.PCRs = out
+	t.PCRs, t.Algorithms = out, set(t.Algorithms)
 	return t
 }
 
@@ -84,11 +93,30 @@ func (s SNP) sorted() SNP {
 
 // TDX is what a TDX quote must say.
 type TDX struct {
-	// MRTDs are acceptable launch digests (48 bytes, hex).
-	MRTDs []string `json:"mrtds"`
+	// Measurements are acceptable trust domains.
+	Measurements []TDXMeasurement `json:"measurements"`
+	// Modules are acceptable TDX modules (MRSEAM, 48 bytes, hex); none means any that Intel signed.
+	Modules []string `json:"modules"`
+	// MinTEETCB is the least for each component of TEE_TCB_SVN (16 bytes, hex); "" for none.
+	MinTEETCB string `json:"min_tee_tcb"`
+	// MinEvaluation is the least number of Intel's evaluation data set.
+	MinEvaluation int  `json:"min_evaluation"`
+	AllowSeptVE   bool `json:"allow_sept_ve"`
+	// RequireFull makes missing collateral a failure, instead of leaving platform and revocation not covered.
+	RequireFull bool `json:"require_full"`
+}
+
+// TDXMeasurement is a trust domain's initial memory and its run-time registers (48 bytes each, hex; "" for any).
+type TDXMeasurement struct {
+	MRTD  string    `json:"mrtd"`
+	RTMRs [4]string `json:"rtmrs"`
 }
 
 func (t TDX) sorted() TDX {
-	t.MRTDs = set(t.MRTDs)
+	t.Measurements = append([]TDXMeasurement{}, t.Measurements...)
+	slices.SortFunc(t.Measurements, func(a, b TDXMeasurement) int {
+		return cmp.Or(cmp.Compare(a.MRTD, b.MRTD), slices.Compare(a.RTMRs[:], b.RTMRs[:]))
+	})
+	t.Measurements, t.Modules = slices.Compact(t.Measurements), set(t.Modules)
 	return t
 }

@@ -26,8 +26,8 @@ func (e *evaluation) tier() {
 	if e.c.Simulated {
 		base = append(base, "the GPUs are simulated")
 	}
-	if e.synthetic {
-		base = append(base, "a signature rests on a root that was made for tests")
+	if e.synthetic && !e.p.AllowSynthetic {
+		base = append(base, "a signature rests on a root that its maker did not make")
 	}
 	switch {
 	case len(base) > 0 || len(one) > 0:

@@ -1,0 +1,359 @@
+package policy
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/nvgpu"
+	"github.com/gantry-market/gantry/attest/snp"
+	"github.com/gantry-market/gantry/attest/tdx"
+	"github.com/gantry-market/gantry/attest/tpm"
+	"github.com/gantry-market/gantry/attest/work"
+)
+
+// Subject is what a verifier knows of the node besides the bundle.
+type Subject struct {
+	// Challenge that the bundle must answer.
+	Challenge attest.Challenge
+	// Account is the node's account; nil where it is not known: then a work proof may name any.
+	Account *[32]byte
+	// Enrolled looks up which attestation keys this verifier saw activated. May be nil.
+	Enrolled func(ak tpm.Name) (tpm.Enrolment, bool)
+	// Keepers are those whose word on activations counts.
+	Keepers []ed25519.PublicKey
+	// Whole and Took are what was seen of the work proof when it was received: see [work.EvidenceOptions]. May be nil.
+	Whole func(root work.Hash) bool
+	Took  func(root work.Hash) (time.Duration, bool)
+	// Bound is the most that the work may have taken; used with Took.
+	Bound time.Duration
+}
+
+// RootKey is the key under which [attest.Collateral] has a root certificate, DER, that this software does not have built
+// in. The policy pins it by the fingerprint.
+func RootKey(fingerprint string) string { return "root/" + fingerprint }
+
+// Standard makes the verifiers of a policy for one subject. A kind whose roots the policy does not name, or that are
+// neither built in nor supplied, gets a verifier that checks nothing and says so. Error: ErrDocument for a policy whose
+// values cannot be read.
+func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	out := []attest.Verifier{inventory.Verifier{}, workVerifier{p, s}}
+	for _, build := range []func(Policy, attest.Collateral, Subject) (attest.Verifier, error){newGPU, newTPM, newSNP, newTDX} {
+		v, err := build(p, c, s)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDocument, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// rootless stands for a kind that nobody vouches for.
+type rootless struct {
+	kind attest.Kind
+	why  string
+}
+
+func (r rootless) Kind() attest.Kind { return r.kind }
+
+func (r rootless) Verify(e attest.Evidence, _ attest.Binding, _ time.Time) (attest.Result, error) {
+	res := attest.Result{Kind: e.Kind, Instance: e.Instance}
+	res.Skip("everything", "%s", r.why)
+	return res, nil
+}
+
+// roots loads the certificates of fingerprints: from those built in, else from collateral.
+func roots(fingerprints []string, builtIn []*x509.Certificate, c attest.Collateral) ([]*x509.Certificate, string, error) {
+	if len(fingerprints) == 0 {
+		return nil, "the policy trusts no root for this kind", nil
+	}
+	out := make([]*x509.Certificate, 0, len(fingerprints))
+next:
+	for _, want := range set(fingerprints) {
+		for _, b := range builtIn {
+			if fingerprint(b) == want {
+				out = append(out, b)
+				continue next
+			}
+		}
+		if c == nil {
+			return nil, "no certificate was supplied for the root " + want, nil
+		}
+		der, err := c.Get(RootKey(want))
+		if errors.Is(err, attest.ErrNoCollateral) {
+			return nil, "no certificate was supplied for the root " + want, nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		cert, err := x509.ParseCertificate(der)
+		if err != nil || fingerprint(cert) != want {
+			return nil, "", fmt.Errorf("what was supplied for the root %s is another certificate", want)
+		}
+		out = append(out, cert)
+	}
+	return out, "", nil
+}
+
+func fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// workVerifier checks work against the account that is known, or against the one that the commitment names.
+type workVerifier struct {
+	p Policy
+	s Subject
+}
+
+func (workVerifier) Kind() attest.Kind { return attest.KindWork }
+
+func (w workVerifier) Verify(e attest.Evidence, b attest.Binding, now time.Time) (attest.Result, error) {
+	o := work.EvidenceOptions{
+		Domain: b.Domain, NodeKey: b.Node, MinN: w.p.Work.MinOrder, Whole: w.s.Whole, Took: w.s.Took, Bound: w.s.Bound,
+	}
+	if w.s.Account != nil {
+		o.Node = *w.s.Account
+		return work.NewEvidenceVerifier(o).Verify(e, b, now)
+	}
+	if raw, ok := e.Item(work.ItemCommitment); ok {
+		if c, err := work.ParseCommitment(raw); err == nil {
+			o.Node = c.Node
+		}
+	}
+	r, err := work.NewEvidenceVerifier(o).Verify(e, b, now)
+	r.Skip("node account", "the account that the commitment names was not compared with the chain")
+	return r, err
+}
+
+// foreignRoot marks results that rest on a root which is not the maker's.
+type foreignRoot struct{ attest.Verifier }
+
+func (f foreignRoot) Verify(e attest.Evidence, b attest.Binding, now time.Time) (attest.Result, error) {
+	r, err := f.Verifier.Verify(e, b, now)
+	r.Claim(claimSynthetic, "true")
+	return r, err
+}
+
+func marked(v attest.Verifier, foreign bool) attest.Verifier {
+	if foreign {
+		return foreignRoot{v}
+	}
+	return v
+}
+
+// productOf reads the product line off an AMD root's name, "ARK-Milan".
+func productOf(ark *x509.Certificate) string {
+	return strings.TrimPrefix(ark.Subject.CommonName, "ARK-")
+}
+
+func newGPU(p Policy, c attest.Collateral, _ Subject) (attest.Verifier, error) {
+	own, err := nvgpu.PinnedRoots()
+	if err != nil {
+		return nil, err
+	}
+	device, why, err := roots(p.Roots.GPU, []*x509.Certificate{own.Device}, c)
+	if err != nil || why != "" {
+		return rootless{attest.KindNVGPU, why}, err
+	}
+	rim, why, err := roots(p.Roots.RIM, []*x509.Certificate{own.RIM}, c)
+	if err != nil || why != "" {
+		return rootless{attest.KindNVGPU, why}, err
+	}
+	if len(device) != 1 || len(rim) != 1 {
+		return nil, errors.New("GPU reports and their manifests have one root each")
+	}
+	policy, err := p.GPU.policy()
+	if err != nil {
+		return nil, err
+	}
+	return nvgpu.New(nvgpu.Options{Policy: policy, Collateral: c, Roots: nvgpu.Roots{Device: device[0], RIM: rim[0]}}), nil
+}
+
+func (g GPU) policy() (nvgpu.Policy, error) {
+	out := nvgpu.Policy{
+		Chips: g.Chips, RequireMeasurements: g.RequireMeasurements, RequireRevocation: g.RequireRevocation, AllowPPCIE: g.AllowPPCIE,
+	}
+	for _, s := range g.Boards {
+		parts := strings.Split(s, "_")
+		if len(parts) != 3 {
+			return out, fmt.Errorf("board %q is not project_sku_chip", s)
+		}
+		out.Boards = append(out.Boards, nvgpu.Board{Project: parts[0], SKU: parts[1], Chip: parts[2]})
+	}
+	var errs []error
+	driver := func(s string) nvgpu.DriverVersion {
+		v, err := nvgpu.ParseDriverVersion(s)
+		errs = append(errs, err)
+		return v
+	}
+	vbios := func(s string) nvgpu.VBIOSVersion {
+		v, err := nvgpu.ParseVBIOSVersion(s)
+		errs = append(errs, err)
+		return v
+	}
+	if g.MinDriver != "" {
+		out.MinDriver = driver(g.MinDriver)
+	}
+	if g.MinVBIOS != "" {
+		out.MinVBIOS = vbios(g.MinVBIOS)
+	}
+	for _, s := range g.Drivers {
+		out.Drivers = append(out.Drivers, driver(s))
+	}
+	for _, s := range g.VBIOSes {
+		out.VBIOSes = append(out.VBIOSes, vbios(s))
+	}
+	for _, s := range g.FirmwareIDs {
+		id, err := fixedHex(s, 48)
+		if err != nil {
+			return out, fmt.Errorf("firmware id %.100q: %w", s, err)
+		}
+		out.FirmwareIDs = append(out.FirmwareIDs, [48]byte(id))
+	}
+	return out, errors.Join(errs...)
+}
+
+func newTPM(p Policy, c attest.Collateral, s Subject) (attest.Verifier, error) {
+	certs, why, err := roots(p.Roots.TPM, nil, c)
+	if err != nil || why != "" {
+		return rootless{attest.KindTPM, why}, err
+	}
+	pool := x509.NewCertPool()
+	for _, cert := range certs {
+		pool.AddCert(cert)
+	}
+	o := tpm.Options{
+		Trust: tpm.Trust{Roots: pool, Collateral: c, RequireRevocation: p.TPM.RequireRevocation},
+		Activation: tpm.Activation{
+			Own: s.Enrolled, Keepers: s.Keepers, MaxAge: time.Duration(p.TPM.EnrolmentAgeSecs) * time.Second,
+			Subject: &tpm.Subject{GenesisHash: s.Challenge.GenesisHash, Program: s.Challenge.Program, Node: s.Challenge.NodeKey},
+		},
+		RequireSecureBoot: p.TPM.RequireSecureBoot,
+	}
+	for _, name := range p.TPM.Algorithms {
+		a, ok := map[string]tpm.EKAlgorithm{"rsa2048": tpm.EKRSA2048, "p256": tpm.EKP256, "p384": tpm.EKP384}[name]
+		if !ok {
+			return nil, fmt.Errorf("endorsement key algorithm %.40q; known are rsa2048, p256 and p384", name)
+		}
+		o.Trust.Algorithms = append(o.Trust.Algorithms, a)
+	}
+	for _, pcr := range p.TPM.PCRs {
+		for _, s := range pcr.Values {
+			v, err := fixedHex(s, 32)
+			if err != nil || pcr.Index < 0 || pcr.Index > 23 {
+				return nil, fmt.Errorf("PCR %d, value %.80q: not a SHA-256 register", pcr.Index, s)
+			}
+			if o.PCRs == nil {
+				o.PCRs = tpm.Allowed{}
+			}
+			o.PCRs[pcr.Index] = append(o.PCRs[pcr.Index], [32]byte(v))
+		}
+	}
+	return tpm.New(o), nil
+}
+
+func newSNP(p Policy, c attest.Collateral, _ Subject) (attest.Verifier, error) {
+	own, err := snp.PinnedRoots()
+	if err != nil {
+		return nil, err
+	}
+	trusted := snp.Roots{}
+	builtIn := make([]*x509.Certificate, 0, len(own))
+	for _, root := range own {
+		builtIn = append(builtIn, root.ARK)
+	}
+	certs, why, err := roots(p.Roots.SNP, builtIn, c)
+	if err != nil || why != "" {
+		return rootless{attest.KindSNP, why}, err
+	}
+	foreign := false
+	for _, ark := range certs {
+		line, root := productOf(ark), snp.ProductRoot{ARK: ark}
+		if pinned, ok := own[line]; ok && pinned.ARK.Equal(ark) {
+			root = pinned
+		} else {
+			foreign = true
+		}
+		if _, twice := trusted[line]; twice {
+			return nil, fmt.Errorf("two roots for %s", line)
+		}
+		trusted[line] = root
+	}
+	policy := snp.Policy{
+		Products: p.SNP.Products, MinGuestSVN: p.SNP.MinGuestSVN, AllowSMT: p.SNP.AllowSMT, RequireRevocation: p.SNP.RequireRevocation,
+		MinTCB: snp.TCB{
+			Bootloader: p.SNP.MinTCB.Bootloader, TEE: p.SNP.MinTCB.TEE, SNP: p.SNP.MinTCB.SNP, Microcode: p.SNP.MinTCB.Microcode,
+		},
+	}
+	for _, s := range p.SNP.Measurements {
+		m, err := fixedHex(s, 48)
+		if err != nil {
+			return nil, fmt.Errorf("measurement %.100q: %w", s, err)
+		}
+		policy.Measurements = append(policy.Measurements, [48]byte(m))
+	}
+	v, err := snp.New(snp.Options{Policy: policy, Roots: trusted, Collateral: c})
+	return marked(v, foreign), err
+}
+
+func newTDX(p Policy, c attest.Collateral, _ Subject) (attest.Verifier, error) {
+	own, err := tdx.PinnedRoot()
+	if err != nil {
+		return nil, err
+	}
+	certs, why, err := roots(p.Roots.TDX, []*x509.Certificate{own}, c)
+	if err != nil || why != "" {
+		return rootless{attest.KindTDX, why}, err
+	}
+	if len(certs) != 1 {
+		return nil, errors.New("TDX quotes have one root")
+	}
+	policy := tdx.Policy{MinEvaluation: p.TDX.MinEvaluation, AllowSeptVE: p.TDX.AllowSeptVE, RequireFull: p.TDX.RequireFull}
+	for _, s := range p.TDX.Modules {
+		m, err := fixedHex(s, 48)
+		if err != nil {
+			return nil, fmt.Errorf("TDX module %.100q: %w", s, err)
+		}
+		policy.Modules = append(policy.Modules, [48]byte(m))
+	}
+	if p.TDX.MinTEETCB != "" {
+		m, err := fixedHex(p.TDX.MinTEETCB, 16)
+		if err != nil {
+			return nil, fmt.Errorf("min_tee_tcb: %w", err)
+		}
+		policy.MinTEETCB = [16]byte(m)
+	}
+	for _, want := range p.TDX.Measurements {
+		m := tdx.Measurement{}
+		mrtd, err := fixedHex(want.MRTD, 48)
+		if err != nil {
+			return nil, fmt.Errorf("MRTD %.100q: %w", want.MRTD, err)
+		}
+		m.MRTD = [48]byte(mrtd)
+		for i, s := range want.RTMRs {
+			if s == "" {
+				continue
+			}
+			r, err := fixedHex(s, 48)
+			if err != nil {
+				return nil, fmt.Errorf("RTMR %d %.100q: %w", i, s, err)
+			}
+			v := [48]byte(r)
+			m.RTMR[i] = &v
+		}
+		policy.Measurements = append(policy.Measurements, m)
+	}
+	v, err := tdx.New(tdx.Options{Policy: policy, Root: certs[0], Collateral: c})
+	return marked(v, !certs[0].Equal(own)), err
+}

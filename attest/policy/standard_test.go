@@ -1,0 +1,303 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/nvgpu"
+	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
+	"github.com/gantry-market/gantry/attest/snp"
+	"github.com/gantry-market/gantry/attest/snp/snptest"
+	"github.com/gantry-market/gantry/attest/tdx"
+	"github.com/gantry-market/gantry/attest/tdx/tdxtest"
+	"github.com/gantry-market/gantry/attest/work"
+)
+
+func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
+	p := Default()
+	raw, err := p.Encode()
+	require.NoError(t, err)
+	_, err = Parse(raw)
+	require.NoError(t, err)
+	gpu, err := nvgpu.PinnedRoots()
+	require.NoError(t, err)
+	require.Equal(t, []string{fingerprint(gpu.Device)}, p.Roots.GPU)
+	require.Equal(t, []string{fingerprint(gpu.RIM)}, p.Roots.RIM)
+	amd, err := snp.PinnedRoots()
+	require.NoError(t, err)
+	require.Len(t, p.Roots.SNP, len(amd))
+	for _, r := range amd {
+		require.Contains(t, p.Roots.SNP, fingerprint(r.ARK))
+	}
+	intel, err := tdx.PinnedRoot()
+	require.NoError(t, err)
+	require.Equal(t, []string{fingerprint(intel)}, p.Roots.TDX)
+	verifiers, err := Standard(p, nil, Subject{})
+	require.NoError(t, err)
+	require.Len(t, verifiers, 6)
+}
+
+// shelf is collateral of tests.
+type shelf map[string][]byte
+
+func (s shelf) Get(key string) ([]byte, error) {
+	if data, ok := s[key]; ok {
+		return bytes.Clone(data), nil
+	}
+	return nil, attest.ErrNoCollateral
+}
+
+func (s shelf) root(c *x509.Certificate) []string {
+	s[RootKey(fingerprint(c))] = c.Raw
+	return []string{fingerprint(c)}
+}
+
+// lab is a machine whose GPUs and processor were made for the test, with all that their real ones have.
+type lab struct {
+	*world
+	shelf shelf
+	gpus  []*nvgputest.GPU
+	snp   *snptest.Machine
+	tdx   *tdxtest.Platform
+}
+
+// hardware is made once: its keys cost seconds.
+type hardware struct {
+	at        time.Time
+	authority *nvgputest.Authority
+	gpus      []*nvgputest.GPU
+	manifests nvgputest.Collateral
+	snp       *snptest.Machine
+	tdx       *tdxtest.Platform
+	published tdxtest.Collateral
+}
+
+var theHardware = sync.OnceValues(func() (h hardware, err error) {
+	h.at = time.Now().UTC().Truncate(time.Second)
+	note := func(e error) { err = errors.Join(err, e) }
+	var e error
+	h.authority, e = nvgputest.NewAuthority()
+	note(e)
+	for range 2 {
+		g, e := h.authority.NewGPU(nvgputest.GPUOptions{})
+		note(e)
+		h.gpus = append(h.gpus, g)
+	}
+	h.manifests, e = h.authority.Collateral()
+	note(e)
+	h.snp, e = snptest.New(h.at)
+	note(e)
+	h.tdx, e = tdxtest.New(h.at)
+	note(e)
+	h.published, e = h.tdx.Sign(h.tdx.Published(h.at))
+	note(e)
+	return h, err
+})
+
+func newLab(t testing.TB) *lab {
+	h, err := theHardware()
+	require.NoError(t, err)
+	l := &lab{world: newWorld(t), shelf: shelf{}, gpus: slices.Clone(h.gpus), snp: h.snp, tdx: h.tdx}
+	l.now = h.at
+	l.challenge.Expiry = l.now.Unix() + 30
+	for key, data := range h.manifests {
+		l.shelf[key] = data
+	}
+	for key, data := range h.published {
+		l.shelf[key] = data
+	}
+	l.inv.Driver = nvgputest.Driver
+	l.policy = Default()
+	roots := h.authority.Roots()
+	l.policy.AllowSynthetic = true
+	l.policy.Roots.GPU, l.policy.Roots.RIM = l.shelf.root(roots.Device), l.shelf.root(roots.RIM)
+	l.policy.Roots.TDX = l.shelf.root(l.tdx.Root())
+	for _, r := range l.snp.Roots() {
+		l.policy.Roots.SNP = l.shelf.root(r.ARK)
+	}
+	launch := l.snp.Measurement()
+	l.policy.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
+	td := l.tdx.TD([64]byte{})
+	l.policy.TDX.Measurements = []TDXMeasurement{{MRTD: hex.EncodeToString(td.MRTD[:])}}
+	return l
+}
+
+// bundle collects what the machine has, with SEV-SNP or TDX.
+func (l *lab) bundle(tee attest.Kind) *bundle.Bundle {
+	b := &bundle.Bundle{Challenge: l.challenge, Created: l.now.Unix()}
+	binding := l.challenge.Binding()
+	inv, err := l.inv.Evidence()
+	require.NoError(l.t, err)
+	b.Evidence = append(b.Evidence, inv, l.work(work.CPU{Workers: 1}))
+	for i, g := range l.gpus {
+		e, err := g.Evidence(uint16(i), binding)
+		require.NoError(l.t, err)
+		b.Evidence = append(b.Evidence, e)
+		binding.Keys = append(binding.Keys, sha256.Sum256(g.Chain[0].Raw))
+	}
+	var e attest.Evidence
+	if tee == attest.KindSNP {
+		e, err = l.snp.Evidence(binding.ReportData(), nil)
+	} else {
+		e, err = l.tdx.Evidence(binding.ReportData(), nil)
+	}
+	require.NoError(l.t, err)
+	b.Evidence = append(b.Evidence, e)
+	require.NoError(l.t, b.Sign(l.key))
+	return b
+}
+
+func (l *lab) judge(b *bundle.Bundle) (Claims, *bundle.Bundle, error) {
+	return Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &l.account}, l.now, l.shelf)
+}
+
+func TestWholeWayToTierThree(t *testing.T) {
+	for _, tee := range []attest.Kind{attest.KindSNP, attest.KindTDX} {
+		t.Run(tee.String(), func(t *testing.T) {
+			l := newLab(t)
+			c, sealed, err := l.judge(l.bundle(tee))
+			require.NoError(t, err)
+			require.Equal(t, Sound, c.Verdict)
+			require.Equal(t, uint8(3), c.Tier, c.Why)
+			require.Len(t, c.Attested(), 2)
+			digest, err := sealed.Digest()
+			require.NoError(t, err)
+			require.Equal(t, digest, c.EvidenceHash)
+			require.NotEmpty(t, sealed.Collateral)
+
+			// An auditor has the file alone.
+			raw, err := sealed.Encode()
+			require.NoError(t, err)
+			read, err := bundle.Parse(raw)
+			require.NoError(t, err)
+			again, resealed, err := Judge(read, l.policy, Subject{Challenge: l.challenge}, l.now.Add(time.Hour))
+			require.NoError(t, err)
+			require.Equal(t, uint8(3), again.Tier, again.Why)
+			require.Equal(t, c.OnChain, again.OnChain)
+			require.Equal(t, sealed.Collateral, resealed.Collateral)
+
+			l.policy.AllowSynthetic = false
+			strict, _, err := l.judge(l.bundle(tee))
+			require.NoError(t, err)
+			require.Zero(t, strict.Tier)
+			require.Contains(t, strings.Join(strict.Why, "\n"), "its maker did not make")
+		})
+	}
+}
+
+func TestWhatKeepsMachinesFromTierThree(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*lab)
+		tier  uint8
+		ok    bool
+		why   string
+	}{
+		"no guest image named":    {func(l *lab) { l.policy.SNP.Measurements = nil }, 1, true, `"measurement" did not pass (not covered`},
+		"another guest image":     {func(l *lab) { l.policy.SNP.Measurements = []string{strings.Repeat("00", 48)} }, 1, false, "not an expected measurement"},
+		"no manifests":            {func(l *lab) { delete(l.shelf, nvgpu.DriverRIMKey(nvgputest.Chip, nvgputest.Driver)) }, 1, true, "driver manifest"},
+		"a driver too old":        {func(l *lab) { l.policy.GPU.MinDriver = "999.0" }, 1, false, "below 999.0"},
+		"no GPU root":             {func(l *lab) { l.policy.Roots.GPU = nil }, 1, false, "report data"},
+		"a root not supplied":     {func(l *lab) { delete(l.shelf, RootKey(l.policy.Roots.SNP[0])) }, 1, true, "not checked"},
+		"the makers' roots alone": {func(l *lab) { l.policy.Roots = Default().Roots }, 1, false, "trusted root"},
+		"another driver's word":   {func(l *lab) { l.inv.Driver = "1.2.3" }, 1, true, "the machine says 1.2.3"},
+		"a GPU more than reports": {func(l *lab) { l.gpus = l.gpus[:1] }, 1, true, "1 of 2 GPUs have none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			c.spoil(l)
+			got, _, err := l.judge(l.bundle(attest.KindSNP))
+			require.Equal(t, c.ok, err == nil, "%v", err)
+			require.NotEqual(t, False, got.Verdict)
+			require.Equal(t, c.tier, got.Tier, got.Why)
+			require.Contains(t, strings.Join(got.Why, "\n"), c.why)
+		})
+	}
+}
+
+func TestReplayedHardwareEvidenceIsFalse(t *testing.T) {
+	l := newLab(t)
+	old := l.bundle(attest.KindSNP)
+	l.challenge.ID[7]++
+	fresh := l.bundle(attest.KindSNP)
+	for _, kind := range []attest.Kind{attest.KindNVGPU, attest.KindSNP, attest.KindWork} {
+		b := *fresh
+		b.Evidence = append([]attest.Evidence(nil), fresh.Evidence...)
+		drop(&b, kind)
+		b.Evidence = append(b.Evidence, old.OfKind(kind)...)
+		require.NoError(t, b.Sign(l.key))
+		c, _, err := l.judge(&b)
+		require.ErrorIs(t, err, attest.ErrStale, kind)
+		require.Equal(t, False, c.Verdict, kind)
+		require.Zero(t, c.Tier)
+	}
+	c, _, err := l.judge(old)
+	require.ErrorIs(t, err, attest.ErrStale)
+	require.Equal(t, Unproven, c.Verdict, "an old answer as it was is no new lie")
+	require.Zero(t, c.Tier)
+}
+
+// A report of somebody else's GPU, made for this node's challenge, does not help: the guest did not vouch for it.
+func TestRelayedGPUReport(t *testing.T) {
+	l := newLab(t)
+	b := l.bundle(attest.KindSNP)
+	authority := l.gpus[0]
+	l.gpus[0] = l.gpus[1]
+	other := l.bundle(attest.KindSNP)
+	l.gpus[0] = authority
+	drop(b, attest.KindNVGPU)
+	b.Evidence = append(b.Evidence, other.OfKind(attest.KindNVGPU)...)
+	require.NoError(t, b.Sign(l.key))
+	c, _, err := l.judge(b)
+	require.ErrorIs(t, err, attest.ErrStale)
+	require.Equal(t, False, c.Verdict)
+}
+
+func TestNodeAccount(t *testing.T) {
+	l := newLab(t)
+	b := l.bundle(attest.KindSNP)
+	other := [32]byte{77}
+	c, _, err := Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &other}, l.now, l.shelf)
+	require.ErrorIs(t, err, attest.ErrPolicy)
+	require.Zero(t, c.Tier)
+	c, _, err = Judge(b, l.policy, Subject{Challenge: l.challenge}, l.now, l.shelf)
+	require.NoError(t, err)
+	require.Contains(t, c.Of(attest.KindWork)[0].Uncovered(), "node account")
+}
+
+func TestPoliciesThatCannotBeUsed(t *testing.T) {
+	for name, spoil := range map[string]func(*Policy){
+		"board":            func(p *Policy) { p.GPU.Boards = []string{"1010"} },
+		"driver":           func(p *Policy) { p.GPU.MinDriver = "new" },
+		"VBIOS list":       func(p *Policy) { p.GPU.VBIOSes = []string{"??"} },
+		"firmware id":      func(p *Policy) { p.GPU.FirmwareIDs = []string{"ab"} },
+		"two GPU roots":    func(p *Policy) { p.Roots.GPU = append(p.Roots.GPU, nvidiaRIMRoot) },
+		"SNP measurement":  func(p *Policy) { p.SNP.Measurements = []string{strings.Repeat("AB", 48)} },
+		"TDX measurement":  func(p *Policy) { p.TDX.Measurements = []TDXMeasurement{{MRTD: "00"}} },
+		"TDX register":     func(p *Policy) { p.TDX.Measurements[0].RTMRs[2] = "00" },
+		"TDX module":       func(p *Policy) { p.TDX.Modules = []string{"x"} },
+		"TDX versions":     func(p *Policy) { p.TDX.MinTEETCB = "00" },
+		"version":          func(p *Policy) { p.Version = 9 },
+		"wrong root bytes": func(p *Policy) { p.Roots.TDX = []string{strings.Repeat("cd", 32)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.shelf[RootKey(nvidiaRIMRoot)] = []byte("not it")
+			l.shelf[RootKey(strings.Repeat("cd", 32))] = []byte("not it")
+			spoil(&l.policy)
+			_, err := Standard(l.policy, l.shelf, Subject{})
+			require.ErrorIs(t, err, ErrDocument)
+		})
+	}
+}

@@ -13,7 +13,11 @@ var (
 	// DMTF SPDM (DSP0274): vendor:product:serial in a subject alternative name.
 	oidDeviceInfo = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 412, 274, 1}
 	oidSAN        = asn1.ObjectIdentifier{2, 5, 29, 17}
-	oidSHA384     = asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 2}
+	// The two extensions that may be critical.
+	oidBasicConstraints = asn1.ObjectIdentifier{2, 5, 29, 19}
+	oidKeyUsage         = asn1.ObjectIdentifier{2, 5, 29, 15}
+
+	oidSHA384 = asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 2}
 )
 
 const (

@@ -61,6 +61,7 @@ const (
 	maxText         = 32
 	fwidSize        = 48
 	vbiosSize       = 8
+	textLetters     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
 )
 
 // Opaque is a report's opaque data: fields by id, each at most once.
@@ -153,14 +154,15 @@ func (o Opaque) Feature() (f Feature, has bool) {
 	return 0, false
 }
 
-// text reads ASCII that ends with zero bytes.
+// text reads letters, digits, dots, hyphens and underscores that end with zero bytes. The host's driver has a say in these fields,
+// and they become names of collateral and lines for people: nothing else gets in.
 func text(b []byte) (string, error) {
 	s := strings.TrimRight(string(b), "\x00")
 	if len(b) > maxText {
 		return "", fmt.Errorf("a text of %d bytes, more than %d", len(b), maxText)
 	}
 	for _, c := range []byte(s) {
-		if c <= ' ' || c > '~' {
+		if !strings.ContainsRune(textLetters, rune(c)) {
 			return "", fmt.Errorf("a text with byte %#02x", c)
 		}
 	}

@@ -39,14 +39,7 @@ const (
 // whole document (URI=""), the enveloped-signature transform and C14N 1.1, ECDSA with SHA-384, and the chain in X509Data.
 // What is then read is the element that the library returns, never the document.
 func signedElement(data []byte, root *x509.Certificate, now time.Time) (*etree.Element, []*x509.Certificate, error) {
-	if err := scanXML(data); err != nil {
-		return nil, nil, err
-	}
-	doc := etree.NewDocument()
-	if err := doc.ReadFromBytes(data); err != nil {
-		return nil, nil, malformed("manifest", "%v", err)
-	}
-	top, err := onlyRoot(doc)
+	top, err := readXML(data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,6 +61,18 @@ func signedElement(data []byte, root *x509.Certificate, now time.Time) (*etree.E
 		return nil, nil, untrusted("the manifest's signature does not hold: %v", err)
 	}
 	return signed, signers, nil
+}
+
+// readXML returns the root element of a document that passed [scanXML].
+func readXML(data []byte) (*etree.Element, error) {
+	if err := scanXML(data); err != nil {
+		return nil, err
+	}
+	doc := etree.NewDocument()
+	if err := doc.ReadFromBytes(data); err != nil {
+		return nil, malformed("manifest", "%v", err)
+	}
+	return onlyRoot(doc)
 }
 
 // onlyRoot returns the root of a document that has nothing else, but for a last line end.

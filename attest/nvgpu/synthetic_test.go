@@ -135,6 +135,7 @@ func TestValidSignaturesOverBadContents(t *testing.T) {
 		}, attest.ErrMalformed, "left before the signature"},
 		{"too long", nvgpu.Policy{}, func(s *nvgputest.Spec) { s.Set(999, make([]byte, 5000)) }, attest.ErrMalformed, "more than 8192"},
 		{"text with a line end", nvgpu.Policy{}, set(nvgpu.FieldDriver, []byte("550\n90")...), attest.ErrMalformed, "field 3: a text with byte 0x0a"},
+		{"text that is a path", nvgpu.Policy{}, set(nvgpu.FieldDriver, []byte("../550")...), attest.ErrMalformed, "field 3: a text with byte 0x2f"},
 		{"long text", nvgpu.Policy{}, set(nvgpu.FieldProject, bytes.Repeat([]byte("1"), 33)...), attest.ErrMalformed, "field 17: a text of 33 bytes"},
 		{"short firmware id", nvgpu.Policy{}, set(nvgpu.FieldFWID, 1, 2, 3), attest.ErrMalformed, "field 20 has 3 bytes, want 48"},
 		{"VBIOS of another form", nvgpu.Policy{}, set(nvgpu.FieldVBIOS, 0, 0x9f, 0, 0x96, 1, 0, 0, 9), attest.ErrMalformed, "unknown meaning"},

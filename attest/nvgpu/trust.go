@@ -8,6 +8,7 @@ import (
 	"crypto/sha512"
 	"crypto/x509"
 	_ "embed"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -132,8 +133,8 @@ func checkPath(certs []*x509.Certificate, root *x509.Certificate, now time.Time)
 func checkCertificate(c *x509.Certificate, place int) error {
 	key, _ := c.PublicKey.(*ecdsa.PublicKey)
 	switch {
-	case len(c.UnhandledCriticalExtensions) != 0:
-		return untrusted("certificate %d (%s) has an unknown critical extension %v", place+1, name(c), c.UnhandledCriticalExtensions[0])
+	case critical(c) != nil:
+		return untrusted("certificate %d (%s) has an unknown critical extension %v", place+1, name(c), critical(c))
 	case key == nil || key.Curve != elliptic.P384() || c.SignatureAlgorithm != x509.ECDSAWithSHA384:
 		return untrusted("certificate %d (%s) is not ECDSA with P-384 and SHA-384", place+1, name(c))
 	case place == 0 && (c.IsCA || c.KeyUsage&x509.KeyUsageDigitalSignature == 0):
@@ -142,6 +143,17 @@ func checkCertificate(c *x509.Certificate, place int) error {
 		return untrusted("certificate %d (%s) is not for issuing certificates", place+1, name(c))
 	case place > 0 && (c.MaxPathLen > 0 || c.MaxPathLenZero) && place-1 > c.MaxPathLen:
 		return untrusted("certificate %d (%s) allows %d issuers below it and has %d", place+1, name(c), c.MaxPathLen, place-1)
+	}
+	return nil
+}
+
+// critical returns a critical extension that is neither basic constraints nor key usage: there are none in NVIDIA's
+// certificates, and a constraint that is not looked at must not be passed over.
+func critical(c *x509.Certificate) asn1.ObjectIdentifier {
+	for _, e := range c.Extensions {
+		if e.Critical && !e.Id.Equal(oidBasicConstraints) && !e.Id.Equal(oidKeyUsage) {
+			return e.Id
+		}
 	}
 	return nil
 }

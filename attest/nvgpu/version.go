@@ -17,7 +17,10 @@ type DriverVersion struct{ version }
 // VBIOSVersion is a VBIOS's version, such as "96.00.9F.00.01": hexadecimal numbers between dots. The zero value is no version.
 type VBIOSVersion struct{ version }
 
-const maxVersionParts = 8
+const (
+	maxVersionParts = 8
+	maxVersionText  = 64
+)
 
 type version struct {
 	text  string
@@ -38,8 +41,9 @@ func ParseVBIOSVersion(s string) (VBIOSVersion, error) {
 
 func parseVersion(s string, base int) (version, error) {
 	parts := strings.SplitN(s, ".", maxVersionParts+1)
-	if len(parts) > maxVersionParts {
-		return version{}, fmt.Errorf("version %.64q has more than %d parts: %w", s, maxVersionParts, attest.ErrMalformed)
+	if len(parts) > maxVersionParts || len(s) > maxVersionText {
+		return version{}, fmt.Errorf("version %.64q is longer than %d parts or %d bytes: %w", s, maxVersionParts, maxVersionText,
+			attest.ErrMalformed)
 	}
 	v := version{text: s}
 	for _, p := range parts {

@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/attest/work/cuda"
-	"github.com/gantry-market/gantry/attest/work/cuda/internal/fakecuda"
+	"github.com/gantry-market/gantry/attest/work/internal/fakecuda"
 	"github.com/gantry-market/gantry/attest/work/series"
 	"github.com/gantry-market/gantry/attest/work/vram"
 )

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -21,11 +20,13 @@ func openLibrary(paths, symbols []string) (*library, error) {
 	// The loader's message belongs to the thread that failed.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var errs []error
+	var first error
 	for _, path := range paths {
 		handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", path, err))
+			if first == nil {
+				first = err // the loader names the file
+			}
 			continue
 		}
 		l := &library{path: path, symbols: make(map[string]uintptr, len(symbols))}
@@ -36,7 +37,7 @@ func openLibrary(paths, symbols []string) (*library, error) {
 		}
 		return l, nil
 	}
-	return nil, errors.Join(errs...)
+	return nil, first
 }
 
 // call calls a function that returns a status.

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write cuda/ptx anew")
 
-const folder = "../../ptx"
+const folder = "../../cuda/ptx"
 
 func TestCommittedModulesAreWhatIsWritten(t *testing.T) {
 	for name, text := range Modules() {

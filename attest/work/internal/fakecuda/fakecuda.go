@@ -17,7 +17,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"github.com/gantry-market/gantry/attest/work/cuda/internal/ptxsim"
+	"github.com/gantry-market/gantry/attest/work/internal/ptxsim"
 )
 
 //go:embed testdata/fakecuda.c

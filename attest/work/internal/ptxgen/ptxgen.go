@@ -13,7 +13,7 @@ import (
 )
 
 // header opens every module. Version 6.3 of the ISA came with CUDA 10.
-const header = `// Written by internal/ptxgen; do not edit. Update: go test ./attest/work/cuda/internal/ptxgen -update
+const header = `// Written by internal/ptxgen; do not edit. Update: go test ./attest/work/internal/ptxgen -update
 .version 6.3
 .target sm_70
 .address_size 64

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest/work"
-	"github.com/gantry-market/gantry/attest/work/cuda/internal/ptxsim"
+	"github.com/gantry-market/gantry/attest/work/internal/ptxsim"
 	"github.com/gantry-market/gantry/attest/work/internal/tree"
 	"github.com/gantry-market/gantry/attest/work/vram"
 )
@@ -30,7 +30,7 @@ func (f flat) At(address uint64, size int) []byte {
 
 func kernels(t testing.TB, file string) map[string]*ptxsim.Kernel {
 	t.Helper()
-	text, err := os.ReadFile("../../ptx/" + file)
+	text, err := os.ReadFile("../../cuda/ptx/" + file)
 	require.NoError(t, err)
 	k, err := ptxsim.Parse(string(text))
 	require.NoError(t, err)

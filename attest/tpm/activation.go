@@ -10,8 +10,8 @@ import (
 )
 
 // activation settles whether the attestation key lives in the TPM of the endorsement key: by the verifier's own record,
-// or by the statement of a keeper that it believes. Statements of others are of no account, whatever they say; one of a
-// believed keeper must hold.
+// or by the statement of a keeper that it believes. Statements of others are of no account, whatever they say; one
+// that names a believed keeper must be signed by it.
 func (v *Verifier) activation(r *attest.Result, p Parts, now time.Time) (bool, error) {
 	a := v.opts.Activation
 	var why string
@@ -26,7 +26,8 @@ func (v *Verifier) activation(r *attest.Result, p Parts, now time.Time) (bool, e
 		r.Claim("activated by", "this verifier")
 		return true, nil
 	}
-	for _, s := range p.Statements {
+	var stated *Statement
+	for i, s := range p.Statements {
 		if !a.believes(s.Keeper) {
 			why += fmt.Sprintf("; keeper %s… is not one whose statements count", hex.EncodeToString(s.Keeper[:4]))
 			continue
@@ -38,8 +39,11 @@ func (v *Verifier) activation(r *attest.Result, p Parts, now time.Time) (bool, e
 			why += fmt.Sprintf("; keeper %s… has a statement, but %s", hex.EncodeToString(s.Keeper[:4]), problem)
 			continue
 		}
-		r.Pass(CheckActivation, "stated by keeper %x at %s", s.Keeper, s.Seen.UTC().Format(time.RFC3339))
-		r.Claim("activated by", hex.EncodeToString(s.Keeper[:]))
+		stated = &p.Statements[i]
+	}
+	if stated != nil {
+		r.Pass(CheckActivation, "stated by keeper %x at %s", stated.Keeper, stated.Seen.UTC().Format(time.RFC3339))
+		r.Claim("activated by", hex.EncodeToString(stated.Keeper[:]))
 		return true, nil
 	}
 	if v.opts.RequireActivation {

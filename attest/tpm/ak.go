@@ -41,13 +41,15 @@ func sha256Name(sum []byte) Name {
 
 // AKTemplate is the one form that attestation keys have: a restricted ECDSA key on P-256 with SHA-256 that never leaves
 // its TPM, was made inside it, and signs only what the TPM itself says. It is made as a primary key in the endorsement
-// hierarchy: keys elsewhere sign obscured clock and firmware values (part 1, section 36.7).
+// hierarchy: keys elsewhere sign obscured clock and firmware values (part 1, section 36.7). It has no password, so the
+// TPM's protection against guessing is off: it would let a few hard power cuts lock the key for hours.
 func AKTemplate() tpm2.TPMTPublic {
 	return tpm2.TPMTPublic{
 		Type:    tpm2.TPMAlgECC,
 		NameAlg: tpm2.TPMAlgSHA256,
 		ObjectAttributes: tpm2.TPMAObject{
-			FixedTPM: true, FixedParent: true, SensitiveDataOrigin: true, UserWithAuth: true, Restricted: true, SignEncrypt: true,
+			FixedTPM: true, FixedParent: true, SensitiveDataOrigin: true, UserWithAuth: true, NoDA: true, Restricted: true,
+			SignEncrypt: true,
 		},
 		Parameters: tpm2.NewTPMUPublicParms(tpm2.TPMAlgECC, &tpm2.TPMSECCParms{
 			Scheme: tpm2.TPMTECCScheme{
@@ -79,6 +81,9 @@ func ParseAK(raw []byte) (AK, error) {
 	if err != nil {
 		return AK{}, fmt.Errorf("attestation key: %w: %w", err, attest.ErrMalformed)
 	}
+	if !bytes.Equal(tpm2.Marshal(public), raw) {
+		return AK{}, fmt.Errorf("attestation key: not in canonical form, or followed by other bytes: %w", attest.ErrMalformed)
+	}
 	refuse := func(format string, args ...any) (AK, error) {
 		return AK{}, fmt.Errorf("attestation key: %s: %w", fmt.Sprintf(format, args...), attest.ErrPolicy)
 	}
@@ -99,7 +104,7 @@ func ParseAK(raw []byte) (AK, error) {
 	// With its point put in, the template must be the key to the byte: scheme, curve and policy have no other values.
 	want.Unique = tpm2.NewTPMUPublicID(tpm2.TPMAlgECC, point)
 	if canonical := tpm2.Marshal(&want); !bytes.Equal(raw, canonical) {
-		return refuse("scheme, curve, policy or length differ from the template: %x, want %x", raw, canonical)
+		return refuse("scheme, curve or policy differ from the template: %x, want %x", raw, canonical)
 	}
 	key, err := p256(point.X.Buffer, point.Y.Buffer)
 	if err != nil {

@@ -261,3 +261,10 @@ func TestLiveLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, handles.Handle)
 }
+
+func writeFile(tb testing.TB, data []byte) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "data")
+	require.NoError(tb, os.WriteFile(path, data, 0o600))
+	return path
+}

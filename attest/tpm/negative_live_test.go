@@ -220,7 +220,7 @@ func TestLiveOtherKeys(t *testing.T) {
 	}
 	for name, edit := range map[string]func(*tpm2.TPMTPublic){
 		"not restricted":  func(p *tpm2.TPMTPublic) { p.ObjectAttributes.Restricted = false },
-		"no dictionary":   func(p *tpm2.TPMTPublic) { p.ObjectAttributes.NoDA = true },
+		"can be locked":   func(p *tpm2.TPMTPublic) { p.ObjectAttributes.NoDA = false },
 		"with a policy":   func(p *tpm2.TPMTPublic) { p.AuthPolicy.Buffer = make([]byte, 32) },
 		"cleared at boot": func(p *tpm2.TPMTPublic) { p.ObjectAttributes.STClear = true },
 		"P-384": func(p *tpm2.TPMTPublic) {

@@ -2,7 +2,6 @@ package tpm
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,16 +71,9 @@ func (t Trust) check(r *attest.Result, ek EK, extra [][]byte, now time.Time) err
 	return nil
 }
 
-// fail notes a failure that an error describes; the error keeps its sentinels.
+// fail notes a failure that an error describes.
 func fail(r *attest.Result, name string, err error) error {
-	for _, sentinel := range []error{
-		attest.ErrMalformed, attest.ErrUntrusted, attest.ErrStale, attest.ErrPolicy, attest.ErrNoCollateral,
-	} {
-		if errors.Is(err, sentinel) {
-			return r.Fail(name, sentinel, "%v", err)
-		}
-	}
-	_ = r.Fail(name, attest.ErrMalformed, "%v", err)
+	r.Checks = append(r.Checks, attest.Check{Name: name, Outcome: attest.Failed, Detail: err.Error()})
 	return fmt.Errorf("%s: %w", name, err)
 }
 

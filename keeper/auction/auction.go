@@ -5,16 +5,14 @@
 package auction
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"math/bits"
-	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 )
 
 // Reasons for which an order is not awarded now.
@@ -48,77 +46,18 @@ func Choose(v *index.View, order solana.PublicKey, now int64) ([]market.Candidat
 	case now > o.AwardDeadline:
 		return nil, ErrTooLate
 	}
-	var all []market.Candidate
-	consider := func(key solana.PublicKey) {
-		if c, ok := candidate(v, o, key, now); ok {
-			all = append(all, c)
-		}
+	q := match.Query{
+		Order: order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
 	}
-	if o.Requirement.Model != 0 {
-		for key := range v.NodesOfModel[o.Requirement.Model] {
-			consider(key)
-		}
-	} else {
-		for key := range v.Nodes {
-			consider(key)
-		}
+	if o.NodesAwarded > 0 {
+		q.Site = &o.Site
 	}
-	slices.SortFunc(all, market.Candidate.Compare)
-	wanted := int(o.NodesWanted - o.NodesAwarded)
-	if o.Requirement.SameSite != 0 && o.NodesAwarded == 0 {
-		all = cheapestSite(all, wanted)
+	for lease := range v.LeasesOfOrder[order] {
+		q.Except = append(q.Except, v.Leases[lease].Node) // one lease of an order on a node
 	}
-	if len(all) < wanted {
-		return nil, fmt.Errorf("%w: %d of %d", ErrNoMatch, len(all), wanted)
+	best := v.Matcher().Best(q, now)
+	if len(best) < q.Nodes {
+		return nil, fmt.Errorf("%w: %d of %d", ErrNoMatch, len(best), q.Nodes)
 	}
-	return all[:wanted], nil
-}
-
-// candidate checks one node as the program will.
-func candidate(v *index.View, o *market.Order, key solana.PublicKey, now int64) (market.Candidate, bool) {
-	n, ok := v.Nodes[key]
-	if !ok {
-		return market.Candidate{}, false
-	}
-	p, hasProvider := v.Providers[n.Provider]
-	m, hasModel := v.Models[n.Spec.Model]
-	if !hasProvider || !hasModel || market.Awardable(v.Market, o, n, p, m, now) != nil {
-		return market.Candidate{}, false
-	}
-	for lease := range v.LeasesOfNode[key] {
-		if v.Leases[lease].Order == o.Address {
-			return market.Candidate{}, false // one lease of an order on a node
-		}
-	}
-	c, err := market.NewCandidate(o.Address, *n, now)
-	return c, err == nil
-}
-
-// cheapestSite keeps the candidates of the site where the order costs least. sorted is best first.
-func cheapestSite(sorted []market.Candidate, wanted int) []market.Candidate {
-	bySite := map[[16]byte][]market.Candidate{}
-	for _, c := range sorted {
-		bySite[c.Node.Spec.Site] = append(bySite[c.Node.Spec.Site], c)
-	}
-	var best []market.Candidate
-	var bestHi, bestLo uint64
-	for site, cs := range bySite {
-		if len(cs) < wanted {
-			continue
-		}
-		var hi, lo uint64
-		for _, c := range cs[:wanted] {
-			var carry uint64
-			lo, carry = bits.Add64(lo, c.Score, 0)
-			hi += carry
-		}
-		less := best == nil || hi < bestHi || (hi == bestHi && lo < bestLo)
-		if !less && hi == bestHi && lo == bestLo {
-			less = bytes.Compare(site[:], best[0].Node.Spec.Site[:]) < 0
-		}
-		if less {
-			best, bestHi, bestLo = cs, hi, lo
-		}
-	}
-	return best
+	return best, nil
 }

@@ -80,7 +80,9 @@ func TestWhoIsNotAwarded(t *testing.T) {
 				l.Order, l.Node = order, key
 				v.Add(l.Address, l)
 			case "without a stake":
-				v.Providers[v.Nodes[key].Provider].Committed = 101
+				p := *v.Providers[v.Nodes[key].Provider]
+				p.Committed = 101
+				v.Add(p.Address, &p)
 			}
 			_, err := Choose(v, order, now)
 			require.ErrorIs(t, err, ErrNoMatch)

@@ -87,12 +87,15 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.Market = a
 	case *market.Model:
 		v.Models[a.Id] = a
+		v.matcher.PutModel(a.Id, a)
 	case *market.Node:
 		v.Nodes[key] = a
 		link(v.NodesOfModel, a.Spec.Model, key)
 		link(v.NodesOfKey, a.NodeKey, key)
+		v.matcher.PutNode(key, a)
 	case *market.Provider:
 		v.Providers[key] = a
+		v.matcher.PutProvider(key, a)
 	case *market.Keeper:
 		v.Keepers[a.Wallet] = a
 	case *market.Order:
@@ -100,6 +103,7 @@ func (v *View) Add(key solana.PublicKey, value any) {
 	case *market.Lease:
 		v.Leases[key] = a
 		link(v.LeasesOfNode, a.Node, key)
+		link(v.LeasesOfOrder, a.Order, key)
 	case *market.Report:
 		v.Reports[a.Period] = a
 	case *market.Fault:
@@ -119,12 +123,15 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 		v.Market = nil
 	case *market.Model:
 		delete(v.Models, a.Id)
+		v.matcher.RemoveModel(a.Id)
 	case *market.Node:
 		delete(v.Nodes, key)
 		unlink(v.NodesOfModel, a.Spec.Model, key)
 		unlink(v.NodesOfKey, a.NodeKey, key)
+		v.matcher.RemoveNode(key)
 	case *market.Provider:
 		delete(v.Providers, key)
+		v.matcher.RemoveProvider(key)
 	case *market.Keeper:
 		delete(v.Keepers, a.Wallet)
 	case *market.Order:
@@ -132,6 +139,7 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 	case *market.Lease:
 		delete(v.Leases, key)
 		unlink(v.LeasesOfNode, a.Node, key)
+		unlink(v.LeasesOfOrder, a.Order, key)
 	case *market.Report:
 		delete(v.Reports, a.Period)
 	case *market.Fault:

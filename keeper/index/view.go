@@ -4,6 +4,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/match"
 )
 
 // View is the market at one moment. Maps are keyed by account address unless said otherwise.
@@ -22,9 +23,13 @@ type View struct {
 
 	NodesOfModel map[uint16]set
 	LeasesOfNode map[solana.PublicKey]set
+	// LeasesOfOrder are an order's leases, running or over.
+	LeasesOfOrder map[solana.PublicKey]set
 	NodesOfKey   map[solana.PublicKey]set // by the agent's key
 	// DevicesOfNode counts the device claims of a node.
 	DevicesOfNode map[solana.PublicKey]int
+
+	matcher *match.Matcher
 }
 
 type set = map[solana.PublicKey]struct{}
@@ -46,9 +51,15 @@ func NewView() *View {
 		LeasesOfNode: map[solana.PublicKey]set{},
 		NodesOfKey:   map[solana.PublicKey]set{},
 
+		LeasesOfOrder: map[solana.PublicKey]set{},
 		DevicesOfNode: map[solana.PublicKey]int{},
+
+		matcher: match.New(),
 	}
 }
+
+// Matcher finds nodes for orders. It follows the view.
+func (v *View) Matcher() *match.Matcher { return v.matcher }
 
 // Params returns the market's parameters; false before the market is known.
 func (v *View) Params() (market.Params, bool) {

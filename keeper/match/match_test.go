@@ -1,0 +1,212 @@
+package match_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/match"
+)
+
+// start is a moment at which drawn nodes are from new to fully aged.
+const start = 2_000_000_000
+
+func key(kind, n int) solana.PublicKey { return solana.PublicKey{byte(kind), byte(n), byte(n >> 8)} }
+
+// drawNode draws from few values, so that equal scores, equal classes and shared sites are common.
+func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
+	n := &market.Node{Meta: market.Meta{Address: k}}
+	pick := func(name string, values ...uint64) uint64 { return rapid.SampledFrom(values).Draw(t, name) }
+	n.Provider = key(2, int(pick("provider", 0, 1, 2, 3)))
+	n.Price = pick("price", 0, 900, 1_000, 1_001, 1_100, 2_000_000, math.MaxUint64)
+	n.Status = uint8(pick("status", uint64(market.NodeActive), uint64(market.NodeActive), uint64(market.NodeActive), uint64(market.NodeDraining)))
+	n.Spec.Model = uint16(pick("model", 1, 1, 2, 3, 9))
+	n.Spec.Gpus = uint8(pick("gpus", 1, 4, 8, 16))
+	n.GpuMask = uint16(pick("mask", 0, 0, 1, 0b1111, 0xffff))
+	n.Spec.VramMib = uint32(pick("vram", 40_960, 81_559))
+	n.Spec.Interconnect = uint8(pick("interconnect", 0, 1, 2))
+	n.Spec.Simulated = uint8(pick("simulated", 0, 0, 0, 1))
+	n.Tier = uint8(pick("tier", 0, 1, 3))
+	n.Spec.Region = market.Text16(rapid.SampledFrom([]string{"", "us-west-1", "us-west-2", "us-east-1", "eu"}).Draw(t, "region"))
+	n.Spec.Site = market.Text16(rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "site"))
+	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
+	n.JobsFailed = uint32(pick("failed", 0, 0, 3))
+	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
+	return n
+}
+
+func drawQuery(t *rapid.T, order int) match.Query {
+	pick := func(name string, values ...uint64) uint64 { return rapid.SampledFrom(values).Draw(t, name) }
+	q := match.Query{
+		Order: key(3, order), GPUs: uint8(pick("wanted gpus", 0, 1, 4, 8, 17)), MaxPrice: pick("max", 0, 999, 1_001, 3_000_000, math.MaxUint64),
+		Nodes: rapid.IntRange(1, 5).Draw(t, "nodes"),
+	}
+	r := &q.Requirement
+	r.Region = market.Text16(rapid.SampledFrom([]string{"", "", "us-", "us-west-2", "eu", "asia", "\x00s"}).Draw(t, "wanted region"))
+	r.MinVramMib = uint32(pick("min vram", 0, 0, 80_000))
+	r.MinTflopsX10 = uint32(pick("min tflops", 0, 0, 5_000))
+	r.Model = uint16(pick("wanted model", 0, 0, 1, 2, 3, 4))
+	r.MinUptimeBps = uint16(pick("min uptime", 0, 0, 9_500))
+	r.MinReputationBps = uint16(pick("min reputation", 0, 0, 8_999, 9_000))
+	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
+	r.MinTier = uint8(pick("min tier", 0, 0, 1))
+	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
+	if rapid.Bool().Draw(t, "same site") {
+		r.SameSite = 1
+		if rapid.Bool().Draw(t, "standing") {
+			site := market.Text16(rapid.SampledFrom([]string{"", "a", "b", "z"}).Draw(t, "at"))
+			q.Site = &site
+		}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "excepted") {
+		q.Except = append(q.Except, key(1, rapid.IntRange(0, 40).Draw(t, "except")))
+	}
+	return q
+}
+
+// After any changes, at any time, forwards or backwards, the answer is that of a scan.
+func TestTheAnswerIsThatOfAScan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b, m := newBook(), match.New()
+		now := int64(start)
+		putNode := func(t *rapid.T) {
+			k := key(1, rapid.IntRange(0, 40).Draw(t, "node"))
+			b.nodes[k] = drawNode(t, k)
+			m.PutNode(k, b.nodes[k])
+		}
+		for p := range 3 {
+			b.providers[key(2, p)] = &market.Provider{}
+			m.PutProvider(key(2, p), b.providers[key(2, p)])
+		}
+		for id := range 3 {
+			model := &market.Model{}
+			model.Id, model.TflopsX10 = uint16(id+1), uint32(3_000*(id+1))
+			b.models[model.Id] = model
+			m.PutModel(model.Id, model)
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "filled with") {
+			putNode(t)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"put node": putNode,
+			"edit node": func(t *rapid.T) {
+				k := key(1, rapid.IntRange(0, 40).Draw(t, "node"))
+				if old := b.nodes[k]; old != nil {
+					n := *old
+					n.Price, n.GpuMask = rapid.SampledFrom([]uint64{900, 1_000}).Draw(t, "price"), uint16(rapid.IntRange(0, 15).Draw(t, "mask"))
+					m.RemoveNode(k)
+					m.PutNode(k, &n)
+					b.nodes[k] = &n
+				}
+			},
+			"remove node": func(t *rapid.T) {
+				k := key(1, rapid.IntRange(0, 40).Draw(t, "node"))
+				delete(b.nodes, k)
+				m.RemoveNode(k)
+			},
+			"put provider": func(t *rapid.T) {
+				k := key(2, rapid.IntRange(0, 3).Draw(t, "provider"))
+				p := &market.Provider{}
+				p.Stake, p.Committed = 10, uint64(rapid.IntRange(9, 11).Draw(t, "committed"))
+				b.providers[k] = p
+				m.RemoveProvider(k)
+				m.PutProvider(k, p)
+			},
+			"remove provider": func(t *rapid.T) {
+				k := key(2, rapid.IntRange(0, 3).Draw(t, "provider"))
+				delete(b.providers, k)
+				m.RemoveProvider(k)
+			},
+			"put model": func(t *rapid.T) {
+				model := &market.Model{}
+				model.Id = uint16(rapid.IntRange(1, 4).Draw(t, "model"))
+				model.TflopsX10, model.MinTier = uint32(rapid.IntRange(0, 9_000).Draw(t, "tflops")), uint8(rapid.IntRange(0, 2).Draw(t, "tier"))
+				b.models[model.Id] = model
+				m.PutModel(model.Id, model)
+			},
+			"remove model": func(t *rapid.T) {
+				id := uint16(rapid.IntRange(1, 4).Draw(t, "model"))
+				delete(b.models, id)
+				m.RemoveModel(id)
+			},
+			"wait": func(t *rapid.T) {
+				now += rapid.SampledFrom([]int64{0, 1, 100, 15_552, 40_000, 10_000_000, -1, -100, -10_000_000}).Draw(t, "seconds")
+			},
+			"": func(t *rapid.T) {
+				q := drawQuery(t, rapid.IntRange(0, 5).Draw(t, "order"))
+				want, got := b.scan(q, now), m.Best(q, now)
+				require.Equal(t, len(want), len(got))
+				for i := range want {
+					require.Equal(t, want[i], got[i])
+				}
+			},
+		})
+	})
+}
+
+// With everything gone the matcher holds nothing.
+func TestNothingIsLeft(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := match.New()
+		model := &market.Model{}
+		model.Id = 1
+		m.PutModel(1, model)
+		keys := map[solana.PublicKey]bool{}
+		for range rapid.IntRange(1, 30).Draw(t, "nodes") {
+			k := key(1, rapid.IntRange(0, 20).Draw(t, "node"))
+			n := drawNode(t, k)
+			m.PutProvider(n.Provider, &market.Provider{})
+			m.PutNode(k, n)
+			keys[k] = true
+			if rapid.Bool().Draw(t, "look") {
+				m.Best(drawQuery(t, 1), start)
+			}
+		}
+		for k := range keys {
+			m.RemoveNode(k)
+		}
+		for p := range 4 {
+			m.RemoveProvider(key(2, p))
+		}
+		require.Empty(t, m.Best(match.Query{Nodes: 9, MaxPrice: math.MaxUint64}, start))
+		require.Zero(t, m.Size())
+	})
+}
+
+func TestAPlanOfFourNodesInOneRegion(t *testing.T) {
+	m := match.New()
+	model := &market.Model{}
+	model.Id = 1
+	m.PutModel(1, model)
+	m.PutProvider(key(2, 0), &market.Provider{})
+	for i := range 40 {
+		n := &market.Node{Meta: market.Meta{Address: key(1, i)}}
+		n.Provider, n.Status, n.Price = key(2, 0), uint8(market.NodeActive), uint64(2_000_000+i)
+		n.Spec.Model, n.Spec.Gpus, n.Spec.Interconnect = 1, 8, 2
+		n.Spec.Region = market.Text16([]string{"us-west-2", "eu-north-1"}[i%2])
+		n.Spec.Site = market.Text16([]string{"hall-1", "hall-2", "hall-3", "hall-4"}[i%4])
+		if i < 8 {
+			n.GpuMask = 1 // no longer whole
+		}
+		m.PutNode(n.Address, n)
+	}
+	q := match.Query{GPUs: 8, MaxPrice: 3_000_000, Nodes: 4}
+	q.Requirement.Model, q.Requirement.MinInterconnect, q.Requirement.Region = 1, 1, market.Text16("eu-north-1")
+	addresses := func() (out []solana.PublicKey) {
+		for _, c := range m.Best(q, start) {
+			out = append(out, c.Node.Address)
+		}
+		return out
+	}
+	require.Equal(t, []solana.PublicKey{key(1, 9), key(1, 11), key(1, 13), key(1, 15)}, addresses(), "four whole nodes of the region")
+	q.Requirement.SameSite = 1
+	require.Equal(t, []solana.PublicKey{key(1, 9), key(1, 13), key(1, 17), key(1, 21)}, addresses(), "that stand together")
+	q.Nodes = 9
+	require.Empty(t, addresses(), "no site has nine")
+	q.Requirement.SameSite = 0
+	require.Len(t, addresses(), 9)
+}

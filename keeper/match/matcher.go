@@ -1,0 +1,249 @@
+package match
+
+import (
+	"math"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Matcher holds nodes, their providers and models. It is safe for concurrent use. Changes are cheap notes; the next
+// search puts them in place.
+type Matcher struct {
+	mu        sync.Mutex
+	rows      map[solana.PublicKey]*row
+	owners    map[solana.PublicKey]*owner
+	models    map[uint16]*market.Model
+	groups    []*group // by model, in no order
+	groupOf   map[uint16]*group
+	sites     []*site // in no order
+	siteOf    map[[16]byte]*site
+	regions   [][16]byte // by number
+	regionOf  map[[16]byte]uint32
+	now       int64
+	started   bool
+	due       dueHeap
+	dirty     []*row
+	ownerNote []*owner
+	search    search // reused
+}
+
+// row is one node.
+type row struct {
+	key   solana.PublicKey
+	node  *market.Node // nil once removed
+	dirty bool
+
+	owner   *owner
+	ownerAt int // in owner.rows
+
+	placed  bool
+	e       entry
+	free    uint8
+	class   *class
+	inSite  *siteList
+	keyedAt int64
+	until   int64 // from when on the reputation is another; MaxInt64 for never
+	dueAt   int   // in the heap, -1 outside
+}
+
+// owner is a provider with its nodes; provider is nil where it is not known.
+type owner struct {
+	key      solana.PublicKey
+	provider *market.Provider
+	noted    bool
+	ok       bool // as the rows were placed by
+	rows     []*row
+}
+
+// New returns an empty matcher.
+func New() *Matcher {
+	return &Matcher{
+		rows: map[solana.PublicKey]*row{}, owners: map[solana.PublicKey]*owner{}, models: map[uint16]*market.Model{},
+		groupOf: map[uint16]*group{}, siteOf: map[[16]byte]*site{}, regionOf: map[[16]byte]uint32{},
+	}
+}
+
+// PutNode adds or replaces a node. The node must not change afterwards.
+func (m *Matcher) PutNode(key solana.PublicKey, n *market.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.rows[key]
+	if !ok {
+		r = &row{key: key, dueAt: -1}
+		m.rows[key] = r
+	}
+	r.node = n
+	m.touch(r)
+}
+
+// RemoveNode takes a node out.
+func (m *Matcher) RemoveNode(key solana.PublicKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.rows[key]; ok {
+		r.node = nil
+		m.touch(r)
+	}
+}
+
+// PutProvider adds or replaces a provider.
+func (m *Matcher) PutProvider(key solana.PublicKey, p *market.Provider) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.owner(key)
+	o.provider = p
+	m.note(o)
+}
+
+// RemoveProvider takes a provider out: its nodes wait until it is back.
+func (m *Matcher) RemoveProvider(key solana.PublicKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.owners[key]; ok {
+		o.provider = nil
+		m.note(o)
+	}
+}
+
+// PutModel adds or replaces a GPU model.
+func (m *Matcher) PutModel(id uint16, model *market.Model) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.models[id] = model
+}
+
+// RemoveModel takes a GPU model out: its nodes are in no answer until it is back.
+func (m *Matcher) RemoveModel(id uint16) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.models, id)
+}
+
+func (m *Matcher) touch(r *row) {
+	if !r.dirty {
+		r.dirty = true
+		m.dirty = append(m.dirty, r)
+	}
+}
+
+func (m *Matcher) note(o *owner) {
+	if !o.noted {
+		o.noted = true
+		m.ownerNote = append(m.ownerNote, o)
+	}
+}
+
+func (m *Matcher) owner(key solana.PublicKey) *owner {
+	o, ok := m.owners[key]
+	if !ok {
+		o = &owner{key: key}
+		m.owners[key] = o
+	}
+	return o
+}
+
+// settle puts all noted changes in place and moves the clock.
+func (m *Matcher) settle(now int64) {
+	if m.started && now < m.now {
+		for _, r := range m.rows {
+			if r.placed && r.keyedAt > now {
+				m.touch(r)
+			}
+		}
+	}
+	m.now, m.started = now, true
+	for len(m.due) > 0 && m.due[0].until <= now {
+		m.touch(m.due.pop())
+	}
+	for _, o := range m.ownerNote {
+		o.noted = false
+		if ok := o.provider != nil && o.provider.Stake >= o.provider.Committed; ok != o.ok {
+			o.ok = ok
+			for _, r := range o.rows {
+				m.touch(r)
+			}
+		}
+		m.forget(o)
+	}
+	m.ownerNote = m.ownerNote[:0]
+	for _, r := range m.dirty {
+		r.dirty = false
+		m.replace(r)
+	}
+	m.dirty = m.dirty[:0]
+}
+
+// replace takes a row out of where it is and puts it where it belongs.
+func (m *Matcher) replace(r *row) {
+	m.unplace(r)
+	var o *owner
+	if r.node != nil {
+		o = m.owner(r.node.Provider)
+	}
+	if r.owner != o {
+		m.setOwner(r, o)
+	}
+	if r.node == nil {
+		delete(m.rows, r.key)
+		return
+	}
+	if r.owner.ok && r.node.State() == market.NodeActive {
+		m.place(r)
+	}
+}
+
+func (m *Matcher) setOwner(r *row, o *owner) {
+	if old := r.owner; old != nil {
+		last := len(old.rows) - 1
+		old.rows[r.ownerAt] = old.rows[last]
+		old.rows[r.ownerAt].ownerAt = r.ownerAt
+		old.rows[last] = nil
+		old.rows = old.rows[:last]
+		m.forget(old)
+	}
+	if r.owner = o; o != nil {
+		r.ownerAt = len(o.rows)
+		o.rows = append(o.rows, r)
+	}
+}
+
+// forget drops an owner that nothing refers to.
+func (m *Matcher) forget(o *owner) {
+	if o.provider == nil && len(o.rows) == 0 && !o.noted {
+		delete(m.owners, o.key)
+	}
+}
+
+// validUntil is the first second after now at which a node's reputation is another. Reputation only grows with time, and
+// no longer after the age that counts in full.
+func validUntil(n *market.Node, now int64, rep uint16) int64 {
+	record := n.Record()
+	hi := int64(math.MaxInt64)
+	if record.RegisteredAt < math.MaxInt64-market.FullAgeSecs {
+		hi = record.RegisteredAt + market.FullAgeSecs
+	}
+	if hi <= now || market.Reputation(record, hi) == rep {
+		return math.MaxInt64
+	}
+	for lo := now; ; {
+		mid := lo + int64(uint64(hi-lo)/2)
+		switch {
+		case mid == lo:
+			return hi
+		case market.Reputation(record, mid) == rep:
+			lo = mid
+		default:
+			hi = mid
+		}
+	}
+}
+
+// Size is how many accounts the matcher holds or has lists for, apart from models: 0 when nodes and providers are gone.
+func (m *Matcher) Size() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.rows) + len(m.owners) + len(m.groups) + len(m.groupOf) + len(m.sites) + len(m.siteOf) + len(m.due)
+}

@@ -1,0 +1,259 @@
+package match
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"math"
+	"math/bits"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Query is an order as a search sees it.
+type Query struct {
+	// Order breaks ties.
+	Order       solana.PublicKey
+	Requirement market.Requirement
+	// GPUs are wanted free on each node, for at most MaxPrice (µUSDC per GPU-hour).
+	GPUs     uint8
+	MaxPrice uint64
+	// Nodes is how many are wanted.
+	Nodes int
+	// Site is where nodes of the order stand already; nil where there are none. It counts only when the requirement asks
+	// for one site.
+	Site *[16]byte
+	// Except are nodes that may not be in the answer: they have a lease of the order.
+	Except []solana.PublicKey
+}
+
+// search is the state of one query, and the memory that queries share.
+type search struct {
+	q         *Query
+	r         *market.Requirement
+	minTier   uint8
+	bySite    bool
+	anyRegion bool
+	regionOK  []bool
+	maxScore  uint64 // no node within the price scores more
+	picks     []pick // the best so far, best first
+	best      []pick // of the best site so far
+}
+
+type pick struct {
+	entry
+	tie    [32]byte
+	hashed bool
+}
+
+// Best returns the nodes that the order should go to at now (unix seconds), best first, or as many as there are if not
+// enough. With one site asked for, it is the site where the order costs least in score; none unless all nodes are found.
+func (m *Matcher) Best(q Query, now int64) []market.Candidate {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settle(now)
+	s := &m.search
+	s.begin(m, &q)
+	switch {
+	case q.Nodes <= 0 || int(q.GPUs) > maxFree:
+	case q.Requirement.SameSite == 0:
+		m.anywhere(s)
+	case q.Site != nil:
+		m.atSite(s, *q.Site)
+	default:
+		m.cheapestSite(s)
+	}
+	out := make([]market.Candidate, len(s.picks))
+	for i := range s.picks {
+		p := &s.picks[i]
+		out[i] = market.Candidate{Node: *p.row.node, Score: p.score, Reputation: p.rep, Tie: s.tie(p)}
+	}
+	s.q, s.r = nil, nil
+	return out
+}
+
+func (s *search) begin(m *Matcher, q *Query) {
+	s.q, s.r, s.bySite = q, &q.Requirement, q.Requirement.SameSite != 0
+	s.picks, s.best = s.picks[:0], s.best[:0]
+	s.maxScore = math.MaxUint64
+	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0); err == nil {
+		s.maxScore = worst
+	}
+	if s.anyRegion = q.Requirement.Region == [16]byte{}; s.anyRegion {
+		return
+	}
+	s.regionOK = s.regionOK[:0]
+	for i := range m.regions {
+		ok := true
+		for j, wanted := range q.Requirement.Region {
+			ok = ok && (wanted == 0 || wanted == m.regions[i][j])
+		}
+		s.regionOK = append(s.regionOK, ok)
+	}
+}
+
+// enter looks at a model, and sets the tier that it and the order ask for.
+func (m *Matcher) enter(s *search, g *group) bool {
+	model := m.models[g.model]
+	if !s.allows(model, g.model) {
+		return false
+	}
+	s.minTier = max(s.r.MinTier, model.MinTier)
+	return true
+}
+
+// wanted calls f with the groups of the models that the order allows.
+func (m *Matcher) wanted(s *search, f func(*group)) {
+	if s.r.Model != 0 {
+		if g, ok := m.groupOf[s.r.Model]; ok && m.enter(s, g) {
+			f(g)
+		}
+		return
+	}
+	for _, g := range m.groups {
+		if m.enter(s, g) {
+			f(g)
+		}
+	}
+}
+
+func (m *Matcher) anywhere(s *search) {
+	m.wanted(s, func(g *group) {
+		bound := s.bound()
+		for i, head := range g.heads[s.q.GPUs] {
+			if head > bound || !s.suits(&g.attrs[i]) {
+				continue
+			}
+			c := g.classes[i]
+			for free := s.q.GPUs; free <= maxFree; free++ {
+				s.scan(c.lists[free])
+			}
+			bound = s.bound()
+		}
+	})
+}
+
+// bound is the score above which nothing is of use.
+func (s *search) bound() uint64 {
+	if len(s.picks) < s.q.Nodes {
+		return s.maxScore
+	}
+	return min(s.maxScore, s.picks[len(s.picks)-1].score)
+}
+
+// scan takes what is of use from a sorted list.
+func (s *search) scan(l list) {
+	bound := s.bound()
+	for i := range l {
+		e := l[i]
+		if e.score > bound {
+			return
+		}
+		if !s.satisfies(e) {
+			continue
+		}
+		p := pick{entry: e}
+		if len(s.picks) == s.q.Nodes {
+			if !s.better(&p, &s.picks[len(s.picks)-1]) {
+				continue
+			}
+			s.picks = s.picks[:len(s.picks)-1]
+		}
+		s.picks = append(s.picks, p)
+		for at := len(s.picks) - 1; at > 0 && s.better(&s.picks[at], &s.picks[at-1]); at-- {
+			s.picks[at], s.picks[at-1] = s.picks[at-1], s.picks[at]
+		}
+		bound = s.bound()
+	}
+}
+
+// better is the market's order of preference. It hashes only what is equal but for that.
+func (s *search) better(a, b *pick) bool {
+	if a.score != b.score {
+		return a.score < b.score
+	}
+	if a.rep != b.rep {
+		return a.rep > b.rep
+	}
+	ta, tb := s.tie(a), s.tie(b)
+	return bytes.Compare(ta[:], tb[:]) < 0
+}
+
+func (s *search) tie(p *pick) [32]byte {
+	if !p.hashed {
+		var b [64]byte
+		copy(b[:32], s.q.Order[:])
+		copy(b[32:], p.row.key[:])
+		p.tie, p.hashed = sha256.Sum256(b[:]), true
+	}
+	return p.tie
+}
+
+// atSite looks where nodes of the order stand already.
+func (m *Matcher) atSite(s *search, name [16]byte) {
+	if site, ok := m.siteOf[name]; ok {
+		for _, l := range site.lists {
+			if m.enter(s, l.group) {
+				s.scan(l.nodes)
+			}
+		}
+	}
+}
+
+// cheapestSite looks for the site whose best nodes have the least sum of scores; equal sums go to the smaller name.
+func (m *Matcher) cheapestSite(s *search) {
+	var hi, lo uint64
+	var bestName [16]byte
+	found := false
+	judge := func(name [16]byte) {
+		if len(s.picks) == s.q.Nodes {
+			h, l := s.sum()
+			if !found || h < hi || h == hi && (l < lo || l == lo && bytes.Compare(name[:], bestName[:]) < 0) {
+				hi, lo, bestName, found = h, l, name, true
+				s.picks, s.best = s.best, s.picks
+				if hi == 0 {
+					s.maxScore = min(s.maxScore, lo) // no node of a better site costs more than this whole one
+				}
+			}
+		}
+		s.picks = s.picks[:0]
+	}
+	hopeless := func(l list) bool {
+		if len(l) < s.q.Nodes {
+			return true
+		}
+		h, least := bits.Mul64(l[0].score, uint64(s.q.Nodes))
+		return found && (h > hi || h == hi && least > lo)
+	}
+	if s.r.Model != 0 {
+		m.wanted(s, func(g *group) {
+			for _, l := range g.sites {
+				if !hopeless(l.nodes) {
+					s.scan(l.nodes)
+					judge(l.site.name)
+				}
+			}
+		})
+	} else {
+		for _, site := range m.sites {
+			for _, l := range site.lists {
+				if m.enter(s, l.group) {
+					s.scan(l.nodes)
+				}
+			}
+			judge(site.name)
+		}
+	}
+	s.picks, s.best = s.best, s.picks[:0]
+}
+
+// sum of the picks' scores, in 128 bits.
+func (s *search) sum() (hi, lo uint64) {
+	for i := range s.picks {
+		var carry uint64
+		lo, carry = bits.Add64(lo, s.picks[i].score, 0)
+		hi += carry
+	}
+	return hi, lo
+}

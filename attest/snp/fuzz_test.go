@@ -2,6 +2,7 @@ package snp_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,10 +67,15 @@ func FuzzRevocationList(f *testing.F) {
 	require.NoError(f, err)
 	crl, err := m.CRL(now.AddDate(0, 0, -1), now.AddDate(0, 0, 1))
 	require.NoError(f, err)
+	want, err := x509.ParseRevocationList(crl)
+	require.NoError(f, err)
 	f.Add(crl)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if trusted.CheckRevocation(b, now) == nil {
-			require.True(t, bytes.Equal(b, crl), "a list that nobody signed is accepted: %x", b)
+			// The signature is salted anew in each process, what it covers is not.
+			list, err := x509.ParseRevocationList(b)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(list.RawTBSRevocationList, want.RawTBSRevocationList), "a list that nobody signed is accepted: %x", b)
 		}
 	})
 }

@@ -1,0 +1,251 @@
+package evidence
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/tpm"
+)
+
+// State is what came of looking for a kind of evidence.
+type State string
+
+// States.
+const (
+	// Found: it is in the bundle.
+	Found State = "found"
+	// Absent: this machine has none; the detail says why.
+	Absent State = "absent"
+	// Failed: it should be there and could not be had.
+	Failed State = "failed"
+)
+
+// Finding is one line about what the machine has.
+type Finding struct {
+	Kind     attest.Kind `json:"-"`
+	Name     string      `json:"kind"`
+	Instance uint16      `json:"instance"`
+	State    State       `json:"state"`
+	Detail   string      `json:"detail"`
+}
+
+// TPM is the machine's TPM: attest/tpm/device.
+type TPM interface {
+	AK(ctx context.Context) (tpm.AK, error)
+	attest.Collector
+}
+
+// Sources are the places where evidence comes from. Those that are nil are stated as absent.
+type Sources struct {
+	// Inventory reads what the machine is.
+	Inventory func(context.Context) (inventory.Inventory, error)
+	// Work makes a work proof for a nonce; attest.ErrAbsent with a reason when it must not now.
+	Work func(ctx context.Context, nonce [32]byte) (attest.Evidence, error)
+	// GPUs asks the GPUs for reports over a nonce, with the certificate digest of each.
+	GPUs func(ctx context.Context, nonce [32]byte) ([]GPUReport, error)
+	// TEE asks the confidential machine for a report over 64 bytes.
+	TEE func(ctx context.Context, reportData [64]byte) (attest.Evidence, error)
+	TPM TPM
+}
+
+// Collector collects bundles. It must not be used concurrently: devices answer one at a time.
+type Collector struct {
+	Sources Sources
+	// Key is the node's.
+	Key ed25519.PrivateKey
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Collect answers a challenge with a signed bundle and says what it found. The error is the context's, or that the
+// bundle could not be made at all; a device that fails is a finding.
+func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*bundle.Bundle, []Finding, error) {
+	r := round{c: c, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
+	r.inventory()
+	r.work()
+	r.gpus()
+	ak := r.attestationKey()
+	r.tee()
+	if err := ctx.Err(); err != nil {
+		return nil, r.findings, err
+	}
+	if ak {
+		r.tpm()
+	}
+	now := time.Now
+	if c.Now != nil {
+		now = c.Now
+	}
+	r.b.Created = now().Unix()
+	if err := ctx.Err(); err != nil {
+		return nil, r.findings, err
+	}
+	if err := r.b.Sign(c.Key); err != nil {
+		return nil, r.findings, fmt.Errorf("sign evidence: %w", err)
+	}
+	return r.b, r.findings, nil
+}
+
+// round is one Collect.
+type round struct {
+	c        *Collector
+	ctx      context.Context
+	binding  attest.Binding
+	b        *bundle.Bundle
+	findings []Finding
+}
+
+func (r *round) note(kind attest.Kind, instance uint16, state State, format string, args ...any) {
+	r.findings = append(r.findings, Finding{kind, kind.String(), instance, state, fmt.Sprintf(format, args...)})
+}
+
+// missing notes why there is nothing.
+func (r *round) missing(kind attest.Kind, instance uint16, err error) {
+	state := Failed
+	if errors.Is(err, attest.ErrAbsent) {
+		state = Absent
+	}
+	r.note(kind, instance, state, "%s", strings.TrimSuffix(err.Error(), ": "+attest.ErrAbsent.Error()))
+}
+
+func (r *round) add(e attest.Evidence, format string, args ...any) {
+	r.b.Evidence = append(r.b.Evidence, e)
+	r.note(e.Kind, e.Instance, Found, format, args...)
+}
+
+// notAsked is the reason for a source that is not there.
+var notAsked = fmt.Errorf("not looked for: %w", attest.ErrAbsent)
+
+func (r *round) inventory() {
+	if r.c.Sources.Inventory == nil {
+		r.missing(attest.KindInventory, 0, notAsked)
+		return
+	}
+	inv, err := r.c.Sources.Inventory(r.ctx)
+	if err == nil {
+		var e attest.Evidence
+		if e, err = inv.Evidence(); err == nil {
+			r.add(e, "%d GPUs, %d cores, %d MiB of memory%s", len(inv.GPUs), inv.Cores, inv.RAMMiB, simulated(inv))
+			return
+		}
+	}
+	r.missing(attest.KindInventory, 0, err)
+}
+
+func simulated(i inventory.Inventory) string {
+	if i.Simulated {
+		return "; the GPUs are SIMULATED"
+	}
+	return ""
+}
+
+func (r *round) work() {
+	if r.c.Sources.Work == nil {
+		r.missing(attest.KindWork, 0, notAsked)
+		return
+	}
+	e, err := r.c.Sources.Work(r.ctx, r.binding.Nonce)
+	if err != nil {
+		r.missing(attest.KindWork, 0, err)
+		return
+	}
+	r.add(e, "%d bytes", size(e))
+}
+
+func (r *round) gpus() {
+	if r.c.Sources.GPUs == nil {
+		r.missing(attest.KindNVGPU, 0, notAsked)
+		return
+	}
+	reports, err := r.c.Sources.GPUs(r.ctx, r.binding.GPU())
+	if err != nil {
+		r.missing(attest.KindNVGPU, 0, err)
+		return
+	}
+	for _, g := range reports {
+		if g.Err != nil {
+			r.missing(attest.KindNVGPU, g.Evidence.Instance, g.Err)
+			continue
+		}
+		r.binding.Keys = append(r.binding.Keys, g.Key)
+		r.add(g.Evidence, "%d bytes", size(g.Evidence))
+	}
+}
+
+// attestationKey binds the TPM's key before the TEE reports, and says whether there is a TPM.
+func (r *round) attestationKey() bool {
+	if r.c.Sources.TPM == nil {
+		r.missing(attest.KindTPM, 0, notAsked)
+		return false
+	}
+	ak, err := r.c.Sources.TPM.AK(r.ctx)
+	if err != nil {
+		r.missing(attest.KindTPM, 0, err)
+		return false
+	}
+	r.binding.Keys = append(r.binding.Keys, ak.Name.Digest())
+	return true
+}
+
+func (r *round) tee() {
+	if r.c.Sources.TEE == nil {
+		r.missing(attest.KindSNP, 0, notAsked)
+		return
+	}
+	e, err := r.c.Sources.TEE(r.ctx, r.binding.ReportData())
+	if err != nil {
+		r.missing(attest.KindSNP, 0, err)
+		return
+	}
+	r.add(e, "%d bytes", size(e))
+}
+
+// tpm quotes over everything else, last.
+func (r *round) tpm() {
+	r.b.Sort()
+	others, err := bundle.Others(r.b.Evidence)
+	if err != nil {
+		r.missing(attest.KindTPM, 0, err)
+		r.withoutTPM()
+		return
+	}
+	r.binding.Others = others
+	list, err := r.c.Sources.TPM.Collect(r.ctx, r.binding.Qualifying())
+	if err != nil {
+		r.missing(attest.KindTPM, 0, err)
+		r.withoutTPM()
+		return
+	}
+	for _, e := range list {
+		r.add(e, "%d bytes, over the %d other pieces", size(e), len(r.b.Evidence))
+	}
+}
+
+// withoutTPM asks the TEE anew: its report binds a key whose quote is not there, and would look like a lie.
+func (r *round) withoutTPM() {
+	isTEE := func(k attest.Kind) bool { return k == attest.KindSNP || k == attest.KindTDX }
+	r.binding.Keys = r.binding.Keys[:len(r.binding.Keys)-1]
+	before := len(r.b.Evidence)
+	r.b.Evidence = slices.DeleteFunc(r.b.Evidence, func(e attest.Evidence) bool { return isTEE(e.Kind) })
+	if len(r.b.Evidence) == before {
+		return
+	}
+	r.findings = slices.DeleteFunc(r.findings, func(f Finding) bool { return isTEE(f.Kind) })
+	r.tee()
+}
+
+func size(e attest.Evidence) int {
+	n := 0
+	for _, i := range e.Items {
+		n += len(i.Data)
+	}
+	return n
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 )
@@ -199,6 +200,16 @@ func (m *Machine) Claim(ctx context.Context) (protocol.Inventory, error) {
 	}
 	out.Device = hardware.DeviceRoot(ids)
 	return out, nil
+}
+
+// Attest asks the GPUs for signed reports over a nonce. Error: attest.ErrAbsent, with the reason, where they give none.
+func (m *Machine) Attest(ctx context.Context, nonce [32]byte) ([]hardware.Attestation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gpus == nil {
+		return nil, fmt.Errorf("%s: %w", m.Inventory.GPUStatement, attest.ErrAbsent)
+	}
+	return m.gpus.Attest(ctx, nonce)
 }
 
 // read is a reading, or 0 when the device has none.

@@ -62,11 +62,14 @@ func app() *cli.App {
 			initCommand(), registerCommand(), runCommand(), statusCommand(), updateCommand(),
 			statusChange("drain", "serve running leases, take no new ones (before maintenance)", drainTo),
 			statusChange("hibernate", "sleep: neither awarded nor checked", hibernateTo),
-			retireCommand(), closeCommand(),
+			retireCommand(), closeCommand(), evidenceCommand(),
 		},
 	}
 	for _, c := range a.Commands {
 		c.OnUsageError, c.HideHelpCommand = wrongUse, true
+		for _, sub := range c.Subcommands {
+			sub.OnUsageError, sub.HideHelpCommand = wrongUse, true
+		}
 	}
 	return a
 }

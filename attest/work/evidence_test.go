@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -96,8 +97,8 @@ func TestEvidenceOfWrongWork(t *testing.T) {
 	require.ErrorIs(t, err, attest.ErrUntrusted)
 }
 
-// Every bit of every item matters: all bits of commitment and signature and one
-// of each byte of the openings, or with GANTRY_EXHAUSTIVE=1 all 77,576 of them.
+// Every bit of every item matters: GANTRY_EXHAUSTIVE=1 flips all 77,576 of them,
+// otherwise all of the commitment and a random part of the rest.
 func TestEvidenceBitFlips(t *testing.T) {
 	f := newEvidenceFixture(t, 32)
 	exhaustive := os.Getenv("GANTRY_EXHAUSTIVE") != ""
@@ -105,7 +106,7 @@ func TestEvidenceBitFlips(t *testing.T) {
 	for i := range f.evidence.Items {
 		for at := range f.evidence.Items[i].Data {
 			for bit := range 8 {
-				if i == 1 && !exhaustive && bit != at%8 {
+				if i > 0 && !exhaustive && rand.IntN(100) != 0 {
 					continue
 				}
 				e := cloneEvidence(f.evidence)

@@ -22,6 +22,7 @@ type Kernel struct {
 
 	code   []instruction
 	regs   int
+	values []uint64 // of the registers that hold immediate operands, after the others
 	shared int
 	consts []byte
 }
@@ -34,23 +35,41 @@ type instruction struct {
 	args   []operand
 	target int // of a branch
 	line   int
+
+	// Decoded when the entry is complete.
+	kind   instructionKind
+	f      func(a, b, c, d uint64) uint64
+	dst    int
+	src    [4]int // registers, of constants where the operand is immediate
+	memory access
 }
+
+type instructionKind uint8
+
+const (
+	compute instructionKind = iota
+	move                    // a load or a store
+	branch
+	barrier
+	leave
+)
 
 type operandKind uint8
 
 const (
 	register operandKind = iota
 	immediate
-	special
 	vector
 	address // register or symbol plus offset
 )
+
+// specials are registers that a thread finds set.
+var specials = [9]string{"%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%ntid.x", "%ntid.y", "%ntid.z"}
 
 type operand struct {
 	kind  operandKind
 	reg   int
 	value uint64
-	name  string
 	list  []int
 }
 
@@ -122,6 +141,10 @@ func (p *parser) line(line string, number int) error {
 		p.current = &Kernel{Name: m[1]}
 		p.kernels[m[1]] = p.current
 		p.names, p.labels, p.jumps = map[string]int{}, map[string]int{}, nil
+		for i, name := range specials {
+			p.names[name] = i
+		}
+		p.current.regs = len(specials)
 		return nil
 	}
 	if p.current == nil {
@@ -208,6 +231,11 @@ func (p *parser) finish() error {
 		}
 		in.target = target
 	}
+	for i := range p.current.code {
+		if err := p.current.decode(&p.current.code[i]); err != nil {
+			return err
+		}
+	}
 	p.current = nil
 	return nil
 }
@@ -271,7 +299,7 @@ func (p *parser) operand(s string) (operand, error) {
 		if reg, ok := p.names[s]; ok {
 			return operand{kind: register, reg: reg}, nil
 		}
-		return operand{kind: special, name: s}, nil
+		return operand{}, fmt.Errorf("%w: register %s", ErrUnsupported, s)
 	}
 	if at, ok := p.symbols[s]; ok {
 		return operand{kind: immediate, value: at}, nil

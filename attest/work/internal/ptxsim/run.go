@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strings"
 )
 
 // ErrFault is returned when a kernel does what a device would not survive.
@@ -26,7 +25,6 @@ type Launch struct {
 type thread struct {
 	regs []uint64
 	pc   int
-	tid  [3]uint32
 	done bool
 }
 
@@ -62,7 +60,14 @@ func (b *block) run() error {
 	for z := range b.l.Block[2] {
 		for y := range b.l.Block[1] {
 			for x := range b.l.Block[0] {
-				threads = append(threads, &thread{regs: make([]uint64, b.k.regs), tid: [3]uint32{x, y, z}})
+				t := &thread{regs: make([]uint64, b.k.regs+len(b.k.values))}
+				for i, v := range [][3]uint32{{x, y, z}, b.ctaid, b.l.Block} {
+					for axis := range v {
+						t.regs[3*i+axis] = uint64(v[axis])
+					}
+				}
+				copy(t.regs[b.k.regs:], b.k.values)
+				threads = append(threads, t)
 			}
 		}
 	}
@@ -100,99 +105,41 @@ func (b *block) until(t *thread) error {
 		if in.guard >= 0 && (t.regs[in.guard] != 0) == in.negate {
 			continue
 		}
-		switch in.op {
-		case "ret":
+		switch in.kind {
+		case leave:
 			t.done = true
 			return nil
-		case "bar.sync":
+		case barrier:
 			return nil
-		case "bra":
+		case branch:
 			t.pc = in.target
-		default:
-			if err := b.step(t, in); err != nil {
+		case move:
+			if err := b.access(t, &in.memory); err != nil {
 				return fmt.Errorf("%s line %d: %w", b.k.Name, in.line, err)
 			}
-		}
-	}
-}
-
-func (b *block) step(t *thread, in *instruction) error {
-	if strings.HasPrefix(in.op, "ld.") || strings.HasPrefix(in.op, "st.") {
-		return b.access(t, in)
-	}
-	var v [4]uint64
-	for i, o := range in.args[1:] {
-		switch o.kind {
-		case register:
-			v[i] = t.regs[o.reg]
-		case immediate:
-			v[i] = o.value
-		case special:
-			s, err := b.special(t, o.name)
-			if err != nil {
-				return err
-			}
-			v[i] = s
 		default:
-			return fmt.Errorf("%w: operand of %s", ErrUnsupported, in.op)
+			r := t.regs
+			r[in.dst] = in.f(r[in.src[0]], r[in.src[1]], r[in.src[2]], r[in.src[3]])
 		}
 	}
-	f := operations[in.op]
-	if strings.HasPrefix(in.op, "div.") || strings.HasPrefix(in.op, "rem.") {
-		if uint32(v[1]) == 0 {
-			return fmt.Errorf("%w: division by zero", ErrFault)
-		}
-	}
-	t.regs[in.args[0].reg] = f(v)
-	return nil
 }
 
-func (b *block) special(t *thread, name string) (uint64, error) {
-	base, axis, _ := strings.Cut(name, ".")
-	i := strings.Index("xyz", axis)
-	if i < 0 || axis == "" {
-		return 0, fmt.Errorf("%w: %s", ErrUnsupported, name)
+// access loads or stores.
+func (b *block) access(t *thread, m *access) error {
+	addr := m.plus
+	if m.base >= 0 {
+		addr += t.regs[m.base]
 	}
-	switch base {
-	case "%tid":
-		return uint64(t.tid[i]), nil
-	case "%ctaid":
-		return uint64(b.ctaid[i]), nil
-	case "%ntid":
-		return uint64(b.l.Block[i]), nil
-	}
-	return 0, fmt.Errorf("%w: %s", ErrUnsupported, name)
-}
-
-// access is a load or a store: ld.space[.vN].type.
-func (b *block) access(t *thread, in *instruction) error {
-	parts := strings.Split(in.op, ".")
-	width := 4
-	if parts[len(parts)-1] == "u64" {
-		width = 8
-	}
-	data, at := in.args[0], in.args[1]
-	if parts[0] == "st" {
-		data, at = at, data
-	}
-	list := data.list
-	if data.kind == register {
-		list = []int{data.reg}
-	}
-	addr := at.value
-	if at.reg >= 0 {
-		addr += t.regs[at.reg]
-	}
-	if parts[1] == "param" {
-		t.regs[list[0]] = b.l.Params[addr]
+	if m.space == "param" {
+		t.regs[m.list[0]] = b.l.Params[addr]
 		return nil
 	}
-	size := width * len(list)
+	size := m.width * len(m.list)
 	if addr%uint64(size) != 0 {
 		return fmt.Errorf("%w: %d bytes at misaligned address %#x", ErrFault, size, addr)
 	}
 	var mem []byte
-	switch parts[1] {
+	switch m.space {
 	case "global":
 		mem = b.m.At(addr, size)
 	case "shared":
@@ -201,15 +148,12 @@ func (b *block) access(t *thread, in *instruction) error {
 		mem = within(b.k.consts, addr, size)
 	}
 	if mem == nil {
-		return fmt.Errorf("%w: %d bytes at %s address %#x are not there", ErrFault, size, parts[1], addr)
+		return fmt.Errorf("%w: %d bytes at %s address %#x are not there", ErrFault, size, m.space, addr)
 	}
-	for i, reg := range list {
-		switch {
-		case parts[0] == "st":
+	for i, reg := range m.list {
+		if m.store {
 			binary.LittleEndian.PutUint32(mem[4*i:], uint32(t.regs[reg]))
-		case width == 8:
-			t.regs[reg] = binary.LittleEndian.Uint64(mem[8*i:])
-		default:
+		} else {
 			t.regs[reg] = uint64(binary.LittleEndian.Uint32(mem[4*i:]))
 		}
 	}
@@ -278,35 +222,57 @@ func dp4a(a, b, c uint32) uint32 {
 
 // operations compute an instruction's result from its source operands. Results of
 // 32-bit instructions are cut to 32 bits.
-var operations = map[string]func(v [4]uint64) uint64{
-	"mov.u32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0])) },
-	"mov.u64":        func(v [4]uint64) uint64 { return v[0] },
-	"cvt.u32.u64":    func(v [4]uint64) uint64 { return uint64(uint32(v[0])) },
-	"cvt.u64.u32":    func(v [4]uint64) uint64 { return uint64(uint32(v[0])) },
-	"add.u32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0]) + uint32(v[1])) },
-	"add.u64":        func(v [4]uint64) uint64 { return v[0] + v[1] },
-	"sub.u32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0]) - uint32(v[1])) },
-	"mul.lo.u32":     func(v [4]uint64) uint64 { return uint64(uint32(v[0]) * uint32(v[1])) },
-	"mul.hi.u32":     func(v [4]uint64) uint64 { return v[0] * v[1] >> 32 },
-	"mul.wide.u32":   func(v [4]uint64) uint64 { return uint64(uint32(v[0])) * uint64(uint32(v[1])) },
-	"mad.lo.u32":     func(v [4]uint64) uint64 { return uint64(uint32(v[0])*uint32(v[1]) + uint32(v[2])) },
-	"div.u32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0]) / uint32(v[1])) },
-	"rem.u32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0]) % uint32(v[1])) },
-	"shl.b32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0]) << v[1]) },
-	"shl.b64":        func(v [4]uint64) uint64 { return v[0] << v[1] },
-	"shr.u32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0]) >> v[1]) },
-	"shr.u64":        func(v [4]uint64) uint64 { return v[0] >> v[1] },
-	"and.b32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0] & v[1])) },
-	"or.b32":         func(v [4]uint64) uint64 { return uint64(uint32(v[0] | v[1])) },
-	"xor.b32":        func(v [4]uint64) uint64 { return uint64(uint32(v[0] ^ v[1])) },
-	"shf.r.wrap.b32": func(v [4]uint64) uint64 { return uint64(uint32((v[1]<<32 | v[0]) >> (v[2] & 31))) },
-	"lop3.b32":       func(v [4]uint64) uint64 { return uint64(lop3Fast(uint32(v[0]), uint32(v[1]), uint32(v[2]), v[3])) },
-	"prmt.b32":       func(v [4]uint64) uint64 { return uint64(prmtFast(uint32(v[0]), uint32(v[1]), uint32(v[2]))) },
-	"selp.u32":       func(v [4]uint64) uint64 { return uint64(uint32(map[bool]uint64{true: v[0], false: v[1]}[v[2] != 0])) },
-	"setp.lt.u32":    func(v [4]uint64) uint64 { return flag(uint32(v[0]) < uint32(v[1])) },
-	"setp.ge.u32":    func(v [4]uint64) uint64 { return flag(uint32(v[0]) >= uint32(v[1])) },
-	"setp.eq.u32":    func(v [4]uint64) uint64 { return flag(uint32(v[0]) == uint32(v[1])) },
-	"dp4a.s32.s32":   func(v [4]uint64) uint64 { return uint64(dp4a(uint32(v[0]), uint32(v[1]), uint32(v[2]))) },
+func selp(a, b, predicate uint64) uint64 {
+	if predicate != 0 {
+		return uint64(uint32(a))
+	}
+	return uint64(uint32(b))
+}
+
+// quotient and remainder give what a device gives for a zero divisor: anything, here all ones.
+func quotient(a, b uint64) uint64 {
+	if uint32(b) == 0 {
+		return 1<<32 - 1
+	}
+	return uint64(uint32(a) / uint32(b))
+}
+
+func remainder(a, b uint64) uint64 {
+	if uint32(b) == 0 {
+		return 1<<32 - 1
+	}
+	return uint64(uint32(a) % uint32(b))
+}
+
+var operations = map[string]func(a, b, c, d uint64) uint64{
+	"mov.u32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a)) },
+	"mov.u64":        func(a, b, c, d uint64) uint64 { return a },
+	"cvt.u32.u64":    func(a, b, c, d uint64) uint64 { return uint64(uint32(a)) },
+	"cvt.u64.u32":    func(a, b, c, d uint64) uint64 { return uint64(uint32(a)) },
+	"add.u32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a) + uint32(b)) },
+	"add.u64":        func(a, b, c, d uint64) uint64 { return a + b },
+	"sub.u32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a) - uint32(b)) },
+	"mul.lo.u32":     func(a, b, c, d uint64) uint64 { return uint64(uint32(a) * uint32(b)) },
+	"mul.hi.u32":     func(a, b, c, d uint64) uint64 { return a * b >> 32 },
+	"mul.wide.u32":   func(a, b, c, d uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
+	"mad.lo.u32":     func(a, b, c, d uint64) uint64 { return uint64(uint32(a)*uint32(b) + uint32(c)) },
+	"div.u32":        func(a, b, c, d uint64) uint64 { return quotient(a, b) },
+	"rem.u32":        func(a, b, c, d uint64) uint64 { return remainder(a, b) },
+	"shl.b32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a) << b) },
+	"shl.b64":        func(a, b, c, d uint64) uint64 { return a << b },
+	"shr.u32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a) >> b) },
+	"shr.u64":        func(a, b, c, d uint64) uint64 { return a >> b },
+	"and.b32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a & b)) },
+	"or.b32":         func(a, b, c, d uint64) uint64 { return uint64(uint32(a | b)) },
+	"xor.b32":        func(a, b, c, d uint64) uint64 { return uint64(uint32(a ^ b)) },
+	"shf.r.wrap.b32": func(a, b, c, d uint64) uint64 { return uint64(uint32((b<<32 | a) >> (c & 31))) },
+	"lop3.b32":       func(a, b, c, d uint64) uint64 { return uint64(lop3Fast(uint32(a), uint32(b), uint32(c), d)) },
+	"prmt.b32":       func(a, b, c, d uint64) uint64 { return uint64(prmtFast(uint32(a), uint32(b), uint32(c))) },
+	"selp.u32":       func(a, b, c, d uint64) uint64 { return selp(a, b, c) },
+	"setp.lt.u32":    func(a, b, c, d uint64) uint64 { return flag(uint32(a) < uint32(b)) },
+	"setp.ge.u32":    func(a, b, c, d uint64) uint64 { return flag(uint32(a) >= uint32(b)) },
+	"setp.eq.u32":    func(a, b, c, d uint64) uint64 { return flag(uint32(a) == uint32(b)) },
+	"dp4a.s32.s32":   func(a, b, c, d uint64) uint64 { return uint64(dp4a(uint32(a), uint32(b), uint32(c))) },
 }
 
 // lop3Fast knows the tables that the kernels use.

@@ -114,6 +114,9 @@ func (r *round) missing(kind attest.Kind, instance uint16, err error) {
 		state = Absent
 	}
 	r.note(kind, instance, state, "%s", strings.TrimSuffix(err.Error(), ": "+attest.ErrAbsent.Error()))
+	if kind == attest.KindSNP {
+		r.findings[len(r.findings)-1].Name = "SEV-SNP or TDX report"
+	}
 }
 
 func (r *round) add(e attest.Evidence, format string, args ...any) {

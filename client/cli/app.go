@@ -71,7 +71,7 @@ func New(s Streams) *cli.App {
 	}
 	app.Commands = slices.Concat(
 		customerCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s),
-		faultCommands(s), auditCommands(s), completionCommands(s),
+		faultCommands(s), auditCommands(s), evidenceCommands(s), completionCommands(s),
 	)
 	onUsage(app.Commands)
 	return app
@@ -114,7 +114,7 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	}
 	f := classify(err)
 	f.print(s.Err)
-	if wantsJSON(args) {
+	if wantsJSON(args) && !f.told {
 		enc := json.NewEncoder(s.Out)
 		enc.SetIndent("", "  ")
 		_ = enc.Encode(f.json())

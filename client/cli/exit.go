@@ -29,6 +29,8 @@ type failure struct {
 	reason string
 	advice string
 	cause  error
+	// told: the command's own document says it already.
+	told bool
 }
 
 func (f *failure) Error() string {
@@ -41,19 +43,23 @@ func (f *failure) Error() string {
 func (f *failure) Unwrap() error { return f.cause }
 
 // refused is a failure that the market would answer with, found before a transaction was sent.
-func refused(reason, advice string) error { return &failure{ExitRefused, reason, advice, nil} }
+func refused(reason, advice string) error {
+	return &failure{code: ExitRefused, reason: reason, advice: advice, cause: nil}
+}
 
 // usage is a failure of the command line.
-func usage(reason, advice string) error { return &failure{ExitUsage, reason, advice, nil} }
+func usage(reason, advice string) error {
+	return &failure{code: ExitUsage, reason: reason, advice: advice, cause: nil}
+}
 
 // network is a failure to reach somebody.
 func network(reason, advice string, cause error) error {
-	return &failure{ExitNetwork, reason, advice, cause}
+	return &failure{code: ExitNetwork, reason: reason, advice: advice, cause: cause}
 }
 
 // interrupted says what is true after a command was stopped half way.
 func interrupted(reason, advice string) error {
-	return &failure{ExitInterrupted, reason, advice, context.Canceled}
+	return &failure{code: ExitInterrupted, reason: reason, advice: advice, cause: context.Canceled}
 }
 
 // classify turns any error into a failure.
@@ -71,21 +77,21 @@ func classify(err error) *failure {
 		errors.Is(err, chain.ErrWrongCluster):
 		return fromMessage(ExitNetwork, err)
 	case errors.As(err, &refusal):
-		return &failure{ExitRefused, refusal.Reason, refusal.Advice, err}
+		return &failure{code: ExitRefused, reason: refusal.Reason, advice: refusal.Advice, cause: err}
 	case errors.As(err, &tx) && errors.Is(err, txm.ErrNoFunds):
-		return &failure{ExitRefused, txm.ErrNoFunds.Error(), tx.Hint, err}
+		return &failure{code: ExitRefused, reason: txm.ErrNoFunds.Error(), advice: tx.Hint, cause: err}
 	case errors.As(err, &tx) && tx.Name == "InsufficientFundsForRent":
-		return &failure{ExitRefused, "not enough SOL for the rent of a new account", "send some SOL to your wallet; rent comes back when the account is closed", err}
+		return &failure{code: ExitRefused, reason: "not enough SOL for the rent of a new account", advice: "send some SOL to your wallet; rent comes back when the account is closed", cause: err}
 	case errors.As(err, &tx):
-		return &failure{ExitRefused, "transaction refused: " + tx.Name, tx.Hint, err}
+		return &failure{code: ExitRefused, reason: "transaction refused: " + tx.Name, advice: tx.Hint, cause: err}
 	case errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, chain.ErrConfig),
 		errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrCommitment), errors.Is(err, chain.ErrAmount),
 		errors.Is(err, market.ErrAmount), errors.Is(err, market.ErrInstruction):
 		return fromMessage(ExitUsage, err)
 	case errors.Is(err, context.Canceled):
-		return &failure{ExitInterrupted, "interrupted", "nothing was sent that is not shown above", err}
+		return &failure{code: ExitInterrupted, reason: "interrupted", advice: "nothing was sent that is not shown above", cause: err}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{ExitNetwork, "timed out", "try again, or check the connection", err}
+		return &failure{code: ExitNetwork, reason: "timed out", advice: "try again, or check the connection", cause: err}
 	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed), errors.As(err, &rpc), errors.Is(err, p2p.ErrUnknown):
 		return fromMessage(ExitNetwork, err)
 	}
@@ -95,7 +101,7 @@ func classify(err error) *failure {
 // fromMessage splits "reason; advice", the form of messages all over the client.
 func fromMessage(code int, err error) *failure {
 	reason, advice, _ := strings.Cut(strings.ReplaceAll(err.Error(), "\n", " "), "; ")
-	return &failure{code, reason, advice, err}
+	return &failure{code: code, reason: reason, advice: advice, cause: err}
 }
 
 // print writes "error: …" and the advice below it. An interruption is what somebody wanted, not an error.

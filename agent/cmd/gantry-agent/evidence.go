@@ -122,7 +122,7 @@ func printCollected(w io.Writer, out collected) error {
 	fmt.Fprintln(t, "EVIDENCE\tSTATE\tDETAIL")
 	for _, f := range out.Findings {
 		name := f.Name
-		if f.Kind == attest.KindNVGPU {
+		if f.Kind == attest.KindNVGPU && f.State != evidence.Absent {
 			name = fmt.Sprintf("%s %d", name, f.Instance)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", name, f.State, f.Detail)

@@ -76,8 +76,8 @@ func (s Selection) String() string {
 	return strings.Join(parts, ",")
 }
 
-// bitmap is the pcrSelect field of a TPMS_PCR_SELECTION.
-func (s Selection) bitmap() []byte { return []byte{byte(s), byte(s >> 8), byte(s >> 16)} }
+// Bitmap is the pcrSelect field of a TPMS_PCR_SELECTION.
+func (s Selection) Bitmap() []byte { return []byte{byte(s), byte(s >> 8), byte(s >> 16)} }
 
 // PCRs are values of PCRs in the SHA-256 bank.
 type PCRs map[int][pcrSize]byte

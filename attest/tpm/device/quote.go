@@ -135,7 +135,7 @@ func (c conn) withAK(do func(tpm2.NamedHandle, tpm.AK) error) (err error) {
 
 func selection(s tpm.Selection) tpm2.TPMLPCRSelection {
 	return tpm2.TPMLPCRSelection{PCRSelections: []tpm2.TPMSPCRSelection{{
-		Hash: tpm2.TPMAlgSHA256, PCRSelect: []byte{byte(s), byte(s >> 8), byte(s >> 16)},
+		Hash: tpm2.TPMAlgSHA256, PCRSelect: s.Bitmap(),
 	}}}
 }
 

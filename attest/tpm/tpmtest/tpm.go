@@ -91,7 +91,7 @@ func (t *TPM) Evidence(b attest.Binding, edit func(*tpm2.TPMSAttest)) (attest.Ev
 		ClockInfo: tpm2.TPMSClockInfo{Clock: 1000, ResetCount: 1, Safe: true}, FirmwareVersion: 1,
 		Attested: tpm2.NewTPMUAttest(tpm2.TPMSTAttestQuote, &tpm2.TPMSQuoteInfo{
 			PCRSelect: tpm2.TPMLPCRSelection{PCRSelections: []tpm2.TPMSPCRSelection{{
-				Hash: tpm2.TPMAlgSHA256, PCRSelect: []byte{byte(selection), byte(selection >> 8), byte(selection >> 16)},
+				Hash: tpm2.TPMAlgSHA256, PCRSelect: selection.Bitmap(),
 			}}},
 			PCRDigest: tpm2.TPM2BDigest{Buffer: digest[:]},
 		}),

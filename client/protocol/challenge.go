@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/gantry-market/gantry/attest"
+
 // CheckKind says what a challenge or a statement is about. The numbers are those of the signed statement.
 type CheckKind uint8
 
@@ -22,6 +24,24 @@ type ChallengeRequest struct {
 	// Nonce is fresh randomness that the answer repeats.
 	Nonce [32]byte       `cbor:"5,keyasint"`
 	Work  *WorkChallenge `cbor:"6,keyasint,omitempty"`
+	// Evidence is what a bundle must answer.
+	Evidence *EvidenceChallenge `cbor:"7,keyasint,omitempty"`
+}
+
+// EvidenceChallenge, with the node's key, is the challenge of an evidence bundle: see package attest.
+type EvidenceChallenge struct {
+	GenesisHash [32]byte `cbor:"1,keyasint"`
+	Program     [32]byte `cbor:"2,keyasint"`
+	ID          [32]byte `cbor:"3,keyasint"`
+	SlotHash    [32]byte `cbor:"4,keyasint"`
+	Expiry      int64    `cbor:"5,keyasint"`
+}
+
+// Of is the challenge for a node key.
+func (c EvidenceChallenge) Of(nodeKey [32]byte) attest.Challenge {
+	return attest.Challenge{
+		GenesisHash: c.GenesisHash, Program: c.Program, ID: c.ID, NodeKey: nodeKey, SlotHash: c.SlotHash, Expiry: c.Expiry,
+	}
 }
 
 // WorkChallenge asks for the product of two matrices derived from a seed. The seed is
@@ -42,6 +62,8 @@ type ChallengeResponse struct {
 	Work      *WorkProof `cbor:"5,keyasint,omitempty"`
 	// Refused says why there is no answer, such as a work proof asked for while a lease runs.
 	Refused string `cbor:"6,keyasint,omitempty"`
+	// Evidence is an encoded bundle: see package attest/bundle.
+	Evidence []byte `cbor:"7,keyasint,omitempty"`
 }
 
 // Liveness is the agent's view of itself and its leases.

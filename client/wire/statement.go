@@ -49,7 +49,7 @@ type CheckStatement struct {
 	Period         Period
 	Kind           CheckKind
 	Passed         bool
-	Measured       uint32           // kind work: TFLOPS x 10; otherwise 0
+	Measured       uint32           // work: TFLOPS x 10; evidence: tier and EvidenceDeviceChanged; otherwise 0
 	LatencyMS      uint32           // milliseconds until the answer arrived
 	CoveredSeconds uint32           // liveness: seconds up since this keeper's last check
 	CheckedAt      int64            // unix seconds on the keeper's clock
@@ -87,12 +87,48 @@ func (s CheckStatement) Validate() error {
 		return fmt.Errorf("statement kind %d: %w", s.Kind, ErrValue)
 	case s.Node.IsZero():
 		return fmt.Errorf("statement without a node: %w", ErrValue)
+	case s.Kind == CheckEvidence:
+		if err := s.validateEvidence(); err != nil {
+			return err
+		}
 	case s.Kind != CheckWork && s.Measured != 0:
 		return fmt.Errorf("statement of kind %s with measured work: %w", s.Kind, ErrValue)
+	}
+	switch {
 	case s.Kind != CheckLiveness && s.CoveredSeconds != 0:
 		return fmt.Errorf("statement of kind %s with covered seconds: %w", s.Kind, ErrValue)
 	case s.CheckedAt < 0:
 		return fmt.Errorf("statement checked at %d: %w", s.CheckedAt, ErrValue)
+	}
+	return nil
+}
+
+// MaxTier is the highest tier of evidence.
+const MaxTier = 3
+
+// EvidenceDeviceChanged is added to the tier in Measured of a failed evidence check: the machine's devices are not those
+// that it had or registered.
+const EvidenceDeviceChanged uint32 = 1 << 8
+
+// Tier is what an evidence check found; 0 for other kinds and failed checks.
+func (s CheckStatement) Tier() uint8 {
+	if s.Kind != CheckEvidence || !s.Passed {
+		return 0
+	}
+	return uint8(min(s.Measured, MaxTier))
+}
+
+// DeviceChanged reports whether a failed evidence check found other devices.
+func (s CheckStatement) DeviceChanged() bool {
+	return s.Kind == CheckEvidence && !s.Passed && s.Measured == EvidenceDeviceChanged
+}
+
+func (s CheckStatement) validateEvidence() error {
+	switch {
+	case s.Passed && s.Measured <= MaxTier:
+	case !s.Passed && (s.Measured == 0 || s.Measured == EvidenceDeviceChanged):
+	default:
+		return fmt.Errorf("statement of evidence with %d as its tier: %w", s.Measured, ErrValue)
 	}
 	return nil
 }

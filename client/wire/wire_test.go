@@ -302,3 +302,40 @@ func TestProofPathLeadsToTheRoot(t *testing.T) {
 		}
 	}
 }
+
+func TestEvidenceStatements(t *testing.T) {
+	base := CheckStatement{Domain: Domain{1}, Node: solana.PublicKey{1}, Kind: CheckEvidence, CheckedAt: 5, Detail: [32]byte{1}}
+	for _, c := range []struct {
+		passed   bool
+		measured uint32
+		ok       bool
+		tier     uint8
+		changed  bool
+	}{
+		{true, 0, true, 0, false},
+		{true, 3, true, 3, false},
+		{true, 4, false, 0, false},
+		{true, EvidenceDeviceChanged, false, 0, false},
+		{true, EvidenceDeviceChanged | 1, false, 0, false},
+		{false, 0, true, 0, false},
+		{false, EvidenceDeviceChanged, true, 0, true},
+		{false, 2, false, 0, false},
+		{false, EvidenceDeviceChanged | 1, false, 0, false},
+	} {
+		s := base
+		s.Passed, s.Measured = c.passed, c.measured
+		raw := s.Encode()
+		got, err := DecodeStatement(raw[:])
+		if !c.ok {
+			require.ErrorIs(t, err, ErrValue)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+		require.Equal(t, c.tier, got.Tier())
+		require.Equal(t, c.changed, got.DeviceChanged())
+	}
+	work := base
+	work.Kind, work.Passed, work.Measured = CheckWork, true, 3
+	require.Zero(t, work.Tier(), "of evidence alone")
+}

@@ -15,7 +15,7 @@ type Input struct {
 	Period     wire.Period
 	PeriodSecs uint32
 	Weights    Weights
-	// Tier is what the chain says about a node's evidence; nil gives 0.
+	// Tier is what the chain says about a node's evidence, for periods in which it was not checked; nil gives 0.
 	Tier       func(node solana.PublicKey) uint8
 	Statements []statement.Signed
 }
@@ -31,6 +31,9 @@ type tally struct {
 	measured []uint32
 	device   [32]byte // of the last passed inventory check
 	deviceAt int64
+	// evidence is the last passed evidence check, nil without one
+	evidence *wire.CheckStatement
+	changed  bool // a failed one found other devices
 	checks   int
 	passes   int
 }
@@ -133,6 +136,11 @@ func (t *tally) add(s wire.CheckStatement) {
 		if s.Passed && s.CheckedAt >= t.deviceAt {
 			t.device, t.deviceAt = s.Detail, s.CheckedAt
 		}
+	case wire.CheckEvidence:
+		t.changed = t.changed || s.DeviceChanged()
+		if s.Passed && (t.evidence == nil || s.CheckedAt >= t.evidence.CheckedAt) {
+			t.evidence = &s
+		}
 	}
 }
 
@@ -197,6 +205,7 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 			leaf.Flags |= flag
 		}
 	}
+	agreeOnEvidence(&leaf, tallies, total)
 	leaves := []wire.Leaf{leaf}
 	for lease, weight := range leases {
 		if moreThan(weight, total, 1, 2) {

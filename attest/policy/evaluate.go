@@ -160,6 +160,7 @@ func (e *evaluation) piece(i int) {
 	v := e.by[ev.Kind]
 	if v == nil {
 		out.Skip("everything", "no verifier for this kind")
+		e.keysLost = e.keysLost || hasKeys(ev.Kind)
 		return
 	}
 	out.Result, out.Err = v.Verify(ev, e.binding, e.now)
@@ -191,6 +192,9 @@ func (e *evaluation) piece(i int) {
 		e.keysLost = e.keysLost || out.Err != nil || len(out.Keys) == 0
 	}
 }
+
+// hasKeys: evidence of this kind has keys that a TEE binds.
+func hasKeys(k attest.Kind) bool { return k == attest.KindNVGPU || k == attest.KindTPM }
 
 func isTEE(k attest.Kind) bool { return k == attest.KindSNP || k == attest.KindTDX }
 

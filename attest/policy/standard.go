@@ -44,7 +44,7 @@ func RootKey(fingerprint string) string { return "root/" + fingerprint }
 // neither built in nor supplied, gets a verifier that checks nothing and says so. Error: ErrDocument for a policy whose
 // values cannot be read.
 func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, error) {
-	if err := p.check(); err != nil {
+	if err := errors.Join(p.check(), p.checkFloor()); err != nil {
 		return nil, err
 	}
 	out := []attest.Verifier{inventory.Verifier{}, workVerifier{p, s}}
@@ -251,8 +251,8 @@ func newTPM(p Policy, c attest.Collateral, s Subject) (attest.Verifier, error) {
 	for _, pcr := range p.TPM.PCRs {
 		for _, s := range pcr.Values {
 			v, err := fixedHex(s, 32)
-			if err != nil || pcr.Index < 0 || pcr.Index > 23 {
-				return nil, fmt.Errorf("PCR %d, value %.80q: not a SHA-256 register", pcr.Index, s)
+			if err != nil || !tpm.DefaultSelection.Has(pcr.Index) {
+				return nil, fmt.Errorf("PCR %d, value %.80q: not a SHA-256 register of those that are quoted, %s", pcr.Index, s, tpm.DefaultSelection)
 			}
 			if o.PCRs == nil {
 				o.PCRs = tpm.Allowed{}

@@ -22,7 +22,8 @@ var tpms = sync.OnceValues(func() (out struct {
 	at         time.Time
 	maker      *tpmtest.Maker
 	mine, next *tpmtest.TPM
-}, err error) {
+}, err error,
+) {
 	out.at = time.Now().UTC().Truncate(time.Second)
 	if out.maker, err = tpmtest.NewMaker(out.at); err != nil {
 		return out, err

@@ -1,0 +1,257 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/attest/snp/snptest"
+	"github.com/gantry-market/gantry/attest/work"
+)
+
+// lab is a simulated maker of GPUs and processors, a node, and a keeper's policy.
+type lab struct {
+	at         time.Time
+	authority  *nvgputest.Authority
+	own, other *nvgputest.GPU
+	host       *snptest.Machine
+	collateral shelf
+	policy     policy.Policy
+	key        ed25519.PrivateKey
+	account    [32]byte
+}
+
+type shelf map[string][]byte
+
+// Get implements [attest.Collateral].
+func (s shelf) Get(key string) ([]byte, error) {
+	if data, ok := s[key]; ok {
+		return bytes.Clone(data), nil
+	}
+	return nil, attest.ErrNoCollateral
+}
+
+// root supplies a root and returns its fingerprint.
+func (s shelf) root(c *x509.Certificate) []string {
+	sum := sha256.Sum256(c.Raw)
+	name := hex.EncodeToString(sum[:])
+	s[policy.RootKey(name)] = c.Raw
+	return []string{name}
+}
+
+// newLab makes the hardware; its keys take seconds.
+func newLab(at time.Time) (*lab, error) {
+	l := &lab{at: at.UTC().Truncate(time.Second), collateral: shelf{}, account: [32]byte{7}}
+	l.key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
+	var err error
+	if l.authority, err = nvgputest.NewAuthority(); err != nil {
+		return nil, err
+	}
+	for _, g := range []**nvgputest.GPU{&l.own, &l.other} {
+		if *g, err = l.authority.NewGPU(nvgputest.GPUOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	manifests, err := l.authority.Collateral()
+	if err != nil {
+		return nil, err
+	}
+	for key, data := range manifests {
+		l.collateral[key] = data
+	}
+	if l.host, err = snptest.New(l.at); err != nil {
+		return nil, err
+	}
+	l.policy = policy.Default()
+	l.policy.AllowSynthetic = true
+	l.policy.Work.MinOrder = smallOrder
+	roots := l.authority.Roots()
+	l.policy.Roots.GPU, l.policy.Roots.RIM = l.collateral.root(roots.Device), l.collateral.root(roots.RIM)
+	for _, r := range l.host.Roots() {
+		l.policy.Roots.SNP = l.collateral.root(r.ARK)
+	}
+	launch := l.host.Measurement()
+	l.policy.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
+	return l, nil
+}
+
+func (l *lab) challenge(rng *rand.Rand) attest.Challenge {
+	return attest.Challenge{
+		GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: draw(rng), SlotHash: draw(rng),
+		NodeKey: [32]byte(l.key.Public().(ed25519.PublicKey)), Expiry: l.at.Unix() + 30,
+	}
+}
+
+// make answers a challenge. The inventory always names the same GPU; confidential
+// machines add the report of the GPU that is really there.
+func (l *lab) make(ctx context.Context, c attest.Challenge, gpu *nvgputest.GPU) (*bundle.Bundle, error) {
+	b := &bundle.Bundle{Challenge: c, Created: l.at.Unix()}
+	binding := c.Binding()
+	inv, err := inventory.Inventory{
+		Version: inventory.Version, Cores: 8, RAMMiB: 1 << 16, Driver: nvgputest.Driver,
+		GPUs: []inventory.GPU{{Model: "NVIDIA H100 80GB HBM3", UUID: "GPU-00000000-0000-4000-8000-000000000001", VRAMMiB: 81_559}},
+	}.Evidence()
+	if err != nil {
+		return nil, err
+	}
+	proof, err := work.CPU{Workers: 1}.Prove(ctx, work.EvidenceSeed(binding.Nonce), smallOrder)
+	if err != nil {
+		return nil, err
+	}
+	w, err := work.NewEvidence(binding.Nonce, proof, binding.Domain, l.account, 1, func(m []byte) ([64]byte, error) {
+		return [64]byte(ed25519.Sign(l.key, m)), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.Evidence = append(b.Evidence, inv, w)
+	if gpu != nil {
+		e, err := gpu.Evidence(0, binding)
+		if err != nil {
+			return nil, err
+		}
+		binding.Keys = append(binding.Keys, sha256.Sum256(gpu.Chain[0].Raw))
+		tee, err := l.host.Evidence(binding.ReportData(), nil)
+		if err != nil {
+			return nil, err
+		}
+		b.Evidence = append(b.Evidence, e, tee)
+	}
+	return b, b.Sign(l.key)
+}
+
+func (l *lab) judge(c attest.Challenge, b *bundle.Bundle) (policy.Claims, error) {
+	claims, _, err := policy.Judge(b, l.policy, policy.Subject{Challenge: c, Account: &l.account}, l.at, l.collateral)
+	return claims, err
+}
+
+// ask is one challenge whose bundle must be sound and reach a tier.
+func (l *lab) ask(ctx context.Context, rng *rand.Rand, gpu *nvgputest.GPU, tier uint8) (policy.Claims, error) {
+	c := l.challenge(rng)
+	b, err := l.make(ctx, c, gpu)
+	if err != nil {
+		return policy.Claims{}, err
+	}
+	claims, err := l.judge(c, b)
+	if err != nil {
+		return claims, err
+	}
+	if claims.Tier != tier {
+		return claims, fmt.Errorf("tier %d, want %d: %v", claims.Tier, tier, claims.Why)
+	}
+	return claims, nil
+}
+
+// honest answers at its tier.
+func (l *lab) honest(gpu *nvgputest.GPU, tier uint8) func(context.Context, *rand.Rand) (string, error) {
+	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+		_, err := l.ask(ctx, rng, gpu, tier)
+		return "", err
+	}
+}
+
+// relayed has its work done by another machine. At tier 1 that is the same bytes:
+// nothing in them could differ. At tier 3 it must show a GPU, and has another
+// machine's report made for its own challenge; its own guest vouches for none.
+func (l *lab) relayed(tier uint8) func(context.Context, *rand.Rand) (string, error) {
+	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+		if tier < 3 {
+			_, err := l.ask(ctx, rng, nil, 1)
+			return "", err
+		}
+		c := l.challenge(rng)
+		b, err := l.make(ctx, c, l.own)
+		if err != nil {
+			return "", err
+		}
+		report, err := l.other.Evidence(0, c.Binding())
+		if err != nil {
+			return "", err
+		}
+		replace(b, report)
+		return l.refused(c, b)
+	}
+}
+
+// replace puts a piece in place of that of its kind and signs again.
+func replace(b *bundle.Bundle, e attest.Evidence) {
+	b.Evidence = slices.DeleteFunc(slices.Clone(b.Evidence), func(x attest.Evidence) bool { return x.Kind == e.Kind })
+	b.Evidence = append(b.Evidence, e)
+}
+
+// refused signs and judges a bundle and says why it did not reach tier 3.
+func (l *lab) refused(c attest.Challenge, b *bundle.Bundle) (string, error) {
+	if err := b.Sign(l.key); err != nil {
+		return "", err
+	}
+	claims, err := l.judge(c, b)
+	switch {
+	case errors.Is(err, attest.ErrStale):
+		return fmt.Sprintf("the policy: %s", claims.Verdict), nil
+	case err != nil:
+		return "", err
+	case claims.Tier < 3:
+		return fmt.Sprintf("the policy: tier %d", claims.Tier), nil
+	}
+	return "", nil
+}
+
+// swapped has its GPU exchanged between two challenges, and says nothing of it.
+func (l *lab) swapped(tier uint8) func(context.Context, *rand.Rand) (string, error) {
+	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+		first, second := l.own, l.other
+		if tier < 3 {
+			first, second = nil, nil
+		}
+		before, err := l.ask(ctx, rng, first, tier)
+		if err != nil {
+			return "", err
+		}
+		after, err := l.ask(ctx, rng, second, tier)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Equal(before.Attested(), after.Attested()) || before.DeviceRoot != after.DeviceRoot {
+			return "another device than before", nil
+		}
+		return "", nil
+	}
+}
+
+// replayed answers with an older challenge's bundle, or with a new one that holds
+// an older piece of evidence.
+func (l *lab) replayed(kind attest.Kind) func(context.Context, *rand.Rand) (string, error) {
+	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+		old, err := l.make(ctx, l.challenge(rng), l.own)
+		if err != nil {
+			return "", err
+		}
+		c := l.challenge(rng)
+		if kind == 0 {
+			claims, err := l.judge(c, old)
+			if errors.Is(err, attest.ErrStale) {
+				return fmt.Sprintf("the policy: %s", claims.Verdict), nil
+			}
+			return "", err
+		}
+		b, err := l.make(ctx, c, l.own)
+		if err != nil {
+			return "", err
+		}
+		replace(b, old.OfKind(kind)[0])
+		return l.refused(c, b)
+	}
+}

@@ -18,7 +18,8 @@ type Matcher struct {
 	models    map[uint16]*market.Model
 	groups    []*group // by model, in no order
 	groupOf   map[uint16]*group
-	sites     []*site // in no order
+	sites     []*site  // by number; nil where one is spare, and 0 is none
+	spare     []uint32 // numbers
 	siteOf    map[[16]byte]*site
 	regions   [][16]byte // by number
 	regionOf  map[[16]byte]uint32
@@ -43,7 +44,7 @@ type row struct {
 	e       entry
 	free    uint8
 	class   *class
-	inSite  *siteList
+	here    *class // of the nodes of its site
 	keyedAt int64
 	until   int64 // from when on the reputation is another; MaxInt64 for never
 	dueAt   int   // in the heap, -1 outside
@@ -62,7 +63,7 @@ type owner struct {
 func New() *Matcher {
 	return &Matcher{
 		rows: map[solana.PublicKey]*row{}, owners: map[solana.PublicKey]*owner{}, models: map[uint16]*market.Model{},
-		groupOf: map[uint16]*group{}, siteOf: map[[16]byte]*site{}, regionOf: map[[16]byte]uint32{},
+		groupOf: map[uint16]*group{}, sites: []*site{nil}, siteOf: map[[16]byte]*site{}, regionOf: map[[16]byte]uint32{},
 	}
 }
 
@@ -245,5 +246,5 @@ func validUntil(n *market.Node, now int64, rep uint16) int64 {
 func (m *Matcher) Size() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.rows) + len(m.owners) + len(m.groups) + len(m.groupOf) + len(m.sites) + len(m.siteOf) + len(m.due)
+	return len(m.rows) + len(m.owners) + len(m.groups) + len(m.groupOf) + len(m.siteOf) + len(m.due)
 }

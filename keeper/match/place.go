@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"slices"
-
-	"github.com/gantry-market/gantry/client/market"
 )
 
 // maxFree is the most GPUs that a node's bitmap can hold.
@@ -48,9 +46,9 @@ func (l *list) remove(e entry) {
 	}
 }
 
-// attrs are what all nodes of a class have in common, besides the model.
+// attrs are what all nodes of a class have in common, besides the model. Site is 0 in classes that do not tell sites apart.
 type attrs struct {
-	region, vram                  uint32
+	region, vram, site            uint32
 	interconnect, tier, simulated uint8
 }
 
@@ -58,34 +56,35 @@ type attrs struct {
 type class struct {
 	attrs
 	group *group
-	at    int // in the group's columns
-	size  int
+	table *table
+	at    int // in the table's columns
 	lists [maxFree + 1]list
 }
 
-// group is the classes of a model, by column, and its sites.
-type group struct {
-	model   uint16
+// table is classes by column. heads[g] has the least score of a node with g or more free GPUs, MaxUint64 if there is none,
+// counts[g] how many there are.
+type table struct {
 	attrs   []attrs
-	heads   [maxFree + 1][]uint64 // [g][class]: the least score of a node with g or more free GPUs; MaxUint64 if none
+	heads   [maxFree + 1][]uint64
+	counts  [maxFree + 1][]uint32
 	classes []*class
-	classOf map[attrs]*class
-	sites   []*siteList
+	of      map[attrs]*class
 }
 
-// site is where nodes stand together, with a list for each model.
+// group is the classes of a model: of all its nodes, and of those with a site by site.
+type group struct {
+	model     uint16
+	all, here table
+	// Of the running query: whether the model is allowed in it, and the least tier that model and order ask for.
+	allowed bool
+	minTier uint8
+}
+
+// site is where nodes stand together, with the classes of its nodes.
 type site struct {
-	name  [16]byte
-	at    int // in Matcher.sites
-	lists []*siteList
-}
-
-// siteList is the placed nodes of one model at one site.
-type siteList struct {
-	site            *site
-	group           *group
-	atSite, atGroup int
-	nodes           list
+	name    [16]byte
+	number  uint32 // in Matcher.sites
+	classes []*class
 }
 
 func (m *Matcher) place(r *row) {
@@ -98,13 +97,18 @@ func (m *Matcher) place(r *row) {
 	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free, r.keyedAt, r.until = n.FreeGPUs(), m.now, validUntil(n, m.now, rep)
 	g := m.group(n.Spec.Model)
-	r.class = g.class(attrs{m.region(n.Spec.Region), n.Spec.VramMib, n.Spec.Interconnect, n.Tier, n.Spec.Simulated})
-	r.class.lists[r.free].insert(r.e)
-	r.class.size++
-	r.class.updateHeads(int(r.free))
+	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: n.Tier, simulated: n.Spec.Simulated}
+	r.class, _ = g.all.class(a, g)
+	r.class.insert(r)
 	if n.Spec.Site != [16]byte{} {
-		r.inSite = m.siteList(n.Spec.Site, g)
-		r.inSite.nodes.insert(r.e)
+		s := m.site(n.Spec.Site)
+		a.site = s.number
+		c, made := g.here.class(a, g)
+		if made {
+			s.classes = append(s.classes, c)
+		}
+		c.insert(r)
+		r.here = c
 	}
 	r.placed = true
 	if r.until != math.MaxInt64 {
@@ -120,112 +124,116 @@ func (m *Matcher) unplace(r *row) {
 	if r.dueAt >= 0 {
 		m.due.remove(r)
 	}
-	c := r.class
-	c.lists[r.free].remove(r.e)
-	c.size--
-	c.updateHeads(int(r.free))
-	if s := r.inSite; s != nil {
-		s.nodes.remove(r.e)
-		if len(s.nodes) == 0 {
-			m.dropSite(s)
-		}
+	if c := r.class; c.remove(r) {
+		m.dropGroup(c.group)
 	}
-	if c.size == 0 {
-		m.dropClass(c)
+	if c := r.here; c != nil && c.remove(r) {
+		m.leaveSite(c)
+		m.dropGroup(c.group)
 	}
-	r.class, r.inSite, r.e = nil, nil, entry{}
+	r.class, r.here, r.e = nil, nil, entry{}
 }
 
-// updateHeads follows a change of the list of nodes with free GPUs.
-func (c *class) updateHeads(free int) {
+func (c *class) insert(r *row) {
+	c.lists[r.free].insert(r.e)
+	c.follow(int(r.free), 1)
+}
+
+// remove reports whether the class is gone with its last node.
+func (c *class) remove(r *row) bool {
+	c.lists[r.free].remove(r.e)
+	c.follow(int(r.free), ^uint32(0))
+	if c.table.counts[0][c.at] > 0 {
+		return false
+	}
+	c.table.drop(c)
+	return true
+}
+
+// follow brings the columns up to date after a change of the list of nodes with free GPUs.
+func (c *class) follow(free int, change uint32) {
 	head := uint64(math.MaxUint64)
 	if free < maxFree {
-		head = c.group.heads[free+1][c.at]
+		head = c.table.heads[free+1][c.at]
 	}
 	for g := free; g >= 0; g-- {
 		if l := c.lists[g]; len(l) > 0 {
 			head = min(head, l[0].score)
 		}
-		c.group.heads[g][c.at] = head
+		c.table.heads[g][c.at] = head
+		c.table.counts[g][c.at] += change
 	}
 }
 
 func (m *Matcher) group(model uint16) *group {
 	g, ok := m.groupOf[model]
 	if !ok {
-		g = &group{model: model, classOf: map[attrs]*class{}}
+		g = &group{model: model}
+		g.all.of, g.here.of = map[attrs]*class{}, map[attrs]*class{}
 		m.groupOf[model] = g
 		m.groups = append(m.groups, g)
 	}
 	return g
 }
 
-func (g *group) class(a attrs) *class {
-	c, ok := g.classOf[a]
-	if !ok {
-		c = &class{attrs: a, group: g, at: len(g.classes)}
-		g.classOf[a] = c
-		g.classes, g.attrs = append(g.classes, c), append(g.attrs, a)
-		for i := range g.heads {
-			g.heads[i] = append(g.heads[i], math.MaxUint64)
-		}
-	}
-	return c
-}
-
-// dropClass takes an empty class out; the last one takes its place.
-func (m *Matcher) dropClass(c *class) {
-	g, last := c.group, len(c.group.classes)-1
-	delete(g.classOf, c.attrs)
-	g.classes[c.at], g.attrs[c.at] = g.classes[last], g.attrs[last]
-	g.classes[c.at].at = c.at
-	g.classes[last] = nil
-	g.classes, g.attrs = g.classes[:last], g.attrs[:last]
-	for i := range g.heads {
-		g.heads[i][c.at] = g.heads[i][last]
-		g.heads[i] = g.heads[i][:last]
-	}
-	m.dropGroup(g)
-}
-
 func (m *Matcher) dropGroup(g *group) {
-	if len(g.classes)+len(g.sites) == 0 {
+	if len(g.all.classes)+len(g.here.classes) == 0 {
 		delete(m.groupOf, g.model)
 		m.groups = slices.DeleteFunc(m.groups, func(o *group) bool { return o == g })
 	}
 }
 
-func (m *Matcher) siteList(name [16]byte, g *group) *siteList {
-	s, ok := m.siteOf[name]
-	if !ok {
-		s = &site{name: name, at: len(m.sites)}
-		m.siteOf[name] = s
-		m.sites = append(m.sites, s)
+func (t *table) class(a attrs, g *group) (c *class, made bool) {
+	if c, ok := t.of[a]; ok {
+		return c, false
 	}
-	for _, l := range s.lists {
-		if l.group == g {
-			return l
-		}
+	c = &class{attrs: a, group: g, table: t, at: len(t.classes)}
+	t.of[a] = c
+	t.classes, t.attrs = append(t.classes, c), append(t.attrs, a)
+	for i := range t.heads {
+		t.heads[i], t.counts[i] = append(t.heads[i], math.MaxUint64), append(t.counts[i], 0)
 	}
-	l := &siteList{site: s, group: g, atSite: len(s.lists), atGroup: len(g.sites)}
-	s.lists, g.sites = append(s.lists, l), append(g.sites, l)
-	return l
+	return c, true
 }
 
-// dropSite takes an empty list out of its site and its group, and the site with its last list.
-func (m *Matcher) dropSite(l *siteList) {
-	s, g := l.site, l.group
-	s.lists[l.atSite] = s.lists[len(s.lists)-1]
-	s.lists[l.atSite].atSite = l.atSite
-	s.lists = s.lists[:len(s.lists)-1]
-	g.sites[l.atGroup] = g.sites[len(g.sites)-1]
-	g.sites[l.atGroup].atGroup = l.atGroup
-	g.sites = g.sites[:len(g.sites)-1]
-	if len(s.lists) == 0 {
+// drop takes a class out; the last one takes its place.
+func (t *table) drop(c *class) {
+	last := len(t.classes) - 1
+	delete(t.of, c.attrs)
+	t.classes[c.at], t.attrs[c.at] = t.classes[last], t.attrs[last]
+	t.classes[c.at].at = c.at
+	t.classes[last] = nil
+	t.classes, t.attrs = t.classes[:last], t.attrs[:last]
+	for i := range t.heads {
+		t.heads[i][c.at], t.counts[i][c.at] = t.heads[i][last], t.counts[i][last]
+		t.heads[i], t.counts[i] = t.heads[i][:last], t.counts[i][:last]
+	}
+}
+
+func (m *Matcher) site(name [16]byte) *site {
+	s, ok := m.siteOf[name]
+	if !ok {
+		if len(m.spare) > 0 {
+			s = &site{name: name, number: m.spare[len(m.spare)-1]}
+			m.spare = m.spare[:len(m.spare)-1]
+			m.sites[s.number] = s
+		} else {
+			s = &site{name: name, number: uint32(len(m.sites))}
+			m.sites = append(m.sites, s)
+		}
+		m.siteOf[name] = s
+	}
+	return s
+}
+
+// leaveSite takes an empty class out of its site, and the site with its last class. Numbers are used again.
+func (m *Matcher) leaveSite(c *class) {
+	s := m.sites[c.site]
+	s.classes = slices.DeleteFunc(s.classes, func(o *class) bool { return o == c })
+	if len(s.classes) == 0 {
 		delete(m.siteOf, s.name)
-		m.sites[s.at] = m.sites[len(m.sites)-1]
-		m.sites[s.at].at = s.at
-		m.sites = m.sites[:len(m.sites)-1]
+		m.sites[s.number] = nil
+		m.spare = append(m.spare, s.number)
 	}
 }
 
@@ -238,25 +246,4 @@ func (m *Matcher) region(name [16]byte) uint32 {
 		m.regions = append(m.regions, name)
 	}
 	return n
-}
-
-// satisfies is what an entry's class cannot say, or all of it for an entry of a site's list.
-func (s *search) satisfies(e entry) bool {
-	if e.price > s.q.MaxPrice || e.uptime < s.r.MinUptimeBps || e.rep < s.r.MinReputationBps {
-		return false
-	}
-	if s.bySite && (int(e.row.free) < int(s.q.GPUs) || !s.suits(&e.row.class.attrs)) {
-		return false
-	}
-	return len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key)
-}
-
-// suits compares a class with the order. The model has been looked at.
-func (s *search) suits(a *attrs) bool {
-	return a.vram >= s.r.MinVramMib && a.interconnect >= s.r.MinInterconnect && a.tier >= s.minTier &&
-		a.simulated <= s.r.AllowSimulated && (s.anyRegion || s.regionOK[a.region])
-}
-
-func (s *search) allows(model *market.Model, id uint16) bool {
-	return model != nil && model.Id == id && (s.r.Model == 0 || s.r.Model == id) && model.TflopsX10 >= s.r.MinTflopsX10
 }

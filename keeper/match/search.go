@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"math"
-	"math/bits"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -32,13 +32,13 @@ type Query struct {
 type search struct {
 	q         *Query
 	r         *market.Requirement
-	minTier   uint8
-	bySite    bool
 	anyRegion bool
 	regionOK  []bool
 	maxScore  uint64 // no node within the price scores more
 	picks     []pick // the best so far, best first
 	best      []pick // of the best site so far
+	standing  []standing
+	bounds    []uint32 // sites by what they could cost, see cheapest.go
 }
 
 type pick struct {
@@ -74,7 +74,7 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 }
 
 func (s *search) begin(m *Matcher, q *Query) {
-	s.q, s.r, s.bySite = q, &q.Requirement, q.Requirement.SameSite != 0
+	s.q, s.r = q, &q.Requirement
 	s.picks, s.best = s.picks[:0], s.best[:0]
 	s.maxScore = math.MaxUint64
 	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0); err == nil {
@@ -96,11 +96,11 @@ func (s *search) begin(m *Matcher, q *Query) {
 // enter looks at a model, and sets the tier that it and the order ask for.
 func (m *Matcher) enter(s *search, g *group) bool {
 	model := m.models[g.model]
-	if !s.allows(model, g.model) {
-		return false
+	g.allowed = model != nil && model.Id == g.model && (s.r.Model == 0 || s.r.Model == g.model) && model.TflopsX10 >= s.r.MinTflopsX10
+	if g.allowed {
+		g.minTier = max(s.r.MinTier, model.MinTier)
 	}
-	s.minTier = max(s.r.MinTier, model.MinTier)
-	return true
+	return g.allowed
 }
 
 // wanted calls f with the groups of the models that the order allows.
@@ -121,17 +121,34 @@ func (m *Matcher) wanted(s *search, f func(*group)) {
 func (m *Matcher) anywhere(s *search) {
 	m.wanted(s, func(g *group) {
 		bound := s.bound()
-		for i, head := range g.heads[s.q.GPUs] {
-			if head > bound || !s.suits(&g.attrs[i]) {
-				continue
+		for i, head := range g.all.heads[s.q.GPUs] {
+			if head <= bound && s.suits(&g.all.attrs[i], g) {
+				s.class(g.all.classes[i])
+				bound = s.bound()
 			}
-			c := g.classes[i]
-			for free := s.q.GPUs; free <= maxFree; free++ {
-				s.scan(c.lists[free])
-			}
-			bound = s.bound()
 		}
 	})
+}
+
+// suits compares a class of an allowed model with the order.
+func (s *search) suits(a *attrs, g *group) bool {
+	return a.vram >= s.r.MinVramMib && a.interconnect >= s.r.MinInterconnect && a.tier >= g.minTier &&
+		a.simulated <= s.r.AllowSimulated && (s.anyRegion || s.regionOK[a.region])
+}
+
+// satisfies is what an entry's class cannot say.
+func (s *search) satisfies(e *entry) bool {
+	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
+		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
+}
+
+// class takes what is of use from a class that suits.
+func (s *search) class(c *class) {
+	for free := s.q.GPUs; free <= maxFree; free++ {
+		if len(c.lists[free]) > 0 {
+			s.scan(c.lists[free])
+		}
+	}
 }
 
 // bound is the score above which nothing is of use.
@@ -146,14 +163,14 @@ func (s *search) bound() uint64 {
 func (s *search) scan(l list) {
 	bound := s.bound()
 	for i := range l {
-		e := l[i]
+		e := &l[i]
 		if e.score > bound {
 			return
 		}
 		if !s.satisfies(e) {
 			continue
 		}
-		p := pick{entry: e}
+		p := pick{entry: *e}
 		if len(s.picks) == s.q.Nodes {
 			if !s.better(&p, &s.picks[len(s.picks)-1]) {
 				continue
@@ -188,72 +205,4 @@ func (s *search) tie(p *pick) [32]byte {
 		p.tie, p.hashed = sha256.Sum256(b[:]), true
 	}
 	return p.tie
-}
-
-// atSite looks where nodes of the order stand already.
-func (m *Matcher) atSite(s *search, name [16]byte) {
-	if site, ok := m.siteOf[name]; ok {
-		for _, l := range site.lists {
-			if m.enter(s, l.group) {
-				s.scan(l.nodes)
-			}
-		}
-	}
-}
-
-// cheapestSite looks for the site whose best nodes have the least sum of scores; equal sums go to the smaller name.
-func (m *Matcher) cheapestSite(s *search) {
-	var hi, lo uint64
-	var bestName [16]byte
-	found := false
-	judge := func(name [16]byte) {
-		if len(s.picks) == s.q.Nodes {
-			h, l := s.sum()
-			if !found || h < hi || h == hi && (l < lo || l == lo && bytes.Compare(name[:], bestName[:]) < 0) {
-				hi, lo, bestName, found = h, l, name, true
-				s.picks, s.best = s.best, s.picks
-				if hi == 0 {
-					s.maxScore = min(s.maxScore, lo) // no node of a better site costs more than this whole one
-				}
-			}
-		}
-		s.picks = s.picks[:0]
-	}
-	hopeless := func(l list) bool {
-		if len(l) < s.q.Nodes {
-			return true
-		}
-		h, least := bits.Mul64(l[0].score, uint64(s.q.Nodes))
-		return found && (h > hi || h == hi && least > lo)
-	}
-	if s.r.Model != 0 {
-		m.wanted(s, func(g *group) {
-			for _, l := range g.sites {
-				if !hopeless(l.nodes) {
-					s.scan(l.nodes)
-					judge(l.site.name)
-				}
-			}
-		})
-	} else {
-		for _, site := range m.sites {
-			for _, l := range site.lists {
-				if m.enter(s, l.group) {
-					s.scan(l.nodes)
-				}
-			}
-			judge(site.name)
-		}
-	}
-	s.picks, s.best = s.best, s.picks[:0]
-}
-
-// sum of the picks' scores, in 128 bits.
-func (s *search) sum() (hi, lo uint64) {
-	for i := range s.picks {
-		var carry uint64
-		lo, carry = bits.Add64(lo, s.picks[i].score, 0)
-		hi += carry
-	}
-	return hi, lo
 }

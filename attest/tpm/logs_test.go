@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"runtime"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -293,6 +294,32 @@ func TestLiveRealLogs(t *testing.T) {
 			require.False(t, has)
 			require.Len(t, notes, 1)
 			require.Contains(t, notes[0], "PCRs 4")
+		})
+	}
+}
+
+// The worst that a log can cost: as many events as fit, every register wrong, so that the library tries all it knows.
+func TestReplayLogCost(t *testing.T) {
+	log := writeLog(nil)
+	for i := uint32(0); len(log)+16 <= tpm.MaxLog; i++ {
+		log = binary.LittleEndian.AppendUint32(log, i%16)
+		log = append(log, make([]byte, 12)...) // type, no digests, no data
+	}
+	many := make([]event, 0, tpm.MaxLog/54)
+	for i := range cap(many) - 2 {
+		many = append(many, event{pcr: i % 16, kind: tcg.EFIAction})
+	}
+	for name, log := range map[string][]byte{"without digests": log, "with digests": writeLog(many)} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			report, err := tpm.ReplayLog(log, replay(boot(1), tpm.DefaultSelection))
+			runtime.ReadMemStats(&after)
+			require.NoError(t, err)
+			require.NotZero(t, report.Differs)
+			all := after.TotalAlloc - before.TotalAlloc
+			t.Logf("%d bytes of log: %d KiB allocated in all", len(log), all>>10)
+			require.Less(t, all, uint64(64<<20))
 		})
 	}
 }

@@ -1,0 +1,65 @@
+package swtpm_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-tpm/tpm2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest/tpm/swtpm"
+)
+
+func TestUnavailable(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	require.ErrorIs(t, swtpm.Available(), swtpm.ErrUnavailable)
+	ca, err := swtpm.NewCA(t.TempDir())
+	require.NoError(t, err)
+	_, err = swtpm.Start(t.Context(), ca, t.TempDir())
+	require.ErrorIs(t, err, swtpm.ErrUnavailable)
+}
+
+func TestCA(t *testing.T) {
+	_, err := swtpm.NewCA(filepath.Join(t.TempDir(), "missing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	spaced := filepath.Join(t.TempDir(), "a b")
+	require.NoError(t, os.Mkdir(spaced, 0o700))
+	_, err = swtpm.NewCA(spaced)
+	require.Error(t, err)
+	ca, err := swtpm.NewCA(t.TempDir())
+	require.NoError(t, err)
+	_, err = ca.Roots()
+	require.ErrorIs(t, err, os.ErrNotExist, "no TPM was made yet")
+}
+
+func TestStartCloseStart(t *testing.T) {
+	if err := swtpm.Available(); err != nil {
+		t.Skipf("needs a software TPM: %v", err)
+	}
+	dir, err := os.MkdirTemp("", "gantry-tpm")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	ca, err := swtpm.NewCA(dir)
+	require.NoError(t, err)
+	_, err = swtpm.Start(t.Context(), ca, filepath.Join(dir, strings.Repeat("x", 100)))
+	require.ErrorContains(t, err, "at most 107")
+
+	ek := func() []byte {
+		machine, err := swtpm.Start(t.Context(), ca, dir)
+		require.NoError(t, err)
+		c, err := machine.Open()
+		require.NoError(t, err)
+		reply, err := tpm2.ReadPublic{ObjectHandle: tpm2.TPMHandle(0x81010001)}.Execute(c)
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		require.NoError(t, machine.Close())
+		require.NoError(t, machine.Close(), "closing twice")
+		return reply.Name.Buffer
+	}
+	require.Equal(t, ek(), ek(), "the same TPM after a restart")
+	roots, err := ca.Roots()
+	require.NoError(t, err)
+	require.NotNil(t, roots)
+}

@@ -42,18 +42,22 @@ func TestRevokedCertificatesAreRefused(t *testing.T) {
 	paths := map[string][]*x509.Certificate{
 		nvgpu.CheckRevocation: b.gpu.Chain[1:], "revocation of the driver manifest's signers": b.Signers(),
 	}
+	b.addLists(t, issued)
 	for check, path := range paths {
 		for i, c := range path[:len(path)-1] {
-			b.addLists(t, issued, c)
+			issuer := path[i+1]
+			good := b.collateral[nvgpu.CRLKey(issuer)]
+			bad, err := b.CRL(issuer, issued, c)
+			require.NoError(t, err)
+			b.collateral[nvgpu.CRLKey(issuer)] = bad
 			r, err := b.verify(t, nvgpu.Policy{}, b.gpu)
 			require.ErrorIs(t, err, attest.ErrUntrusted)
 			require.ErrorContains(t, err, check)
 			require.ErrorContains(t, err, "revoked on 2026-03-01 (reason 1) by its issuer's list")
 			require.False(t, r.Confidential)
-			b.addLists(t, issued)
-			response, err := b.OCSP(c, path[i+1], path[i+1], ocsp.Revoked, issued)
+			b.collateral[nvgpu.CRLKey(issuer)] = good
+			b.collateral[nvgpu.OCSPKey(c)], err = b.OCSP(c, issuer, issuer, ocsp.Revoked, issued)
 			require.NoError(t, err)
-			b.collateral[nvgpu.OCSPKey(c)] = response
 			_, err = b.verify(t, nvgpu.Policy{}, b.gpu)
 			require.ErrorIs(t, err, attest.ErrUntrusted)
 			require.ErrorContains(t, err, "revoked on 2026-03-01 (reason 1) by OCSP")
@@ -63,7 +67,7 @@ func TestRevokedCertificatesAreRefused(t *testing.T) {
 }
 
 func TestListsThatCannotBeReliedOn(t *testing.T) {
-	b, other := newBench(t), newBench(t)
+	b, other := newBench(t).light(), otherBench(t)
 	issuer := b.Issuers()[0]
 	good, err := b.CRL(issuer, issued)
 	require.NoError(t, err)
@@ -103,6 +107,7 @@ func TestListsThatCannotBeReliedOn(t *testing.T) {
 
 func TestResponsesThatCannotBeReliedOn(t *testing.T) {
 	b := newBench(t)
+	b.light()
 	c, issuer := b.gpu.Chain[1], b.gpu.Chain[2]
 	sibling, err := b.NewGPU(nvgputest.GPUOptions{})
 	require.NoError(t, err)
@@ -152,7 +157,10 @@ func TestResponsesThatCannotBeReliedOn(t *testing.T) {
 }
 
 func TestManifestsThatMustBeRefused(t *testing.T) {
-	b, other := newBench(t), newBench(t)
+	b, other := newBench(t), otherBench(t)
+	vbios := nvgpu.VBIOSRIMKey(nvgputest.Board, nvgputest.VBIOS)
+	both := b.collateral[vbios]
+	delete(b.collateral, vbios)
 	key := nvgpu.DriverRIMKey(nvgputest.Chip, nvgputest.Driver)
 	edit := func(old, with string) func(*nvgputest.Manifest) {
 		return func(m *nvgputest.Manifest) {
@@ -205,6 +213,10 @@ func TestManifestsThatMustBeRefused(t *testing.T) {
 			}
 			require.NoError(t, err)
 			b.collateral[key] = data
+			if strings.HasPrefix(test.says, "both") {
+				b.collateral[vbios] = both
+				defer delete(b.collateral, vbios)
+			}
 			r, err := b.verify(t, nvgpu.Policy{}, b.gpu)
 			require.ErrorIs(t, err, test.kind)
 			require.ErrorContains(t, err, test.says)

@@ -92,7 +92,7 @@ func TestVersionsAreOrdered(t *testing.T) {
 
 // newPolicyCheck returns what a policy makes of a report by a driver.
 func newPolicyCheck(t *testing.T, p nvgpu.Policy) func(driver string) error {
-	b := newBench(t)
+	b := newBench(t).light()
 	return func(driver string) error {
 		_, err := b.verify(t, p, b.gpu, func(s *nvgputest.Spec) { s.Set(nvgpu.FieldDriver, []byte(driver+"\x00")) })
 		return err
@@ -161,7 +161,7 @@ func namespaces(n int) string {
 
 // A verification list stops at the first constraint that is not understood.
 func TestConstraintsAreNotPassedOver(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t).light()
 	gpu, err := b.NewGPU(nvgputest.GPUOptions{EditDevice: func(c *x509.Certificate) {
 		c.PermittedDNSDomainsCritical, c.PermittedDNSDomains = true, []string{"example.com"}
 	}})

@@ -1,0 +1,5 @@
+//go:build !race
+
+package nvgpu_test
+
+const raceFactor = 1

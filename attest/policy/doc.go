@@ -4,11 +4,13 @@
 //
 //	0  simulated GPUs, nothing, or evidence that is false
 //	1  an inventory and a work proof that the node has signed
-//	2  the same, and a TPM quote that signs a digest over both: the host is one particular machine in a known state
+//	2  the same, and a quote of a TPM that signs a digest over both, by a key that a keeper saw to live in that TPM, of a
+//	   maker whom the policy names. Its state is as known as the policy's PCR values make it
 //	3  an inventory and a work proof, a confidential virtual machine (SEV-SNP or TDX) that vouches for the certificate
 //	   of each GPU, and for each GPU a report of its confidential mode whose measurements match the maker's references
 //
-// What ties a GPU to its host at tier 3 is the guest's measured image: the code whose launch digest the policy expects
+// A TPM tells nodes apart; it does not prove that the GPUs are in its machine, as a host can relay a request for a quote to
+// a TPM elsewhere. What ties a GPU to its host at tier 3 is the guest's measured image: the code whose launch digest the policy expects
 // is what asked the GPU for its report. A GPU report and a TEE report side by side prove nothing of the kind, which is
 // why a tier 3 needs the check of the measurement to have passed, and why a check that was not covered is never counted.
 //

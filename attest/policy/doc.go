@@ -10,7 +10,9 @@
 //	   of each GPU, and for each GPU a report of its confidential mode whose measurements match the maker's references
 //
 // A TPM tells nodes apart; it does not prove that the GPUs are in its machine, as a host can relay a request for a quote to
-// a TPM elsewhere. What ties a GPU to its host at tier 3 is the guest's measured image: the code whose launch digest the policy expects
+// a TPM elsewhere.
+//
+// What ties a GPU to its host at tier 3 is the guest's measured image: the code whose launch digest the policy expects
 // is what asked the GPU for its report. A GPU report and a TEE report side by side prove nothing of the kind, which is
 // why a tier 3 needs the check of the measurement to have passed, and why a check that was not covered is never counted.
 //

@@ -57,7 +57,8 @@ type class struct {
 	attrs
 	group *group
 	table *table
-	at    int // in the table's columns
+	at    int    // in the table's columns
+	held  uint32 // bit n: lists[n] is not empty
 	lists [maxFree + 1]list
 }
 
@@ -156,9 +157,13 @@ func (c *class) follow(free int, change uint32) {
 	if free < maxFree {
 		head = c.table.heads[free+1][c.at]
 	}
+	c.held &^= 1 << free
+	if len(c.lists[free]) > 0 {
+		c.held |= 1 << free
+	}
 	for g := free; g >= 0; g-- {
-		if l := c.lists[g]; len(l) > 0 {
-			head = min(head, l[0].score)
+		if c.held&(1<<g) != 0 {
+			head = min(head, c.lists[g][0].score)
 		}
 		c.table.heads[g][c.at] = head
 		c.table.counts[g][c.at] += change

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/gagliardetto/solana-go"
@@ -144,10 +145,8 @@ func (s *search) satisfies(e *entry) bool {
 
 // class takes what is of use from a class that suits.
 func (s *search) class(c *class) {
-	for free := s.q.GPUs; free <= maxFree; free++ {
-		if len(c.lists[free]) > 0 {
-			s.scan(c.lists[free])
-		}
+	for held := c.held >> s.q.GPUs << s.q.GPUs; held != 0; held &= held - 1 {
+		s.scan(c.lists[bits.TrailingZeros32(held)])
 	}
 }
 

@@ -28,6 +28,8 @@
 //     confidential VM's report that binds [attest.Result].Keys ties it to a machine.
 //   - Debugging, directly: the report has no flag for it. NVIDIA's own verifier, too, takes "debugging is off" from the match with
 //     the golden measurements; without manifests a result is never Confidential.
+//   - The mode, with drivers that do not state it (no feature flag): NVML gives reports in confidential mode only, and the golden
+//     measurements are those of that mode. [Policy].RequireFeature refuses such drivers.
 //   - The form of a signature: whoever has r and s also has r and −s. A report's bytes are not its identity; the device's is
 //     [Chain.DeviceID].
 //   - The attestation certificate's revocation: the GPU issues it to its firmware; the certificates above it are asked about.

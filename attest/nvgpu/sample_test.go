@@ -1,9 +1,12 @@
 package nvgpu_test
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -68,4 +71,24 @@ func manifests(t testing.TB) library {
 		"nvgpu/rim/NV_GPU_DRIVER_GH100_545.00":            read(t, "driver-545.00.swidtag"),
 		"nvgpu/rim/NV_GPU_VBIOS_1010_0200_882_96005E0001": read(t, "vbios-96005E0001.swidtag"),
 	}
+}
+
+// The table of origins speaks of the files that are here, all of them, unchanged.
+func TestSamplesAreAsRecorded(t *testing.T) {
+	table, err := os.ReadFile("../testdata/README.md")
+	require.NoError(t, err)
+	entries, err := os.ReadDir("testdata")
+	require.NoError(t, err)
+	n := 0
+	for _, e := range entries {
+		if e.IsDir() || strings.HasPrefix(e.Name(), "LICENSE") {
+			continue
+		}
+		line := regexp.MustCompile(`(?m)^\| testdata/` + regexp.QuoteMeta(e.Name()) + ` \|.*\| ([0-9a-f]{64}) \| (BSD-3-Clause|Apache-2\.0) \|$`)
+		match := line.FindSubmatch(table)
+		require.NotNil(t, match, e.Name())
+		require.Equal(t, string(match[1]), fmt.Sprintf("%x", sha256.Sum256(read(t, e.Name()))), e.Name())
+		n++
+	}
+	require.Equal(t, 6, n)
 }

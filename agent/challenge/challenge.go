@@ -1,5 +1,5 @@
-// Package challenge answers keepers: is the node up and how are its leases, what does it have, and can it compute what
-// it claims.
+// Package challenge answers keepers: is the node up and how are its leases, what does it have, can it compute what it
+// claims, and what can it prove.
 //
 // Only keepers that are registered on chain are answered. A work proof is computed by one worker, one after the other
 // in the order of the questions, at most one waiting for each keeper: so keepers that ask at the same time are all
@@ -13,8 +13,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
@@ -51,8 +53,13 @@ type Options struct {
 	// Period is the length of a report period; false while the market is not known.
 	Period func() (time.Duration, bool)
 	Prover work.Prover
-	Store  *store.Store
-	Log    zerolog.Logger
+	// Evidence collects an encoded bundle for a challenge; nil means that this node shows none.
+	Evidence func(context.Context, attest.Challenge) ([]byte, error)
+	// NodeKey is the machine's own key and Genesis the cluster's hash; used with Evidence.
+	NodeKey solana.PublicKey
+	Genesis [32]byte
+	Store   *store.Store
+	Log     zerolog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -61,7 +68,8 @@ type Options struct {
 type Desk struct {
 	o     Options
 	since time.Time
-	queue *queue
+	queue *queue // of work
+	desk  *queue // of evidence, which takes longer, so that no work proof waits for it
 	count counts
 }
 
@@ -74,11 +82,27 @@ func New(o Options) (*Desk, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Desk{o: o, since: o.Now(), queue: newQueue()}, nil
+	return &Desk{o: o, since: o.Now(), queue: newQueue(), desk: newQueue()}, nil
 }
 
-// Run computes work proofs until ctx ends.
-func (d *Desk) Run(ctx context.Context) error { return d.queue.run(ctx) }
+// Run computes work proofs and collects evidence until ctx ends.
+func (d *Desk) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.queue.run(ctx) })
+	g.Go(func() error { return d.desk.run(ctx) })
+	return g.Wait()
+}
+
+// InTurn has f run alone on the machine that proves work, in turn with what keepers ask for. Errors: f's, the context's,
+// and that something else of the node's own is being computed already.
+func (d *Desk) InTurn(ctx context.Context, f func(context.Context) error) error {
+	return d.queue.do(ctx, d.o.NodeKey, func(ctx context.Context) error {
+		if d.o.Busy() {
+			return errBusy
+		}
+		return f(ctx)
+	})
+}
 
 // Answer answers one challenge. Error: *RefusedError for a caller or a question that is none of this node's business.
 func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
@@ -109,6 +133,9 @@ func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.C
 		proof, why := d.work(ctx, from, req)
 		resp.Work, resp.Refused = proof, why
 		d.count.add(req.Kind, proof != nil)
+	case protocol.CheckEvidence:
+		resp.Evidence, resp.Refused = d.evidence(ctx, from, req)
+		d.count.add(req.Kind, len(resp.Evidence) > 0)
 	default:
 		resp.Refused = "this node has no answer to this kind of question"
 	}

@@ -14,6 +14,7 @@ type Counts struct {
 	Work        uint64        `json:"work"`
 	WorkRefused uint64        `json:"work_refused"`
 	LastWork    time.Duration `json:"last_work_ns"`
+	Evidence    uint64        `json:"evidence"`
 }
 
 type counts struct {
@@ -33,6 +34,8 @@ func (c *counts) add(kind protocol.CheckKind, answered bool) {
 		c.c.Work++
 	case kind == protocol.CheckWork:
 		c.c.WorkRefused++
+	case kind == protocol.CheckEvidence && answered:
+		c.c.Evidence++
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // maxQueued bounds what can wait: there are at most 256 keepers.
 const maxQueued = 256
 
-var errQueued = errors.New("a proof for this keeper is being computed already")
+var errQueued = errors.New("an answer for this keeper is being computed already")
 
 // queue computes one thing at a time, in the order of the questions.
 type queue struct {

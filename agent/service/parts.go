@@ -82,6 +82,9 @@ func (a *Agent) assemble(node market.Node) error {
 		Inventory: a.machine.Claim,
 		Policy:    func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
 		Period:    a.period,
+		Evidence:  a.evidence(node),
+		NodeKey:   a.key.PublicKey(),
+		Genesis:   a.genesis,
 	})
 	return err
 }

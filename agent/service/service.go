@@ -38,6 +38,7 @@ type Agent struct {
 	log     zerolog.Logger
 	key     solana.PrivateKey
 	domain  wire.Domain
+	genesis [32]byte
 	policy  pricing.Policy
 	client  *chain.Client
 	view    *market.View
@@ -90,7 +91,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.domain = wire.DomainOf(genesis)
+	a.domain, a.genesis = wire.DomainOf(genesis), genesis
 	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: []string{a.cfg.RPC, a.cfg.WS}}
 	if err := a.checkSimulations(cluster); err != nil {
 		return err

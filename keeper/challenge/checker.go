@@ -28,6 +28,8 @@ type Checker struct {
 	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	Record   func(context.Context, Finding)
 	Observe  func(kind wire.CheckKind, passed bool, latency time.Duration) // for metrics
+	Evidence Judge                                                         // of evidence; nil to ask for none
+	Genesis  [32]byte                                                      // hash of the cluster, for evidence
 	Log      zerolog.Logger
 	Now      func() time.Time
 
@@ -41,6 +43,7 @@ type progress struct {
 	next      time.Time // liveness
 	inventory wire.Period
 	work      wire.Period
+	evidence  wire.Period
 
 	mu       sync.Mutex
 	asking   bool // liveness is out
@@ -118,6 +121,12 @@ func (c *Checker) round(ctx context.Context) {
 			p.work = period
 			if WorkAllowed(t.node) {
 				c.start(ctx, func(ctx context.Context) { c.work(ctx, t, period) })
+			}
+		}
+		if c.evidenceNow(t, p, period, into) {
+			p.evidence = period
+			if WorkAllowed(t.node) {
+				c.start(ctx, func(ctx context.Context) { c.evidence(ctx, t, period) })
 			}
 		}
 	}

@@ -16,6 +16,8 @@ type Timing struct {
 	Every     time.Duration // liveness of one node
 	Timeout   time.Duration // of a liveness or inventory answer
 	WorkEvery uint8         // a work proof is due when a hash byte is divisible by this; 0 for never
+	// EvidenceEvery: evidence is due in one of so many periods of a node; 0 for never.
+	EvidenceEvery uint8
 }
 
 // Jitter is the time to a node's next liveness check: Every ± 10 %, by what is drawn.
@@ -34,6 +36,11 @@ func hash(node solana.PublicKey, p wire.Period, extra []byte) [32]byte {
 // WorkDue reports whether the node owes a work proof in the period: sha256(node ‖ period)[0] mod WorkEvery = 0.
 func (t Timing) WorkDue(node solana.PublicKey, p wire.Period) bool {
 	return t.WorkEvery != 0 && hash(node, p, nil)[0]%t.WorkEvery == 0
+}
+
+// EvidenceDue reports whether the node owes evidence in the period: one in EvidenceEvery, at a place of its own.
+func (t Timing) EvidenceDue(node solana.PublicKey, p wire.Period) bool {
+	return t.EvidenceEvery != 0 && (uint64(p)+uint64(hash(node, 0, []byte("evidence"))[0]))%uint64(t.EvidenceEvery) == 0
 }
 
 // Offset is when in a period this keeper asks for what it asks for once a period: somewhere in its first quarter, so that

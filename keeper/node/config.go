@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/challenge"
@@ -27,7 +28,11 @@ type Config struct {
 	// HTTP is the loopback address of metrics and health; empty for none.
 	HTTP   string
 	Timing Timing
-	Log    zerolog.Logger
+	// Evidence is the policy that evidence is judged by; nil means policy.Default. Collateral is a folder with what it
+	// needs from outside, empty for none: see attest/policy.Dir.
+	Evidence   *policy.Policy
+	Collateral string
+	Log        zerolog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -37,6 +42,7 @@ type Timing struct {
 	CheckInterval time.Duration // liveness of each node
 	CheckTimeout  time.Duration // for an answer
 	WorkEvery     uint          // one of so many (node, period) pairs is due for a work proof
+	EvidenceEvery uint          // one of so many periods of a node is due for evidence; 0 for none
 	ReportDelay   time.Duration // between a period's end and the first proposal
 	RoundTimeout  time.Duration // before the next keeper proposes
 	CrankInterval time.Duration // between looks at what is due
@@ -48,7 +54,7 @@ type Timing struct {
 // DefaultTiming is for public clusters, with periods of an hour.
 func DefaultTiming() Timing {
 	return Timing{
-		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, WorkEvery: 24,
+		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, WorkEvery: 24, EvidenceEvery: 24,
 		ReportDelay: 20 * time.Second, RoundTimeout: 30 * time.Second, Keep: 30 * 24 * time.Hour,
 	}
 }
@@ -56,7 +62,7 @@ func DefaultTiming() Timing {
 // LocalTiming is for local networks, with periods of five seconds.
 func LocalTiming() Timing {
 	return Timing{
-		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, WorkEvery: 2,
+		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, WorkEvery: 2, EvidenceEvery: 4,
 		ReportDelay: time.Second, RoundTimeout: 1500 * time.Millisecond, Keep: time.Hour,
 	}
 }
@@ -93,14 +99,14 @@ func (t Timing) For(p market.Params) (Timing, error) {
 	if retention := market.Seconds(p.ReportRetentionSecs); t.ReportDelay+2*t.RoundTimeout > retention {
 		return t, fmt.Errorf("%w: reports may be voted on for %s only; shorten --report-delay and --round-timeout", ErrTiming, retention)
 	}
-	if t.WorkEvery > 255 {
-		return t, fmt.Errorf("%w: --work-every must be at most 255", ErrTiming)
+	if t.WorkEvery > 255 || t.EvidenceEvery > 255 {
+		return t, fmt.Errorf("%w: --work-every and --evidence-every must be at most 255", ErrTiming)
 	}
 	return t, nil
 }
 
 func (t Timing) challenge() challenge.Timing {
-	return challenge.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, WorkEvery: uint8(t.WorkEvery)}
+	return challenge.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, WorkEvery: uint8(t.WorkEvery), EvidenceEvery: uint8(t.EvidenceEvery)}
 }
 
 func (t Timing) consensus() consensus.Timing {
@@ -113,6 +119,8 @@ const (
 	fileTxm     = "transactions.db"
 	fileCommand = "commands.db"
 	fileHTTP    = "http.addr"
+
+	folderEvidence = "evidence"
 )
 
 // Path returns a file of the data folder.

@@ -36,6 +36,7 @@ type Keeper struct {
 	log       zerolog.Logger
 	now       func() time.Time
 	domain    wire.Domain
+	genesis   [32]byte
 	secs      uint32
 	retention uint32
 	timing    Timing
@@ -90,6 +91,7 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	if err != nil {
 		return nil, err
 	}
+	k.genesis = genesis
 	if k.intents, err = txm.OpenStore(c.path(fileTxm), genesis); err != nil {
 		return nil, err
 	}
@@ -218,10 +220,14 @@ func (k *Keeper) serve(ctx context.Context) error {
 	if err := recorder.Init(); err != nil {
 		return err
 	}
+	judge, err := k.evidenceDesk()
+	if err != nil {
+		return err
+	}
 	checker := &challenge.Checker{
 		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
-		Log: k.component("checks"), Now: k.now,
+		Evidence: judge, Genesis: k.genesis, Log: k.component("checks"), Now: k.now,
 	}
 	k.engine = &consensus.Engine{
 		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Timing: k.timing.consensus(),

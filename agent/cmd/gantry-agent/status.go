@@ -153,7 +153,8 @@ func print(w io.Writer, r report, now time.Time) {
 		}
 		line("agent", "up %s · pid %d · %d of %d keepers connected%s", now.Sub(r.Agent.Since).Round(time.Second), r.Agent.PID, r.Agent.Connected, r.Agent.Keepers, sim)
 		k := r.Agent.Checks
-		line("answered", "%d liveness · %d inventory · %d work proofs (%d refused, last took %s)", k.Liveness, k.Inventory, k.Work, k.WorkRefused, k.LastWork.Round(time.Millisecond))
+		line("answered", "%d liveness · %d inventory · %d work proofs (%d refused, last took %s) · %d bundles of evidence", k.Liveness, k.Inventory, k.Work,
+			k.WorkRefused, k.LastWork.Round(time.Millisecond), k.Evidence)
 	case r.Agent != nil:
 		line("agent", "not running since %s", r.Agent.At.Format(time.RFC3339))
 	default:

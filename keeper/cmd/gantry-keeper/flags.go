@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/keeper/node"
 )
@@ -116,6 +117,7 @@ func timingFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
 		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "for a node's answer"},
 		&cli.UintFlag{Name: "work-every", Value: d.WorkEvery, Usage: "one of so many periods of a node has a work proof; 0 for none, at most 255"},
+		&cli.UintFlag{Name: "evidence-every", Value: d.EvidenceEvery, Usage: "one of so many periods of a node has an evidence check; 0 for none, at most 255"},
 		&cli.DurationFlag{Name: "report-delay", Value: d.ReportDelay, Usage: "between a period's end and the first proposal of its report"},
 		&cli.DurationFlag{Name: "round-timeout", Value: d.RoundTimeout, Usage: "before the next keeper proposes"},
 		&cli.DurationFlag{Name: "crank-interval", Usage: "between looks at what can be moved on (default: an eighth of a period, 500ms to 10s)"},
@@ -147,5 +149,39 @@ func timing(c *cli.Context) node.Timing {
 	if c.IsSet("work-every") {
 		t.WorkEvery = c.Uint("work-every")
 	}
+	if c.IsSet("evidence-every") {
+		t.EvidenceEvery = c.Uint("evidence-every")
+	}
 	return t
+}
+
+func evidenceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "evidence-policy", Usage: "`FILE` with the market's evidence policy (default: built in, see docs/evidence.md)", EnvVars: []string{"GANTRY_EVIDENCE_POLICY"}},
+		&cli.StringFlag{Name: "evidence-collateral", Usage: "`FOLDER` with revocation lists, manifests and roots that the policy pins", EnvVars: []string{"GANTRY_EVIDENCE_COLLATERAL"}},
+	}
+}
+
+// evidencePolicy reads the evidence flags.
+func evidencePolicy(c *cli.Context, out *node.Config) error {
+	out.Collateral = c.String("evidence-collateral")
+	if out.Collateral != "" {
+		if info, err := os.Stat(out.Collateral); err != nil || !info.IsDir() {
+			return fmt.Errorf("%w: --evidence-collateral %s is no folder", errFlags, out.Collateral)
+		}
+	}
+	path := c.String("evidence-policy")
+	if path == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%w: --evidence-policy: %w", errFlags, err)
+	}
+	p, err := policy.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("%w: --evidence-policy %s: %w", errFlags, path, err)
+	}
+	out.Evidence = &p
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 func runCommand() *cli.Command {
 	flags := append(commonFlags(), addressFlags()...)
+	flags = append(flags, evidenceFlags()...)
 	flags = append(flags, &cli.StringFlag{
 		Name: "metrics", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_KEEPER_METRICS"},
 		Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none",
@@ -23,6 +24,9 @@ func runCommand() *cli.Command {
 			}
 			defer conf.Client.Close()
 			conf.Timing = timing(c)
+			if err := evidencePolicy(c, &conf); err != nil {
+				return err
+			}
 			if conf.HTTP = c.String("metrics"); conf.HTTP == "off" {
 				conf.HTTP = ""
 			}

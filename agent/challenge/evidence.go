@@ -1,0 +1,55 @@
+package challenge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// maxChallengeOpen is the longest that an evidence challenge may be open: what is signed for it is worth something until
+// then.
+const maxChallengeOpen = 5 * time.Minute
+
+// maxClockOff is how far a keeper's clock may be from this machine's.
+const maxClockOff = 30 * time.Second
+
+// evidence collects a bundle for a keeper, or says why not: one at a time. Its work takes turns with work proofs.
+func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) ([]byte, string) {
+	if d.o.Evidence == nil {
+		return nil, "this node shows no evidence"
+	}
+	if req.Evidence == nil {
+		return nil, "the challenge is missing"
+	}
+	if req.Evidence.GenesisHash != d.o.Genesis || req.Evidence.Program != [32]byte(market.ProgramID) {
+		return nil, "the challenge is for another market"
+	}
+	left := time.Unix(req.Evidence.Expiry, 0).Sub(d.o.Now())
+	if left < -maxClockOff || left > maxChallengeOpen+maxClockOff {
+		return nil, "the challenge is open at another time; is a clock wrong?"
+	}
+	if d.o.Busy() {
+		return nil, errBusy.Error()
+	}
+	var out []byte
+	err := d.desk.do(ctx, from, func(ctx context.Context) (err error) {
+		if d.o.Busy() {
+			return errBusy
+		}
+		out, err = d.o.Evidence(ctx, req.Evidence.Of(d.o.NodeKey))
+		return err
+	})
+	switch {
+	case err == nil:
+		return out, ""
+	case errors.Is(err, errBusy), errors.Is(err, errQueued):
+		return nil, err.Error()
+	}
+	d.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("evidence was not collected")
+	return nil, "the evidence could not be collected"
+}

@@ -1,0 +1,94 @@
+package challenge
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+func TestEvidence(t *testing.T) {
+	d := newDesk(t, 2)
+	d.o.NodeKey, d.o.Genesis = [32]byte{7}, [32]byte{8}
+	now := time.Unix(1_800_000_000, 0)
+	d.o.Now = func() time.Time { return now }
+	var asked attest.Challenge
+	var fails, most, running atomic.Int32
+	d.o.Evidence = func(ctx context.Context, c attest.Challenge) ([]byte, error) {
+		if n := running.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer running.Add(-1)
+		asked = c
+		if fails.Load() > 0 {
+			return nil, errors.New("secret detail")
+		}
+		if err := d.InTurn(ctx, func(context.Context) error { return nil }); err != nil {
+			return nil, err
+		}
+		return []byte("bundle"), nil
+	}
+	good := protocol.EvidenceChallenge{
+		GenesisHash: [32]byte{8}, Program: [32]byte(market.ProgramID), ID: [32]byte{1}, SlotHash: [32]byte{2}, Expiry: now.Unix() + 20,
+	}
+	ask := func(change func(*protocol.EvidenceChallenge)) (protocol.ChallengeResponse, error) {
+		c := good
+		if change != nil {
+			change(&c)
+		}
+		return d.Answer(context.Background(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{
+			Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node, Evidence: &c,
+		})
+	}
+	resp, err := ask(nil)
+	require.NoError(t, err)
+	require.Equal(t, "bundle", string(resp.Evidence))
+	require.Empty(t, resp.Refused)
+	require.Equal(t, good.Of([32]byte{7}), asked)
+	require.EqualValues(t, 1, d.Counts().Evidence)
+
+	for name, c := range map[string]struct {
+		change func(*protocol.EvidenceChallenge)
+		want   string
+	}{
+		"another cluster": {func(c *protocol.EvidenceChallenge) { c.GenesisHash[0]++ }, "another market"},
+		"another program": {func(c *protocol.EvidenceChallenge) { c.Program[0]++ }, "another market"},
+		"long over":       {func(c *protocol.EvidenceChallenge) { c.Expiry = now.Unix() - 60 }, "another time"},
+		"open too long":   {func(c *protocol.EvidenceChallenge) { c.Expiry = now.Unix() + 3600 }, "another time"},
+		"beyond all time": {func(c *protocol.EvidenceChallenge) { c.Expiry = 1<<63 - 1 }, "another time"},
+	} {
+		resp, err := ask(c.change)
+		require.NoError(t, err)
+		require.Contains(t, resp.Refused, c.want, name)
+		require.Empty(t, resp.Evidence)
+	}
+	d.busy.Store(true)
+	resp, err = ask(nil)
+	require.NoError(t, err)
+	require.Contains(t, resp.Refused, "a lease is live")
+	d.busy.Store(false)
+	fails.Store(1)
+	resp, err = ask(nil)
+	require.NoError(t, err)
+	require.Equal(t, "the evidence could not be collected", resp.Refused, "trouble of the node's own stays its own")
+	fails.Store(0)
+
+	_, err = d.Answer(context.Background(), [32]byte{99}, protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node, Evidence: &good})
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused)
+	resp, err = d.Answer(context.Background(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node})
+	require.NoError(t, err)
+	require.Contains(t, resp.Refused, "missing")
+	d.o.Evidence = nil
+	resp, err = ask(nil)
+	require.NoError(t, err)
+	require.Contains(t, resp.Refused, "shows no evidence")
+	require.EqualValues(t, 1, most.Load())
+}

@@ -1,0 +1,128 @@
+package challenge
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/evidence"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// Judge judges bundles. *evidence.Desk is one.
+type Judge interface {
+	Judge(q evidence.Question, bundle []byte, now time.Time) (evidence.Verdict, error)
+}
+
+// maxEvidenceWait is the longest that an answer with evidence is waited for: a TPM takes seconds.
+const maxEvidenceWait = 30 * time.Second
+
+// errNoEvidence says why evidence was not judged.
+var errNoEvidence = errors.New("evidence not judged")
+
+// evidenceWait is how long an answer is waited for: a quarter of a period, within reason.
+func (c *Checker) evidenceWait() time.Duration {
+	return min(max(c.Timing.Timeout, time.Duration(c.Secs)*time.Second/4), maxEvidenceWait)
+}
+
+// evidenceNow reports whether it is time to ask a node for evidence: a quarter of a period after the other questions, so
+// that a work proof is out of the way, and early enough to be judged.
+func (c *Checker) evidenceNow(t task, p *progress, period wire.Period, into time.Duration) bool {
+	length := time.Duration(c.Secs) * time.Second
+	at := Offset(t.node.Address, c.Signer.PublicKey(), period, c.Secs) + length/4
+	return c.Evidence != nil && p.evidence != period && c.Timing.EvidenceDue(t.node.Address, period) && into >= at &&
+		into+c.evidenceWait() < length
+}
+
+// evidence asks for a bundle and judges it. A node that is there and refuses three times has shown nothing: tier 0.
+func (c *Checker) evidence(ctx context.Context, t task, period wire.Period) {
+	for try := range 3 {
+		f, refused, err := c.evidenceOnce(ctx, t, period)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.finish(ctx, f)
+			return
+		}
+		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("evidence")
+		if !refused {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(workRetry):
+		}
+		if !c.stillFree(t) {
+			return
+		}
+		if try == 2 {
+			c.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("node shows no evidence: tier 0")
+			c.finish(ctx, Finding{Node: t.node.Address, Kind: wire.CheckEvidence, Passed: true, At: c.Now(), Period: period})
+		}
+	}
+}
+
+// evidenceOnce asks once. An error means that nothing can be said; refused that the node answered and would not show any.
+func (c *Checker) evidenceOnce(ctx context.Context, t task, period wire.Period) (f Finding, refused bool, err error) {
+	f = Finding{Node: t.node.Address, Kind: wire.CheckEvidence, Period: period}
+	slotHash, err := c.SlotHash(ctx)
+	if err != nil {
+		return f, false, fmt.Errorf("%w: slot hash: %w", errNoEvidence, err)
+	}
+	wait := c.evidenceWait()
+	ask := protocol.EvidenceChallenge{
+		GenesisHash: c.Genesis, Program: market.ProgramID, SlotHash: slotHash, Expiry: c.Now().Add(wait).Unix() + 1,
+	}
+	if _, err := rand.Read(ask.ID[:]); err != nil {
+		return f, false, err
+	}
+	resp, took, err := c.ask(ctx, t.node, protocol.ChallengeRequest{Kind: protocol.CheckEvidence, Period: uint64(period), Evidence: &ask}, wait)
+	f.At, f.Latency = c.Now(), took
+	switch {
+	case err != nil:
+		return f, errors.Is(err, ErrRefused), fmt.Errorf("%w: %w", errNoEvidence, err)
+	case len(resp.Evidence) == 0:
+		return f, true, fmt.Errorf("%w: %s", errNoEvidence, resp.Refused)
+	}
+	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
+	c.Index.Read(func(v *index.View) {
+		for _, wallet := range v.ActiveKeepers() {
+			q.Keepers = append(q.Keepers, ed25519.PublicKey(wallet[:]))
+		}
+		n, ok := v.Nodes[t.node.Address]
+		if !ok || v.DevicesOfNode[n.Address] < int(n.Spec.Gpus) {
+			return // its claims are not all known here yet
+		}
+		for id, d := range v.Devices {
+			if d.Node == n.Address {
+				q.Devices = append(q.Devices, id)
+			}
+		}
+	})
+	v, err := c.Evidence.Judge(q, resp.Evidence, c.Now())
+	if err != nil {
+		c.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and not kept")
+	}
+	f.Passed, f.Detail = v.Passed, v.Hash
+	switch {
+	case v.Passed:
+		f.Measured = uint32(v.Tier)
+	case v.Changed:
+		f.Measured = wire.EvidenceDeviceChanged
+	}
+	event := c.Log.Debug()
+	if !v.Passed {
+		event = c.Log.Warn()
+	}
+	event.Stringer("node", t.node.Address).Uint8("tier", v.Tier).Bool("passed", v.Passed).Bool("device_changed", v.Changed).
+		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("evidence")
+	return f, false, nil
+}

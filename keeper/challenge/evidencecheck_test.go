@@ -1,0 +1,153 @@
+package challenge
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/evidence"
+)
+
+// judge is a Judge that says what it is told.
+type judge struct {
+	mu      sync.Mutex
+	asked   []evidence.Question
+	verdict evidence.Verdict
+	err     error
+}
+
+func (j *judge) Judge(q evidence.Question, _ []byte, _ time.Time) (evidence.Verdict, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked = append(j.asked, q)
+	return j.verdict, j.err
+}
+
+func shows(req protocol.ChallengeRequest) protocol.ChallengeResponse {
+	return protocol.ChallengeResponse{Version: protocol.Version, Nonce: req.Nonce, Evidence: []byte("bundle")}
+}
+
+func TestEvidenceIsJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		verdict  evidence.Verdict
+		passed   bool
+		measured uint32
+	}{
+		"tier 2":         {evidence.Verdict{Passed: true, Tier: 2, Hash: [32]byte{9}}, true, 2},
+		"tier 0":         {evidence.Verdict{Passed: true, Hash: [32]byte{9}}, true, 0},
+		"false":          {evidence.Verdict{Hash: [32]byte{9}}, false, 0},
+		"device changed": {evidence.Verdict{Changed: true, Hash: [32]byte{9}}, false, wire.EvidenceDeviceChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent protocol.ChallengeRequest
+			checker, got, work := newChecker(t, func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+				sent = req
+				return shows(req), nil
+			})
+			j := &judge{verdict: c.verdict, err: errors.New("disk full")}
+			checker.Evidence, checker.Genesis = j, [32]byte{6}
+			checker.evidence(context.Background(), work, 5)
+			require.Len(t, got.all, 1)
+			f := got.all[0]
+			require.Equal(t, wire.CheckEvidence, f.Kind)
+			require.Equal(t, c.passed, f.Passed)
+			require.Equal(t, c.measured, f.Measured)
+			require.Equal(t, [32]byte{9}, f.Detail)
+			require.EqualValues(t, 5, f.Period)
+			require.Equal(t, work.node.Address, f.Node)
+
+			require.Len(t, j.asked, 1)
+			q := j.asked[0]
+			require.Equal(t, sent.Evidence.Of(work.node.NodeKey), q.Challenge)
+			require.Equal(t, [32]byte{6}, q.Challenge.GenesisHash)
+			require.Equal(t, [32]byte(market.ProgramID), q.Challenge.Program)
+			require.Equal(t, [32]byte{3}, q.Challenge.SlotHash)
+			require.NotZero(t, q.Challenge.ID)
+			require.ElementsMatch(t, [][32]byte{{1}, {2}}, q.Devices)
+			s := wire.CheckStatement{Node: f.Node, Kind: f.Kind, Passed: f.Passed, Measured: f.Measured, Period: f.Period, Detail: f.Detail}
+			require.NoError(t, s.Validate())
+		})
+	}
+}
+
+func TestEvidenceThatDoesNotCome(t *testing.T) {
+	refusal := func(req protocol.ChallengeRequest) protocol.ChallengeResponse {
+		return protocol.ChallengeResponse{Version: protocol.Version, Nonce: req.Nonce, Refused: "I would rather not"}
+	}
+	for name, c := range map[string]struct {
+		ask  answers
+		said bool
+	}{
+		"gone": {func(ctx context.Context, _ protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+			return protocol.ChallengeResponse{}, errors.New("no route")
+		}, false},
+		"refuses again and again": {func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+			return refusal(req), nil
+		}, true},
+		"will not talk": {func(context.Context, protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+			return protocol.ChallengeResponse{}, errors.Join(ErrRefused, errors.New("only keepers"))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checker, got, work := newChecker(t, c.ask)
+			j := &judge{}
+			checker.Evidence = j
+			checker.evidence(context.Background(), work, 5)
+			require.Empty(t, j.asked)
+			if !c.said {
+				require.Empty(t, got.all)
+				return
+			}
+			require.Len(t, got.all, 1)
+			require.True(t, got.all[0].Passed, "to show nothing costs the tier and no stake")
+			require.Zero(t, got.all[0].Measured)
+			require.Zero(t, got.all[0].Detail)
+		})
+	}
+	t.Run("a lease begins meanwhile", func(t *testing.T) {
+		var checker *Checker
+		var got *collected
+		var work task
+		checker, got, work = newChecker(t, func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+			n := *work.node
+			n.LiveLeases, n.GpuMask = 1, 1
+			checker.Index.Put(n.Address, &n)
+			return refusal(req), nil
+		})
+		checker.Evidence = &judge{}
+		checker.evidence(context.Background(), work, 5)
+		require.Empty(t, got.all)
+	})
+}
+
+func TestEvidenceSchedule(t *testing.T) {
+	timing := Timing{EvidenceEvery: 4}
+	n, _ := sampleNode()
+	due := 0
+	for p := wire.Period(100); p < 140; p++ {
+		if timing.EvidenceDue(n.Address, p) {
+			due++
+			require.False(t, timing.EvidenceDue(n.Address, p+1))
+			require.True(t, timing.EvidenceDue(n.Address, p+4))
+		}
+	}
+	require.Equal(t, 10, due)
+	require.False(t, Timing{}.EvidenceDue(n.Address, 100), "never")
+
+	checker, _, work := newChecker(t, nil)
+	checker.Evidence, checker.Timing.EvidenceEvery = &judge{}, 1
+	asked := func(into time.Duration, p *progress) bool { return checker.evidenceNow(work, p, 7, into) }
+	require.False(t, asked(14*time.Second, &progress{}), "not in the first quarter of 60 s")
+	require.True(t, asked(31*time.Second, &progress{}))
+	require.False(t, asked(50*time.Second, &progress{}), "too late for an answer within the period")
+	require.False(t, asked(31*time.Second, &progress{evidence: 7}), "once")
+	checker.Evidence = nil
+	require.False(t, asked(31*time.Second, &progress{}), "without a judge")
+}

@@ -1,0 +1,146 @@
+package evidence
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/attest/bundle"
+)
+
+// keepBundles is how many bundles of a node are kept.
+const keepBundles = 4
+
+// maxRecord is the largest record file, bytes.
+const maxRecord = 64 << 10
+
+// Record is what is remembered of a node's latest bundle.
+type Record struct {
+	Account    solana.PublicKey `json:"account"`
+	Hash       string           `json:"hash"`
+	PolicyHash string           `json:"policyHash"`
+	Created    int64            `json:"created"`
+	Expiry     int64            `json:"expiry"`
+	Tier       uint8            `json:"tier"`
+	Passed     bool             `json:"passed"`
+	// Signed: the node has signed the bundle, and its inventory can be read.
+	Signed bool `json:"signed"`
+	// GPUs are the hashes of the inventory's GPUs, each with the hash of its key if it proved one.
+	GPUs map[string]string `json:"gpus"`
+	// Proven are the hashes of devices that proved themselves with a key of their own.
+	Proven []string `json:"proven"`
+}
+
+// Archive is a folder with the latest bundles of each node: NODE/HASH.bundle, and NODE/latest.json.
+type Archive struct {
+	dir     string
+	records map[solana.PublicKey]Record
+}
+
+const latest = "latest.json"
+
+// OpenArchive opens or makes a folder. Records that cannot be read are left out: they only help to find changes.
+func OpenArchive(dir string) (*Archive, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("evidence archive: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("evidence archive: %w", err)
+	}
+	a := &Archive{dir: dir, records: map[solana.PublicKey]Record{}}
+	for _, e := range entries {
+		account, err := solana.PublicKeyFromBase58(e.Name())
+		if err != nil || !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name(), latest)
+		info, err := os.Stat(path)
+		if err != nil || info.Size() > maxRecord {
+			continue
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var r Record
+		if json.Unmarshal(raw, &r) == nil && r.Account == account {
+			a.records[account] = r
+		}
+	}
+	return a, nil
+}
+
+func (a *Archive) last(account solana.PublicKey) (Record, bool) {
+	r, ok := a.records[account]
+	return r, ok
+}
+
+func (a *Archive) all() map[solana.PublicKey]Record { return a.records }
+
+// put keeps a bundle and its record.
+func (a *Archive) put(r Record, b *bundle.Bundle) error {
+	a.records[r.Account] = r
+	raw, err := b.Encode()
+	if err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
+	}
+	dir := filepath.Join(a.dir, r.Account.String())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
+	}
+	if err := replace(filepath.Join(dir, r.Hash+".bundle"), raw); err != nil {
+		return err
+	}
+	record, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
+	}
+	if err := replace(filepath.Join(dir, latest), append(record, '\n')); err != nil {
+		return err
+	}
+	return prune(dir)
+}
+
+// replace writes a file whole or not at all.
+func replace(path string, data []byte) error {
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, data, 0o600); err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
+	}
+	return nil
+}
+
+// prune removes all but the newest bundles of a node.
+func prune(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
+	}
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".bundle") {
+			continue
+		}
+		if info, err := e.Info(); err == nil {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(x, y fs.FileInfo) int { return y.ModTime().Compare(x.ModTime()) })
+	for i := keepBundles; i < len(files); i++ {
+		if err := os.Remove(filepath.Join(dir, files[i].Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("keep bundle: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package evidence
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/policy"
+)
+
+// Desk judges bundles. It is safe for concurrent use.
+type Desk struct {
+	policy  policy.Policy
+	sources []attest.Collateral
+	archive *Archive
+
+	mu sync.Mutex // one verdict after the other: each looks at what the last one kept
+}
+
+// NewDesk opens a desk that keeps bundles in a folder; sources of collateral are asked in order. Errors:
+// policy.ErrDocument, those of the folder.
+func NewDesk(p policy.Policy, folder string, sources ...attest.Collateral) (*Desk, error) {
+	if _, err := policy.Standard(p, bundle.NewRecorder(sources...), policy.Subject{}); err != nil {
+		return nil, err
+	}
+	a, err := OpenArchive(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &Desk{policy: p, sources: sources, archive: a}, nil
+}
+
+// Question is what a bundle must answer, with what the chain says of the node.
+type Question struct {
+	Account   solana.PublicKey
+	Challenge attest.Challenge
+	// Devices are the identities that are claimed for the node on chain: all of them, or none to leave them out.
+	Devices [][32]byte
+	// Keepers are those whose word on TPM enrolments counts.
+	Keepers []ed25519.PublicKey
+}
+
+// Verdict is what a keeper states.
+type Verdict struct {
+	// Passed is false only for what may cost stake.
+	Passed bool
+	// Changed says that it failed because of other devices.
+	Changed bool
+	Tier    uint8
+	// Hash is the digest of the bundle as it was kept; zero if nothing was kept.
+	Hash [32]byte
+	// Why is for the log: what failed, and why the tier is not higher.
+	Why []string
+}
+
+// Judge verifies a bundle for now and keeps it. The error is that it could not be kept; the verdict holds all the same.
+func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
+	b, err := bundle.Parse(raw)
+	if err != nil {
+		return Verdict{Passed: true, Why: []string{err.Error()}}, nil
+	}
+	account := [32]byte(q.Account)
+	claims, sealed, failed := policy.Judge(b, d.policy, policy.Subject{Challenge: q.Challenge, Account: &account, Keepers: q.Keepers}, now, d.sources...)
+	if claims.Verdict == 0 || b.Challenge != q.Challenge {
+		// Not an answer to this question, or a fault of ours: nothing is said of the node.
+		return Verdict{Passed: true, Why: []string{fmt.Sprint(failed)}}, nil
+	}
+	v := Verdict{Passed: claims.Verdict != policy.False, Tier: claims.Tier, Hash: claims.EvidenceHash, Why: claims.Why}
+	if failed != nil {
+		v.Why = append([]string{failed.Error()}, v.Why...)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	record := recordOf(q, &claims, sealed)
+	if reason := d.changed(q, record); reason != "" && record.Signed {
+		v.Passed, v.Changed, v.Tier = false, true, 0
+		v.Why = append([]string{reason}, v.Why...)
+	} else if other, reason := d.shared(record, now); reason != "" {
+		// The first to show a device keeps it, or anyone could spoil another's tier with its reports.
+		v.Tier, record.Proven = min(v.Tier, 1), nil
+		v.Why = append(v.Why, fmt.Sprintf("not tier 2: %s is in the evidence of node %s too", reason, other))
+	}
+	if !v.Passed {
+		v.Tier = 0
+	}
+	record.Tier, record.Passed = v.Tier, v.Passed
+	return v, d.archive.put(record, sealed)
+}
+
+// recordOf notes what later bundles are compared with.
+func recordOf(q Question, c *policy.Claims, b *bundle.Bundle) Record {
+	r := Record{
+		Account: q.Account, Hash: hexOf(c.EvidenceHash), PolicyHash: hexOf(c.PolicyHash), Created: b.Created, Expiry: c.Expiry,
+		Signed: b.VerifySignature() == nil, GPUs: map[string]string{},
+	}
+	byInstance := map[uint16][32]byte{}
+	for _, d := range c.Devices {
+		if d.Kind == attest.KindNVGPU && c.Verdict == policy.Sound {
+			byInstance[d.Instance] = d.Hash
+			r.Proven = append(r.Proven, hexOf(d.Hash))
+		}
+		if d.Kind == attest.KindTPM && c.Verdict == policy.Sound {
+			r.Proven = append(r.Proven, hexOf(d.Hash))
+		}
+	}
+	for _, e := range b.OfKind(attest.KindInventory) {
+		inv, err := inventory.FromEvidence(e)
+		if err != nil {
+			r.Signed = false // what it has is not known
+			continue
+		}
+		for _, g := range inv.GPUs {
+			key := ""
+			if h, ok := byInstance[uint16(g.Index)]; ok {
+				key = hexOf(h)
+			}
+			r.GPUs[hexOf(policy.DeviceHash([]byte(g.UUID)))] = key
+		}
+	}
+	return r
+}
+
+// changed says how the devices differ from those claimed on chain and those seen last, "" if they do not.
+func (d *Desk) changed(q Question, r Record) string {
+	missing := 0
+	for _, id := range q.Devices {
+		if _, ok := r.GPUs[hexOf(id)]; !ok {
+			missing++
+		}
+	}
+	if len(r.GPUs) > 0 && missing > 0 {
+		return fmt.Sprintf("%d of %d registered GPUs are not there any more", missing, len(q.Devices))
+	}
+	last, ok := d.archive.last(q.Account)
+	if !ok || !last.Passed {
+		return ""
+	}
+	for uuid, key := range r.GPUs {
+		if old := last.GPUs[uuid]; old != "" && key != "" && old != key {
+			return fmt.Sprintf("GPU %s… has another key than at %s", uuid[:8], time.Unix(last.Created, 0).UTC().Format(time.RFC3339))
+		}
+	}
+	return ""
+}
+
+// shared finds another node whose evidence, still worth something, names a device that this one proves.
+func (d *Desk) shared(r Record, now time.Time) (solana.PublicKey, string) {
+	for _, other := range d.archive.all() {
+		if other.Account == r.Account || now.Unix() > other.Expiry || !other.Passed {
+			continue
+		}
+		for _, device := range r.Proven {
+			for _, theirs := range other.Proven {
+				if device == theirs {
+					return other.Account, "device " + device[:8] + "…"
+				}
+			}
+		}
+	}
+	return solana.PublicKey{}, ""
+}
+
+// Policy returns the policy and its digest.
+func (d *Desk) Policy() (policy.Policy, [32]byte, error) {
+	h, err := d.policy.Digest()
+	return d.policy, h, err
+}
+
+// Summary is a verdict's reasons in one line.
+func (v Verdict) Summary() string { return strings.Join(v.Why, "; ") }
+
+func hexOf(b [32]byte) string { return fmt.Sprintf("%x", b) }

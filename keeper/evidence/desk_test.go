@@ -1,0 +1,318 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/attest/snp/snptest"
+	"github.com/gantry-market/gantry/attest/work"
+)
+
+// machine is a node with two GPUs, as real as its test makes it.
+type machine struct {
+	t       *testing.T
+	key     ed25519.PrivateKey
+	account solana.PublicKey
+	inv     inventory.Inventory
+	prover  work.Prover
+	gpus    []*nvgputest.GPU
+	tee     *snptest.Machine
+	now     time.Time
+	asked   byte
+}
+
+func newMachine(t *testing.T, n byte) *machine {
+	return &machine{
+		t: t, key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize)), account: solana.PublicKey{n}, now: time.Now().Truncate(time.Second),
+		prover: work.CPU{Workers: 1},
+		inv: inventory.Inventory{
+			Version: inventory.Version, Cores: 4, RAMMiB: 4096, Driver: nvgputest.Driver, GPUs: []inventory.GPU{
+				{Index: 0, Model: "NVIDIA H100", UUID: "GPU-00000000-0000-4000-8000-00000000000" + string('a'+n)},
+				{Index: 1, Model: "NVIDIA H100", UUID: "GPU-00000000-0000-4000-8000-00000000001" + string('a'+n)},
+			},
+		},
+	}
+}
+
+func (m *machine) devices() [][32]byte {
+	var out [][32]byte
+	for _, g := range m.inv.GPUs {
+		out = append(out, policy.DeviceHash([]byte(g.UUID)))
+	}
+	return out
+}
+
+func (m *machine) question(devices [][32]byte) Question {
+	m.asked++
+	return Question{Account: m.account, Devices: devices, Challenge: attest.Challenge{
+		GenesisHash: [32]byte{1}, ID: [32]byte{m.asked}, NodeKey: [32]byte(m.key.Public().(ed25519.PublicKey)), Expiry: m.now.Unix() + 60,
+	}}
+}
+
+func (m *machine) answer(q Question) []byte {
+	b := &bundle.Bundle{Challenge: q.Challenge, Created: m.now.Unix()}
+	binding := q.Challenge.Binding()
+	inv, err := m.inv.Evidence()
+	require.NoError(m.t, err)
+	proof, err := m.prover.Prove(context.Background(), work.EvidenceSeed(binding.Nonce), 32)
+	require.NoError(m.t, err)
+	w, err := work.NewEvidence(binding.Nonce, proof, binding.Domain, m.account, 1, func(x []byte) ([64]byte, error) {
+		return [64]byte(ed25519.Sign(m.key, x)), nil
+	})
+	require.NoError(m.t, err)
+	b.Evidence = []attest.Evidence{inv, w}
+	for i, g := range m.gpus {
+		e, err := g.Evidence(uint16(i), binding)
+		require.NoError(m.t, err)
+		b.Evidence = append(b.Evidence, e)
+		binding.Keys = append(binding.Keys, sha256.Sum256(g.Chain[0].Raw))
+	}
+	if m.tee != nil {
+		e, err := m.tee.Evidence(binding.ReportData(), nil)
+		require.NoError(m.t, err)
+		b.Evidence = append(b.Evidence, e)
+	}
+	require.NoError(m.t, b.Sign(m.key))
+	raw, err := b.Encode()
+	require.NoError(m.t, err)
+	return raw
+}
+
+func newDesk(t *testing.T, p policy.Policy, sources ...attest.Collateral) (*Desk, string) {
+	dir := filepath.Join(t.TempDir(), "evidence")
+	d, err := NewDesk(p, dir, sources...)
+	require.NoError(t, err)
+	return d, dir
+}
+
+func TestHonestNode(t *testing.T) {
+	d, dir := newDesk(t, policy.Default())
+	m := newMachine(t, 1)
+	var hashes []string
+	for range keepBundles + 3 {
+		q := m.question(m.devices())
+		v, err := d.Judge(q, m.answer(q), m.now)
+		require.NoError(t, err)
+		require.True(t, v.Passed, v.Summary())
+		require.False(t, v.Changed)
+		require.EqualValues(t, 1, v.Tier)
+		require.Contains(t, v.Summary(), "not tier 2")
+		hashes = append(hashes, hexOf(v.Hash))
+	}
+	files, err := filepath.Glob(filepath.Join(dir, m.account.String(), "*.bundle"))
+	require.NoError(t, err)
+	require.Len(t, files, keepBundles)
+	raw, err := os.ReadFile(filepath.Join(dir, m.account.String(), hashes[len(hashes)-1]+".bundle"))
+	require.NoError(t, err)
+	b, err := bundle.Parse(raw)
+	require.NoError(t, err)
+	digest, err := b.Digest()
+	require.NoError(t, err)
+	require.Equal(t, hashes[len(hashes)-1], hexOf(digest))
+}
+
+func TestSimulatedNode(t *testing.T) {
+	d, _ := newDesk(t, policy.Default())
+	m := newMachine(t, 1)
+	m.inv.Simulated = true
+	q := m.question(m.devices())
+	v, err := d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.True(t, v.Passed)
+	require.Zero(t, v.Tier)
+	require.NotZero(t, v.Hash)
+}
+
+func TestSwappedDeviceIsFoundInTheNextCycle(t *testing.T) {
+	d, _ := newDesk(t, policy.Default())
+	m := newMachine(t, 1)
+	registered := m.devices()
+	q := m.question(registered)
+	v, err := d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.True(t, v.Passed)
+	m.inv.GPUs[1].UUID = "GPU-00000000-0000-4000-8000-00000000beef"
+	q = m.question(registered)
+	v, err = d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.False(t, v.Passed)
+	require.True(t, v.Changed)
+	require.Zero(t, v.Tier)
+	require.Contains(t, v.Summary(), "1 of 2 registered GPUs")
+
+	q = m.question(nil)
+	v, err = d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.True(t, v.Passed, "what is not known of the chain is not held against a node")
+	more := append([][32]byte(nil), registered[:1]...)
+	q = m.question(more)
+	v, err = d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.True(t, v.Passed, "a GPU more than registered is no fault")
+}
+
+func TestWhatIsFalseAndWhatIsNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(*machine, Question) []byte
+		passed bool
+		tier   uint8
+		kept   bool
+	}{
+		"wrong product": {func(m *machine, q Question) []byte {
+			m.prover = work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1}
+			return m.answer(q)
+		}, false, 0, true},
+		"work of another challenge under this one": {func(m *machine, q Question) []byte {
+			old, err := bundle.Parse(m.answer(m.question(nil)))
+			require.NoError(m.t, err)
+			old.Challenge = q.Challenge
+			require.NoError(m.t, old.Sign(m.key))
+			raw, err := old.Encode()
+			require.NoError(m.t, err)
+			return raw
+		}, false, 0, true},
+		"replayed bundle":     {func(m *machine, _ Question) []byte { return m.answer(m.question(nil)) }, true, 0, false},
+		"another account":     {func(m *machine, q Question) []byte { m.account[5]++; return m.answer(q) }, true, 0, true},
+		"unreadable":          {func(*machine, Question) []byte { return []byte("bundle") }, true, 0, false},
+		"nothing":             {func(*machine, Question) []byte { return nil }, true, 0, false},
+		"clock far behind":    {func(m *machine, q Question) []byte { m.now = m.now.Add(-time.Hour); return m.answer(q) }, true, 0, true},
+		"signature of none":   {func(m *machine, q Question) []byte { raw := m.answer(q); raw[200] ^= 1; return raw }, true, 0, true},
+		"one byte of the end": {func(m *machine, q Question) []byte { raw := m.answer(q); return raw[:len(raw)-1] }, true, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newDesk(t, policy.Default())
+			m := newMachine(t, 1)
+			q, now := m.question(m.devices()), m.now
+			v, err := d.Judge(q, c.answer(m, q), now)
+			require.NoError(t, err)
+			require.Equal(t, c.passed, v.Passed, v.Summary())
+			require.Equal(t, c.tier, v.Tier, v.Summary())
+			require.Equal(t, c.kept, v.Hash != [32]byte{})
+			require.False(t, v.Changed)
+			require.NotEmpty(t, v.Summary())
+		})
+	}
+}
+
+// lab makes machines of tier 3.
+type lab struct {
+	authority *nvgputest.Authority
+	policy    policy.Policy
+	shelf     shelf
+}
+
+type shelf map[string][]byte
+
+func (s shelf) Get(key string) ([]byte, error) {
+	if data, ok := s[key]; ok {
+		return data, nil
+	}
+	return nil, attest.ErrNoCollateral
+}
+
+func newLab(t *testing.T, tee *snptest.Machine) *lab {
+	authority, err := nvgputest.NewAuthority()
+	require.NoError(t, err)
+	l := &lab{authority: authority, policy: policy.Default(), shelf: shelf{}}
+	manifests, err := authority.Collateral()
+	require.NoError(t, err)
+	for k, v := range manifests {
+		l.shelf[k] = v
+	}
+	root := func(der []byte) []string {
+		sum := sha256.Sum256(der)
+		l.shelf[policy.RootKey(hex.EncodeToString(sum[:]))] = der
+		return []string{hex.EncodeToString(sum[:])}
+	}
+	l.policy.AllowSynthetic = true
+	l.policy.Roots.GPU, l.policy.Roots.RIM = root(authority.Roots().Device.Raw), root(authority.Roots().RIM.Raw)
+	for _, r := range tee.Roots() {
+		l.policy.Roots.SNP = root(r.ARK.Raw)
+	}
+	launch := tee.Measurement()
+	l.policy.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
+	return l
+}
+
+func (l *lab) gpu(t *testing.T, o nvgputest.GPUOptions) *nvgputest.GPU {
+	g, err := l.authority.NewGPU(o)
+	require.NoError(t, err)
+	return g
+}
+
+func TestDevicesThatProveThemselves(t *testing.T) {
+	tee, err := snptest.New(time.Now())
+	require.NoError(t, err)
+	l := newLab(t, tee)
+	d, dir := newDesk(t, l.policy, l.shelf)
+	m := newMachine(t, 1)
+	m.tee, m.gpus = tee, []*nvgputest.GPU{l.gpu(t, nvgputest.GPUOptions{}), l.gpu(t, nvgputest.GPUOptions{})}
+	judge := func(m *machine) Verdict {
+		q := m.question(m.devices())
+		v, err := d.Judge(q, m.answer(q), m.now)
+		require.NoError(t, err)
+		return v
+	}
+	v := judge(m)
+	require.True(t, v.Passed)
+	require.EqualValues(t, 3, v.Tier, v.Summary())
+
+	// New firmware is the same GPU.
+	m.gpus[0] = l.gpu(t, nvgputest.GPUOptions{Firmware: "newer", Device: m.gpus[0].Chain[1]})
+	v = judge(m)
+	require.True(t, v.Passed, v.Summary())
+	require.EqualValues(t, 3, v.Tier)
+
+	// Another node with one of the same GPUs: whose it is cannot be said, so neither is punished, and the later gets nothing of it.
+	thief := newMachine(t, 2)
+	thief.tee, thief.gpus = tee, []*nvgputest.GPU{m.gpus[0], l.gpu(t, nvgputest.GPUOptions{})}
+	v = judge(thief)
+	require.True(t, v.Passed)
+	require.EqualValues(t, 1, v.Tier)
+	require.Contains(t, v.Summary(), m.account.String())
+	v = judge(m)
+	require.EqualValues(t, 3, v.Tier, "the first to show a device keeps it")
+
+	// The keeper starts anew and remembers.
+	d, err = NewDesk(l.policy, dir, l.shelf)
+	require.NoError(t, err)
+	m.gpus[1] = l.gpu(t, nvgputest.GPUOptions{})
+	v = judge(m)
+	require.False(t, v.Passed)
+	require.True(t, v.Changed)
+	require.Contains(t, v.Summary(), "another key")
+}
+
+func TestArchiveSurvivesDamage(t *testing.T) {
+	d, dir := newDesk(t, policy.Default())
+	m := newMachine(t, 1)
+	q := m.question(m.devices())
+	_, err := d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, m.account.String(), latest), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "stray"), nil, 0o600))
+	d, err = NewDesk(policy.Default(), dir)
+	require.NoError(t, err)
+	q = m.question(m.devices())
+	v, err := d.Judge(q, m.answer(q), m.now)
+	require.NoError(t, err)
+	require.True(t, v.Passed)
+
+	_, err = NewDesk(policy.Policy{}, dir)
+	require.ErrorIs(t, err, policy.ErrDocument)
+}

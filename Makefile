@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint bench toolchain clean
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint bench fuzz evidence-simulation work-table toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -33,6 +33,15 @@ lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
 
 bench: ## benchmarks (BENCH=./package/... for some)
 	@scripts/bench.sh
+
+fuzz: ## every fuzz target for 30 s (FUZZTIME=10m, FUZZ=./package/... for some)
+	@scripts/fuzz.sh $(or $(FUZZTIME),30s) $(FUZZ)
+
+evidence-simulation: ## how often and how soon evidence finds out false machines
+	@go run ./attest/cmd/evidence-simulation
+
+work-table: ## time of work proofs and their checks on this machine, and what samples miss
+	@go run ./attest/cmd/work-table
 
 toolchain: ## install the pinned tools
 	@scripts/toolchain.sh all

@@ -133,8 +133,8 @@ func flip(data []byte, bit int) []byte {
 	return out
 }
 
-// Every bit of what the TPM signed, of its signature, and of the key that it names.
-func TestRecordedEveryFlippedBitOfTheQuote(t *testing.T) {
+// Bits of what the TPM signed, of its signature, and of the key that it names.
+func TestRecordedFlippedBitsOfTheQuote(t *testing.T) {
 	_, _, e, _ := recorded(t)
 	parts := map[string][]byte{}
 	for _, name := range []string{tpm.ItemQuote, tpm.ItemSignature, tpm.ItemAK} {
@@ -163,10 +163,11 @@ func TestRecordedEveryFlippedBitOfTheQuote(t *testing.T) {
 	}
 	for name, data := range parts {
 		require.NoError(t, check(name, data))
-		for bit := range len(data) * 8 {
+		list := bits(t, len(data), 3)
+		for _, bit := range list {
 			require.Error(t, check(name, flip(data, bit)), "%s: bit %d", name, bit)
 		}
-		t.Logf("%s: %d bits, all refused", name, len(data)*8)
+		t.Logf("%s: %d of %d bits flipped, all refused", name, len(list), len(data)*8)
 	}
 }
 
@@ -213,7 +214,7 @@ func TestRecordedCutAndPadded(t *testing.T) {
 	cuts := 0
 	for _, i := range e.Items {
 		for n := range i.Data {
-			if len(i.Data) > 1000 && n%5 != 0 {
+			if !exhaustive && n%7 != 0 && n < len(i.Data)-2 {
 				continue
 			}
 			r, err := v.Verify(with(e, i.Name, i.Data[:n]), testBinding, now)

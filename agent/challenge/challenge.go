@@ -53,8 +53,11 @@ type Options struct {
 	// Period is the length of a report period; false while the market is not known.
 	Period func() (time.Duration, bool)
 	Prover work.Prover
-	// Evidence collects an encoded bundle for a challenge; nil means that this node shows none.
-	Evidence func(context.Context, attest.Challenge) ([]byte, error)
+	// Evidence collects an encoded bundle for a challenge, with a keeper's statement about the TPM if there is one; nil
+	// means that this node shows none.
+	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte) ([]byte, error)
+	// TPM is the machine's, nil without one.
+	TPM TPM
 	// NodeKey is the machine's own key and Genesis the cluster's hash; used with Evidence.
 	NodeKey solana.PublicKey
 	Genesis [32]byte
@@ -134,6 +137,10 @@ func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.C
 		resp.Work, resp.Refused = proof, why
 		d.count.add(req.Kind, proof != nil)
 	case protocol.CheckEvidence:
+		if req.TPM != nil {
+			resp.TPM, resp.Refused = d.enrol(ctx, from, req.TPM)
+			break
+		}
 		resp.Evidence, resp.Refused = d.evidence(ctx, from, req)
 		d.count.add(req.Kind, len(resp.Evidence) > 0)
 	default:

@@ -7,6 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 )
@@ -17,6 +19,40 @@ const maxChallengeOpen = 5 * time.Minute
 
 // maxClockOff is how far a keeper's clock may be from this machine's.
 const maxClockOff = 30 * time.Second
+
+// TPM is the machine's TPM: attest/tpm/device.
+type TPM interface {
+	Request(ctx context.Context) (tpm.Request, error)
+	Activate(ctx context.Context, credential tpm.Credential) ([]byte, error)
+}
+
+// enrol shows a keeper that the attestation key lives in this machine's TPM.
+func (d *Desk) enrol(ctx context.Context, from solana.PublicKey, step *protocol.TPMStep) (*protocol.TPMAnswer, string) {
+	if d.o.TPM == nil {
+		return nil, "this node shows no TPM"
+	}
+	out := &protocol.TPMAnswer{}
+	err := d.desk.do(ctx, from, func(ctx context.Context) error {
+		if len(step.IDObject) == 0 {
+			keys, err := d.o.TPM.Request(ctx)
+			out.AK, out.EK, out.Chain = keys.AK, keys.EK, keys.Chain
+			return err
+		}
+		secret, err := d.o.TPM.Activate(ctx, tpm.Credential{IDObject: step.IDObject, EncryptedSeed: step.EncryptedSeed})
+		out.Secret = secret
+		return err
+	})
+	switch {
+	case err == nil:
+		return out, ""
+	case errors.Is(err, attest.ErrAbsent):
+		return nil, "this machine has no TPM"
+	case errors.Is(err, errQueued):
+		return nil, err.Error()
+	}
+	d.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("TPM enrolment")
+	return nil, "the TPM does not answer"
+}
 
 // evidence collects a bundle for a keeper, or says why not: one at a time. Its work takes turns with work proofs.
 func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) ([]byte, string) {
@@ -41,7 +77,7 @@ func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req protocol
 		if d.o.Busy() {
 			return errBusy
 		}
-		out, err = d.o.Evidence(ctx, req.Evidence.Of(d.o.NodeKey))
+		out, err = d.o.Evidence(ctx, req.Evidence.Of(d.o.NodeKey), req.Evidence.TPMStatement)
 		return err
 	})
 	switch {

@@ -21,7 +21,7 @@ func TestEvidence(t *testing.T) {
 	d.o.Now = func() time.Time { return now }
 	var asked attest.Challenge
 	var fails, most, running atomic.Int32
-	d.o.Evidence = func(ctx context.Context, c attest.Challenge) ([]byte, error) {
+	d.o.Evidence = func(ctx context.Context, c attest.Challenge, _ []byte) ([]byte, error) {
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}

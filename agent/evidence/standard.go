@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/attest/tpm/device"
 )
 
-// Standard are the sources of a machine, without work: its own hardware at the usual places. The TPM and the TEE of a
-// machine with simulated GPUs are real, so they are left out: nothing on it is to look like proof.
-func Standard(inv hardware.Inventory, gpus Attester) Sources {
+// Standard are the sources of a machine, without work: its own hardware at the usual places, and the TPM that is given.
+// The TEE of a machine with simulated GPUs is real, so it is left out: nothing on it is to look like proof.
+func Standard(inv hardware.Inventory, gpus Attester, t *MachineTPM) Sources {
 	s := Sources{
 		Inventory: func(context.Context) (inventory.Inventory, error) { return Inventory(inv), nil },
 		GPUs:      GPUs(gpus),
@@ -19,13 +21,32 @@ func Standard(inv hardware.Inventory, gpus Attester) Sources {
 		return s
 	}
 	s.TEE = TSM{}.Report
-	d := device.New(device.Options{})
-	s.TPM = tpmSource{d, &device.Collector{Device: d}}
+	if t != nil {
+		s.TPM = t
+	}
 	return s
 }
 
-// tpmSource is a TPM with its key.
-type tpmSource struct {
+// MachineTPM is the machine's TPM as a source of evidence, with the word of a keeper on it.
+type MachineTPM struct {
 	*device.Device
-	*device.Collector
+	// Statement is what the keeper that asks has signed about this TPM; nil for none.
+	Statement []byte
+}
+
+// NewTPM is the TPM at its usual place, nil on machines with simulated GPUs.
+func NewTPM(inv hardware.Inventory) *MachineTPM {
+	if inv.Simulated {
+		return nil
+	}
+	return &MachineTPM{Device: device.New(device.Options{})}
+}
+
+// Collect implements attest.Collector. A statement that cannot be read is left out.
+func (m *MachineTPM) Collect(ctx context.Context, nonce [32]byte) ([]attest.Evidence, error) {
+	c := device.Collector{Device: m.Device}
+	if s, err := tpm.ParseStatement(m.Statement); err == nil {
+		c.Statements = func() []tpm.Statement { return []tpm.Statement{s} }
+	}
+	return c.Collect(ctx, nonce)
 }

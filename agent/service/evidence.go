@@ -12,8 +12,8 @@ import (
 )
 
 // evidence makes what answers keepers' evidence challenges. The desk calls it once at a time.
-func (a *Agent) evidence(node market.Node) func(context.Context, attest.Challenge) ([]byte, error) {
-	sources := evidence.Standard(a.machine.Inventory, a.machine)
+func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.Context, attest.Challenge, []byte) ([]byte, error) {
+	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
 	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
 		policy, ok := a.workPolicy(node.Spec.Model)
 		length, known := a.period()
@@ -31,7 +31,10 @@ func (a *Agent) evidence(node market.Node) func(context.Context, attest.Challeng
 		return out, err
 	}
 	c := &evidence.Collector{Sources: sources, Key: ed25519.PrivateKey(a.key)}
-	return func(ctx context.Context, challenge attest.Challenge) ([]byte, error) {
+	return func(ctx context.Context, challenge attest.Challenge, statement []byte) ([]byte, error) {
+		if t != nil {
+			t.Statement = statement
+		}
 		b, findings, err := c.Collect(ctx, challenge)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/attest/work"
@@ -74,7 +75,7 @@ func (a *Agent) assemble(node market.Node) error {
 	if err != nil {
 		return err
 	}
-	a.desk, err = challenge.New(challenge.Options{
+	o := challenge.Options{
 		Node: node.Address, Domain: a.domain, Prover: a.prover(), Store: a.store, Log: a.log,
 		IsKeeper:  func(key solana.PublicKey) bool { _, ok := a.view.KeeperOf(key); return ok },
 		Statuses:  a.leases.Statuses,
@@ -82,10 +83,14 @@ func (a *Agent) assemble(node market.Node) error {
 		Inventory: a.machine.Claim,
 		Policy:    func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
 		Period:    a.period,
-		Evidence:  a.evidence(node),
 		NodeKey:   a.key.PublicKey(),
 		Genesis:   a.genesis,
-	})
+	}
+	t := evidence.NewTPM(a.machine.Inventory)
+	if o.Evidence = a.evidence(node, t); t != nil {
+		o.TPM = t
+	}
+	a.desk, err = challenge.New(o)
 	return err
 }
 

@@ -224,29 +224,39 @@ func (g GPU) policy() (nvgpu.Policy, error) {
 	return out, errors.Join(errs...)
 }
 
-func newTPM(p Policy, c attest.Collateral, s Subject) (attest.Verifier, error) {
+// TPMTrust is which TPMs the policy believes in, for keepers that enrol them. why is not empty if it believes in none.
+// Error: ErrDocument.
+func TPMTrust(p Policy, c attest.Collateral) (trust tpm.Trust, why string, err error) {
 	certs, why, err := roots(p.Roots.TPM, nil, c)
+	if err != nil || why != "" {
+		return trust, why, err
+	}
+	trust = tpm.Trust{Roots: x509.NewCertPool(), Collateral: c, RequireRevocation: p.TPM.RequireRevocation}
+	for _, cert := range certs {
+		trust.Roots.AddCert(cert)
+	}
+	for _, name := range p.TPM.Algorithms {
+		a, ok := map[string]tpm.EKAlgorithm{"rsa2048": tpm.EKRSA2048, "p256": tpm.EKP256, "p384": tpm.EKP384}[name]
+		if !ok {
+			return trust, "", fmt.Errorf("%w: endorsement key algorithm %.40q; known are rsa2048, p256 and p384", ErrDocument, name)
+		}
+		trust.Algorithms = append(trust.Algorithms, a)
+	}
+	return trust, "", nil
+}
+
+func newTPM(p Policy, c attest.Collateral, s Subject) (attest.Verifier, error) {
+	trust, why, err := TPMTrust(p, c)
 	if err != nil || why != "" {
 		return rootless{attest.KindTPM, why}, err
 	}
-	pool := x509.NewCertPool()
-	for _, cert := range certs {
-		pool.AddCert(cert)
-	}
 	o := tpm.Options{
-		Trust: tpm.Trust{Roots: pool, Collateral: c, RequireRevocation: p.TPM.RequireRevocation},
+		Trust: trust,
 		Activation: tpm.Activation{
 			Own: s.Enrolled, Keepers: s.Keepers, MaxAge: time.Duration(p.TPM.EnrolmentAgeSecs) * time.Second,
 			Subject: &tpm.Subject{GenesisHash: s.Challenge.GenesisHash, Program: s.Challenge.Program, Node: s.Challenge.NodeKey},
 		},
 		RequireSecureBoot: p.TPM.RequireSecureBoot,
-	}
-	for _, name := range p.TPM.Algorithms {
-		a, ok := map[string]tpm.EKAlgorithm{"rsa2048": tpm.EKRSA2048, "p256": tpm.EKP256, "p384": tpm.EKP384}[name]
-		if !ok {
-			return nil, fmt.Errorf("endorsement key algorithm %.40q; known are rsa2048, p256 and p384", name)
-		}
-		o.Trust.Algorithms = append(o.Trust.Algorithms, a)
 	}
 	for _, pcr := range p.TPM.PCRs {
 		for _, s := range pcr.Values {

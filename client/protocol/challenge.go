@@ -26,6 +26,8 @@ type ChallengeRequest struct {
 	Work  *WorkChallenge `cbor:"6,keyasint,omitempty"`
 	// Evidence is what a bundle must answer.
 	Evidence *EvidenceChallenge `cbor:"7,keyasint,omitempty"`
+	// TPM is a step of enrolling the node's TPM, in place of Evidence.
+	TPM *TPMStep `cbor:"8,keyasint,omitempty"`
 }
 
 // EvidenceChallenge, with the node's key, is the challenge of an evidence bundle: see package attest.
@@ -35,6 +37,24 @@ type EvidenceChallenge struct {
 	ID          [32]byte `cbor:"3,keyasint"`
 	SlotHash    [32]byte `cbor:"4,keyasint"`
 	Expiry      int64    `cbor:"5,keyasint"`
+	// TPMStatement is the keeper's signed word that the node's attestation key lives in its TPM, if the keeper has seen
+	// it: the node puts it into its evidence for those who have not. It is no part of the challenge.
+	TPMStatement []byte `cbor:"6,keyasint,omitempty"`
+}
+
+// TPMStep asks for the keys of the node's TPM, or, with a credential, for the secret that only the TPM can open: see
+// package attest/tpm.
+type TPMStep struct {
+	IDObject      []byte `cbor:"1,keyasint,omitempty"`
+	EncryptedSeed []byte `cbor:"2,keyasint,omitempty"`
+}
+
+// TPMAnswer answers a TPMStep: with the keys, or with the secret.
+type TPMAnswer struct {
+	AK     []byte `cbor:"1,keyasint,omitempty"`
+	EK     []byte `cbor:"2,keyasint,omitempty"`
+	Chain  []byte `cbor:"3,keyasint,omitempty"`
+	Secret []byte `cbor:"4,keyasint,omitempty"`
 }
 
 // Of is the challenge for a node key.
@@ -63,7 +83,8 @@ type ChallengeResponse struct {
 	// Refused says why there is no answer, such as a work proof asked for while a lease runs.
 	Refused string `cbor:"6,keyasint,omitempty"`
 	// Evidence is an encoded bundle: see package attest/bundle.
-	Evidence []byte `cbor:"7,keyasint,omitempty"`
+	Evidence []byte     `cbor:"7,keyasint,omitempty"`
+	TPM      *TPMAnswer `cbor:"8,keyasint,omitempty"`
 }
 
 // Liveness is the agent's view of itself and its leases.

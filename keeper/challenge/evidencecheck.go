@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
@@ -18,6 +19,10 @@ import (
 // Judge judges bundles. *evidence.Desk is one.
 type Judge interface {
 	Judge(q evidence.Question, bundle []byte, now time.Time) (evidence.Verdict, error)
+	// WantsTPM, Enrol and Statement are how a node's TPM is enrolled before it is asked for evidence.
+	WantsTPM(subject tpm.Subject, now time.Time) bool
+	Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (tpm.Credential, func([]byte, wire.Signer, time.Time) error, error)
+	Statement(subject tpm.Subject) []byte
 }
 
 // maxEvidenceWait is the longest that an answer with evidence is waited for: a TPM takes seconds.
@@ -84,6 +89,14 @@ func (c *Checker) evidenceOnce(ctx context.Context, t task, period wire.Period) 
 	if _, err := rand.Read(ask.ID[:]); err != nil {
 		return f, false, err
 	}
+	subject := tpm.Subject{GenesisHash: c.Genesis, Program: market.ProgramID, Node: t.node.NodeKey}
+	if c.Evidence.WantsTPM(subject, c.Now()) {
+		if err := c.enrol(ctx, t.node, subject, wait); err != nil {
+			c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("no TPM enrolled")
+		}
+		ask.Expiry = c.Now().Add(wait).Unix() + 1
+	}
+	ask.TPMStatement = c.Evidence.Statement(subject)
 	resp, took, err := c.ask(ctx, t.node, protocol.ChallengeRequest{Kind: protocol.CheckEvidence, Period: uint64(period), Evidence: &ask}, wait)
 	f.At, f.Latency = c.Now(), took
 	switch {
@@ -125,4 +138,28 @@ func (c *Checker) evidenceOnce(ctx context.Context, t task, period wire.Period) 
 	event.Stringer("node", t.node.Address).Uint8("tier", v.Tier).Bool("passed", v.Passed).Bool("device_changed", v.Changed).
 		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("evidence")
 	return f, false, nil
+}
+
+// enrol has a node show that its attestation key lives in its TPM. A node without one says so, which is no fault.
+func (c *Checker) enrol(ctx context.Context, n *market.Node, subject tpm.Subject, wait time.Duration) error {
+	step := func(s protocol.TPMStep) (*protocol.TPMAnswer, error) {
+		resp, _, err := c.ask(ctx, n, protocol.ChallengeRequest{Kind: protocol.CheckEvidence, TPM: &s}, wait)
+		if err == nil && resp.TPM == nil {
+			err = fmt.Errorf("the node says: %q", resp.Refused)
+		}
+		return resp.TPM, err
+	}
+	keys, err := step(protocol.TPMStep{})
+	if err != nil {
+		return err
+	}
+	credential, finish, err := c.Evidence.Enrol(subject, tpm.Request{AK: keys.AK, EK: keys.EK, Chain: keys.Chain}, c.Now())
+	if err != nil {
+		return err
+	}
+	opened, err := step(protocol.TPMStep{IDObject: credential.IDObject, EncryptedSeed: credential.EncryptedSeed})
+	if err != nil {
+		return err
+	}
+	return finish(opened.Secret, c.Signer, c.Now())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
@@ -28,6 +29,13 @@ func (j *judge) Judge(q evidence.Question, _ []byte, _ time.Time) (evidence.Verd
 	defer j.mu.Unlock()
 	j.asked = append(j.asked, q)
 	return j.verdict, j.err
+}
+
+func (*judge) WantsTPM(tpm.Subject, time.Time) bool { return false }
+func (*judge) Statement(tpm.Subject) []byte         { return nil }
+
+func (*judge) Enrol(tpm.Subject, tpm.Request, time.Time) (tpm.Credential, func([]byte, wire.Signer, time.Time) error, error) {
+	return tpm.Credential{}, nil, errors.New("not wanted")
 }
 
 func shows(req protocol.ChallengeRequest) protocol.ChallengeResponse {

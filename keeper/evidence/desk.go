@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/attest/tpm"
 )
 
 // Desk judges bundles. It is safe for concurrent use.
@@ -21,7 +22,11 @@ type Desk struct {
 	sources []attest.Collateral
 	archive *Archive
 
-	mu sync.Mutex // one verdict after the other: each looks at what the last one kept
+	// enroller is nil if the policy believes in no TPM.
+	enroller *tpm.Enroller
+
+	mu       sync.Mutex // one verdict after the other: each looks at what the last one kept
+	enrolled map[tpm.Subject]enrolment
 }
 
 // NewDesk opens a desk that keeps bundles in a folder; sources of collateral are asked in order. Errors:
@@ -34,7 +39,8 @@ func NewDesk(p policy.Policy, folder string, sources ...attest.Collateral) (*Des
 	if err != nil {
 		return nil, err
 	}
-	return &Desk{policy: p, sources: sources, archive: a}, nil
+	d := &Desk{policy: p, sources: sources, archive: a, enrolled: map[tpm.Subject]enrolment{}}
+	return d, d.openEnroller()
 }
 
 // Question is what a bundle must answer, with what the chain says of the node.
@@ -67,7 +73,17 @@ func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 		return Verdict{Passed: true, Why: []string{err.Error()}}, nil
 	}
 	account := [32]byte(q.Account)
-	claims, sealed, failed := policy.Judge(b, d.policy, policy.Subject{Challenge: q.Challenge, Account: &account, Keepers: q.Keepers}, now, d.sources...)
+	subject := subjectOf(q)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	claims, sealed, failed := policy.Judge(b, d.policy, policy.Subject{
+		Challenge: q.Challenge, Account: &account, Keepers: q.Keepers, Enrolled: d.lookup(subject),
+	}, now, d.sources...)
+	for _, p := range claims.Of(attest.KindTPM) {
+		if p.Claims["activated by"] == "" {
+			d.forget(subject)
+		}
+	}
 	if claims.Verdict == 0 || b.Challenge != q.Challenge {
 		// Not an answer to this question, or a fault of ours: nothing is said of the node.
 		return Verdict{Passed: true, Why: []string{fmt.Sprint(failed)}}, nil
@@ -76,8 +92,6 @@ func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 	if failed != nil {
 		v.Why = append([]string{failed.Error()}, v.Why...)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	record := recordOf(q, &claims, sealed)
 	if reason := d.changed(q, record); reason != "" && record.Signed {
 		v.Passed, v.Changed, v.Tier = false, true, 0
@@ -91,7 +105,15 @@ func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 		v.Tier = 0
 	}
 	record.Tier, record.Passed = v.Tier, v.Passed
+	if last, ok := d.archive.last(q.Account); ok {
+		record.remember(last)
+	}
 	return v, d.archive.put(record, sealed)
+}
+
+// subjectOf is for whom a TPM is enrolled that answers the question.
+func subjectOf(q Question) tpm.Subject {
+	return tpm.Subject{GenesisHash: q.Challenge.GenesisHash, Program: q.Challenge.Program, Node: q.Challenge.NodeKey}
 }
 
 // recordOf notes what later bundles are compared with.
@@ -100,15 +122,17 @@ func recordOf(q Question, c *policy.Claims, b *bundle.Bundle) Record {
 		Account: q.Account, Hash: hexOf(c.EvidenceHash), PolicyHash: hexOf(c.PolicyHash), Created: b.Created, Expiry: c.Expiry,
 		Signed: b.VerifySignature() == nil, GPUs: map[string]string{},
 	}
-	byInstance := map[uint16][32]byte{}
+	// Verifiers name only devices whose signature they checked. That another piece of the bundle failed changes nothing of
+	// it: a node could add one that does, and so hide what it has.
+	byInstance := map[int][32]byte{}
 	for _, d := range c.Devices {
-		if d.Kind == attest.KindNVGPU && c.Verdict == policy.Sound {
-			byInstance[d.Instance] = d.Hash
-			r.Proven = append(r.Proven, hexOf(d.Hash))
+		if !r.Signed || d.Kind != attest.KindNVGPU && d.Kind != attest.KindTPM {
+			continue
 		}
-		if d.Kind == attest.KindTPM && c.Verdict == policy.Sound {
-			r.Proven = append(r.Proven, hexOf(d.Hash))
+		if d.Kind == attest.KindNVGPU {
+			byInstance[int(d.Instance)] = d.Hash
 		}
+		r.Proven = append(r.Proven, hexOf(d.Hash))
 	}
 	for _, e := range b.OfKind(attest.KindInventory) {
 		inv, err := inventory.FromEvidence(e)
@@ -118,13 +142,23 @@ func recordOf(q Question, c *policy.Claims, b *bundle.Bundle) Record {
 		}
 		for _, g := range inv.GPUs {
 			key := ""
-			if h, ok := byInstance[uint16(g.Index)]; ok {
+			if h, ok := byInstance[g.Index]; ok {
 				key = hexOf(h)
 			}
 			r.GPUs[hexOf(policy.DeviceHash([]byte(g.UUID)))] = key
 		}
 	}
 	return r
+}
+
+// remember keeps the keys of GPUs that this time showed none, or were not listed: who leaves them out once must not have
+// them forgotten.
+func (r *Record) remember(last Record) {
+	for uuid, key := range last.GPUs {
+		if r.GPUs[uuid] == "" && key != "" {
+			r.GPUs[uuid] = key
+		}
+	}
 }
 
 // changed says how the devices differ from those claimed on chain and those seen last, "" if they do not.

@@ -225,6 +225,8 @@ func (s shelf) Get(key string) ([]byte, error) {
 	return nil, attest.ErrNoCollateral
 }
 
+func sum(b []byte) [32]byte { return sha256.Sum256(b) }
+
 func newLab(t *testing.T, tee *snptest.Machine) *lab {
 	authority, err := nvgputest.NewAuthority()
 	require.NoError(t, err)

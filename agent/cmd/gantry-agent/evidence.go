@@ -84,7 +84,7 @@ func collectEvidence(c *cli.Context) error {
 	if _, err := rand.Read(challenge.ID[:]); err != nil {
 		return err
 	}
-	sources := evidence.Standard(m.Inventory, m)
+	sources := evidence.Standard(m.Inventory, m, evidence.NewTPM(m.Inventory))
 	if order != 0 {
 		sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
 			return evidence.Work(ctx, nonce, evidence.WorkOptions{Prover: work.CPU{}, Key: ed25519.PrivateKey(key), Order: order})

@@ -129,6 +129,16 @@ pub enum MarketError {
     MissingAccount, // 6060
     #[msg("The market's program does not know this account version")]
     UnknownVersion, // 6061
+    #[msg("A session key must be another key than the customer's, and expire in the future")]
+    InvalidSessionKey, // 6062
+    #[msg("There are already as many session keys as an account can hold")]
+    TooManySessionKeys, // 6063
+    #[msg("The session key has expired")]
+    SessionKeyExpired, // 6064
+    #[msg("The session key's cap does not allow this")]
+    SessionCapExceeded, // 6065
+    #[msg("The lease may not move to another node: its customer forbade it, or no funded time is left")]
+    MigrationNotAllowed, // 6066
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

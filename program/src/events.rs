@@ -137,6 +137,14 @@ pub struct CreditsWithdrawn {
 pub struct CreditsClosed {
     pub customer: Address,
 }
+/// A cap of 0 removes the key.
+#[event]
+pub struct SessionKeySet {
+    pub customer: Address,
+    pub key: Address,
+    pub cap: u64,
+    pub expiry: i64,
+}
 
 #[event]
 pub struct OrderCreated {
@@ -157,6 +165,13 @@ pub struct OrderCancelled {
 pub struct OrderExpired {
     pub order: Address,
     pub released: u64,
+}
+#[event]
+pub struct OrderReopened {
+    pub order: Address,
+    pub reserved: u64,
+    pub nodes: u8,
+    pub award_deadline: i64,
 }
 #[event]
 pub struct OrderClosed {
@@ -208,6 +223,25 @@ pub struct LeaseSettled {
 pub struct LeaseNoticed {
     pub lease: Address,
     pub notice_at: i64,
+}
+/// The node has put a checkpoint down.
+#[event]
+pub struct LeaseCheckpointed {
+    pub lease: Address,
+    pub hash: [u8; 32],
+}
+/// The remaining time of a failed lease went to another node.
+#[event]
+pub struct LeaseMigrated {
+    pub from: Address,
+    pub to: Address,
+    pub node: Address,
+    pub keeper: Address,
+    pub price: u64,
+    pub gpu_mask: u16,
+    pub duration_secs: u32,
+    pub reserved: u64,
+    pub checkpoint: [u8; 32],
 }
 #[event]
 pub struct LeaseEnded {

@@ -26,6 +26,7 @@ pub mod token;
 
 use instructions::credits_close::*;
 use instructions::credits_deposit::*;
+use instructions::credits_set_session_key::*;
 use instructions::credits_withdraw::*;
 use instructions::fault_open::*;
 use instructions::gpu_model_set::*;
@@ -35,9 +36,11 @@ use instructions::keeper_request_exit::*;
 use instructions::keeper_update::*;
 use instructions::keeper_withdraw::*;
 use instructions::lease_abort::*;
+use instructions::lease_checkpoint::*;
 use instructions::lease_close::*;
 use instructions::lease_end::*;
 use instructions::lease_extend::*;
+use instructions::lease_migrate::*;
 use instructions::lease_rate::*;
 use instructions::lease_settle_receipt::*;
 use instructions::lease_settle_report::*;
@@ -56,6 +59,7 @@ use instructions::order_award::*;
 use instructions::order_cancel::*;
 use instructions::order_create::*;
 use instructions::order_expire::*;
+use instructions::order_reopen::*;
 use instructions::provider_close::*;
 use instructions::provider_register::*;
 use instructions::provider_request_unstake::*;
@@ -179,6 +183,15 @@ pub mod gantry_market {
         instructions::credits_close::handler(ctx)
     }
 
+    pub fn credits_set_session_key(
+        ctx: &mut Context<CreditsSetSessionKey>,
+        key: Address,
+        cap: u64,
+        expiry: i64,
+    ) -> Result<()> {
+        instructions::credits_set_session_key::handler(ctx, key, cap, expiry)
+    }
+
     pub fn order_create(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
         instructions::order_create::handler(ctx, args)
     }
@@ -190,6 +203,10 @@ pub mod gantry_market {
     }
     pub fn order_award(ctx: &mut Context<OrderAward>) -> Result<()> {
         instructions::order_award::handler(ctx)
+    }
+
+    pub fn order_reopen(ctx: &mut Context<OrderReopen>) -> Result<()> {
+        instructions::order_reopen::handler(ctx)
     }
 
     pub fn lease_start(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) -> Result<()> {
@@ -213,6 +230,12 @@ pub mod gantry_market {
     }
     pub fn lease_end(ctx: &mut Context<LeaseEnd>, immediate: u8) -> Result<()> {
         instructions::lease_end::handler(ctx, immediate)
+    }
+    pub fn lease_checkpoint(ctx: &mut Context<LeaseCheckpoint>, hash: [u8; 32]) -> Result<()> {
+        instructions::lease_checkpoint::handler(ctx, hash)
+    }
+    pub fn lease_migrate(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
+        instructions::lease_migrate::handler(ctx)
     }
     pub fn lease_rate(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
         instructions::lease_rate::handler(ctx, stars)

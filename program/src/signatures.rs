@@ -11,15 +11,26 @@ const ED25519: Address = Address::from_str_const("Ed25519SigVerify11111111111111
 const KEY: usize = 16;
 const MESSAGE: usize = 112;
 
-/// Requires that the instruction `offset` places from this one (-1 is the one before) verified exactly one
-/// signature, by `key`, over `message`, with all its parts inside that very instruction. The precompile lets
-/// offsets point into other instructions; a forger could use that to have something else verified.
+/// Requires that the instruction `offset` places from this one verified exactly one signature over `message`, by
+/// `key`: see [`signer_of`].
 pub fn require_signed(
     instructions: &SysvarInstructions,
     offset: i64,
     key: &Address,
     message: &[u8],
 ) -> Result<()> {
+    if signer_of(instructions, offset, message)? == *key {
+        Ok(())
+    } else {
+        fail(MarketError::InvalidSignature)
+    }
+}
+
+/// Requires that the instruction `offset` places from this one (-1 is the one before) verified exactly one signature
+/// over `message`, with all its parts inside that very instruction, and returns the key that made it. The precompile
+/// lets offsets point into other instructions; a forger could use that to have something else verified.
+#[inline(never)]
+pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8]) -> Result<Address> {
     let verified = match instructions.get_instruction_relative(offset) {
         Ok(instruction) => instruction,
         Err(_) => return fail(MarketError::InvalidSignature),
@@ -29,11 +40,9 @@ pub fn require_signed(
     let header = [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, length[0], length[1], 0xff, 0xff];
     let matches = *verified.get_program_id() == ED25519
         && take::<16>(data, 0).is_ok_and(|found| found == header)
-        && take::<32>(data, KEY).is_ok_and(|found| found == key.to_bytes())
         && data.get(MESSAGE..).is_some_and(|found| found == message);
-    if matches {
-        Ok(())
-    } else {
-        fail(MarketError::InvalidSignature)
+    match take::<32>(data, KEY) {
+        Ok(key) if matches => Ok(Address::new_from_array(key)),
+        _ => fail(MarketError::InvalidSignature),
     }
 }

@@ -11,7 +11,8 @@ use crate::state::{
 
 #[derive(Accounts)]
 pub struct LeaseEnd {
-    /// The customer, the provider or its node at their terms; anyone once the lease has failed or ran out.
+    /// The customer or its session key, the provider or its node at their terms; anyone once the lease ran out, or has
+    /// failed and cannot move to another node any more.
     pub authority: Signer,
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
@@ -23,9 +24,17 @@ pub struct LeaseEnd {
     pub lease: Account<Lease>,
 }
 
+/// How a lease ends.
+pub struct Ending {
+    pub reason: u8,
+    pub at: i64,
+    /// Whether the node served as long as it had to.
+    pub kept_word: bool,
+}
+
 /// How a call of `lease_end` works out.
 enum Outcome {
-    Ends { reason: u8, at: i64, kept_word: bool },
+    Ends(Ending),
     GivesNotice,
 }
 
@@ -33,16 +42,24 @@ enum Outcome {
 fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
     let lease = &accounts.lease;
     let signer = *accounts.authority.address();
-    let ends = |reason, at, kept_word| Ok(Outcome::Ends { reason, at, kept_word });
+    let ends = |reason, at, kept_word| Ok(Outcome::Ends(Ending { reason, at, kept_word }));
+    let by_customer = accounts.credits.actor(&signer, now).is_ok();
     match lease.status {
-        LEASE_FAILED => return ends(ENDED_FAILED, lease.ended_at, false),
+        LEASE_FAILED => {
+            // Until then a keeper may move what remains to another node: nobody but the customer prevents that.
+            let settled = lease.ended_at.checked_add(lease.settle_secs as i64).or_overflow()?;
+            if !by_customer && now <= settled && lease.can_migrate()? {
+                return fail(MarketError::TooEarly);
+            }
+            return ends(ENDED_FAILED, lease.ended_at, false);
+        }
         LEASE_RUNNING => {}
         _ => return fail(MarketError::WrongLeaseStatus),
     }
     if now >= lease.funded_until {
         return ends(ENDED_UNFUNDED, lease.funded_until, true);
     }
-    if signer == lease.customer {
+    if by_customer {
         return ends(ENDED_BY_CUSTOMER, now, true);
     }
     if signer != accounts.provider.wallet && signer != lease.node_key {
@@ -68,16 +85,30 @@ pub fn handler(ctx: &mut Context<LeaseEnd>, immediate: u8) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let outcome = outcome(&ctx.accounts, immediate == 1, now)?;
     let accounts = &mut ctx.accounts;
-    let address = *accounts.lease.address();
     let lease = &mut accounts.lease;
-    let (reason, at, kept_word) = match outcome {
+    match outcome {
         Outcome::GivesNotice => {
             lease.notice_at = now;
-            emit!(LeaseNoticed { lease: address, notice_at: now });
-            return lease.invariant(now);
+            emit!(LeaseNoticed { lease: *lease.address(), notice_at: now });
+            lease.invariant(now)
         }
-        Outcome::Ends { reason, at, kept_word } => (reason, at, kept_word),
-    };
+        Outcome::Ends(ending) => {
+            finish(lease, &mut accounts.node, &mut accounts.provider, &mut accounts.credits, ending, now)
+        }
+    }
+}
+
+/// Ends a lease: fixes its end, gives back what can no longer be owed, and frees the GPUs.
+#[inline(never)]
+pub fn finish(
+    lease: &mut Account<Lease>,
+    node: &mut Account<Node>,
+    provider: &mut Account<Provider>,
+    credits: &mut Account<Credits>,
+    Ending { reason, at, kept_word }: Ending,
+    now: i64,
+) -> Result<()> {
+    let address = *lease.address();
     lease.ended_at = at;
     lease.end_reason = reason;
     lease.status = LEASE_ENDED;
@@ -89,16 +120,14 @@ pub fn handler(ctx: &mut Context<LeaseEnd>, immediate: u8) -> Result<()> {
     }
     let released = lease.excess()?;
     lease.reserved = lease.reserved.checked_sub(released).or_overflow()?;
-    accounts.credits.release(released)?;
+    credits.release(released)?;
 
-    let node = &mut accounts.node;
     node.free_gpus_of(lease.gpu_mask)?;
     if kept_word {
         node.jobs_completed = node.jobs_completed.checked_add(1).or_overflow()?;
     } else {
         node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
     }
-    let provider = &mut accounts.provider;
     provider.live_leases = provider.live_leases.checked_sub(1).or_overflow()?;
     emit!(LeaseEnded { lease: address, reason, ended_at: at, released });
     node.invariant()?;

@@ -1,4 +1,4 @@
-//! The customer pays for more time at the lease's own price.
+//! The customer, or one of its session keys, pays for more time at the lease's own price.
 
 use anchor_lang::prelude::*;
 
@@ -9,8 +9,7 @@ use crate::state::{Credits, Lease, LEASE_RUNNING};
 
 #[derive(Accounts)]
 pub struct LeaseExtend {
-    #[account(address = lease.customer @ MarketError::Unauthorised)]
-    pub customer: Signer,
+    pub authority: Signer,
     #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
     #[account(mut)]
@@ -36,7 +35,8 @@ pub fn handler(ctx: &mut Context<LeaseExtend>, seconds: u32) -> Result<()> {
     }
     // From totals, so that extending twice costs the same as extending once.
     let amount = lease.owed(after)?.checked_sub(lease.owed(before)?).or_overflow()?;
-    accounts.credits.reserve(amount)?;
+    let slot = accounts.credits.actor(accounts.authority.address(), now)?;
+    accounts.credits.reserve_for(slot, amount)?;
     lease.reserved = lease.reserved.checked_add(amount).or_overflow()?;
     lease.funded_until = lease.funded_until.checked_add(seconds as i64).or_overflow()?;
     emit!(LeaseExtended {

@@ -1,14 +1,14 @@
-//! Pays for the seconds that node and customer have both signed for.
+//! Pays for the seconds that node and customer, or a session key of the customer, have both signed for.
 
 use anchor_lang::prelude::*;
 
 use crate::constants::RECEIPT_TAG;
 use crate::errors::{fail, MarketError};
 use crate::instructions::lease_settle::*;
-use crate::signatures::require_signed;
+use crate::signatures::{require_signed, signer_of};
 use crate::state::Lease;
 
-/// The two instructions before this one verify the node's signature, then the customer's.
+/// The two instructions before this one verify the node's signature, then the customer's or its session key's.
 #[derive(Accounts)]
 pub struct LeaseSettleReceipt {
     pub settlement: Nested<Settlement>,
@@ -38,7 +38,7 @@ pub fn handler(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seconds: u3
     let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
     accounts.settlement.require_started()?;
-    let lease = &mut accounts.settlement.lease;
+    let Settlement { lease, credits, .. } = &mut *accounts.settlement;
     if sequence <= lease.receipt_sequence || seconds < lease.receipt_secs {
         return fail(MarketError::StaleReceipt);
     }
@@ -47,7 +47,10 @@ pub fn handler(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seconds: u3
     }
     let message = receipt_message(lease, lease.address(), sequence, seconds as u64);
     require_signed(&accounts.instructions, -2, &lease.node_key, &message)?;
-    require_signed(&accounts.instructions, -1, &lease.customer, &message)?;
+    let signer = signer_of(&accounts.instructions, -1, &message)?;
+    if credits.actor(&signer, now).is_err() {
+        return fail(MarketError::InvalidSignature);
+    }
     lease.receipt_sequence = sequence;
     lease.receipt_secs = seconds;
     accounts.settlement.pay(SOURCE_RECEIPT, now)

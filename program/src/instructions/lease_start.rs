@@ -19,16 +19,19 @@ pub struct LeaseStart {
     pub lease: Account<Lease>,
 }
 
-/// Orders over several nodes are all or nothing: no lease starts before the last one is awarded.
+/// Orders over several nodes are all or nothing: no lease starts before the last one is awarded. What continues a
+/// failed lease belongs to an order that has started.
 fn validate(accounts: &LeaseStart, now: i64) -> Result<()> {
     if accounts.lease.status != LEASE_AWARDED {
         return fail(MarketError::WrongLeaseStatus);
     }
-    if !matches!(accounts.order.status, ORDER_AWARDED | ORDER_LAPSED) {
+    let continues = accounts.lease.continues == 1;
+    if !continues && !matches!(accounts.order.status, ORDER_AWARDED | ORDER_LAPSED) {
         return fail(MarketError::WrongOrderStatus);
     }
+    let since = if continues { accounts.lease.awarded_at } else { accounts.order.awarded_at };
     let allowed = accounts.market.params.start_deadline_secs as i64;
-    if now > accounts.order.awarded_at.checked_add(allowed).or_overflow()? {
+    if now > since.checked_add(allowed).or_overflow()? {
         return fail(MarketError::TooLate);
     }
     Ok(())
@@ -41,7 +44,7 @@ pub fn handler(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) -> Resu
     let address = *accounts.lease.address();
     let lease = &mut accounts.lease;
     lease.started_at = now;
-    lease.funded_until = now.checked_add(accounts.order.duration_secs as i64).or_overflow()?;
+    lease.funded_until = now.checked_add(lease.duration_secs as i64).or_overflow()?;
     lease.connection_hash = connection_hash;
     lease.status = LEASE_RUNNING;
     // The report of the running period counts, earlier ones do not.

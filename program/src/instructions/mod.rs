@@ -1,7 +1,9 @@
 //! One instruction a file: arguments, accounts, checks, handler.
 
+pub mod award;
 pub mod credits_close;
 pub mod credits_deposit;
+pub mod credits_set_session_key;
 pub mod credits_withdraw;
 pub mod fault_open;
 pub mod gpu_model_set;
@@ -12,9 +14,11 @@ pub mod keeper_update;
 pub mod keeper_withdraw;
 pub mod leaf;
 pub mod lease_abort;
+pub mod lease_checkpoint;
 pub mod lease_close;
 pub mod lease_end;
 pub mod lease_extend;
+pub mod lease_migrate;
 pub mod lease_rate;
 pub mod lease_settle;
 pub mod lease_settle_receipt;
@@ -34,6 +38,7 @@ pub mod order_award;
 pub mod order_cancel;
 pub mod order_create;
 pub mod order_expire;
+pub mod order_reopen;
 pub mod provider_close;
 pub mod provider_register;
 pub mod provider_request_unstake;

@@ -1,4 +1,4 @@
-//! The customer takes an order back that has no lease.
+//! The customer, or one of its session keys, takes an order back that has no lease.
 
 use anchor_lang::prelude::*;
 
@@ -8,13 +8,13 @@ use crate::state::{Credits, Order, ORDER_LAPSED, ORDER_OPEN};
 
 #[derive(Accounts)]
 pub struct OrderCancel {
-    pub customer: Signer,
-    #[account(mut, constraint = credits.customer == *customer.address() @ MarketError::Unauthorised)]
+    pub authority: Signer,
+    #[account(mut)]
     pub credits: Account<Credits>,
     #[account(
         mut,
         close = rent_payer,
-        constraint = order.customer == *customer.address() @ MarketError::Unauthorised
+        constraint = order.customer == credits.customer @ MarketError::WrongAccount
     )]
     pub order: Account<Order>,
     // May be the same wallet as another account here: only its lamports change, so that does no harm.
@@ -23,6 +23,8 @@ pub struct OrderCancel {
 }
 
 pub fn handler(ctx: &mut Context<OrderCancel>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    ctx.accounts.credits.actor(ctx.accounts.authority.address(), now)?;
     let order = &ctx.accounts.order;
     let unused = match order.status {
         ORDER_OPEN => order.nodes_awarded == 0,
@@ -33,9 +35,10 @@ pub fn handler(ctx: &mut Context<OrderCancel>) -> Result<()> {
         return fail(MarketError::WrongOrderStatus);
     }
     let released = order.reserved;
+    let (slot, reserved_at) = (order.session_slot, order.created_at);
     let address = *order.address();
     let credits = &mut ctx.accounts.credits;
-    credits.release(released)?;
+    credits.release_of(slot, reserved_at, released)?;
     credits.live_orders = credits.live_orders.checked_sub(1).or_overflow()?;
     emit!(OrderCancelled { order: address, released });
     Ok(())

@@ -1,4 +1,4 @@
-//! A customer asks for compute and sets the money for it aside.
+//! A customer, or one of its session keys, asks for compute and sets the money for it aside.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]
@@ -23,6 +23,8 @@ pub struct OrderArgs {
     pub gpus_per_node: u8,
     pub mode: u8,
     pub run_to_completion: u8,
+    /// 1 when a failed lease must not move to another node.
+    pub no_migration: u8,
     pub image_digest: [u8; 32],
     pub requirement: Requirement,
 }
@@ -30,15 +32,16 @@ pub struct OrderArgs {
 #[derive(Accounts)]
 #[instruction(args: OrderArgs)]
 pub struct OrderCreate {
+    /// Pays the order's rent and gets it back.
     #[account(mut)]
-    pub customer: Signer,
+    pub authority: Signer,
     pub market: Account<Market>,
-    #[account(mut, constraint = credits.customer == *customer.address() @ MarketError::Unauthorised)]
+    #[account(mut)]
     pub credits: Account<Credits>,
     #[account(
         init,
-        payer = customer,
-        seeds = [seeds::ORDER, customer.address().as_ref(), &args.nonce.to_le_bytes()],
+        payer = authority,
+        seeds = [seeds::ORDER, credits.customer.as_ref(), &args.nonce.to_le_bytes()],
         bump
     )]
     pub order: Account<Order>,
@@ -58,7 +61,8 @@ fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
     }
     let sound = (1..=MAX_ORDER_NODES).contains(&args.nodes)
         && (1..=MAX_GPUS).contains(&args.gpus_per_node)
-        && args.run_to_completion <= 1;
+        && args.run_to_completion <= 1
+        && args.no_migration <= 1;
     if !sound {
         return fail(MarketError::InvalidRequirement);
     }
@@ -73,15 +77,17 @@ pub fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
         .or_overflow()?;
     let bump = ctx.bumps.order;
     let accounts = &mut ctx.accounts;
-    accounts.credits.reserve(reserved)?;
+    let authority = *accounts.authority.address();
+    let slot = accounts.credits.actor(&authority, now)?;
+    accounts.credits.reserve_for(slot, reserved)?;
     accounts.credits.live_orders = accounts.credits.live_orders.checked_add(1).or_overflow()?;
 
-    let customer = *accounts.customer.address();
+    let customer = accounts.credits.customer;
     let deadline = accounts.market.params.award_deadline_secs as i64;
     let address = *accounts.order.address();
     let order = &mut accounts.order;
     order.customer = customer;
-    order.rent_payer = customer;
+    order.rent_payer = authority;
     order.image_digest = args.image_digest;
     order.nonce = args.nonce;
     order.reserved = reserved;
@@ -94,6 +100,8 @@ pub fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
     order.gpus_per_node = args.gpus_per_node;
     order.mode = args.mode;
     order.run_to_completion = args.run_to_completion;
+    order.no_migration = args.no_migration;
+    order.session_slot = slot;
     order.status = ORDER_OPEN;
     order.version = VERSION;
     order.bump = bump;

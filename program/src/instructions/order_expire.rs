@@ -37,7 +37,7 @@ pub fn handler(ctx: &mut Context<OrderExpire>) -> Result<()> {
     order.reserved = 0;
     order.status = ORDER_EXPIRED;
     order.invariant()?;
-    accounts.credits.release(released)?;
+    accounts.credits.release_of(order.session_slot, order.created_at, released)?;
     if accounts.order.live_leases == 0 {
         accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
         accounts.order.close(*accounts.rent_payer.account())?;

@@ -11,9 +11,16 @@ pub struct SessionKey {
     pub key: Address,
     /// µUSDC.
     pub cap: u64,
+    /// What the key has reserved since it was named, less what came back from its orders before their leases started.
     pub spent: u64,
+    /// From then on the key may do nothing.
     pub expiry: i64,
+    /// When the key was named.
+    pub since: i64,
 }
+
+/// The slot of the customer itself, see [`Credits::actor`].
+pub const CUSTOMER: u8 = 0;
 
 #[account]
 pub struct Credits {
@@ -28,7 +35,7 @@ pub struct Credits {
     pub version: u8,
     pub bump: u8,
     pub vault_bump: u8,
-    pub reserved_bytes: [u8; 37],
+    pub reserved_bytes: [u8; 5],
 }
 
 impl Credits {
@@ -49,6 +56,46 @@ impl Credits {
     pub fn release(&mut self, amount: u64) -> Result<()> {
         self.reserved = self.reserved.checked_sub(amount).or_overflow()?;
         Ok(())
+    }
+
+    /// Who acts for the customer: [`CUSTOMER`], or the number of a session key's slot, from 1.
+    pub fn actor(&self, who: &Address, now: i64) -> Result<u8> {
+        if *who == self.customer {
+            return Ok(CUSTOMER);
+        }
+        for (slot, key) in (1u8..).zip(&self.session_keys) {
+            if key.key == *who && key.cap > 0 {
+                return if now < key.expiry { Ok(slot) } else { fail(MarketError::SessionKeyExpired) };
+            }
+        }
+        fail(MarketError::Unauthorised)
+    }
+
+    fn session_key(&mut self, slot: u8) -> Option<&mut SessionKey> {
+        self.session_keys.get_mut((slot as usize).checked_sub(1)?)
+    }
+
+    /// Reserves on behalf of an actor; a session key stays within its cap.
+    pub fn reserve_for(&mut self, slot: u8, amount: u64) -> Result<()> {
+        if let Some(key) = self.session_key(slot) {
+            let spent = key.spent.checked_add(amount).or_overflow()?;
+            if spent > key.cap {
+                return fail(MarketError::SessionCapExceeded);
+            }
+            key.spent = spent;
+        }
+        self.reserve(amount)
+    }
+
+    /// Gives back what an order had reserved, also to the session key that placed it. A key that was named in that
+    /// slot later, or again, did not spend it.
+    pub fn release_of(&mut self, slot: u8, reserved_at: i64, amount: u64) -> Result<()> {
+        if let Some(key) = self.session_key(slot) {
+            if key.since < reserved_at {
+                key.spent = key.spent.saturating_sub(amount);
+            }
+        }
+        self.release(amount)
     }
 
     /// Money of a reservation leaves the vault.

@@ -32,6 +32,8 @@ pub struct Lease {
     pub keeper: Address,
     /// sha256 of how to reach the container, signed in by the node at the start.
     pub connection_hash: [u8; 32],
+    /// sha256 of the last checkpoint that the node has put down; zero when there is none.
+    pub checkpoint_hash: [u8; 32],
     /// Ed25519 key of the node, for receipts.
     pub node_key: Address,
     pub domain: [u8; 8],
@@ -63,6 +65,8 @@ pub struct Lease {
     pub downtime_secs: u32,
     /// Which of the periods up to the last were applied: see [`crate::math::window`].
     pub report_window: u32,
+    /// Funded when it starts.
+    pub duration_secs: u32,
     /// Terms.
     pub notice_secs: u32,
     pub settle_secs: u32,
@@ -78,8 +82,13 @@ pub struct Lease {
     pub rating: u8,
     pub run_to_completion: u8,
     pub pending_faults: u8,
+    /// 1 when it goes on where a failed lease of the same order stopped.
+    pub continues: u8,
+    /// 1 when its remaining time may move to another node after a failure.
+    pub may_migrate: u8,
     pub version: u8,
     pub bump: u8,
+    pub reserved_bytes: [u8; 2],
 }
 
 impl Lease {
@@ -137,6 +146,18 @@ impl Lease {
         let most = self.owed(self.billable_secs(self.ended_at))?;
         let needed = most.checked_sub(self.provider_total()?).or_overflow()?;
         self.reserved.checked_sub(needed).or_overflow()
+    }
+
+    /// Seconds that were funded and were not delivered, at the end fixed in `ended_at`: time after it, and downtime.
+    pub fn undelivered_secs(&self) -> Result<u32> {
+        let funded = self.funded_until.checked_sub(self.started_at).or_overflow()?;
+        let funded = u32::try_from(funded).ok().or_overflow()?;
+        funded.checked_sub(self.billable_secs(self.ended_at)).or_overflow()
+    }
+
+    /// Whether the lease has failed and its remaining time may move to another node.
+    pub fn can_migrate(&self) -> Result<bool> {
+        Ok(self.status == LEASE_FAILED && self.may_migrate == 1 && self.undelivered_secs()? > 0)
     }
 
     pub fn invariant(&self, now: i64) -> Result<()> {

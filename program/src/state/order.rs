@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
-use crate::errors::{fail, MarketError};
+use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::reputation::reputation_bps;
 use crate::state::{GpuModel, Node};
 
@@ -126,17 +126,28 @@ pub struct Order {
     /// 1 when the lease ends with its job: then the node may end it without notice.
     pub run_to_completion: u8,
     pub status: u8,
+    /// The session key that placed the order, see [`crate::state::Credits::actor`]: what comes back is its again.
+    pub session_slot: u8,
+    /// Leases that continue a failed one and were not aborted.
+    pub migrations: u8,
+    /// 1 when a failed lease of this order must not move to another node.
+    pub no_migration: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved_bytes: [u8; 7],
+    pub reserved_bytes: [u8; 4],
 }
 
 impl Order {
+    /// Nodes that are still to be awarded.
+    pub fn nodes_missing(&self) -> Result<u8> {
+        self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
+    }
+
     pub fn invariant(&self) -> Result<()> {
         let sound = self.nodes_wanted >= 1
             && self.nodes_wanted <= MAX_ORDER_NODES
             && self.nodes_awarded <= self.nodes_wanted
-            && self.live_leases <= self.nodes_awarded
+            && self.live_leases as u16 <= (self.nodes_awarded as u16).saturating_add(self.migrations as u16)
             && self.gpus_per_node >= 1
             && self.gpus_per_node <= MAX_GPUS
             && (self.status == ORDER_OPEN || self.reserved == 0)

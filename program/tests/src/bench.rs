@@ -102,13 +102,17 @@ fn lease_by_receipts(w: &mut World, keeper: &Actor) -> (Held, Held) {
     }
     let customer = w.customer(100_000_000);
     w.ok(ix::credits_withdraw(&customer, 1), &[&customer.key]);
+    let (session, until) = (w.actor(), w.now() + 10_000);
+    let name = ix::credits_set_session_key(&customer, &session.wallet(), 100_000_000, until);
+    w.ok(name, &[&customer.key]);
     let unwanted = w.order(&customer, ix::order_args(9));
     w.ok(ix::order_cancel(&customer, &unwanted), &[&customer.key]);
     let order = w.order(&customer, ix::order_args(1));
     let lease = w.award(keeper, &customer, &order, &provider, &machine);
     let held = (Held::of(w, &lease), Held::of(w, &order));
     w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
-    w.ok(ix::lease_extend(w, &lease, 600), &[&customer.key]);
+    let extend = ix::by_session(ix::lease_extend(w, &lease, 600), &session.wallet());
+    w.ok(extend, &[&session.key]);
     w.warp(600);
     let settle = ix::receipt(w, &lease, &machine.key, &customer.key, 1, 600);
     w.ok_all(&settle, &[]);
@@ -136,6 +140,7 @@ fn lapses(w: &mut World, keeper: &Actor) {
     w.warp(121);
     w.ok(ix::order_expire(&customer, &ignored), &[]);
     w.ok(ix::lease_abort(w, &lease), &[]);
+    w.ok(ix::order_reopen(&customer, &taken), &[&customer.key]);
 }
 
 /// A good period, then one with a fault of node and lease: the node's part is appealed, the lease's applied.
@@ -147,6 +152,7 @@ fn faults(w: &mut World, keepers: &[Actor; 3]) {
     let order = w.order(&customer, ix::order_args(1));
     let lease = w.award(&keepers[0], &customer, &order, &provider, &machine);
     w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
+    w.ok(ix::lease_checkpoint(w, &lease, [4; 32]), &[&machine.key]);
     let period = w.period();
     let good = w.good_leaf(machine.node, lease, period);
     let proof = report(w, keepers, good);
@@ -161,6 +167,10 @@ fn faults(w: &mut World, keepers: &[Actor; 3]) {
     };
     let proof = report(w, keepers, bad);
     w.ok(ix::fault_open(w, &keepers[0].wallet(), &proof), &[&keepers[0].key]);
+    let other = w.provider(10_000_000_000);
+    let spare = w.machine(&other, 1);
+    let migrate = ix::lease_migrate(w, &keepers[0], &lease, &spare.node);
+    w.ok(migrate, &[&keepers[0].key]);
     let fault = pda::fault(&machine.node, &lease, bad.period);
     let passed = statement(&machine.node, bad.period, 3, true);
     let appeal = ix::slash_appeal(w, &fault, &keepers[0], passed);

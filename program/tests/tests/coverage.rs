@@ -14,7 +14,8 @@ const UNREACHABLE: [(&str, &str, &str); 1] =
     [("node_register", "InvariantBroken", "the account was created with room for the discriminator")];
 
 /// Code that several instructions share, and the tests in which its errors must appear.
-const SHARED: [(&str, &[&str]); 3] = [
+const SHARED: [(&str, &[&str]); 4] = [
+    ("award", &["order_award"]),
     ("leaf", &["report_apply"]),
     ("lease_settle", &["lease_settle_receipt", "lease_settle_report"]),
     ("mod", &[]),

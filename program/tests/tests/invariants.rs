@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Fault, Keeper, Lease, Node, Order, Params, Provider, Report, LEASE_ENDED, NODE_RETIRED,
+    Credits, Fault, Keeper, Lease, Node, Order, Params, Provider, Report, LEASE_ENDED, LEASE_FAILED, NODE_RETIRED,
     ORDER_OPEN,
 };
 use gantry_market_tests::ix::signed;
@@ -25,6 +25,8 @@ struct Story {
     w: World,
     random: Random,
     customers: Vec<Actor>,
+    /// One session key for each customer.
+    sessions: Vec<Actor>,
     providers: Vec<Actor>,
     keepers: Vec<Actor>,
     /// Each with the index of its provider.
@@ -48,11 +50,13 @@ impl Story {
         let keepers: Vec<Actor> = [4, 3, 3].map(|weight| w.keeper(weight * unit)).into();
         let providers: Vec<Actor> = [40_000_000_000, 80_000_000_000].map(|stake| w.provider(stake)).into();
         let customers: Vec<Actor> = [20_000_000, 3_000_000].map(|deposit| w.customer(deposit)).into();
+        let sessions: Vec<Actor> = customers.iter().map(|_| w.actor()).collect();
         let machines = [(0, 2), (1, 3), (1, 1)].map(|(p, gpus)| (p, w.machine(&providers[p], gpus))).into();
         let mut story = Self {
             w,
             random: Random::new(seed),
             customers,
+            sessions,
             providers,
             keepers,
             machines,
@@ -101,7 +105,7 @@ impl Story {
     }
 
     fn step(&mut self) {
-        match self.below(30) {
+        match self.below(36) {
             0 | 1 => {
                 let seconds = [1, 5, 10, 20, 30, 40, 60, 60, 60, 130, 400][self.below(11)];
                 self.w.warp(seconds);
@@ -119,6 +123,9 @@ impl Story {
             22 => self.credits(),
             23 => self.stake(),
             24 | 25 => self.extend_or_rate(),
+            26 => self.name_session(),
+            27 => self.reopen(),
+            28..=31 => self.migrate(),
             _ => self.node(),
         }
         self.forget();
@@ -136,10 +143,71 @@ impl Story {
             run_to_completion: self.below(2) as u8,
             ..ix::order_args(nonce)
         };
-        let key = self.customers[c].key.insecure_clone();
+        let args = OrderArgs { no_migration: u8::from(self.below(5) == 0), ..args };
         let instruction = ix::order_create(&self.customers[c], args);
-        if self.attempt("order_create", &[instruction], &[key]) {
+        if self.attempt_for(c, "order_create", instruction) {
             self.orders.insert(pda::order(&self.customers[c].wallet(), nonce), c);
+        }
+    }
+
+    /// Sends for a customer, by the customer's own key or by its session key.
+    fn attempt_for(&mut self, c: usize, name: &'static str, instruction: Instruction) -> bool {
+        if self.below(2) == 0 {
+            let key = self.customers[c].key.insecure_clone();
+            return self.attempt(name, &[instruction], &[key]);
+        }
+        let key = self.sessions[c].key.insecure_clone();
+        let done = self.attempt(name, &[ix::by_session(instruction, &key.pubkey())], &[key]);
+        if done {
+            *self.successes.entry("by session key").or_default() += 1;
+        }
+        done
+    }
+
+    fn name_session(&mut self) {
+        let c = self.below(self.customers.len());
+        let who = &self.customers[c];
+        let (key, session) = (who.key.insecure_clone(), self.sessions[c].wallet());
+        let cap = self.random.below(4) * self.random.below(3_000_000);
+        let expiry = self.w.now() + self.random.below(4_000) as i64;
+        let name = ix::credits_set_session_key(who, &session, cap, expiry);
+        self.attempt("credits_set_session_key", &[name], &[key]);
+    }
+
+    fn reopen(&mut self) {
+        for (order, c) in self.orders.clone() {
+            let reopen = ix::order_reopen(&self.customers[c], &order);
+            self.attempt_for(c, "order_reopen", reopen);
+        }
+    }
+
+    /// Checkpoints, and what failed goes on elsewhere.
+    fn migrate(&mut self) {
+        let Some((lease, _, m)) = self.lease() else { return };
+        let hash = self.random.bytes();
+        let (key, put) = (self.machines[m].1.key.insecure_clone(), ix::lease_checkpoint(&self.w, &lease, hash));
+        self.attempt("lease_checkpoint", &[put], &[key]);
+        for (failed, (order, c, _)) in self.leases.clone() {
+            if self.w.read::<Lease>(&failed).status != LEASE_FAILED {
+                continue;
+            }
+            let k = self.below(self.keepers.len());
+            for m in 0..self.machines.len() {
+                let node = self.machines[m].1.node;
+                if !self.w.exists(&node) || !self.w.exists(&failed) {
+                    continue;
+                }
+                let migrate = ix::lease_migrate(&self.w, &self.keepers[k], &failed, &node);
+                let key = self.keepers[k].key.insecure_clone();
+                if self.attempt("lease_migrate", &[migrate], &[key]) {
+                    let lease = pda::lease(&order, &node);
+                    self.leases.insert(lease, (order, c, m));
+                    if self.below(4) > 0 {
+                        self.start_of(lease, m);
+                    }
+                    break;
+                }
+            }
         }
     }
 
@@ -182,7 +250,8 @@ impl Story {
         let most = u64::from(state.billable_secs(self.w.now())) + 3;
         let seconds = self.random.below(most) as u32;
         let sequence = state.receipt_sequence + self.random.below(3);
-        let (node, customer) = (&self.machines[m].1.key, &self.customers[c].key);
+        let who = if self.below(3) == 0 { &self.sessions[c] } else { &self.customers[c] };
+        let (node, customer) = (&self.machines[m].1.key, &who.key);
         let settle = ix::receipt(&self.w, &lease, node, customer, sequence, seconds);
         self.attempt("lease_settle_receipt", &settle, &[]);
         let settle = ix::lease_settle_report(&self.w, &lease);
@@ -289,8 +358,9 @@ impl Story {
     fn end(&mut self) {
         let Some((lease, c, m)) = self.lease() else { return };
         let (p, machine) = &self.machines[m];
-        let key = match self.random.below(4) {
+        let key = match self.random.below(5) {
             0 => self.customers[c].key.insecure_clone(),
+            4 => self.sessions[c].key.insecure_clone(),
             1 => self.providers[*p].key.insecure_clone(),
             2 => machine.key.insecure_clone(),
             _ => self.actor_key(),
@@ -318,11 +388,13 @@ impl Story {
         let orders: Vec<_> =
             self.orders.iter().filter(|(at, _)| self.w.exists(at)).map(|(at, c)| (*at, *c)).collect();
         let Some((order, c)) = self.pick(orders) else { return };
-        let expire = ix::order_expire(&self.customers[c], &order);
+        let payer = self.w.read::<Order>(&order).rent_payer;
+        let mut expire = ix::order_expire(&self.customers[c], &order);
+        expire.accounts[2].pubkey = payer;
         if !self.attempt("order_expire", &[expire], &[]) && self.below(2) == 0 {
-            let key = self.customers[c].key.insecure_clone();
-            let cancel = ix::order_cancel(&self.customers[c], &order);
-            self.attempt("order_cancel", &[cancel], &[key]);
+            let mut cancel = ix::order_cancel(&self.customers[c], &order);
+            cancel.accounts[3].pubkey = payer;
+            self.attempt_for(c, "order_cancel", cancel);
         }
         let reports: Vec<u64> = self.reports.iter().copied().collect();
         if let Some(period) = self.pick(reports) {
@@ -360,7 +432,7 @@ impl Story {
         let Some((lease, c, m)) = self.lease() else { return };
         let key = self.customers[c].key.insecure_clone();
         let extend = ix::lease_extend(&self.w, &lease, 1 + self.random.below(300) as u32);
-        self.attempt("lease_extend", &[extend], &[key.insecure_clone()]);
+        self.attempt_for(c, "lease_extend", extend);
         if self.w.exists(&self.machines[m].1.node) {
             let rate = ix::lease_rate(&self.w, &lease, 1 + self.random.below(5) as u8);
             self.attempt("lease_rate", &[rate], &[key]);
@@ -408,7 +480,8 @@ impl Story {
     fn sums(&self) -> (u64, u64, u64) {
         let w = &self.w;
         let (mut payment, mut stake, mut lamports) = (w.tokens(&pda::fee_vault()), 0, 0);
-        let everyone = self.customers.iter().chain(&self.providers).chain(&self.keepers);
+        let everyone =
+            self.customers.iter().chain(&self.sessions).chain(&self.providers).chain(&self.keepers);
         for who in everyone {
             payment += w.tokens(&who.payment) + w.tokens(&who.credits_vault());
             let vaults = [who.provider_vault(), who.keeper_vault()];
@@ -447,6 +520,11 @@ impl Story {
             assert!(credits.balance >= credits.reserved);
             assert_eq!(credits.live_leases as usize, own_leases.len());
             assert_eq!(credits.live_orders as usize, own_orders.len());
+            for (slot, key) in (1..).zip(&credits.session_keys) {
+                let own = own_orders.iter().filter(|o| o.session_slot == slot && o.created_at > key.since);
+                let open: u64 = own.map(|o| o.reserved).sum();
+                assert!(key.cap == 0 || key.spent >= open, "open orders of a session key are spent");
+            }
         }
         for (p, who) in self.providers.iter().enumerate() {
             let provider: Provider = w.read(&who.provider());
@@ -533,7 +611,8 @@ impl Story {
             }
             self.forget();
             for (order, c) in self.orders.clone() {
-                let expire = ix::order_expire(&self.customers[c], &order);
+                let mut expire = ix::order_expire(&self.customers[c], &order);
+                expire.accounts[2].pubkey = self.w.read::<Order>(&order).rent_payer;
                 self.attempt("order_expire", &[expire], &[]);
             }
             self.forget();
@@ -603,6 +682,7 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "order_create",
         "order_cancel",
         "order_expire",
+        "order_reopen",
         "order_award",
         "lease_start",
         "lease_abort",
@@ -611,6 +691,8 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "lease_settle_report",
         "lease_end",
         "lease_rate",
+        "lease_checkpoint",
+        "lease_migrate",
         "lease_close",
         "report_vote",
         "report_apply",
@@ -624,6 +706,8 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "node_close",
         "credits_deposit",
         "credits_withdraw",
+        "credits_set_session_key",
+        "by session key",
         "provider_stake",
         "provider_request_unstake",
         "provider_withdraw_stake",

@@ -31,7 +31,7 @@ fn layouts_stay_where_they_are() {
         layout!(Node: provider, node_key, price, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version),
         layout!(DeviceClaim: node, device, rent_payer, tier, version),
         layout!(Keeper: wallet, bond, weight, active_since, exit_at, multiaddr, index, status, version),
-        layout!(Credits: customer, balance, reserved, live_orders, live_leases, version),
+        layout!(Credits: customer, balance, reserved, session_keys, live_orders, live_leases, version),
         layout!(Order: customer, rent_payer, requirement, nonce, reserved, max_price, award_deadline, nodes_wanted, nodes_awarded, status, version),
         layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, paid_secs, status, version),
         layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),

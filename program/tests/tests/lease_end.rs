@@ -149,13 +149,59 @@ fn anyone_ends_a_failed_lease_at_the_time_that_it_failed() {
     let (mut w, deal) = ready();
     let (stranger, at) = (w.actor(), w.now() - 100);
     w.alter(&deal.lease, |l: &mut Lease| (l.status, l.ended_at) = (LEASE_FAILED, at));
-    w.ok(ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0), &[&stranger.key]);
+    let end = ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0);
+    // For two periods after its failure it may move to another node.
+    w.refused(end.clone(), &[&stranger.key], MarketError::TooEarly);
+    let provider = ix::lease_end(&w, &deal.provider.wallet(), &deal.lease, 1);
+    w.refused(provider, &[&deal.provider.key], MarketError::TooEarly);
+    w.set_now(at + 120);
+    w.refused(end.clone(), &[&stranger.key], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(end, &[&stranger.key]);
     let lease: Lease = deal.state(&w);
     assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_FAILED, at));
     // 500 seconds may be owed.
     assert_eq!(lease.reserved, 277_777 - RECEIVED);
     let node: Node = w.read(&deal.machine.node);
     assert_eq!((node.jobs_failed, node.gpu_mask), (1, 0));
+}
+
+#[test]
+fn a_failed_lease_that_cannot_move_ends_at_once() {
+    type Case = (&'static str, fn(&mut Lease));
+    let cases: [Case; 2] = [
+        ("its customer forbade it", |l| l.may_migrate = 0),
+        ("all of its time was delivered", |l| l.ended_at = l.funded_until),
+    ];
+    for (what, change) in cases {
+        println!("{what}");
+        let (mut w, deal) = ready();
+        let (stranger, at) = (w.actor(), w.now() - 100);
+        w.alter(&deal.lease, |l: &mut Lease| (l.status, l.ended_at) = (LEASE_FAILED, at));
+        w.alter(&deal.lease, change);
+        w.ok(ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0), &[&stranger.key]);
+    }
+    // The customer need not wait for anything.
+    let (mut w, deal) = ready();
+    let at = w.now() - 100;
+    w.alter(&deal.lease, |l: &mut Lease| (l.status, l.ended_at) = (LEASE_FAILED, at));
+    w.ok(by_customer(&w, &deal), &[&deal.customer.key]);
+    assert_eq!(deal.state(&w).end_reason, ENDED_FAILED);
+}
+
+#[test]
+fn a_session_key_ends_a_lease_as_its_customer() {
+    let (mut w, deal) = ready();
+    let session = w.actor();
+    let end = ix::lease_end(&w, &session.wallet(), &deal.lease, 0);
+    w.refused(end.clone(), &[&session.key], MarketError::Unauthorised);
+    let until = w.now() + 60;
+    w.ok(ix::credits_set_session_key(&deal.customer, &session.wallet(), 1, until), &[&deal.customer.key]);
+    w.warp(60);
+    w.refused(end.clone(), &[&session.key], MarketError::Unauthorised);
+    w.warp(-1);
+    w.ok(end, &[&session.key]);
+    assert_eq!(deal.state(&w).end_reason, ENDED_BY_CUSTOMER);
 }
 
 #[test]

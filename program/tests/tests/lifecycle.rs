@@ -107,6 +107,8 @@ fn a_silent_node_fails_its_lease_and_pays_for_it() {
     let state: Fault = w.read(&fault);
     // 5 % of 20 stake tokens; the harm is a minute at 2 USDC an hour, at 1 USDC a stake token.
     assert_eq!((state.amount, state.harm), (1_000_000_000, 33_333_000));
+    // Nobody moved it to another node in time.
+    w.warp(i64::from(w.params.period_secs) * 2 + 1);
     w.ok(ix::lease_end(&w, &deal.keeper.wallet(), &deal.lease, 0), &[&deal.keeper.key]);
     assert_eq!(w.read::<Credits>(&deal.customer.credits()).reserved, 0);
     let supply = w.supply(&w.stake_mint);

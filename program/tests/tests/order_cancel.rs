@@ -96,11 +96,13 @@ fn wrong_signers_and_accounts_are_refused() {
     let silent = unsigned(good.clone(), &who.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let (credits, forged) = (w.forged(&who.credits()), w.forged(&order));
+    // Only the signer, not the wallet that the rent goes to.
+    let theft = ix::by_session(good.clone(), &other.wallet());
+    w.refused(theft, &[&other.key], MarketError::Unauthorised);
     let cases = [
-        ("signer", who.wallet(), other.wallet(), MarketError::Unauthorised.into()),
-        ("credits", who.credits(), other.credits(), MarketError::Unauthorised.into()),
+        ("credits", who.credits(), other.credits(), MarketError::WrongAccount.into()),
         ("credits' program", who.credits(), credits, InstructionError::IllegalOwner.into()),
-        ("order", order, others, MarketError::Unauthorised.into()),
+        ("order", order, others, MarketError::WrongAccount.into()),
         ("order's program", order, forged, InstructionError::IllegalOwner.into()),
     ];
     w.refuses_swaps(&good, &[&who.key, &other.key], &cases);

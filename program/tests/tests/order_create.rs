@@ -82,7 +82,7 @@ fn money_must_be_free() {
 #[test]
 fn senseless_orders_are_refused() {
     let (mut w, who) = ready();
-    let cases: [(&str, Change<OrderArgs>, MarketError); 18] = [
+    let cases: [(&str, Change<OrderArgs>, MarketError); 19] = [
         ("no price", |a| a.max_price = 0, MarketError::ZeroPrice),
         ("no time", |a| a.duration_secs = 0, MarketError::InvalidDuration),
         ("more than a year", |a| a.duration_secs = MAX_DURATION_SECS + 1, MarketError::InvalidDuration),
@@ -99,6 +99,7 @@ fn senseless_orders_are_refused() {
         ("tier", |a| a.requirement.min_tier = 4, MarketError::InvalidRequirement),
         ("site", |a| a.requirement.same_site = 2, MarketError::InvalidRequirement),
         ("simulated", |a| a.requirement.allow_simulated = 2, MarketError::InvalidRequirement),
+        ("migration", |a| a.no_migration = 2, MarketError::InvalidRequirement),
         ("padding", |a| a.requirement.pad = [0, 1], MarketError::InvalidRequirement),
         (
             "more money than there is",
@@ -155,16 +156,17 @@ fn wrong_signers_and_accounts_are_refused() {
     let good = ix::order_create(&who, ix::order_args(1));
     let silent = unsigned(good.clone(), &who.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
-    // With the order's address made for the thief, only the credits are another's.
     let order = pda::order(&who.wallet(), 1);
     let theft = swap(good.clone(), &who.wallet(), &other.wallet());
+    w.refused(theft.clone(), &[&other.key], MarketError::Unauthorised);
+    // With the order's address made for the thief, only the credits are another's.
     let theft = swap(theft, &order, &pda::order(&other.wallet(), 1));
-    w.refused(theft, &[&other.key], MarketError::Unauthorised);
+    w.refused(theft, &[&other.key], InstructionError::InvalidSeeds);
     let (market, credits) = (w.forged(&pda::market()), w.forged(&who.credits()));
     let elsewhere = w.fresh_address();
     let cases: [(_, _, _, Code); 7] = [
         ("market", pda::market(), market, InstructionError::IllegalOwner.into()),
-        ("credits", who.credits(), other.credits(), MarketError::Unauthorised.into()),
+        ("credits", who.credits(), other.credits(), InstructionError::InvalidSeeds.into()),
         ("credits' program", who.credits(), credits, InstructionError::IllegalOwner.into()),
         ("credits' type", who.credits(), pda::market(), framework::DUPLICATE_MUTABLE),
         ("order", order, elsewhere, InstructionError::InvalidSeeds.into()),

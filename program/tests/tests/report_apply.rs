@@ -497,5 +497,5 @@ fn receipts_that_ran_ahead_do_not_stop_a_lease_from_failing() {
     assert_eq!((lease.status, lease.ended_at, lease.paid_secs), (LEASE_FAILED, started + 100, 100));
     assert_eq!((lease.downtime_secs, lease.billable_secs(w.now())), (0, 100));
     assert_emitted(&meta, &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: started + 100 });
-    w.ok(ix::lease_end(&w, &deal.keeper.wallet(), &deal.lease, 0), &[&deal.keeper.key]);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
 }

@@ -1,4 +1,5 @@
 use gantry_market::{accounts, instruction};
+use solana_address::Address;
 use solana_instruction::Instruction;
 
 use super::{build, system_program};
@@ -32,6 +33,14 @@ pub fn credits_withdraw(who: &Actor, amount: u64) -> Instruction {
             token_program: token_program(),
         },
         instruction::CreditsWithdraw { amount },
+    )
+}
+
+/// Signed by the customer.
+pub fn credits_set_session_key(who: &Actor, key: &Address, cap: u64, expiry: i64) -> Instruction {
+    build(
+        accounts::CreditsSetSessionKey { customer: who.wallet(), credits: who.credits() },
+        instruction::CreditsSetSessionKey { key: *key, cap, expiry },
     )
 }
 

@@ -2,15 +2,15 @@
 
 use gantry_market::instructions::lease_settle::__client_accounts_settlement::Settlement;
 use gantry_market::instructions::lease_settle_receipt::receipt_message;
-use gantry_market::state::{Lease, Order, Provider};
+use gantry_market::state::{Lease, Node, Order, Provider};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
-use super::{build, instructions_sysvar, signed};
+use super::{build, instructions_sysvar, signed, system_program};
 use crate::tokens::token_program;
-use crate::{pda, World};
+use crate::{pda, Actor, World};
 
 /// Signed by the node's key.
 pub fn lease_start(w: &World, lease: &Address, connection_hash: [u8; 32]) -> Instruction {
@@ -49,7 +49,7 @@ pub fn lease_extend(w: &World, lease: &Address, seconds: u32) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::LeaseExtend {
-            customer: state.customer,
+            authority: state.customer,
             credits: pda::credits(&state.customer),
             lease: *lease,
         },
@@ -115,6 +115,39 @@ pub fn lease_end(w: &World, authority: &Address, lease: &Address, immediate: u8)
             lease: *lease,
         },
         instruction::LeaseEnd { immediate },
+    )
+}
+
+/// Signed by the node's key.
+pub fn lease_checkpoint(w: &World, lease: &Address, hash: [u8; 32]) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::LeaseCheckpoint { node_key: state.node_key, lease: *lease },
+        instruction::LeaseCheckpoint { hash },
+    )
+}
+
+/// Signed by the keeper: the failed lease's remaining time goes to the node.
+pub fn lease_migrate(w: &World, keeper: &Actor, failed: &Address, node: &Address) -> Instruction {
+    let state: Lease = w.read(failed);
+    let to: Node = w.read(node);
+    build(
+        accounts::LeaseMigrate {
+            wallet: keeper.wallet(),
+            keeper: keeper.keeper(),
+            market: pda::market(),
+            order: state.order,
+            credits: pda::credits(&state.customer),
+            failed: *failed,
+            failed_node: state.node,
+            failed_provider: (to.provider != state.provider).then_some(state.provider),
+            node: *node,
+            provider: to.provider,
+            gpu_model: pda::gpu_model(to.spec.model),
+            lease: pda::lease(&state.order, node),
+            system_program: system_program(),
+        },
+        instruction::LeaseMigrate {},
     )
 }
 

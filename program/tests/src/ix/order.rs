@@ -19,6 +19,7 @@ pub fn order_args(nonce: u64) -> OrderArgs {
         gpus_per_node: 1,
         mode: MODE_INSTANT,
         run_to_completion: 0,
+        no_migration: 0,
         image_digest: [1; 32],
         requirement: Requirement {
             region: [0; 16],
@@ -39,7 +40,7 @@ pub fn order_args(nonce: u64) -> OrderArgs {
 pub fn order_create(who: &Actor, args: OrderArgs) -> Instruction {
     build(
         accounts::OrderCreate {
-            customer: who.wallet(),
+            authority: who.wallet(),
             market: pda::market(),
             credits: who.credits(),
             order: pda::order(&who.wallet(), args.nonce),
@@ -52,7 +53,7 @@ pub fn order_create(who: &Actor, args: OrderArgs) -> Instruction {
 pub fn order_cancel(who: &Actor, order: &Address) -> Instruction {
     build(
         accounts::OrderCancel {
-            customer: who.wallet(),
+            authority: who.wallet(),
             credits: who.credits(),
             order: *order,
             rent_payer: who.wallet(),
@@ -66,6 +67,24 @@ pub fn order_expire(who: &Actor, order: &Address) -> Instruction {
         accounts::OrderExpire { credits: who.credits(), order: *order, rent_payer: who.wallet() },
         instruction::OrderExpire {},
     )
+}
+
+pub fn order_reopen(who: &Actor, order: &Address) -> Instruction {
+    build(
+        accounts::OrderReopen {
+            authority: who.wallet(),
+            market: pda::market(),
+            credits: who.credits(),
+            order: *order,
+        },
+        instruction::OrderReopen {},
+    )
+}
+
+/// The same instruction, sent by a session key: what the customer may do stands first.
+pub fn by_session(mut instruction: Instruction, key: &Address) -> Instruction {
+    instruction.accounts[0].pubkey = *key;
+    instruction
 }
 
 /// Signed by the keeper.

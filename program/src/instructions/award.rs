@@ -1,0 +1,100 @@
+//! What every way of giving work to a node shares: the checks, and the lease that comes of it.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::VERSION;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::state::{
+    GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
+};
+
+/// Awards are open, the keeper may make them, and the node may take this work now. Its price is checked elsewhere.
+#[inline(never)]
+pub fn require_suitable(
+    market: &Market,
+    keeper: &Keeper,
+    order: &Order,
+    node: &Node,
+    provider: &Provider,
+    model: &GpuModel,
+    now: i64,
+) -> Result<()> {
+    market.awards_open()?;
+    if keeper.status != KEEPER_ACTIVE {
+        return fail(MarketError::KeeperNotActive);
+    }
+    if node.status != NODE_ACTIVE {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    if provider.stake < provider.committed {
+        return fail(MarketError::InsufficientStake);
+    }
+    let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, now)
+}
+
+/// What is agreed for one node.
+pub struct Terms {
+    /// µUSDC per GPU-hour.
+    pub price: u64,
+    /// µUSDC that Credits holds for it.
+    pub reserved: u64,
+    pub duration_secs: u32,
+    /// 1 when it goes on where a failed lease stopped.
+    pub continues: u8,
+    pub checkpoint_hash: [u8; 32],
+}
+
+/// Everyone in a new lease.
+pub struct Parties<'a> {
+    pub market: &'a Market,
+    /// The keeper's wallet.
+    pub keeper: &'a Address,
+    pub order: &'a mut Account<Order>,
+    pub node: &'a mut Account<Node>,
+    pub provider: &'a mut Account<Provider>,
+}
+
+/// Takes the GPUs and writes the lease; counts it everywhere but in the customer's credits.
+#[inline(never)]
+pub fn write_lease(
+    lease: &mut Account<Lease>,
+    Parties { market, keeper, order, node, provider }: Parties,
+    terms: &Terms,
+    now: i64,
+    bump: u8,
+) -> Result<()> {
+    let gpu_mask = node.take_gpus(order.gpus_per_node)?;
+    order.live_leases = order.live_leases.checked_add(1).or_overflow()?;
+    provider.live_leases = provider.live_leases.checked_add(1).or_overflow()?;
+    let params = &market.params;
+    lease.order = *order.address();
+    lease.node = *node.address();
+    lease.provider = *provider.address();
+    lease.customer = order.customer;
+    lease.keeper = *keeper;
+    lease.checkpoint_hash = terms.checkpoint_hash;
+    lease.node_key = node.node_key;
+    lease.domain = market.domain;
+    lease.price = terms.price;
+    lease.reserved = terms.reserved;
+    lease.awarded_at = now;
+    lease.duration_secs = terms.duration_secs;
+    lease.notice_secs = params.notice_secs;
+    lease.settle_secs = params.settle_deadline_secs()?;
+    lease.rating_secs = params.rating_secs;
+    lease.fee_bps = params.fee_bps;
+    lease.slash_offline_bps = params.slash_offline_bps;
+    lease.slash_bad_work_bps = params.slash_bad_work_bps;
+    lease.gpu_mask = gpu_mask;
+    lease.gpus = order.gpus_per_node;
+    lease.status = LEASE_AWARDED;
+    lease.run_to_completion = order.run_to_completion;
+    lease.continues = terms.continues;
+    lease.may_migrate = 1u8.saturating_sub(order.no_migration);
+    lease.version = VERSION;
+    lease.bump = bump;
+    order.invariant()?;
+    node.invariant()?;
+    lease.invariant(now)
+}

@@ -61,6 +61,18 @@ func (a *auditor) event(t Tx, e market.Event) {
 		if v.Lease == address {
 			a.awarded(t, v)
 		}
+	case *idlmarket.LeaseMigrated:
+		switch address {
+		case v.To:
+			a.continued(t, v)
+		case v.From:
+			a.step(t, "moved", nil, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
+				time.Duration(v.DurationSecs)*time.Second, market.PricePerHour(v.Price), market.USDC(v.Reserved))
+		}
+	case *idlmarket.LeaseCheckpointed:
+		if v.Lease == address {
+			a.step(t, "checkpoint", nil, "%x", v.Hash)
+		}
 	case *idlmarket.LeaseStarted:
 		if v.Lease == address {
 			a.started(t, v)
@@ -138,6 +150,19 @@ func (a *auditor) awarded(t Tx, v *idlmarket.LeaseAwarded) {
 	a.reserved, a.funded = market.USDC(v.Reserved), a.duration
 	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",
 		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
+}
+
+// continued is the award of a lease that goes on where a failed one stopped.
+func (a *auditor) continued(t Tx, v *idlmarket.LeaseMigrated) {
+	var c checks
+	c.that(market.LeaseAddress(v.Order, v.Node) == v.To, "the address is not that of this order and node")
+	c.that(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
+	c.that(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
+	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.DurationSecs)
+	c.amount("the reservation", v.Reserved, want, err)
+	a.duration, a.reserved, a.funded = v.DurationSecs, market.USDC(v.Reserved), v.DurationSecs
+	a.step(t, "award", c, "by keeper %s, which moved the rest of %s to node %s at %s USDC per GPU-hour, %s USDC reserved",
+		v.Keeper, v.From, v.Node, a.lease.Price, market.USDC(v.Reserved))
 }
 
 func (a *auditor) started(t Tx, v *idlmarket.LeaseStarted) {

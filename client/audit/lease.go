@@ -83,6 +83,12 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 			award, start = e, i
 			lives++
 		}
+		if e, _, ok := find(own[i:i+1], func(e *idlmarket.LeaseMigrated) bool { return e.To == address }); ok {
+			award, start = &idlmarket.LeaseAwarded{
+				Lease: e.To, Order: e.Order, Node: e.Node, Keeper: e.Keeper, Price: e.Price, GpuMask: e.GpuMask, Reserved: e.Reserved,
+			}, i
+			lives++
+		}
 	}
 	if award == nil {
 		return nil, fmt.Errorf("%s was never a lease: %w", address, ErrNoHistory)

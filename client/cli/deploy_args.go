@@ -134,6 +134,8 @@ func (s *session) request(v *market.View) (request, error) {
 	r.args.Nonce = binary.LittleEndian.Uint64(nonce[:])
 	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
 	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
+	// This client brings a job to the node that the order was awarded to, and follows it to no other.
+	r.args.NoMigration = true
 	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {
 		return r, usage("the order costs more than there is money", "lower --max-price or the time")
 	}

@@ -65,5 +65,10 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeAlreadyCounted:       "bring a statement of another keeper",
 	idlmarket.ErrorCodeWrongAccount:         "read the account again: it may have changed",
 	idlmarket.ErrorCodeMissingAccount:       "pass the lease, or the customer's token account, that the state names",
+	idlmarket.ErrorCodeInvalidSessionKey:    "name another key, and an expiry that is not over",
+	idlmarket.ErrorCodeTooManySessionKeys:   "remove a session key first: its cap becomes 0",
+	idlmarket.ErrorCodeSessionKeyExpired:    "the customer names the key again, with a later expiry",
+	idlmarket.ErrorCodeSessionCapExceeded:   "ask for less, or let the customer raise the key's cap",
+	idlmarket.ErrorCodeMigrationNotAllowed:  "end the lease instead and order again",
 	idlmarket.ErrorCodeUnknownVersion:       "update gantry to the version of the market's program",
 }

@@ -33,6 +33,19 @@ func CreditsWithdraw(a CreditsArgs) (solana.Instruction, error) {
 	return finish(ix, err, idlmarket.Instruction_CreditsWithdraw)
 }
 
+// SessionKeyArgs name a key that may spend for the customer, who signs.
+type SessionKeyArgs struct {
+	Customer, Key solana.PublicKey
+	Cap           USDC  // of all that the key reserves; 0 removes the key
+	Expiry        int64 // unix second from which the key may do nothing
+}
+
+// CreditsSetSessionKey names, changes or removes a session key.
+func CreditsSetSessionKey(a SessionKeyArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewCreditsSetSessionKeyInstruction(a.Key, uint64(a.Cap), a.Expiry, a.Customer, CreditsAddress(a.Customer))
+	return finish(ix, err, idlmarket.Instruction_CreditsSetSessionKey)
+}
+
 // CreditsClose takes everything out, rent included.
 func CreditsClose(a CreditsArgs) (solana.Instruction, error) {
 	credits := CreditsAddress(a.Customer)

@@ -25,7 +25,7 @@ func LeaseStart(a LeaseStartArgs) (solana.Instruction, error) {
 // LeaseAbortArgs end a lease that did not start in time.
 type LeaseAbortArgs struct {
 	Lease          Lease
-	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who always pays it now
+	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who pays it unless a session key placed the order
 }
 
 // LeaseAbort gives everything back to the customer; anyone may.
@@ -38,13 +38,14 @@ func LeaseAbort(a LeaseAbortArgs) (solana.Instruction, error) {
 
 // LeaseExtendArgs pay for more time at the lease's own price.
 type LeaseExtendArgs struct {
-	Lease   Lease
-	Seconds uint32
+	Lease     Lease
+	Authority solana.PublicKey // a session key of the customer; zero is the customer
+	Seconds   uint32
 }
 
 // LeaseExtend is the customer's.
 func LeaseExtend(a LeaseExtendArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewLeaseExtendInstruction(a.Seconds, a.Lease.Customer, CreditsAddress(a.Lease.Customer), a.Lease.Address)
+	ix, err := idlmarket.NewLeaseExtendInstruction(a.Seconds, or(a.Authority, a.Lease.Customer), CreditsAddress(a.Lease.Customer), a.Lease.Address)
 	return finish(ix, err, idlmarket.Instruction_LeaseExtend)
 }
 
@@ -60,6 +61,33 @@ func LeaseEnd(a LeaseEndArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := idlmarket.NewLeaseEndInstruction(flag(a.Immediate), a.Authority, l.Provider, l.Node, CreditsAddress(l.Customer), l.Address)
 	return finish(ix, err, idlmarket.Instruction_LeaseEnd)
+}
+
+// LeaseCheckpoint records the sha256 of a checkpoint, from which another node goes on should the lease fail. The node's
+// key signs.
+func LeaseCheckpoint(l Lease, hash [32]byte) (solana.Instruction, error) {
+	ix, err := idlmarket.NewLeaseCheckpointInstruction(hash, l.NodeKey, l.Address)
+	return finish(ix, err, idlmarket.Instruction_LeaseCheckpoint)
+}
+
+// LeaseMigrateArgs move the remaining time of a failed lease to another node.
+type LeaseMigrateArgs struct {
+	Keeper solana.PublicKey // wallet
+	Failed Lease
+	Node   Node
+}
+
+// LeaseMigrate ends the failed lease and creates the new one at LeaseAddress(order, node).
+func LeaseMigrate(a LeaseMigrateArgs) (solana.Instruction, error) {
+	f, n := a.Failed, a.Node
+	other := f.Provider
+	if other == n.Provider {
+		other = solana.PublicKey{}
+	}
+	ix, err := idlmarket.NewLeaseMigrateInstruction(a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), f.Order,
+		CreditsAddress(f.Customer), f.Address, f.Node, optional(other), n.Address, n.Provider, ModelAddress(n.Spec.Model),
+		LeaseAddress(f.Order, n.Address), solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_LeaseMigrate)
 }
 
 // LeaseRateArgs rate a lease that is over, 1 to 5.
@@ -78,7 +106,7 @@ func LeaseRate(a LeaseRateArgs) (solana.Instruction, error) {
 type LeaseCloseArgs struct {
 	Authority      solana.PublicKey // anyone; the customer need not wait for the end of the time to rate
 	Lease          Lease
-	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who always pays it now
+	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who pays it unless a session key placed the order
 }
 
 // LeaseClose sweeps the fee and gives the rest back.
@@ -110,6 +138,7 @@ type LeaseSettleReceiptArgs struct {
 	Payout            solana.PublicKey // Provider.Payout
 	Receipt           wire.Receipt
 	NodeSignature     solana.Signature
+	CustomerKey       solana.PublicKey // a session key that signed for the customer; zero is the customer
 	CustomerSignature solana.Signature
 }
 
@@ -128,7 +157,7 @@ func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) 
 	if err := r.Verify(l.NodeKey, a.NodeSignature); err != nil {
 		return nil, fmt.Errorf("%w: node's signature: %w", ErrInstruction, err)
 	}
-	if err := r.Verify(l.Customer, a.CustomerSignature); err != nil {
+	if err := r.Verify(or(a.CustomerKey, l.Customer), a.CustomerSignature); err != nil {
 		return nil, fmt.Errorf("%w: customer's signature: %w", ErrInstruction, err)
 	}
 	message := r.Encode()
@@ -136,7 +165,7 @@ func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) 
 	if err != nil {
 		return nil, err
 	}
-	byCustomer, err := VerifySignature(l.Customer, a.CustomerSignature, message[:])
+	byCustomer, err := VerifySignature(or(a.CustomerKey, l.Customer), a.CustomerSignature, message[:])
 	if err != nil {
 		return nil, err
 	}

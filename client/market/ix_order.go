@@ -9,12 +9,14 @@ import (
 // OrderCreateArgs ask for compute and set the money for it aside.
 type OrderCreateArgs struct {
 	Customer        solana.PublicKey
+	Authority       solana.PublicKey // a session key of the customer, which pays the rent; zero is the customer
 	Nonce           uint64 // used once by this customer: part of the order's address
 	MaxPrice        PricePerHour
 	Duration        uint32 // seconds
 	Nodes           uint8
 	GPUsPerNode     uint8
 	RunToCompletion bool     // the lease ends with its job
+	NoMigration     bool     // a failed lease must not move to another node
 	JobDigest       [32]byte // protocol.JobSpec.Digest
 	Requirement     Requirement
 }
@@ -23,16 +25,19 @@ type OrderCreateArgs struct {
 func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
 	args := idlmarket.OrderArgs{
 		Nonce: a.Nonce, MaxPrice: uint64(a.MaxPrice), DurationSecs: a.Duration, Nodes: a.Nodes, GpusPerNode: a.GPUsPerNode,
-		RunToCompletion: flag(a.RunToCompletion), ImageDigest: a.JobDigest, Requirement: a.Requirement,
+		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), ImageDigest: a.JobDigest, Requirement: a.Requirement,
 	}
-	ix, err := idlmarket.NewOrderCreateInstruction(args, a.Customer, MarketAddress(), CreditsAddress(a.Customer),
+	ix, err := idlmarket.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), MarketAddress(), CreditsAddress(a.Customer),
 		OrderAddress(a.Customer, a.Nonce), solana.SystemProgramID)
 	return finish(ix, err, idlmarket.Instruction_OrderCreate)
 }
 
-// OrderCancel takes an order back that has no lease.
-func OrderCancel(o Order) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOrderCancelInstruction(o.Customer, CreditsAddress(o.Customer), o.Address, o.RentPayer)
+// OrderCancel takes an order back that has no lease. The customer signs.
+func OrderCancel(o Order) (solana.Instruction, error) { return OrderCancelBy(o, o.Customer) }
+
+// OrderCancelBy is OrderCancel, signed by the customer or one of its session keys.
+func OrderCancelBy(o Order, authority solana.PublicKey) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOrderCancelInstruction(authority, CreditsAddress(o.Customer), o.Address, o.RentPayer)
 	return finish(ix, err, idlmarket.Instruction_OrderCancel)
 }
 
@@ -40,6 +45,13 @@ func OrderCancel(o Order) (solana.Instruction, error) {
 func OrderExpire(o Order) (solana.Instruction, error) {
 	ix, err := idlmarket.NewOrderExpireInstruction(CreditsAddress(o.Customer), o.Address, o.RentPayer)
 	return finish(ix, err, idlmarket.Instruction_OrderExpire)
+}
+
+// OrderReopen opens a lapsed order again, at its maximum price for each node that it misses. The customer or one of its
+// session keys signs; the zero authority is the customer.
+func OrderReopen(o Order, authority solana.PublicKey) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOrderReopenInstruction(or(authority, o.Customer), MarketAddress(), CreditsAddress(o.Customer), o.Address)
+	return finish(ix, err, idlmarket.Instruction_OrderReopen)
 }
 
 // OrderAwardArgs give an order, or one node's part of it, to a node.

@@ -63,19 +63,40 @@ func (l *Lease) CanAbort(o *Order, p *Params, now int64) error {
 	switch {
 	case l.State() != LeaseAwarded:
 		return idlmarket.ErrorCodeWrongLeaseStatus
+	case l.Continues == 1:
+		return abortable(l.AwardedAt, p, now)
 	case o.State() == OrderExpired:
 		return nil
 	case o.AwardedAt == 0:
 		return idlmarket.ErrorCodeWrongOrderStatus
-	case now <= satAdd(o.AwardedAt, int64(p.StartDeadlineSecs)):
+	}
+	return abortable(o.AwardedAt, p, now)
+}
+
+func abortable(awardedAt int64, p *Params, now int64) error {
+	if now <= satAdd(awardedAt, int64(p.StartDeadlineSecs)) {
 		return idlmarket.ErrorCodeTooEarly
 	}
 	return nil
 }
 
-// CanEndByAnyone says whether lease_end succeeds at now for a stranger: the lease has failed, or its funds are used up.
+// UndeliveredSecs were funded and not delivered, at the lease's end: the time after it, and downtime.
+func (l *Lease) UndeliveredSecs() uint32 {
+	funded := uint32(min(max(satSub(l.FundedUntil, l.StartedAt), 0), math.MaxUint32))
+	return funded - min(funded, l.BillableSecs(l.EndedAt))
+}
+
+// CanMigrate says whether the lease has failed and its remaining time may move to another node.
+func (l *Lease) CanMigrate() bool {
+	return l.State() == LeaseFailed && l.MayMigrate == 1 && l.UndeliveredSecs() > 0
+}
+
+// CanEndByAnyone says whether lease_end succeeds at now for a stranger: the lease has failed and cannot move to another
+// node any more, or its funds are used up.
 func (l *Lease) CanEndByAnyone(now int64) error {
 	switch {
+	case l.CanMigrate() && now <= satAdd(l.EndedAt, int64(l.SettleSecs)):
+		return idlmarket.ErrorCodeTooEarly
 	case l.State() == LeaseFailed:
 		return nil
 	case l.State() != LeaseRunning:

@@ -125,6 +125,16 @@ func TestDueByAccount(t *testing.T) {
 		"a failed lease": {func(v *index.View) {
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), now-20 })
 		}, []Kind{LeaseEnd}},
+		"a failed lease that may still move to another node": {func(v *index.View) {
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.MayMigrate, l.SettleSecs, l.FundedUntil = uint8(market.LeaseFailed), now-20, 1, 60, now+100
+			})
+		}, nil},
+		"a failed lease that nobody moved in time": {func(v *index.View) {
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.MayMigrate, l.SettleSecs, l.FundedUntil = uint8(market.LeaseFailed), now-70, 1, 60, now+100
+			})
+		}, []Kind{LeaseEnd}},
 		"verified seconds that nobody paid for": {func(v *index.View) {
 			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			addLease(v, 10, func(l *market.Lease) { l.VerifiedSecs, l.PaidSecs = 30, 20 })

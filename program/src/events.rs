@@ -235,6 +235,7 @@ pub struct LeaseCheckpointed {
 pub struct LeaseMigrated {
     pub from: Address,
     pub to: Address,
+    pub order: Address,
     pub node: Address,
     pub keeper: Address,
     pub price: u64,

@@ -120,6 +120,7 @@ pub fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
     emit!(LeaseMigrated {
         from: *accounts.failed.address(),
         to: *accounts.lease.address(),
+        order: accounts.lease.order,
         node: accounts.lease.node,
         keeper: accounts.lease.keeper,
         price,

@@ -112,6 +112,7 @@ fn what_remains_moves_to_another_node() {
         &LeaseMigrated {
             from: f.deal.lease,
             to: f.lease(),
+            order: f.deal.order,
             node: f.spare.node,
             keeper: f.deal.keeper.wallet(),
             price: 1_900_000,

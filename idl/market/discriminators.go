@@ -36,10 +36,12 @@ var (
 	Event_LeafApplied         = [8]byte{234, 26, 200, 113, 2, 27, 108, 143}
 	Event_LeaseAborted        = [8]byte{230, 230, 220, 158, 195, 23, 45, 236}
 	Event_LeaseAwarded        = [8]byte{209, 91, 217, 128, 110, 25, 74, 203}
+	Event_LeaseCheckpointed   = [8]byte{199, 220, 177, 79, 210, 33, 102, 192}
 	Event_LeaseClosed         = [8]byte{75, 156, 130, 204, 31, 95, 218, 182}
 	Event_LeaseEnded          = [8]byte{72, 213, 85, 72, 232, 231, 130, 177}
 	Event_LeaseExtended       = [8]byte{120, 90, 63, 134, 145, 170, 71, 176}
 	Event_LeaseFailed         = [8]byte{157, 12, 235, 255, 165, 89, 254, 105}
+	Event_LeaseMigrated       = [8]byte{127, 149, 47, 219, 76, 54, 138, 242}
 	Event_LeaseNoticed        = [8]byte{219, 142, 0, 20, 203, 20, 241, 228}
 	Event_LeaseRated          = [8]byte{193, 236, 128, 133, 148, 97, 140, 122}
 	Event_LeaseSettled        = [8]byte{229, 233, 206, 105, 201, 233, 216, 110}
@@ -54,6 +56,7 @@ var (
 	Event_OrderClosed         = [8]byte{237, 77, 101, 123, 72, 43, 149, 123}
 	Event_OrderCreated        = [8]byte{224, 1, 229, 63, 254, 60, 190, 159}
 	Event_OrderExpired        = [8]byte{241, 55, 48, 196, 160, 51, 40, 213}
+	Event_OrderReopened       = [8]byte{27, 69, 127, 183, 140, 37, 219, 56}
 	Event_ParamsApplied       = [8]byte{79, 221, 60, 141, 244, 69, 47, 209}
 	Event_ParamsProposed      = [8]byte{29, 64, 243, 241, 75, 135, 93, 142}
 	Event_ProviderClosed      = [8]byte{161, 166, 249, 96, 136, 153, 232, 194}
@@ -62,6 +65,7 @@ var (
 	Event_ReportClosed        = [8]byte{191, 151, 67, 237, 84, 58, 35, 109}
 	Event_ReportFinalised     = [8]byte{187, 143, 108, 182, 150, 191, 245, 70}
 	Event_ReportVoted         = [8]byte{78, 175, 198, 42, 31, 245, 117, 37}
+	Event_SessionKeySet       = [8]byte{94, 76, 244, 82, 192, 95, 235, 199}
 	Event_SlashApplied        = [8]byte{207, 20, 164, 179, 234, 57, 80, 238}
 	Event_StakeAdded          = [8]byte{139, 170, 134, 90, 22, 96, 23, 193}
 	Event_StakeWithdrawn      = [8]byte{33, 120, 159, 58, 140, 255, 174, 79}
@@ -72,6 +76,7 @@ var (
 var (
 	Instruction_CreditsClose           = [8]byte{29, 25, 97, 237, 116, 135, 57, 4}
 	Instruction_CreditsDeposit         = [8]byte{53, 162, 113, 109, 115, 1, 33, 201}
+	Instruction_CreditsSetSessionKey   = [8]byte{193, 103, 241, 103, 127, 187, 134, 159}
 	Instruction_CreditsWithdraw        = [8]byte{204, 31, 52, 228, 227, 80, 75, 244}
 	Instruction_FaultOpen              = [8]byte{36, 249, 2, 241, 102, 138, 68, 228}
 	Instruction_GpuModelSet            = [8]byte{209, 21, 92, 210, 154, 148, 138, 244}
@@ -81,9 +86,11 @@ var (
 	Instruction_KeeperUpdate           = [8]byte{207, 42, 106, 14, 75, 183, 166, 132}
 	Instruction_KeeperWithdraw         = [8]byte{191, 82, 130, 117, 193, 212, 189, 201}
 	Instruction_LeaseAbort             = [8]byte{184, 108, 65, 75, 215, 237, 238, 248}
+	Instruction_LeaseCheckpoint        = [8]byte{59, 5, 89, 46, 63, 133, 92, 84}
 	Instruction_LeaseClose             = [8]byte{218, 108, 117, 76, 125, 191, 89, 156}
 	Instruction_LeaseEnd               = [8]byte{100, 29, 5, 42, 3, 19, 20, 189}
 	Instruction_LeaseExtend            = [8]byte{202, 70, 141, 29, 136, 142, 230, 118}
+	Instruction_LeaseMigrate           = [8]byte{196, 94, 111, 100, 172, 128, 189, 81}
 	Instruction_LeaseRate              = [8]byte{140, 164, 124, 248, 47, 40, 12, 187}
 	Instruction_LeaseSettleReceipt     = [8]byte{165, 68, 6, 39, 215, 242, 172, 131}
 	Instruction_LeaseSettleReport      = [8]byte{94, 46, 169, 93, 113, 79, 129, 188}
@@ -102,6 +109,7 @@ var (
 	Instruction_OrderCancel            = [8]byte{205, 115, 160, 2, 95, 159, 147, 199}
 	Instruction_OrderCreate            = [8]byte{13, 183, 197, 96, 179, 75, 254, 187}
 	Instruction_OrderExpire            = [8]byte{20, 133, 41, 92, 140, 181, 225, 216}
+	Instruction_OrderReopen            = [8]byte{182, 140, 203, 2, 49, 88, 255, 10}
 	Instruction_ProviderClose          = [8]byte{35, 177, 26, 67, 238, 131, 210, 162}
 	Instruction_ProviderRegister       = [8]byte{185, 15, 121, 136, 182, 164, 89, 32}
 	Instruction_ProviderRequestUnstake = [8]byte{56, 174, 77, 132, 180, 111, 64, 160}

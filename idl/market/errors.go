@@ -134,6 +134,16 @@ const (
 	ErrorCodeMissingAccount ErrorCode = 6060
 	// ErrorCodeUnknownVersion: The market's program does not know this account version
 	ErrorCodeUnknownVersion ErrorCode = 6061
+	// ErrorCodeInvalidSessionKey: A session key must be another key than the customer's, and expire in the future
+	ErrorCodeInvalidSessionKey ErrorCode = 6062
+	// ErrorCodeTooManySessionKeys: There are already as many session keys as an account can hold
+	ErrorCodeTooManySessionKeys ErrorCode = 6063
+	// ErrorCodeSessionKeyExpired: The session key has expired
+	ErrorCodeSessionKeyExpired ErrorCode = 6064
+	// ErrorCodeSessionCapExceeded: The session key's cap does not allow this
+	ErrorCodeSessionCapExceeded ErrorCode = 6065
+	// ErrorCodeMigrationNotAllowed: The lease may not move to another node: its customer forbade it, or no funded time is left
+	ErrorCodeMigrationNotAllowed ErrorCode = 6066
 )
 
 // errorTexts has name and message of every error.
@@ -200,6 +210,11 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongAccount:         {"WrongAccount", "The account is not the one that the state names"},
 	ErrorCodeMissingAccount:       {"MissingAccount", "An optional account that this call needs is missing"},
 	ErrorCodeUnknownVersion:       {"UnknownVersion", "The market's program does not know this account version"},
+	ErrorCodeInvalidSessionKey:    {"InvalidSessionKey", "A session key must be another key than the customer's, and expire in the future"},
+	ErrorCodeTooManySessionKeys:   {"TooManySessionKeys", "There are already as many session keys as an account can hold"},
+	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
+	ErrorCodeSessionCapExceeded:   {"SessionCapExceeded", "The session key's cap does not allow this"},
+	ErrorCodeMigrationNotAllowed:  {"MigrationNotAllowed", "The lease may not move to another node: its customer forbade it, or no funded time is left"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -267,6 +282,11 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeWrongAccount,
 		ErrorCodeMissingAccount,
 		ErrorCodeUnknownVersion,
+		ErrorCodeInvalidSessionKey,
+		ErrorCodeTooManySessionKeys,
+		ErrorCodeSessionKeyExpired,
+		ErrorCodeSessionCapExceeded,
+		ErrorCodeMigrationNotAllowed,
 	}
 }
 

@@ -134,6 +134,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as LeaseAwarded: %w", err)
 		}
 		return value, nil
+	case Event_LeaseCheckpointed:
+		value := new(LeaseCheckpointed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as LeaseCheckpointed: %w", err)
+		}
+		return value, nil
 	case Event_LeaseClosed:
 		value := new(LeaseClosed)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -160,6 +167,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as LeaseFailed: %w", err)
+		}
+		return value, nil
+	case Event_LeaseMigrated:
+		value := new(LeaseMigrated)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as LeaseMigrated: %w", err)
 		}
 		return value, nil
 	case Event_LeaseNoticed:
@@ -260,6 +274,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as OrderExpired: %w", err)
 		}
 		return value, nil
+	case Event_OrderReopened:
+		value := new(OrderReopened)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OrderReopened: %w", err)
+		}
+		return value, nil
 	case Event_ParamsApplied:
 		value := new(ParamsApplied)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -314,6 +335,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as ReportVoted: %w", err)
+		}
+		return value, nil
+	case Event_SessionKeySet:
+		value := new(SessionKeySet)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as SessionKeySet: %w", err)
 		}
 		return value, nil
 	case Event_SlashApplied:
@@ -638,6 +666,23 @@ func ParseEvent_LeaseAwarded(eventData []byte) (*LeaseAwarded, error) {
 	return event, nil
 }
 
+func ParseEvent_LeaseCheckpointed(eventData []byte) (*LeaseCheckpointed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_LeaseCheckpointed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_LeaseCheckpointed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(LeaseCheckpointed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type LeaseCheckpointed: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_LeaseClosed(eventData []byte) (*LeaseClosed, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -702,6 +747,23 @@ func ParseEvent_LeaseFailed(eventData []byte) (*LeaseFailed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type LeaseFailed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_LeaseMigrated(eventData []byte) (*LeaseMigrated, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_LeaseMigrated {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_LeaseMigrated, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(LeaseMigrated)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type LeaseMigrated: %w", err)
 	}
 	return event, nil
 }
@@ -944,6 +1006,23 @@ func ParseEvent_OrderExpired(eventData []byte) (*OrderExpired, error) {
 	return event, nil
 }
 
+func ParseEvent_OrderReopened(eventData []byte) (*OrderReopened, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OrderReopened {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OrderReopened, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OrderReopened)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OrderReopened: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_ParamsApplied(eventData []byte) (*ParamsApplied, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -1076,6 +1155,23 @@ func ParseEvent_ReportVoted(eventData []byte) (*ReportVoted, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type ReportVoted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_SessionKeySet(eventData []byte) (*SessionKeySet, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_SessionKeySet {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_SessionKeySet, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(SessionKeySet)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type SessionKeySet: %w", err)
 	}
 	return event, nil
 }

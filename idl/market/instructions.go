@@ -108,6 +108,60 @@ func NewCreditsDepositInstruction(
 	), nil
 }
 
+// Builds a "credits_set_session_key" instruction.
+func NewCreditsSetSessionKeyInstruction(
+	// Params:
+	keyParam solanago.PublicKey,
+	capParam uint64,
+	expiryParam int64,
+
+	// Accounts:
+	customerAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_CreditsSetSessionKey[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `keyParam`:
+		err = enc__.Encode(keyParam)
+		if err != nil {
+			return nil, errors.NewField("keyParam", err)
+		}
+		// Serialize `capParam`:
+		err = enc__.Encode(capParam)
+		if err != nil {
+			return nil, errors.NewField("capParam", err)
+		}
+		// Serialize `expiryParam`:
+		err = enc__.Encode(expiryParam)
+		if err != nil {
+			return nil, errors.NewField("expiryParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "customer": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(customerAccount, false, true))
+		// Account 1 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "credits_withdraw" instruction.
 func NewCreditsWithdrawInstruction(
 	// Params:
@@ -540,6 +594,48 @@ func NewLeaseAbortInstruction(
 	), nil
 }
 
+// Builds a "lease_checkpoint" instruction.
+func NewLeaseCheckpointInstruction(
+	// Params:
+	hashParam [32]uint8,
+
+	// Accounts:
+	nodeKeyAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_LeaseCheckpoint[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `hashParam`:
+		err = enc__.Encode(hashParam)
+		if err != nil {
+			return nil, errors.NewField("hashParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "node_key": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
+		// Account 1 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "lease_close" instruction.
 func NewLeaseCloseInstruction(
 	authorityAccount solanago.PublicKey,
@@ -620,7 +716,8 @@ func NewLeaseEndInstruction(
 	// Add the accounts to the instruction.
 	{
 		// Account 0 "authority": Read-only, Signer, Required
-		// The customer, the provider or its node at their terms; anyone once the lease has failed or ran out.
+		// The customer or its session key, the provider or its node at their terms; anyone once the lease ran out, or has
+		// failed and cannot move to another node any more.
 		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
 		// Account 1 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
@@ -646,7 +743,7 @@ func NewLeaseExtendInstruction(
 	secondsParam uint32,
 
 	// Accounts:
-	customerAccount solanago.PublicKey,
+	authorityAccount solanago.PublicKey,
 	creditsAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -669,8 +766,8 @@ func NewLeaseExtendInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "customer": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(customerAccount, false, true))
+		// Account 0 "authority": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
 		// Account 1 "credits": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
 		// Account 2 "lease": Writable, Non-signer, Required
@@ -682,6 +779,64 @@ func NewLeaseExtendInstruction(
 		ProgramID,
 		accounts__,
 		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "lease_migrate" instruction.
+func NewLeaseMigrateInstruction(
+	walletAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	failedAccount solanago.PublicKey,
+	failedNodeAccount solanago.PublicKey,
+	failedProviderAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Writable, Signer, Required
+		// Pays the new lease's rent and gets it back at its close.
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		// Account 1 "keeper": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
+		// Account 2 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 3 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
+		// Account 4 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 5 "failed": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(failedAccount, true, false))
+		// Account 6 "failed_node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(failedNodeAccount, true, false))
+		// Account 7 "failed_provider": Writable, Non-signer, Optional
+		// Absent when the new node is of the same provider.
+		accounts__.Append(solanago.NewAccountMeta(failedProviderAccount, true, false))
+		// Account 8 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 9 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 10 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 11 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 12 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
 	), nil
 }
 
@@ -1354,7 +1509,7 @@ func NewOrderAwardInstruction(
 
 // Builds a "order_cancel" instruction.
 func NewOrderCancelInstruction(
-	customerAccount solanago.PublicKey,
+	authorityAccount solanago.PublicKey,
 	creditsAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
 	rentPayerAccount solanago.PublicKey,
@@ -1363,8 +1518,8 @@ func NewOrderCancelInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "customer": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(customerAccount, false, true))
+		// Account 0 "authority": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
 		// Account 1 "credits": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
 		// Account 2 "order": Writable, Non-signer, Required
@@ -1387,7 +1542,7 @@ func NewOrderCreateInstruction(
 	argsParam OrderArgs,
 
 	// Accounts:
-	customerAccount solanago.PublicKey,
+	authorityAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	creditsAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
@@ -1412,8 +1567,9 @@ func NewOrderCreateInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "customer": Writable, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(customerAccount, true, true))
+		// Account 0 "authority": Writable, Signer, Required
+		// Pays the order's rent and gets it back.
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, true, true))
 		// Account 1 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 2 "credits": Writable, Non-signer, Required
@@ -1448,6 +1604,35 @@ func NewOrderExpireInstruction(
 		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
 		// Account 2 "rent_payer": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "order_reopen" instruction.
+func NewOrderReopenInstruction(
+	authorityAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "authority": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 3 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
 	}
 
 	// Create the instruction.

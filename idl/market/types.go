@@ -218,7 +218,7 @@ type Credits struct {
 	Version       uint8         `json:"version"`
 	Bump          uint8         `json:"bump"`
 	VaultBump     uint8         `json:"vaultBump"`
-	ReservedBytes [37]uint8     `json:"reservedBytes"`
+	ReservedBytes [5]uint8      `json:"reservedBytes"`
 }
 
 func (obj Credits) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2161,6 +2161,9 @@ type Lease struct {
 	// sha256 of how to reach the container, signed in by the node at the start.
 	ConnectionHash [32]uint8 `json:"connectionHash"`
 
+	// sha256 of the last checkpoint that the node has put down; zero when there is none.
+	CheckpointHash [32]uint8 `json:"checkpointHash"`
+
 	// Ed25519 key of the node, for receipts.
 	NodeKey solanago.PublicKey `json:"nodeKey"`
 	Domain  [8]uint8           `json:"domain"`
@@ -2206,6 +2209,9 @@ type Lease struct {
 	// Which of the periods up to the last were applied: see [`crate::math::window`].
 	ReportWindow uint32 `json:"reportWindow"`
 
+	// Funded when it starts.
+	DurationSecs uint32 `json:"durationSecs"`
+
 	// Terms.
 	NoticeSecs      uint32 `json:"noticeSecs"`
 	SettleSecs      uint32 `json:"settleSecs"`
@@ -2222,8 +2228,15 @@ type Lease struct {
 	Rating          uint8 `json:"rating"`
 	RunToCompletion uint8 `json:"runToCompletion"`
 	PendingFaults   uint8 `json:"pendingFaults"`
-	Version         uint8 `json:"version"`
-	Bump            uint8 `json:"bump"`
+
+	// 1 when it goes on where a failed lease of the same order stopped.
+	Continues uint8 `json:"continues"`
+
+	// 1 when its remaining time may move to another node after a failure.
+	MayMigrate    uint8    `json:"mayMigrate"`
+	Version       uint8    `json:"version"`
+	Bump          uint8    `json:"bump"`
+	ReservedBytes [2]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2256,6 +2269,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ConnectionHash)
 	if err != nil {
 		return errors.NewField("ConnectionHash", err)
+	}
+	// Serialize `CheckpointHash`:
+	err = encoder.Encode(obj.CheckpointHash)
+	if err != nil {
+		return errors.NewField("CheckpointHash", err)
 	}
 	// Serialize `NodeKey`:
 	err = encoder.Encode(obj.NodeKey)
@@ -2342,6 +2360,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("ReportWindow", err)
 	}
+	// Serialize `DurationSecs`:
+	err = encoder.Encode(obj.DurationSecs)
+	if err != nil {
+		return errors.NewField("DurationSecs", err)
+	}
 	// Serialize `NoticeSecs`:
 	err = encoder.Encode(obj.NoticeSecs)
 	if err != nil {
@@ -2407,6 +2430,16 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("PendingFaults", err)
 	}
+	// Serialize `Continues`:
+	err = encoder.Encode(obj.Continues)
+	if err != nil {
+		return errors.NewField("Continues", err)
+	}
+	// Serialize `MayMigrate`:
+	err = encoder.Encode(obj.MayMigrate)
+	if err != nil {
+		return errors.NewField("MayMigrate", err)
+	}
 	// Serialize `Version`:
 	err = encoder.Encode(obj.Version)
 	if err != nil {
@@ -2416,6 +2449,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Serialize `ReservedBytes`:
+	err = encoder.Encode(obj.ReservedBytes)
+	if err != nil {
+		return errors.NewField("ReservedBytes", err)
 	}
 	return nil
 }
@@ -2460,6 +2498,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ConnectionHash)
 	if err != nil {
 		return errors.NewField("ConnectionHash", err)
+	}
+	// Deserialize `CheckpointHash`:
+	err = decoder.Decode(&obj.CheckpointHash)
+	if err != nil {
+		return errors.NewField("CheckpointHash", err)
 	}
 	// Deserialize `NodeKey`:
 	err = decoder.Decode(&obj.NodeKey)
@@ -2546,6 +2589,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("ReportWindow", err)
 	}
+	// Deserialize `DurationSecs`:
+	err = decoder.Decode(&obj.DurationSecs)
+	if err != nil {
+		return errors.NewField("DurationSecs", err)
+	}
 	// Deserialize `NoticeSecs`:
 	err = decoder.Decode(&obj.NoticeSecs)
 	if err != nil {
@@ -2611,6 +2659,16 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("PendingFaults", err)
 	}
+	// Deserialize `Continues`:
+	err = decoder.Decode(&obj.Continues)
+	if err != nil {
+		return errors.NewField("Continues", err)
+	}
+	// Deserialize `MayMigrate`:
+	err = decoder.Decode(&obj.MayMigrate)
+	if err != nil {
+		return errors.NewField("MayMigrate", err)
+	}
 	// Deserialize `Version`:
 	err = decoder.Decode(&obj.Version)
 	if err != nil {
@@ -2620,6 +2678,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Deserialize `ReservedBytes`:
+	err = decoder.Decode(&obj.ReservedBytes)
+	if err != nil {
+		return errors.NewField("ReservedBytes", err)
 	}
 	return nil
 }
@@ -2842,6 +2905,67 @@ func (obj *LeaseAwarded) Unmarshal(buf []byte) error {
 
 func UnmarshalLeaseAwarded(buf []byte) (*LeaseAwarded, error) {
 	obj := new(LeaseAwarded)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// The node has put a checkpoint down.
+type LeaseCheckpointed struct {
+	Lease solanago.PublicKey `json:"lease"`
+	Hash  [32]uint8          `json:"hash"`
+}
+
+func (obj LeaseCheckpointed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Hash`:
+	err = encoder.Encode(obj.Hash)
+	if err != nil {
+		return errors.NewField("Hash", err)
+	}
+	return nil
+}
+
+func (obj LeaseCheckpointed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding LeaseCheckpointed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *LeaseCheckpointed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Hash`:
+	err = decoder.Decode(&obj.Hash)
+	if err != nil {
+		return errors.NewField("Hash", err)
+	}
+	return nil
+}
+
+func (obj *LeaseCheckpointed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling LeaseCheckpointed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalLeaseCheckpointed(buf []byte) (*LeaseCheckpointed, error) {
+	obj := new(LeaseCheckpointed)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -3170,6 +3294,155 @@ func (obj *LeaseFailed) Unmarshal(buf []byte) error {
 
 func UnmarshalLeaseFailed(buf []byte) (*LeaseFailed, error) {
 	obj := new(LeaseFailed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// The remaining time of a failed lease went to another node.
+type LeaseMigrated struct {
+	From         solanago.PublicKey `json:"from"`
+	To           solanago.PublicKey `json:"to"`
+	Order        solanago.PublicKey `json:"order"`
+	Node         solanago.PublicKey `json:"node"`
+	Keeper       solanago.PublicKey `json:"keeper"`
+	Price        uint64             `json:"price"`
+	GpuMask      uint16             `json:"gpuMask"`
+	DurationSecs uint32             `json:"durationSecs"`
+	Reserved     uint64             `json:"reserved"`
+	Checkpoint   [32]uint8          `json:"checkpoint"`
+}
+
+func (obj LeaseMigrated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `From`:
+	err = encoder.Encode(obj.From)
+	if err != nil {
+		return errors.NewField("From", err)
+	}
+	// Serialize `To`:
+	err = encoder.Encode(obj.To)
+	if err != nil {
+		return errors.NewField("To", err)
+	}
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Price`:
+	err = encoder.Encode(obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Serialize `GpuMask`:
+	err = encoder.Encode(obj.GpuMask)
+	if err != nil {
+		return errors.NewField("GpuMask", err)
+	}
+	// Serialize `DurationSecs`:
+	err = encoder.Encode(obj.DurationSecs)
+	if err != nil {
+		return errors.NewField("DurationSecs", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	// Serialize `Checkpoint`:
+	err = encoder.Encode(obj.Checkpoint)
+	if err != nil {
+		return errors.NewField("Checkpoint", err)
+	}
+	return nil
+}
+
+func (obj LeaseMigrated) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding LeaseMigrated: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *LeaseMigrated) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `From`:
+	err = decoder.Decode(&obj.From)
+	if err != nil {
+		return errors.NewField("From", err)
+	}
+	// Deserialize `To`:
+	err = decoder.Decode(&obj.To)
+	if err != nil {
+		return errors.NewField("To", err)
+	}
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Price`:
+	err = decoder.Decode(&obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Deserialize `GpuMask`:
+	err = decoder.Decode(&obj.GpuMask)
+	if err != nil {
+		return errors.NewField("GpuMask", err)
+	}
+	// Deserialize `DurationSecs`:
+	err = decoder.Decode(&obj.DurationSecs)
+	if err != nil {
+		return errors.NewField("DurationSecs", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	// Deserialize `Checkpoint`:
+	err = decoder.Decode(&obj.Checkpoint)
+	if err != nil {
+		return errors.NewField("Checkpoint", err)
+	}
+	return nil
+}
+
+func (obj *LeaseMigrated) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling LeaseMigrated: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalLeaseMigrated(buf []byte) (*LeaseMigrated, error) {
+	obj := new(LeaseMigrated)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -4834,11 +5107,20 @@ type Order struct {
 	Mode        uint8 `json:"mode"`
 
 	// 1 when the lease ends with its job: then the node may end it without notice.
-	RunToCompletion uint8    `json:"runToCompletion"`
-	Status          uint8    `json:"status"`
-	Version         uint8    `json:"version"`
-	Bump            uint8    `json:"bump"`
-	ReservedBytes   [7]uint8 `json:"reservedBytes"`
+	RunToCompletion uint8 `json:"runToCompletion"`
+	Status          uint8 `json:"status"`
+
+	// The session key that placed the order, see [`crate::state::Credits::actor`]: what comes back is its again.
+	SessionSlot uint8 `json:"sessionSlot"`
+
+	// Leases that continue a failed one and were not aborted.
+	Migrations uint8 `json:"migrations"`
+
+	// 1 when a failed lease of this order must not move to another node.
+	NoMigration   uint8    `json:"noMigration"`
+	Version       uint8    `json:"version"`
+	Bump          uint8    `json:"bump"`
+	ReservedBytes [4]uint8 `json:"reservedBytes"`
 }
 
 func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4936,6 +5218,21 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Status)
 	if err != nil {
 		return errors.NewField("Status", err)
+	}
+	// Serialize `SessionSlot`:
+	err = encoder.Encode(obj.SessionSlot)
+	if err != nil {
+		return errors.NewField("SessionSlot", err)
+	}
+	// Serialize `Migrations`:
+	err = encoder.Encode(obj.Migrations)
+	if err != nil {
+		return errors.NewField("Migrations", err)
+	}
+	// Serialize `NoMigration`:
+	err = encoder.Encode(obj.NoMigration)
+	if err != nil {
+		return errors.NewField("NoMigration", err)
 	}
 	// Serialize `Version`:
 	err = encoder.Encode(obj.Version)
@@ -5061,6 +5358,21 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Status", err)
 	}
+	// Deserialize `SessionSlot`:
+	err = decoder.Decode(&obj.SessionSlot)
+	if err != nil {
+		return errors.NewField("SessionSlot", err)
+	}
+	// Deserialize `Migrations`:
+	err = decoder.Decode(&obj.Migrations)
+	if err != nil {
+		return errors.NewField("Migrations", err)
+	}
+	// Deserialize `NoMigration`:
+	err = decoder.Decode(&obj.NoMigration)
+	if err != nil {
+		return errors.NewField("NoMigration", err)
+	}
 	// Deserialize `Version`:
 	err = decoder.Decode(&obj.Version)
 	if err != nil {
@@ -5101,14 +5413,17 @@ type OrderArgs struct {
 	Nonce uint64 `json:"nonce"`
 
 	// µUSDC per GPU-hour.
-	MaxPrice        uint64      `json:"maxPrice"`
-	DurationSecs    uint32      `json:"durationSecs"`
-	Nodes           uint8       `json:"nodes"`
-	GpusPerNode     uint8       `json:"gpusPerNode"`
-	Mode            uint8       `json:"mode"`
-	RunToCompletion uint8       `json:"runToCompletion"`
-	ImageDigest     [32]uint8   `json:"imageDigest"`
-	Requirement     Requirement `json:"requirement"`
+	MaxPrice        uint64 `json:"maxPrice"`
+	DurationSecs    uint32 `json:"durationSecs"`
+	Nodes           uint8  `json:"nodes"`
+	GpusPerNode     uint8  `json:"gpusPerNode"`
+	Mode            uint8  `json:"mode"`
+	RunToCompletion uint8  `json:"runToCompletion"`
+
+	// 1 when a failed lease must not move to another node.
+	NoMigration uint8       `json:"noMigration"`
+	ImageDigest [32]uint8   `json:"imageDigest"`
+	Requirement Requirement `json:"requirement"`
 }
 
 func (obj OrderArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5146,6 +5461,11 @@ func (obj OrderArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.RunToCompletion)
 	if err != nil {
 		return errors.NewField("RunToCompletion", err)
+	}
+	// Serialize `NoMigration`:
+	err = encoder.Encode(obj.NoMigration)
+	if err != nil {
+		return errors.NewField("NoMigration", err)
 	}
 	// Serialize `ImageDigest`:
 	err = encoder.Encode(obj.ImageDigest)
@@ -5205,6 +5525,11 @@ func (obj *OrderArgs) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) 
 	err = decoder.Decode(&obj.RunToCompletion)
 	if err != nil {
 		return errors.NewField("RunToCompletion", err)
+	}
+	// Deserialize `NoMigration`:
+	err = decoder.Decode(&obj.NoMigration)
+	if err != nil {
+		return errors.NewField("NoMigration", err)
 	}
 	// Deserialize `ImageDigest`:
 	err = decoder.Decode(&obj.ImageDigest)
@@ -5513,6 +5838,88 @@ func (obj *OrderExpired) Unmarshal(buf []byte) error {
 
 func UnmarshalOrderExpired(buf []byte) (*OrderExpired, error) {
 	obj := new(OrderExpired)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type OrderReopened struct {
+	Order         solanago.PublicKey `json:"order"`
+	Reserved      uint64             `json:"reserved"`
+	Nodes         uint8              `json:"nodes"`
+	AwardDeadline int64              `json:"awardDeadline"`
+}
+
+func (obj OrderReopened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	// Serialize `Nodes`:
+	err = encoder.Encode(obj.Nodes)
+	if err != nil {
+		return errors.NewField("Nodes", err)
+	}
+	// Serialize `AwardDeadline`:
+	err = encoder.Encode(obj.AwardDeadline)
+	if err != nil {
+		return errors.NewField("AwardDeadline", err)
+	}
+	return nil
+}
+
+func (obj OrderReopened) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OrderReopened: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OrderReopened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	// Deserialize `Nodes`:
+	err = decoder.Decode(&obj.Nodes)
+	if err != nil {
+		return errors.NewField("Nodes", err)
+	}
+	// Deserialize `AwardDeadline`:
+	err = decoder.Decode(&obj.AwardDeadline)
+	if err != nil {
+		return errors.NewField("AwardDeadline", err)
+	}
+	return nil
+}
+
+func (obj *OrderReopened) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OrderReopened: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOrderReopened(buf []byte) (*OrderReopened, error) {
+	obj := new(OrderReopened)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -7025,9 +7432,16 @@ type SessionKey struct {
 	Key solanago.PublicKey `json:"key"`
 
 	// µUSDC.
-	Cap    uint64 `json:"cap"`
-	Spent  uint64 `json:"spent"`
-	Expiry int64  `json:"expiry"`
+	Cap uint64 `json:"cap"`
+
+	// What the key has reserved since it was named, less what came back from its orders before their leases started.
+	Spent uint64 `json:"spent"`
+
+	// From then on the key may do nothing.
+	Expiry int64 `json:"expiry"`
+
+	// When the key was named.
+	Since int64 `json:"since"`
 }
 
 func (obj SessionKey) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7050,6 +7464,11 @@ func (obj SessionKey) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Expiry)
 	if err != nil {
 		return errors.NewField("Expiry", err)
+	}
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
 	}
 	return nil
 }
@@ -7085,6 +7504,11 @@ func (obj *SessionKey) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	if err != nil {
 		return errors.NewField("Expiry", err)
 	}
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
 	return nil
 }
 
@@ -7098,6 +7522,89 @@ func (obj *SessionKey) Unmarshal(buf []byte) error {
 
 func UnmarshalSessionKey(buf []byte) (*SessionKey, error) {
 	obj := new(SessionKey)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A cap of 0 removes the key.
+type SessionKeySet struct {
+	Customer solanago.PublicKey `json:"customer"`
+	Key      solanago.PublicKey `json:"key"`
+	Cap      uint64             `json:"cap"`
+	Expiry   int64              `json:"expiry"`
+}
+
+func (obj SessionKeySet) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Customer`:
+	err = encoder.Encode(obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Serialize `Key`:
+	err = encoder.Encode(obj.Key)
+	if err != nil {
+		return errors.NewField("Key", err)
+	}
+	// Serialize `Cap`:
+	err = encoder.Encode(obj.Cap)
+	if err != nil {
+		return errors.NewField("Cap", err)
+	}
+	// Serialize `Expiry`:
+	err = encoder.Encode(obj.Expiry)
+	if err != nil {
+		return errors.NewField("Expiry", err)
+	}
+	return nil
+}
+
+func (obj SessionKeySet) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding SessionKeySet: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *SessionKeySet) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Customer`:
+	err = decoder.Decode(&obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Deserialize `Key`:
+	err = decoder.Decode(&obj.Key)
+	if err != nil {
+		return errors.NewField("Key", err)
+	}
+	// Deserialize `Cap`:
+	err = decoder.Decode(&obj.Cap)
+	if err != nil {
+		return errors.NewField("Cap", err)
+	}
+	// Deserialize `Expiry`:
+	err = decoder.Decode(&obj.Expiry)
+	if err != nil {
+		return errors.NewField("Expiry", err)
+	}
+	return nil
+}
+
+func (obj *SessionKeySet) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling SessionKeySet: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalSessionKeySet(buf []byte) (*SessionKeySet, error) {
+	obj := new(SessionKeySet)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

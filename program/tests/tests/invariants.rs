@@ -692,7 +692,6 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "lease_end",
         "lease_rate",
         "lease_checkpoint",
-        "lease_migrate",
         "lease_close",
         "report_vote",
         "report_apply",

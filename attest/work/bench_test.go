@@ -10,7 +10,7 @@ import (
 // Prove and verify side by side; the ratio is the reason for this package.
 
 func BenchmarkProve(b *testing.B) {
-	for _, n := range []int{256, 512, 1024, 2048} {
+	for _, n := range []int{256, 1024, 2048, 4096} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			for b.Loop() {
 				if _, err := (CPU{Workers: 1}).Prove(context.Background(), seedOf(1), n); err != nil {
@@ -23,7 +23,7 @@ func BenchmarkProve(b *testing.B) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	for _, n := range []int{256, 512, 1024, 2048} {
+	for _, n := range []int{256, 1024, 2048, 4096} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			p := prove(b, 1, n)
 			raw := encode(b, p)
@@ -46,5 +46,18 @@ func BenchmarkVerifyChunk(b *testing.B) {
 		if err := VerifyChunk(p.Seed, p.N, p.Root, o); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkVerifyEvidence(b *testing.B) {
+	for _, n := range []int{256, 1024} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			f := newEvidenceFixture(b, n)
+			for b.Loop() {
+				if _, err := f.verify(f.evidence); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

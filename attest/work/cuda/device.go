@@ -192,21 +192,19 @@ func (d *Device) DropBLAS(ctx context.Context) error {
 
 // Close frees everything but memory that is still open: that is to be closed first.
 func (d *Device) Close() error {
-	var errs []error
-	errs = append(errs, d.do(context.Background(), func() error {
-		errs = append(errs, d.closeBLAS())
+	unload := d.do(context.Background(), func() error {
+		errs := []error{d.closeBLAS()}
 		for _, m := range d.modules {
 			errs = append(errs, d.lib.driver("cuModuleUnload", m))
 		}
 		d.modules = nil
-		return nil
-	}))
+		return errors.Join(errs...)
+	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil
 	}
 	d.closed = true
-	errs = append(errs, d.lib.driver("cuDevicePrimaryCtxRelease_v2", uintptr(d.ordinal)))
-	return errors.Join(errs...)
+	return errors.Join(unload, d.lib.driver("cuDevicePrimaryCtxRelease_v2", uintptr(d.ordinal)))
 }

@@ -188,6 +188,9 @@ func oaepKey(info []byte) (*rsa.PublicKey, error) {
 	return &rsa.PublicKey{N: key.N, E: key.E}, nil
 }
 
+// maxIssuerBits bounds what a signature of a certificate that the evidence brings can cost to check.
+const maxIssuerBits = 4096
+
 // VerifyChain checks that the certificate leads to one of the roots at a time. Intermediate certificates come from the
 // policy and, untrusted until they verify, from the evidence. Errors wrap [attest.ErrUntrusted].
 func (ek EK) VerifyChain(roots, intermediates *x509.CertPool, extra [][]byte, now time.Time) ([]*x509.Certificate, error) {
@@ -202,6 +205,10 @@ func (ek EK) VerifyChain(roots, intermediates *x509.CertPool, extra [][]byte, no
 		cert, err := x509.ParseCertificate(der)
 		if err != nil {
 			return nil, fmt.Errorf("%s: certificate %d: %w: %w", ItemEKChain, i, err, attest.ErrMalformed)
+		}
+		if key, ok := cert.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxIssuerBits {
+			return nil, fmt.Errorf("%s: certificate %d: RSA key of %d bits, at most %d are accepted: %w", ItemEKChain, i, key.N.BitLen(),
+				maxIssuerBits, attest.ErrMalformed)
 		}
 		pool.AddCert(cert)
 	}

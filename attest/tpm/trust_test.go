@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"math/big"
 	"slices"
 	"testing"
 	"time"
@@ -242,6 +243,21 @@ func TestParseEKRefuses(t *testing.T) {
 		_, err = ek.VerifyChain(trust.Roots, trust.Intermediates, nil, aTime.Add(at))
 		require.ErrorIs(t, err, attest.ErrStale)
 	}
+}
+
+// Checking a signature with a key of sixty thousand bits takes a keeper's time, and anybody can send one.
+func TestHugeIssuerKey(t *testing.T) {
+	m := newMaker(t, aTime)
+	ek, err := tpm.ParseEK(newTPM(t, m, tpm.EKP256).EK.Raw)
+	require.NoError(t, err)
+	huge := new(big.Int).SetBit(big.NewInt(1), 8191, 1)
+	cert, err := m.Certify(&rsa.PublicKey{N: huge, E: 65537}, func(c *x509.Certificate) { c.IsCA = true })
+	require.NoError(t, err)
+	trust := m.Trust()
+	_, err = ek.VerifyChain(trust.Roots, trust.Intermediates, [][]byte{cert.Raw}, aTime)
+	require.ErrorIs(t, err, attest.ErrMalformed)
+	_, err = ek.VerifyChain(trust.Roots, trust.Intermediates, [][]byte{m.Issuer.Raw}, aTime)
+	require.NoError(t, err)
 }
 
 // Some manufacturers name the algorithm of RSA keys id-RSAES-OAEP. The key and its identity are the same.

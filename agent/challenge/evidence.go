@@ -86,6 +86,9 @@ func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req protocol
 	case errors.Is(err, errBusy), errors.Is(err, errQueued):
 		return nil, err.Error()
 	}
+	if ctx.Err() != nil {
+		return nil, "the evidence was not collected in time"
+	}
 	d.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("evidence was not collected")
 	return nil, "the evidence could not be collected"
 }

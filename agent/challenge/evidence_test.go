@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 )
@@ -91,4 +92,39 @@ func TestEvidence(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, resp.Refused, "shows no evidence")
 	require.EqualValues(t, 1, most.Load())
+}
+
+// chip is a TPM that knows one credential.
+type chip struct{ err error }
+
+func (c chip) Request(context.Context) (tpm.Request, error) {
+	return tpm.Request{AK: []byte("ak"), EK: []byte("ek")}, c.err
+}
+
+func (c chip) Activate(_ context.Context, credential tpm.Credential) ([]byte, error) {
+	if string(credential.IDObject) != "for me" {
+		return nil, errors.New("integrity")
+	}
+	return []byte("opened " + string(credential.EncryptedSeed)), c.err
+}
+
+func TestEnrolTPM(t *testing.T) {
+	d := newDesk(t, 1)
+	ask := func(step protocol.TPMStep) protocol.ChallengeResponse {
+		resp, err := d.Answer(context.Background(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{
+			Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node, TPM: &step,
+		})
+		require.NoError(t, err)
+		return resp
+	}
+	require.Contains(t, ask(protocol.TPMStep{}).Refused, "shows no TPM")
+	d.o.TPM = chip{}
+	require.Equal(t, &protocol.TPMAnswer{AK: []byte("ak"), EK: []byte("ek")}, ask(protocol.TPMStep{}).TPM)
+	require.Equal(t, &protocol.TPMAnswer{Secret: []byte("opened seed")}, ask(protocol.TPMStep{IDObject: []byte("for me"), EncryptedSeed: []byte("seed")}).TPM)
+	resp := ask(protocol.TPMStep{IDObject: []byte("for another")})
+	require.Nil(t, resp.TPM)
+	require.Equal(t, "the TPM does not answer", resp.Refused, "why is the node's own business")
+	d.o.TPM = chip{err: attest.ErrAbsent}
+	require.Contains(t, ask(protocol.TPMStep{}).Refused, "has no TPM")
+	require.Zero(t, d.Counts().Evidence)
 }

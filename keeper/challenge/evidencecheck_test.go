@@ -22,6 +22,9 @@ type judge struct {
 	asked   []evidence.Question
 	verdict evidence.Verdict
 	err     error
+	// wants a TPM; enrolled holds the secret that finished an enrolment.
+	wants    bool
+	enrolled []byte
 }
 
 func (j *judge) Judge(q evidence.Question, _ []byte, _ time.Time) (evidence.Verdict, error) {
@@ -31,11 +34,56 @@ func (j *judge) Judge(q evidence.Question, _ []byte, _ time.Time) (evidence.Verd
 	return j.verdict, j.err
 }
 
-func (*judge) WantsTPM(tpm.Subject, time.Time) bool { return false }
-func (*judge) Statement(tpm.Subject) []byte         { return nil }
+func (j *judge) WantsTPM(tpm.Subject, time.Time) bool { return j.wants }
 
-func (*judge) Enrol(tpm.Subject, tpm.Request, time.Time) (tpm.Credential, func([]byte, wire.Signer, time.Time) error, error) {
-	return tpm.Credential{}, nil, errors.New("not wanted")
+func (j *judge) Statement(tpm.Subject) []byte {
+	if j.enrolled == nil {
+		return nil
+	}
+	return append([]byte("seen "), j.enrolled...)
+}
+
+func (j *judge) Enrol(s tpm.Subject, r tpm.Request, _ time.Time) (tpm.Credential, func([]byte, wire.Signer, time.Time) error, error) {
+	if string(r.AK) != "ak" || s.Program != [32]byte(market.ProgramID) {
+		return tpm.Credential{}, nil, errors.New("not that one")
+	}
+	return tpm.Credential{IDObject: []byte("sealed")}, func(secret []byte, _ wire.Signer, _ time.Time) error {
+		j.enrolled = secret
+		return nil
+	}, nil
+}
+
+func TestTPMIsEnrolledBeforeEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		tpm  func(protocol.TPMStep) *protocol.TPMAnswer
+		want string
+	}{
+		"with a TPM": {func(s protocol.TPMStep) *protocol.TPMAnswer {
+			if len(s.IDObject) == 0 {
+				return &protocol.TPMAnswer{AK: []byte("ak")}
+			}
+			return &protocol.TPMAnswer{Secret: s.IDObject}
+		}, "seen sealed"},
+		"without one": {func(protocol.TPMStep) *protocol.TPMAnswer { return nil }, ""},
+		"with an odd one": {func(protocol.TPMStep) *protocol.TPMAnswer {
+			return &protocol.TPMAnswer{AK: []byte("of another kind")}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var statement []byte
+			checker, got, work := newChecker(t, func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+				if req.TPM != nil {
+					return protocol.ChallengeResponse{Version: protocol.Version, Nonce: req.Nonce, TPM: c.tpm(*req.TPM)}, nil
+				}
+				statement = req.Evidence.TPMStatement
+				return shows(req), nil
+			})
+			checker.Evidence = &judge{wants: true, verdict: evidence.Verdict{Passed: true, Tier: 1}}
+			checker.evidence(context.Background(), work, 5)
+			require.Len(t, got.all, 1, "a machine without a TPM is asked for evidence all the same")
+			require.Equal(t, c.want, string(statement))
+		})
+	}
 }
 
 func shows(req protocol.ChallengeRequest) protocol.ChallengeResponse {

@@ -94,11 +94,8 @@ need_lint() {
 # The software TPM is wanted, not needed: who may not install packages gets on without it.
 need_tpm() {
   if have swtpm && have swtpm_setup && have swtpm_localca; then return; fi
-  if [ "$(id -u)" = 0 ] && have apt-get; then
-    debian swtpm swtpm-tools
-  else
-    say "no software TPM: tests that need one will be skipped (on Debian: sudo apt-get install -y --no-install-recommends swtpm swtpm-tools)"
-  fi
+  if [ "$(id -u)" = 0 ] && have apt-get && (debian swtpm swtpm-tools); then return; fi
+  say "no software TPM: tests that need one will be skipped (on Debian: sudo apt-get install -y --no-install-recommends swtpm swtpm-tools)"
 }
 
 [ $# -gt 0 ] || set -- all

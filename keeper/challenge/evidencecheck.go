@@ -106,10 +106,11 @@ func (c *Checker) evidenceOnce(ctx context.Context, t task, period wire.Period) 
 		return f, true, fmt.Errorf("%w: %s", errNoEvidence, resp.Refused)
 	}
 	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
+	// Of the keepers' words on TPMs only our own counts here: every keeper sees TPMs activated itself. If the word of any one
+	// counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
+	own := c.Signer.PublicKey()
+	q.Keepers = []ed25519.PublicKey{own[:]}
 	c.Index.Read(func(v *index.View) {
-		for _, wallet := range v.ActiveKeepers() {
-			q.Keepers = append(q.Keepers, ed25519.PublicKey(wallet[:]))
-		}
 		n, ok := v.Nodes[t.node.Address]
 		if !ok || v.DevicesOfNode[n.Address] < int(n.Spec.Gpus) {
 			return // its claims are not all known here yet

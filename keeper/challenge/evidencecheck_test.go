@@ -2,6 +2,7 @@ package challenge
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"sync"
 	"testing"
@@ -126,6 +127,8 @@ func TestEvidenceIsJudged(t *testing.T) {
 			require.Equal(t, [32]byte(market.ProgramID), q.Challenge.Program)
 			require.Equal(t, [32]byte{3}, q.Challenge.SlotHash)
 			require.NotZero(t, q.Challenge.ID)
+			own := checker.Signer.PublicKey()
+			require.Equal(t, []ed25519.PublicKey{own[:]}, q.Keepers, "one keeper's word on a TPM is no other's")
 			require.ElementsMatch(t, [][32]byte{{1}, {2}}, q.Devices)
 			s := wire.CheckStatement{Node: f.Node, Kind: f.Kind, Passed: f.Passed, Measured: f.Measured, Period: f.Period, Detail: f.Detail}
 			require.NoError(t, s.Validate())

@@ -57,6 +57,8 @@ func TestBrokenEvidenceIsRefusedByName(t *testing.T) {
 		c[at] = b
 		return c
 	}
+	odd := item(evidence(m, func(r *spb.Report) { r.Version, r.Cpuid1EaxFms = 3, 0x00a00f11 }), snp.ItemReport)
+	odd[0x18a] = 0xf1 // a stepping has four bits
 	for name, row := range map[string]struct {
 		e        attest.Evidence
 		sentinel error
@@ -87,10 +89,11 @@ func TestBrokenEvidenceIsRefusedByName(t *testing.T) {
 			set(good, snp.ItemReport, append(bytes.Clone(report[:0x2a0]), item(evidence(m, func(r *spb.Report) { r.GuestSvn = 1 }), snp.ItemReport)[0x2a0:]...)),
 			attest.ErrUntrusted, "signature verification",
 		},
-		"another chip":        {evidence(m, func(r *spb.Report) { r.ChipId = bytes.Repeat([]byte{1}, 64) }), attest.ErrUntrusted, "another chip"},
-		"processor not named": {evidence(m, func(r *spb.Report) { r.Version = 3 }), attest.ErrMalformed, "names its processor"},
-		"unknown processor":   {evidence(m, func(r *spb.Report) { r.Version, r.Cpuid1EaxFms = 3, 0x00c00f10 }), attest.ErrMalformed, "no known product line"},
-		"Turin":               {evidence(m, func(r *spb.Report) { r.Version, r.Cpuid1EaxFms = 3, 0x00b00f21 }), attest.ErrUntrusted, `"Turin"`},
+		"another chip":           {evidence(m, func(r *spb.Report) { r.ChipId = bytes.Repeat([]byte{1}, 64) }), attest.ErrUntrusted, "another chip"},
+		"processor not named":    {evidence(m, func(r *spb.Report) { r.Version = 3 }), attest.ErrMalformed, "names its processor"},
+		"stepping of eight bits": {set(good, snp.ItemReport, odd), attest.ErrMalformed, "byte 394 has no meaning"},
+		"unknown processor":      {evidence(m, func(r *spb.Report) { r.Version, r.Cpuid1EaxFms = 3, 0x00c00f10 }), attest.ErrMalformed, "no known product line"},
+		"Turin":                  {evidence(m, func(r *spb.Report) { r.Version, r.Cpuid1EaxFms = 3, 0x00b00f21 }), attest.ErrUntrusted, `"Turin"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := snp.New(snp.Options{Roots: m.Roots()})

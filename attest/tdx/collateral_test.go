@@ -36,6 +36,14 @@ func TestWhatIntelSaysCounts(t *testing.T) {
 			check: tdx.CheckTCB, td: func(td *tdxtest.TD) { td.TEETCB[1] = 1 },
 			publish: func(p *tdxtest.Publication) { p.ModuleStatus = "OutOfDate" },
 		},
+		"module of another signer": {
+			check: "not signed by the signer of TDX_01", td: func(td *tdxtest.TD) { td.TEETCB[1] = 1 },
+			publish: func(p *tdxtest.Publication) { p.ModuleSigner[0] = 1 },
+		},
+		"module with other attributes": {
+			check: "attributes are not those of TDX_01", td: func(td *tdxtest.TD) { td.TEETCB[1] = 1 },
+			publish: func(p *tdxtest.Publication) { p.ModuleAttributes[7] = 1 },
+		},
 		"collateral expired":   {attest.ErrStale, tdx.CheckTCB, func(p *tdxtest.Publication) { p.From, p.To = now.AddDate(0, 0, -9), now.AddDate(0, 0, -1) }, nil, tdx.Policy{}},
 		"collateral of future": {attest.ErrStale, tdx.CheckTCB, func(p *tdxtest.Publication) { p.From = now.AddDate(0, 0, 1) }, nil, tdx.Policy{}},
 		"old evaluation":       {attest.ErrPolicy, tdx.CheckTCB, nil, nil, tdx.Policy{MinEvaluation: 18}},
@@ -46,10 +54,10 @@ func TestWhatIntelSaysCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sentinel := row.sentinel
 			switch {
-			case sentinel == nil && row.check == tdx.CheckTCB:
-				sentinel = attest.ErrPolicy
-			case sentinel == nil:
+			case sentinel == nil && row.check == tdx.CheckRevoked:
 				sentinel = attest.ErrUntrusted
+			case sentinel == nil:
+				sentinel = attest.ErrPolicy
 			}
 			p := platform(t)
 			res, err := verify(t, p, row.policy, collateral(t, p, row.publish), row.td)

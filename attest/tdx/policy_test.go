@@ -187,6 +187,9 @@ func TestWrongChains(t *testing.T) {
 	}
 	require.NoError(t, check(p.Root(), now))
 	require.ErrorIs(t, check(other.Root(), now), attest.ErrUntrusted)
+	reissued, err := p.AnotherRoot()
+	require.NoError(t, err)
+	require.ErrorContains(t, check(reissued, now), "not the pinned one", "one root, one certificate")
 	require.ErrorIs(t, check(nil, now), attest.ErrUntrusted, "the simulated Intel is not the pinned one")
 	for _, years := range []int{-2, 2} {
 		err := check(p.Root(), now.AddDate(years, 0, 0))

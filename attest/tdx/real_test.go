@@ -134,6 +134,17 @@ func TestEveryFlippedBitIsRefused(t *testing.T) {
 		reasons[attest.ErrMalformed], reasons[attest.ErrUntrusted], reasons[attest.ErrStale])
 }
 
+// TestOnePEMOnly breaks a line of the chain one character early: the same certificates in another encoding.
+func TestOnePEMOnly(t *testing.T) {
+	quote := realQuote(t)
+	begin := bytes.Index(quote, []byte("-----BEGIN CERTIFICATE-----\n")) + 28
+	at := begin + bytes.IndexByte(quote[begin:], '\n')
+	quote[at-1], quote[at] = quote[at], quote[at-1]
+	_, err := tdx.ParseQuote(quote)
+	require.ErrorIs(t, err, attest.ErrMalformed)
+	require.ErrorContains(t, err, "canonical PEM")
+}
+
 // TestLengths cuts the real quote at each byte and adds to it.
 func TestLengths(t *testing.T) {
 	quote := realQuote(t)

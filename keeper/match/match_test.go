@@ -148,6 +148,37 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 	})
 }
 
+// A reputation that grows with age is right at each second, also at the one at which it changes.
+func TestReputationsChangeOnTheirSecond(t *testing.T) {
+	b, m := newBook(), match.New()
+	model := &market.Model{}
+	model.Id = 1
+	b.models[1] = model
+	m.PutModel(1, model)
+	b.providers[key(2, 0)] = &market.Provider{}
+	m.PutProvider(key(2, 0), b.providers[key(2, 0)])
+	for i := range 3 {
+		n := &market.Node{Meta: market.Meta{Address: key(1, i)}}
+		n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), 1_000_000, 1, 8
+		n.UptimeBps, n.RegisteredAt = 5_000, start+int64(5_000*i)
+		b.nodes[n.Address] = n
+		m.PutNode(n.Address, n)
+	}
+	q := match.Query{GPUs: 1, MaxPrice: math.MaxUint64, Nodes: 3}
+	changes, before := 0, []market.Candidate(nil)
+	for now := int64(start); now < start+40_000; now++ {
+		got := m.Best(q, now)
+		if before == nil || got[0].Reputation != before[0].Reputation {
+			changes++
+		}
+		before = got
+		for _, c := range got {
+			require.Equal(t, c.Node.Reputation(now), c.Reputation, "at %d", now-start)
+		}
+	}
+	require.Greater(t, changes, 2)
+}
+
 // With everything gone the matcher holds nothing.
 func TestNothingIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -36,6 +36,11 @@ func (p *Platform) certify() (err error) {
 	return err
 }
 
+// AnotherRoot is a second certificate of the root's key and name.
+func (p *Platform) AnotherRoot() (*x509.Certificate, error) {
+	return p.sign(p.root.Subject.CommonName, 99, true, nil, nil, &p.rootKey.PublicKey, p.rootKey)
+}
+
 func (p *Platform) sign(cn string, serial int64, ca bool, extra []pkix.Extension, parent *x509.Certificate, pub *ecdsa.PublicKey, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	spki, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {

@@ -46,6 +46,9 @@ type Publication struct {
 	PlatformStatus, QEStatus, ModuleStatus string
 	// TDXSVN is the least version of the TDX module for that level.
 	TDXSVN int
+	// ModuleSigner and ModuleAttributes are what a TDX module of version 1 must have.
+	ModuleSigner     [48]byte
+	ModuleAttributes [8]byte
 	// FMSPC names the platform that it is about.
 	FMSPC string
 	// Revoked are certificates in the lists: "pck", "ca" or "signer".
@@ -129,8 +132,9 @@ func (p *Platform) tcbInfo(pub Publication) object {
 		"tcbType": 0, "tcbEvaluationDataNumber": pub.Evaluation,
 		"tdxModule": object{"mrsigner": zero(48), "attributes": zero(8), "attributesMask": strings.Repeat("FF", 8)},
 		"tdxModuleIdentities": []object{{
-			"id": "TDX_01", "mrsigner": zero(48), "attributes": zero(8), "attributesMask": strings.Repeat("FF", 8),
-			"tcbLevels": []object{{"tcb": object{"isvsvn": pub.TDXSVN}, "tcbDate": stamp(pub.From), "tcbStatus": pub.ModuleStatus}},
+			"id": "TDX_01", "mrsigner": hex.EncodeToString(pub.ModuleSigner[:]), "attributes": hex.EncodeToString(pub.ModuleAttributes[:]),
+			"attributesMask": strings.Repeat("FF", 8),
+			"tcbLevels":      []object{{"tcb": object{"isvsvn": pub.TDXSVN}, "tcbDate": stamp(pub.From), "tcbStatus": pub.ModuleStatus}},
 		}},
 		"tcbLevels": []object{level(pub.PlatformStatus, pub.TDXSVN), level("OutOfDate", 1)},
 	}

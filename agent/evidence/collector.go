@@ -124,12 +124,12 @@ func (r *round) add(e attest.Evidence, format string, args ...any) {
 	r.note(e.Kind, e.Instance, Found, format, args...)
 }
 
-// notAsked is the reason for a source that is not there.
-var notAsked = fmt.Errorf("not looked for: %w", attest.ErrAbsent)
+// errNotAsked is the reason for a source that is not there.
+var errNotAsked = fmt.Errorf("not looked for: %w", attest.ErrAbsent)
 
 func (r *round) inventory() {
 	if r.c.Sources.Inventory == nil {
-		r.missing(attest.KindInventory, 0, notAsked)
+		r.missing(attest.KindInventory, 0, errNotAsked)
 		return
 	}
 	inv, err := r.c.Sources.Inventory(r.ctx)
@@ -152,7 +152,7 @@ func simulated(i inventory.Inventory) string {
 
 func (r *round) work() {
 	if r.c.Sources.Work == nil {
-		r.missing(attest.KindWork, 0, notAsked)
+		r.missing(attest.KindWork, 0, errNotAsked)
 		return
 	}
 	e, err := r.c.Sources.Work(r.ctx, r.binding.Nonce)
@@ -165,7 +165,7 @@ func (r *round) work() {
 
 func (r *round) gpus() {
 	if r.c.Sources.GPUs == nil {
-		r.missing(attest.KindNVGPU, 0, notAsked)
+		r.missing(attest.KindNVGPU, 0, errNotAsked)
 		return
 	}
 	reports, err := r.c.Sources.GPUs(r.ctx, r.binding.GPU())
@@ -186,7 +186,7 @@ func (r *round) gpus() {
 // attestationKey binds the TPM's key before the TEE reports, and says whether there is a TPM.
 func (r *round) attestationKey() bool {
 	if r.c.Sources.TPM == nil {
-		r.missing(attest.KindTPM, 0, notAsked)
+		r.missing(attest.KindTPM, 0, errNotAsked)
 		return false
 	}
 	ak, err := r.c.Sources.TPM.AK(r.ctx)
@@ -200,7 +200,7 @@ func (r *round) attestationKey() bool {
 
 func (r *round) tee() {
 	if r.c.Sources.TEE == nil {
-		r.missing(attest.KindSNP, 0, notAsked)
+		r.missing(attest.KindSNP, 0, errNotAsked)
 		return
 	}
 	e, err := r.c.Sources.TEE(r.ctx, r.binding.ReportData())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -116,13 +117,23 @@ func (t *TPM) run(ctx context.Context) error {
 	// Not bound to ctx: that bounds the start, the TPM runs until Close.
 	cmd := exec.Command("swtpm", "socket", "--tpm2", "--server", "type=unixio,path="+t.Socket(),
 		"--ctrl", "type=unixio,path="+t.control(), "--tpmstate", "dir="+t.state(), "--flags", "not-need-init,startup-clear")
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	if err := cmd.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = logFile, logFile, endsWithParent()
+	started, done := make(chan error), make(chan error, 1)
+	go func() {
+		// The process ends with the thread that started it, so this one stays until then.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			done <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		_ = logFile.Close()
 		return fmt.Errorf("start software TPM: %w", err)
 	}
-	t.cmd, t.logFile, t.done = cmd, logFile, make(chan error, 1)
-	go func() { t.done <- cmd.Wait() }()
+	t.cmd, t.logFile, t.done = cmd, logFile, done
 	if err := t.awaitSocket(ctx); err != nil {
 		return errors.Join(err, t.Close())
 	}

@@ -1,10 +1,15 @@
 package swtpm_test
 
 import (
+	"bufio"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-tpm/tpm2"
 	"github.com/stretchr/testify/require"
@@ -62,4 +67,50 @@ func TestStartCloseStart(t *testing.T) {
 	roots, err := ca.Roots()
 	require.NoError(t, err)
 	require.NotNil(t, roots)
+}
+
+// A process that dies without closing its TPM leaves none behind.
+func TestEndsWithItsParent(t *testing.T) {
+	const variable = "GANTRY_SWTPM_CHILD"
+	if dir := os.Getenv(variable); dir != "" {
+		ca, err := swtpm.NewCA(dir)
+		require.NoError(t, err)
+		machine, err := swtpm.Start(t.Context(), ca, dir)
+		require.NoError(t, err)
+		_, err = os.Stdout.WriteString("listening on " + machine.Socket() + "\n")
+		require.NoError(t, err)
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until the end
+		os.Exit(3)
+	}
+	if err := swtpm.Available(); err != nil {
+		t.Skipf("needs a software TPM: %v", err)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux can do that")
+	}
+	dir, err := os.MkdirTemp("", "gantry-tpm")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestEndsWithItsParent$")
+	cmd.Env = append(os.Environ(), variable+"="+dir)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	socket := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	conn, err := net.Dial("unix", socket)
+	require.NoError(t, err)
+	require.NoError(t, stdin.Close())
+	require.Error(t, cmd.Wait(), "it exits with 3")
+	// The connection ends when the TPM does.
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.NoError(t, conn.Close())
+	_, err = net.Dial("unix", socket)
+	require.Error(t, err)
 }

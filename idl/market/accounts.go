@@ -15,6 +15,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 		return nil, fmt.Errorf("failed to peek account discriminator: %w", err)
 	}
 	switch discriminator {
+	case Account_Accusation:
+		value := new(Accusation)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as Accusation: %w", err)
+		}
+		return value, nil
 	case Account_Credits:
 		value := new(Credits)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -88,6 +95,23 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 	default:
 		return nil, fmt.Errorf("unknown discriminator: %s", binary.FormatDiscriminator(discriminator))
 	}
+}
+
+func ParseAccount_Accusation(accountData []byte) (*Accusation, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_Accusation {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Accusation, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(Accusation)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type Accusation: %w", err)
+	}
+	return acc, nil
 }
 
 func ParseAccount_Credits(accountData []byte) (*Credits, error) {

@@ -5,25 +5,30 @@ package market
 
 // Account discriminators
 var (
-	Account_Credits  = [8]byte{167, 92, 156, 89, 224, 222, 250, 237}
-	Account_Fault    = [8]byte{102, 125, 167, 181, 93, 167, 251, 127}
-	Account_GpuModel = [8]byte{198, 137, 193, 129, 243, 29, 17, 96}
-	Account_Keeper   = [8]byte{127, 221, 194, 46, 120, 73, 144, 77}
-	Account_Lease    = [8]byte{14, 103, 218, 61, 248, 234, 105, 84}
-	Account_Market   = [8]byte{219, 190, 213, 55, 0, 227, 198, 154}
-	Account_Node     = [8]byte{208, 53, 1, 3, 49, 122, 180, 49}
-	Account_Order    = [8]byte{134, 173, 223, 185, 77, 86, 28, 51}
-	Account_Provider = [8]byte{164, 180, 71, 17, 75, 216, 80, 195}
-	Account_Report   = [8]byte{232, 246, 229, 227, 242, 105, 190, 2}
+	Account_Accusation = [8]byte{5, 62, 110, 65, 102, 94, 196, 126}
+	Account_Credits    = [8]byte{167, 92, 156, 89, 224, 222, 250, 237}
+	Account_Fault      = [8]byte{102, 125, 167, 181, 93, 167, 251, 127}
+	Account_GpuModel   = [8]byte{198, 137, 193, 129, 243, 29, 17, 96}
+	Account_Keeper     = [8]byte{127, 221, 194, 46, 120, 73, 144, 77}
+	Account_Lease      = [8]byte{14, 103, 218, 61, 248, 234, 105, 84}
+	Account_Market     = [8]byte{219, 190, 213, 55, 0, 227, 198, 154}
+	Account_Node       = [8]byte{208, 53, 1, 3, 49, 122, 180, 49}
+	Account_Order      = [8]byte{134, 173, 223, 185, 77, 86, 28, 51}
+	Account_Provider   = [8]byte{164, 180, 71, 17, 75, 216, 80, 195}
+	Account_Report     = [8]byte{232, 246, 229, 227, 242, 105, 190, 2}
 )
 
 // Event discriminators
 var (
+	Event_AccusationClosed    = [8]byte{9, 198, 159, 15, 42, 99, 242, 176}
+	Event_AccusationOpened    = [8]byte{89, 219, 7, 80, 166, 100, 39, 246}
 	Event_AuthorityChanged    = [8]byte{31, 19, 174, 152, 4, 82, 215, 226}
 	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
+	Event_BadWorkProven       = [8]byte{75, 35, 155, 67, 178, 58, 214, 167}
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
 	Event_CreditsWithdrawn    = [8]byte{183, 95, 31, 250, 78, 31, 234, 144}
+	Event_EquivocationProven  = [8]byte{157, 154, 111, 89, 40, 151, 241, 121}
 	Event_FaultAppealed       = [8]byte{121, 167, 49, 147, 209, 35, 254, 95}
 	Event_FaultOpened         = [8]byte{188, 126, 50, 210, 101, 110, 59, 193}
 	Event_FaultVoided         = [8]byte{129, 123, 231, 101, 51, 3, 66, 86}
@@ -69,11 +74,14 @@ var (
 	Event_SlashApplied        = [8]byte{207, 20, 164, 179, 234, 57, 80, 238}
 	Event_StakeAdded          = [8]byte{139, 170, 134, 90, 22, 96, 23, 193}
 	Event_StakeWithdrawn      = [8]byte{33, 120, 159, 58, 140, 255, 174, 79}
+	Event_UnjustAwardProven   = [8]byte{50, 230, 10, 226, 207, 182, 182, 4}
 	Event_UnstakeRequested    = [8]byte{21, 253, 177, 85, 129, 206, 42, 152}
 )
 
 // Instruction discriminators
 var (
+	Instruction_AccusationClose        = [8]byte{73, 183, 70, 128, 70, 34, 201, 140}
+	Instruction_AccusationOpen         = [8]byte{20, 65, 104, 204, 12, 251, 212, 123}
 	Instruction_CreditsClose           = [8]byte{29, 25, 97, 237, 116, 135, 57, 4}
 	Instruction_CreditsDeposit         = [8]byte{53, 162, 113, 109, 115, 1, 33, 201}
 	Instruction_CreditsSetSessionKey   = [8]byte{193, 103, 241, 103, 127, 187, 134, 159}
@@ -110,6 +118,9 @@ var (
 	Instruction_OrderCreate            = [8]byte{13, 183, 197, 96, 179, 75, 254, 187}
 	Instruction_OrderExpire            = [8]byte{20, 133, 41, 92, 140, 181, 225, 216}
 	Instruction_OrderReopen            = [8]byte{182, 140, 203, 2, 49, 88, 255, 10}
+	Instruction_ProveBadWork           = [8]byte{178, 34, 152, 12, 94, 93, 98, 113}
+	Instruction_ProveBetterAsk         = [8]byte{84, 199, 25, 251, 127, 164, 100, 176}
+	Instruction_ProveEquivocation      = [8]byte{132, 143, 67, 207, 63, 146, 173, 92}
 	Instruction_ProviderClose          = [8]byte{35, 177, 26, 67, 238, 131, 210, 162}
 	Instruction_ProviderRegister       = [8]byte{185, 15, 121, 136, 182, 164, 89, 32}
 	Instruction_ProviderRequestUnstake = [8]byte{56, 174, 77, 132, 180, 111, 64, 160}

@@ -144,6 +144,20 @@ const (
 	ErrorCodeSessionCapExceeded ErrorCode = 6065
 	// ErrorCodeMigrationNotAllowed: The lease may not move to another node: its customer forbade it, or no funded time is left
 	ErrorCodeMigrationNotAllowed ErrorCode = 6066
+	// ErrorCodeInvalidCommitment: The work commitment is not well formed, or is of another cluster or node
+	ErrorCodeInvalidCommitment ErrorCode = 6067
+	// ErrorCodeWorkIsRight: The opened entry is the product's: nothing is wrong with it
+	ErrorCodeWorkIsRight ErrorCode = 6068
+	// ErrorCodeAlreadyProven: A proof came before: only what is committed to in later periods counts
+	ErrorCodeAlreadyProven ErrorCode = 6069
+	// ErrorCodeNoContradiction: The two statements do not contradict each other
+	ErrorCodeNoContradiction ErrorCode = 6070
+	// ErrorCodeScoreTooHigh: The node scores worse than the keeper expected; choose again
+	ErrorCodeScoreTooHigh ErrorCode = 6071
+	// ErrorCodeNotContestable: This award cannot be contested, or not any more
+	ErrorCodeNotContestable ErrorCode = 6072
+	// ErrorCodeNotBetter: The node was not free, suitable and strictly better throughout the auction
+	ErrorCodeNotBetter ErrorCode = 6073
 )
 
 // errorTexts has name and message of every error.
@@ -215,6 +229,13 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
 	ErrorCodeSessionCapExceeded:   {"SessionCapExceeded", "The session key's cap does not allow this"},
 	ErrorCodeMigrationNotAllowed:  {"MigrationNotAllowed", "The lease may not move to another node: its customer forbade it, or no funded time is left"},
+	ErrorCodeInvalidCommitment:    {"InvalidCommitment", "The work commitment is not well formed, or is of another cluster or node"},
+	ErrorCodeWorkIsRight:          {"WorkIsRight", "The opened entry is the product's: nothing is wrong with it"},
+	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only what is committed to in later periods counts"},
+	ErrorCodeNoContradiction:      {"NoContradiction", "The two statements do not contradict each other"},
+	ErrorCodeScoreTooHigh:         {"ScoreTooHigh", "The node scores worse than the keeper expected; choose again"},
+	ErrorCodeNotContestable:       {"NotContestable", "This award cannot be contested, or not any more"},
+	ErrorCodeNotBetter:            {"NotBetter", "The node was not free, suitable and strictly better throughout the auction"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -287,6 +308,13 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeSessionKeyExpired,
 		ErrorCodeSessionCapExceeded,
 		ErrorCodeMigrationNotAllowed,
+		ErrorCodeInvalidCommitment,
+		ErrorCodeWorkIsRight,
+		ErrorCodeAlreadyProven,
+		ErrorCodeNoContradiction,
+		ErrorCodeScoreTooHigh,
+		ErrorCodeNotContestable,
+		ErrorCodeNotBetter,
 	}
 }
 

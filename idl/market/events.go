@@ -15,6 +15,20 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		return nil, fmt.Errorf("failed to peek event discriminator: %w", err)
 	}
 	switch discriminator {
+	case Event_AccusationClosed:
+		value := new(AccusationClosed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as AccusationClosed: %w", err)
+		}
+		return value, nil
+	case Event_AccusationOpened:
+		value := new(AccusationOpened)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as AccusationOpened: %w", err)
+		}
+		return value, nil
 	case Event_AuthorityChanged:
 		value := new(AuthorityChanged)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -27,6 +41,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as AuthorityProposed: %w", err)
+		}
+		return value, nil
+	case Event_BadWorkProven:
+		value := new(BadWorkProven)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as BadWorkProven: %w", err)
 		}
 		return value, nil
 	case Event_CreditsClosed:
@@ -48,6 +69,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as CreditsWithdrawn: %w", err)
+		}
+		return value, nil
+	case Event_EquivocationProven:
+		value := new(EquivocationProven)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as EquivocationProven: %w", err)
 		}
 		return value, nil
 	case Event_FaultAppealed:
@@ -365,6 +393,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as StakeWithdrawn: %w", err)
 		}
 		return value, nil
+	case Event_UnjustAwardProven:
+		value := new(UnjustAwardProven)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as UnjustAwardProven: %w", err)
+		}
+		return value, nil
 	case Event_UnstakeRequested:
 		value := new(UnstakeRequested)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -375,6 +410,40 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 	default:
 		return nil, fmt.Errorf("unknown discriminator: %s", binary.FormatDiscriminator(discriminator))
 	}
+}
+
+func ParseEvent_AccusationClosed(eventData []byte) (*AccusationClosed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_AccusationClosed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AccusationClosed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(AccusationClosed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type AccusationClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_AccusationOpened(eventData []byte) (*AccusationOpened, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_AccusationOpened {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AccusationOpened, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(AccusationOpened)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type AccusationOpened: %w", err)
+	}
+	return event, nil
 }
 
 func ParseEvent_AuthorityChanged(eventData []byte) (*AuthorityChanged, error) {
@@ -407,6 +476,23 @@ func ParseEvent_AuthorityProposed(eventData []byte) (*AuthorityProposed, error) 
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type AuthorityProposed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_BadWorkProven(eventData []byte) (*BadWorkProven, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_BadWorkProven {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_BadWorkProven, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(BadWorkProven)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type BadWorkProven: %w", err)
 	}
 	return event, nil
 }
@@ -458,6 +544,23 @@ func ParseEvent_CreditsWithdrawn(eventData []byte) (*CreditsWithdrawn, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type CreditsWithdrawn: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_EquivocationProven(eventData []byte) (*EquivocationProven, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_EquivocationProven {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_EquivocationProven, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(EquivocationProven)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type EquivocationProven: %w", err)
 	}
 	return event, nil
 }
@@ -1223,6 +1326,23 @@ func ParseEvent_StakeWithdrawn(eventData []byte) (*StakeWithdrawn, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type StakeWithdrawn: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_UnjustAwardProven(eventData []byte) (*UnjustAwardProven, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_UnjustAwardProven {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_UnjustAwardProven, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(UnjustAwardProven)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type UnjustAwardProven: %w", err)
 	}
 	return event, nil
 }

@@ -11,6 +11,101 @@ import (
 	solanago "github.com/gagliardetto/solana-go"
 )
 
+// Builds a "accusation_close" instruction.
+func NewAccusationCloseInstruction(
+	finderAccount solanago.PublicKey,
+	accusationAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "accusation": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(accusationAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "accusation_open" instruction.
+func NewAccusationOpenInstruction(
+	// Params:
+	commitmentParam [128]uint8,
+	rowParam uint16,
+	columnParam uint16,
+	chunkParam [128]uint8,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	accusationAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_AccusationOpen[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `commitmentParam`:
+		err = enc__.Encode(commitmentParam)
+		if err != nil {
+			return nil, errors.NewField("commitmentParam", err)
+		}
+		// Serialize `rowParam`:
+		err = enc__.Encode(rowParam)
+		if err != nil {
+			return nil, errors.NewField("rowParam", err)
+		}
+		// Serialize `columnParam`:
+		err = enc__.Encode(columnParam)
+		if err != nil {
+			return nil, errors.NewField("columnParam", err)
+		}
+		// Serialize `chunkParam`:
+		err = enc__.Encode(chunkParam)
+		if err != nil {
+			return nil, errors.NewField("chunkParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "node": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
+		// Account 3 "accusation": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(accusationAccount, true, false))
+		// Account 4 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "credits_close" instruction.
 func NewCreditsCloseInstruction(
 	customerAccount solanago.PublicKey,
@@ -1461,6 +1556,10 @@ func NewNodeUpdateInstruction(
 
 // Builds a "order_award" instruction.
 func NewOrderAwardInstruction(
+	// Params:
+	maxScoreParam uint64,
+
+	// Accounts:
 	walletAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
@@ -1472,6 +1571,21 @@ func NewOrderAwardInstruction(
 	leaseAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_OrderAward[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `maxScoreParam`:
+		err = enc__.Encode(maxScoreParam)
+		if err != nil {
+			return nil, errors.NewField("maxScoreParam", err)
+		}
+	}
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
@@ -1503,7 +1617,7 @@ func NewOrderAwardInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		buf__.Bytes(),
 	), nil
 }
 
@@ -1633,6 +1747,172 @@ func NewOrderReopenInstruction(
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
 		// Account 3 "order": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "prove_bad_work" instruction.
+func NewProveBadWorkInstruction(
+	// Params:
+	siblingsParam [][32]uint8,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	accusationAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	finderTokensAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_ProveBadWork[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `siblingsParam`:
+		err = enc__.Encode(siblingsParam)
+		if err != nil {
+			return nil, errors.NewField("siblingsParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "accusation": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(accusationAccount, true, false))
+		// Account 3 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 4 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 5 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 6 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 7 "finder_tokens": Writable, Non-signer, Required
+		// A stake-token account of the finder.
+		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
+		// Account 8 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "prove_better_ask" instruction.
+func NewProveBetterAskInstruction(
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	betterAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	customerTokensAccount solanago.PublicKey,
+	finderTokensAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 2 "order": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
+		// Account 3 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 4 "better": Read-only, Non-signer, Required
+		// The node that should have been awarded.
+		accounts__.Append(solanago.NewAccountMeta(betterAccount, false, false))
+		// Account 5 "provider": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 6 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 7 "keeper": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 8 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 9 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 10 "customer_tokens": Writable, Non-signer, Optional
+		// A stake-token account of the customer, if it paid more than the better node asked.
+		accounts__.Append(solanago.NewAccountMeta(customerTokensAccount, true, false))
+		// Account 11 "finder_tokens": Writable, Non-signer, Required
+		// A stake-token account of the finder.
+		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
+		// Account 12 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "prove_equivocation" instruction.
+func NewProveEquivocationInstruction(
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	finderTokensAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 2 "keeper": Writable, Non-signer, Required
+		// As long as its bond is there, whether it is active or leaving.
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 3 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 4 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 5 "finder_tokens": Writable, Non-signer, Required
+		// A stake-token account of the finder.
+		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
+		// Account 6 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 
 	// Create the instruction.

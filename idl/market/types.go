@@ -11,6 +11,349 @@ import (
 	solanago "github.com/gagliardetto/solana-go"
 )
 
+type Accusation struct {
+	Node solanago.PublicKey `json:"node"`
+
+	// Who accuses and pays the rent: nobody else can use the accusation, so nobody takes the finder's share by copying
+	// the second half.
+	Finder solanago.PublicKey `json:"finder"`
+	Seed   [32]uint8          `json:"seed"`
+	Root   [32]uint8          `json:"root"`
+
+	// Hash of the opened chunk of 32 entries.
+	Chunk  [32]uint8 `json:"chunk"`
+	Period uint64    `json:"period"`
+
+	// Side of the matrices.
+	Order  uint32 `json:"order"`
+	Row    uint32 `json:"row"`
+	Column uint32 `json:"column"`
+
+	// What the node committed to at (row, column).
+	Claimed  int32    `json:"claimed"`
+	Version  uint8    `json:"version"`
+	Bump     uint8    `json:"bump"`
+	Reserved [6]uint8 `json:"reserved"`
+}
+
+func (obj Accusation) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Seed`:
+	err = encoder.Encode(obj.Seed)
+	if err != nil {
+		return errors.NewField("Seed", err)
+	}
+	// Serialize `Root`:
+	err = encoder.Encode(obj.Root)
+	if err != nil {
+		return errors.NewField("Root", err)
+	}
+	// Serialize `Chunk`:
+	err = encoder.Encode(obj.Chunk)
+	if err != nil {
+		return errors.NewField("Chunk", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Row`:
+	err = encoder.Encode(obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Serialize `Column`:
+	err = encoder.Encode(obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	// Serialize `Claimed`:
+	err = encoder.Encode(obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj Accusation) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Accusation: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Accusation) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Seed`:
+	err = decoder.Decode(&obj.Seed)
+	if err != nil {
+		return errors.NewField("Seed", err)
+	}
+	// Deserialize `Root`:
+	err = decoder.Decode(&obj.Root)
+	if err != nil {
+		return errors.NewField("Root", err)
+	}
+	// Deserialize `Chunk`:
+	err = decoder.Decode(&obj.Chunk)
+	if err != nil {
+		return errors.NewField("Chunk", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Row`:
+	err = decoder.Decode(&obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Deserialize `Column`:
+	err = decoder.Decode(&obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	// Deserialize `Claimed`:
+	err = decoder.Decode(&obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *Accusation) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Accusation: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAccusation(buf []byte) (*Accusation, error) {
+	obj := new(Accusation)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type AccusationClosed struct {
+	Accusation solanago.PublicKey `json:"accusation"`
+}
+
+func (obj AccusationClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Accusation`:
+	err = encoder.Encode(obj.Accusation)
+	if err != nil {
+		return errors.NewField("Accusation", err)
+	}
+	return nil
+}
+
+func (obj AccusationClosed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding AccusationClosed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *AccusationClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Accusation`:
+	err = decoder.Decode(&obj.Accusation)
+	if err != nil {
+		return errors.NewField("Accusation", err)
+	}
+	return nil
+}
+
+func (obj *AccusationClosed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling AccusationClosed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAccusationClosed(buf []byte) (*AccusationClosed, error) {
+	obj := new(AccusationClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type AccusationOpened struct {
+	Accusation solanago.PublicKey `json:"accusation"`
+	Node       solanago.PublicKey `json:"node"`
+	Finder     solanago.PublicKey `json:"finder"`
+	Period     uint64             `json:"period"`
+	Row        uint32             `json:"row"`
+	Column     uint32             `json:"column"`
+}
+
+func (obj AccusationOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Accusation`:
+	err = encoder.Encode(obj.Accusation)
+	if err != nil {
+		return errors.NewField("Accusation", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Row`:
+	err = encoder.Encode(obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Serialize `Column`:
+	err = encoder.Encode(obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	return nil
+}
+
+func (obj AccusationOpened) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding AccusationOpened: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *AccusationOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Accusation`:
+	err = decoder.Decode(&obj.Accusation)
+	if err != nil {
+		return errors.NewField("Accusation", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Row`:
+	err = decoder.Decode(&obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Deserialize `Column`:
+	err = decoder.Decode(&obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	return nil
+}
+
+func (obj *AccusationOpened) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling AccusationOpened: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAccusationOpened(buf []byte) (*AccusationOpened, error) {
+	obj := new(AccusationOpened)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type AuthorityChanged struct {
 	Authority solanago.PublicKey `json:"authority"`
 	Guardian  solanago.PublicKey `json:"guardian"`
@@ -113,6 +456,165 @@ func (obj *AuthorityProposed) Unmarshal(buf []byte) error {
 
 func UnmarshalAuthorityProposed(buf []byte) (*AuthorityProposed, error) {
 	obj := new(AuthorityProposed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type BadWorkProven struct {
+	Node        solanago.PublicKey `json:"node"`
+	Provider    solanago.PublicKey `json:"provider"`
+	Finder      solanago.PublicKey `json:"finder"`
+	Period      uint64             `json:"period"`
+	Row         uint32             `json:"row"`
+	Column      uint32             `json:"column"`
+	Claimed     int32              `json:"claimed"`
+	Right       int32              `json:"right"`
+	Amount      uint64             `json:"amount"`
+	FinderShare uint64             `json:"finderShare"`
+	Burned      uint64             `json:"burned"`
+}
+
+func (obj BadWorkProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Row`:
+	err = encoder.Encode(obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Serialize `Column`:
+	err = encoder.Encode(obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	// Serialize `Claimed`:
+	err = encoder.Encode(obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Serialize `Right`:
+	err = encoder.Encode(obj.Right)
+	if err != nil {
+		return errors.NewField("Right", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `FinderShare`:
+	err = encoder.Encode(obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj BadWorkProven) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding BadWorkProven: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *BadWorkProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Row`:
+	err = decoder.Decode(&obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Deserialize `Column`:
+	err = decoder.Decode(&obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	// Deserialize `Claimed`:
+	err = decoder.Decode(&obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Deserialize `Right`:
+	err = decoder.Decode(&obj.Right)
+	if err != nil {
+		return errors.NewField("Right", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `FinderShare`:
+	err = decoder.Decode(&obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj *BadWorkProven) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling BadWorkProven: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalBadWorkProven(buf []byte) (*BadWorkProven, error) {
+	obj := new(BadWorkProven)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -540,6 +1042,154 @@ func (obj *CreditsWithdrawn) Unmarshal(buf []byte) error {
 
 func UnmarshalCreditsWithdrawn(buf []byte) (*CreditsWithdrawn, error) {
 	obj := new(CreditsWithdrawn)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type EquivocationProven struct {
+	Keeper      solanago.PublicKey `json:"keeper"`
+	Finder      solanago.PublicKey `json:"finder"`
+	Node        solanago.PublicKey `json:"node"`
+	Lease       solanago.PublicKey `json:"lease"`
+	Period      uint64             `json:"period"`
+	Kind        uint8              `json:"kind"`
+	CheckedAt   int64              `json:"checkedAt"`
+	Amount      uint64             `json:"amount"`
+	FinderShare uint64             `json:"finderShare"`
+	Burned      uint64             `json:"burned"`
+}
+
+func (obj EquivocationProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Kind`:
+	err = encoder.Encode(obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Serialize `CheckedAt`:
+	err = encoder.Encode(obj.CheckedAt)
+	if err != nil {
+		return errors.NewField("CheckedAt", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `FinderShare`:
+	err = encoder.Encode(obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj EquivocationProven) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding EquivocationProven: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *EquivocationProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Kind`:
+	err = decoder.Decode(&obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Deserialize `CheckedAt`:
+	err = decoder.Decode(&obj.CheckedAt)
+	if err != nil {
+		return errors.NewField("CheckedAt", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `FinderShare`:
+	err = decoder.Decode(&obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj *EquivocationProven) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling EquivocationProven: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalEquivocationProven(buf []byte) (*EquivocationProven, error) {
+	obj := new(EquivocationProven)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -1102,6 +1752,9 @@ type GpuModel struct {
 	// Reference price, µUSDC per GPU-hour.
 	ReferencePrice uint64 `json:"referencePrice"`
 
+	// When it was last written.
+	Since int64 `json:"since"`
+
 	// UTF-8, padded with zeroes.
 	Name    [32]uint8 `json:"name"`
 	VramMib uint32    `json:"vramMib"`
@@ -1117,10 +1770,10 @@ type GpuModel struct {
 	Id          uint16 `json:"id"`
 
 	// Evidence tier below which a node of this model is not awarded.
-	MinTier  uint8     `json:"minTier"`
-	Version  uint8     `json:"version"`
-	Bump     uint8     `json:"bump"`
-	Reserved [11]uint8 `json:"reserved"`
+	MinTier  uint8    `json:"minTier"`
+	Version  uint8    `json:"version"`
+	Bump     uint8    `json:"bump"`
+	Reserved [3]uint8 `json:"reserved"`
 }
 
 func (obj GpuModel) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -1133,6 +1786,11 @@ func (obj GpuModel) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ReferencePrice)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
+	}
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
 	}
 	// Serialize `Name`:
 	err = encoder.Encode(obj.Name)
@@ -1207,6 +1865,11 @@ func (obj *GpuModel) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ReferencePrice)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
+	}
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
 	}
 	// Deserialize `Name`:
 	err = decoder.Decode(&obj.Name)
@@ -2171,6 +2834,9 @@ type Lease struct {
 	// µUSDC per GPU-hour.
 	Price uint64 `json:"price"`
 
+	// Score of the node at the award; 0 when the award cannot be contested, or not any more.
+	Score uint64 `json:"score"`
+
 	// µUSDC that Credits holds for this lease: what may still be owed, and the fee not yet swept.
 	Reserved uint64 `json:"reserved"`
 
@@ -2289,6 +2955,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Price)
 	if err != nil {
 		return errors.NewField("Price", err)
+	}
+	// Serialize `Score`:
+	err = encoder.Encode(obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -2518,6 +3189,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Price)
 	if err != nil {
 		return errors.NewField("Price", err)
+	}
+	// Deserialize `Score`:
+	err = decoder.Decode(&obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
@@ -4205,13 +4881,28 @@ type Node struct {
 	RatingSum uint64 `json:"ratingSum"`
 
 	// Σ µUSDC paid by leases that were rated.
-	RatingWeight  uint64   `json:"ratingWeight"`
-	DowntimeSecs  uint64   `json:"downtimeSecs"`
-	DisputeLostAt int64    `json:"disputeLostAt"`
-	Spec          NodeSpec `json:"spec"`
-	JobsCompleted uint32   `json:"jobsCompleted"`
-	JobsFailed    uint32   `json:"jobsFailed"`
-	DisputesLost  uint32   `json:"disputesLost"`
+	RatingWeight  uint64 `json:"ratingWeight"`
+	DowntimeSecs  uint64 `json:"downtimeSecs"`
+	DisputeLostAt int64  `json:"disputeLostAt"`
+
+	// Period in which bad work of this node was last proven; commitments up to it prove nothing more.
+	BadWorkPeriod uint64 `json:"badWorkPeriod"`
+
+	// When a GPU last became free.
+	GpusFreedAt int64 `json:"gpusFreedAt"`
+
+	// Since when the score record is as it is.
+	RecordSince int64 `json:"recordSince"`
+
+	// Since when the one before was as it was.
+	PreviousSince int64 `json:"previousSince"`
+
+	// The score record before the last change: an award is judged by what held at its time.
+	Previous      ScoreRecord `json:"previous"`
+	Spec          NodeSpec    `json:"spec"`
+	JobsCompleted uint32      `json:"jobsCompleted"`
+	JobsFailed    uint32      `json:"jobsFailed"`
+	DisputesLost  uint32      `json:"disputesLost"`
 
 	// Measured at the last work proof, TFLOPS × 10.
 	MeasuredTflopsX10 uint32 `json:"measuredTflopsX10"`
@@ -4230,7 +4921,7 @@ type Node struct {
 	Tier          uint8     `json:"tier"`
 	Version       uint8     `json:"version"`
 	Bump          uint8     `json:"bump"`
-	Reserved      [24]uint8 `json:"reserved"`
+	Reserved      [16]uint8 `json:"reserved"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4323,6 +5014,31 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.DisputeLostAt)
 	if err != nil {
 		return errors.NewField("DisputeLostAt", err)
+	}
+	// Serialize `BadWorkPeriod`:
+	err = encoder.Encode(obj.BadWorkPeriod)
+	if err != nil {
+		return errors.NewField("BadWorkPeriod", err)
+	}
+	// Serialize `GpusFreedAt`:
+	err = encoder.Encode(obj.GpusFreedAt)
+	if err != nil {
+		return errors.NewField("GpusFreedAt", err)
+	}
+	// Serialize `RecordSince`:
+	err = encoder.Encode(obj.RecordSince)
+	if err != nil {
+		return errors.NewField("RecordSince", err)
+	}
+	// Serialize `PreviousSince`:
+	err = encoder.Encode(obj.PreviousSince)
+	if err != nil {
+		return errors.NewField("PreviousSince", err)
+	}
+	// Serialize `Previous`:
+	err = encoder.Encode(obj.Previous)
+	if err != nil {
+		return errors.NewField("Previous", err)
 	}
 	// Serialize `Spec`:
 	err = encoder.Encode(obj.Spec)
@@ -4502,6 +5218,31 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.DisputeLostAt)
 	if err != nil {
 		return errors.NewField("DisputeLostAt", err)
+	}
+	// Deserialize `BadWorkPeriod`:
+	err = decoder.Decode(&obj.BadWorkPeriod)
+	if err != nil {
+		return errors.NewField("BadWorkPeriod", err)
+	}
+	// Deserialize `GpusFreedAt`:
+	err = decoder.Decode(&obj.GpusFreedAt)
+	if err != nil {
+		return errors.NewField("GpusFreedAt", err)
+	}
+	// Deserialize `RecordSince`:
+	err = decoder.Decode(&obj.RecordSince)
+	if err != nil {
+		return errors.NewField("RecordSince", err)
+	}
+	// Deserialize `PreviousSince`:
+	err = decoder.Decode(&obj.PreviousSince)
+	if err != nil {
+		return errors.NewField("PreviousSince", err)
+	}
+	// Deserialize `Previous`:
+	err = decoder.Decode(&obj.Previous)
+	if err != nil {
+		return errors.NewField("Previous", err)
 	}
 	// Deserialize `Spec`:
 	err = decoder.Decode(&obj.Spec)
@@ -6476,6 +7217,9 @@ type Provider struct {
 	Committed    uint64 `json:"committed"`
 	SlashedTotal uint64 `json:"slashedTotal"`
 	RegisteredAt int64  `json:"registeredAt"`
+
+	// Since when the stake has covered what the nodes need; means nothing while it does not.
+	CoveredSince int64  `json:"coveredSince"`
 	NodeCount    uint32 `json:"nodeCount"`
 	LiveLeases   uint32 `json:"liveLeases"`
 
@@ -6484,7 +7228,7 @@ type Provider struct {
 	Version       uint8     `json:"version"`
 	Bump          uint8     `json:"bump"`
 	VaultBump     uint8     `json:"vaultBump"`
-	Reserved      [33]uint8 `json:"reserved"`
+	Reserved      [25]uint8 `json:"reserved"`
 }
 
 func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -6527,6 +7271,11 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.RegisteredAt)
 	if err != nil {
 		return errors.NewField("RegisteredAt", err)
+	}
+	// Serialize `CoveredSince`:
+	err = encoder.Encode(obj.CoveredSince)
+	if err != nil {
+		return errors.NewField("CoveredSince", err)
 	}
 	// Serialize `NodeCount`:
 	err = encoder.Encode(obj.NodeCount)
@@ -6616,6 +7365,11 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.RegisteredAt)
 	if err != nil {
 		return errors.NewField("RegisteredAt", err)
+	}
+	// Deserialize `CoveredSince`:
+	err = decoder.Decode(&obj.CoveredSince)
+	if err != nil {
+		return errors.NewField("CoveredSince", err)
 	}
 	// Deserialize `NodeCount`:
 	err = decoder.Decode(&obj.NodeCount)
@@ -7427,6 +8181,122 @@ func UnmarshalRequirement(buf []byte) (*Requirement, error) {
 	return obj, nil
 }
 
+// What a node is compared by, apart from its ask and its age.
+type ScoreRecord struct {
+	RatingSum     uint64   `json:"ratingSum"`
+	RatingWeight  uint64   `json:"ratingWeight"`
+	JobsCompleted uint32   `json:"jobsCompleted"`
+	JobsFailed    uint32   `json:"jobsFailed"`
+	UptimeBps     uint16   `json:"uptimeBps"`
+	Tier          uint8    `json:"tier"`
+	Pad           [5]uint8 `json:"pad"`
+}
+
+func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `RatingSum`:
+	err = encoder.Encode(obj.RatingSum)
+	if err != nil {
+		return errors.NewField("RatingSum", err)
+	}
+	// Serialize `RatingWeight`:
+	err = encoder.Encode(obj.RatingWeight)
+	if err != nil {
+		return errors.NewField("RatingWeight", err)
+	}
+	// Serialize `JobsCompleted`:
+	err = encoder.Encode(obj.JobsCompleted)
+	if err != nil {
+		return errors.NewField("JobsCompleted", err)
+	}
+	// Serialize `JobsFailed`:
+	err = encoder.Encode(obj.JobsFailed)
+	if err != nil {
+		return errors.NewField("JobsFailed", err)
+	}
+	// Serialize `UptimeBps`:
+	err = encoder.Encode(obj.UptimeBps)
+	if err != nil {
+		return errors.NewField("UptimeBps", err)
+	}
+	// Serialize `Tier`:
+	err = encoder.Encode(obj.Tier)
+	if err != nil {
+		return errors.NewField("Tier", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj ScoreRecord) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding ScoreRecord: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *ScoreRecord) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `RatingSum`:
+	err = decoder.Decode(&obj.RatingSum)
+	if err != nil {
+		return errors.NewField("RatingSum", err)
+	}
+	// Deserialize `RatingWeight`:
+	err = decoder.Decode(&obj.RatingWeight)
+	if err != nil {
+		return errors.NewField("RatingWeight", err)
+	}
+	// Deserialize `JobsCompleted`:
+	err = decoder.Decode(&obj.JobsCompleted)
+	if err != nil {
+		return errors.NewField("JobsCompleted", err)
+	}
+	// Deserialize `JobsFailed`:
+	err = decoder.Decode(&obj.JobsFailed)
+	if err != nil {
+		return errors.NewField("JobsFailed", err)
+	}
+	// Deserialize `UptimeBps`:
+	err = decoder.Decode(&obj.UptimeBps)
+	if err != nil {
+		return errors.NewField("UptimeBps", err)
+	}
+	// Deserialize `Tier`:
+	err = decoder.Decode(&obj.Tier)
+	if err != nil {
+		return errors.NewField("Tier", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj *ScoreRecord) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling ScoreRecord: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalScoreRecord(buf []byte) (*ScoreRecord, error) {
+	obj := new(ScoreRecord)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 // A key that may spend for the customer, up to a cap, until a time.
 type SessionKey struct {
 	Key solanago.PublicKey `json:"key"`
@@ -7840,6 +8710,154 @@ func (obj *StakeWithdrawn) Unmarshal(buf []byte) error {
 
 func UnmarshalStakeWithdrawn(buf []byte) (*StakeWithdrawn, error) {
 	obj := new(StakeWithdrawn)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type UnjustAwardProven struct {
+	Lease        solanago.PublicKey `json:"lease"`
+	Keeper       solanago.PublicKey `json:"keeper"`
+	Finder       solanago.PublicKey `json:"finder"`
+	Better       solanago.PublicKey `json:"better"`
+	AwardedScore uint64             `json:"awardedScore"`
+	BetterScore  uint64             `json:"betterScore"`
+	Amount       uint64             `json:"amount"`
+	Customer     uint64             `json:"customer"`
+	FinderShare  uint64             `json:"finderShare"`
+	Burned       uint64             `json:"burned"`
+}
+
+func (obj UnjustAwardProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Better`:
+	err = encoder.Encode(obj.Better)
+	if err != nil {
+		return errors.NewField("Better", err)
+	}
+	// Serialize `AwardedScore`:
+	err = encoder.Encode(obj.AwardedScore)
+	if err != nil {
+		return errors.NewField("AwardedScore", err)
+	}
+	// Serialize `BetterScore`:
+	err = encoder.Encode(obj.BetterScore)
+	if err != nil {
+		return errors.NewField("BetterScore", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `Customer`:
+	err = encoder.Encode(obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Serialize `FinderShare`:
+	err = encoder.Encode(obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj UnjustAwardProven) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding UnjustAwardProven: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *UnjustAwardProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Better`:
+	err = decoder.Decode(&obj.Better)
+	if err != nil {
+		return errors.NewField("Better", err)
+	}
+	// Deserialize `AwardedScore`:
+	err = decoder.Decode(&obj.AwardedScore)
+	if err != nil {
+		return errors.NewField("AwardedScore", err)
+	}
+	// Deserialize `BetterScore`:
+	err = decoder.Decode(&obj.BetterScore)
+	if err != nil {
+		return errors.NewField("BetterScore", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `Customer`:
+	err = decoder.Decode(&obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Deserialize `FinderShare`:
+	err = decoder.Decode(&obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj *UnjustAwardProven) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling UnjustAwardProven: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalUnjustAwardProven(buf []byte) (*UnjustAwardProven, error) {
+	obj := new(UnjustAwardProven)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,16 @@ pub const FULL_AGE_SECS: u64 = 180 * DAY;
 pub const RECEIPT_TAG: [u8; 8] = *b"GANTRYR1";
 /// First bytes of a check statement that a keeper signs.
 pub const STATEMENT_TAG: [u8; 8] = *b"GANTRYS1";
+/// First bytes of a work commitment that a node signs.
+pub const WORK_TAG: [u8; 8] = *b"GANTRYW1";
+/// Bytes of a work commitment.
+pub const COMMITMENT_LEN: usize = 128;
+/// Entries of the product in one leaf of a commitment's tree, and bytes of a factor in one hash.
+pub const WORK_CHUNK: u32 = 32;
+/// Bytes of one leaf: 32 entries of 4 bytes.
+pub const WORK_CHUNK_LEN: usize = 128;
+/// The largest order of a product.
+pub const WORK_MAX_ORDER: u32 = 4_096;
 /// Bytes of a report leaf.
 pub const LEAF_LEN: usize = 176;
 /// Bytes of a check statement.
@@ -56,6 +66,10 @@ pub const FLAGS_KNOWN: u16 = 127;
 /// Flags that say the machine is not what it claims: the node is suspended until the fault is settled.
 pub const FLAGS_NODE: u16 =
     FLAG_SPEC_MISMATCH | FLAG_WORK_FAILED | FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED;
+
+/// A better ask counts only if all about it held from this long before the order was created: keepers may learn of a
+/// change so late.
+pub const AWARD_VIEW_SECS: i64 = 30;
 
 /// Order modes.
 pub const MODE_INSTANT: u8 = 0;

@@ -139,6 +139,20 @@ pub enum MarketError {
     SessionCapExceeded, // 6065
     #[msg("The lease may not move to another node: its customer forbade it, or no funded time is left")]
     MigrationNotAllowed, // 6066
+    #[msg("The work commitment is not well formed, or is of another cluster or node")]
+    InvalidCommitment, // 6067
+    #[msg("The opened entry is the product's: nothing is wrong with it")]
+    WorkIsRight, // 6068
+    #[msg("A proof came before: only what is committed to in later periods counts")]
+    AlreadyProven, // 6069
+    #[msg("The two statements do not contradict each other")]
+    NoContradiction, // 6070
+    #[msg("The node scores worse than the keeper expected; choose again")]
+    ScoreTooHigh, // 6071
+    #[msg("This award cannot be contested, or not any more")]
+    NotContestable, // 6072
+    #[msg("The node was not free, suitable and strictly better throughout the auction")]
+    NotBetter, // 6073
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

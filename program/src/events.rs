@@ -333,3 +333,57 @@ pub struct SlashApplied {
     pub finder: u64,
     pub burned: u64,
 }
+
+#[event]
+pub struct AccusationOpened {
+    pub accusation: Address,
+    pub node: Address,
+    pub finder: Address,
+    pub period: u64,
+    pub row: u32,
+    pub column: u32,
+}
+#[event]
+pub struct AccusationClosed {
+    pub accusation: Address,
+}
+#[event]
+pub struct BadWorkProven {
+    pub node: Address,
+    pub provider: Address,
+    pub finder: Address,
+    pub period: u64,
+    pub row: u32,
+    pub column: u32,
+    pub claimed: i32,
+    pub right: i32,
+    pub amount: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}
+#[event]
+pub struct EquivocationProven {
+    pub keeper: Address,
+    pub finder: Address,
+    pub node: Address,
+    pub lease: Address,
+    pub period: u64,
+    pub kind: u8,
+    pub checked_at: i64,
+    pub amount: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}
+#[event]
+pub struct UnjustAwardProven {
+    pub lease: Address,
+    pub keeper: Address,
+    pub finder: Address,
+    pub better: Address,
+    pub awarded_score: u64,
+    pub better_score: u64,
+    pub amount: u64,
+    pub customer: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}

@@ -21,9 +21,12 @@ pub mod math;
 pub mod security;
 pub mod seeds;
 pub mod signatures;
+pub mod slashing;
 pub mod state;
 pub mod token;
 
+use instructions::accusation_close::*;
+use instructions::accusation_open::*;
 use instructions::credits_close::*;
 use instructions::credits_deposit::*;
 use instructions::credits_set_session_key::*;
@@ -60,6 +63,9 @@ use instructions::order_cancel::*;
 use instructions::order_create::*;
 use instructions::order_expire::*;
 use instructions::order_reopen::*;
+use instructions::prove_bad_work::*;
+use instructions::prove_better_ask::*;
+use instructions::prove_equivocation::*;
 use instructions::provider_close::*;
 use instructions::provider_register::*;
 use instructions::provider_request_unstake::*;
@@ -201,8 +207,8 @@ pub mod gantry_market {
     pub fn order_expire(ctx: &mut Context<OrderExpire>) -> Result<()> {
         instructions::order_expire::handler(ctx)
     }
-    pub fn order_award(ctx: &mut Context<OrderAward>) -> Result<()> {
-        instructions::order_award::handler(ctx)
+    pub fn order_award(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<()> {
+        instructions::order_award::handler(ctx, max_score)
     }
 
     pub fn order_reopen(ctx: &mut Context<OrderReopen>) -> Result<()> {
@@ -273,5 +279,27 @@ pub mod gantry_market {
     }
     pub fn slash_appeal(ctx: &mut Context<SlashAppeal>, statement: [u8; 144]) -> Result<()> {
         instructions::slash_appeal::handler(ctx, statement)
+    }
+
+    pub fn accusation_open(
+        ctx: &mut Context<AccusationOpen>,
+        commitment: [u8; 128],
+        row: u16,
+        column: u16,
+        chunk: [u8; 128],
+    ) -> Result<()> {
+        instructions::accusation_open::handler(ctx, commitment, row, column, chunk)
+    }
+    pub fn accusation_close(ctx: &mut Context<AccusationClose>) -> Result<()> {
+        instructions::accusation_close::handler(ctx)
+    }
+    pub fn prove_bad_work(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
+        instructions::prove_bad_work::handler(ctx, siblings)
+    }
+    pub fn prove_better_ask(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
+        instructions::prove_better_ask::handler(ctx)
+    }
+    pub fn prove_equivocation(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
+        instructions::prove_equivocation::handler(ctx)
     }
 }

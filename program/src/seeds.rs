@@ -28,3 +28,5 @@ pub const LEASE: &[u8] = b"lease";
 pub const REPORT: &[u8] = b"report";
 /// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
 pub const FAULT: &[u8] = b"fault";
+/// `[ACCUSATION, node account, finder wallet]`.
+pub const ACCUSATION: &[u8] = b"accusation";

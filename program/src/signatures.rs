@@ -11,6 +11,15 @@ const ED25519: Address = Address::from_str_const("Ed25519SigVerify11111111111111
 const KEY: usize = 16;
 const MESSAGE: usize = 112;
 
+/// Whether an instruction is the check of exactly one signature over a message of `length` bytes, with all its parts
+/// inside that very instruction. The precompile lets offsets point into other instructions; a forger could use that to
+/// have something else verified.
+fn checks_one(program: &Address, data: &[u8], length: usize) -> bool {
+    let length = (length as u16).to_le_bytes();
+    let header = [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, length[0], length[1], 0xff, 0xff];
+    *program == ED25519 && take::<16>(data, 0).is_ok_and(|found| found == header)
+}
+
 /// Requires that the instruction `offset` places from this one verified exactly one signature over `message`, by
 /// `key`: see [`signer_of`].
 pub fn require_signed(
@@ -27,8 +36,7 @@ pub fn require_signed(
 }
 
 /// Requires that the instruction `offset` places from this one (-1 is the one before) verified exactly one signature
-/// over `message`, with all its parts inside that very instruction, and returns the key that made it. The precompile
-/// lets offsets point into other instructions; a forger could use that to have something else verified.
+/// over `message`, and returns the key that made it.
 #[inline(never)]
 pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8]) -> Result<Address> {
     let verified = match instructions.get_instruction_relative(offset) {
@@ -36,13 +44,30 @@ pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8])
         Err(_) => return fail(MarketError::InvalidSignature),
     };
     let data = verified.get_instruction_data();
-    let length = (message.len() as u16).to_le_bytes();
-    let header = [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, length[0], length[1], 0xff, 0xff];
-    let matches = *verified.get_program_id() == ED25519
-        && take::<16>(data, 0).is_ok_and(|found| found == header)
+    let matches = checks_one(verified.get_program_id(), data, message.len())
         && data.get(MESSAGE..).is_some_and(|found| found == message);
     match take::<32>(data, KEY) {
         Ok(key) if matches => Ok(Address::new_from_array(key)),
         _ => fail(MarketError::InvalidSignature),
     }
+}
+
+/// The message of `N` bytes whose signature by `key` the instruction `offset` places from this one verified: for
+/// messages that would not fit a transaction twice.
+#[inline(never)]
+pub fn signed_message<const N: usize>(
+    instructions: &SysvarInstructions,
+    offset: i64,
+    key: &Address,
+) -> Result<[u8; N]> {
+    if let Ok(verified) = instructions.get_instruction_relative(offset) {
+        let data = verified.get_instruction_data();
+        let matches = checks_one(verified.get_program_id(), data, N)
+            && data.len() == MESSAGE.saturating_add(N)
+            && take::<32>(data, KEY).is_ok_and(|found| found == key.to_bytes());
+        if matches {
+            return take(data, MESSAGE);
+        }
+    }
+    fail(MarketError::InvalidSignature)
 }

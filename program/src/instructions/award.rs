@@ -30,7 +30,7 @@ pub fn require_suitable(
         return fail(MarketError::InsufficientStake);
     }
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, now)
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(), now)
 }
 
 /// What is agreed for one node.

@@ -30,7 +30,9 @@ pub fn handler(ctx: &mut Context<CreditsSetSessionKey>, key: Address, cap: u64, 
     let known = keys.iter().position(|slot| slot.cap > 0 && slot.key == key);
     let free = || keys.iter().position(|slot| slot.cap == 0 || slot.expiry <= now);
     match known.or_else(|| if named { free() } else { None }).and_then(|at| keys.get_mut(at)) {
-        Some(slot) if !named => *slot = SessionKey { key: Address::default(), cap: 0, spent: 0, expiry: 0, since: now },
+        Some(slot) if !named => {
+            *slot = SessionKey { key: Address::default(), cap: 0, spent: 0, expiry: 0, since: now }
+        }
         Some(slot) if known.is_some() => (slot.cap, slot.expiry) = (cap, expiry),
         Some(slot) => *slot = SessionKey { key, cap, spent: 0, expiry, since: now },
         None if named => return fail(MarketError::TooManySessionKeys),

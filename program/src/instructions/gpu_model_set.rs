@@ -76,6 +76,7 @@ pub fn handler(ctx: &mut Context<GpuModelSet>, args: GpuModelArgs) -> Result<()>
     model.work_size = args.work_size;
     model.work_bound_ms = args.work_bound_ms;
     model.min_tier = args.min_tier;
+    model.since = Clock::get()?.unix_timestamp;
     model.version = VERSION;
     model.bump = ctx.bumps.gpu_model;
     emit!(GpuModelWritten { id: args.id, min_stake: args.min_stake });

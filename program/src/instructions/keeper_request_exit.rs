@@ -6,7 +6,7 @@ use anchor_spl::token::TokenAccount;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::KeeperExitRequested;
 use crate::seeds;
-use crate::state::{Keeper, Market, KEEPER_EXITING};
+use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
 
 #[derive(Accounts)]
 pub struct KeeperRequestExit {
@@ -20,7 +20,7 @@ pub struct KeeperRequestExit {
 }
 
 fn validate(keeper: &Keeper) -> Result<()> {
-    if keeper.status == KEEPER_EXITING {
+    if matches!(keeper.status, KEEPER_EXITING | KEEPER_SLASHED) {
         return fail(MarketError::WrongKeeperStatus);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A keeper whose exit time has come takes its bond and its rent, and frees its place.
+//! A keeper whose exit time has come takes its bond, or what is left of it, and its rent, and frees its place.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
@@ -6,7 +6,7 @@ use anchor_spl::token::{Token, TokenAccount};
 use crate::errors::{fail, MarketError};
 use crate::events::KeeperWithdrawn;
 use crate::seeds;
-use crate::state::{Keeper, Market, KEEPER_EXITING};
+use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
 use crate::token;
 
 #[derive(Accounts)]
@@ -34,7 +34,7 @@ pub struct KeeperWithdraw {
 }
 
 fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
-    if accounts.keeper.status != KEEPER_EXITING {
+    if !matches!(accounts.keeper.status, KEEPER_EXITING | KEEPER_SLASHED) {
         return fail(MarketError::WrongKeeperStatus);
     }
     if now < accounts.keeper.exit_at {

@@ -89,7 +89,9 @@ pub fn apply(
     if let Some((last, window)) = node_window {
         node.last_report_period = last;
         node.report_window = window;
+        let record = node.record();
         apply_to_node(&leaf, params, node)?;
+        node.keep_record(&record, now);
     }
     let node_is_new = node_window.is_some();
     let mut lease_is_new = false;

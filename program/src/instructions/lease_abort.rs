@@ -64,11 +64,13 @@ pub fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
         accounts.credits.release_of(order.session_slot, order.created_at, released)?;
     }
     accounts.credits.live_leases = accounts.credits.live_leases.checked_sub(1).or_overflow()?;
-    node.free_gpus_of(accounts.lease.gpu_mask)?;
+    node.free_gpus_of(accounts.lease.gpu_mask, now)?;
     accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
     order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
     if blamed {
+        let record = node.record();
         node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
+        node.keep_record(&record, now);
     }
     if continues {
         // The order had its node: it is not open again for another one.

@@ -68,6 +68,12 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     if lease.rating == 0 && !by_customer && !rating_over {
         return fail(MarketError::TooEarly);
     }
+    // The lease is what shows that its award was unjust; only its customer may do without.
+    let window = accounts.market.params.challenge_secs as i64;
+    let contestable = lease.score != 0 && now <= lease.awarded_at.checked_add(window).or_overflow()?;
+    if contestable && !by_customer {
+        return fail(MarketError::TooEarly);
+    }
     Ok(())
 }
 

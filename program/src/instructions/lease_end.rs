@@ -122,12 +122,14 @@ pub fn finish(
     lease.reserved = lease.reserved.checked_sub(released).or_overflow()?;
     credits.release(released)?;
 
-    node.free_gpus_of(lease.gpu_mask)?;
+    let record = node.record();
+    node.free_gpus_of(lease.gpu_mask, now)?;
     if kept_word {
         node.jobs_completed = node.jobs_completed.checked_add(1).or_overflow()?;
     } else {
         node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
     }
+    node.keep_record(&record, now);
     provider.live_leases = provider.live_leases.checked_sub(1).or_overflow()?;
     emit!(LeaseEnded { lease: address, reason, ended_at: at, released });
     node.invariant()?;

@@ -25,12 +25,14 @@ pub fn handler(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
     if !(1..=5).contains(&stars) || lease.rating != 0 || lease.paid == 0 {
         return fail(MarketError::InvalidRating);
     }
+    let (now, record) = (Clock::get()?.unix_timestamp, node.record());
     lease.rating = stars;
     let weight = lease.paid;
     let weighed = weight.checked_mul(stars as u64).or_overflow()?;
     node.rating_sum = node.rating_sum.checked_add(weighed).or_overflow()?;
     node.rating_weight = node.rating_weight.checked_add(weight).or_overflow()?;
+    node.keep_record(&record, now);
     emit!(LeaseRated { lease: *lease.address(), node: *node.address(), stars, weight });
     node.invariant()?;
-    lease.invariant(Clock::get()?.unix_timestamp)
+    lease.invariant(now)
 }

@@ -1,5 +1,7 @@
 //! One instruction a file: arguments, accounts, checks, handler.
 
+pub mod accusation_close;
+pub mod accusation_open;
 pub mod award;
 pub mod credits_close;
 pub mod credits_deposit;
@@ -39,6 +41,9 @@ pub mod order_cancel;
 pub mod order_create;
 pub mod order_expire;
 pub mod order_reopen;
+pub mod prove_bad_work;
+pub mod prove_better_ask;
+pub mod prove_equivocation;
 pub mod provider_close;
 pub mod provider_register;
 pub mod provider_request_unstake;

@@ -40,7 +40,8 @@ fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
 }
 
 pub fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
-    validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
     let claims = ctx.remaining_accounts()?;
     if claims.len() != ctx.accounts.node.spec.gpus as usize {
         return fail(MarketError::DeviceCountMismatch);
@@ -51,7 +52,9 @@ pub fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     }
     let required = ctx.accounts.node.required_stake;
     let provider = &mut ctx.accounts.provider;
+    let covered = provider.covered();
     provider.committed = provider.committed.checked_sub(required).or_overflow()?;
+    provider.keep_covered(covered, now);
     provider.node_count = provider.node_count.checked_sub(1).or_overflow()?;
     emit!(NodeClosed { node: address });
     Ok(())

@@ -91,9 +91,12 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
     node.available_since = now;
     node.required_stake = required;
     node.registered_at = now;
+    node.record_since = now;
+    node.previous_since = now;
     // Reports of periods before this life of the address do not concern it.
     node.last_report_period = period_of(now, accounts.market.params.period_secs)?;
     node.report_window = CLOSED;
+    node.bad_work_period = node.last_report_period;
     node.spec = spec;
     node.uptime_bps = BPS as u16;
     node.status = NODE_ACTIVE;

@@ -64,7 +64,8 @@ fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
     )
 }
 
-pub fn handler(ctx: &mut Context<OrderAward>) -> Result<()> {
+/// `max_score` is what the keeper found: should the node have got worse since, the award is refused instead of unjust.
+pub fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
     // In an instant order the standing ask is the bid.
@@ -77,7 +78,11 @@ pub fn handler(ctx: &mut Context<OrderAward>) -> Result<()> {
         node: &mut accounts.node,
         provider: &mut accounts.provider,
     };
-    award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)
+    award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
+    if accounts.lease.score > max_score {
+        return fail(MarketError::ScoreTooHigh);
+    }
+    Ok(())
 }
 
 /// Gives one node's part of an open order to a node that suits it, at a price within the order's maximum.
@@ -109,6 +114,7 @@ pub fn award(
     let duration_secs = order.duration_secs;
     let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };
     write_lease(lease, Parties { market, keeper, order, node, provider }, &terms, now, bump)?;
+    lease.score = score(price, reputation_bps(node, now))?;
     emit!(LeaseAwarded {
         lease: *lease.address(),
         order: lease.order,
@@ -118,7 +124,7 @@ pub fn award(
         gpu_mask: lease.gpu_mask,
         reserved,
         released,
-        score: score(price, reputation_bps(node, now))?,
+        score: lease.score,
     });
     Ok(())
 }

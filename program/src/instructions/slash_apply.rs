@@ -7,8 +7,8 @@ use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::SlashApplied;
 use crate::math::slashing::split;
 use crate::seeds;
+use crate::slashing::Slashed;
 use crate::state::{Fault, Lease, Market, Node, Provider};
-use crate::token::{burn, require_token_account, transfer};
 
 #[derive(Accounts)]
 pub struct SlashApply {
@@ -68,60 +68,24 @@ pub fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     if Clock::get()?.unix_timestamp < accounts.fault.applicable_at {
         return fail(MarketError::AppealWindowOpen);
     }
-    let mint = *accounts.stake_mint.address();
     let fault = &accounts.fault;
-    require_token_account(&accounts.finder_tokens, &mint, &fault.finder)?;
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
-
-    // Stake first, then what is being unstaked: both are slashable until they are withdrawn.
-    let provider = &mut accounts.provider;
-    let amount = fault.amount.min(provider.held()?);
-    let from_stake = amount.min(provider.stake);
-    provider.stake = provider.stake.checked_sub(from_stake).or_overflow()?;
-    let from_unstaking = amount.checked_sub(from_stake).or_overflow()?;
-    provider.unstaking = provider.unstaking.checked_sub(from_unstaking).or_overflow()?;
-    provider.slashed_total = provider.slashed_total.checked_add(amount).or_overflow()?;
+    let amount = accounts.provider.slash(fault.amount)?;
     let shares = split(amount, fault.harm, fault.finder_bps)?;
-
-    let wallet = provider.wallet;
-    let bump = [provider.bump];
-    let signer: [&[u8]; 3] = [seeds::PROVIDER, wallet.as_ref(), &bump];
-    let signers: [&[&[u8]]; 1] = [&signer];
-    if shares.customer > 0 {
-        let tokens = match accounts.customer_tokens.as_mut() {
-            Some(tokens) => tokens,
-            None => return fail(MarketError::MissingAccount),
-        };
-        require_token_account(tokens, &mint, &fault.customer)?;
-        transfer(
-            &accounts.token_program,
-            accounts.stake_vault.cpi_handle_mut().into(),
-            tokens.cpi_handle_mut().into(),
-            accounts.provider.cpi_handle(),
-            shares.customer,
-            &signers,
-        );
+    Slashed {
+        token_program: &accounts.token_program,
+        vault: &mut accounts.stake_vault,
+        mint: &mut accounts.stake_mint,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
+        customer_tokens: accounts.customer_tokens.as_mut(),
+        customer: fault.customer,
+        finder_tokens: &mut accounts.finder_tokens,
+        finder: fault.finder,
     }
-    if shares.finder > 0 {
-        transfer(
-            &accounts.token_program,
-            accounts.stake_vault.cpi_handle_mut().into(),
-            accounts.finder_tokens.cpi_handle_mut().into(),
-            accounts.provider.cpi_handle(),
-            shares.finder,
-            &signers,
-        );
-    }
-    if shares.burned > 0 {
-        burn(
-            &accounts.token_program,
-            accounts.stake_vault.cpi_handle_mut().into(),
-            accounts.stake_mint.cpi_handle_mut().into(),
-            accounts.provider.cpi_handle(),
-            shares.burned,
-            &signers,
-        );
-    }
+    .distribute(&shares)?;
     emit!(SlashApplied {
         fault: *accounts.fault.address(),
         provider: *accounts.provider.address(),

@@ -18,3 +18,27 @@ pub fn root_of(leaf: &[u8], path: u32, proof: &[[u8; 32]]) -> [u8; 32] {
     }
     hash
 }
+
+/// The root that node `index` of `count` leads to, with its siblings from the bottom up; `None` when they are too few.
+/// `count` fixes the shape of the tree, so the path needs no bits of its own.
+pub fn climb<'a>(
+    node: [u8; 32],
+    index: u32,
+    count: u32,
+    siblings: &mut impl Iterator<Item = &'a [u8; 32]>,
+) -> Option<[u8; 32]> {
+    let (mut hash, mut index, mut count) = (node, index, count);
+    while count > 1 {
+        if index ^ 1 < count {
+            let sibling = siblings.next()?;
+            hash = if index & 1 == 1 {
+                sha256_of(&[&[1], sibling, &hash])
+            } else {
+                sha256_of(&[&[1], &hash, sibling])
+            };
+        }
+        index >>= 1;
+        count = count.div_ceil(2);
+    }
+    Some(hash)
+}

@@ -10,3 +10,4 @@ pub mod reputation;
 pub mod score;
 pub mod slashing;
 pub mod window;
+pub mod work;

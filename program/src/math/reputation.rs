@@ -1,7 +1,7 @@
 //! Reputation: a pure function of a node's record.
 
 use crate::constants::{BPS, FULL_AGE_SECS};
-use crate::state::Node;
+use crate::state::{Node, ScoreRecord};
 
 /// What a node without ratings is worth: four stars.
 const UNRATED_BPS: u64 = 7_500;
@@ -44,14 +44,19 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
 
 /// A node's reputation at `now`.
 pub fn reputation_bps(node: &Node, now: i64) -> u16 {
+    reputation_of(&node.record(), node.registered_at, now)
+}
+
+/// The reputation that a score record gives at `now`.
+pub fn reputation_of(record: &ScoreRecord, registered_at: i64, now: i64) -> u16 {
     reputation(
         &Record {
-            uptime_bps: node.uptime_bps,
-            jobs_completed: node.jobs_completed,
-            jobs_failed: node.jobs_failed,
-            rating_sum: node.rating_sum,
-            rating_weight: node.rating_weight,
-            registered_at: node.registered_at,
+            uptime_bps: record.uptime_bps,
+            jobs_completed: record.jobs_completed,
+            jobs_failed: record.jobs_failed,
+            rating_sum: record.rating_sum,
+            rating_weight: record.rating_weight,
+            registered_at,
         },
         now,
     )

@@ -10,6 +10,8 @@ pub struct GpuModel {
     pub min_stake: u64,
     /// Reference price, µUSDC per GPU-hour.
     pub reference_price: u64,
+    /// When it was last written.
+    pub since: i64,
     /// UTF-8, padded with zeroes.
     pub name: [u8; 32],
     pub vram_mib: u32,
@@ -24,7 +26,7 @@ pub struct GpuModel {
     pub min_tier: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 11],
+    pub reserved: [u8; 3],
 }
 
 impl GpuModel {

@@ -2,11 +2,13 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::{fail, MarketError, OrOverflow};
 
 pub const KEEPER_PENDING: u8 = 1;
 pub const KEEPER_ACTIVE: u8 = 2;
 pub const KEEPER_EXITING: u8 = 3;
+/// Expelled: a proof showed that it contradicted itself. It has no vote; what is left of its bond waits as for an exit.
+pub const KEEPER_SLASHED: u8 = 4;
 
 #[account]
 pub struct Keeper {
@@ -36,6 +38,13 @@ pub struct Keeper {
 }
 
 impl Keeper {
+    /// Takes `amount` of the bond, or what there is of it, and says how much that was.
+    pub fn slash(&mut self, amount: u64) -> Result<u64> {
+        let taken = amount.min(self.bond);
+        self.bond = self.bond.checked_sub(taken).or_overflow()?;
+        Ok(taken)
+    }
+
     /// `vault` is the token balance of the bond's vault.
     pub fn invariant(&self, vault: u64) -> Result<()> {
         let sound = vault >= self.bond

@@ -39,6 +39,8 @@ pub struct Lease {
     pub domain: [u8; 8],
     /// µUSDC per GPU-hour.
     pub price: u64,
+    /// Score of the node at the award; 0 when the award cannot be contested, or not any more.
+    pub score: u64,
     /// µUSDC that Credits holds for this lease: what may still be owed, and the fee not yet swept.
     pub reserved: u64,
     /// µUSDC owed so far by paid-for seconds, fee included.

@@ -2,6 +2,8 @@
 //!
 //! Every account is zero-copy: an 8-byte discriminator, then exactly the bytes of the struct, without padding.
 
+mod accusation;
+mod commitment;
 mod credits;
 mod device_claim;
 mod fault;
@@ -17,6 +19,8 @@ mod provider;
 mod report;
 mod statement;
 
+pub use accusation::*;
+pub use commitment::*;
 pub use credits::*;
 pub use device_claim::*;
 pub use fault::*;

@@ -40,6 +40,19 @@ pub struct NodeSpec {
     pub pad: [u8; 3],
 }
 
+/// What a node is compared by, apart from its ask and its age.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
+pub struct ScoreRecord {
+    pub rating_sum: u64,
+    pub rating_weight: u64,
+    pub jobs_completed: u32,
+    pub jobs_failed: u32,
+    pub uptime_bps: u16,
+    pub tier: u8,
+    pub pad: [u8; 5],
+}
+
 #[account]
 pub struct Node {
     pub provider: Address,
@@ -67,6 +80,16 @@ pub struct Node {
     pub rating_weight: u64,
     pub downtime_secs: u64,
     pub dispute_lost_at: i64,
+    /// Period in which bad work of this node was last proven; commitments up to it prove nothing more.
+    pub bad_work_period: u64,
+    /// When a GPU last became free.
+    pub gpus_freed_at: i64,
+    /// Since when the score record is as it is.
+    pub record_since: i64,
+    /// Since when the one before was as it was.
+    pub previous_since: i64,
+    /// The score record before the last change: an award is judged by what held at its time.
+    pub previous: ScoreRecord,
     pub spec: NodeSpec,
     pub jobs_completed: u32,
     pub jobs_failed: u32,
@@ -85,7 +108,7 @@ pub struct Node {
     pub tier: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 24],
+    pub reserved: [u8; 16],
 }
 
 impl Node {
@@ -119,13 +142,47 @@ impl Node {
     }
 
     /// Clears the bits of a lease that is over.
-    pub fn free_gpus_of(&mut self, mask: u16) -> Result<()> {
+    pub fn free_gpus_of(&mut self, mask: u16, now: i64) -> Result<()> {
         if self.gpu_mask & mask != mask {
             return fail(MarketError::InvariantBroken);
         }
         self.gpu_mask &= !mask;
+        self.gpus_freed_at = now;
         self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
         Ok(())
+    }
+
+    /// What the node is compared by now.
+    pub fn record(&self) -> ScoreRecord {
+        ScoreRecord {
+            rating_sum: self.rating_sum,
+            rating_weight: self.rating_weight,
+            jobs_completed: self.jobs_completed,
+            jobs_failed: self.jobs_failed,
+            uptime_bps: self.uptime_bps,
+            tier: self.tier,
+            pad: [0; 5],
+        }
+    }
+
+    /// Keeps the record from before a change, if it was one.
+    pub fn keep_record(&mut self, before: &ScoreRecord, now: i64) {
+        if *before != self.record() {
+            self.previous = *before;
+            self.previous_since = self.record_since;
+            self.record_since = now;
+        }
+    }
+
+    /// The record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago.
+    pub fn record_throughout(&self, from: i64, to: i64) -> Option<ScoreRecord> {
+        if self.record_since < from {
+            Some(self.record())
+        } else if self.previous_since < from && to < self.record_since {
+            Some(self.previous)
+        } else {
+            None
+        }
     }
 
     pub fn invariant(&self) -> Result<()> {

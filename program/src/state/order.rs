@@ -4,8 +4,8 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::math::reputation::reputation_bps;
-use crate::state::{GpuModel, Node};
+use crate::math::reputation::reputation_of;
+use crate::state::{GpuModel, Node, ScoreRecord};
 
 /// Waits for awards.
 pub const ORDER_OPEN: u8 = 1;
@@ -57,13 +57,15 @@ impl Requirement {
         }
     }
 
-    /// Whether the node may serve `gpus` GPUs until `ends`. The node's status, price and stake are checked elsewhere.
+    /// Whether the node may serve `gpus` GPUs with this record at `now`. Its status, price and stake are checked
+    /// elsewhere.
     pub fn satisfied_by(
         &self,
         node: &Node,
         model: &GpuModel,
         gpus: u8,
         site: &[u8; 16],
+        record: &ScoreRecord,
         now: i64,
     ) -> Result<()> {
         let model_suits =
@@ -76,8 +78,8 @@ impl Requirement {
         }
         let hardware_suits = node.spec.vram_mib >= self.min_vram_mib
             && node.spec.interconnect >= self.min_interconnect
-            && node.tier >= self.min_tier
-            && node.tier >= model.min_tier
+            && record.tier >= self.min_tier
+            && record.tier >= model.min_tier
             && node.spec.simulated <= self.allow_simulated;
         if !hardware_suits {
             return fail(MarketError::UnsuitableHardware);
@@ -91,7 +93,8 @@ impl Requirement {
         if !region_suits || !site_suits {
             return fail(MarketError::UnsuitableLocation);
         }
-        if node.uptime_bps < self.min_uptime_bps || reputation_bps(node, now) < self.min_reputation_bps {
+        let reputation = reputation_of(record, node.registered_at, now);
+        if record.uptime_bps < self.min_uptime_bps || reputation < self.min_reputation_bps {
             return fail(MarketError::UnsuitableReputation);
         }
         Ok(())

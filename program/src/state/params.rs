@@ -104,6 +104,8 @@ impl Params {
             && self.report_retention_secs >= self.appeal_secs
             // Stake cannot leave before a fault of the running period can be reported and applied.
             && self.unstake_cooldown_secs >= self.appeal_secs
+            // A bond cannot leave while an award of its keeper can be contested.
+            && self.keeper_exit_secs >= self.challenge_secs
             && self.allow_simulated <= 1
             && self.pad == [0; 7];
         if valid {

@@ -18,11 +18,13 @@ pub struct Statement {
     pub passed: bool,
     /// Seconds of the period that the check speaks for.
     pub covered_secs: u32,
+    /// Unix second of the check.
+    pub checked_at: i64,
     pub lease: Address,
 }
 
 impl Statement {
-    /// The fields that an appeal needs.
+    /// The fields that the program reads.
     pub fn parse(data: &[u8; STATEMENT_LEN]) -> Result<Self> {
         let tag: [u8; 8] = take(data, 0)?;
         let [kind, result]: [u8; 2] = take(data, 56)?;
@@ -37,8 +39,25 @@ impl Statement {
             kind,
             passed: result == 1,
             covered_secs: u32::from_le_bytes(take(data, 68)?),
+            checked_at: i64::from_le_bytes(take(data, 72)?),
             lease: Address::new_from_array(take(data, 80)?),
         })
+    }
+
+    /// Whether both are about one check and say the opposite of each other: passed and failed.
+    ///
+    /// A keeper signs one statement for (node, lease, period, kind, second of the check) and writes it down before it
+    /// is sent, so an honest one never signs two that differ, however often it restarts. Only the opposite result
+    /// counts all the same: a keeper whose records were restored from a copy could come to measure, cover or describe
+    /// something else for a second that it has spoken for, and that is no reason to take its whole bond.
+    pub fn equivocates(&self, other: &Self) -> bool {
+        self.domain == other.domain
+            && self.node == other.node
+            && self.lease == other.lease
+            && self.period == other.period
+            && self.kind == other.kind
+            && self.checked_at == other.checked_at
+            && self.passed != other.passed
     }
 
     /// The faults that a passed check of this kind contradicts. A machine that was up for a part of the period may

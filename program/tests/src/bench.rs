@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
+use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, WORK_MAX_ORDER};
+use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{NODE_ACTIVE, NODE_DRAINING};
 use serde_json::{json, Map, Value};
@@ -12,6 +13,8 @@ use solana_signer::Signer;
 
 use crate::ix::signed;
 use crate::leaves::{statement, LeafData, Proof};
+use crate::stories::ASK;
+use crate::work::Opened;
 use crate::world::program_path;
 use crate::{ix, pda, Actor, World};
 
@@ -73,6 +76,7 @@ pub fn play(w: &mut World) -> (Held, Held) {
     let held = lease_by_receipts(w, &keepers[0]);
     lapses(w, &keepers[0]);
     faults(w, &keepers);
+    proofs(w, &keepers);
     leave(w, keepers);
     held
 }
@@ -182,6 +186,35 @@ fn faults(w: &mut World, keepers: &[Actor; 3]) {
     w.ok(ix::report_close(period, &keepers[0].wallet()), &[]);
 }
 
+/// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that contradicts itself.
+fn proofs(w: &mut World, keepers: &[Actor; 3]) {
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    let finder = w.actor();
+    w.warp(60);
+    let opened = Opened::new(machine.node, w.period(), WORK_MAX_ORDER, (4_095, 4_095), 1);
+    let accuse = ix::accuse(&finder.wallet(), &machine.key, &opened);
+    w.ok_all(&accuse, &[&finder.key]);
+    w.ok(ix::accusation_close(&finder.wallet(), &machine.node), &[&finder.key]);
+    w.ok_all(&accuse, &[&finder.key]);
+    let proof = ix::prove_bad_work(w, &finder, &machine.node, &opened.siblings);
+    w.ok(proof, &[&finder.key]);
+    // What the proof took must be there again before the provider can serve.
+    w.ok(ix::provider_stake(w, &provider, 20_000_000_000), &[&provider.key]);
+    let worse = w.machine_of(&provider, ix::spec(1), 2 * ASK);
+    let better = w.provider(10_000_000_000);
+    let better = w.machine_of(&better, ix::spec(1), ASK);
+    let customer = w.customer(100_000_000);
+    w.warp(AWARD_VIEW_SECS + 1);
+    let order = w.order(&customer, OrderArgs { max_price: 3 * ASK, ..ix::order_args(1) });
+    let lease = w.award(&keepers[1], &customer, &order, &provider, &worse);
+    let proof = ix::prove_better_ask(w, &finder, &lease, &better.node, Some(customer.stake));
+    w.ok(proof, &[&finder.key]);
+    let said = [true, false].map(|passed| statement(&machine.node, 1, 3, passed));
+    let proof = ix::contradict(w, &finder, &keepers[2], &said[0], &said[1]);
+    w.ok_all(&proof, &[&finder.key]);
+}
+
 /// A final report in which this leaf is one of 40,000.
 fn report(w: &mut World, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
     let siblings: Vec<[u8; 32]> = (0..DEPTH as u8).map(|i| [i; 32]).collect();
@@ -243,6 +276,7 @@ impl Figures {
             ("end and close", end_and_close, 15_000, "400,000"),
             ("vote on a report", self.units("report_vote"), 6_000, "none"),
             ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000, "none"),
+            ("prove bad work, a product of order 4,096", self.units("prove_bad_work"), 120_000, "none"),
         ];
         let mut out = String::from(HEAD);
         out.push_str("## Targets\n\n");

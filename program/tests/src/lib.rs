@@ -21,6 +21,7 @@ pub mod stories;
 pub mod tokens;
 pub mod transactions;
 pub mod vectors;
+pub mod work;
 pub mod world;
 
 pub use actors::Actor;

@@ -25,7 +25,7 @@ use crate::{bench, ix, shapes, World};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 11] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 12] = [
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
@@ -41,6 +41,12 @@ pub const HARMLESS: [(&str, &str, &str, &str); 11] = [
         "closed_lease",
         "occupied by another program",
         "only the address counts: a lease is not there",
+    ),
+    (
+        "prove_equivocation",
+        "instructions",
+        "signatures in the other order",
+        "either statement contradicts the other",
     ),
 ];
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";

@@ -66,3 +66,8 @@ pub fn report(period: u64) -> Address {
 pub fn fault(node: &Address, lease: &Address, period: u64) -> Address {
     find(&[seeds::FAULT, node.as_ref(), lease.as_ref(), &period.to_le_bytes()])
 }
+
+/// `finder` is a wallet.
+pub fn accusation(node: &Address, finder: &Address) -> Address {
+    find(&[seeds::ACCUSATION, node.as_ref(), finder.as_ref()])
+}

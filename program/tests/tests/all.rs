@@ -1,5 +1,7 @@
 //! All tests of the program in one binary: it links once.
 
+mod accusation_close;
+mod accusation_open;
 mod bench;
 mod compute;
 mod coverage;
@@ -46,6 +48,9 @@ mod order_create;
 mod order_expire;
 mod order_reopen;
 mod products;
+mod prove_bad_work;
+mod prove_better_ask;
+mod prove_equivocation;
 mod provider_close;
 mod provider_register;
 mod provider_request_unstake;
@@ -58,3 +63,4 @@ mod report_vote;
 mod slash_appeal;
 mod slash_apply;
 mod vectors;
+mod work;

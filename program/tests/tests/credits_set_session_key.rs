@@ -90,12 +90,8 @@ fn a_key_must_make_sense() {
     let mut w = World::new();
     let who = w.customer(100);
     let (key, now) = (w.fresh_address(), w.now());
-    for (key, expiry) in [
-        (who.wallet(), now + 1),
-        (Address::default(), now + 1),
-        (key, now),
-        (key, i64::MIN),
-    ] {
+    for (key, expiry) in [(who.wallet(), now + 1), (Address::default(), now + 1), (key, now), (key, i64::MIN)]
+    {
         let name = ix::credits_set_session_key(&who, &key, 1, expiry);
         w.refused(name, &[&who.key], MarketError::InvalidSessionKey);
     }
@@ -138,7 +134,10 @@ fn a_key_stays_within_its_cap() {
     // The customer's own orders are not held against the key, and the cap is not money: free credits bind too.
     w.order(&who, OrderArgs { max_price: 97_000_000, ..ix::order_args(3) });
     assert_eq!(spent(&w, &who), 2_000_000);
-    let poor = by_session(ix::order_create(&who, OrderArgs { max_price: 3_000_000, ..ix::order_args(4) }), &session.wallet());
+    let poor = by_session(
+        ix::order_create(&who, OrderArgs { max_price: 3_000_000, ..ix::order_args(4) }),
+        &session.wallet(),
+    );
     w.refused(poor, &[&session.key], MarketError::InsufficientFunds);
 }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Fault, Keeper, Lease, Node, Order, Params, Provider, Report, LEASE_ENDED, LEASE_FAILED, NODE_RETIRED,
-    ORDER_OPEN,
+    Credits, Fault, Keeper, Lease, Node, Order, Params, Provider, Report, LEASE_ENDED, LEASE_FAILED,
+    NODE_RETIRED, ORDER_OPEN,
 };
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, LeafData, Proof};
 use gantry_market_tests::random::Random;
+use gantry_market_tests::work::Opened;
 use gantry_market_tests::world::test_params;
 use gantry_market_tests::{ix, pda, Actor, Machine, World};
 use solana_address::Address;
@@ -36,6 +37,8 @@ struct Story {
     proofs: Vec<Proof>,
     reports: BTreeSet<u64>,
     faults: BTreeSet<Address>,
+    /// Open accusations, with the second half of each.
+    accused: BTreeMap<Address, Vec<[u8; 32]>>,
     /// Paid seconds last seen, by lease and start: they never decrease.
     paid: BTreeMap<(Address, i64), u32>,
     sums: (u64, u64, u64),
@@ -65,6 +68,7 @@ impl Story {
             proofs: vec![],
             reports: BTreeSet::new(),
             faults: BTreeSet::new(),
+            accused: BTreeMap::new(),
             paid: BTreeMap::new(),
             sums: (0, 0, 0),
             successes: BTreeMap::new(),
@@ -105,7 +109,7 @@ impl Story {
     }
 
     fn step(&mut self) {
-        match self.below(36) {
+        match self.below(38) {
             0 | 1 => {
                 let seconds = [1, 5, 10, 20, 30, 40, 60, 60, 60, 130, 400][self.below(11)];
                 self.w.warp(seconds);
@@ -126,6 +130,7 @@ impl Story {
             26 => self.name_session(),
             27 => self.reopen(),
             28..=31 => self.migrate(),
+            32 | 33 => self.prove(),
             _ => self.node(),
         }
         self.forget();
@@ -185,7 +190,8 @@ impl Story {
     fn migrate(&mut self) {
         let Some((lease, _, m)) = self.lease() else { return };
         let hash = self.random.bytes();
-        let (key, put) = (self.machines[m].1.key.insecure_clone(), ix::lease_checkpoint(&self.w, &lease, hash));
+        let (key, put) =
+            (self.machines[m].1.key.insecure_clone(), ix::lease_checkpoint(&self.w, &lease, hash));
         self.attempt("lease_checkpoint", &[put], &[key]);
         for (failed, (order, c, _)) in self.leases.clone() {
             if self.w.read::<Lease>(&failed).status != LEASE_FAILED {
@@ -355,6 +361,60 @@ impl Story {
         }
     }
 
+    /// A commitment to some product, right or wrong, is opened; now and then a keeper contradicts itself.
+    fn prove(&mut self) {
+        let m = self.below(self.machines.len());
+        let (node, key) = (self.machines[m].1.node, self.machines[m].1.key.insecure_clone());
+        let k = self.below(self.keepers.len());
+        let finder = self.keepers[k].key.insecure_clone();
+        let accusation = pda::accusation(&node, &finder.pubkey());
+        if self.w.exists(&accusation) {
+            if self.w.exists(&node) {
+                let siblings = self.accused.get(&accusation).expect("was opened here").clone();
+                let proof = ix::prove_bad_work(&self.w, &self.keepers[k], &node, &siblings);
+                if self.attempt("prove_bad_work", &[proof], &[finder.insecure_clone()]) {
+                    self.accused.remove(&accusation);
+                    return;
+                }
+            }
+            let close = ix::accusation_close(&finder.pubkey(), &node);
+            if self.attempt("accusation_close", &[close], &[finder]) {
+                self.accused.remove(&accusation);
+            }
+            return;
+        }
+        if !self.w.exists(&node) {
+            return;
+        }
+        if let Some((lease, c, _)) = self.lease() {
+            // Keepers award at random here, so now and then one can be shown a better node.
+            let at = self.below(self.machines.len());
+            let better = self.machines[at].1.node;
+            if self.w.exists(&better) {
+                let tokens = Some(self.customers[c].stake);
+                let proof = ix::prove_better_ask(&self.w, &self.keepers[k], &lease, &better, tokens);
+                self.attempt("prove_better_ask", &[proof], &[finder.insecure_clone()]);
+            }
+        }
+        // Mostly right, else no provider keeps enough stake for a lease.
+        let order = [32, 64, 96][self.below(3)];
+        let place = (self.random.below(order) as u16, self.random.below(order) as u16);
+        let period = self.w.period() - self.random.below(2);
+        let wrong = i32::from(self.below(4) == 0);
+        let opened = Opened::new(node, period, order as u32, place, wrong);
+        let accuse = ix::accuse(&finder.pubkey(), &key, &opened);
+        if self.attempt("accusation_open", &accuse, &[finder.insecure_clone()]) {
+            self.accused.insert(accusation, opened.siblings.clone());
+        }
+        // The last keeper may err, once: reports need the weight of the others.
+        let last = self.keepers.len() - 1;
+        if self.below(12) == 0 && k != last {
+            let said = [true, false].map(|passed| statement(&node, period, 3, passed));
+            let proof = ix::contradict(&self.w, &self.keepers[k], &self.keepers[last], &said[0], &said[1]);
+            self.attempt("prove_equivocation", &proof, &[finder]);
+        }
+    }
+
     fn end(&mut self) {
         let Some((lease, c, m)) = self.lease() else { return };
         let (p, machine) = &self.machines[m];
@@ -497,7 +557,8 @@ impl Story {
             lamports += devices.iter().map(|device| w.lamports(&pda::device(device))).sum::<u64>();
         }
         let reports = self.reports.iter().map(|period| pda::report(*period));
-        let others = self.orders.keys().chain(self.leases.keys()).chain(&self.faults).copied().chain(reports);
+        let others = self.orders.keys().chain(self.leases.keys()).chain(&self.faults);
+        let others = others.chain(self.accused.keys()).copied().chain(reports);
         lamports += others.map(|at| w.lamports(&at)).sum::<u64>();
         (payment, stake, lamports)
     }
@@ -699,6 +760,10 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "fault_open",
         "slash_apply",
         "slash_appeal",
+        "accusation_open",
+        "accusation_close",
+        "prove_bad_work",
+        "prove_equivocation",
         "node_register",
         "node_update",
         "node_retire",

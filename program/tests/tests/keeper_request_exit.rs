@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::state::{Keeper, KEEPER_EXITING};
+use gantry_market::state::{Keeper, KEEPER_EXITING, KEEPER_SLASHED};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, World};
@@ -35,6 +35,9 @@ fn once_only() {
     w.warp(10);
     w.refused(ix::keeper_request_exit(&who), &[&who.key], MarketError::WrongKeeperStatus);
     assert_eq!(w.read::<Keeper>(&who.keeper()).exit_at, exit_at);
+    // Nor after an expulsion, which would otherwise end as an ordinary exit.
+    w.alter(&who.keeper(), |k: &mut Keeper| k.status = KEEPER_SLASHED);
+    w.refused(ix::keeper_request_exit(&who), &[&who.key], MarketError::WrongKeeperStatus);
 }
 
 #[test]

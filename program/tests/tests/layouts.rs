@@ -28,13 +28,14 @@ fn layouts_stay_where_they_are() {
         layout!(Market: authority, guardian, payment_mint, stake_mint, treasury, fee_vault, domain, total_weight, params, keeper_slots, keeper_count, paused, version),
         layout!(GpuModel: min_stake, reference_price, name, vram_mib, tflops_x10, work_size, work_bound_ms, id, min_tier, version),
         layout!(Provider: wallet, payout, stake, unstaking, unstake_at, committed, slashed_total, registered_at, node_count, live_leases, pending_faults, version),
-        layout!(Node: provider, node_key, price, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version),
+        layout!(Node: provider, node_key, price, ask_since, available_since, gpus_freed_at, record_since, previous_since, previous, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version),
         layout!(DeviceClaim: node, device, rent_payer, tier, version),
         layout!(Keeper: wallet, bond, weight, active_since, exit_at, multiaddr, index, status, version),
         layout!(Credits: customer, balance, reserved, session_keys, live_orders, live_leases, version),
         layout!(Order: customer, rent_payer, requirement, nonce, reserved, max_price, award_deadline, nodes_wanted, nodes_awarded, status, version),
-        layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, paid_secs, status, version),
+        layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, score, paid_secs, status, version),
         layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),
+        layout!(Accusation: node, finder, seed, root, chunk, period, order, row, column, claimed, version),
         layout!(Fault: node, provider, lease, customer, finder, rent_payer, period, applicable_at, amount, flags, version),
     ];
     check(

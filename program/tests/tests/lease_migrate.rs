@@ -269,7 +269,12 @@ fn the_new_node_must_suit_the_order_now() {
         ("status", |_| (), |n| n.status = NODE_DRAINING, MarketError::WrongNodeStatus),
         ("GPUs", |_| (), |n| (n.gpu_mask, n.live_leases) = (3, 1), MarketError::NotEnoughGpus),
         ("site", |a| a.requirement.same_site = 1, |n| n.spec.site = [9; 16], MarketError::UnsuitableLocation),
-        ("uptime", |a| a.requirement.min_uptime_bps = 9_000, |n| n.uptime_bps = 1, MarketError::UnsuitableReputation),
+        (
+            "uptime",
+            |a| a.requirement.min_uptime_bps = 9_000,
+            |n| n.uptime_bps = 1,
+            MarketError::UnsuitableReputation,
+        ),
     ];
     for (what, ask, change, error) in cases {
         println!("{what}");
@@ -342,7 +347,12 @@ fn wrong_signers_and_accounts_are_refused() {
         ("credits", customer.credits(), stranger.credits(), MarketError::WrongAccount.into()),
         ("failed node", f.deal.machine.node, thirds.node, MarketError::WrongAccount.into()),
         ("failed provider", f.deal.provider.provider(), third.provider(), MarketError::WrongAccount.into()),
-        ("no failed provider", f.deal.provider.provider(), gantry_market::ID, MarketError::WrongAccount.into()),
+        (
+            "no failed provider",
+            f.deal.provider.provider(),
+            gantry_market::ID,
+            MarketError::WrongAccount.into(),
+        ),
         ("provider", f.other.provider(), third.provider(), MarketError::WrongAccount.into()),
         ("model", pda::gpu_model(H100), pda::gpu_model(2), MarketError::WrongAccount.into()),
         ("lease", pda::lease(&f.deal.order, &f.spare.node), elsewhere, InstructionError::InvalidSeeds.into()),

@@ -363,8 +363,8 @@ fn gpus_are_leased_once() {
                 }
             } else if !held.is_empty() {
                 let mask = held.swap_remove(r.below(held.len() as u64) as usize);
-                node.free_gpus_of(mask).unwrap();
-                assert!(node.free_gpus_of(mask).is_err(), "a bit is given back once");
+                node.free_gpus_of(mask, 7).unwrap();
+                assert!(node.free_gpus_of(mask, 8).is_err(), "a bit is given back once");
             }
             let sum: u32 = held.iter().map(|mask| mask.count_ones()).sum();
             assert_eq!(node.gpu_mask.count_ones(), sum);

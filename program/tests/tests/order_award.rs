@@ -2,6 +2,8 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseAwarded;
 use gantry_market::instructions::gpu_model_set::GpuModelArgs;
 use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::math::reputation::reputation_bps;
+use gantry_market::math::score::score;
 use gantry_market::state::{
     Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, KEEPER_EXITING, LEASE_AWARDED,
     NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED, ORDER_AWARDED, ORDER_OPEN,
@@ -86,6 +88,25 @@ fn the_standing_ask_becomes_the_price_and_the_rest_is_released() {
             score: 2_150_000,
         },
     );
+}
+
+#[test]
+fn a_node_that_got_worse_since_the_keeper_looked_is_refused() {
+    let (mut w, offer) = offered(ix::order_args(1));
+    let node: Node = w.read(&offer.machine.node);
+    let seen = score(ASK, reputation_bps(&node, w.now())).expect("fits");
+    let limited = |max: u64| {
+        let mut award = offer.award();
+        award.data[8..].copy_from_slice(&max.to_le_bytes());
+        award
+    };
+    w.refused(limited(seen - 1), &[&offer.keeper.key], MarketError::ScoreTooHigh);
+    w.alter(&offer.machine.node, |n: &mut Node| n.jobs_failed += 1);
+    w.refused(limited(seen), &[&offer.keeper.key], MarketError::ScoreTooHigh);
+    w.alter(&offer.machine.node, |n: &mut Node| n.jobs_failed -= 1);
+    w.ok(limited(seen), &[&offer.keeper.key]);
+    let at = pda::lease(&offer.order, &offer.machine.node);
+    assert_eq!(w.read::<Lease>(&at).score, seen);
 }
 
 #[test]

@@ -2,7 +2,8 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::OrderReopened;
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Lease, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED, ORDER_OPEN,
+    Credits, Lease, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
+    ORDER_OPEN,
 };
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
@@ -146,7 +147,9 @@ fn only_a_lapsed_order_and_only_with_money() {
         w.alter(&deal.order, |o: &mut Order| o.status = status);
         w.refused(reopen.clone(), &[&deal.customer.key], MarketError::WrongOrderStatus);
     }
-    w.alter(&deal.order, |o: &mut Order| (o.status, o.max_price, o.nodes_wanted) = (ORDER_LAPSED, u64::MAX, 64));
+    w.alter(&deal.order, |o: &mut Order| {
+        (o.status, o.max_price, o.nodes_wanted) = (ORDER_LAPSED, u64::MAX, 64)
+    });
     w.refused(reopen.clone(), &[&deal.customer.key], MarketError::Overflow);
     w.alter(&deal.order, |o: &mut Order| (o.max_price, o.nodes_wanted) = (3_000_000, 1));
     w.pause();

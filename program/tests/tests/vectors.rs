@@ -63,6 +63,7 @@ fn pdas() {
                 case("credits_vault", json!({ "credits": s(&credits) }), pda::credits_vault(&credits)),
                 case("order", json!({ "customer": s(&wallet), "nonce": 0x0102_0304_0506_0708u64 }), order),
                 case("lease", json!({ "order": s(&order), "node": s(&node) }), lease),
+                case("accusation", json!({ "node": s(&node), "finder": s(&wallet) }), pda::accusation(&node, &wallet)),
                 case("report", json!({ "period": 500_000u64 }), pda::report(500_000)),
                 case("fault", json!({ "node": s(&node), "lease": s(&lease), "period": 500_000u64 }), pda::fault(&node, &lease, 500_000)),
                 case("fault", json!({ "node": s(&node), "lease": s(&Address::default()), "period": 1u64 }), pda::fault(&node, &Address::default(), 1)),

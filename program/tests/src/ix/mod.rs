@@ -7,6 +7,7 @@ mod lease;
 mod market;
 mod node;
 mod order;
+mod proofs;
 mod provider;
 mod report;
 
@@ -22,6 +23,7 @@ pub use lease::*;
 pub use market::*;
 pub use node::*;
 pub use order::*;
+pub use proofs::*;
 pub use provider::*;
 pub use report::*;
 
@@ -100,6 +102,11 @@ names! {
     FaultOpen => "fault_open",
     SlashApply => "slash_apply",
     SlashAppeal => "slash_appeal",
+    AccusationOpen => "accusation_open",
+    AccusationClose => "accusation_close",
+    ProveBadWork => "prove_bad_work",
+    ProveBetterAsk => "prove_better_ask",
+    ProveEquivocation => "prove_equivocation",
 }
 
 /// The name of the instruction that this data calls.

@@ -108,6 +108,6 @@ pub fn order_award(
             lease: pda::lease(order, node),
             system_program: system_program(),
         },
-        instruction::OrderAward {},
+        instruction::OrderAward { max_score: u64::MAX },
     )
 }

@@ -1,0 +1,123 @@
+//! Slashes a node that committed to a wrong product, with nobody's vote: the program follows the accused entry to the
+//! committed root and computes it itself.
+//!
+//! One proof covers everything that the node committed to up to the period of the proof: a machine that computes
+//! wrongly is slashed once, not once for every keeper that asked it. So no record of proven commitments is needed.
+
+use alloc::vec::Vec;
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::constants::WORK_CHUNK;
+use crate::errors::{fail, MarketError};
+use crate::events::BadWorkProven;
+use crate::math::fees::fee;
+use crate::math::merkle::climb;
+use crate::math::periods::period_of;
+use crate::math::slashing::split;
+use crate::math::work::cell;
+use crate::seeds;
+use crate::slashing::Slashed;
+use crate::state::{Accusation, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED};
+
+#[derive(Accounts)]
+pub struct ProveBadWork {
+    #[account(mut, address = accusation.finder @ MarketError::Unauthorised)]
+    pub finder: Signer,
+    pub market: Account<Market>,
+    #[account(mut, close = finder)]
+    pub accusation: Account<Accusation>,
+    #[account(mut, address = accusation.node @ MarketError::WrongAccount)]
+    pub node: Account<Node>,
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
+        bump = provider.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+/// Whether the chunk stands at its place under the committed root. The order of the product fixes the shape of the
+/// row's tree and of the tree over the rows, so a path of another shape does not lead there.
+fn committed(accusation: &Accusation, siblings: &[[u8; 32]]) -> bool {
+    let chunks = accusation.order / WORK_CHUNK;
+    let mut rest = siblings.iter();
+    let root = climb(accusation.chunk, accusation.column / WORK_CHUNK, chunks, &mut rest)
+        .and_then(|row| climb(row, accusation.row, accusation.order, &mut rest));
+    root == Some(accusation.root) && rest.next().is_none()
+}
+
+/// The entry as it should be.
+fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
+    let (accusation, node) = (&accounts.accusation, &accounts.node);
+    if accusation.period <= node.bad_work_period {
+        return fail(MarketError::AlreadyProven);
+    }
+    // A commitment for a time to come would count again after its proof.
+    if accusation.period > period {
+        return fail(MarketError::TooEarly);
+    }
+    if !committed(accusation, siblings) {
+        return fail(MarketError::InvalidProof);
+    }
+    let right = cell(&accusation.seed, accusation.order, accusation.row, accusation.column);
+    if right == accusation.claimed {
+        return fail(MarketError::WorkIsRight);
+    }
+    Ok(right)
+}
+
+pub fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
+    let params = &ctx.accounts.market.params;
+    let period = period_of(Clock::get()?.unix_timestamp, params.period_secs)?;
+    let right = validate(&ctx.accounts, &siblings, period)?;
+    let accounts = &mut ctx.accounts;
+    let params = &accounts.market.params;
+    let finder = *accounts.finder.address();
+    let node = &mut accounts.node;
+    node.bad_work_period = period;
+    if node.status != NODE_RETIRED {
+        node.status = NODE_SUSPENDED;
+    }
+    let amount = accounts.provider.slash(fee(node.required_stake, params.slash_bad_work_bps)?)?;
+    let shares = split(amount, 0, params.finder_bps)?;
+    Slashed {
+        token_program: &accounts.token_program,
+        vault: &mut accounts.stake_vault,
+        mint: &mut accounts.stake_mint,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
+        customer_tokens: None,
+        customer: Address::default(),
+        finder_tokens: &mut accounts.finder_tokens,
+        finder,
+    }
+    .distribute(&shares)?;
+    let accusation = &accounts.accusation;
+    emit!(BadWorkProven {
+        node: accusation.node,
+        provider: *accounts.provider.address(),
+        finder,
+        period: accusation.period,
+        row: accusation.row,
+        column: accusation.column,
+        claimed: accusation.claimed,
+        right,
+        amount,
+        finder_share: shares.finder,
+        burned: shares.burned,
+    });
+    accounts.node.invariant()?;
+    accounts.provider.invariant(accounts.stake_vault.amount())
+}

@@ -1,0 +1,122 @@
+use gantry_market::state::{Accusation, Lease, Node};
+use gantry_market::{accounts, instruction};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+
+use super::{build, instructions_sysvar, signed, system_program};
+use crate::tokens::token_program;
+use crate::work::Opened;
+use crate::{pda, Actor, World};
+
+/// The market's instruction alone, without the signature check before it.
+pub fn accusation_open(finder: &Address, opened: &Opened) -> Instruction {
+    build(
+        accounts::AccusationOpen {
+            finder: *finder,
+            market: pda::market(),
+            node: opened.node,
+            accusation: pda::accusation(&opened.node, finder),
+            instructions: instructions_sysvar(),
+            system_program: system_program(),
+        },
+        instruction::AccusationOpen {
+            commitment: opened.commitment(),
+            row: opened.row,
+            column: opened.column,
+            chunk: opened.chunk,
+        },
+    )
+}
+
+/// Both instructions: the node's signature over the commitment, and the accusation.
+pub fn accuse(finder: &Address, key: &Keypair, opened: &Opened) -> [Instruction; 2] {
+    [signed(key, &opened.commitment()), accusation_open(finder, opened)]
+}
+
+pub fn accusation_close(finder: &Address, node: &Address) -> Instruction {
+    build(
+        accounts::AccusationClose { finder: *finder, accusation: pda::accusation(node, finder) },
+        instruction::AccusationClose {},
+    )
+}
+
+/// `finder` has an accusation of this node.
+pub fn prove_bad_work(w: &World, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
+    let accusation = pda::accusation(node, &finder.wallet());
+    let accused = w.read::<Accusation>(&accusation).node;
+    let provider = w.read::<Node>(&accused).provider;
+    build(
+        accounts::ProveBadWork {
+            finder: finder.wallet(),
+            market: pda::market(),
+            accusation,
+            node: accused,
+            provider,
+            stake_vault: pda::stake_vault(&provider),
+            stake_mint: w.stake_mint,
+            finder_tokens: finder.stake,
+            token_program: token_program(),
+        },
+        instruction::ProveBadWork { siblings: siblings.to_vec() },
+    )
+}
+
+/// The market's instruction alone, without the two signature checks before it.
+pub fn prove_equivocation(w: &World, finder: &Actor, keeper: &Address) -> Instruction {
+    build(
+        accounts::ProveEquivocation {
+            finder: finder.wallet(),
+            market: pda::market(),
+            keeper: *keeper,
+            stake_vault: pda::stake_vault(keeper),
+            stake_mint: w.stake_mint,
+            finder_tokens: finder.stake,
+            instructions: instructions_sysvar(),
+            token_program: token_program(),
+        },
+        instruction::ProveEquivocation {},
+    )
+}
+
+/// All three instructions.
+pub fn contradict(
+    w: &World,
+    finder: &Actor,
+    keeper: &Actor,
+    one: &[u8; 144],
+    other: &[u8; 144],
+) -> [Instruction; 3] {
+    let proof = prove_equivocation(w, finder, &keeper.keeper());
+    [signed(&keeper.key, one), signed(&keeper.key, other), proof]
+}
+
+/// `customer_tokens` is a stake-token account of the lease's customer.
+pub fn prove_better_ask(
+    w: &World,
+    finder: &Actor,
+    lease: &Address,
+    better: &Address,
+    customer_tokens: Option<Address>,
+) -> Instruction {
+    let (state, node): (Lease, Node) = (w.read(lease), w.read(better));
+    let keeper = pda::keeper(&state.keeper);
+    build(
+        accounts::ProveBetterAsk {
+            finder: finder.wallet(),
+            market: pda::market(),
+            order: state.order,
+            lease: *lease,
+            better: *better,
+            provider: node.provider,
+            gpu_model: pda::gpu_model(node.spec.model),
+            keeper,
+            stake_vault: pda::stake_vault(&keeper),
+            stake_mint: w.stake_mint,
+            customer_tokens,
+            finder_tokens: finder.stake,
+            token_program: token_program(),
+        },
+        instruction::ProveBetterAsk {},
+    )
+}

@@ -1,0 +1,259 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::BadWorkProven;
+use gantry_market::state::{Node, Provider, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::tokens::{token_2022_program, token_program};
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::work::Opened;
+use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use solana_instruction_error::InstructionError;
+use solana_message::Message;
+use solana_signer::Signer;
+
+/// A node of two GPUs, with 20 tokens of stake, that committed to a product; a period later somebody accuses it.
+struct Case {
+    w: World,
+    provider: Actor,
+    machine: Machine,
+    finder: Actor,
+    opened: Opened,
+}
+
+fn accused_of(order: u32, at: (u16, u16), wrong: i32) -> Case {
+    let mut w = World::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 2);
+    let finder = w.actor();
+    w.warp(60);
+    let opened = Opened::new(machine.node, w.period(), order, at, wrong);
+    w.ok_all(&ix::accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    Case { w, provider, machine, finder, opened }
+}
+
+impl Case {
+    fn proof(&self) -> solana_instruction::Instruction {
+        ix::prove_bad_work(&self.w, &self.finder, &self.machine.node, &self.opened.siblings)
+    }
+}
+
+#[test]
+fn half_the_stake_is_gone_without_anyones_vote() {
+    let mut c = accused_of(64, (63, 33), 1);
+    let supply = c.w.supply(&c.w.stake_mint);
+    let accusation = pda::accusation(&c.machine.node, &c.finder.wallet());
+    let meta = c.w.ok(c.proof(), &[&c.finder.key]);
+    // 20 tokens are required, 10 are slashed: one to the finder, nine burned.
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 1_000_000_000);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 9_000_000_000);
+    assert_eq!(c.w.tokens(&c.provider.provider_vault()), 10_000_000_000);
+    let provider: Provider = c.w.read(&c.provider.provider());
+    assert_eq!((provider.stake, provider.slashed_total), (10_000_000_000, 10_000_000_000));
+    let node: Node = c.w.read(&c.machine.node);
+    assert_eq!((node.status, node.bad_work_period), (NODE_SUSPENDED, c.w.period()));
+    assert!(!c.w.exists(&accusation));
+    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS);
+    let event = BadWorkProven {
+        node: c.machine.node,
+        provider: c.provider.provider(),
+        finder: c.finder.wallet(),
+        period: c.opened.period,
+        row: 63,
+        column: 33,
+        claimed: c.opened.claimed(),
+        right: c.opened.right(),
+        amount: 10_000_000_000,
+        finder_share: 1_000_000_000,
+        burned: 9_000_000_000,
+    };
+    assert_emitted(&meta, &event);
+}
+
+#[test]
+fn both_transactions_of_the_largest_order_fit_and_are_cheap() {
+    let mut c = accused_of(4_096, (4_095, 4_095), -1);
+    assert_eq!(c.opened.siblings.len(), 19);
+    let budget = 1 + 3 + 1 + 32 + 5 + 12;
+    let accuse = ix::accuse(&c.finder.wallet(), &c.machine.key, &c.opened);
+    for instructions in [accuse.to_vec(), vec![c.proof()]] {
+        let message = Message::new(&instructions, Some(&c.finder.wallet()));
+        // One signature; room for a compute limit and a price.
+        let size = 1 + 64 + message.serialize().len();
+        println!("{size} bytes");
+        assert!(size + budget <= 1_232, "{size} bytes");
+    }
+    c.w.ok(c.proof(), &[&c.finder.key]);
+    let units = c.w.compute.get("prove_bad_work").expect("was used");
+    println!("{units} compute units");
+    assert!(units <= 120_000, "{units} compute units");
+}
+
+#[test]
+fn right_work_cannot_be_proven_wrong() {
+    for (order, at) in [(32, (0, 0)), (96, (95, 64)), (160, (159, 1)), (4_096, (17, 4_000))] {
+        let mut c = accused_of(order, at, 0);
+        c.w.refused(c.proof(), &[&c.finder.key], MarketError::WorkIsRight);
+        assert_eq!(c.w.read::<Node>(&c.machine.node).status, NODE_ACTIVE);
+        assert_eq!(c.w.read::<Provider>(&c.provider.provider()).slashed_total, 0);
+    }
+}
+
+#[test]
+fn any_wrong_entry_of_any_shape_of_tree_is_enough() {
+    let places = [(32, (31, 31)), (96, (95, 64)), (96, (95, 95)), (160, (127, 128)), (4_064, (4_063, 4_063))];
+    for (order, at) in places {
+        for wrong in [1, -1, i32::MIN] {
+            let mut c = accused_of(order, at, wrong);
+            c.w.ok(c.proof(), &[&c.finder.key]);
+        }
+    }
+}
+
+#[test]
+fn an_opening_that_was_not_committed_to_proves_nothing() {
+    let mut c = accused_of(160, (77, 159), 1);
+    let good = c.opened.siblings.clone();
+    let node = c.machine.node;
+    let mut wrong = vec![vec![], good[1..].to_vec(), good[..good.len() - 1].to_vec()];
+    wrong.push([good.clone(), vec![[0; 32]]].concat());
+    wrong.push(good.iter().rev().copied().collect());
+    for at in 0..good.len() {
+        let mut changed = good.clone();
+        changed[at][31] ^= 1;
+        wrong.push(changed);
+    }
+    for siblings in wrong {
+        let proof = ix::prove_bad_work(&c.w, &c.finder, &node, &siblings);
+        c.w.refused(proof, &[&c.finder.key], MarketError::InvalidProof);
+    }
+    // The same chunk and path said to stand elsewhere, and a commitment to another root.
+    let close = ix::accusation_close(&c.finder.wallet(), &node);
+    let elsewhere = [
+        Opened { row: 76, ..c.opened.clone() },
+        Opened { column: 127, ..c.opened.clone() },
+        Opened { order: 192, ..c.opened.clone() },
+        Opened { root: [9; 32], ..c.opened.clone() },
+    ];
+    for opened in elsewhere {
+        c.w.ok(close.clone(), &[&c.finder.key]);
+        c.w.ok_all(&ix::accuse(&c.finder.wallet(), &c.machine.key, &opened), &[&c.finder.key]);
+        c.w.refused(c.proof(), &[&c.finder.key], MarketError::InvalidProof);
+    }
+}
+
+#[test]
+fn one_proof_covers_what_was_committed_to_before_it() {
+    let mut c = accused_of(64, (1, 1), 1);
+    let (second, late) = (c.w.actor(), c.w.actor());
+    let node = c.machine.node;
+    let earlier = Opened::new(node, c.opened.period, 32, (5, 5), 3);
+    c.w.ok_all(&ix::accuse(&second.wallet(), &c.machine.key, &earlier), &[&second.key]);
+    c.w.warp(60);
+    let period = c.w.period();
+    c.w.ok(c.proof(), &[&c.finder.key]);
+    // Another commitment of the same time, and one of the period of the proof.
+    let proof = ix::prove_bad_work(&c.w, &second, &node, &earlier.siblings);
+    c.w.refused(proof, &[&second.key], MarketError::AlreadyProven);
+    let same = Opened::new(node, period, 64, (2, 2), 1);
+    c.w.ok_all(&ix::accuse(&late.wallet(), &c.machine.key, &same), &[&late.key]);
+    let proof = ix::prove_bad_work(&c.w, &late, &node, &same.siblings);
+    c.w.refused(proof, &[&late.key], MarketError::AlreadyProven);
+    // A commitment for a time to come waits for it, and counts then.
+    let next = Opened::new(node, period + 1, 64, (2, 2), 1);
+    c.w.ok_all(&ix::accuse(&c.finder.wallet(), &c.machine.key, &next), &[&c.finder.key]);
+    let proof = ix::prove_bad_work(&c.w, &c.finder, &node, &next.siblings);
+    c.w.refused(proof.clone(), &[&c.finder.key], MarketError::TooEarly);
+    c.w.warp(60);
+    c.w.ok(proof, &[&c.finder.key]);
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 0);
+}
+
+#[test]
+fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
+    let mut w = World::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 2);
+    let finder = w.actor();
+    w.warp(60);
+    let opened = Opened::new(machine.node, w.period(), 32, (5, 5), 3);
+    w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
+    w.warp(180);
+    let key = machine.key.pubkey();
+    w.ok(ix::node_close(&provider, &key, 2), &[&provider.key]);
+    let register = ix::node_register(&provider, &key, ix::spec(2), 2_000_000);
+    w.ok(register, &[&provider.key, &machine.key]);
+    w.ok_all(&ix::accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    let proof = ix::prove_bad_work(&w, &finder, &machine.node, &opened.siblings);
+    w.refused(proof, &[&finder.key], MarketError::AlreadyProven);
+}
+
+#[test]
+fn stake_on_its_way_out_pays_too_and_a_retired_node_stays_retired() {
+    let mut c = accused_of(64, (1, 1), 1);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| {
+        (p.stake, p.unstaking) = (4_000_000_000, 16_000_000_000);
+    });
+    c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
+    c.w.ok(c.proof(), &[&c.finder.key]);
+    let provider: Provider = c.w.read(&c.provider.provider());
+    assert_eq!((provider.stake, provider.unstaking), (0, 10_000_000_000));
+    assert_eq!(c.w.read::<Node>(&c.machine.node).status, NODE_RETIRED);
+}
+
+#[test]
+fn there_is_no_more_to_take_than_there_is() {
+    let mut c = accused_of(64, (1, 1), 1);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = 7);
+    c.w.ok(c.proof(), &[&c.finder.key]);
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 0);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
+}
+
+#[test]
+fn a_paused_market_still_proves() {
+    let mut c = accused_of(64, (1, 1), 1);
+    c.w.pause();
+    c.w.ok(c.proof(), &[&c.finder.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let mut c = accused_of(64, (1, 1), 1);
+    let other = c.w.provider(20_000_000_000);
+    let others = c.w.machine(&other, 1);
+    let good = c.proof();
+    let w = &mut c.w;
+    let silent = unsigned(good.clone(), &c.finder.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    // Nobody else uses the accusation, not even with an own account for the share.
+    let theft = swap(good.clone(), &c.finder.wallet(), &other.wallet());
+    let theft = swap(theft, &c.finder.stake, &other.stake);
+    w.refused(theft, &[&other.key], MarketError::Unauthorised);
+    let accusation = pda::accusation(&c.machine.node, &c.finder.wallet());
+    let (provider, node) = (c.provider.provider(), c.machine.node);
+    for at in [pda::market(), accusation, node, provider, c.finder.stake] {
+        let fake = w.forged(&at);
+        w.refuses_swaps(
+            &good,
+            &[&c.finder.key],
+            &[("program", at, fake, InstructionError::IllegalOwner.into())],
+        );
+    }
+    let vault = c.provider.provider_vault();
+    let (twin, fake_mint, mint) = (w.twin(&vault), w.twin(&w.stake_mint.clone()), w.stake_mint);
+    let cases: [(_, _, _, Code); 10] = [
+        ("node", node, others.node, MarketError::WrongAccount.into()),
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
+        ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
+        ("mint", mint, fake_mint, MarketError::WrongMint.into()),
+        ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
+        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
+        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
+        ("accusation", accusation, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    w.refuses_swaps(&good, &[&c.finder.key], &cases);
+    w.ok(good, &[&c.finder.key]);
+}

@@ -1,0 +1,363 @@
+use gantry_market::constants::AWARD_VIEW_SECS;
+use gantry_market::errors::MarketError;
+use gantry_market::events::UnjustAwardProven;
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::math::reputation::reputation_bps;
+use gantry_market::math::score::score;
+use gantry_market::state::{
+    GpuModel, Keeper, Lease, Node, Order, Provider, ScoreRecord, KEEPER_ACTIVE, KEEPER_EXITING, NODE_DRAINING,
+};
+use gantry_market_tests::actors::START_STAKE;
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::tokens::{token_2022_program, token_program};
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+const BOND: u64 = 10_000_000_000;
+const DEAR: u64 = 3_000_000;
+const CHEAP: u64 = 2_000_000;
+
+/// An order that went to the dear machine while the cheap one was free.
+struct Case {
+    w: World,
+    keeper: Actor,
+    customer: Actor,
+    finder: Actor,
+    /// The cheap machine's.
+    provider: Actor,
+    better: Machine,
+    /// The dear one, which got the order.
+    worse: Machine,
+    order: Address,
+    lease: Address,
+}
+
+fn awarded() -> Case {
+    awarded_with(ix::order_args(1))
+}
+
+fn awarded_with(args: OrderArgs) -> Case {
+    let mut w = World::new();
+    let keeper = w.keeper(BOND);
+    let (provider, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+    let better = w.machine_of(&provider, ix::spec(2), CHEAP);
+    let worse = w.machine_of(&dear, ix::spec(2), DEAR);
+    let (customer, finder) = (w.customer(100_000_000), w.actor());
+    w.warp(AWARD_VIEW_SECS + 1);
+    let order = w.order(&customer, OrderArgs { max_price: 4_000_000, ..args });
+    w.warp(5);
+    let lease = w.award(&keeper, &customer, &order, &dear, &worse);
+    Case { w, keeper, customer, finder, provider, better, worse, order, lease }
+}
+
+impl Case {
+    fn proof(&self) -> Instruction {
+        let tokens = Some(self.customer.stake);
+        ix::prove_better_ask(&self.w, &self.finder, &self.lease, &self.better.node, tokens)
+    }
+
+    fn refused(&mut self, code: MarketError) {
+        let proof = self.proof();
+        self.w.refused(proof, &[&self.finder.key], code);
+        assert_eq!(self.w.read::<Keeper>(&self.keeper.keeper()).bond, BOND);
+    }
+}
+
+#[test]
+fn the_customer_is_made_whole_then_the_finder_and_the_rest_is_burned() {
+    let mut c = awarded();
+    let supply = c.w.supply(&c.w.stake_mint);
+    let awarded_score = c.w.read::<Lease>(&c.lease).score;
+    let proof = c.proof();
+    let meta = c.w.ok(proof.clone(), &[&c.finder.key]);
+    // Two of ten tokens; the customer pays one USDC too much for its hour, which is one token.
+    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE + 1_000_000_000);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 200_000_000);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 800_000_000);
+    assert_eq!(c.w.tokens(&c.keeper.keeper_vault()), 8_000_000_000);
+    let keeper: Keeper = c.w.read(&c.keeper.keeper());
+    assert_eq!((keeper.bond, keeper.weight, keeper.status), (8_000_000_000, 8_000_000_000, KEEPER_ACTIVE));
+    assert_eq!(c.w.market().total_weight, 8_000_000_000);
+    let node: Node = c.w.read(&c.better.node);
+    let order: Order = c.w.read(&c.order);
+    let then = reputation_bps(&node, order.created_at - AWARD_VIEW_SECS);
+    let event = UnjustAwardProven {
+        lease: c.lease,
+        keeper: c.keeper.keeper(),
+        finder: c.finder.wallet(),
+        better: c.better.node,
+        awarded_score,
+        better_score: score(CHEAP, then).expect("fits"),
+        amount: 2_000_000_000,
+        customer: 1_000_000_000,
+        finder_share: 200_000_000,
+        burned: 800_000_000,
+    };
+    assert_emitted(&meta, &event);
+    // Once for each lease.
+    c.w.refused(proof, &[&c.finder.key], MarketError::NotContestable);
+}
+
+#[test]
+fn a_bond_below_the_smallest_has_to_leave() {
+    let mut c = awarded();
+    c.w.alter(&c.keeper.keeper(), |k: &mut Keeper| {
+        (k.bond, k.weight) = (1_200_000_000, 1_200_000_000);
+    });
+    c.w.alter(&pda::market(), |m: &mut gantry_market::state::Market| m.total_weight = 1_200_000_000);
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+    let keeper: Keeper = c.w.read(&c.keeper.keeper());
+    assert_eq!((keeper.bond, keeper.weight, keeper.status), (960_000_000, 0, KEEPER_EXITING));
+    assert_eq!(keeper.exit_at, c.w.now() + i64::from(c.w.params.keeper_exit_secs));
+    assert_eq!(c.w.market().total_weight, 0);
+}
+
+#[test]
+fn a_keeper_that_leaves_pays_too() {
+    let mut c = awarded();
+    c.w.ok(ix::keeper_request_exit(&c.keeper), &[&c.keeper.key]);
+    let exit_at = c.w.read::<Keeper>(&c.keeper.keeper()).exit_at;
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+    let keeper: Keeper = c.w.read(&c.keeper.keeper());
+    assert_eq!((keeper.bond, keeper.status, keeper.exit_at), (8_000_000_000, KEEPER_EXITING, exit_at));
+}
+
+#[test]
+fn a_better_reputation_at_the_same_price_counts_and_harms_no_customer() {
+    let mut c = awarded();
+    c.w.alter(&c.better.node, |n: &mut Node| n.price = DEAR);
+    // Equal in all: not strictly better.
+    c.refused(MarketError::NotBetter);
+    c.w.alter(&c.lease.clone(), |l: &mut Lease| l.score += 1_000);
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
+    c.w.ok(proof, &[&c.finder.key]);
+    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 200_000_000);
+}
+
+#[test]
+fn only_within_the_window() {
+    let mut c = awarded();
+    let window = i64::from(c.w.params.challenge_secs);
+    c.w.warp(window);
+    let proof = c.proof();
+    assert!(c.w.send(&[proof.clone()], &[&c.finder.key]).is_ok());
+    let mut late = awarded();
+    late.w.warp(window + 1);
+    late.refused(MarketError::NotContestable);
+}
+
+/// Whatever an honest keeper could not know, or what may have been otherwise, does not count.
+#[test]
+fn what_did_not_hold_all_the_time_proves_nothing() {
+    let changes: [(&str, Change<Node>); 9] = [
+        ("a new ask", |n| n.ask_since += 1),
+        ("active since", |n| n.available_since += 1),
+        ("not active", |n| n.status = NODE_DRAINING),
+        ("a GPU became free", |n| n.gpus_freed_at = n.registered_at + 1),
+        ("another record, twice", |n| {
+            (n.record_since, n.previous_since) = (n.registered_at + 40, n.registered_at + 39)
+        }),
+        ("another record, before the award", |n| n.record_since = n.registered_at + 5),
+        ("dearer than the order pays", |n| n.price = 4_000_001),
+        ("no better", |n| n.price = DEAR),
+        ("much worse", |n| n.jobs_failed = 1_000),
+    ];
+    for (what, change) in changes {
+        println!("{what}");
+        let mut c = awarded();
+        if what == "much worse" {
+            // Price alone is better, the score is not.
+            c.w.alter(&c.better.node, |n: &mut Node| (n.price, n.uptime_bps) = (DEAR - 1_000, 0));
+        }
+        // The registration is the moment from which all held; one second later is too late.
+        c.w.alter(&c.better.node, change);
+        c.refused(MarketError::NotBetter);
+    }
+    let mut c = awarded();
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.committed - 1);
+    c.refused(MarketError::NotBetter);
+    let mut c = awarded();
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.covered_since = i64::MAX);
+    c.refused(MarketError::NotBetter);
+    let mut c = awarded();
+    let since = c.w.now();
+    c.w.alter(&pda::gpu_model(1), |m: &mut GpuModel| m.since = since);
+    c.refused(MarketError::NotBetter);
+}
+
+#[test]
+fn the_record_of_the_time_of_the_award_counts_even_after_a_change() {
+    let mut c = awarded();
+    c.w.warp(2);
+    let now = c.w.now();
+    c.w.alter(&c.better.node, |n: &mut Node| {
+        let before = n.record();
+        n.uptime_bps = 0;
+        n.keep_record(&before, now);
+    });
+    let node: Node = c.w.read(&c.better.node);
+    assert_eq!((node.record_since, node.previous.uptime_bps), (now, 10_000));
+    // Registered before the auction began, so the record of that time holds.
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+}
+
+#[test]
+fn records_move_only_when_something_changes() {
+    let mut node: Node = bytemuck::Zeroable::zeroed();
+    (node.record_since, node.previous_since) = (10, 10);
+    let same = node.record();
+    node.keep_record(&same, 20);
+    assert_eq!((node.record_since, node.previous_since), (10, 10));
+    node.tier = 2;
+    node.keep_record(&same, 20);
+    assert_eq!((node.record_since, node.previous_since), (20, 10));
+    let later = ScoreRecord { tier: 2, ..same };
+    let cases = [
+        ((9, 19), None),
+        ((10, 19), None),
+        ((11, 19), Some(same)),
+        ((11, 20), None),
+        ((20, 30), None),
+        ((21, 30), Some(later)),
+    ];
+    for ((from, to), want) in cases {
+        assert_eq!(node.record_throughout(from, to), want, "{from} to {to}");
+    }
+}
+
+#[test]
+fn the_requirement_must_have_been_met() {
+    let cases: [(MarketError, Change<Order>); 4] = [
+        (MarketError::UnsuitableHardware, |o| o.requirement.min_tier = 3),
+        (MarketError::UnsuitableLocation, |o| o.requirement.region[0] = b'x'),
+        (MarketError::UnsuitableReputation, |o| o.requirement.min_reputation_bps = 10_000),
+        (MarketError::NotEnoughGpus, |o| o.gpus_per_node = 3),
+    ];
+    for (code, change) in cases {
+        let mut c = awarded();
+        c.w.alter(&c.order.clone(), change);
+        c.refused(code);
+    }
+}
+
+#[test]
+fn orders_over_several_nodes_and_other_modes_cannot_be_contested() {
+    let cases: [Change<Order>; 2] = [|o| o.nodes_wanted = 2, |o| o.mode = 1];
+    for change in cases {
+        let mut c = awarded();
+        c.w.alter(&c.order.clone(), change);
+        c.refused(MarketError::NotContestable);
+    }
+    // A lease that was not awarded by score.
+    let mut c = awarded();
+    c.w.alter(&c.lease.clone(), |l: &mut Lease| l.score = 0);
+    c.refused(MarketError::NotContestable);
+    // The awarded node itself.
+    let mut c = awarded();
+    let node = c.w.read::<Lease>(&c.lease).node;
+    c.better.node = node;
+    c.refused(MarketError::NotBetter);
+}
+
+#[test]
+fn the_best_node_awarded_leaves_nothing_to_contest() {
+    let mut w = World::new();
+    let keeper = w.keeper(BOND);
+    let (provider, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+    let better = w.machine_of(&provider, ix::spec(2), CHEAP);
+    let worse = w.machine_of(&dear, ix::spec(2), DEAR);
+    let (customer, finder) = (w.customer(100_000_000), w.actor());
+    w.warp(60);
+    let order = w.order(&customer, OrderArgs { max_price: 4_000_000, ..ix::order_args(1) });
+    let lease = w.award(&keeper, &customer, &order, &provider, &better);
+    let proof = ix::prove_better_ask(&w, &finder, &lease, &worse.node, None);
+    w.refused(proof, &[&finder.key], MarketError::NotBetter);
+}
+
+/// Whoever closes the lease would take the proof away; only its customer may do without it.
+#[test]
+fn strangers_close_the_lease_only_after_the_window() {
+    let mut c = awarded();
+    let window = i64::from(c.w.params.challenge_secs);
+    let until = c.w.read::<Lease>(&c.lease).awarded_at + window;
+    c.w.ok(ix::lease_start(&c.w, &c.lease, [3; 32]), &[&c.worse.key]);
+    c.w.warp(5);
+    let settle = ix::receipt(&c.w, &c.lease, &c.worse.key, &c.customer.key, 1, 5);
+    c.w.ok_all(&settle, &[]);
+    c.w.ok(ix::lease_end(&c.w, &c.customer.wallet(), &c.lease, 0), &[&c.customer.key]);
+    c.w.ok(ix::lease_rate(&c.w, &c.lease, 1), &[&c.customer.key]);
+    let close = ix::lease_close(&c.w, &c.finder.wallet(), &c.lease);
+    c.w.set_now(until);
+    c.w.refused(close.clone(), &[&c.finder.key], MarketError::TooEarly);
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+    c.w.ok(close, &[&c.finder.key]);
+}
+
+#[test]
+fn a_paused_market_still_proves() {
+    let mut c = awarded();
+    c.w.pause();
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let mut c = awarded();
+    let good = c.proof();
+    let (other, other_keeper) = (c.w.provider(20_000_000_000), c.w.pending_keeper(BOND));
+    let others_order = c.w.order(&c.customer, ix::order_args(2));
+    let w = &mut c.w;
+    let silent = unsigned(good.clone(), &c.finder.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let provider = c.provider.provider();
+    let (keeper, vault, mint) = (c.keeper.keeper(), c.keeper.keeper_vault(), w.stake_mint);
+    let ours = [pda::market(), c.order, c.lease, c.better.node, provider, pda::gpu_model(1), keeper];
+    for at in ours.into_iter().chain([c.finder.stake, c.customer.stake]) {
+        let fake = w.forged(&at);
+        let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
+        w.refuses_swaps(&good, &[&c.finder.key], &case);
+    }
+    let (twin, fake_mint) = (w.twin(&vault), w.twin(&mint));
+    let cases: [(_, _, _, Code); 12] = [
+        ("order", c.order, others_order, MarketError::WrongAccount.into()),
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("keeper", keeper, other_keeper.keeper(), MarketError::WrongAccount.into()),
+        ("vault", vault, other_keeper.keeper_vault(), InstructionError::InvalidSeeds.into()),
+        ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
+        ("mint", mint, fake_mint, MarketError::WrongMint.into()),
+        ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
+        ("customer", c.customer.stake, other.stake, MarketError::WrongTokenOwner.into()),
+        ("no customer", c.customer.stake, gantry_market::ID, MarketError::MissingAccount.into()),
+        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
+        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
+        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    for (what, from, to, code) in cases {
+        println!("{what}");
+        let mut wrong = swap(good.clone(), &from, &to);
+        if to == gantry_market::ID {
+            wrong.accounts.iter_mut().filter(|a| a.pubkey == to).for_each(|a| a.is_writable = false);
+        }
+        w.refused(wrong, &[&c.finder.key], code);
+    }
+    // Another model's terms.
+    let authority = w.authority.insecure_clone();
+    let mut model = ix::h100();
+    model.id = 9;
+    w.ok(ix::gpu_model_set(w, model), &[&authority]);
+    let wrong = swap(good.clone(), &pda::gpu_model(1), &pda::gpu_model(9));
+    w.refused(wrong, &[&c.finder.key], MarketError::WrongAccount);
+    w.ok(good, &[&c.finder.key]);
+    assert_ne!(other.key.pubkey(), c.finder.wallet());
+}

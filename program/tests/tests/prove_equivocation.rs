@@ -1,0 +1,221 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::EquivocationProven;
+use gantry_market::state::{Keeper, KEEPER_SLASHED};
+use gantry_market_tests::actors::START_STAKE;
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::ix::{contradict, prove_equivocation, signed};
+use gantry_market_tests::leaves::statement;
+use gantry_market_tests::tokens::{token_2022_program, token_program};
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::{ix, pda, Actor, World};
+use solana_address::Address;
+use solana_instruction_error::InstructionError;
+use solana_message::Message;
+
+const BOND: u64 = 4_000_000_000;
+
+/// Keeper to accuse, another one, and a finder.
+fn ready() -> (World, Actor, Actor, Actor) {
+    let mut w = World::new();
+    let (keeper, other) = (w.keeper(BOND), w.keeper(BOND));
+    let finder = w.actor();
+    (w, keeper, other, finder)
+}
+
+/// "passed" and "failed" about one check.
+fn both() -> [[u8; 144]; 2] {
+    let node = Address::new_from_array([5; 32]);
+    let make = |passed| {
+        let mut out = statement(&node, 30, 3, passed);
+        out[72..80].copy_from_slice(&1_800_000_007i64.to_le_bytes());
+        out[80..112].copy_from_slice(&[6; 32]);
+        out
+    };
+    [make(true), make(false)]
+}
+
+#[test]
+fn the_bond_and_the_vote_are_gone_at_once() {
+    let (mut w, keeper, _, finder) = ready();
+    let [yes, no] = both();
+    let supply = w.supply(&w.stake_mint);
+    let proof = contradict(&w, &finder, &keeper, &no, &yes);
+    let message = Message::new(&proof, Some(&finder.wallet()));
+    let size = 1 + 64 + message.serialize().len();
+    println!("{size} bytes");
+    assert!(size + 54 <= 1_232, "{size} bytes, and a compute limit and price");
+    let meta = w.ok_all(&proof, &[&finder.key]);
+    let state: Keeper = w.read(&keeper.keeper());
+    assert_eq!((state.bond, state.weight, state.status), (0, 0, KEEPER_SLASHED));
+    assert_eq!(state.exit_at, w.now() + i64::from(w.params.keeper_exit_secs));
+    assert_eq!(w.market().total_weight, BOND);
+    assert_eq!(w.tokens(&keeper.keeper_vault()), 0);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.supply(&w.stake_mint), supply - 3_600_000_000);
+    let event = EquivocationProven {
+        keeper: keeper.keeper(),
+        finder: finder.wallet(),
+        node: Address::new_from_array([5; 32]),
+        lease: Address::new_from_array([6; 32]),
+        period: 30,
+        kind: 3,
+        checked_at: 1_800_000_007,
+        amount: BOND,
+        finder_share: 400_000_000,
+        burned: 3_600_000_000,
+    };
+    assert_emitted(&meta, &event);
+}
+
+#[test]
+fn who_was_expelled_has_no_say_any_more_and_leaves_with_the_rest() {
+    let mut params = gantry_market_tests::world::test_params();
+    params.slash_equivocation_bps = 5_000;
+    let mut w = World::with(params);
+    let (keeper, other, finder) = (w.keeper(BOND), w.keeper(BOND), w.actor());
+    let [yes, no] = both();
+    let period = w.period();
+    w.warp_past_period(period);
+    w.ok_all(&contradict(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
+    let vote = ix::report_vote(&keeper, period, [1; 32]);
+    w.refused(vote, &[&keeper.key], MarketError::KeeperNotActive);
+    w.refused(ix::keeper_activate(&keeper), &[], MarketError::WrongKeeperStatus);
+    w.refused(ix::keeper_request_exit(&keeper), &[&keeper.key], MarketError::WrongKeeperStatus);
+    // The other one is all the weight there is now.
+    w.ok(ix::report_vote(&other, period, [1; 32]), &[&other.key]);
+    w.refused(ix::keeper_withdraw(&keeper), &[&keeper.key], MarketError::TooEarly);
+    w.warp(i64::from(w.params.keeper_exit_secs));
+    w.ok(ix::keeper_withdraw(&keeper), &[&keeper.key]);
+    assert_eq!(w.tokens(&keeper.stake), START_STAKE - BOND / 2);
+    assert_eq!(w.market().keeper_count, 1);
+}
+
+#[test]
+fn a_second_proof_takes_nothing() {
+    let (mut w, keeper, _, finder) = ready();
+    let [yes, no] = both();
+    w.ok_all(&contradict(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
+    let again = contradict(&w, &finder, &keeper, &no, &yes);
+    w.refused_all(&again, &[&finder.key], MarketError::WrongKeeperStatus);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.market().total_weight, BOND);
+}
+
+#[test]
+fn pending_and_leaving_keepers_are_not_spared() {
+    let (mut w, leaving, _, finder) = ready();
+    let pending = w.pending_keeper(BOND);
+    let [yes, no] = both();
+    w.ok(ix::keeper_request_exit(&leaving), &[&leaving.key]);
+    let exit_at = w.read::<Keeper>(&leaving.keeper()).exit_at;
+    w.warp(300);
+    for keeper in [&leaving, &pending] {
+        w.ok_all(&contradict(&w, &finder, keeper, &yes, &no), &[&finder.key]);
+        let state: Keeper = w.read(&keeper.keeper());
+        assert_eq!((state.bond, state.status), (0, KEEPER_SLASHED));
+    }
+    // Its exit is not put off.
+    assert_eq!(w.read::<Keeper>(&leaving.keeper()).exit_at, exit_at);
+    assert_eq!(w.market().total_weight, BOND);
+    // Once withdrawn there is nothing left to take.
+    w.warp(300);
+    w.ok(ix::keeper_withdraw(&leaving), &[&leaving.key]);
+    let late = contradict(&w, &finder, &leaving, &yes, &no);
+    w.refused_all(&late, &[&finder.key], InstructionError::AccountDataTooSmall);
+}
+
+/// What a keeper may honestly sign, before and after a restart.
+#[test]
+fn different_checks_and_different_details_are_no_contradiction() {
+    let (mut w, keeper, _, finder) = ready();
+    let [yes, no] = both();
+    // Node, period, kind, second of the check, lease: another check. The result is the opposite in all.
+    for at in [16, 48, 56, 72, 80] {
+        let mut other = no;
+        other[at] ^= 1;
+        let proof = contradict(&w, &finder, &keeper, &yes, &other);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+    }
+    // The same result: measured, latency, covered seconds and details may differ.
+    for at in [60, 64, 68, 112] {
+        let mut other = yes;
+        other[at] ^= 1;
+        let proof = contradict(&w, &finder, &keeper, &yes, &other);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+    }
+    let same = contradict(&w, &finder, &keeper, &yes, &yes);
+    w.refused_all(&same, &[&finder.key], MarketError::NoContradiction);
+    // Of another cluster, both or one.
+    let foreign = [yes, no].map(|mut text| {
+        text[8] ^= 1;
+        text
+    });
+    let pairs = [[foreign[0], foreign[1]], [yes, foreign[1]], [foreign[0], no]];
+    for [one, other] in pairs {
+        let proof = contradict(&w, &finder, &keeper, &one, &other);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+    }
+    let mut broken = no;
+    broken[57] = 2;
+    let proof = contradict(&w, &finder, &keeper, &yes, &broken);
+    w.refused_all(&proof, &[&finder.key], MarketError::IrrelevantStatement);
+    assert_eq!(w.read::<Keeper>(&keeper.keeper()).bond, BOND);
+}
+
+#[test]
+fn both_must_be_signed_by_the_keeper() {
+    let (mut w, keeper, other, finder) = ready();
+    let [yes, no] = both();
+    let proof = prove_equivocation(&w, &finder, &keeper.keeper());
+    let mut longer = no.to_vec();
+    longer.push(0);
+    let cases = [
+        vec![],
+        vec![signed(&keeper.key, &no)],
+        vec![signed(&other.key, &yes), signed(&keeper.key, &no)],
+        vec![signed(&keeper.key, &yes), signed(&other.key, &no)],
+        vec![signed(&keeper.key, &yes), signed(&keeper.key, &longer)],
+        vec![signed(&keeper.key, &yes[..143]), signed(&keeper.key, &no)],
+    ];
+    for mut instructions in cases {
+        instructions.push(proof.clone());
+        w.refused_all(&instructions, &[&finder.key], MarketError::InvalidSignature);
+    }
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, keeper, other, finder) = ready();
+    let [yes, no] = both();
+    let before = [signed(&keeper.key, &yes), signed(&keeper.key, &no)];
+    let good = prove_equivocation(&w, &finder, &keeper.keeper());
+    let silent = [before[0].clone(), before[1].clone(), unsigned(good.clone(), &finder.wallet())];
+    w.refused_all(&silent, &[], InstructionError::MissingRequiredSignature);
+    for at in [pda::market(), keeper.keeper(), finder.stake] {
+        let fake = w.forged(&at);
+        let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
+        w.refuses_swaps_after(&before, &good, &[&finder.key], &case);
+    }
+    let vault = keeper.keeper_vault();
+    let (twin, fake_mint, mint) = (w.twin(&vault), w.twin(&w.stake_mint.clone()), w.stake_mint);
+    let elsewhere = w.fresh_address();
+    let cases: [(_, _, _, Code); 9] = [
+        ("vault", vault, other.keeper_vault(), InstructionError::InvalidSeeds.into()),
+        ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
+        ("mint", mint, fake_mint, MarketError::WrongMint.into()),
+        ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
+        ("finder", finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
+        ("finder's mint", finder.stake, finder.payment, MarketError::WrongMint.into()),
+        ("keeper's type", keeper.keeper(), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        ("sysvar", ix::instructions_sysvar(), elsewhere, InstructionError::InvalidArgument.into()),
+        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    w.refuses_swaps_after(&before, &good, &[&finder.key], &cases);
+    // Another keeper with its own vault has signed nothing.
+    let theft = swap(good.clone(), &keeper.keeper(), &other.keeper());
+    let theft = swap(theft, &vault, &other.keeper_vault());
+    let instructions = [before[0].clone(), before[1].clone(), theft];
+    w.refused_all(&instructions, &[&finder.key], MarketError::InvalidSignature);
+    w.ok_all(&[before[0].clone(), before[1].clone(), good], &[&finder.key]);
+}

@@ -78,6 +78,11 @@ type (
 		Meta
 		idlmarket.Fault
 	}
+	// Accusation is the first half of a proof of bad work.
+	Accusation struct {
+		Meta
+		idlmarket.Accusation
+	}
 	// Device is the claim of one physical GPU.
 	Device struct {
 		Meta

@@ -70,5 +70,12 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeSessionKeyExpired:    "the customer names the key again, with a later expiry",
 	idlmarket.ErrorCodeSessionCapExceeded:   "ask for less, or let the customer raise the key's cap",
 	idlmarket.ErrorCodeMigrationNotAllowed:  "end the lease instead and order again",
+	idlmarket.ErrorCodeInvalidCommitment:    "bring what the node of this market signed, byte for byte",
+	idlmarket.ErrorCodeWorkIsRight:          "close the accusation: the node has done nothing wrong",
+	idlmarket.ErrorCodeAlreadyProven:        "nothing is left to do: close the accusation for its rent",
+	idlmarket.ErrorCodeScoreTooHigh:         "choose a node again: this one got worse since",
+	idlmarket.ErrorCodeNotContestable:       "only instant orders for one node can be contested, once, until the window closes",
+	idlmarket.ErrorCodeNotBetter:            "all about the better node must have held from before the order until the award",
+	idlmarket.ErrorCodeNoContradiction:      "bring two statements about one check, one passed and one failed",
 	idlmarket.ErrorCodeUnknownVersion:       "update gantry to the version of the market's program",
 }

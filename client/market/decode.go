@@ -35,12 +35,13 @@ const (
 	KindReport
 	KindFault
 	KindDevice
+	KindAccusation
 )
 
 var kindNames = [...]string{
 	KindMarket: "market", KindModel: "GPU model", KindProvider: "provider", KindNode: "node", KindKeeper: "keeper",
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
-	KindDevice: "device claim",
+	KindDevice: "device claim", KindAccusation: "accusation",
 }
 
 func (k Kind) String() string { return name(kindNames[:], "kind", uint8(k)) }
@@ -101,6 +102,9 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	case idlmarket.Account_Fault:
 		v := &Fault{Meta: meta}
 		return decoded(KindFault, v, &v.Fault, &v.Version, meta, body)
+	case idlmarket.Account_Accusation:
+		v := &Accusation{Meta: meta}
+		return decoded(KindAccusation, v, &v.Accusation, &v.Version, meta, body)
 	case accountDevice:
 		return decodeDevice(meta, body)
 	}

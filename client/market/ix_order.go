@@ -1,6 +1,8 @@
 package market
 
 import (
+	"math"
+
 	"github.com/gagliardetto/solana-go"
 
 	idlmarket "github.com/gantry-market/gantry/idl/market"
@@ -10,7 +12,7 @@ import (
 type OrderCreateArgs struct {
 	Customer        solana.PublicKey
 	Authority       solana.PublicKey // a session key of the customer, which pays the rent; zero is the customer
-	Nonce           uint64 // used once by this customer: part of the order's address
+	Nonce           uint64           // used once by this customer: part of the order's address
 	MaxPrice        PricePerHour
 	Duration        uint32 // seconds
 	Nodes           uint8
@@ -59,11 +61,18 @@ type OrderAwardArgs struct {
 	Keeper solana.PublicKey // wallet
 	Order  Order
 	Node   Node
+	// MaxScore is the score that the keeper chose the node by: should the node have got worse since, the award is
+	// refused, instead of being one that a better ask can contest. 0 accepts any.
+	MaxScore uint64
 }
 
 // OrderAward creates the lease at LeaseAddress(order, node).
 func OrderAward(a OrderAwardArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOrderAwardInstruction(a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), a.Order.Address,
+	limit := a.MaxScore
+	if limit == 0 {
+		limit = math.MaxUint64
+	}
+	ix, err := idlmarket.NewOrderAwardInstruction(limit, a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), a.Order.Address,
 		CreditsAddress(a.Order.Customer), a.Node.Address, a.Node.Provider, ModelAddress(a.Node.Spec.Model),
 		LeaseAddress(a.Order.Address, a.Node.Address), solana.SystemProgramID)
 	return finish(ix, err, idlmarket.Instruction_OrderAward)

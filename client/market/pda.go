@@ -28,6 +28,7 @@ var (
 	seedLease        = []byte("lease")
 	seedReport       = []byte("report")
 	seedFault        = []byte("fault")
+	seedAccusation   = []byte("accusation")
 )
 
 // derive finds a program-derived address. The seeds above are constants of valid length, and that none of 256 bumps
@@ -104,6 +105,11 @@ func ReportAddress(period uint64) solana.PublicKey {
 // FaultAddress is the account of a fault; the zero lease stands for a fault of the node alone.
 func FaultAddress(node, lease solana.PublicKey, period uint64) solana.PublicKey {
 	return derive(ProgramID, seedFault, node[:], lease[:], binary.LittleEndian.AppendUint64(nil, period))
+}
+
+// AccusationAddress is the first half of a proof of bad work by this finder's wallet against a node.
+func AccusationAddress(node, finder solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedAccusation, node[:], finder[:])
 }
 
 // ProgramDataAddress is the loader's record of an upgradeable program.

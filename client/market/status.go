@@ -25,6 +25,7 @@ const (
 	KeeperPending KeeperStatus = 1
 	KeeperActive  KeeperStatus = 2
 	KeeperExiting KeeperStatus = 3
+	KeeperSlashed KeeperStatus = 4 // expelled: it contradicted itself
 )
 
 // OrderStatus says what an order waits for.
@@ -91,7 +92,7 @@ const (
 
 var (
 	nodeStatusNames   = [...]string{1: "active", "hibernated", "draining", "retired", "suspended"}
-	keeperStatusNames = [...]string{1: "pending", "active", "exiting"}
+	keeperStatusNames = [...]string{1: "pending", "active", "exiting", "expelled"}
 	orderStatusNames  = [...]string{1: "open", "awarded", "expired", "lapsed"}
 	leaseStatusNames  = [...]string{1: "awarded", "running", "failed", "ended"}
 	endReasonNames    = [...]string{0: "not ended", "by customer", "by provider", "funds used up", "node failed", "job done"}

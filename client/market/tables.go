@@ -54,6 +54,8 @@ func references(d Decoded) []solana.PublicKey {
 		return []solana.PublicKey{v.Node, v.Provider}
 	case *Device:
 		return []solana.PublicKey{v.Node}
+	case *Accusation:
+		return []solana.PublicKey{v.Accusation.Node, v.Finder}
 	}
 	return nil
 }

@@ -211,7 +211,6 @@ func TestInstructionsWithoutArgumentsHaveTheirDiscriminator(t *testing.T) {
 	for name, build := range map[string]func() (solana.Instruction, error){
 		"market_apply_params": MarketApplyParams,
 		"keeper_activate":     func() (solana.Instruction, error) { return KeeperActivate(solana.PublicKey{1}) },
-		"order_award":         func() (solana.Instruction, error) { return OrderAward(OrderAwardArgs{}) },
 		"lease_close":         func() (solana.Instruction, error) { return LeaseClose(LeaseCloseArgs{}) },
 		"slash_apply":         func() (solana.Instruction, error) { return SlashApply(SlashApplyArgs{}) },
 	} {

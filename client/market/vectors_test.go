@@ -173,6 +173,8 @@ func TestVectorsAddresses(t *testing.T) {
 			got = market.LeaseAddress(key("order"), key("node"))
 		case "report":
 			got = market.ReportAddress(num("period"))
+		case "accusation":
+			got = market.AccusationAddress(key("node"), key("finder"))
 		case "fault":
 			got = market.FaultAddress(key("node"), key("lease"), num("period"))
 		default:

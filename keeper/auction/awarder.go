@@ -161,7 +161,7 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	id := fmt.Sprintf("award/%s/%d/%d", o.Address, o.CreatedAt, o.NodesAwarded)
 	var ixs []solana.Instruction
 	for _, c := range nodes {
-		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.Self, Order: *o, Node: c.Node})
+		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
 		if err != nil {
 			return err
 		}

@@ -176,13 +176,8 @@ func (d *Desk) changed(q Question, r Record) string {
 	if !ok || !last.Passed {
 		return ""
 	}
-	known := map[string]bool{}
-	for _, key := range last.GPUs {
-		known[key] = true
-	}
 	for uuid, key := range r.GPUs {
-		// Keys that change places are no new devices: the driver may count the GPUs in another order.
-		if old := last.GPUs[uuid]; old != "" && key != "" && old != key && !known[key] {
+		if old := last.GPUs[uuid]; old != "" && key != "" && old != key {
 			return fmt.Sprintf("GPU %s… has another key than at %s", uuid[:8], time.Unix(last.Created, 0).UTC().Format(time.RFC3339))
 		}
 	}

@@ -25,7 +25,7 @@ type View struct {
 	LeasesOfNode map[solana.PublicKey]set
 	// LeasesOfOrder are an order's leases, running or over.
 	LeasesOfOrder map[solana.PublicKey]set
-	NodesOfKey    map[solana.PublicKey]set // by the agent's key
+	NodesOfKey   map[solana.PublicKey]set // by the agent's key
 	// DevicesOfNode counts the device claims of a node.
 	DevicesOfNode map[solana.PublicKey]int
 

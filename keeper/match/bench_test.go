@@ -3,7 +3,6 @@
 package match_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -31,13 +30,6 @@ func processor(b *testing.B) time.Duration {
 // second on one core, all in processor time of the searching thread. ns/op is by the wall clock.
 func timed(b *testing.B, orders []match.Query, f func(q match.Query) int) {
 	b.Helper()
-	timedLeast(b, 1, orders, f)
-}
-
-// timedLeast asks each order several times in a row and takes the least time, which leaves out what neighbours did to the
-// caches.
-func timedLeast(b *testing.B, times int, orders []match.Query, f func(q match.Query) int) {
-	b.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	took := make([]time.Duration, 0, 1<<20)
@@ -45,13 +37,9 @@ func timedLeast(b *testing.B, times int, orders []match.Query, f func(q match.Qu
 	b.ReportAllocs()
 	for b.Loop() {
 		q := orders[i%len(orders)]
-		n, least := 0, time.Duration(math.MaxInt64)
-		for range times {
-			begin := processor(b)
-			n = f(q)
-			least = min(least, processor(b)-begin)
-		}
-		took = append(took, least)
+		begin := processor(b)
+		n := f(q)
+		took = append(took, processor(b)-begin)
 		if n == q.Nodes {
 			found++
 		}
@@ -85,9 +73,6 @@ func BenchmarkBestOf40000(b *testing.B) {
 	}
 	b.Run("index", func(b *testing.B) {
 		timed(b, w.orders, func(q match.Query) int { return len(m.Best(q, start)) })
-	})
-	b.Run("index-least-of-5", func(b *testing.B) {
-		timedLeast(b, 5, w.orders, func(q match.Query) int { return len(m.Best(q, start)) })
 	})
 	b.Run("scan", func(b *testing.B) {
 		timed(b, w.orders, func(q match.Query) int { return len(w.leanScan(q)) })

@@ -17,7 +17,7 @@ func newDecoder(data []byte) *bin.Decoder { return bin.NewBinDecoder(data) }
 func FastParams() market.Params {
 	p := market.DefaultParams()
 	p.PeriodSecs, p.AppealSecs, p.ChallengeSecs, p.UnstakeCooldownSecs = 2, 3, 2, 3
-	p.KeeperActivationSecs, p.KeeperExitSecs = 1, 1
+	p.KeeperActivationSecs, p.KeeperExitSecs = 1, 2
 	p.AwardDeadlineSecs, p.StartDeadlineSecs, p.MigrationGraceSecs, p.NoticeSecs = 4, 3, 1, 2
 	p.TimelockSecs, p.RatingSecs, p.ReportRetentionSecs, p.SettleDeadlinePeriods = 1, 2, 4, 2
 	p.WeightCap = 1_000 * uint64(market.OneGNT)

@@ -1,0 +1,53 @@
+package market
+
+// AwardViewSecs is how long before an order's creation everything about a better ask must have begun to hold.
+const AwardViewSecs = 30
+
+// BetterAsk is a node that should have been awarded instead, with the accounts that show it.
+type BetterAsk struct {
+	Market   Market
+	Order    Order
+	Lease    Lease
+	Better   Node
+	Provider Provider // of Better
+	Model    Model    // of Better
+}
+
+// RecordThroughout is the record that held from one unix second to another, both included; ok is false when it changed
+// in between or is too long ago. It is the twin of Node::record_throughout.
+func (n *Node) RecordThroughout(from, to int64) (r Record, tier uint8, ok bool) {
+	switch {
+	case n.RecordSince < from:
+		return n.Record(), n.Tier, true
+	case n.PreviousSince < from && to < n.RecordSince:
+		p := n.Previous
+		return Record{
+			UptimeBPS: p.UptimeBps, JobsCompleted: p.JobsCompleted, JobsFailed: p.JobsFailed,
+			RatingSum: p.RatingSum, RatingWeight: p.RatingWeight, RegisteredAt: n.RegisteredAt,
+		}, p.Tier, true
+	}
+	return Record{}, 0, false
+}
+
+// Score is the score of the better node at its worst during the auction; ok is false when the program would refuse the
+// proof at now. It is the twin of prove_better_ask's checks.
+func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
+	o, n, l := &b.Order, b.Better, &b.Lease
+	since := satSub(o.CreatedAt, AwardViewSecs)
+	held := l.Lease.Score != 0 && o.Mode == 0 && o.NodesWanted == 1 && now <= satAdd(l.AwardedAt, int64(b.Market.Params.ChallengeSecs)) &&
+		n.State() == NodeActive && n.AvailableSince < since && n.AskSince < since && n.GpusFreedAt < since &&
+		b.Provider.Stake >= b.Provider.Committed && b.Provider.CoveredSince < since && b.Model.Since < since &&
+		n.Price <= o.MaxPrice && n.Address != l.Lease.Node
+	record, tier, known := n.RecordThroughout(since, l.AwardedAt)
+	if !held || !known {
+		return 0, false
+	}
+	then := n
+	then.Tier, then.UptimeBps, then.JobsCompleted, then.JobsFailed = tier, record.UptimeBPS, record.JobsCompleted, record.JobsFailed
+	then.RatingSum, then.RatingWeight = record.RatingSum, record.RatingWeight
+	if Satisfies(&o.Requirement, &then, &b.Model, o.GpusPerNode, n.Spec.Site, since) != nil {
+		return 0, false
+	}
+	score, err := then.Score(since)
+	return score, err == nil && score < l.Lease.Score
+}

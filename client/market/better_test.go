@@ -1,0 +1,67 @@
+package market
+
+import (
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+)
+
+// sampleBetter is an award that a better node contests.
+func sampleBetter() BetterAsk {
+	n, m, r := sampleNode()
+	n.Address, n.Provider = solana.PublicKey{1}, solana.PublicKey{2}
+	b := BetterAsk{Better: n, Model: m}
+	b.Market.Params.ChallengeSecs = 100
+	b.Order.CreatedAt, b.Order.NodesWanted, b.Order.GpusPerNode, b.Order.MaxPrice = 1_000, 1, 2, 2_000_000
+	b.Order.Requirement = r
+	b.Lease.AwardedAt, b.Lease.Lease.Node, b.Lease.Price = 1_005, solana.PublicKey{9}, 1_500_000
+	b.Lease.Lease.Score = 1_500_000
+	return b
+}
+
+func TestBetterAsk(t *testing.T) {
+	b := sampleBetter()
+	score, ok := b.Score(1_105)
+	require.True(t, ok)
+	then, err := b.Better.Score(970)
+	require.NoError(t, err)
+	require.Equal(t, then, score)
+	ix, err := b.Prove(solana.PublicKey{8})
+	require.NoError(t, err)
+	data, err := ix.Data()
+	require.NoError(t, err)
+	d := discriminator("global", "prove_better_ask")
+	require.Equal(t, d[:], data)
+
+	for name, change := range map[string]func(*BetterAsk){
+		"contested before":   func(b *BetterAsk) { b.Lease.Lease.Score = 0 },
+		"sealed":             func(b *BetterAsk) { b.Order.Mode = 1 },
+		"several nodes":      func(b *BetterAsk) { b.Order.NodesWanted = 2 },
+		"window":             func(b *BetterAsk) { b.Market.Params.ChallengeSecs = 99 },
+		"not active":         func(b *BetterAsk) { b.Better.Status = uint8(NodeDraining) },
+		"active since":       func(b *BetterAsk) { b.Better.AvailableSince = 970 },
+		"ask since":          func(b *BetterAsk) { b.Better.AskSince = 970 },
+		"freed":              func(b *BetterAsk) { b.Better.GpusFreedAt = 970 },
+		"record":             func(b *BetterAsk) { b.Better.RecordSince, b.Better.PreviousSince = 1_005, 970 },
+		"stake":              func(b *BetterAsk) { b.Provider.Committed = 1 },
+		"stake since":        func(b *BetterAsk) { b.Provider.CoveredSince = 970 },
+		"model since":        func(b *BetterAsk) { b.Model.Since = 970 },
+		"price":              func(b *BetterAsk) { b.Order.MaxPrice = 999_999 },
+		"the awarded":        func(b *BetterAsk) { b.Lease.Lease.Node = b.Better.Address },
+		"requirement":        func(b *BetterAsk) { b.Order.Requirement.MinTier = 3 },
+		"only as good":       func(b *BetterAsk) { b.Lease.Lease.Score = score },
+		"tier of the record": func(b *BetterAsk) { b.Better.RecordSince = 1_006; b.Order.Requirement.MinTier = 1 },
+	} {
+		b := sampleBetter()
+		change(&b)
+		_, ok := b.Score(1_105)
+		require.False(t, ok, name)
+	}
+	// The record of the time of the award counts after a change.
+	b = sampleBetter()
+	b.Better.Previous.UptimeBps, b.Better.RecordSince, b.Better.UptimeBps = b.Better.UptimeBps, 1_006, 0
+	got, ok := b.Score(1_105)
+	require.True(t, ok)
+	require.Equal(t, score, got)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/keeper/node"
 )
@@ -38,6 +39,9 @@ func TestWrongInput(t *testing.T) {
 		"nobody answers":     {[]string{"run", "--keypair", keypair, "--url", nowhere}, chain.ErrUnreachable, "--url"},
 		"not a URL":          {[]string{"status", "--keypair", keypair, "--url", "foo"}, chain.ErrEndpoint, "foo"},
 		"too many sockets":   {[]string{"status", "--keypair", keypair, "--url", nowhere, "--ws", "ws://a", "--ws", "ws://b"}, errFlags, "--ws"},
+		"no such policy":     {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-policy", filepath.Join(dir, "nope.json")}, errFlags, "--evidence-policy"},
+		"not a policy":       {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-policy", broken}, policy.ErrDocument, "broken.json"},
+		"no such collateral": {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-collateral", broken}, errFlags, "--evidence-collateral"},
 		"an unknown level":   {[]string{"run", "--log-level", "loud"}, errFlags, "--log-level"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,9 +65,27 @@ func TestTimingFlags(t *testing.T) {
 	}
 	require.Equal(t, node.DefaultTiming(), read())
 	require.Equal(t, node.LocalTiming(), read("--localnet"))
+	require.EqualValues(t, 7, read("--evidence-every", "7").EvidenceEvery)
 	local := read("--localnet", "--check-interval", "2s", "--work-every", "0", "--crank-step", "3s")
 	require.Equal(t, 2*time.Second, local.CheckInterval)
 	require.Zero(t, local.WorkEvery)
 	require.Equal(t, 3*time.Second, local.CrankStep)
 	require.Equal(t, node.LocalTiming().ReportDelay, local.ReportDelay)
+}
+
+func TestEvidencePolicyFlag(t *testing.T) {
+	raw, err := policy.Default().Encode()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.json")
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	read := func(args ...string) (got node.Config) {
+		a := &cli.App{Flags: evidenceFlags(), Action: func(c *cli.Context) error { return evidencePolicy(c, &got) }}
+		require.NoError(t, a.Run(append([]string{"x"}, args...)))
+		return got
+	}
+	require.Nil(t, read().Evidence)
+	got := read("--evidence-policy", path, "--evidence-collateral", dir)
+	require.Equal(t, policy.Default().Name, got.Evidence.Name)
+	require.Equal(t, dir, got.Collateral)
 }

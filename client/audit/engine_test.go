@@ -92,7 +92,7 @@ func TestAFailedLease(t *testing.T) {
 
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded && l.PendingFaults == 0 })
 	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
-	require.NoError(t, lease.CanClose(customer.PublicKey(), params.PeriodSecs, w.Now()))
+	require.NoError(t, lease.CanClose(customer.PublicKey(), &params, w.Now()))
 	ix, err = market.LeaseClose(market.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
 	w.Do("lease_close", []solana.PrivateKey{customer}, ix, err)
 

@@ -81,10 +81,10 @@ func TestLifeOfALease(t *testing.T) {
 	require.NoError(t, settle(market.LeaseReceipt(lease, 3, uint64(final))))
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == final })
 
-	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), mk.Params.PeriodSecs, lease.EndedAt), market.CodeTooEarly)
+	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), &mk.Params, lease.EndedAt), market.CodeTooEarly)
 	ix, err = market.LeaseRate(market.LeaseRateArgs{Lease: lease, Stars: 5})
 	w.Do("lease_rate", sign(customer), ix, err)
-	require.NoError(t, lease.CanClose(customer.PublicKey(), mk.Params.PeriodSecs, w.Now()))
+	require.NoError(t, lease.CanClose(customer.PublicKey(), &mk.Params, w.Now()))
 	ix, err = market.LeaseClose(market.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
 	w.Do("lease_close", sign(customer), ix, err)
 	w.Wait("lease and order closed", func(v *market.View) bool {

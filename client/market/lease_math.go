@@ -108,7 +108,7 @@ func (l *Lease) CanEndByAnyone(now int64) error {
 }
 
 // CanClose says whether lease_close succeeds at now for this authority.
-func (l *Lease) CanClose(authority solana.PublicKey, periodSecs uint32, now int64) error {
+func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error {
 	if l.State() != LeaseEnded {
 		return idlmarket.ErrorCodeWrongLeaseStatus
 	}
@@ -119,7 +119,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, periodSecs uint32, now int6
 	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
 		return idlmarket.ErrorCodeUnsettled
 	}
-	last, err := PeriodOf(l.EndedAt-1, periodSecs) // the period of the last second that was served
+	last, err := PeriodOf(l.EndedAt-1, p.PeriodSecs) // the period of the last second that was served
 	if err != nil {
 		return err
 	}
@@ -128,6 +128,10 @@ func (l *Lease) CanClose(authority solana.PublicKey, periodSecs uint32, now int6
 		return idlmarket.ErrorCodeUnsettled
 	}
 	if l.Rating == 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
+		return idlmarket.ErrorCodeTooEarly
+	}
+	// The lease is what shows that its award was unjust; only its customer may do without.
+	if l.Lease.Score != 0 && authority != l.Customer && now <= satAdd(l.AwardedAt, int64(p.ChallengeSecs)) {
 		return idlmarket.ErrorCodeTooEarly
 	}
 	return nil

@@ -121,7 +121,7 @@ func (d *due) leases() {
 		if d.settle(id, l) {
 			return
 		}
-		if hasOrder && l.CanClose(d.self, d.params.PeriodSecs, d.now) == nil {
+		if hasOrder && l.CanClose(d.self, d.params, d.now) == nil {
 			ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l)})
 			d.add(Action{Kind: LeaseClose, Key: id, Since: l.EndedAt}, ix, err)
 		}

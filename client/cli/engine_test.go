@@ -95,7 +95,7 @@ func TestMarketByCommand(t *testing.T) {
 	admin.fails(cli.ExitNetwork, "no market has been initialised", "market", "show")
 	w.Mints()
 	admin.ok(nil, "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String(),
-		"--set", "keeper_activation_secs=1", "--set", "keeper_exit_secs=1", "--set", "unstake_cooldown_secs=2", "--set", "appeal_secs=1",
+		"--set", "keeper_activation_secs=1", "--set", "keeper_exit_secs=1", "--set", "challenge_secs=1", "--set", "unstake_cooldown_secs=2", "--set", "appeal_secs=1",
 		"--set", "timelock_secs=1", "--set", "allow_simulated=1", "--set", "award_deadline_secs=2")
 	admin.fails(cli.ExitRefused, "the market exists already", "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String())
 	admin.ok(nil, "market", "model", "set", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30")

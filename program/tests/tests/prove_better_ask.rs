@@ -148,7 +148,7 @@ fn only_within_the_window() {
     let window = i64::from(c.w.params.challenge_secs);
     c.w.warp(window);
     let proof = c.proof();
-    assert!(c.w.send(&[proof.clone()], &[&c.finder.key]).is_ok());
+    c.w.ok(proof, &[&c.finder.key]);
     let mut late = awarded();
     late.w.warp(window + 1);
     late.refused(MarketError::NotContestable);

@@ -214,7 +214,11 @@ func (s *session) closeLease() error {
 		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
 			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
 	}
-	ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l})
+	closing := market.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l, Emission: mk.Params.EmissionBps > 0}
+	if closing.KeeperGone, err = s.gone(market.KeeperAddress(l.Lease.Keeper)); err != nil {
+		return err
+	}
+	ix, err := market.LeaseClose(closing)
 	tx, err := s.one("lease_close", ix, err)
 	if err != nil {
 		return err

@@ -137,6 +137,15 @@ func (s *session) market() (market.Market, error) {
 	return mk, nil
 }
 
+// gone reports whether there is no account at an address.
+func (s *session) gone(at solana.PublicKey) (bool, error) {
+	_, err := s.client.Account(s.ctx, at, s.client.Commitment())
+	if errors.Is(err, chain.ErrAccountNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
 // open is what most commands begin with: the market, and the wallet.
 func (s *session) open() (market.Market, solana.PrivateKey, error) {
 	key, err := s.wallet()

@@ -83,6 +83,16 @@ type (
 		Meta
 		idlmarket.Accusation
 	}
+	// Rewards says whom swept fees belong to.
+	Rewards struct {
+		Meta
+		idlmarket.Rewards
+	}
+	// Dispute is what a customer says against a lease, and the votes on it.
+	Dispute struct {
+		Meta
+		idlmarket.Dispute
+	}
 	// Device is the claim of one physical GPU.
 	Device struct {
 		Meta

@@ -36,12 +36,15 @@ const (
 	KindFault
 	KindDevice
 	KindAccusation
+	KindRewards
+	KindDispute
 )
 
 var kindNames = [...]string{
 	KindMarket: "market", KindModel: "GPU model", KindProvider: "provider", KindNode: "node", KindKeeper: "keeper",
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
 	KindDevice: "device claim", KindAccusation: "accusation",
+	KindRewards: "rewards", KindDispute: "dispute",
 }
 
 func (k Kind) String() string { return name(kindNames[:], "kind", uint8(k)) }
@@ -105,6 +108,12 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	case idlmarket.Account_Accusation:
 		v := &Accusation{Meta: meta}
 		return decoded(KindAccusation, v, &v.Accusation, &v.Version, meta, body)
+	case idlmarket.Account_Rewards:
+		v := &Rewards{Meta: meta}
+		return decoded(KindRewards, v, &v.Rewards, &v.Version, meta, body)
+	case idlmarket.Account_Dispute:
+		v := &Dispute{Meta: meta}
+		return decoded(KindDispute, v, &v.Dispute, &v.Version, meta, body)
 	case accountDevice:
 		return decodeDevice(meta, body)
 	}

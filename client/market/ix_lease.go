@@ -107,14 +107,24 @@ type LeaseCloseArgs struct {
 	Authority      solana.PublicKey // anyone; the customer need not wait for the end of the time to rate
 	Lease          Lease
 	OrderRentPayer solana.PublicKey // Order.RentPayer; zero takes the customer, who pays it unless a session key placed the order
+	KeeperGone     bool             // the awarding keeper's account does not exist any more
+	Emission       bool             // Params.EmissionBps is not zero
 }
 
 // LeaseClose sweeps the fee and gives the rest back.
 func LeaseClose(a LeaseCloseArgs) (solana.Instruction, error) {
 	l := a.Lease
 	credits := CreditsAddress(l.Customer)
+	keeper, gone, provider := KeeperAddress(l.Keeper), ProgramID, ProgramID
+	if a.KeeperGone {
+		keeper, gone = ProgramID, keeper
+	}
+	if a.Emission {
+		provider = l.Provider
+	}
 	ix, err := idlmarket.NewLeaseCloseInstruction(a.Authority, MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
-		credits, CreditsVaultAddress(credits), FeeVaultAddress(), l.Address, l.Keeper, solana.TokenProgramID)
+		credits, CreditsVaultAddress(credits), FeeVaultAddress(), RewardsAddress(), keeper, gone, provider, l.Address, l.Keeper,
+		solana.TokenProgramID)
 	return finish(ix, err, idlmarket.Instruction_LeaseClose)
 }
 

@@ -21,7 +21,7 @@ type MarketInitArgs struct {
 // MarketInit creates the one market.
 func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
 	ix, err := idlmarket.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, MarketAddress(),
-		a.PaymentMint, a.StakeMint, a.Treasury, FeeVaultAddress(), ProgramDataAddress(ProgramID),
+		a.PaymentMint, a.StakeMint, a.Treasury, FeeVaultAddress(), RewardsAddress(), EmissionVaultAddress(), ProgramDataAddress(ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, idlmarket.Instruction_MarketInit)
 }

@@ -86,7 +86,7 @@ func FaultOpen(a FaultOpenArgs) (solana.Instruction, error) {
 
 // ReportClose closes a report whose retention has passed; anyone may.
 func ReportClose(r Report) (solana.Instruction, error) {
-	ix, err := idlmarket.NewReportCloseInstruction(MarketAddress(), r.Address, r.RentPayer)
+	ix, err := idlmarket.NewReportCloseInstruction(MarketAddress(), RewardsAddress(), r.Address, r.RentPayer)
 	return finish(ix, err, idlmarket.Instruction_ReportClose)
 }
 

@@ -51,6 +51,9 @@ func (l *Lease) ClaimedSecs() uint32 { return max(l.ReceiptSecs, l.VerifiedSecs)
 
 // UnsettledSecs are seconds that receipts or reports claim and that are not paid for.
 func (l *Lease) UnsettledSecs(now int64) uint32 {
+	if !l.Payable() {
+		return 0
+	}
 	claimed := min(l.ClaimedSecs(), l.BillableSecs(now))
 	if claimed <= l.PaidSecs {
 		return 0
@@ -115,6 +118,9 @@ func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error
 	if l.PendingFaults > 0 {
 		return idlmarket.ErrorCodeFaultPending
 	}
+	if !l.Payable() && OutputState(l.Output) != OutputRejected {
+		return idlmarket.ErrorCodeWrongOutputState
+	}
 	deadline := satAdd(l.EndedAt, int64(l.SettleSecs))
 	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
 		return idlmarket.ErrorCodeUnsettled
@@ -124,7 +130,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error
 		return err
 	}
 	reported := l.LastReportPeriod >= last && l.ReportWindow == windowFull
-	if l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
+	if l.Payable() && l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
 		return idlmarket.ErrorCodeUnsettled
 	}
 	if l.Rating == 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {

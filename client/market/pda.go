@@ -16,6 +16,9 @@ var ProgramID = idlmarket.ProgramID
 var (
 	seedMarket       = []byte("market")
 	seedFeeVault     = []byte("fee_vault")
+	seedRewards      = []byte("rewards")
+	seedEmission     = []byte("emission_vault")
+	seedDispute      = []byte("dispute")
 	seedGpuModel     = []byte("gpu_model")
 	seedProvider     = []byte("provider")
 	seedNode         = []byte("node")
@@ -46,6 +49,17 @@ func MarketAddress() solana.PublicKey { return derive(ProgramID, seedMarket) }
 
 // FeeVaultAddress is the token account in which swept fees wait.
 func FeeVaultAddress() solana.PublicKey { return derive(ProgramID, seedFeeVault) }
+
+// RewardsAddress is the account that says whom swept fees belong to.
+func RewardsAddress() solana.PublicKey { return derive(ProgramID, seedRewards) }
+
+// EmissionVaultAddress is the stake-token account that emission is paid from.
+func EmissionVaultAddress() solana.PublicKey { return derive(ProgramID, seedEmission) }
+
+// DisputeAddress is the account of a lease's dispute.
+func DisputeAddress(lease solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedDispute, lease[:])
+}
 
 // ModelAddress is the account of a GPU model.
 func ModelAddress(id uint16) solana.PublicKey {

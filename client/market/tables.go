@@ -52,6 +52,8 @@ func references(d Decoded) []solana.PublicKey {
 			return []solana.PublicKey{v.Node, v.Provider, v.Lease}
 		}
 		return []solana.PublicKey{v.Node, v.Provider}
+	case *Dispute:
+		return []solana.PublicKey{v.Lease, v.Node, v.Customer}
 	case *Device:
 		return []solana.PublicKey{v.Node}
 	case *Accusation:

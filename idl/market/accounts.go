@@ -29,6 +29,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal account as Credits: %w", err)
 		}
 		return value, nil
+	case Account_Dispute:
+		value := new(Dispute)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as Dispute: %w", err)
+		}
+		return value, nil
 	case Account_Fault:
 		value := new(Fault)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -92,6 +99,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal account as Report: %w", err)
 		}
 		return value, nil
+	case Account_Rewards:
+		value := new(Rewards)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as Rewards: %w", err)
+		}
+		return value, nil
 	default:
 		return nil, fmt.Errorf("unknown discriminator: %s", binary.FormatDiscriminator(discriminator))
 	}
@@ -127,6 +141,23 @@ func ParseAccount_Credits(accountData []byte) (*Credits, error) {
 	err = acc.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal account of type Credits: %w", err)
+	}
+	return acc, nil
+}
+
+func ParseAccount_Dispute(accountData []byte) (*Dispute, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_Dispute {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Dispute, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(Dispute)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type Dispute: %w", err)
 	}
 	return acc, nil
 }
@@ -280,6 +311,23 @@ func ParseAccount_Report(accountData []byte) (*Report, error) {
 	err = acc.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal account of type Report: %w", err)
+	}
+	return acc, nil
+}
+
+func ParseAccount_Rewards(accountData []byte) (*Rewards, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_Rewards {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Rewards, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(Rewards)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type Rewards: %w", err)
 	}
 	return acc, nil
 }

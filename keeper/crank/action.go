@@ -25,13 +25,18 @@ const (
 	LeaseSettleReport Kind = "lease_settle_report"
 	SlashApply        Kind = "slash_apply"
 	LeaseClose        Kind = "lease_close"
+	OutputResolve     Kind = "output_resolve"
+	DisputeResolve    Kind = "dispute_resolve"
+	DisputeUphold     Kind = "dispute_uphold"
+	RewardsAccrue     Kind = "rewards_accrue"
+	RewardsClaim      Kind = "rewards_claim"
 	ReportClose       Kind = "report_close"
 )
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
 	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply,
-	LeaseClose, ReportClose,
+	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, RewardsAccrue, RewardsClaim, ReportClose,
 }
 
 // Action is one thing to do.
@@ -118,6 +123,11 @@ var benign = map[Kind][]market.Code{
 	LeaseEnd:       {market.CodeUnauthorised},
 	SlashApply:     {market.CodeAppealWindowOpen},
 	LeaseClose:     {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly},
+	OutputResolve:  {idlmarket.ErrorCodeWrongOutputState, idlmarket.ErrorCodeWrongAccount, market.CodeTooEarly},
+	DisputeResolve: {market.CodeTooEarly, idlmarket.ErrorCodeDisputeUpheld},
+	DisputeUphold:  {idlmarket.ErrorCodeWrongPeriod},
+	RewardsAccrue:  {market.CodeTooEarly, idlmarket.ErrorCodeNothingOwed},
+	RewardsClaim:   {idlmarket.ErrorCodeNothingOwed},
 	ReportClose:    {market.CodeTooEarly},
 }
 

@@ -35,6 +35,9 @@ func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, 
 	d.leaves(sets)
 	d.leases()
 	d.faults()
+	d.disputes()
+	d.outputs()
+	d.rewards()
 	d.reports()
 	slices.SortStableFunc(d.out, func(a, b Action) int {
 		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), cmp.Compare(a.Since, b.Since))
@@ -122,7 +125,10 @@ func (d *due) leases() {
 			return
 		}
 		if hasOrder && l.CanClose(d.self, d.params, d.now) == nil {
-			ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l)})
+			ix, err := market.LeaseClose(market.LeaseCloseArgs{
+				Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l), KeeperGone: d.v.Keepers[l.Lease.Keeper] == nil,
+				Emission: d.params.EmissionBps > 0,
+			})
 			d.add(Action{Kind: LeaseClose, Key: id, Since: l.EndedAt}, ix, err)
 		}
 	})

@@ -108,6 +108,10 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.Reports[a.Period] = a
 	case *market.Fault:
 		v.Faults[key] = a
+	case *market.Rewards:
+		v.Rewards = a
+	case *market.Dispute:
+		v.Disputes[key] = a
 	case *market.Credits:
 		v.Credits[a.Customer] = a
 	case *market.Device:
@@ -144,6 +148,10 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 		delete(v.Reports, a.Period)
 	case *market.Fault:
 		delete(v.Faults, key)
+	case *market.Rewards:
+		v.Rewards = nil
+	case *market.Dispute:
+		delete(v.Disputes, key)
 	case *market.Credits:
 		delete(v.Credits, a.Customer)
 	case *market.Device:

@@ -18,6 +18,8 @@ type View struct {
 	Leases    map[solana.PublicKey]*market.Lease
 	Reports   map[uint64]*market.Report // by period
 	Faults    map[solana.PublicKey]*market.Fault
+	Rewards   *market.Rewards
+	Disputes  map[solana.PublicKey]*market.Dispute
 	Credits   map[solana.PublicKey]*market.Credits // by customer's wallet
 	Devices   map[[32]byte]*market.Device          // by device identity
 
@@ -25,7 +27,7 @@ type View struct {
 	LeasesOfNode map[solana.PublicKey]set
 	// LeasesOfOrder are an order's leases, running or over.
 	LeasesOfOrder map[solana.PublicKey]set
-	NodesOfKey   map[solana.PublicKey]set // by the agent's key
+	NodesOfKey    map[solana.PublicKey]set // by the agent's key
 	// DevicesOfNode counts the device claims of a node.
 	DevicesOfNode map[solana.PublicKey]int
 
@@ -45,6 +47,7 @@ func NewView() *View {
 		Leases:       map[solana.PublicKey]*market.Lease{},
 		Reports:      map[uint64]*market.Report{},
 		Faults:       map[solana.PublicKey]*market.Fault{},
+		Disputes:     map[solana.PublicKey]*market.Dispute{},
 		Credits:      map[solana.PublicKey]*market.Credits{},
 		Devices:      map[[32]byte]*market.Device{},
 		NodesOfModel: map[uint16]set{},

@@ -112,7 +112,7 @@ func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) 
 	authority := w.Authority.Address()
 	init, err := bindings.NewMarketInitInstruction(params, wire.DomainOf(genesis), w.Guardian.Address(),
 		authority, sdk.MarketAddress(), w.PaymentMint, w.StakeMint, w.Treasury.TokenAccount(w.PaymentMint), sdk.FeeVaultAddress(),
-		sdk.ProgramDataAddress(sdk.ProgramID),
+		sdk.RewardsAddress(), sdk.EmissionVaultAddress(), sdk.ProgramDataAddress(sdk.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	if err != nil {
 		return fmt.Errorf("market_init: %w", err)

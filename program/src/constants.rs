@@ -18,6 +18,10 @@ pub const MAX_PROOF: usize = 24;
 pub const MAX_DURATION_SECS: u32 = 31_536_000;
 /// The most nodes one order may want.
 pub const MAX_ORDER_NODES: u8 = 64;
+/// The most nodes that may run one redundant job: all its leases fit one transaction.
+pub const MAX_REDUNDANCY: u8 = 8;
+/// The fewest among which a majority can differ from one cheat.
+pub const MIN_REDUNDANCY: u8 = 3;
 /// Base units in one whole stake token (9 decimals).
 pub const STAKE_UNIT: u64 = 1_000_000_000;
 /// The fee must stay in this band, whatever governance proposes.
@@ -27,6 +31,11 @@ pub const FEE_BPS_MAX: u16 = 1_500;
 pub const FINDER_BPS_MAX: u16 = 1_000;
 /// The smallest quorum governance may set: more than two thirds.
 pub const QUORUM_BPS_MIN: u16 = 6_667;
+/// What a buy-back offers for a stake token, of the governance price: at its start, and from a day later on.
+pub const BUY_BACK_FIRST_BPS: u64 = 5_000;
+pub const BUY_BACK_LAST_BPS: u64 = 20_000;
+/// Emission is never worth more than half of the fees that it follows: paying oneself must not pay.
+pub const EMISSION_BPS_MAX: u16 = 5_000;
 /// Age at which a node's age counts in full for reputation, and from which it may be called verified.
 pub const FULL_AGE_SECS: u64 = 180 * DAY;
 
@@ -44,6 +53,8 @@ pub const WORK_CHUNK: u32 = 32;
 pub const WORK_CHUNK_LEN: usize = 128;
 /// The largest order of a product.
 pub const WORK_MAX_ORDER: u32 = 4_096;
+/// First bytes of what a node hashes to commit to an output.
+pub const OUTPUT_TAG: [u8; 15] = *b"gantry-output-1";
 /// Bytes of a report leaf.
 pub const LEAF_LEN: usize = 176;
 /// Bytes of a check statement.

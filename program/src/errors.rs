@@ -153,6 +153,24 @@ pub enum MarketError {
     NotContestable, // 6072
     #[msg("The node was not free, suitable and strictly better throughout the auction")]
     NotBetter, // 6073
+    #[msg("The keeper has rewards to claim before its bond is withdrawn")]
+    RewardsUnclaimed, // 6074
+    #[msg("The market does not know this kind of dispute")]
+    UnknownDispute, // 6075
+    #[msg("A lease can be disputed once")]
+    AlreadyDisputed, // 6076
+    #[msg("A vote on a dispute is 1 for the customer or 0 against")]
+    UnknownVote, // 6077
+    #[msg("The dispute was upheld; dispute_uphold opens its fault")]
+    DisputeUpheld, // 6078
+    #[msg("The dispute has not been upheld")]
+    DisputeNotUpheld, // 6079
+    #[msg("The period named is not the running one")]
+    WrongPeriod, // 6080
+    #[msg("The lease's output is not in the state that this call needs")]
+    WrongOutputState, // 6081
+    #[msg("What is revealed is not what was committed to")]
+    WrongReveal, // 6082
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

@@ -387,3 +387,73 @@ pub struct UnjustAwardProven {
     pub finder_share: u64,
     pub burned: u64,
 }
+
+#[event]
+pub struct RewardsAccrued {
+    pub period: u64,
+    pub pool: u64,
+    pub treasury: u64,
+    pub buy_back: u64,
+}
+#[event]
+pub struct RewardsClaimed {
+    pub keeper: Address,
+    pub by_awards: u64,
+    pub by_vote: u64,
+}
+#[event]
+pub struct BoughtBack {
+    pub buyer: Address,
+    pub burned: u64,
+    pub paid: u64,
+}
+#[event]
+pub struct Emitted {
+    pub provider: Address,
+    pub amount: u64,
+    pub fees: u64,
+}
+
+#[event]
+pub struct DisputeOpened {
+    pub dispute: Address,
+    pub lease: Address,
+    pub kind: u8,
+    pub evidence_hash: [u8; 32],
+    pub deposit: u64,
+    pub closes_at: i64,
+}
+#[event]
+pub struct DisputeVoted {
+    pub dispute: Address,
+    pub keeper: Address,
+    pub uphold: u8,
+    pub weight: u64,
+}
+#[event]
+pub struct DisputeResolved {
+    pub dispute: Address,
+    pub lease: Address,
+    pub upheld: u8,
+    pub deposit_lost: u64,
+    pub upheld_weight: u64,
+    pub rejected_weight: u64,
+}
+
+#[event]
+pub struct OutputCommitted {
+    pub lease: Address,
+    pub commitment: [u8; 32],
+}
+#[event]
+pub struct OutputRevealed {
+    pub lease: Address,
+    pub output: [u8; 32],
+}
+#[event]
+pub struct OutputsResolved {
+    pub order: Address,
+    pub output: [u8; 32],
+    pub accepted: u8,
+    pub of: u8,
+}

@@ -31,6 +31,11 @@ use instructions::credits_close::*;
 use instructions::credits_deposit::*;
 use instructions::credits_set_session_key::*;
 use instructions::credits_withdraw::*;
+use instructions::dispute_open::*;
+use instructions::dispute_resolve::*;
+use instructions::dispute_uphold::*;
+use instructions::dispute_vote::*;
+use instructions::emission_claim::*;
 use instructions::fault_open::*;
 use instructions::gpu_model_set::*;
 use instructions::keeper_activate::*;
@@ -66,6 +71,9 @@ use instructions::order_reopen::*;
 use instructions::prove_bad_work::*;
 use instructions::prove_better_ask::*;
 use instructions::prove_equivocation::*;
+use instructions::output_commit::*;
+use instructions::output_resolve::*;
+use instructions::output_reveal::*;
 use instructions::provider_close::*;
 use instructions::provider_register::*;
 use instructions::provider_request_unstake::*;
@@ -75,6 +83,9 @@ use instructions::provider_withdraw_stake::*;
 use instructions::report_apply::*;
 use instructions::report_close::*;
 use instructions::report_vote::*;
+use instructions::rewards_accrue::*;
+use instructions::rewards_buy_back::*;
+use instructions::rewards_claim::*;
 use instructions::slash_appeal::*;
 use instructions::slash_apply::*;
 use state::{NodeSpec, Params};
@@ -301,5 +312,41 @@ pub mod gantry_market {
     }
     pub fn prove_equivocation(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
         instructions::prove_equivocation::handler(ctx)
+    }
+
+    pub fn dispute_open(ctx: &mut Context<DisputeOpen>, kind: u8, evidence_hash: [u8; 32]) -> Result<()> {
+        instructions::dispute_open::handler(ctx, kind, evidence_hash)
+    }
+    pub fn dispute_vote(ctx: &mut Context<DisputeVote>, uphold: u8) -> Result<()> {
+        instructions::dispute_vote::handler(ctx, uphold)
+    }
+    pub fn dispute_resolve(ctx: &mut Context<DisputeResolve>) -> Result<()> {
+        instructions::dispute_resolve::handler(ctx)
+    }
+    pub fn dispute_uphold(ctx: &mut Context<DisputeUphold>, period: u64) -> Result<()> {
+        instructions::dispute_uphold::handler(ctx, period)
+    }
+
+    pub fn output_commit(ctx: &mut Context<OutputCommit>, commitment: [u8; 32]) -> Result<()> {
+        instructions::output_commit::handler(ctx, commitment)
+    }
+    pub fn output_reveal(ctx: &mut Context<OutputReveal>, output: [u8; 32], salt: [u8; 32]) -> Result<()> {
+        instructions::output_reveal::handler(ctx, output, salt)
+    }
+    pub fn output_resolve(ctx: &mut Context<OutputResolve>) -> Result<()> {
+        instructions::output_resolve::handler(ctx)
+    }
+
+    pub fn rewards_accrue(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
+        instructions::rewards_accrue::handler(ctx)
+    }
+    pub fn rewards_claim(ctx: &mut Context<RewardsClaim>) -> Result<()> {
+        instructions::rewards_claim::handler(ctx)
+    }
+    pub fn rewards_buy_back(ctx: &mut Context<RewardsBuyBack>, max_burn: u64) -> Result<()> {
+        instructions::rewards_buy_back::handler(ctx, max_burn)
+    }
+    pub fn emission_claim(ctx: &mut Context<EmissionClaim>) -> Result<()> {
+        instructions::emission_claim::handler(ctx)
     }
 }

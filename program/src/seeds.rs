@@ -4,6 +4,10 @@
 pub const MARKET: &[u8] = b"market";
 /// Where swept protocol fees wait: `[FEE_VAULT]`, a token account of the market.
 pub const FEE_VAULT: &[u8] = b"fee_vault";
+/// Who the fees in the vault belong to: `[REWARDS]`.
+pub const REWARDS: &[u8] = b"rewards";
+/// What emission is paid from: `[EMISSION_VAULT]`, a stake-token account of the market.
+pub const EMISSION_VAULT: &[u8] = b"emission_vault";
 /// `[GPU_MODEL, id u16 LE]`.
 pub const GPU_MODEL: &[u8] = b"gpu_model";
 /// `[PROVIDER, wallet]`.
@@ -26,6 +30,8 @@ pub const ORDER: &[u8] = b"order";
 pub const LEASE: &[u8] = b"lease";
 /// `[REPORT, period u64 LE]`.
 pub const REPORT: &[u8] = b"report";
+/// `[DISPUTE, lease account]`.
+pub const DISPUTE: &[u8] = b"dispute";
 /// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
 pub const FAULT: &[u8] = b"fault";
 /// `[ACCUSATION, node account, finder wallet]`.

@@ -6,6 +6,7 @@ use crate::constants::VERSION;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
+    OUTPUT_NONE, OUTPUT_WANTED,
 };
 
 /// Awards are open, the keeper may make them, and the node may take this work now. Its price is checked elsewhere.
@@ -90,6 +91,7 @@ pub fn write_lease(
     lease.gpus = order.gpus_per_node;
     lease.status = LEASE_AWARDED;
     lease.run_to_completion = order.run_to_completion;
+    lease.output = if order.redundant == 1 { OUTPUT_WANTED } else { OUTPUT_NONE };
     lease.continues = terms.continues;
     lease.may_migrate = 1u8.saturating_sub(order.no_migration);
     lease.version = VERSION;

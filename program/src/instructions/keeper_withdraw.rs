@@ -40,6 +40,10 @@ fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
     if now < accounts.keeper.exit_at {
         return fail(MarketError::TooEarly);
     }
+    // Anyone may send the claim first.
+    if accounts.keeper.earned > 0 {
+        return fail(MarketError::RewardsUnclaimed);
+    }
     token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 

@@ -3,12 +3,17 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
+use crate::constants::BPS;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseClosed, OrderClosed};
+use crate::math::fees::share;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
 use crate::seeds;
-use crate::state::{Credits, Lease, Market, Order, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED};
+use crate::state::{
+    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED,
+    OUTPUT_REJECTED,
+};
 use crate::token::transfer;
 
 #[derive(Accounts)]
@@ -31,6 +36,15 @@ pub struct LeaseClose {
     pub credits_vault: Account<TokenAccount>,
     #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
     pub fee_vault: Account<TokenAccount>,
+    #[account(mut, address = market.rewards @ MarketError::WrongAccount)]
+    pub rewards: Account<Rewards>,
+    /// The keeper that awarded the lease, and its address instead when it is gone.
+    #[account(mut)]
+    pub keeper: Option<Account<Keeper>>,
+    pub closed_keeper: Option<UncheckedAccount>,
+    /// Wanted while emission is on.
+    #[account(mut)]
+    pub provider: Option<Account<Provider>>,
     #[account(mut, close = keeper_wallet)]
     pub lease: Account<Lease>,
     #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
@@ -49,6 +63,10 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     if lease.pending_faults > 0 {
         return fail(MarketError::FaultPending);
     }
+    // Anyone may have the outputs compared.
+    if !lease.payable() && lease.output != OUTPUT_REJECTED {
+        return fail(MarketError::WrongOutputState);
+    }
     let settle = lease.settle_secs as i64;
     let deadline = lease.ended_at.checked_add(settle).or_overflow()?;
     if lease.unsettled_secs(now) > 0 && now <= deadline.checked_add(settle).or_overflow()? {
@@ -57,7 +75,9 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     // The end is the first second that is not owed: at a boundary the period before it is the last.
     let last_second = lease.ended_at.checked_sub(1).or_overflow()?;
     let last_period = period_of(last_second, accounts.market.params.period_secs)?;
-    let tail_known = lease.paid_secs == lease.billable_secs(now)
+    // Of a redundant job whose output lost nothing is owed any more.
+    let tail_known = !lease.payable()
+        || lease.paid_secs == lease.billable_secs(now)
         || (lease.last_report_period >= last_period && lease.report_window == CLOSED)
         || now > deadline;
     if !tail_known {
@@ -77,18 +97,54 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     Ok(())
 }
 
+/// Books a swept fee: the awarding keeper's part, and the rest for everyone else. The part of a keeper that is gone goes
+/// to the others; leaving out one that is not is refused.
+fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
+    let (lease, params, rewards) = (&accounts.lease, &accounts.market.params, &mut accounts.rewards);
+    let mut award = 0;
+    match (accounts.keeper.as_mut(), accounts.closed_keeper.as_ref()) {
+        (Some(keeper), _) if keeper.wallet == lease.keeper => {
+            award = share(fee, params.award_bps, BPS)?;
+            keeper.earned = keeper.earned.checked_add(award).or_overflow()?;
+        }
+        (None, Some(gone)) => {
+            let (address, _) = find_program_address(&[seeds::KEEPER, lease.keeper.as_ref()], &crate::ID);
+            if *gone.address() != address || gone.account().owned_by(&crate::ID) {
+                return fail(MarketError::WrongAccount);
+            }
+        }
+        (Some(_), _) => return fail(MarketError::WrongAccount),
+        (None, None) => return fail(MarketError::MissingAccount),
+    }
+    rewards.earned = rewards.earned.checked_add(award).or_overflow()?;
+    let rest = fee.checked_sub(award).or_overflow()?;
+    rewards.pending = rewards.pending.checked_add(rest).or_overflow()?;
+    if params.emission_bps == 0 {
+        return Ok(());
+    }
+    match accounts.provider.as_mut() {
+        Some(provider) if *provider.address() == lease.provider => {
+            provider.fees_paid = provider.fees_paid.checked_add(fee).or_overflow()?;
+            Ok(())
+        }
+        Some(_) => fail(MarketError::WrongAccount),
+        None => fail(MarketError::MissingAccount),
+    }
+}
+
 pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
     let accounts = &mut ctx.accounts;
-    let (lease, credits) = (&accounts.lease, &mut accounts.credits);
-    let fee = lease.fee_total()?;
-    let released = lease.reserved.checked_sub(fee).or_overflow()?;
+    let fee = accounts.lease.fee_total()?;
+    let released = accounts.lease.reserved.checked_sub(fee).or_overflow()?;
+    let credits = &mut accounts.credits;
     credits.release(released)?;
     credits.pay(fee)?;
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
     if fee > 0 {
-        let customer = credits.customer;
-        let bump = [credits.bump];
+        book(accounts, fee)?;
+        let customer = accounts.credits.customer;
+        let bump = [accounts.credits.bump];
         let signer: [&[u8]; 3] = [seeds::CREDITS, customer.as_ref(), &bump];
         transfer(
             &accounts.token_program,
@@ -114,5 +170,6 @@ pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
         emit!(OrderClosed { order: *accounts.order.address() });
         accounts.order.close(*accounts.order_rent_payer.account())?;
     }
+    accounts.rewards.invariant(accounts.fee_vault.amount())?;
     accounts.credits.invariant(accounts.credits_vault.amount())
 }

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::MAX_DURATION_SECS;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::LeaseExtended;
-use crate::state::{Credits, Lease, LEASE_RUNNING};
+use crate::state::{Credits, Lease, LEASE_RUNNING, OUTPUT_NONE};
 
 #[derive(Accounts)]
 pub struct LeaseExtend {
@@ -23,6 +23,10 @@ pub fn handler(ctx: &mut Context<LeaseExtend>, seconds: u32) -> Result<()> {
     let lease = &mut accounts.lease;
     if lease.status != LEASE_RUNNING || lease.notice_at != 0 {
         return fail(MarketError::WrongLeaseStatus);
+    }
+    // The deadlines of a redundant job follow from the time that it was ordered for.
+    if lease.output != OUTPUT_NONE {
+        return fail(MarketError::WrongOutputState);
     }
     if now >= lease.funded_until {
         return fail(MarketError::TooLate);

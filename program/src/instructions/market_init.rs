@@ -9,7 +9,7 @@ use crate::errors::{fail, MarketError};
 use crate::events::MarketInitialised;
 use crate::math::bytes::take;
 use crate::seeds;
-use crate::state::{Market, Params};
+use crate::state::{Market, Params, Rewards};
 use crate::token::require_mint;
 
 /// Owner of every upgradeable program's data account.
@@ -47,6 +47,17 @@ pub struct MarketInit {
         token::authority = market
     )]
     pub fee_vault: Account<TokenAccount>,
+    #[account(init, payer = authority, seeds = [seeds::REWARDS], bump)]
+    pub rewards: Account<Rewards>,
+    #[account(
+        init,
+        payer = authority,
+        seeds = [seeds::EMISSION_VAULT],
+        bump,
+        token::mint = stake_mint,
+        token::authority = market
+    )]
+    pub emission_vault: Account<TokenAccount>,
     /// The loader's record of this program: it names the upgrade authority.
     #[account(owner = UPGRADEABLE_LOADER @ MarketError::WrongAccount)]
     pub program_data: UncheckedAccount,
@@ -94,7 +105,13 @@ pub fn handler(
     let stake_mint = *accounts.stake_mint.address();
     let treasury = *accounts.treasury.address();
     let fee_vault = *accounts.fee_vault.address();
+    let rewards = &mut accounts.rewards;
+    rewards.emission_vault = *accounts.emission_vault.address();
+    rewards.version = VERSION;
+    rewards.bump = ctx.bumps.rewards;
+    rewards.emission_vault_bump = ctx.bumps.emission_vault;
     let market = &mut accounts.market;
+    market.rewards = *rewards.address();
     market.authority = authority;
     market.guardian = guardian;
     market.payment_mint = payment_mint;

@@ -5,7 +5,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MODE_INSTANT, VERSION};
+use crate::constants::{
+    MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MAX_REDUNDANCY, MIN_REDUNDANCY, MODE_INSTANT, VERSION,
+};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OrderCreated;
 use crate::math::pricing::cost;
@@ -25,6 +27,8 @@ pub struct OrderArgs {
     pub run_to_completion: u8,
     /// 1 when a failed lease must not move to another node.
     pub no_migration: u8,
+    /// 1 to have all nodes run the same job and pay those that the majority agrees with.
+    pub redundant: u8,
     pub image_digest: [u8; 32],
     pub requirement: Requirement,
 }
@@ -48,6 +52,15 @@ pub struct OrderCreate {
     pub system_program: Program<System>,
 }
 
+/// A job whose output is compared ends by itself, on enough nodes for a majority, and each node does all of its part:
+/// the deadlines follow from the time that was ordered.
+fn redundancy_is_sound(args: &OrderArgs) -> bool {
+    args.redundant == 1
+        && args.run_to_completion == 1
+        && args.no_migration == 1
+        && (MIN_REDUNDANCY..=MAX_REDUNDANCY).contains(&args.nodes)
+}
+
 fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
     accounts.market.orders_open()?;
     if args.mode != MODE_INSTANT {
@@ -62,7 +75,8 @@ fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
     let sound = (1..=MAX_ORDER_NODES).contains(&args.nodes)
         && (1..=MAX_GPUS).contains(&args.gpus_per_node)
         && args.run_to_completion <= 1
-        && args.no_migration <= 1;
+        && args.no_migration <= 1
+        && (args.redundant == 0 || redundancy_is_sound(args));
     if !sound {
         return fail(MarketError::InvalidRequirement);
     }
@@ -102,6 +116,7 @@ pub fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
     order.run_to_completion = args.run_to_completion;
     order.no_migration = args.no_migration;
     order.session_slot = slot;
+    order.redundant = args.redundant;
     order.status = ORDER_OPEN;
     order.version = VERSION;
     order.bump = bump;

@@ -30,6 +30,10 @@ pub fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
     if order.status != ORDER_LAPSED {
         return fail(MarketError::WrongOrderStatus);
     }
+    // Outputs that others have shown by then could be copied.
+    if order.outputs > 0 {
+        return fail(MarketError::WrongOutputState);
+    }
     let nodes = order.nodes_missing()?;
     let reserved = cost(order.max_price, order.gpus_per_node, order.duration_secs)?
         .checked_mul(nodes as u64)

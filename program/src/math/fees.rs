@@ -7,7 +7,12 @@ use crate::errors::OrOverflow;
 
 /// `amount × bps / 10,000`, rounded down.
 pub fn fee(amount: u64, bps: u16) -> Result<u64> {
-    let product = (amount as u128).checked_mul(bps as u128).or_overflow()?;
-    let whole = product.checked_div(BPS as u128).or_overflow()?;
-    u64::try_from(whole).ok().or_overflow()
+    share(amount, bps, BPS)
+}
+
+/// `amount × part / whole`, rounded down.
+pub fn share(amount: u64, part: u16, whole: u64) -> Result<u64> {
+    let product = (amount as u128).checked_mul(part as u128).or_overflow()?;
+    let quotient = product.checked_div(whole as u128).or_overflow()?;
+    u64::try_from(quotient).ok().or_overflow()
 }

@@ -25,6 +25,8 @@ pub struct Keeper {
     /// Periods between two votes that had none of this keeper.
     pub misses: u64,
     pub last_vote_period: u64,
+    /// µUSDC earned by awards and not claimed.
+    pub earned: u64,
     /// libp2p address, UTF-8, padded with zeroes.
     pub multiaddr: [u8; 128],
     /// Bit in voters' bitmaps.
@@ -34,7 +36,7 @@ pub struct Keeper {
     pub version: u8,
     pub bump: u8,
     pub vault_bump: u8,
-    pub reserved: [u8; 33],
+    pub reserved: [u8; 25],
 }
 
 impl Keeper {

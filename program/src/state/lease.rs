@@ -22,6 +22,17 @@ pub const ENDED_UNFUNDED: u8 = 3;
 pub const ENDED_FAILED: u8 = 4;
 pub const ENDED_JOB_DONE: u8 = 5;
 
+/// Not a redundant job: nothing is compared.
+pub const OUTPUT_NONE: u8 = 0;
+/// Redundant, and nothing committed yet.
+pub const OUTPUT_WANTED: u8 = 1;
+pub const OUTPUT_COMMITTED: u8 = 2;
+pub const OUTPUT_REVEALED: u8 = 3;
+/// What the majority had: it is paid.
+pub const OUTPUT_ACCEPTED: u8 = 4;
+/// Another output than the majority's, or none, or there was no majority: it is not paid.
+pub const OUTPUT_REJECTED: u8 = 5;
+
 #[account]
 pub struct Lease {
     pub order: Address,
@@ -34,6 +45,8 @@ pub struct Lease {
     pub connection_hash: [u8; 32],
     /// sha256 of the last checkpoint that the node has put down; zero when there is none.
     pub checkpoint_hash: [u8; 32],
+    /// Of a redundant job: the node's commitment to its output, then the output's sha256.
+    pub output_hash: [u8; 32],
     /// Ed25519 key of the node, for receipts.
     pub node_key: Address,
     pub domain: [u8; 8],
@@ -90,7 +103,11 @@ pub struct Lease {
     pub may_migrate: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved_bytes: [u8; 2],
+    /// `OUTPUT_*`.
+    pub output: u8,
+    /// 1 once its customer has disputed it.
+    pub disputed: u8,
+    pub reserved_bytes: [u8; 8],
 }
 
 impl Lease {
@@ -122,9 +139,17 @@ impl Lease {
         self.paid.checked_sub(self.fee_total()?).or_overflow()
     }
 
+    /// False while the outputs of a redundant job wait to be compared, and for ever when this one lost.
+    pub fn payable(&self) -> bool {
+        matches!(self.output, OUTPUT_NONE | OUTPUT_ACCEPTED)
+    }
+
     /// Moves paid-for seconds forward to the larger claim, within what can be owed, and returns what the provider
     /// gets for it now. Settling the same second twice yields 0.
     pub fn settle(&mut self, now: i64) -> Result<u64> {
+        if !self.payable() {
+            return Ok(0);
+        }
         let claimed = self.receipt_secs.max(self.verified_secs);
         let seconds = claimed.min(self.billable_secs(now));
         if seconds <= self.paid_secs {
@@ -140,6 +165,9 @@ impl Lease {
 
     /// Seconds that receipts or reports claim and that are not paid for.
     pub fn unsettled_secs(&self, now: i64) -> u32 {
+        if !self.payable() {
+            return 0;
+        }
         self.receipt_secs.max(self.verified_secs).min(self.billable_secs(now)).saturating_sub(self.paid_secs)
     }
 
@@ -167,6 +195,8 @@ impl Lease {
             && self.paid == self.owed(self.paid_secs)?
             && self.reserved >= self.fee_total()?
             && (LEASE_AWARDED..=LEASE_ENDED).contains(&self.status)
+            && self.output <= OUTPUT_REJECTED
+            && (self.payable() || self.paid == 0)
             && (self.ended_at != 0) == (self.status >= LEASE_FAILED);
         if sound {
             Ok(())

@@ -20,6 +20,8 @@ pub struct Market {
     pub treasury: Address,
     /// Token account of the market where swept fees wait.
     pub fee_vault: Address,
+    /// The account that says whom the fees belong to.
+    pub rewards: Address,
     /// First bytes of the cluster's genesis hash: signatures made for one cluster are worthless on another.
     pub domain: [u8; 8],
     /// Weight of all active keepers.
@@ -36,7 +38,7 @@ pub struct Market {
     pub version: u8,
     pub bump: u8,
     pub fee_vault_bump: u8,
-    pub reserved: [u8; 64],
+    pub reserved: [u8; 32],
 }
 
 impl Market {

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::reputation::reputation_of;
-use crate::state::{GpuModel, Node, ScoreRecord};
+use crate::state::{GpuModel, Lease, Node, Params, ScoreRecord};
 
 /// Waits for awards.
 pub const ORDER_OPEN: u8 = 1;
@@ -137,13 +137,27 @@ pub struct Order {
     pub no_migration: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved_bytes: [u8; 4],
+    /// 1 when all its nodes run the same job and their outputs are compared.
+    pub redundant: u8,
+    /// Outputs committed.
+    pub outputs: u8,
+    pub reserved_bytes: [u8; 2],
 }
 
 impl Order {
     /// Nodes that are still to be awarded.
     pub fn nodes_missing(&self) -> Result<u8> {
         self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
+    }
+
+    /// Until when the outputs of a redundant job may be committed: the latest end that a lease of it can have, and the
+    /// time to settle.
+    pub fn outputs_by(&self, params: &Params, lease: &Lease) -> Result<i64> {
+        self.awarded_at
+            .checked_add(params.start_deadline_secs as i64)
+            .and_then(|at| at.checked_add(self.duration_secs as i64))
+            .and_then(|at| at.checked_add(lease.settle_secs as i64))
+            .or_overflow()
     }
 
     pub fn invariant(&self) -> Result<()> {
@@ -154,6 +168,8 @@ impl Order {
             && self.gpus_per_node >= 1
             && self.gpus_per_node <= MAX_GPUS
             && (self.status == ORDER_OPEN || self.reserved == 0)
+            && self.redundant <= 1
+            && self.outputs <= self.nodes_awarded
             && (ORDER_OPEN..=ORDER_LAPSED).contains(&self.status);
         if sound {
             Ok(())

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX, QUORUM_BPS_MIN};
+use crate::constants::{BPS, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX, QUORUM_BPS_MIN};
 use crate::errors::{fail, MarketError};
 
 /// Times are seconds, shares are basis points, bonds are base units of the stake token.
@@ -15,6 +15,10 @@ pub struct Params {
     pub weight_cap: u64,
     /// What one whole stake token is worth, in µUSDC: turns a customer's harm into stake.
     pub stake_price: u64,
+    /// The most that emission pays in a day, base units of the stake token.
+    pub emission_cap: u64,
+    /// What opening a dispute sets aside, and loses when keepers reject it, µUSDC.
+    pub dispute_deposit: u64,
     /// Length of a report period. Fixed when the market is created.
     pub period_secs: u32,
     /// Between a report's finality and the slash: time to appeal.
@@ -47,6 +51,10 @@ pub struct Params {
     pub burn_bps: u16,
     pub keeper_bps: u16,
     pub treasury_bps: u16,
+    /// Of the fee, the awarding keeper's own part; it is part of the keepers' share.
+    pub award_bps: u16,
+    /// Emission of stake to providers, of the fees that their customers paid; 0 switches it off.
+    pub emission_bps: u16,
     /// A report is final with at least this share of the bonded weight.
     pub quorum_bps: u16,
     /// The finder's share of a slash.
@@ -62,7 +70,7 @@ pub struct Params {
     pub slash_equivocation_bps: u16,
     /// 1 where simulated GPUs may register (local networks).
     pub allow_simulated: u8,
-    pub pad: [u8; 7],
+    pub pad: [u8; 3],
 }
 
 impl Params {
@@ -97,6 +105,10 @@ impl Params {
             && self.fee_bps >= FEE_BPS_MIN
             && self.fee_bps <= FEE_BPS_MAX
             && shares == Some(BPS)
+            && self.award_bps <= self.keeper_bps
+            // Something is always left to share among the others.
+            && (self.award_bps as u64) < BPS
+            && self.emission_bps <= EMISSION_BPS_MAX
             && self.quorum_bps >= QUORUM_BPS_MIN
             && self.finder_bps <= FINDER_BPS_MAX
             && fractions.iter().all(|bps| (*bps as u64) <= BPS)
@@ -107,7 +119,7 @@ impl Params {
             // A bond cannot leave while an award of its keeper can be contested.
             && self.keeper_exit_secs >= self.challenge_secs
             && self.allow_simulated <= 1
-            && self.pad == [0; 7];
+            && self.pad == [0; 3];
         if valid {
             Ok(())
         } else {

@@ -20,6 +20,8 @@ pub struct Provider {
     pub registered_at: i64,
     /// Since when the stake has covered what the nodes need; means nothing while it does not.
     pub covered_since: i64,
+    /// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
+    pub fees_paid: u64,
     pub node_count: u32,
     pub live_leases: u32,
     /// Faults opened and neither applied nor voided: the stake stays where it is.
@@ -27,7 +29,7 @@ pub struct Provider {
     pub version: u8,
     pub bump: u8,
     pub vault_bump: u8,
-    pub reserved: [u8; 25],
+    pub reserved: [u8; 17],
 }
 
 impl Provider {

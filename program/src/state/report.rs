@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{BPS, MAX_CANDIDATES};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::state::{add_voter, Voters};
+use crate::state::{add_voter, Keeper, Voters};
 
 pub const REPORT_OPEN: u8 = 1;
 pub const REPORT_FINAL: u8 = 2;
@@ -34,6 +34,12 @@ pub struct Report {
     /// Keepers that voted, for any root.
     pub voters: [u8; 32],
     pub candidates: [Candidate; 4],
+    /// µUSDC set aside for those who voted for the root, what is left of it, and the weight that shares it.
+    pub reward: u64,
+    pub reward_left: u64,
+    pub reward_weight: u64,
+    /// Of them, those who have not claimed.
+    pub reward_voters: [u8; 32],
     pub status: u8,
     pub candidate_count: u8,
     pub version: u8,
@@ -102,12 +108,51 @@ impl Report {
         }
     }
 
+    /// Sets a reward aside for everyone who has voted for the final root by now.
+    pub fn reward_with(&mut self, amount: u64) -> Result<()> {
+        let root = self.root;
+        let winner = self.candidates.iter().take(self.candidate_count as usize).find(|c| c.root == root);
+        let (weight, voters) = match winner {
+            Some(candidate) => (candidate.weight, candidate.voters),
+            None => return fail(MarketError::InvariantBroken),
+        };
+        self.reward = amount;
+        self.reward_left = amount;
+        self.reward_weight = weight;
+        self.reward_voters = voters;
+        Ok(())
+    }
+
+    /// A voter's share of the reward, by its weight; 0 when it has none or took it. A keeper that is leaving weighs
+    /// nothing any more, and one that took over a former keeper's place is not that keeper.
+    pub fn take_reward(&mut self, keeper: &Keeper) -> Result<u64> {
+        let (byte, bit) = (keeper.index as usize / 8, 1u8 << (keeper.index % 8));
+        let voted = match self.reward_voters.get_mut(byte) {
+            Some(slot) if *slot & bit != 0 && keeper.registered_at <= self.created_at => {
+                *slot &= !bit;
+                true
+            }
+            _ => false,
+        };
+        if !voted {
+            return Ok(0);
+        }
+        let product = (self.reward as u128).checked_mul(keeper.weight as u128).or_overflow()?;
+        let share = product.checked_div(self.reward_weight as u128).or_overflow()?;
+        let share = u64::try_from(share).ok().or_overflow()?.min(self.reward_left);
+        self.reward_left = self.reward_left.checked_sub(share).or_overflow()?;
+        Ok(share)
+    }
+
     pub fn invariant(&self) -> Result<()> {
         let mut sum = 0u64;
         for candidate in &self.candidates {
             sum = sum.checked_add(candidate.weight).or_overflow()?;
         }
-        if sum <= self.total_weight && (self.status == REPORT_FINAL) == (self.finalised_at != 0) {
+        if sum <= self.total_weight
+            && self.reward_left <= self.reward
+            && (self.status == REPORT_FINAL) == (self.finalised_at != 0)
+        {
             Ok(())
         } else {
             fail(MarketError::InvariantBroken)

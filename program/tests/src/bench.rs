@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, WORK_MAX_ORDER};
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::math::merkle::root_of;
-use gantry_market::state::{NODE_ACTIVE, NODE_DRAINING};
+use gantry_market::state::{Market, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};
 use serde_json::{json, Map, Value};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -77,6 +77,9 @@ pub fn play(w: &mut World) -> (Held, Held) {
     lapses(w, &keepers[0]);
     faults(w, &keepers);
     proofs(w, &keepers);
+    fees(w, &keepers);
+    disputes(w, &keepers);
+    outputs(w);
     leave(w, keepers);
     held
 }
@@ -225,6 +228,55 @@ fn report(w: &mut World, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
         w.ok(ix::report_vote(keeper, leaf.period, root), &[&keeper.key]);
     }
     proof
+}
+
+/// Swept fees on their ways.
+fn fees(w: &mut World, keepers: &[Actor; 3]) {
+    let [first, ..] = keepers;
+    let period = w.ripe(&keepers.each_ref());
+    w.ok(ix::rewards_accrue(w, period), &[]);
+    w.ok(ix::rewards_claim(first, Some(period)), &[]);
+    let buyer = w.actor();
+    w.ok(ix::rewards_buy_back(w, &buyer, u64::MAX), &[&buyer.key]);
+    let provider = w.provider(1_000_000_000).provider();
+    w.alter(&provider, |p: &mut Provider| p.fees_paid = 1_000);
+    w.alter(&pda::market(), |m: &mut Market| m.params.emission_bps = 1_000);
+    w.gift(&pda::emission_vault(), 1_000_000_000);
+    w.ok(ix::emission_claim(&provider), &[]);
+    w.alter(&pda::market(), |m: &mut Market| m.params.emission_bps = 0);
+}
+
+/// A dispute that keepers reject, and one that they uphold.
+fn disputes(w: &mut World, keepers: &[Actor; 3]) {
+    for uphold in [0, 1] {
+        let provider = w.provider(20_000_000_000);
+        let machine = w.machine(&provider, 1);
+        let customer = w.customer(100_000_000);
+        let order = w.order(&customer, ix::order_args(1));
+        let lease = w.award(&keepers[0], &customer, &order, &provider, &machine);
+        w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
+        w.ok(ix::dispute_open(w, &lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&customer.key]);
+        for keeper in keepers {
+            w.ok(ix::dispute_vote(keeper, &lease, uphold), &[&keeper.key]);
+        }
+        if uphold == 1 {
+            w.ok(ix::dispute_uphold(w, &keepers[0].wallet(), &lease), &[&keepers[0].key]);
+        } else {
+            w.ok(ix::dispute_resolve(w, &lease), &[]);
+        }
+    }
+}
+
+/// Three nodes that show the same output.
+fn outputs(w: &mut World) {
+    let job = w.redundant();
+    for at in 0..3 {
+        job.commit(w, at, 4);
+    }
+    for at in 0..3 {
+        job.reveal(w, at, 4);
+    }
+    w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
 }
 
 fn leave(w: &mut World, keepers: [Actor; 3]) {

@@ -26,7 +26,7 @@ pub mod world;
 
 pub use actors::Actor;
 pub use errors::{framework, market, Code};
-pub use stories::{Deal, Machine};
+pub use stories::{Deal, Machine, Redundant, Run};
 pub use world::World;
 
 /// A change to an account's state.

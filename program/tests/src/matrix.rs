@@ -25,15 +25,25 @@ use crate::{bench, ix, shapes, World};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 12] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 17] = [
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
     ("lease_close", "authority", "no account", ANYONE_CLOSES),
     ("lease_close", "authority", "wrong owner", ANYONE_CLOSES),
+    ("dispute_uphold", "payer", "another account of the call", "anyone who signs may pay the rent"),
     ("lease_extend", "lease", "another of its type", SUBJECT),
     ("lease_settle_report", "lease", "another of its type", SUBJECT),
     ("report_close", "report", "another of its type", SUBJECT),
+    (
+        "rewards_accrue",
+        "report",
+        "another of its type",
+        "any final report that is newer than the last will do",
+    ),
+    ("rewards_buy_back", "buyer_payment", "a stranger's token account", BUYER),
+    ("rewards_buy_back", "buyer_payment", "another's token account", BUYER),
+    ("rewards_claim", "report", "another of its type", SUBJECT),
     ("market_init", "stake_mint", "another mint", FOUNDER),
     ("market_init", "treasury", "a stranger's token account", FOUNDER),
     (
@@ -51,6 +61,7 @@ pub const HARMLESS: [(&str, &str, &str, &str); 12] = [
 ];
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
 const SUBJECT: &str = "the call is about the account named, and all others belong to that one as well";
+const BUYER: &str = "the buyer signs, burns tokens of its own, and says where the payment goes";
 const FOUNDER: &str = "the upgrade authority chooses it when it creates the market";
 
 /// Copies of the program's accounts at other addresses cannot exist: only the program creates accounts that it owns,

@@ -15,6 +15,18 @@ pub fn fee_vault() -> Address {
     find(&[seeds::FEE_VAULT])
 }
 
+pub fn rewards() -> Address {
+    find(&[seeds::REWARDS])
+}
+
+pub fn emission_vault() -> Address {
+    find(&[seeds::EMISSION_VAULT])
+}
+
+pub fn dispute(lease: &Address) -> Address {
+    find(&[seeds::DISPUTE, lease.as_ref()])
+}
+
 pub fn gpu_model(id: u16) -> Address {
     find(&[seeds::GPU_MODEL, &id.to_le_bytes()])
 }

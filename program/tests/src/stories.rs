@@ -90,6 +90,61 @@ impl World {
         deal
     }
 
+    /// A deal of which ten minutes were paid and whose lease is closed: its fee, 39,999 µUSDC, is swept, 3,999 of it for
+    /// the keeper.
+    pub fn swept(&mut self) -> Deal {
+        let deal = self.running();
+        self.warp(600);
+        self.settle(&deal, 1, 600);
+        self.ok(ix::lease_end(self, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+        let close = ix::lease_close(self, &deal.customer.wallet(), &deal.lease);
+        self.ok(close, &[&deal.customer.key]);
+        deal
+    }
+
+    /// Lets the running period end, has these keepers vote the same root for it, and returns it.
+    pub fn voted(&mut self, keepers: &[&Actor]) -> u64 {
+        let period = self.period();
+        self.warp_past_period(period);
+        for keeper in keepers {
+            self.ok(ix::report_vote(keeper, period, [5; 32]), &[&keeper.key]);
+        }
+        period
+    }
+
+    /// The same, and the next period ends too, so that the report's reward may be accrued.
+    pub fn ripe(&mut self, keepers: &[&Actor]) -> u64 {
+        let period = self.voted(keepers);
+        self.warp_past_period(period + 1);
+        period
+    }
+
+    /// Three machines of three providers that run one redundant job; the first of `Deal` and the others beside it.
+    pub fn redundant(&mut self) -> Redundant {
+        let keeper = self.keeper(self.params.min_bond);
+        let customer = self.customer(100_000_000);
+        let args = OrderArgs {
+            nodes: 3,
+            run_to_completion: 1,
+            redundant: 1,
+            no_migration: 1,
+            duration_secs: 600,
+            ..ix::order_args(1)
+        };
+        let order = self.order(&customer, args);
+        let mut redundant = Redundant { keeper, customer, order, runs: vec![] };
+        for _ in 0..3 {
+            let provider = self.provider(20_000_000_000);
+            let machine = self.machine(&provider, 1);
+            let lease = self.award(&redundant.keeper, &redundant.customer, &order, &provider, &machine);
+            redundant.runs.push(Run { provider, machine, lease });
+        }
+        for run in &redundant.runs {
+            self.ok(ix::lease_start(self, &run.lease, [3; 32]), &[&run.machine.key]);
+        }
+        redundant
+    }
+
     /// Settles a receipt of node and customer.
     pub fn settle(&mut self, deal: &Deal, sequence: u64, seconds: u32) {
         let key = &deal.machine.key;
@@ -119,6 +174,40 @@ impl World {
             verified_secs,
             ..LeafData::default()
         }
+    }
+}
+
+/// A redundant job.
+pub struct Redundant {
+    pub keeper: Actor,
+    pub customer: Actor,
+    pub order: Address,
+    pub runs: Vec<Run>,
+}
+
+/// One machine's part of it.
+pub struct Run {
+    pub provider: Actor,
+    pub machine: Machine,
+    pub lease: Address,
+}
+
+impl Redundant {
+    pub fn leases(&self) -> Vec<Address> {
+        self.runs.iter().map(|run| run.lease).collect()
+    }
+
+    /// Run `at` commits to an output of which every byte is `output`; the salt is the run's number.
+    pub fn commit(&self, w: &mut World, at: usize, output: u8) {
+        let run = &self.runs[at];
+        let commitment = ix::output_commitment(&run.lease, &[output; 32], &[at as u8; 32]);
+        w.ok(ix::output_commit(w, &run.lease, commitment), &[&run.machine.key]);
+    }
+
+    pub fn reveal(&self, w: &mut World, at: usize, output: u8) {
+        let run = &self.runs[at];
+        let reveal = ix::output_reveal(w, &run.lease, [output; 32], [at as u8; 32]);
+        w.ok(reveal, &[&run.machine.key]);
     }
 }
 

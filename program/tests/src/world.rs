@@ -49,6 +49,8 @@ pub fn test_params() -> Params {
         min_bond: 1_000_000_000,
         weight_cap: 100_000_000_000,
         stake_price: 1_000_000,
+        emission_cap: 1_000_000_000_000,
+        dispute_deposit: 5_000_000,
         period_secs: 60,
         appeal_secs: 300,
         challenge_secs: 60,
@@ -67,6 +69,8 @@ pub fn test_params() -> Params {
         burn_bps: 2_000,
         keeper_bps: 4_000,
         treasury_bps: 4_000,
+        award_bps: 1_000,
+        emission_bps: 0,
         quorum_bps: 6_667,
         finder_bps: 1_000,
         slash_fraud_bps: 10_000,
@@ -77,7 +81,7 @@ pub fn test_params() -> Params {
         slash_unjust_award_bps: 2_000,
         slash_equivocation_bps: 10_000,
         allow_simulated: 1,
-        pad: [0; 7],
+        pad: [0; 3],
     }
 }
 

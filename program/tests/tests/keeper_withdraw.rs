@@ -60,6 +60,13 @@ fn once_only() {
 }
 
 #[test]
+fn not_before_its_rewards_are_claimed() {
+    let (mut w, who) = exited();
+    w.alter(&who.keeper(), |k: &mut Keeper| k.earned = 1);
+    w.refused(ix::keeper_withdraw(&who), &[&who.key], MarketError::RewardsUnclaimed);
+}
+
+#[test]
 fn a_paused_market_still_pays_out() {
     let (mut w, who) = exited();
     let guardian = w.guardian.insecure_clone();

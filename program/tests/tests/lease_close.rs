@@ -1,7 +1,11 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseClosed, OrderClosed};
 use gantry_market::instructions::order_create::OrderArgs;
-use gantry_market::state::{Credits, Lease, Order, LEASE_FAILED, ORDER_AWARDED, ORDER_LAPSED};
+use gantry_market::state::{
+    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED, ORDER_LAPSED,
+    OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+};
+use gantry_market::ID;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
@@ -215,6 +219,74 @@ fn a_keepers_own_lease_closes_too() {
 }
 
 #[test]
+fn the_keeper_that_awarded_earns_its_part_of_the_fee() {
+    let (mut w, deal) = ended(600);
+    w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
+    assert_eq!(w.read::<Keeper>(&deal.keeper.keeper()).earned, 3_999);
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert_eq!((rewards.earned, rewards.pending), (3_999, 36_000));
+}
+
+#[test]
+fn the_part_of_a_keeper_that_is_gone_goes_to_the_others() {
+    let (mut w, deal) = ended(600);
+    w.ok(ix::keeper_request_exit(&deal.keeper), &[&deal.keeper.key]);
+    w.warp(10_000);
+    w.ok(ix::keeper_withdraw(&deal.keeper), &[&deal.keeper.key]);
+    let good = close(&w, &deal, &deal.customer);
+    let stranger = w.fresh_address();
+    let swaps = [("another address", deal.keeper.keeper(), stranger, MarketError::WrongAccount.into())];
+    w.refuses_swaps(&good, &[&deal.customer.key], &swaps);
+    w.ok(good, &[&deal.customer.key]);
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert_eq!((rewards.earned, rewards.pending), (0, 39_999));
+}
+
+#[test]
+fn a_keeper_that_is_there_cannot_be_left_out() {
+    let (mut w, deal) = ended(600);
+    let other = w.keeper(w.params.min_bond);
+    let good = close(&w, &deal, &deal.customer);
+    let (key, keeper) = ([&deal.customer.key], deal.keeper.keeper());
+    let swaps = [("another keeper", keeper, other.keeper(), MarketError::WrongAccount.into())];
+    w.refuses_swaps(&good, &key, &swaps);
+    w.refuses_swaps(&good, &key, &[("none", keeper, ID, MarketError::MissingAccount.into())]);
+    // As one that is gone: it is not.
+    let mut gone = good;
+    gone.accounts[8].pubkey = ID;
+    gone.accounts[9].pubkey = keeper;
+    w.refused(gone, &key, MarketError::WrongAccount);
+}
+
+#[test]
+fn while_emission_is_on_the_provider_is_wanted() {
+    let (mut w, deal) = ended(600);
+    let without = close(&w, &deal, &deal.customer);
+    w.alter(&pda::market(), |m: &mut Market| m.params.emission_bps = 1_000);
+    let key = [&deal.customer.key];
+    w.refused(without, &key, MarketError::MissingAccount);
+    let good = close(&w, &deal, &deal.customer);
+    let other = w.provider(1_000);
+    let swaps = [("provider", deal.provider.provider(), other.provider(), MarketError::WrongAccount.into())];
+    w.refuses_swaps(&good, &key, &swaps);
+    w.ok(good, &key);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).fees_paid, 39_999);
+}
+
+#[test]
+fn outputs_that_wait_to_be_compared_hold_it() {
+    let (mut w, deal) = ended(0);
+    w.warp(100_000);
+    for state in [OUTPUT_WANTED, OUTPUT_COMMITTED, OUTPUT_REVEALED] {
+        w.alter(&deal.lease, |l: &mut Lease| l.output = state);
+        let instruction = close(&w, &deal, &deal.customer);
+        w.refused(instruction, &[&deal.customer.key], MarketError::WrongOutputState);
+    }
+    w.alter(&deal.lease, |l: &mut Lease| l.output = OUTPUT_REJECTED);
+    w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
+}
+
+#[test]
 fn once_only() {
     let (mut w, deal) = ended(600);
     let instruction = close(&w, &deal, &deal.customer);
@@ -247,7 +319,7 @@ fn wrong_signers_and_accounts_are_refused() {
     w.ok(ix::lease_rate(&w, &deal.lease, 3), &[&deal.customer.key]);
     let key = [&deal.keeper.key];
     let mut silent = unsigned(good.clone(), &deal.keeper.wallet());
-    silent.accounts[8].is_signer = false;
+    silent.accounts[12].is_signer = false;
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let (order, credits, vault) = (deal.order, deal.customer.credits(), deal.customer.credits_vault());
     for at in [pda::market(), order, credits, deal.lease] {
@@ -266,8 +338,8 @@ fn wrong_signers_and_accounts_are_refused() {
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     w.refuses_swaps(&good, &key, &cases);
-    // The lease's rent goes to the keeper: the ninth account, not the first, which is the same wallet.
+    // The lease's rent goes to the keeper: the thirteenth account, not the first, which is the same wallet.
     let mut greedy = good;
-    greedy.accounts[8].pubkey = stranger.wallet();
+    greedy.accounts[12].pubkey = stranger.wallet();
     w.refused(greedy, &key, MarketError::WrongAccount);
 }

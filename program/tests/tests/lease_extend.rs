@@ -45,6 +45,14 @@ fn many_small_steps_cost_what_one_large_one_costs() {
 }
 
 #[test]
+fn not_one_of_a_redundant_job() {
+    let mut w = World::new();
+    let job = w.redundant();
+    let extend = ix::lease_extend(&w, &job.runs[0].lease, 60);
+    w.refused(extend, &[&job.customer.key], MarketError::WrongOutputState);
+}
+
+#[test]
 fn an_extended_lease_is_paid_to_its_last_second() {
     let mut w = World::new();
     let deal = w.running();

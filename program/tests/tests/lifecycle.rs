@@ -2,7 +2,7 @@
 
 use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::state::{
-    Credits, Fault, Lease, Node, Provider, LEASE_ENDED, LEASE_FAILED, NODE_SUSPENDED,
+    Credits, Fault, Keeper, Lease, Node, Provider, LEASE_ENDED, LEASE_FAILED, NODE_SUSPENDED,
 };
 use gantry_market_tests::actors::{START_LAMPORTS, START_PAYMENT, START_STAKE};
 use gantry_market_tests::leaves::LeafData;
@@ -27,6 +27,9 @@ fn leave(w: &mut World, deal: &Deal) {
     w.ok(ix::credits_close(customer), &[&customer.key]);
     w.ok(ix::keeper_request_exit(keeper), &[&keeper.key]);
     w.warp(i64::from(w.params.keeper_exit_secs));
+    if w.read::<Keeper>(&keeper.keeper()).earned > 0 {
+        w.ok(ix::rewards_claim(keeper, None), &[]);
+    }
     w.ok(ix::keeper_withdraw(keeper), &[&keeper.key]);
 }
 

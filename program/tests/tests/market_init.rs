@@ -145,7 +145,9 @@ pub fn nonsense() -> Vec<(&'static str, Params)> {
         ("report gone before the appeal ends", |p| p.report_retention_secs = p.appeal_secs - 1),
         ("stake gone before the appeal ends", |p| p.unstake_cooldown_secs = p.appeal_secs - 1),
         ("neither true nor false", |p| p.allow_simulated = 2),
-        ("hidden bytes", |p| p.pad[6] = 1),
+        ("hidden bytes", |p| p.pad[2] = 1),
+        ("an award above the keepers' share", |p| p.award_bps = p.keeper_bps + 1),
+        ("emission worth more than half of the fee", |p| p.emission_bps = 5_001),
     ];
     cases
         .drain(..)

@@ -177,3 +177,12 @@ fn wrong_signers_and_accounts_are_refused() {
     ];
     w.refuses_swaps(&good, &[&deal.customer.key, &other.key], &cases);
 }
+
+#[test]
+fn not_a_redundant_job_of_which_outputs_are_known() {
+    let (mut w, deal) = lapsed();
+    w.alter(&deal.order, |o: &mut Order| o.outputs = 1);
+    w.alter(&deal.order, |o: &mut Order| o.nodes_awarded = 1);
+    let reopen = ix::order_reopen(&deal.customer, &deal.order);
+    w.refused(reopen, &[&deal.customer.key], MarketError::WrongOutputState);
+}

@@ -8,6 +8,7 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
+use super::rewards::awarding_keeper;
 use super::{build, instructions_sysvar, signed, system_program};
 use crate::tokens::token_program;
 use crate::{pda, Actor, World};
@@ -164,6 +165,7 @@ pub fn lease_close(w: &World, authority: &Address, lease: &Address) -> Instructi
     let state: Lease = w.read(lease);
     let order: Order = w.read(&state.order);
     let credits = pda::credits(&state.customer);
+    let (keeper, closed_keeper) = awarding_keeper(w, &state);
     build(
         accounts::LeaseClose {
             authority: *authority,
@@ -173,6 +175,10 @@ pub fn lease_close(w: &World, authority: &Address, lease: &Address) -> Instructi
             credits,
             credits_vault: pda::credits_vault(&credits),
             fee_vault: pda::fee_vault(),
+            rewards: pda::rewards(),
+            keeper,
+            closed_keeper,
+            provider: (w.market().params.emission_bps > 0).then_some(state.provider),
             lease: *lease,
             keeper_wallet: state.keeper,
             token_program: token_program(),

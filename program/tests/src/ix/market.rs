@@ -31,6 +31,8 @@ pub fn market_init_with(w: &World, params: Params, domain: [u8; 8], guardian: Ad
             stake_mint: w.stake_mint,
             treasury: w.treasury,
             fee_vault: pda::fee_vault(),
+            rewards: pda::rewards(),
+            emission_vault: pda::emission_vault(),
             program_data: program_data(),
             token_program: token_program(),
             system_program: system_program(),

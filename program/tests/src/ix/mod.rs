@@ -1,6 +1,7 @@
 //! A builder for every instruction. Each names the right accounts; tests of refusals swap one.
 
 mod credits;
+mod dispute;
 mod ed25519;
 mod keeper;
 mod lease;
@@ -8,8 +9,10 @@ mod market;
 mod node;
 mod order;
 mod proofs;
+mod output;
 mod provider;
 mod report;
+mod rewards;
 
 use anchor_lang::{Discriminator, InstructionData, ToAccountMetas};
 use gantry_market::{instruction, ID};
@@ -17,6 +20,7 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
 pub use credits::*;
+pub use dispute::*;
 pub use ed25519::*;
 pub use keeper::*;
 pub use lease::*;
@@ -24,8 +28,10 @@ pub use market::*;
 pub use node::*;
 pub use order::*;
 pub use proofs::*;
+pub use output::*;
 pub use provider::*;
 pub use report::*;
+pub use rewards::*;
 
 pub fn system_program() -> Address {
     use anchor_lang::Id;
@@ -107,6 +113,17 @@ names! {
     ProveBadWork => "prove_bad_work",
     ProveBetterAsk => "prove_better_ask",
     ProveEquivocation => "prove_equivocation",
+    DisputeOpen => "dispute_open",
+    DisputeVote => "dispute_vote",
+    DisputeResolve => "dispute_resolve",
+    DisputeUphold => "dispute_uphold",
+    OutputCommit => "output_commit",
+    OutputReveal => "output_reveal",
+    OutputResolve => "output_resolve",
+    RewardsAccrue => "rewards_accrue",
+    RewardsClaim => "rewards_claim",
+    RewardsBuyBack => "rewards_buy_back",
+    EmissionClaim => "emission_claim",
 }
 
 /// The name of the instruction that this data calls.

@@ -40,7 +40,12 @@ pub fn report_apply(proof: &Proof) -> Instruction {
 
 pub fn report_close(period: u64, rent_payer: &Address) -> Instruction {
     build(
-        accounts::ReportClose { market: pda::market(), report: pda::report(period), rent_payer: *rent_payer },
+        accounts::ReportClose {
+            market: pda::market(),
+            rewards: pda::rewards(),
+            report: pda::report(period),
+            rent_payer: *rent_payer,
+        },
         instruction::ReportClose {},
     )
 }

@@ -1,0 +1,68 @@
+package market
+
+import (
+	"crypto/sha256"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// OutputState is how far a redundant job's output is, as in program/src/state/lease.rs.
+type OutputState uint8
+
+// The states.
+const (
+	// OutputNone: not a redundant job.
+	OutputNone OutputState = iota
+	OutputWanted
+	OutputCommitted
+	OutputRevealed
+	// OutputAccepted: what the majority had.
+	OutputAccepted
+	// OutputRejected: never paid.
+	OutputRejected
+)
+
+// Payable is false while the outputs of a redundant job wait to be compared, and for ever when this one lost.
+func (l *Lease) Payable() bool {
+	return OutputState(l.Output) == OutputNone || OutputState(l.Output) == OutputAccepted
+}
+
+// OutputsBy is the last second in which outputs of the order may be committed; as long again they may be revealed.
+func (o *Order) OutputsBy(p *Params, l *Lease) int64 {
+	return satAdd(satAdd(satAdd(o.AwardedAt, int64(p.StartDeadlineSecs)), int64(o.DurationSecs)), int64(l.SettleSecs))
+}
+
+// OutputCommitment is what a node of a redundant job commits to: sha256("gantry-output-1" ‖ lease ‖ output ‖ salt), where
+// output is the sha256 of what the job wrote.
+func OutputCommitment(lease solana.PublicKey, output, salt [32]byte) [32]byte {
+	h := sha256.New()
+	h.Write([]byte("gantry-output-1"))
+	h.Write(lease[:])
+	h.Write(output[:])
+	h.Write(salt[:])
+	return [32]byte(h.Sum(nil))
+}
+
+// OutputCommit is sent by the node.
+func OutputCommit(l Lease, commitment [32]byte) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOutputCommitInstruction(commitment, l.NodeKey, MarketAddress(), l.Order, l.Address)
+	return finish(ix, err, idlmarket.Instruction_OutputCommit)
+}
+
+// OutputReveal is sent by the node once all others have committed.
+func OutputReveal(l Lease, output, salt [32]byte) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOutputRevealInstruction(output, salt, l.NodeKey, MarketAddress(), l.Order, l.Address)
+	return finish(ix, err, idlmarket.Instruction_OutputReveal)
+}
+
+// OutputResolve compares the outputs of all live leases of an order; anyone may.
+func OutputResolve(order solana.PublicKey, leases []solana.PublicKey) (solana.Instruction, error) {
+	ix, err := idlmarket.NewOutputResolveInstruction(MarketAddress(), order)
+	accounts := make([]*solana.AccountMeta, len(leases))
+	for i, l := range leases {
+		accounts[i] = solana.Meta(l).WRITE()
+	}
+	return finish(ix, err, idlmarket.Instruction_OutputResolve, accounts...)
+}

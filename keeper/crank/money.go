@@ -1,0 +1,104 @@
+package crank
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// rewards splits swept fees once a period that has a final report, and claims what this keeper has earned.
+func (d *due) rewards() {
+	r, m := d.v.Rewards, d.v.Market
+	if r == nil || m == nil {
+		return
+	}
+	self := d.v.Keepers[d.self]
+	for _, period := range periods(d.v) {
+		report := d.v.Reports[period]
+		if report.State() != market.ReportFinal {
+			continue
+		}
+		ripe := int64(period+2) * int64(d.params.PeriodSecs)
+		if r.Pending > 0 && period > r.LastPeriod && d.now >= ripe {
+			ix, err := market.RewardsAccrue(market.RewardsAccrueArgs{Period: period, Treasury: m.Treasury})
+			d.add(Action{Kind: RewardsAccrue, Key: fmt.Sprint(period), Since: ripe}, ix, err)
+			r = nil // the others share what is swept later
+			break
+		}
+	}
+	if self == nil {
+		return
+	}
+	for _, period := range periods(d.v) {
+		if share := d.v.Reports[period].Share(self); share > 0 {
+			d.claim(self, period, fmt.Sprintf("%s/report/%d", d.self, period))
+			return // what awards have earned comes with it; the next report when this one is seen to be claimed
+		}
+	}
+	if self.Earned > 0 {
+		d.claim(self, 0, fmt.Sprintf("%s/awards/%d/%d", d.self, self.Earned, d.v.Rewards.Earned))
+	}
+}
+
+func (d *due) claim(k *market.Keeper, period uint64, key string) {
+	a := Action{Kind: RewardsClaim, Key: key}
+	a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, k.Wallet, d.v.Market.PaymentMint))
+	ix, err := market.RewardsClaim(market.RewardsClaimArgs{Keeper: k.Wallet, PaymentMint: d.v.Market.PaymentMint, Period: period})
+	d.add(a, ix, err)
+}
+
+// disputes closes those that are decided or out of time.
+func (d *due) disputes() {
+	inOrder(d.v.Disputes, func(key solana.PublicKey, q *market.Dispute) {
+		l, ok := d.v.Leases[q.Lease]
+		if !ok {
+			return
+		}
+		id := fmt.Sprintf("%s/%d", key, q.OpenedAt)
+		switch verdict := q.Verdict(d.params.QuorumBps); {
+		case verdict == market.VerdictUpheld:
+			period, err := market.PeriodOf(d.now+Margin, d.params.PeriodSecs)
+			if err != nil {
+				d.err = err
+				return
+			}
+			ix, err := market.DisputeUphold(market.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l, Period: period})
+			d.add(Action{Kind: DisputeUphold, Key: fmt.Sprintf("%s/%d", id, period)}, ix, err)
+		case verdict == market.VerdictRejected || d.now >= q.ClosesAt:
+			ix, err := market.DisputeResolve(*q, *l)
+			d.add(Action{Kind: DisputeResolve, Key: id}, ix, err)
+		}
+	})
+}
+
+// outputs has the outputs of redundant jobs compared once all are shown or their time is over.
+func (d *due) outputs() {
+	inOrder(d.v.Orders, func(key solana.PublicKey, o *market.Order) {
+		if o.Redundant == 0 || o.LiveLeases == 0 || len(d.v.LeasesOfOrder[key]) != int(o.LiveLeases) {
+			return
+		}
+		leases := make([]solana.PublicKey, 0, o.LiveLeases)
+		shown, until := true, int64(0)
+		for at := range d.v.LeasesOfOrder[key] {
+			l := d.v.Leases[at]
+			switch state := market.OutputState(l.Output); {
+			case state < market.OutputWanted || state > market.OutputRevealed:
+				return
+			case state != market.OutputRevealed:
+				shown = false
+			}
+			until = max(until, o.OutputsBy(d.params, l)+int64(l.SettleSecs))
+			leases = append(leases, at)
+		}
+		if !shown && d.now <= until {
+			return
+		}
+		slices.SortFunc(leases, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+		ix, err := market.OutputResolve(key, leases)
+		d.add(Action{Kind: OutputResolve, Key: fmt.Sprintf("%s/%d", key, o.AwardedAt)}, ix, err)
+	})
+}

@@ -1,0 +1,51 @@
+use gantry_market::constants::OUTPUT_TAG;
+use gantry_market::math::hash::sha256_of;
+use gantry_market::state::Lease;
+use gantry_market::{accounts, instruction};
+use solana_address::Address;
+use solana_instruction::{AccountMeta, Instruction};
+
+use super::{build, with_remaining};
+use crate::{pda, World};
+
+/// What a node commits to.
+pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) -> [u8; 32] {
+    let parts: [&[u8]; 4] = [&OUTPUT_TAG, lease.as_ref(), output, salt];
+    sha256_of(&parts)
+}
+
+/// Signed by the node's key.
+pub fn output_commit(w: &World, lease: &Address, commitment: [u8; 32]) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::OutputCommit {
+            node_key: state.node_key,
+            market: pda::market(),
+            order: state.order,
+            lease: *lease,
+        },
+        instruction::OutputCommit { commitment },
+    )
+}
+
+/// Signed by the node's key.
+pub fn output_reveal(w: &World, lease: &Address, output: [u8; 32], salt: [u8; 32]) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::OutputReveal {
+            node_key: state.node_key,
+            market: pda::market(),
+            order: state.order,
+            lease: *lease,
+        },
+        instruction::OutputReveal { output, salt },
+    )
+}
+
+pub fn output_resolve(order: &Address, leases: &[Address]) -> Instruction {
+    let resolve = build(
+        accounts::OutputResolve { market: pda::market(), order: *order },
+        instruction::OutputResolve {},
+    );
+    with_remaining(resolve, leases.iter().map(|lease| AccountMeta::new(*lease, false)).collect())
+}

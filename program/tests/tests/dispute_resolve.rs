@@ -1,0 +1,118 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::DisputeResolved;
+use gantry_market::state::{Credits, Dispute, Lease, Node, Provider, Rewards, DISPUTE_BAD_OUTPUT};
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::tokens::{token_2022_program, token_program};
+use gantry_market_tests::{ix, pda, Deal, World};
+use solana_address::Address;
+use solana_instruction_error::InstructionError;
+
+/// A disputed lease; the one keeper has said `uphold` about it, if anything.
+fn disputed(uphold: Option<u8>) -> (World, Deal) {
+    let mut w = World::new();
+    let deal = w.running();
+    w.warp(1);
+    w.ok(ix::dispute_open(&w, &deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&deal.customer.key]);
+    if let Some(uphold) = uphold {
+        w.ok(ix::dispute_vote(&deal.keeper, &deal.lease, uphold), &[&deal.keeper.key]);
+    }
+    (w, deal)
+}
+
+fn holds_nothing(w: &World, deal: &Deal) {
+    assert!(!w.exists(&pda::dispute(&deal.lease)));
+    assert_eq!(w.read::<Lease>(&deal.lease).pending_faults, 0);
+    assert_eq!(w.read::<Node>(&deal.machine.node).pending_faults, 0);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).pending_faults, 0);
+}
+
+#[test]
+fn a_rejected_one_costs_the_deposit_at_once() {
+    let (mut w, deal) = disputed(Some(0));
+    let before: Credits = w.read(&deal.customer.credits());
+    let wallet = w.lamports(&deal.customer.wallet());
+    let rent = w.lamports(&pda::dispute(&deal.lease));
+    let meta = w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
+    let (dispute, lease) = (pda::dispute(&deal.lease), deal.lease);
+    let (deposit_lost, rejected_weight) = (5_000_000, w.params.min_bond);
+    assert_emitted(
+        &meta,
+        &DisputeResolved { dispute, lease, upheld: 0, deposit_lost, upheld_weight: 0, rejected_weight },
+    );
+    let after: Credits = w.read(&deal.customer.credits());
+    assert_eq!(after.balance, before.balance - 5_000_000);
+    assert_eq!(after.reserved, before.reserved - 5_000_000);
+    assert_eq!(w.tokens(&deal.customer.credits_vault()), after.balance);
+    assert_eq!(w.tokens(&pda::fee_vault()), 5_000_000);
+    assert_eq!(w.read::<Rewards>(&pda::rewards()).pending, 5_000_000);
+    assert_eq!(w.lamports(&deal.customer.wallet()), wallet + rent);
+    holds_nothing(&w, &deal);
+}
+
+#[test]
+fn an_undecided_one_costs_nothing_when_its_time_is_over() {
+    let (mut w, deal) = disputed(None);
+    let before: Credits = w.read(&deal.customer.credits());
+    w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::TooEarly);
+    w.warp(299);
+    w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
+    let after: Credits = w.read(&deal.customer.credits());
+    assert_eq!((after.balance, after.reserved), (before.balance, before.reserved - 5_000_000));
+    holds_nothing(&w, &deal);
+}
+
+#[test]
+fn two_thirds_decide_and_less_do_not() {
+    let (mut w, deal) = disputed(Some(0));
+    let total = w.params.min_bond;
+    w.alter(&pda::dispute(&deal.lease), |d: &mut Dispute| d.rejected_weight = total / 3 * 2);
+    w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::TooEarly);
+    w.alter(&pda::dispute(&deal.lease), |d: &mut Dispute| d.rejected_weight = total * 6_667 / 10_000);
+    w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
+}
+
+#[test]
+fn an_upheld_one_becomes_a_fault_instead() {
+    let (mut w, deal) = disputed(Some(1));
+    w.warp(100_000);
+    w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::DisputeUpheld);
+}
+
+#[test]
+fn vaults_that_are_short_are_found() {
+    let (mut w, deal) = disputed(Some(0));
+    w.alter(&pda::rewards(), |r: &mut Rewards| r.earned += 1);
+    w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::InvariantBroken);
+}
+
+#[test]
+fn wrong_accounts_are_refused() {
+    let (mut w, deal) = disputed(Some(0));
+    let good = ix::dispute_resolve(&w, &deal.lease);
+    let (credits, vault) = (deal.customer.credits(), deal.customer.credits_vault());
+    let (provider, node) = (deal.provider.provider(), deal.machine.node);
+    let dispute = pda::dispute(&deal.lease);
+    for at in [pda::market(), pda::rewards(), credits, provider, node, deal.lease, dispute] {
+        let fake = w.forged(&at);
+        w.refuses_swaps(&good, &[], &[("program", at, fake, InstructionError::IllegalOwner.into())]);
+    }
+    let stranger = w.customer(10_000_000);
+    let other = w.provider(20_000_000_000);
+    let machine = w.machine(&other, 1);
+    let (rewards, fees, lease) = (w.twin(&pda::rewards()), w.twin(&pda::fee_vault()), w.twin(&deal.lease));
+    let cases: [(&str, Address, Address, Code); 9] = [
+        ("rewards", pda::rewards(), rewards, MarketError::WrongAccount.into()),
+        ("fee vault", pda::fee_vault(), fees, MarketError::WrongAccount.into()),
+        ("credits", credits, stranger.credits(), MarketError::WrongAccount.into()),
+        ("vault", vault, stranger.credits_vault(), InstructionError::InvalidSeeds.into()),
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("node", node, machine.node, MarketError::WrongAccount.into()),
+        ("lease", deal.lease, lease, MarketError::WrongAccount.into()),
+        ("rent", deal.customer.wallet(), stranger.wallet(), MarketError::WrongAccount.into()),
+        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    w.refuses_swaps(&good, &[], &cases);
+}

@@ -1,0 +1,96 @@
+use gantry_market::constants::DAY;
+use gantry_market::errors::MarketError;
+use gantry_market::events::Emitted;
+use gantry_market::state::{Params, Provider, Rewards};
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::tokens::{token_2022_program, token_program};
+use gantry_market_tests::world::test_params;
+use gantry_market_tests::{ix, pda, Deal, World};
+use solana_address::Address;
+use solana_instruction_error::InstructionError;
+
+/// A market that pays emission worth a quarter of the fee, and a provider whose customer paid 39,999 µUSDC of it.
+fn earned(cap: u64, in_vault: u64) -> (World, Deal) {
+    let mut w = World::with(Params { emission_bps: 2_500, emission_cap: cap, ..test_params() });
+    let deal = w.swept();
+    w.gift(&pda::emission_vault(), in_vault);
+    (w, deal)
+}
+
+fn provider(w: &World, deal: &Deal) -> Provider {
+    w.read(&deal.provider.provider())
+}
+
+#[test]
+fn fees_become_stake() {
+    let (mut w, deal) = earned(u64::MAX, 1_000_000_000);
+    let before = provider(&w, &deal).stake;
+    let meta = w.ok(ix::emission_claim(&deal.provider.provider()), &[]);
+    let amount = 9_999_000;
+    assert_emitted(&meta, &Emitted { provider: deal.provider.provider(), amount, fees: 39_999 });
+    assert_eq!((provider(&w, &deal).stake, provider(&w, &deal).fees_paid), (before + amount, 0));
+    assert_eq!(w.tokens(&deal.provider.provider_vault()), before + amount);
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert_eq!((rewards.emitted_today, rewards.emitted_total), (amount, amount));
+    w.refused(ix::emission_claim(&deal.provider.provider()), &[], MarketError::NothingOwed);
+}
+
+#[test]
+fn the_cap_of_a_day_leaves_the_rest_for_the_next() {
+    let (mut w, deal) = earned(4_000_000, 1_000_000_000);
+    let claim = ix::emission_claim(&deal.provider.provider());
+    w.ok(claim.clone(), &[]);
+    // 39,999 × 4,000,000 / 9,999,000, rounded up.
+    assert_eq!(provider(&w, &deal).fees_paid, 39_999 - 16_002);
+    w.refused(claim.clone(), &[], MarketError::NothingOwed);
+    w.warp(DAY as i64);
+    w.ok(claim.clone(), &[]);
+    w.warp(DAY as i64);
+    w.ok(claim, &[]);
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert!(rewards.emitted_total <= 9_999_000, "more was paid in parts than at once");
+}
+
+#[test]
+fn an_empty_vault_leaves_everything_for_later() {
+    let (mut w, deal) = earned(u64::MAX, 0);
+    w.refused(ix::emission_claim(&deal.provider.provider()), &[], MarketError::NothingOwed);
+    assert_eq!(provider(&w, &deal).fees_paid, 39_999);
+}
+
+#[test]
+fn it_is_off_by_default() {
+    let mut w = World::new();
+    let deal = w.swept();
+    w.gift(&pda::emission_vault(), 1_000_000_000);
+    assert_eq!(provider(&w, &deal).fees_paid, 0);
+    w.refused(ix::emission_claim(&deal.provider.provider()), &[], MarketError::NothingOwed);
+}
+
+#[test]
+fn a_vault_that_is_short_is_found() {
+    let (mut w, deal) = earned(u64::MAX, 1_000_000_000);
+    w.alter(&deal.provider.provider(), |p: &mut Provider| p.stake += 1);
+    w.refused(ix::emission_claim(&deal.provider.provider()), &[], MarketError::InvariantBroken);
+}
+
+#[test]
+fn wrong_accounts_are_refused() {
+    let (mut w, deal) = earned(u64::MAX, 1_000_000_000);
+    let (at, vault) = (deal.provider.provider(), deal.provider.provider_vault());
+    let good = ix::emission_claim(&at);
+    for account in [pda::market(), pda::rewards(), at] {
+        let fake = w.forged(&account);
+        w.refuses_swaps(&good, &[], &[("program", account, fake, InstructionError::IllegalOwner.into())]);
+    }
+    let (rewards, emission) = (w.twin(&pda::rewards()), w.twin(&pda::emission_vault()));
+    let other = w.provider(1_000);
+    let cases: [(&str, Address, Address, Code); 4] = [
+        ("rewards", pda::rewards(), rewards, MarketError::WrongAccount.into()),
+        ("emission vault", pda::emission_vault(), emission, MarketError::WrongAccount.into()),
+        ("stake vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
+        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    w.refuses_swaps(&good, &[], &cases);
+}

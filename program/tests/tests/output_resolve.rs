@@ -1,0 +1,136 @@
+use gantry_market::errors::MarketError;
+use gantry_market::events::OutputsResolved;
+use gantry_market::state::{Credits, Lease, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED};
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::stories::Redundant;
+use gantry_market_tests::{ix, pda, World};
+use solana_address::Address;
+use solana_instruction_error::InstructionError;
+
+/// The three nodes have shown these outputs, ten minutes of each are on a receipt, and all leases are over.
+fn shown(outputs: [u8; 3]) -> (World, Redundant) {
+    let mut w = World::new();
+    let job = w.redundant();
+    w.warp(600);
+    for run in &job.runs {
+        w.ok_all(&ix::receipt(&w, &run.lease, &run.machine.key, &job.customer.key, 1, 600), &[]);
+        w.ok(ix::lease_end(&w, &job.customer.wallet(), &run.lease, 0), &[&job.customer.key]);
+    }
+    for (at, output) in outputs.into_iter().enumerate() {
+        job.commit(&mut w, at, output);
+    }
+    for (at, output) in outputs.into_iter().enumerate() {
+        job.reveal(&mut w, at, output);
+    }
+    (w, job)
+}
+
+fn outcomes(w: &World, job: &Redundant) -> Vec<u8> {
+    job.leases().iter().map(|lease| w.read::<Lease>(lease).output).collect()
+}
+
+/// Settles and closes every lease; returns what the providers got, and the fee.
+fn wound_up(w: &mut World, job: &Redundant) -> (Vec<u64>, u64) {
+    let before: Vec<u64> = job.runs.iter().map(|run| w.tokens(&run.provider.payment)).collect();
+    let fees = w.tokens(&pda::fee_vault());
+    for lease in job.leases() {
+        w.ok(ix::lease_settle_report(w, &lease), &[]);
+        w.ok(ix::lease_close(w, &job.customer.wallet(), &lease), &[&job.customer.key]);
+    }
+    let paid =
+        job.runs.iter().zip(before).map(|(run, before)| w.tokens(&run.provider.payment) - before).collect();
+    (paid, w.tokens(&pda::fee_vault()) - fees)
+}
+
+#[test]
+fn the_majority_is_paid_and_the_minority_is_not() {
+    let (mut w, job) = shown([4, 9, 4]);
+    let meta = w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+    assert_emitted(&meta, &OutputsResolved { order: job.order, output: [4; 32], accepted: 2, of: 3 });
+    assert_eq!(outcomes(&w, &job), [OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_ACCEPTED]);
+    assert_eq!(wound_up(&mut w, &job), (vec![293_334, 0, 293_334], 2 * 39_999));
+    let credits: Credits = w.read(&job.customer.credits());
+    assert_eq!((credits.balance, credits.reserved), (100_000_000 - 2 * 333_333, 0));
+    w.ok(ix::credits_close(&job.customer), &[&job.customer.key]);
+}
+
+#[test]
+fn all_agree() {
+    let (mut w, job) = shown([4, 4, 4]);
+    w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+    assert_eq!(outcomes(&w, &job), [OUTPUT_ACCEPTED; 3]);
+    assert_eq!(wound_up(&mut w, &job).0, [293_334; 3]);
+}
+
+#[test]
+fn without_a_majority_nobody_is_paid() {
+    let (mut w, job) = shown([4, 9, 7]);
+    let meta = w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+    assert_emitted(&meta, &OutputsResolved { order: job.order, output: [0; 32], accepted: 0, of: 3 });
+    assert_eq!(wound_up(&mut w, &job), (vec![0; 3], 0));
+    assert_eq!(w.read::<Credits>(&job.customer.credits()).balance, 100_000_000);
+}
+
+#[test]
+fn a_majority_of_those_who_answered_is_none_of_all() {
+    let mut w = World::new();
+    let job = w.redundant();
+    job.commit(&mut w, 0, 4);
+    let resolve = ix::output_resolve(&job.order, &job.leases());
+    w.warp(120 + 600 + 120 + 1);
+    job.reveal(&mut w, 0, 4);
+    w.warp(119);
+    w.refused(resolve.clone(), &[], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(resolve, &[]);
+    assert_eq!(outcomes(&w, &job), [OUTPUT_REJECTED; 3]);
+}
+
+#[test]
+fn once_and_with_all_leases_of_the_order() {
+    let (mut w, job) = shown([4, 4, 4]);
+    let [a, b, c] = job.leases().try_into().expect("three");
+    let foreign = w.running();
+    let twin = w.twin(&a);
+    w.alter(&twin, |l: &mut Lease| l.order = Address::new_from_array([1; 32]));
+    let forged = w.forged(&c);
+    for leases in [
+        vec![a, b],
+        vec![a, b, b],
+        vec![a, b, foreign.lease],
+        vec![a, b, twin],
+        vec![a, b, forged],
+        vec![a, b, job.order],
+        vec![],
+    ] {
+        w.refused(ix::output_resolve(&job.order, &leases), &[], MarketError::WrongAccount);
+    }
+    let ordinary = ix::output_resolve(&foreign.order, &[foreign.lease]);
+    w.refused(ordinary, &[], MarketError::WrongAccount);
+    w.ok(ix::output_resolve(&job.order, &[c, a, b]), &[]);
+    w.refused(ix::output_resolve(&job.order, &[a, b, c]), &[], MarketError::WrongOutputState);
+}
+
+#[test]
+fn a_state_that_cannot_be_is_found() {
+    let (mut w, job) = shown([4, 4, 4]);
+    // Paid before it was compared.
+    let lease = job.runs[2].lease;
+    w.alter(&lease, |l: &mut Lease| (l.paid_secs, l.paid) = (600, 333_333));
+    let resolve = ix::output_resolve(&job.order, &job.leases());
+    w.alter(&job.runs[1].lease, |l: &mut Lease| l.output_hash = [9; 32]);
+    w.alter(&lease, |l: &mut Lease| l.output_hash = [8; 32]);
+    w.refused(resolve.clone(), &[], MarketError::InvariantBroken);
+    w.alter(&job.order, |o: &mut Order| o.live_leases = 2);
+    w.refused(resolve, &[], MarketError::WrongAccount);
+}
+
+#[test]
+fn accounts_of_other_programs_are_refused() {
+    let (mut w, job) = shown([4, 4, 4]);
+    let good = ix::output_resolve(&job.order, &job.leases());
+    for at in [pda::market(), job.order] {
+        let fake = w.forged(&at);
+        w.refuses_swaps(&good, &[], &[("program", at, fake, InstructionError::IllegalOwner.into())]);
+    }
+}

@@ -7,6 +7,7 @@ package market
 var (
 	Account_Accusation = [8]byte{5, 62, 110, 65, 102, 94, 196, 126}
 	Account_Credits    = [8]byte{167, 92, 156, 89, 224, 222, 250, 237}
+	Account_Dispute    = [8]byte{36, 49, 241, 67, 40, 36, 241, 74}
 	Account_Fault      = [8]byte{102, 125, 167, 181, 93, 167, 251, 127}
 	Account_GpuModel   = [8]byte{198, 137, 193, 129, 243, 29, 17, 96}
 	Account_Keeper     = [8]byte{127, 221, 194, 46, 120, 73, 144, 77}
@@ -16,6 +17,7 @@ var (
 	Account_Order      = [8]byte{134, 173, 223, 185, 77, 86, 28, 51}
 	Account_Provider   = [8]byte{164, 180, 71, 17, 75, 216, 80, 195}
 	Account_Report     = [8]byte{232, 246, 229, 227, 242, 105, 190, 2}
+	Account_Rewards    = [8]byte{12, 223, 68, 101, 63, 33, 38, 101}
 )
 
 // Event discriminators
@@ -25,9 +27,14 @@ var (
 	Event_AuthorityChanged    = [8]byte{31, 19, 174, 152, 4, 82, 215, 226}
 	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
 	Event_BadWorkProven       = [8]byte{75, 35, 155, 67, 178, 58, 214, 167}
+	Event_BoughtBack          = [8]byte{188, 156, 61, 154, 116, 184, 186, 21}
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
 	Event_CreditsWithdrawn    = [8]byte{183, 95, 31, 250, 78, 31, 234, 144}
+	Event_DisputeOpened       = [8]byte{239, 222, 102, 235, 193, 85, 1, 214}
+	Event_DisputeResolved     = [8]byte{121, 64, 249, 153, 139, 128, 236, 187}
+	Event_DisputeVoted        = [8]byte{246, 199, 201, 173, 194, 194, 97, 73}
+	Event_Emitted             = [8]byte{227, 185, 220, 253, 141, 96, 73, 178}
 	Event_EquivocationProven  = [8]byte{157, 154, 111, 89, 40, 151, 241, 121}
 	Event_FaultAppealed       = [8]byte{121, 167, 49, 147, 209, 35, 254, 95}
 	Event_FaultOpened         = [8]byte{188, 126, 50, 210, 101, 110, 59, 193}
@@ -62,6 +69,9 @@ var (
 	Event_OrderCreated        = [8]byte{224, 1, 229, 63, 254, 60, 190, 159}
 	Event_OrderExpired        = [8]byte{241, 55, 48, 196, 160, 51, 40, 213}
 	Event_OrderReopened       = [8]byte{27, 69, 127, 183, 140, 37, 219, 56}
+	Event_OutputCommitted     = [8]byte{106, 105, 126, 53, 184, 208, 204, 58}
+	Event_OutputRevealed      = [8]byte{52, 199, 173, 30, 59, 201, 30, 33}
+	Event_OutputsResolved     = [8]byte{159, 126, 11, 37, 251, 26, 123, 205}
 	Event_ParamsApplied       = [8]byte{79, 221, 60, 141, 244, 69, 47, 209}
 	Event_ParamsProposed      = [8]byte{29, 64, 243, 241, 75, 135, 93, 142}
 	Event_ProviderClosed      = [8]byte{161, 166, 249, 96, 136, 153, 232, 194}
@@ -70,6 +80,8 @@ var (
 	Event_ReportClosed        = [8]byte{191, 151, 67, 237, 84, 58, 35, 109}
 	Event_ReportFinalised     = [8]byte{187, 143, 108, 182, 150, 191, 245, 70}
 	Event_ReportVoted         = [8]byte{78, 175, 198, 42, 31, 245, 117, 37}
+	Event_RewardsAccrued      = [8]byte{33, 15, 54, 214, 98, 95, 10, 34}
+	Event_RewardsClaimed      = [8]byte{75, 98, 88, 18, 219, 112, 88, 121}
 	Event_SessionKeySet       = [8]byte{94, 76, 244, 82, 192, 95, 235, 199}
 	Event_SlashApplied        = [8]byte{207, 20, 164, 179, 234, 57, 80, 238}
 	Event_StakeAdded          = [8]byte{139, 170, 134, 90, 22, 96, 23, 193}
@@ -86,6 +98,11 @@ var (
 	Instruction_CreditsDeposit         = [8]byte{53, 162, 113, 109, 115, 1, 33, 201}
 	Instruction_CreditsSetSessionKey   = [8]byte{193, 103, 241, 103, 127, 187, 134, 159}
 	Instruction_CreditsWithdraw        = [8]byte{204, 31, 52, 228, 227, 80, 75, 244}
+	Instruction_DisputeOpen            = [8]byte{171, 66, 231, 238, 207, 254, 151, 219}
+	Instruction_DisputeResolve         = [8]byte{186, 42, 123, 84, 204, 207, 200, 130}
+	Instruction_DisputeUphold          = [8]byte{166, 25, 10, 56, 65, 233, 154, 237}
+	Instruction_DisputeVote            = [8]byte{238, 241, 19, 141, 112, 220, 44, 92}
+	Instruction_EmissionClaim          = [8]byte{26, 203, 83, 243, 24, 55, 125, 117}
 	Instruction_FaultOpen              = [8]byte{36, 249, 2, 241, 102, 138, 68, 228}
 	Instruction_GpuModelSet            = [8]byte{209, 21, 92, 210, 154, 148, 138, 244}
 	Instruction_KeeperActivate         = [8]byte{153, 84, 108, 56, 151, 192, 136, 68}
@@ -118,6 +135,9 @@ var (
 	Instruction_OrderCreate            = [8]byte{13, 183, 197, 96, 179, 75, 254, 187}
 	Instruction_OrderExpire            = [8]byte{20, 133, 41, 92, 140, 181, 225, 216}
 	Instruction_OrderReopen            = [8]byte{182, 140, 203, 2, 49, 88, 255, 10}
+	Instruction_OutputCommit           = [8]byte{207, 15, 48, 145, 250, 51, 119, 29}
+	Instruction_OutputResolve          = [8]byte{167, 186, 24, 213, 102, 98, 93, 124}
+	Instruction_OutputReveal           = [8]byte{42, 93, 177, 211, 203, 56, 200, 80}
 	Instruction_ProveBadWork           = [8]byte{178, 34, 152, 12, 94, 93, 98, 113}
 	Instruction_ProveBetterAsk         = [8]byte{84, 199, 25, 251, 127, 164, 100, 176}
 	Instruction_ProveEquivocation      = [8]byte{132, 143, 67, 207, 63, 146, 173, 92}
@@ -130,6 +150,9 @@ var (
 	Instruction_ReportApply            = [8]byte{237, 135, 42, 62, 102, 120, 108, 231}
 	Instruction_ReportClose            = [8]byte{125, 172, 201, 194, 138, 214, 141, 129}
 	Instruction_ReportVote             = [8]byte{121, 194, 176, 234, 64, 204, 189, 25}
+	Instruction_RewardsAccrue          = [8]byte{71, 141, 86, 217, 55, 239, 43, 145}
+	Instruction_RewardsBuyBack         = [8]byte{15, 240, 125, 92, 99, 97, 75, 99}
+	Instruction_RewardsClaim           = [8]byte{39, 246, 137, 230, 81, 254, 178, 51}
 	Instruction_SlashAppeal            = [8]byte{4, 201, 209, 55, 80, 95, 122, 42}
 	Instruction_SlashApply             = [8]byte{63, 157, 108, 124, 168, 133, 167, 148}
 )

@@ -158,6 +158,24 @@ const (
 	ErrorCodeNotContestable ErrorCode = 6072
 	// ErrorCodeNotBetter: The node was not free, suitable and strictly better throughout the auction
 	ErrorCodeNotBetter ErrorCode = 6073
+	// ErrorCodeRewardsUnclaimed: The keeper has rewards to claim before its bond is withdrawn
+	ErrorCodeRewardsUnclaimed ErrorCode = 6074
+	// ErrorCodeUnknownDispute: The market does not know this kind of dispute
+	ErrorCodeUnknownDispute ErrorCode = 6075
+	// ErrorCodeAlreadyDisputed: A lease can be disputed once
+	ErrorCodeAlreadyDisputed ErrorCode = 6076
+	// ErrorCodeUnknownVote: A vote on a dispute is 1 for the customer or 0 against
+	ErrorCodeUnknownVote ErrorCode = 6077
+	// ErrorCodeDisputeUpheld: The dispute was upheld; dispute_uphold opens its fault
+	ErrorCodeDisputeUpheld ErrorCode = 6078
+	// ErrorCodeDisputeNotUpheld: The dispute has not been upheld
+	ErrorCodeDisputeNotUpheld ErrorCode = 6079
+	// ErrorCodeWrongPeriod: The period named is not the running one
+	ErrorCodeWrongPeriod ErrorCode = 6080
+	// ErrorCodeWrongOutputState: The lease's output is not in the state that this call needs
+	ErrorCodeWrongOutputState ErrorCode = 6081
+	// ErrorCodeWrongReveal: What is revealed is not what was committed to
+	ErrorCodeWrongReveal ErrorCode = 6082
 )
 
 // errorTexts has name and message of every error.
@@ -236,6 +254,15 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeScoreTooHigh:         {"ScoreTooHigh", "The node scores worse than the keeper expected; choose again"},
 	ErrorCodeNotContestable:       {"NotContestable", "This award cannot be contested, or not any more"},
 	ErrorCodeNotBetter:            {"NotBetter", "The node was not free, suitable and strictly better throughout the auction"},
+	ErrorCodeRewardsUnclaimed:     {"RewardsUnclaimed", "The keeper has rewards to claim before its bond is withdrawn"},
+	ErrorCodeUnknownDispute:       {"UnknownDispute", "The market does not know this kind of dispute"},
+	ErrorCodeAlreadyDisputed:      {"AlreadyDisputed", "A lease can be disputed once"},
+	ErrorCodeUnknownVote:          {"UnknownVote", "A vote on a dispute is 1 for the customer or 0 against"},
+	ErrorCodeDisputeUpheld:        {"DisputeUpheld", "The dispute was upheld; dispute_uphold opens its fault"},
+	ErrorCodeDisputeNotUpheld:     {"DisputeNotUpheld", "The dispute has not been upheld"},
+	ErrorCodeWrongPeriod:          {"WrongPeriod", "The period named is not the running one"},
+	ErrorCodeWrongOutputState:     {"WrongOutputState", "The lease's output is not in the state that this call needs"},
+	ErrorCodeWrongReveal:          {"WrongReveal", "What is revealed is not what was committed to"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -315,6 +342,15 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeScoreTooHigh,
 		ErrorCodeNotContestable,
 		ErrorCodeNotBetter,
+		ErrorCodeRewardsUnclaimed,
+		ErrorCodeUnknownDispute,
+		ErrorCodeAlreadyDisputed,
+		ErrorCodeUnknownVote,
+		ErrorCodeDisputeUpheld,
+		ErrorCodeDisputeNotUpheld,
+		ErrorCodeWrongPeriod,
+		ErrorCodeWrongOutputState,
+		ErrorCodeWrongReveal,
 	}
 }
 

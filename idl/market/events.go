@@ -50,6 +50,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as BadWorkProven: %w", err)
 		}
 		return value, nil
+	case Event_BoughtBack:
+		value := new(BoughtBack)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as BoughtBack: %w", err)
+		}
+		return value, nil
 	case Event_CreditsClosed:
 		value := new(CreditsClosed)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -69,6 +76,34 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as CreditsWithdrawn: %w", err)
+		}
+		return value, nil
+	case Event_DisputeOpened:
+		value := new(DisputeOpened)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as DisputeOpened: %w", err)
+		}
+		return value, nil
+	case Event_DisputeResolved:
+		value := new(DisputeResolved)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as DisputeResolved: %w", err)
+		}
+		return value, nil
+	case Event_DisputeVoted:
+		value := new(DisputeVoted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as DisputeVoted: %w", err)
+		}
+		return value, nil
+	case Event_Emitted:
+		value := new(Emitted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as Emitted: %w", err)
 		}
 		return value, nil
 	case Event_EquivocationProven:
@@ -309,6 +344,27 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as OrderReopened: %w", err)
 		}
 		return value, nil
+	case Event_OutputCommitted:
+		value := new(OutputCommitted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutputCommitted: %w", err)
+		}
+		return value, nil
+	case Event_OutputRevealed:
+		value := new(OutputRevealed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutputRevealed: %w", err)
+		}
+		return value, nil
+	case Event_OutputsResolved:
+		value := new(OutputsResolved)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutputsResolved: %w", err)
+		}
+		return value, nil
 	case Event_ParamsApplied:
 		value := new(ParamsApplied)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -363,6 +419,20 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as ReportVoted: %w", err)
+		}
+		return value, nil
+	case Event_RewardsAccrued:
+		value := new(RewardsAccrued)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as RewardsAccrued: %w", err)
+		}
+		return value, nil
+	case Event_RewardsClaimed:
+		value := new(RewardsClaimed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as RewardsClaimed: %w", err)
 		}
 		return value, nil
 	case Event_SessionKeySet:
@@ -497,6 +567,23 @@ func ParseEvent_BadWorkProven(eventData []byte) (*BadWorkProven, error) {
 	return event, nil
 }
 
+func ParseEvent_BoughtBack(eventData []byte) (*BoughtBack, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_BoughtBack {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_BoughtBack, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(BoughtBack)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type BoughtBack: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_CreditsClosed(eventData []byte) (*CreditsClosed, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -544,6 +631,74 @@ func ParseEvent_CreditsWithdrawn(eventData []byte) (*CreditsWithdrawn, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type CreditsWithdrawn: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_DisputeOpened(eventData []byte) (*DisputeOpened, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_DisputeOpened {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_DisputeOpened, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(DisputeOpened)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type DisputeOpened: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_DisputeResolved(eventData []byte) (*DisputeResolved, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_DisputeResolved {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_DisputeResolved, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(DisputeResolved)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type DisputeResolved: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_DisputeVoted(eventData []byte) (*DisputeVoted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_DisputeVoted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_DisputeVoted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(DisputeVoted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type DisputeVoted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_Emitted(eventData []byte) (*Emitted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_Emitted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_Emitted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(Emitted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type Emitted: %w", err)
 	}
 	return event, nil
 }
@@ -1126,6 +1281,57 @@ func ParseEvent_OrderReopened(eventData []byte) (*OrderReopened, error) {
 	return event, nil
 }
 
+func ParseEvent_OutputCommitted(eventData []byte) (*OutputCommitted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutputCommitted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutputCommitted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutputCommitted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutputCommitted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_OutputRevealed(eventData []byte) (*OutputRevealed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutputRevealed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutputRevealed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutputRevealed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutputRevealed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_OutputsResolved(eventData []byte) (*OutputsResolved, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutputsResolved {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutputsResolved, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutputsResolved)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutputsResolved: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_ParamsApplied(eventData []byte) (*ParamsApplied, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -1258,6 +1464,40 @@ func ParseEvent_ReportVoted(eventData []byte) (*ReportVoted, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type ReportVoted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_RewardsAccrued(eventData []byte) (*RewardsAccrued, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_RewardsAccrued {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_RewardsAccrued, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(RewardsAccrued)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type RewardsAccrued: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_RewardsClaimed(eventData []byte) (*RewardsClaimed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_RewardsClaimed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_RewardsClaimed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(RewardsClaimed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type RewardsClaimed: %w", err)
 	}
 	return event, nil
 }

@@ -312,6 +312,268 @@ func NewCreditsWithdrawInstruction(
 	), nil
 }
 
+// Builds a "dispute_open" instruction.
+func NewDisputeOpenInstruction(
+	// Params:
+	kindParam uint8,
+	evidenceHashParam [32]uint8,
+
+	// Accounts:
+	customerAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	disputeAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_DisputeOpen[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `kindParam`:
+		err = enc__.Encode(kindParam)
+		if err != nil {
+			return nil, errors.NewField("kindParam", err)
+		}
+		// Serialize `evidenceHashParam`:
+		err = enc__.Encode(evidenceHashParam)
+		if err != nil {
+			return nil, errors.NewField("evidenceHashParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "customer": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(customerAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 3 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 4 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 5 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 6 "dispute": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
+		// Account 7 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "dispute_resolve" instruction.
+func NewDisputeResolveInstruction(
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	feeVaultAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	creditsVaultAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	disputeAccount solanago.PublicKey,
+	customerAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "fee_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
+		// Account 3 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 4 "credits_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsVaultAccount, true, false))
+		// Account 5 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 6 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 7 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 8 "dispute": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
+		// Account 9 "customer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(customerAccount, true, false))
+		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "dispute_uphold" instruction.
+func NewDisputeUpholdInstruction(
+	// Params:
+	periodParam uint64,
+
+	// Accounts:
+	payerAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	disputeAccount solanago.PublicKey,
+	customerAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_DisputeUphold[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `periodParam`:
+		err = enc__.Encode(periodParam)
+		if err != nil {
+			return nil, errors.NewField("periodParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "payer": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 3 "provider": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 4 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 5 "lease": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, false, false))
+		// Account 6 "dispute": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
+		// Account 7 "customer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(customerAccount, true, false))
+		// Account 8 "fault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 9 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "dispute_vote" instruction.
+func NewDisputeVoteInstruction(
+	// Params:
+	upholdParam uint8,
+
+	// Accounts:
+	walletAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	disputeAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_DisputeVote[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `upholdParam`:
+		err = enc__.Encode(upholdParam)
+		if err != nil {
+			return nil, errors.NewField("upholdParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 1 "keeper": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
+		// Account 2 "dispute": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "emission_claim" instruction.
+func NewEmissionClaimInstruction(
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	emissionVaultAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "emission_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(emissionVaultAccount, true, false))
+		// Account 3 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 4 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 5 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "fault_open" instruction.
 func NewFaultOpenInstruction(
 	// Params:
@@ -740,6 +1002,10 @@ func NewLeaseCloseInstruction(
 	creditsAccount solanago.PublicKey,
 	creditsVaultAccount solanago.PublicKey,
 	feeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	closedKeeperAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	keeperWalletAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
@@ -763,11 +1029,21 @@ func NewLeaseCloseInstruction(
 		accounts__.Append(solanago.NewAccountMeta(creditsVaultAccount, true, false))
 		// Account 6 "fee_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
-		// Account 7 "lease": Writable, Non-signer, Required
+		// Account 7 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 8 "keeper": Writable, Non-signer, Optional
+		// The keeper that awarded the lease, and its address instead when it is gone.
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 9 "closed_keeper": Read-only, Non-signer, Optional
+		accounts__.Append(solanago.NewAccountMeta(closedKeeperAccount, false, false))
+		// Account 10 "provider": Writable, Non-signer, Optional
+		// Wanted while emission is on.
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 11 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 8 "keeper_wallet": Writable, Non-signer, Required
+		// Account 12 "keeper_wallet": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperWalletAccount, true, false))
-		// Account 9 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 13 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 
@@ -1183,6 +1459,8 @@ func NewMarketInitInstruction(
 	stakeMintAccount solanago.PublicKey,
 	treasuryAccount solanago.PublicKey,
 	feeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	emissionVaultAccount solanago.PublicKey,
 	programDataAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
@@ -1228,12 +1506,16 @@ func NewMarketInitInstruction(
 		accounts__.Append(solanago.NewAccountMeta(treasuryAccount, false, false))
 		// Account 5 "fee_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
-		// Account 6 "program_data": Read-only, Non-signer, Required
+		// Account 6 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 7 "emission_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(emissionVaultAccount, true, false))
+		// Account 8 "program_data": Read-only, Non-signer, Required
 		// The loader's record of this program: it names the upgrade authority.
 		accounts__.Append(solanago.NewAccountMeta(programDataAccount, false, false))
-		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 9 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-		// Account 8 "system_program": Read-only, Non-signer, Required
+		// Account 10 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
@@ -1757,6 +2039,131 @@ func NewOrderReopenInstruction(
 	), nil
 }
 
+// Builds a "output_commit" instruction.
+func NewOutputCommitInstruction(
+	// Params:
+	commitmentParam [32]uint8,
+
+	// Accounts:
+	nodeKeyAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_OutputCommit[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `commitmentParam`:
+		err = enc__.Encode(commitmentParam)
+		if err != nil {
+			return nil, errors.NewField("commitmentParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "node_key": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
+		// Account 3 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "output_resolve" instruction.
+func NewOutputResolveInstruction(
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "order": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "output_reveal" instruction.
+func NewOutputRevealInstruction(
+	// Params:
+	outputParam [32]uint8,
+	saltParam [32]uint8,
+
+	// Accounts:
+	nodeKeyAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_OutputReveal[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `outputParam`:
+		err = enc__.Encode(outputParam)
+		if err != nil {
+			return nil, errors.NewField("outputParam", err)
+		}
+		// Serialize `saltParam`:
+		err = enc__.Encode(saltParam)
+		if err != nil {
+			return nil, errors.NewField("saltParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "node_key": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "order": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
+		// Account 3 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "prove_bad_work" instruction.
 func NewProveBadWorkInstruction(
 	// Params:
@@ -2237,6 +2644,7 @@ func NewReportApplyInstruction(
 // Builds a "report_close" instruction.
 func NewReportCloseInstruction(
 	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
 	reportAccount solanago.PublicKey,
 	rentPayerAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -2246,9 +2654,11 @@ func NewReportCloseInstruction(
 	{
 		// Account 0 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 1 "report": Writable, Non-signer, Required
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "report": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(reportAccount, true, false))
-		// Account 2 "rent_payer": Writable, Non-signer, Required
+		// Account 3 "rent_payer": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
 	}
 
@@ -2314,6 +2724,142 @@ func NewReportVoteInstruction(
 		ProgramID,
 		accounts__,
 		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "rewards_accrue" instruction.
+func NewRewardsAccrueInstruction(
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	reportAccount solanago.PublicKey,
+	feeVaultAccount solanago.PublicKey,
+	treasuryAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "report": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(reportAccount, true, false))
+		// Account 3 "fee_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
+		// Account 4 "treasury": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(treasuryAccount, true, false))
+		// Account 5 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "rewards_buy_back" instruction.
+func NewRewardsBuyBackInstruction(
+	// Params:
+	maxBurnParam uint64,
+
+	// Accounts:
+	buyerAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	feeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	buyerStakeAccount solanago.PublicKey,
+	buyerPaymentAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_RewardsBuyBack[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `maxBurnParam`:
+		err = enc__.Encode(maxBurnParam)
+		if err != nil {
+			return nil, errors.NewField("maxBurnParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "buyer": Read-only, Signer, Required
+		// Owner of the stake tokens that are burned.
+		accounts__.Append(solanago.NewAccountMeta(buyerAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 3 "fee_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
+		// Account 4 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 5 "buyer_stake": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(buyerStakeAccount, true, false))
+		// Account 6 "buyer_payment": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(buyerPaymentAccount, true, false))
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "rewards_claim" instruction.
+func NewRewardsClaimInstruction(
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	reportAccount solanago.PublicKey,
+	feeVaultAccount solanago.PublicKey,
+	tokensAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "keeper": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 3 "report": Writable, Non-signer, Optional
+		// A rewarded report that the keeper voted for, if its share of one is claimed.
+		accounts__.Append(solanago.NewAccountMeta(reportAccount, true, false))
+		// Account 4 "fee_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
+		// Account 5 "tokens": Writable, Non-signer, Required
+		// A payment-token account of the keeper's wallet.
+		accounts__.Append(solanago.NewAccountMeta(tokensAccount, true, false))
+		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
 	), nil
 }
 

@@ -622,6 +622,77 @@ func UnmarshalBadWorkProven(buf []byte) (*BadWorkProven, error) {
 	return obj, nil
 }
 
+type BoughtBack struct {
+	Buyer  solanago.PublicKey `json:"buyer"`
+	Burned uint64             `json:"burned"`
+	Paid   uint64             `json:"paid"`
+}
+
+func (obj BoughtBack) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Buyer`:
+	err = encoder.Encode(obj.Buyer)
+	if err != nil {
+		return errors.NewField("Buyer", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	// Serialize `Paid`:
+	err = encoder.Encode(obj.Paid)
+	if err != nil {
+		return errors.NewField("Paid", err)
+	}
+	return nil
+}
+
+func (obj BoughtBack) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding BoughtBack: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *BoughtBack) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Buyer`:
+	err = decoder.Decode(&obj.Buyer)
+	if err != nil {
+		return errors.NewField("Buyer", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	// Deserialize `Paid`:
+	err = decoder.Decode(&obj.Paid)
+	if err != nil {
+		return errors.NewField("Paid", err)
+	}
+	return nil
+}
+
+func (obj *BoughtBack) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling BoughtBack: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalBoughtBack(buf []byte) (*BoughtBack, error) {
+	obj := new(BoughtBack)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Candidate struct {
 	Root [32]uint8 `json:"root"`
 
@@ -1042,6 +1113,602 @@ func (obj *CreditsWithdrawn) Unmarshal(buf []byte) error {
 
 func UnmarshalCreditsWithdrawn(buf []byte) (*CreditsWithdrawn, error) {
 	obj := new(CreditsWithdrawn)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type Dispute struct {
+	Lease solanago.PublicKey `json:"lease"`
+	Node  solanago.PublicKey `json:"node"`
+
+	// The claimant; it pays the rent and gets it back.
+	Customer solanago.PublicKey `json:"customer"`
+
+	// Wallet of the first keeper that voted for the customer: the finder, should a slash follow.
+	Finder solanago.PublicKey `json:"finder"`
+
+	// sha256 of what the customer has published.
+	EvidenceHash   [32]uint8 `json:"evidenceHash"`
+	UpheldVoters   [32]uint8 `json:"upheldVoters"`
+	RejectedVoters [32]uint8 `json:"rejectedVoters"`
+	UpheldWeight   uint64    `json:"upheldWeight"`
+	RejectedWeight uint64    `json:"rejectedWeight"`
+
+	// Weight of all active keepers when the dispute was opened.
+	TotalWeight uint64 `json:"totalWeight"`
+
+	// µUSDC that Credits holds for it: lost when keepers reject it.
+	Deposit  uint64    `json:"deposit"`
+	OpenedAt int64     `json:"openedAt"`
+	ClosesAt int64     `json:"closesAt"`
+	Kind     uint8     `json:"kind"`
+	Version  uint8     `json:"version"`
+	Bump     uint8     `json:"bump"`
+	Reserved [13]uint8 `json:"reserved"`
+}
+
+func (obj Dispute) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Customer`:
+	err = encoder.Encode(obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `EvidenceHash`:
+	err = encoder.Encode(obj.EvidenceHash)
+	if err != nil {
+		return errors.NewField("EvidenceHash", err)
+	}
+	// Serialize `UpheldVoters`:
+	err = encoder.Encode(obj.UpheldVoters)
+	if err != nil {
+		return errors.NewField("UpheldVoters", err)
+	}
+	// Serialize `RejectedVoters`:
+	err = encoder.Encode(obj.RejectedVoters)
+	if err != nil {
+		return errors.NewField("RejectedVoters", err)
+	}
+	// Serialize `UpheldWeight`:
+	err = encoder.Encode(obj.UpheldWeight)
+	if err != nil {
+		return errors.NewField("UpheldWeight", err)
+	}
+	// Serialize `RejectedWeight`:
+	err = encoder.Encode(obj.RejectedWeight)
+	if err != nil {
+		return errors.NewField("RejectedWeight", err)
+	}
+	// Serialize `TotalWeight`:
+	err = encoder.Encode(obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	// Serialize `Deposit`:
+	err = encoder.Encode(obj.Deposit)
+	if err != nil {
+		return errors.NewField("Deposit", err)
+	}
+	// Serialize `OpenedAt`:
+	err = encoder.Encode(obj.OpenedAt)
+	if err != nil {
+		return errors.NewField("OpenedAt", err)
+	}
+	// Serialize `ClosesAt`:
+	err = encoder.Encode(obj.ClosesAt)
+	if err != nil {
+		return errors.NewField("ClosesAt", err)
+	}
+	// Serialize `Kind`:
+	err = encoder.Encode(obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj Dispute) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Dispute: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Dispute) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Customer`:
+	err = decoder.Decode(&obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `EvidenceHash`:
+	err = decoder.Decode(&obj.EvidenceHash)
+	if err != nil {
+		return errors.NewField("EvidenceHash", err)
+	}
+	// Deserialize `UpheldVoters`:
+	err = decoder.Decode(&obj.UpheldVoters)
+	if err != nil {
+		return errors.NewField("UpheldVoters", err)
+	}
+	// Deserialize `RejectedVoters`:
+	err = decoder.Decode(&obj.RejectedVoters)
+	if err != nil {
+		return errors.NewField("RejectedVoters", err)
+	}
+	// Deserialize `UpheldWeight`:
+	err = decoder.Decode(&obj.UpheldWeight)
+	if err != nil {
+		return errors.NewField("UpheldWeight", err)
+	}
+	// Deserialize `RejectedWeight`:
+	err = decoder.Decode(&obj.RejectedWeight)
+	if err != nil {
+		return errors.NewField("RejectedWeight", err)
+	}
+	// Deserialize `TotalWeight`:
+	err = decoder.Decode(&obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	// Deserialize `Deposit`:
+	err = decoder.Decode(&obj.Deposit)
+	if err != nil {
+		return errors.NewField("Deposit", err)
+	}
+	// Deserialize `OpenedAt`:
+	err = decoder.Decode(&obj.OpenedAt)
+	if err != nil {
+		return errors.NewField("OpenedAt", err)
+	}
+	// Deserialize `ClosesAt`:
+	err = decoder.Decode(&obj.ClosesAt)
+	if err != nil {
+		return errors.NewField("ClosesAt", err)
+	}
+	// Deserialize `Kind`:
+	err = decoder.Decode(&obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *Dispute) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Dispute: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalDispute(buf []byte) (*Dispute, error) {
+	obj := new(Dispute)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type DisputeOpened struct {
+	Dispute      solanago.PublicKey `json:"dispute"`
+	Lease        solanago.PublicKey `json:"lease"`
+	Kind         uint8              `json:"kind"`
+	EvidenceHash [32]uint8          `json:"evidenceHash"`
+	Deposit      uint64             `json:"deposit"`
+	ClosesAt     int64              `json:"closesAt"`
+}
+
+func (obj DisputeOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Dispute`:
+	err = encoder.Encode(obj.Dispute)
+	if err != nil {
+		return errors.NewField("Dispute", err)
+	}
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Kind`:
+	err = encoder.Encode(obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Serialize `EvidenceHash`:
+	err = encoder.Encode(obj.EvidenceHash)
+	if err != nil {
+		return errors.NewField("EvidenceHash", err)
+	}
+	// Serialize `Deposit`:
+	err = encoder.Encode(obj.Deposit)
+	if err != nil {
+		return errors.NewField("Deposit", err)
+	}
+	// Serialize `ClosesAt`:
+	err = encoder.Encode(obj.ClosesAt)
+	if err != nil {
+		return errors.NewField("ClosesAt", err)
+	}
+	return nil
+}
+
+func (obj DisputeOpened) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding DisputeOpened: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *DisputeOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Dispute`:
+	err = decoder.Decode(&obj.Dispute)
+	if err != nil {
+		return errors.NewField("Dispute", err)
+	}
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Kind`:
+	err = decoder.Decode(&obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Deserialize `EvidenceHash`:
+	err = decoder.Decode(&obj.EvidenceHash)
+	if err != nil {
+		return errors.NewField("EvidenceHash", err)
+	}
+	// Deserialize `Deposit`:
+	err = decoder.Decode(&obj.Deposit)
+	if err != nil {
+		return errors.NewField("Deposit", err)
+	}
+	// Deserialize `ClosesAt`:
+	err = decoder.Decode(&obj.ClosesAt)
+	if err != nil {
+		return errors.NewField("ClosesAt", err)
+	}
+	return nil
+}
+
+func (obj *DisputeOpened) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling DisputeOpened: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalDisputeOpened(buf []byte) (*DisputeOpened, error) {
+	obj := new(DisputeOpened)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type DisputeResolved struct {
+	Dispute        solanago.PublicKey `json:"dispute"`
+	Lease          solanago.PublicKey `json:"lease"`
+	Upheld         uint8              `json:"upheld"`
+	DepositLost    uint64             `json:"depositLost"`
+	UpheldWeight   uint64             `json:"upheldWeight"`
+	RejectedWeight uint64             `json:"rejectedWeight"`
+}
+
+func (obj DisputeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Dispute`:
+	err = encoder.Encode(obj.Dispute)
+	if err != nil {
+		return errors.NewField("Dispute", err)
+	}
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Upheld`:
+	err = encoder.Encode(obj.Upheld)
+	if err != nil {
+		return errors.NewField("Upheld", err)
+	}
+	// Serialize `DepositLost`:
+	err = encoder.Encode(obj.DepositLost)
+	if err != nil {
+		return errors.NewField("DepositLost", err)
+	}
+	// Serialize `UpheldWeight`:
+	err = encoder.Encode(obj.UpheldWeight)
+	if err != nil {
+		return errors.NewField("UpheldWeight", err)
+	}
+	// Serialize `RejectedWeight`:
+	err = encoder.Encode(obj.RejectedWeight)
+	if err != nil {
+		return errors.NewField("RejectedWeight", err)
+	}
+	return nil
+}
+
+func (obj DisputeResolved) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding DisputeResolved: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *DisputeResolved) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Dispute`:
+	err = decoder.Decode(&obj.Dispute)
+	if err != nil {
+		return errors.NewField("Dispute", err)
+	}
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Upheld`:
+	err = decoder.Decode(&obj.Upheld)
+	if err != nil {
+		return errors.NewField("Upheld", err)
+	}
+	// Deserialize `DepositLost`:
+	err = decoder.Decode(&obj.DepositLost)
+	if err != nil {
+		return errors.NewField("DepositLost", err)
+	}
+	// Deserialize `UpheldWeight`:
+	err = decoder.Decode(&obj.UpheldWeight)
+	if err != nil {
+		return errors.NewField("UpheldWeight", err)
+	}
+	// Deserialize `RejectedWeight`:
+	err = decoder.Decode(&obj.RejectedWeight)
+	if err != nil {
+		return errors.NewField("RejectedWeight", err)
+	}
+	return nil
+}
+
+func (obj *DisputeResolved) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling DisputeResolved: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalDisputeResolved(buf []byte) (*DisputeResolved, error) {
+	obj := new(DisputeResolved)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type DisputeVoted struct {
+	Dispute solanago.PublicKey `json:"dispute"`
+	Keeper  solanago.PublicKey `json:"keeper"`
+	Uphold  uint8              `json:"uphold"`
+	Weight  uint64             `json:"weight"`
+}
+
+func (obj DisputeVoted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Dispute`:
+	err = encoder.Encode(obj.Dispute)
+	if err != nil {
+		return errors.NewField("Dispute", err)
+	}
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Uphold`:
+	err = encoder.Encode(obj.Uphold)
+	if err != nil {
+		return errors.NewField("Uphold", err)
+	}
+	// Serialize `Weight`:
+	err = encoder.Encode(obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	return nil
+}
+
+func (obj DisputeVoted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding DisputeVoted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *DisputeVoted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Dispute`:
+	err = decoder.Decode(&obj.Dispute)
+	if err != nil {
+		return errors.NewField("Dispute", err)
+	}
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Uphold`:
+	err = decoder.Decode(&obj.Uphold)
+	if err != nil {
+		return errors.NewField("Uphold", err)
+	}
+	// Deserialize `Weight`:
+	err = decoder.Decode(&obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	return nil
+}
+
+func (obj *DisputeVoted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling DisputeVoted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalDisputeVoted(buf []byte) (*DisputeVoted, error) {
+	obj := new(DisputeVoted)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type Emitted struct {
+	Provider solanago.PublicKey `json:"provider"`
+	Amount   uint64             `json:"amount"`
+	Fees     uint64             `json:"fees"`
+}
+
+func (obj Emitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `Fees`:
+	err = encoder.Encode(obj.Fees)
+	if err != nil {
+		return errors.NewField("Fees", err)
+	}
+	return nil
+}
+
+func (obj Emitted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Emitted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Emitted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `Fees`:
+	err = decoder.Decode(&obj.Fees)
+	if err != nil {
+		return errors.NewField("Fees", err)
+	}
+	return nil
+}
+
+func (obj *Emitted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Emitted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalEmitted(buf []byte) (*Emitted, error) {
+	obj := new(Emitted)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -2168,6 +2835,9 @@ type Keeper struct {
 	Misses         uint64 `json:"misses"`
 	LastVotePeriod uint64 `json:"lastVotePeriod"`
 
+	// µUSDC earned by awards and not claimed.
+	Earned uint64 `json:"earned"`
+
 	// libp2p address, UTF-8, padded with zeroes.
 	Multiaddr [128]uint8 `json:"multiaddr"`
 
@@ -2178,7 +2848,7 @@ type Keeper struct {
 	Version      uint8     `json:"version"`
 	Bump         uint8     `json:"bump"`
 	VaultBump    uint8     `json:"vaultBump"`
-	Reserved     [33]uint8 `json:"reserved"`
+	Reserved     [25]uint8 `json:"reserved"`
 }
 
 func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2226,6 +2896,11 @@ func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.LastVotePeriod)
 	if err != nil {
 		return errors.NewField("LastVotePeriod", err)
+	}
+	// Serialize `Earned`:
+	err = encoder.Encode(obj.Earned)
+	if err != nil {
+		return errors.NewField("Earned", err)
 	}
 	// Serialize `Multiaddr`:
 	err = encoder.Encode(obj.Multiaddr)
@@ -2325,6 +3000,11 @@ func (obj *Keeper) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.LastVotePeriod)
 	if err != nil {
 		return errors.NewField("LastVotePeriod", err)
+	}
+	// Deserialize `Earned`:
+	err = decoder.Decode(&obj.Earned)
+	if err != nil {
+		return errors.NewField("Earned", err)
 	}
 	// Deserialize `Multiaddr`:
 	err = decoder.Decode(&obj.Multiaddr)
@@ -2827,6 +3507,9 @@ type Lease struct {
 	// sha256 of the last checkpoint that the node has put down; zero when there is none.
 	CheckpointHash [32]uint8 `json:"checkpointHash"`
 
+	// Of a redundant job: the node's commitment to its output, then the output's sha256.
+	OutputHash [32]uint8 `json:"outputHash"`
+
 	// Ed25519 key of the node, for receipts.
 	NodeKey solanago.PublicKey `json:"nodeKey"`
 	Domain  [8]uint8           `json:"domain"`
@@ -2899,10 +3582,16 @@ type Lease struct {
 	Continues uint8 `json:"continues"`
 
 	// 1 when its remaining time may move to another node after a failure.
-	MayMigrate    uint8    `json:"mayMigrate"`
-	Version       uint8    `json:"version"`
-	Bump          uint8    `json:"bump"`
-	ReservedBytes [2]uint8 `json:"reservedBytes"`
+	MayMigrate uint8 `json:"mayMigrate"`
+	Version    uint8 `json:"version"`
+	Bump       uint8 `json:"bump"`
+
+	// `OUTPUT_*`.
+	Output uint8 `json:"output"`
+
+	// 1 once its customer has disputed it.
+	Disputed      uint8    `json:"disputed"`
+	ReservedBytes [8]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2940,6 +3629,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.CheckpointHash)
 	if err != nil {
 		return errors.NewField("CheckpointHash", err)
+	}
+	// Serialize `OutputHash`:
+	err = encoder.Encode(obj.OutputHash)
+	if err != nil {
+		return errors.NewField("OutputHash", err)
 	}
 	// Serialize `NodeKey`:
 	err = encoder.Encode(obj.NodeKey)
@@ -3121,6 +3815,16 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
+	// Serialize `Output`:
+	err = encoder.Encode(obj.Output)
+	if err != nil {
+		return errors.NewField("Output", err)
+	}
+	// Serialize `Disputed`:
+	err = encoder.Encode(obj.Disputed)
+	if err != nil {
+		return errors.NewField("Disputed", err)
+	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
 	if err != nil {
@@ -3174,6 +3878,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.CheckpointHash)
 	if err != nil {
 		return errors.NewField("CheckpointHash", err)
+	}
+	// Deserialize `OutputHash`:
+	err = decoder.Decode(&obj.OutputHash)
+	if err != nil {
+		return errors.NewField("OutputHash", err)
 	}
 	// Deserialize `NodeKey`:
 	err = decoder.Decode(&obj.NodeKey)
@@ -3354,6 +4063,16 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Output`:
+	err = decoder.Decode(&obj.Output)
+	if err != nil {
+		return errors.NewField("Output", err)
+	}
+	// Deserialize `Disputed`:
+	err = decoder.Decode(&obj.Disputed)
+	if err != nil {
+		return errors.NewField("Disputed", err)
 	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)
@@ -4472,6 +5191,9 @@ type Market struct {
 	// Token account of the market where swept fees wait.
 	FeeVault solanago.PublicKey `json:"feeVault"`
 
+	// The account that says whom the fees belong to.
+	Rewards solanago.PublicKey `json:"rewards"`
+
 	// First bytes of the cluster's genesis hash: signatures made for one cluster are worthless on another.
 	Domain [8]uint8 `json:"domain"`
 
@@ -4492,7 +5214,7 @@ type Market struct {
 	Version      uint8     `json:"version"`
 	Bump         uint8     `json:"bump"`
 	FeeVaultBump uint8     `json:"feeVaultBump"`
-	Reserved     [64]uint8 `json:"reserved"`
+	Reserved     [32]uint8 `json:"reserved"`
 }
 
 func (obj Market) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4530,6 +5252,11 @@ func (obj Market) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.FeeVault)
 	if err != nil {
 		return errors.NewField("FeeVault", err)
+	}
+	// Serialize `Rewards`:
+	err = encoder.Encode(obj.Rewards)
+	if err != nil {
+		return errors.NewField("Rewards", err)
 	}
 	// Serialize `Domain`:
 	err = encoder.Encode(obj.Domain)
@@ -4639,6 +5366,11 @@ func (obj *Market) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.FeeVault)
 	if err != nil {
 		return errors.NewField("FeeVault", err)
+	}
+	// Deserialize `Rewards`:
+	err = decoder.Decode(&obj.Rewards)
+	if err != nil {
+		return errors.NewField("Rewards", err)
 	}
 	// Deserialize `Domain`:
 	err = decoder.Decode(&obj.Domain)
@@ -5858,10 +6590,16 @@ type Order struct {
 	Migrations uint8 `json:"migrations"`
 
 	// 1 when a failed lease of this order must not move to another node.
-	NoMigration   uint8    `json:"noMigration"`
-	Version       uint8    `json:"version"`
-	Bump          uint8    `json:"bump"`
-	ReservedBytes [4]uint8 `json:"reservedBytes"`
+	NoMigration uint8 `json:"noMigration"`
+	Version     uint8 `json:"version"`
+	Bump        uint8 `json:"bump"`
+
+	// 1 when all its nodes run the same job and their outputs are compared.
+	Redundant uint8 `json:"redundant"`
+
+	// Outputs committed.
+	Outputs       uint8    `json:"outputs"`
+	ReservedBytes [2]uint8 `json:"reservedBytes"`
 }
 
 func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5984,6 +6722,16 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Serialize `Redundant`:
+	err = encoder.Encode(obj.Redundant)
+	if err != nil {
+		return errors.NewField("Redundant", err)
+	}
+	// Serialize `Outputs`:
+	err = encoder.Encode(obj.Outputs)
+	if err != nil {
+		return errors.NewField("Outputs", err)
 	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
@@ -6124,6 +6872,16 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
+	// Deserialize `Redundant`:
+	err = decoder.Decode(&obj.Redundant)
+	if err != nil {
+		return errors.NewField("Redundant", err)
+	}
+	// Deserialize `Outputs`:
+	err = decoder.Decode(&obj.Outputs)
+	if err != nil {
+		return errors.NewField("Outputs", err)
+	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)
 	if err != nil {
@@ -6162,7 +6920,10 @@ type OrderArgs struct {
 	RunToCompletion uint8  `json:"runToCompletion"`
 
 	// 1 when a failed lease must not move to another node.
-	NoMigration uint8       `json:"noMigration"`
+	NoMigration uint8 `json:"noMigration"`
+
+	// 1 to have all nodes run the same job and pay those that the majority agrees with.
+	Redundant   uint8       `json:"redundant"`
 	ImageDigest [32]uint8   `json:"imageDigest"`
 	Requirement Requirement `json:"requirement"`
 }
@@ -6207,6 +6968,11 @@ func (obj OrderArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.NoMigration)
 	if err != nil {
 		return errors.NewField("NoMigration", err)
+	}
+	// Serialize `Redundant`:
+	err = encoder.Encode(obj.Redundant)
+	if err != nil {
+		return errors.NewField("Redundant", err)
 	}
 	// Serialize `ImageDigest`:
 	err = encoder.Encode(obj.ImageDigest)
@@ -6271,6 +7037,11 @@ func (obj *OrderArgs) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) 
 	err = decoder.Decode(&obj.NoMigration)
 	if err != nil {
 		return errors.NewField("NoMigration", err)
+	}
+	// Deserialize `Redundant`:
+	err = decoder.Decode(&obj.Redundant)
+	if err != nil {
+		return errors.NewField("Redundant", err)
 	}
 	// Deserialize `ImageDigest`:
 	err = decoder.Decode(&obj.ImageDigest)
@@ -6668,6 +7439,208 @@ func UnmarshalOrderReopened(buf []byte) (*OrderReopened, error) {
 	return obj, nil
 }
 
+type OutputCommitted struct {
+	Lease      solanago.PublicKey `json:"lease"`
+	Commitment [32]uint8          `json:"commitment"`
+}
+
+func (obj OutputCommitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Commitment`:
+	err = encoder.Encode(obj.Commitment)
+	if err != nil {
+		return errors.NewField("Commitment", err)
+	}
+	return nil
+}
+
+func (obj OutputCommitted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutputCommitted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutputCommitted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Commitment`:
+	err = decoder.Decode(&obj.Commitment)
+	if err != nil {
+		return errors.NewField("Commitment", err)
+	}
+	return nil
+}
+
+func (obj *OutputCommitted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutputCommitted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutputCommitted(buf []byte) (*OutputCommitted, error) {
+	obj := new(OutputCommitted)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type OutputRevealed struct {
+	Lease  solanago.PublicKey `json:"lease"`
+	Output [32]uint8          `json:"output"`
+}
+
+func (obj OutputRevealed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Output`:
+	err = encoder.Encode(obj.Output)
+	if err != nil {
+		return errors.NewField("Output", err)
+	}
+	return nil
+}
+
+func (obj OutputRevealed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutputRevealed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutputRevealed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Output`:
+	err = decoder.Decode(&obj.Output)
+	if err != nil {
+		return errors.NewField("Output", err)
+	}
+	return nil
+}
+
+func (obj *OutputRevealed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutputRevealed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutputRevealed(buf []byte) (*OutputRevealed, error) {
+	obj := new(OutputRevealed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type OutputsResolved struct {
+	Order    solanago.PublicKey `json:"order"`
+	Output   [32]uint8          `json:"output"`
+	Accepted uint8              `json:"accepted"`
+	Of       uint8              `json:"of"`
+}
+
+func (obj OutputsResolved) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Output`:
+	err = encoder.Encode(obj.Output)
+	if err != nil {
+		return errors.NewField("Output", err)
+	}
+	// Serialize `Accepted`:
+	err = encoder.Encode(obj.Accepted)
+	if err != nil {
+		return errors.NewField("Accepted", err)
+	}
+	// Serialize `Of`:
+	err = encoder.Encode(obj.Of)
+	if err != nil {
+		return errors.NewField("Of", err)
+	}
+	return nil
+}
+
+func (obj OutputsResolved) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutputsResolved: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutputsResolved) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Output`:
+	err = decoder.Decode(&obj.Output)
+	if err != nil {
+		return errors.NewField("Output", err)
+	}
+	// Deserialize `Accepted`:
+	err = decoder.Decode(&obj.Accepted)
+	if err != nil {
+		return errors.NewField("Accepted", err)
+	}
+	// Deserialize `Of`:
+	err = decoder.Decode(&obj.Of)
+	if err != nil {
+		return errors.NewField("Of", err)
+	}
+	return nil
+}
+
+func (obj *OutputsResolved) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutputsResolved: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutputsResolved(buf []byte) (*OutputsResolved, error) {
+	obj := new(OutputsResolved)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 // Times are seconds, shares are basis points, bonds are base units of the stake token.
 type Params struct {
 	// Smallest bond of a keeper.
@@ -6678,6 +7651,12 @@ type Params struct {
 
 	// What one whole stake token is worth, in µUSDC: turns a customer's harm into stake.
 	StakePrice uint64 `json:"stakePrice"`
+
+	// The most that emission pays in a day, base units of the stake token.
+	EmissionCap uint64 `json:"emissionCap"`
+
+	// What opening a dispute sets aside, and loses when keepers reject it, µUSDC.
+	DisputeDeposit uint64 `json:"disputeDeposit"`
 
 	// Length of a report period. Fixed when the market is created.
 	PeriodSecs uint32 `json:"periodSecs"`
@@ -6725,6 +7704,12 @@ type Params struct {
 	KeeperBps   uint16 `json:"keeperBps"`
 	TreasuryBps uint16 `json:"treasuryBps"`
 
+	// Of the fee, the awarding keeper's own part; it is part of the keepers' share.
+	AwardBps uint16 `json:"awardBps"`
+
+	// Emission of stake to providers, of the fees that their customers paid; 0 switches it off.
+	EmissionBps uint16 `json:"emissionBps"`
+
 	// A report is final with at least this share of the bonded weight.
 	QuorumBps uint16 `json:"quorumBps"`
 
@@ -6744,7 +7729,7 @@ type Params struct {
 
 	// 1 where simulated GPUs may register (local networks).
 	AllowSimulated uint8    `json:"allowSimulated"`
-	Pad            [7]uint8 `json:"pad"`
+	Pad            [3]uint8 `json:"pad"`
 }
 
 func (obj Params) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -6762,6 +7747,16 @@ func (obj Params) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.StakePrice)
 	if err != nil {
 		return errors.NewField("StakePrice", err)
+	}
+	// Serialize `EmissionCap`:
+	err = encoder.Encode(obj.EmissionCap)
+	if err != nil {
+		return errors.NewField("EmissionCap", err)
+	}
+	// Serialize `DisputeDeposit`:
+	err = encoder.Encode(obj.DisputeDeposit)
+	if err != nil {
+		return errors.NewField("DisputeDeposit", err)
 	}
 	// Serialize `PeriodSecs`:
 	err = encoder.Encode(obj.PeriodSecs)
@@ -6853,6 +7848,16 @@ func (obj Params) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("TreasuryBps", err)
 	}
+	// Serialize `AwardBps`:
+	err = encoder.Encode(obj.AwardBps)
+	if err != nil {
+		return errors.NewField("AwardBps", err)
+	}
+	// Serialize `EmissionBps`:
+	err = encoder.Encode(obj.EmissionBps)
+	if err != nil {
+		return errors.NewField("EmissionBps", err)
+	}
 	// Serialize `QuorumBps`:
 	err = encoder.Encode(obj.QuorumBps)
 	if err != nil {
@@ -6936,6 +7941,16 @@ func (obj *Params) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.StakePrice)
 	if err != nil {
 		return errors.NewField("StakePrice", err)
+	}
+	// Deserialize `EmissionCap`:
+	err = decoder.Decode(&obj.EmissionCap)
+	if err != nil {
+		return errors.NewField("EmissionCap", err)
+	}
+	// Deserialize `DisputeDeposit`:
+	err = decoder.Decode(&obj.DisputeDeposit)
+	if err != nil {
+		return errors.NewField("DisputeDeposit", err)
 	}
 	// Deserialize `PeriodSecs`:
 	err = decoder.Decode(&obj.PeriodSecs)
@@ -7026,6 +8041,16 @@ func (obj *Params) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.TreasuryBps)
 	if err != nil {
 		return errors.NewField("TreasuryBps", err)
+	}
+	// Deserialize `AwardBps`:
+	err = decoder.Decode(&obj.AwardBps)
+	if err != nil {
+		return errors.NewField("AwardBps", err)
+	}
+	// Deserialize `EmissionBps`:
+	err = decoder.Decode(&obj.EmissionBps)
+	if err != nil {
+		return errors.NewField("EmissionBps", err)
 	}
 	// Deserialize `QuorumBps`:
 	err = decoder.Decode(&obj.QuorumBps)
@@ -7219,16 +8244,19 @@ type Provider struct {
 	RegisteredAt int64  `json:"registeredAt"`
 
 	// Since when the stake has covered what the nodes need; means nothing while it does not.
-	CoveredSince int64  `json:"coveredSince"`
-	NodeCount    uint32 `json:"nodeCount"`
-	LiveLeases   uint32 `json:"liveLeases"`
+	CoveredSince int64 `json:"coveredSince"`
+
+	// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
+	FeesPaid   uint64 `json:"feesPaid"`
+	NodeCount  uint32 `json:"nodeCount"`
+	LiveLeases uint32 `json:"liveLeases"`
 
 	// Faults opened and neither applied nor voided: the stake stays where it is.
 	PendingFaults uint32    `json:"pendingFaults"`
 	Version       uint8     `json:"version"`
 	Bump          uint8     `json:"bump"`
 	VaultBump     uint8     `json:"vaultBump"`
-	Reserved      [25]uint8 `json:"reserved"`
+	Reserved      [17]uint8 `json:"reserved"`
 }
 
 func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7276,6 +8304,11 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.CoveredSince)
 	if err != nil {
 		return errors.NewField("CoveredSince", err)
+	}
+	// Serialize `FeesPaid`:
+	err = encoder.Encode(obj.FeesPaid)
+	if err != nil {
+		return errors.NewField("FeesPaid", err)
 	}
 	// Serialize `NodeCount`:
 	err = encoder.Encode(obj.NodeCount)
@@ -7370,6 +8403,11 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.CoveredSince)
 	if err != nil {
 		return errors.NewField("CoveredSince", err)
+	}
+	// Deserialize `FeesPaid`:
+	err = decoder.Decode(&obj.FeesPaid)
+	if err != nil {
+		return errors.NewField("FeesPaid", err)
 	}
 	// Deserialize `NodeCount`:
 	err = decoder.Decode(&obj.NodeCount)
@@ -7611,13 +8649,21 @@ type Report struct {
 	Proposer solanago.PublicKey `json:"proposer"`
 
 	// Keepers that voted, for any root.
-	Voters         [32]uint8    `json:"voters"`
-	Candidates     [4]Candidate `json:"candidates"`
-	Status         uint8        `json:"status"`
-	CandidateCount uint8        `json:"candidateCount"`
-	Version        uint8        `json:"version"`
-	Bump           uint8        `json:"bump"`
-	Reserved       [12]uint8    `json:"reserved"`
+	Voters     [32]uint8    `json:"voters"`
+	Candidates [4]Candidate `json:"candidates"`
+
+	// µUSDC set aside for those who voted for the root, what is left of it, and the weight that shares it.
+	Reward       uint64 `json:"reward"`
+	RewardLeft   uint64 `json:"rewardLeft"`
+	RewardWeight uint64 `json:"rewardWeight"`
+
+	// Of them, those who have not claimed.
+	RewardVoters   [32]uint8 `json:"rewardVoters"`
+	Status         uint8     `json:"status"`
+	CandidateCount uint8     `json:"candidateCount"`
+	Version        uint8     `json:"version"`
+	Bump           uint8     `json:"bump"`
+	Reserved       [12]uint8 `json:"reserved"`
 }
 
 func (obj Report) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7665,6 +8711,26 @@ func (obj Report) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Candidates)
 	if err != nil {
 		return errors.NewField("Candidates", err)
+	}
+	// Serialize `Reward`:
+	err = encoder.Encode(obj.Reward)
+	if err != nil {
+		return errors.NewField("Reward", err)
+	}
+	// Serialize `RewardLeft`:
+	err = encoder.Encode(obj.RewardLeft)
+	if err != nil {
+		return errors.NewField("RewardLeft", err)
+	}
+	// Serialize `RewardWeight`:
+	err = encoder.Encode(obj.RewardWeight)
+	if err != nil {
+		return errors.NewField("RewardWeight", err)
+	}
+	// Serialize `RewardVoters`:
+	err = encoder.Encode(obj.RewardVoters)
+	if err != nil {
+		return errors.NewField("RewardVoters", err)
 	}
 	// Serialize `Status`:
 	err = encoder.Encode(obj.Status)
@@ -7749,6 +8815,26 @@ func (obj *Report) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Candidates)
 	if err != nil {
 		return errors.NewField("Candidates", err)
+	}
+	// Deserialize `Reward`:
+	err = decoder.Decode(&obj.Reward)
+	if err != nil {
+		return errors.NewField("Reward", err)
+	}
+	// Deserialize `RewardLeft`:
+	err = decoder.Decode(&obj.RewardLeft)
+	if err != nil {
+		return errors.NewField("RewardLeft", err)
+	}
+	// Deserialize `RewardWeight`:
+	err = decoder.Decode(&obj.RewardWeight)
+	if err != nil {
+		return errors.NewField("RewardWeight", err)
+	}
+	// Deserialize `RewardVoters`:
+	err = decoder.Decode(&obj.RewardVoters)
+	if err != nil {
+		return errors.NewField("RewardVoters", err)
 	}
 	// Deserialize `Status`:
 	err = decoder.Decode(&obj.Status)
@@ -8174,6 +9260,381 @@ func (obj *Requirement) Unmarshal(buf []byte) error {
 
 func UnmarshalRequirement(buf []byte) (*Requirement, error) {
 	obj := new(Requirement)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type Rewards struct {
+	// Token account of stake tokens that emission is paid from; anyone may fill it.
+	EmissionVault solanago.PublicKey `json:"emissionVault"`
+
+	// µUSDC swept and not yet split.
+	Pending uint64 `json:"pending"`
+
+	// µUSDC that keepers have earned by awards and not claimed: Σ `Keeper::earned`.
+	Earned uint64 `json:"earned"`
+
+	// µUSDC set aside for the voters of reports and not claimed: Σ `Report::reward_left`.
+	Allocated uint64 `json:"allocated"`
+
+	// µUSDC that whoever burns stake tokens for it may take.
+	BuyBack uint64 `json:"buyBack"`
+
+	// When the running buy-back began: its price rises from then on.
+	BuyBackSince int64 `json:"buyBackSince"`
+
+	// Last period whose report was given a reward: an older one never is again.
+	LastPeriod uint64 `json:"lastPeriod"`
+
+	// Day (unix time / 86,400) that `emitted_today` counts for.
+	EmissionDay uint64 `json:"emissionDay"`
+
+	// Base units of the stake token.
+	EmittedToday uint64 `json:"emittedToday"`
+	EmittedTotal uint64 `json:"emittedTotal"`
+
+	// Base units of the stake token burned by buy-backs.
+	BoughtBack        uint64    `json:"boughtBack"`
+	Version           uint8     `json:"version"`
+	Bump              uint8     `json:"bump"`
+	EmissionVaultBump uint8     `json:"emissionVaultBump"`
+	Reserved          [29]uint8 `json:"reserved"`
+}
+
+func (obj Rewards) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `EmissionVault`:
+	err = encoder.Encode(obj.EmissionVault)
+	if err != nil {
+		return errors.NewField("EmissionVault", err)
+	}
+	// Serialize `Pending`:
+	err = encoder.Encode(obj.Pending)
+	if err != nil {
+		return errors.NewField("Pending", err)
+	}
+	// Serialize `Earned`:
+	err = encoder.Encode(obj.Earned)
+	if err != nil {
+		return errors.NewField("Earned", err)
+	}
+	// Serialize `Allocated`:
+	err = encoder.Encode(obj.Allocated)
+	if err != nil {
+		return errors.NewField("Allocated", err)
+	}
+	// Serialize `BuyBack`:
+	err = encoder.Encode(obj.BuyBack)
+	if err != nil {
+		return errors.NewField("BuyBack", err)
+	}
+	// Serialize `BuyBackSince`:
+	err = encoder.Encode(obj.BuyBackSince)
+	if err != nil {
+		return errors.NewField("BuyBackSince", err)
+	}
+	// Serialize `LastPeriod`:
+	err = encoder.Encode(obj.LastPeriod)
+	if err != nil {
+		return errors.NewField("LastPeriod", err)
+	}
+	// Serialize `EmissionDay`:
+	err = encoder.Encode(obj.EmissionDay)
+	if err != nil {
+		return errors.NewField("EmissionDay", err)
+	}
+	// Serialize `EmittedToday`:
+	err = encoder.Encode(obj.EmittedToday)
+	if err != nil {
+		return errors.NewField("EmittedToday", err)
+	}
+	// Serialize `EmittedTotal`:
+	err = encoder.Encode(obj.EmittedTotal)
+	if err != nil {
+		return errors.NewField("EmittedTotal", err)
+	}
+	// Serialize `BoughtBack`:
+	err = encoder.Encode(obj.BoughtBack)
+	if err != nil {
+		return errors.NewField("BoughtBack", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `EmissionVaultBump`:
+	err = encoder.Encode(obj.EmissionVaultBump)
+	if err != nil {
+		return errors.NewField("EmissionVaultBump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj Rewards) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Rewards: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Rewards) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `EmissionVault`:
+	err = decoder.Decode(&obj.EmissionVault)
+	if err != nil {
+		return errors.NewField("EmissionVault", err)
+	}
+	// Deserialize `Pending`:
+	err = decoder.Decode(&obj.Pending)
+	if err != nil {
+		return errors.NewField("Pending", err)
+	}
+	// Deserialize `Earned`:
+	err = decoder.Decode(&obj.Earned)
+	if err != nil {
+		return errors.NewField("Earned", err)
+	}
+	// Deserialize `Allocated`:
+	err = decoder.Decode(&obj.Allocated)
+	if err != nil {
+		return errors.NewField("Allocated", err)
+	}
+	// Deserialize `BuyBack`:
+	err = decoder.Decode(&obj.BuyBack)
+	if err != nil {
+		return errors.NewField("BuyBack", err)
+	}
+	// Deserialize `BuyBackSince`:
+	err = decoder.Decode(&obj.BuyBackSince)
+	if err != nil {
+		return errors.NewField("BuyBackSince", err)
+	}
+	// Deserialize `LastPeriod`:
+	err = decoder.Decode(&obj.LastPeriod)
+	if err != nil {
+		return errors.NewField("LastPeriod", err)
+	}
+	// Deserialize `EmissionDay`:
+	err = decoder.Decode(&obj.EmissionDay)
+	if err != nil {
+		return errors.NewField("EmissionDay", err)
+	}
+	// Deserialize `EmittedToday`:
+	err = decoder.Decode(&obj.EmittedToday)
+	if err != nil {
+		return errors.NewField("EmittedToday", err)
+	}
+	// Deserialize `EmittedTotal`:
+	err = decoder.Decode(&obj.EmittedTotal)
+	if err != nil {
+		return errors.NewField("EmittedTotal", err)
+	}
+	// Deserialize `BoughtBack`:
+	err = decoder.Decode(&obj.BoughtBack)
+	if err != nil {
+		return errors.NewField("BoughtBack", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `EmissionVaultBump`:
+	err = decoder.Decode(&obj.EmissionVaultBump)
+	if err != nil {
+		return errors.NewField("EmissionVaultBump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *Rewards) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Rewards: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalRewards(buf []byte) (*Rewards, error) {
+	obj := new(Rewards)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type RewardsAccrued struct {
+	Period   uint64 `json:"period"`
+	Pool     uint64 `json:"pool"`
+	Treasury uint64 `json:"treasury"`
+	BuyBack  uint64 `json:"buyBack"`
+}
+
+func (obj RewardsAccrued) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Pool`:
+	err = encoder.Encode(obj.Pool)
+	if err != nil {
+		return errors.NewField("Pool", err)
+	}
+	// Serialize `Treasury`:
+	err = encoder.Encode(obj.Treasury)
+	if err != nil {
+		return errors.NewField("Treasury", err)
+	}
+	// Serialize `BuyBack`:
+	err = encoder.Encode(obj.BuyBack)
+	if err != nil {
+		return errors.NewField("BuyBack", err)
+	}
+	return nil
+}
+
+func (obj RewardsAccrued) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding RewardsAccrued: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *RewardsAccrued) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Pool`:
+	err = decoder.Decode(&obj.Pool)
+	if err != nil {
+		return errors.NewField("Pool", err)
+	}
+	// Deserialize `Treasury`:
+	err = decoder.Decode(&obj.Treasury)
+	if err != nil {
+		return errors.NewField("Treasury", err)
+	}
+	// Deserialize `BuyBack`:
+	err = decoder.Decode(&obj.BuyBack)
+	if err != nil {
+		return errors.NewField("BuyBack", err)
+	}
+	return nil
+}
+
+func (obj *RewardsAccrued) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling RewardsAccrued: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalRewardsAccrued(buf []byte) (*RewardsAccrued, error) {
+	obj := new(RewardsAccrued)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type RewardsClaimed struct {
+	Keeper   solanago.PublicKey `json:"keeper"`
+	ByAwards uint64             `json:"byAwards"`
+	ByVote   uint64             `json:"byVote"`
+}
+
+func (obj RewardsClaimed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `ByAwards`:
+	err = encoder.Encode(obj.ByAwards)
+	if err != nil {
+		return errors.NewField("ByAwards", err)
+	}
+	// Serialize `ByVote`:
+	err = encoder.Encode(obj.ByVote)
+	if err != nil {
+		return errors.NewField("ByVote", err)
+	}
+	return nil
+}
+
+func (obj RewardsClaimed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding RewardsClaimed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *RewardsClaimed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `ByAwards`:
+	err = decoder.Decode(&obj.ByAwards)
+	if err != nil {
+		return errors.NewField("ByAwards", err)
+	}
+	// Deserialize `ByVote`:
+	err = decoder.Decode(&obj.ByVote)
+	if err != nil {
+		return errors.NewField("ByVote", err)
+	}
+	return nil
+}
+
+func (obj *RewardsClaimed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling RewardsClaimed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
+	obj := new(RewardsClaimed)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

@@ -12,10 +12,14 @@ import (
 type Flows struct {
 	// µUSDC: into credits, and out of them.
 	Deposited, Withdrawn, PaidToProviders, Fees uint64
+	// Of the fees, with the deposits of rejected disputes among them: out of the vault in which they wait.
+	ToTreasury, ToKeepers, ToBuyers uint64
 	// Base units of GNT: into stakes and bonds, and out of them.
 	Staked, Bonded, StakeWithdrawn, BondWithdrawn uint64
 	// Of what was slashed.
 	ToCustomers, ToFinders, Burned, Slashed uint64
+	// Burned by whoever bought fees back, and paid into stakes by emission.
+	BoughtBack, Emitted uint64
 }
 
 // Flows adds up the history's events.
@@ -40,15 +44,37 @@ func (h History) Flows() Flows {
 				f.StakeWithdrawn += e.Amount
 			case *bindings.KeeperWithdrawn:
 				f.BondWithdrawn += e.Amount
+			case *bindings.DisputeResolved:
+				f.Fees += e.DepositLost
+			case *bindings.RewardsAccrued:
+				f.ToTreasury += e.Treasury
+			case *bindings.RewardsClaimed:
+				f.ToKeepers += e.ByAwards + e.ByVote
+			case *bindings.BoughtBack:
+				f.ToBuyers += e.Paid
+				f.BoughtBack += e.Burned
+			case *bindings.Emitted:
+				f.Emitted += e.Amount
+			case *bindings.BadWorkProven:
+				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
+			case *bindings.EquivocationProven:
+				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
+			case *bindings.UnjustAwardProven:
+				f.slash(e.Amount, e.Customer, e.FinderShare, e.Burned)
 			case *bindings.SlashApplied:
-				f.Slashed += e.Amount
-				f.ToCustomers += e.Customer
-				f.ToFinders += e.Finder
-				f.Burned += e.Burned
+				f.slash(e.Amount, e.Customer, e.Finder, e.Burned)
 			}
 		}
 	}
 	return f
+}
+
+// slash adds one slash.
+func (f *Flows) slash(amount, customer, finder, burned uint64) {
+	f.Slashed += amount
+	f.ToCustomers += customer
+	f.ToFinders += finder
+	f.Burned += burned
 }
 
 // Conservation is invariant 2 over time: what went in is what came out and what is still in vaults, per token; and 3:
@@ -70,18 +96,19 @@ func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation
 	if in, out := f.Deposited, f.Withdrawn+f.PaidToProviders+f.Fees+credits+takenAtClose; in != out {
 		found.add(2, "%d µUSDC were deposited, %d are accounted for", in, out)
 	}
-	if in, out := f.Staked+f.Bonded, f.StakeWithdrawn+f.BondWithdrawn+f.Slashed+stakes; in != out {
+	if in, out := f.Staked+f.Bonded+f.Emitted, f.StakeWithdrawn+f.BondWithdrawn+f.Slashed+stakes; in != out {
 		found.add(2, "%d units of GNT were staked and bonded, %d are accounted for", in, out)
 	}
 	if f.Slashed != f.ToCustomers+f.ToFinders+f.Burned {
 		found.add(3, "%d units of GNT were slashed, %d were given away or burned", f.Slashed, f.ToCustomers+f.ToFinders+f.Burned)
 	}
-	if burned != f.Burned {
-		found.add(3, "events burned %d units of GNT, the supply fell by %d", f.Burned, burned)
+	if out := f.Burned + f.BoughtBack; burned != out {
+		found.add(3, "events burned %d units of GNT, the supply fell by %d", out, burned)
 	}
 	if s.Market != nil {
-		if vault := s.Tokens[s.Market.FeeVault].Amount; vault != f.Fees {
-			found.add(2, "%d µUSDC of fees were swept, the fee vault holds %d", f.Fees, vault)
+		left := f.Fees - f.ToTreasury - f.ToKeepers - f.ToBuyers
+		if vault := s.Tokens[s.Market.FeeVault].Amount; vault != left {
+			found.add(2, "%d µUSDC of fees were swept and not paid on, the fee vault holds %d", left, vault)
 		}
 	}
 	return found

@@ -103,6 +103,15 @@ func (v *violations) credits(s Snapshot) {
 		held[l.Customer] += l.Reserved
 		leases[l.Customer]++
 	}
+	for _, d := range s.Disputes {
+		held[d.Customer] += d.Deposit
+	}
+	if r := s.Rewards; r != nil {
+		vault, held := s.Tokens[sdk.FeeVaultAddress()].Amount, r.Pending+r.Earned+r.Allocated+r.BuyBack
+		if vault != held {
+			v.add(1, "fees of %d are accounted for, their vault holds %d", held, vault)
+		}
+	}
 	for key, c := range s.Credits {
 		if vault := s.Tokens[sdk.CreditsVaultAddress(key)].Amount; vault != c.Balance {
 			v.add(1, "credits %s say %d, their vault holds %d", key, c.Balance, vault)

@@ -51,7 +51,11 @@ type Snapshot struct {
 	Leases    map[solana.PublicKey]*bindings.Lease
 	Reports   map[solana.PublicKey]*bindings.Report
 	Faults    map[solana.PublicKey]*bindings.Fault
-	Devices   map[solana.PublicKey]Device
+	Disputes  map[solana.PublicKey]*bindings.Dispute
+	// Accusations are first halves of proofs of bad work.
+	Accusations map[solana.PublicKey]*bindings.Accusation
+	Rewards     *bindings.Rewards
+	Devices     map[solana.PublicKey]Device
 
 	// Tokens are all token accounts of both mints, of whomever.
 	Tokens map[solana.PublicKey]Token
@@ -123,8 +127,12 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 		Leases:    map[solana.PublicKey]*bindings.Lease{},
 		Reports:   map[solana.PublicKey]*bindings.Report{},
 		Faults:    map[solana.PublicKey]*bindings.Fault{},
+		Disputes:  map[solana.PublicKey]*bindings.Dispute{},
 		Devices:   map[solana.PublicKey]Device{},
-		Rent:      map[solana.PublicKey]chain.Lamports{},
+
+		Accusations: map[solana.PublicKey]*bindings.Accusation{},
+
+		Rent: map[solana.PublicKey]chain.Lamports{},
 	}
 	for _, a := range accounts {
 		s.Rent[a.Key] = a.Lamports
@@ -173,6 +181,12 @@ func (s *Snapshot) add(a chain.Account) error {
 		s.Reports[a.Key] = v
 	case *bindings.Fault:
 		s.Faults[a.Key] = v
+	case *bindings.Dispute:
+		s.Disputes[a.Key] = v
+	case *bindings.Accusation:
+		s.Accusations[a.Key] = v
+	case *bindings.Rewards:
+		s.Rewards = v
 	default:
 		return fmt.Errorf("an account of type %T is not known here", v)
 	}
@@ -190,6 +204,9 @@ func (s *Snapshot) expected() map[solana.PublicKey]uint64 {
 	}
 	for key, k := range s.Keepers {
 		vaults[sdk.StakeVaultAddress(key)] = k.Bond
+	}
+	if r := s.Rewards; r != nil {
+		vaults[sdk.FeeVaultAddress()] = r.Pending + r.Earned + r.Allocated + r.BuyBack
 	}
 	return vaults
 }

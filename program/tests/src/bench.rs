@@ -76,10 +76,10 @@ pub fn play(w: &mut World) -> (Held, Held) {
     let held = lease_by_receipts(w, &keepers[0]);
     lapses(w, &keepers[0]);
     faults(w, &keepers);
-    proofs(w, &keepers);
     fees(w, &keepers);
     disputes(w, &keepers);
     outputs(w);
+    proofs(w, &keepers);
     leave(w, keepers);
     held
 }

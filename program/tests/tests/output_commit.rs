@@ -75,7 +75,8 @@ fn an_ordinary_lease_has_none() {
 fn redundancy_needs_a_job_that_ends_and_nodes_for_a_majority() {
     let mut w = World::new();
     let customer = w.customer(1_000_000_000);
-    let sound = OrderArgs { nodes: 3, run_to_completion: 1, redundant: 1, no_migration: 1, ..ix::order_args(1) };
+    let sound =
+        OrderArgs { nodes: 3, run_to_completion: 1, redundant: 1, no_migration: 1, ..ix::order_args(1) };
     for args in [
         OrderArgs { nodes: 2, ..sound },
         OrderArgs { nodes: 9, ..sound },

@@ -43,7 +43,8 @@ func (d *demo) holders() []holder {
 	for _, k := range w.Keepers {
 		all = append(all, holder{name: k.Name, key: k.Address()})
 	}
-	return append(all, holder{name: "guardian", key: w.Guardian.Address()}, holder{name: "market fees", key: sdk.FeeVaultAddress(), vault: true})
+	return append(all, holder{name: "guardian", key: w.Guardian.Address()}, holder{name: "treasury", key: w.Treasury.Address()},
+		holder{name: "market fees", key: sdk.FeeVaultAddress(), vault: true})
 }
 
 // count reads what every holder has. Tokens come from the snapshot, so that they are of one moment.

@@ -54,7 +54,7 @@ func (d *demo) settleUp(ctx context.Context, before ledger.Snapshot, balances ma
 	return d.verdict(before, after, mints, burned)
 }
 
-// everythingIsClosed checks that only the market itself and its models are left of all accounts.
+// everythingIsClosed checks that only the market itself, its rewards and its models are left of all accounts.
 func (d *demo) everythingIsClosed(s ledger.Snapshot) {
 	for what, count := range map[string]int{
 		"lease": len(s.Leases), "order": len(s.Orders), "report": len(s.Reports), "fault": len(s.Faults), "node": len(s.Nodes),
@@ -62,7 +62,7 @@ func (d *demo) everythingIsClosed(s ledger.Snapshot) {
 	} {
 		equal(d.book, count, 0, "no "+what+" is left open")
 	}
-	equal(d.book, len(s.Rent), 1+len(seed.Models()), "the program's accounts at the end (market and models)")
+	equal(d.book, len(s.Rent), 2+len(seed.Models()), "the program's accounts at the end (market, rewards and models)")
 }
 
 func rentViolations(h ledger.History, holders []holder, before, after map[solana.PublicKey]holding) []ledger.Violation {

@@ -23,7 +23,7 @@ func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.
 		var out attest.Evidence
 		err := a.desk.InTurn(ctx, func(ctx context.Context) (err error) {
 			out, err = evidence.Work(ctx, nonce, evidence.WorkOptions{
-				Prover: a.prover(), Key: ed25519.PrivateKey(a.key), Domain: a.domain, Node: node.Address, Order: int(policy.Size),
+				Prover: a.prover, Key: ed25519.PrivateKey(a.key), Domain: a.domain, Node: node.Address, Order: int(policy.Size),
 				Period: uint64(time.Now().Unix()) / uint64(length/time.Second),
 			})
 			return err

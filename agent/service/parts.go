@@ -12,7 +12,6 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
 )
@@ -76,7 +75,7 @@ func (a *Agent) assemble(node market.Node) error {
 		return err
 	}
 	o := challenge.Options{
-		Node: node.Address, Domain: a.domain, Prover: a.prover(), Store: a.store, Log: a.log,
+		Node: node.Address, Domain: a.domain, Prover: a.prover, Store: a.store, Log: a.log,
 		IsKeeper:  func(key solana.PublicKey) bool { _, ok := a.view.KeeperOf(key); return ok },
 		Statuses:  a.leases.Statuses,
 		Busy:      a.leases.Live,
@@ -111,13 +110,6 @@ func (a *Agent) checkDevices(node market.Node) error {
 			"serving it would cost its stake", config.ErrConfig, node.Address, len(claimed), len(have), a.cfg.Inventory)
 	}
 	return nil
-}
-
-func (a *Agent) prover() work.Prover {
-	if a.cfg.SlowFactor > 1 {
-		return work.Throttled{Prover: work.CPU{Workers: 1}, Repeat: a.cfg.SlowFactor}
-	}
-	return work.CPU{}
 }
 
 func (a *Agent) workPolicy(model uint16) (challenge.Policy, bool) {

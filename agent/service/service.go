@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -47,6 +48,8 @@ type Agent struct {
 	txm     *txm.Manager
 	machine *machine.Machine
 	runtime runtime.Runtime
+	prover  work.Prover
+	device  *deviceProver // nil on machines that simulate
 	p2p     *p2p.Node
 
 	ledger *ledger
@@ -118,6 +121,9 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openProver(ctx); err != nil {
+		return err
+	}
 	a.view = market.NewView(a.log)
 	return a.openNetwork(cluster)
 }
@@ -161,6 +167,9 @@ func (a *Agent) close() {
 	}
 	if a.p2p != nil {
 		note("network", a.p2p.Close())
+	}
+	if a.device != nil {
+		note("GPU", a.device.Close())
 	}
 	if a.machine != nil {
 		note("machine", a.machine.Close())

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/attest/work/cuda"
 	"github.com/gantry-market/gantry/attest/work/gpu"
 )
 
@@ -32,12 +34,7 @@ func (a *Agent) openProver(ctx context.Context) error {
 		a.log.Info().Str("prover", p.Name()).Bool("simulated", true).Msg("work proofs are computed by the processor: this machine simulates")
 		return nil
 	}
-	a.device = &deviceProver{
-		log: a.log,
-		open: func(ctx context.Context) (device, error) {
-			return gpu.Open(ctx, gpu.Options{})
-		},
-	}
+	a.device = &deviceProver{log: a.log, open: openDevice}
 	a.prover = a.device
 	if _, err := a.device.use(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -55,6 +52,24 @@ type device interface {
 	Reason() string
 	Close() error
 }
+
+// openDevice opens the first GPU. One that is too old for the kernels is like none.
+func openDevice(ctx context.Context) (device, error) {
+	p, err := gpu.Open(ctx, gpu.Options{})
+	if errors.Is(err, cuda.ErrUnsupported) {
+		return processor{why: err.Error()}, nil
+	}
+	return p, err
+}
+
+// processor stands in for a GPU that cannot be used at all.
+type processor struct {
+	work.CPU
+	why string
+}
+
+func (p processor) Reason() string { return p.why }
+func (processor) Close() error     { return nil }
 
 // deviceProver holds the GPU once it could be opened. A GPU that is there and fails is never replaced by the processor,
 // whose proofs would come too late and cost stake.

@@ -61,12 +61,11 @@ func TestThisMachinesProver(t *testing.T) {
 // fakeDevice counts how often it is given back.
 type fakeDevice struct {
 	work.CPU
-	reason string
 	closed int
 }
 
 func (f *fakeDevice) Name() string   { return "fake" }
-func (f *fakeDevice) Reason() string { return f.reason }
+func (f *fakeDevice) Reason() string { return "" }
 func (f *fakeDevice) Close() error   { f.closed++; return nil }
 
 // A GPU that fails is not replaced by the processor, and is used as soon as it works.
@@ -110,10 +109,11 @@ func TestDeviceProver(t *testing.T) {
 func TestProverSaysWhyThereIsNoGPU(t *testing.T) {
 	var log bytes.Buffer
 	p := &deviceProver{log: zerolog.New(&log), open: func(context.Context) (device, error) {
-		return &fakeDevice{reason: "no driver"}, nil
+		return processor{why: "no driver"}, nil
 	}}
 	_, err := p.use(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "no driver")
 	require.Contains(t, log.String(), "warn")
+	require.NoError(t, p.Close())
 }

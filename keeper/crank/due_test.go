@@ -350,10 +350,13 @@ func TestPackKeepsTroubleAlone(t *testing.T) {
 	require.Empty(t, Pack(nil, self, 3, nil))
 }
 
+// refusal is an error of the program as the transaction manager returns it.
+func refusal(code idl.ErrorCode) error {
+	return fmt.Errorf("submit: %w", &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(code), Name: "Custom"})
+}
+
 func TestBenign(t *testing.T) {
-	program := func(code idl.ErrorCode) error {
-		return fmt.Errorf("submit: %w", &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(code), Name: "Custom"})
-	}
+	program := refusal
 	require.True(t, Benign(ReportApply, program(idl.ErrorCodeAlreadyApplied)))
 	require.True(t, Benign(FaultOpen, program(idl.ErrorCodeNoFault)))
 	require.True(t, Benign(LeaseClose, program(idl.ErrorCodeUnsettled)))

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint bench fuzz evidence-simulation work-table toolchain clean
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint hostile hostile-long bench fuzz evidence-simulation work-table toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -30,6 +30,12 @@ check-generated: ## rebuild all generated files and fail on any difference
 
 lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
 	@scripts/lint.sh
+
+hostile: ## attack the program: substitution matrix, random sequences, planted bugs
+	@scripts/hostile.sh
+
+hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_SEED for other stories)
+	@GANTRY_HOSTILE_INSTRUCTIONS=$${GANTRY_HOSTILE_INSTRUCTIONS:-1000000} scripts/hostile.sh
 
 bench: ## benchmarks (BENCH=./package/... for some)
 	@scripts/bench.sh

@@ -18,6 +18,7 @@ pub mod errors;
 pub mod events;
 pub mod instructions;
 pub mod math;
+pub mod planted;
 pub mod security;
 pub mod seeds;
 pub mod signatures;

@@ -9,6 +9,7 @@ use anchor_lang::unchecked_invoke_signed_fixed;
 use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError};
+use crate::planted::planted;
 
 const TRANSFER: u8 = 3;
 const BURN: u8 = 8;
@@ -89,7 +90,7 @@ pub fn close<'a>(
 
 /// Refuses a token account of another mint.
 pub fn require_mint(account: &TokenAccount, mint: &Address) -> Result<()> {
-    if account.mint() == mint {
+    if planted!(18, true, account.mint() == mint) {
         Ok(())
     } else {
         fail(MarketError::WrongMint)

@@ -11,6 +11,7 @@ use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
 use crate::math::reputation::next_uptime_bps;
 use crate::math::window::mark;
+use crate::planted::planted;
 use crate::state::{
     Leaf, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
 };
@@ -78,7 +79,11 @@ pub fn apply(
     if report.status != REPORT_FINAL {
         return fail(MarketError::ReportNotFinal);
     }
-    if siblings.len() > MAX_PROOF || root_of(data, path, siblings) != report.root {
+    if planted!(
+        8,
+        siblings.len() <= MAX_PROOF && root_of(data, path, siblings) != report.root,
+        siblings.len() > MAX_PROOF || root_of(data, path, siblings) != report.root
+    ) {
         return fail(MarketError::InvalidProof);
     }
     let leaf = Leaf::parse(data, params.period_secs)?;

@@ -9,6 +9,7 @@ use crate::events::{LeaseClosed, OrderClosed};
 use crate::math::fees::share;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
+use crate::planted::planted;
 use crate::seeds;
 use crate::state::{
     Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED,
@@ -57,6 +58,7 @@ pub struct LeaseClose {
 /// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
+    planted!(19, accounts.market.awards_open()?, ());
     if lease.status != LEASE_ENDED {
         return fail(MarketError::WrongLeaseStatus);
     }
@@ -141,7 +143,7 @@ pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     credits.release(released)?;
     credits.pay(fee)?;
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
-    if fee > 0 {
+    if planted!(9, false, fee > 0) {
         book(accounts, fee)?;
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];

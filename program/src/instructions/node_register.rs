@@ -7,6 +7,7 @@ use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeRegistered;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
+use crate::planted::planted;
 use crate::seeds;
 use crate::state::{DeviceClaim, GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
 
@@ -125,6 +126,9 @@ fn create_claim(
     let (address, bump) = find_program_address(&[seeds::DEVICE, device], &crate::ID);
     if *claim.address() != address || *device == [0; 32] {
         return fail(MarketError::WrongAccount);
+    }
+    if planted!(14, claim.owned_by(&crate::ID), false) {
+        return Ok(());
     }
     if claim.owned_by(&crate::ID) {
         return fail(MarketError::DeviceClaimed);

@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::ReportClosed;
 use crate::math::periods::period_end;
+use crate::planted::planted;
 use crate::state::{Market, Report, Rewards};
 
 #[derive(Accounts)]
@@ -14,7 +15,10 @@ pub struct ReportClose {
     pub rewards: Account<Rewards>,
     #[account(mut, close = rent_payer)]
     pub report: Account<Report>,
-    #[account(mut, address = report.rent_payer @ MarketError::WrongAccount)]
+    #[account(
+        mut,
+        constraint = planted!(17, true, *rent_payer.address() == report.rent_payer) @ MarketError::WrongAccount
+    )]
     pub rent_payer: UncheckedAccount,
 }
 

@@ -6,6 +6,7 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::SlashApplied;
 use crate::math::slashing::split;
+use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
 use crate::state::{Fault, Lease, Market, Node, Provider};
@@ -65,12 +66,12 @@ pub fn settle_fault(
 
 pub fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     let accounts = &mut ctx.accounts;
-    if Clock::get()?.unix_timestamp < accounts.fault.applicable_at {
+    if planted!(30, false, Clock::get()?.unix_timestamp < accounts.fault.applicable_at) {
         return fail(MarketError::AppealWindowOpen);
     }
     let fault = &accounts.fault;
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
-    let amount = accounts.provider.slash(fault.amount)?;
+    let amount = accounts.provider.slash(planted!(21, u64::MAX, fault.amount))?;
     let shares = split(amount, fault.harm, fault.finder_bps)?;
     Slashed {
         token_program: &accounts.token_program,

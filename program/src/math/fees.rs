@@ -4,10 +4,12 @@ use anchor_lang::prelude::*;
 
 use crate::constants::BPS;
 use crate::errors::OrOverflow;
+use crate::planted::planted;
 
 /// `amount × bps / 10,000`, rounded down.
 pub fn fee(amount: u64, bps: u16) -> Result<u64> {
-    share(amount, bps, BPS)
+    let whole = share(amount, bps, BPS)?;
+    Ok(planted!(3, whole.saturating_add(1), whole))
 }
 
 /// `amount × part / whole`, rounded down.

@@ -3,6 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError, OrOverflow};
+use crate::planted::planted;
 
 /// A key that may spend for the customer, up to a cap, until a time.
 #[repr(C)]
@@ -40,7 +41,7 @@ pub struct Credits {
 
 impl Credits {
     pub fn free(&self) -> Result<u64> {
-        self.balance.checked_sub(self.reserved).or_overflow()
+        self.balance.checked_sub(planted!(28, 0, self.reserved)).or_overflow()
     }
 
     /// Holds `amount` of the free part for an order or a lease.
@@ -79,7 +80,7 @@ impl Credits {
     pub fn reserve_for(&mut self, slot: u8, amount: u64) -> Result<()> {
         if let Some(key) = self.session_key(slot) {
             let spent = key.spent.checked_add(amount).or_overflow()?;
-            if spent > key.cap {
+            if planted!(31, false, spent > key.cap) {
                 return fail(MarketError::SessionCapExceeded);
             }
             key.spent = spent;

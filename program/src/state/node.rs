@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::MAX_GPUS;
 use crate::errors::{fail, MarketError, OrOverflow};
+use crate::planted::planted;
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -129,7 +130,7 @@ impl Node {
         let mut taken = 0u16;
         for index in 0..self.spec.gpus {
             let bit = 1u16.checked_shl(index as u32).or_overflow()?;
-            if taken.count_ones() < count as u32 && self.gpu_mask & bit == 0 {
+            if taken.count_ones() < count as u32 && planted!(27, true, self.gpu_mask & bit == 0) {
                 taken |= bit;
             }
         }

@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{BPS, MAX_CANDIDATES};
 use crate::errors::{fail, MarketError, OrOverflow};
+use crate::planted::planted;
 use crate::state::{add_voter, Keeper, Voters};
 
 pub const REPORT_OPEN: u8 = 1;
@@ -53,7 +54,8 @@ impl Report {
         let count = self.candidate_count as usize;
         let known = self.candidates.iter().take(count).position(|candidate| candidate.root == *root);
         let mut voters: Voters = self.voters;
-        if !add_voter(&mut voters, keeper)? {
+        if planted!(7, !add_voter(&mut voters, keeper)? && known.is_none(), !add_voter(&mut voters, keeper)?)
+        {
             let mut again = known.and_then(|at| self.candidates.get(at)).map_or([0; 32], |c| c.voters);
             // Voting the same root again changes nothing; another root is refused.
             return if known.is_some() && !add_voter(&mut again, keeper)? {
@@ -90,6 +92,7 @@ impl Report {
         if self.status == REPORT_FINAL {
             return false;
         }
+        let quorum_bps = planted!(20, 5_000, quorum_bps);
         let needed = (self.total_weight as u128).saturating_mul(quorum_bps as u128);
         let winner = self
             .candidates

@@ -22,6 +22,11 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// The same person again, for a copy of the world.
+    pub fn again(&self) -> Self {
+        Self { key: self.key.insecure_clone(), payment: self.payment, stake: self.stake }
+    }
+
     pub fn wallet(&self) -> Address {
         self.key.pubkey()
     }

@@ -426,7 +426,7 @@ impl Base {
     fn wrong_signatures(&self) -> Vec<(&'static str, Vec<Instruction>)> {
         let good = &self.recorded.instructions;
         let checks: Vec<usize> =
-            (0..self.recorded.at).filter(|at| good[*at].program_id == ed25519()).collect();
+            (0..self.recorded.at).filter(|at| good[*at].program_id == ix::ed25519_program()).collect();
         let mut wrongs = vec![];
         for at in &checks {
             let change = |change: &dyn Fn(&mut Vec<Instruction>)| {
@@ -499,10 +499,6 @@ impl Base {
         }
         wrongs
     }
-}
-
-fn ed25519() -> Address {
-    Address::from_str_const("Ed25519SigVerify111111111111111111111111111")
 }
 
 fn foreign_program() -> Address {

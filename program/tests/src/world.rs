@@ -144,13 +144,30 @@ impl World {
     }
 
     /// Creates the market and one GPU model.
-    fn open(self, params: Params) -> Self {
+    pub fn open(self, params: Params) -> Self {
         let mut world = self;
         world.params = params;
         let authority = world.authority.insecure_clone();
         world.ok(ix::market_init(&world), &[&authority]);
         world.ok(ix::gpu_model_set(&world, ix::h100()), &[&authority]);
         world
+    }
+
+    /// A copy that goes its own way.
+    pub fn fork(&self) -> Self {
+        Self {
+            svm: self.svm.clone(),
+            payer: self.payer.insecure_clone(),
+            authority: self.authority.insecure_clone(),
+            guardian: self.guardian.insecure_clone(),
+            payment_mint: self.payment_mint,
+            stake_mint: self.stake_mint,
+            treasury: self.treasury,
+            params: self.params,
+            compute: Compute::default(),
+            recorder: None,
+            keys: self.keys,
+        }
     }
 
     /// Writes the upgrade authority into the program's data account, as the loader would.

@@ -1,6 +1,7 @@
 //! Properties of the pure functions, each over 100,000 cases against an independent calculation.
 
 use gantry_market::constants::{BPS, FULL_AGE_SECS};
+use gantry_market::instructions::leaf::slash_amount;
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
@@ -438,5 +439,56 @@ fn votes_count_once_and_a_quorum_is_more_than_two_thirds() {
                 assert!(heaviest * 3 > report.total_weight * 2, "more than two thirds");
             }
         }
+    }
+}
+
+#[test]
+fn the_gravest_flag_decides_what_a_fault_costs() {
+    let mut r = Random::new(19);
+    for _ in 0..CASES {
+        let mut params = gantry_market_tests::world::test_params();
+        params.slash_fraud_bps = r.below(10_001) as u16;
+        params.slash_work_failed_bps = r.below(10_001) as u16;
+        params.slash_bad_work_bps = r.below(10_001) as u16;
+        params.slash_offline_bps = r.below(10_001) as u16;
+        let mut node: Node = bytemuck::Zeroable::zeroed();
+        node.required_stake = r.magnitude();
+        let mut lease: Lease = bytemuck::Zeroable::zeroed();
+        lease.slash_offline_bps = r.below(10_001) as u16;
+        lease.slash_bad_work_bps = r.below(10_001) as u16;
+        let (flags, harmed) = (r.below(128) as u16, r.below(2) == 1);
+        let found = slash_amount(flags, &params, &node, harmed.then_some(&lease)).unwrap();
+        let has = |mask: u16| flags & mask != 0;
+        let bad_work = if harmed { lease.slash_bad_work_bps } else { params.slash_bad_work_bps };
+        let mut bps = 0;
+        for (applies, cost) in [
+            (has(2 | 8 | 16), params.slash_fraud_bps),
+            (has(4), params.slash_work_failed_bps),
+            (has(64), bad_work),
+            (has(1) && harmed, lease.slash_offline_bps),
+        ] {
+            bps = if applies { bps.max(cost) } else { bps };
+        }
+        let exact = u128::from(node.required_stake) * u128::from(bps) / 10_000;
+        assert_eq!(u128::from(found), exact, "{flags:b}");
+        assert!(found <= node.required_stake, "a slash is never more than the node's stake");
+    }
+}
+
+#[test]
+fn what_an_ended_lease_keeps_is_what_it_may_owe() {
+    let mut r = Random::new(20);
+    for _ in 0..CASES {
+        let mut lease = lease(&mut r);
+        let funded = lease.reserved;
+        let now = lease.started_at + r.below(120_000) as i64;
+        lease.receipt_secs = r.below(u64::from(lease.billable_secs(now)) + 1) as u32;
+        let received = lease.settle(now).unwrap();
+        lease.ended_at = now.min(lease.funded_until);
+        let released = lease.excess().unwrap();
+        let kept = lease.reserved - released;
+        let most = lease.owed(lease.billable_secs(lease.ended_at)).unwrap();
+        assert_eq!(kept + received, most, "pay so far and what is kept are the most that can be owed");
+        assert_eq!(kept + received + released, funded, "nothing is lost");
     }
 }

@@ -8,6 +8,7 @@ use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
+use gantry_market::math::window::{mark, CLOSED};
 use gantry_market::state::{Leaf, Lease, Statement};
 use gantry_market_tests::leaves::{merkle, receipt, statement, LeafData};
 use gantry_market_tests::pda;
@@ -474,4 +475,72 @@ fn statements() {
         "statement",
         &json!({ "about": "144-byte check statements as keepers sign them, the report flags that each contradicts, and statements that are refused.", "period_secs": PERIOD, "grace_secs": GRACE, "cases": cases, "refused": refused }),
     );
+}
+
+#[test]
+fn windows() {
+    let mut r = Random::new(113);
+    let mut inputs: Vec<(u64, u32, u64)> = vec![
+        (0, CLOSED, 1),
+        (5, CLOSED, 5),
+        (5, 0, 5),
+        (40, 1, 9),
+        (40, 1, 8),
+        (u64::MAX, 0, 0),
+        (0, 0, u64::MAX),
+        (u64::MAX, 0, u64::MAX),
+        (100, 0x8000_0000, 69),
+        (100, 0x7fff_ffff, 69),
+    ];
+    for _ in 0..80 {
+        let last = r.below(200);
+        inputs.push((last, (r.u64() >> 32) as u32, (last + 2).saturating_sub(r.below(40))));
+    }
+    let cases = inputs.into_iter().map(|(last, window, period)| {
+        let marked = mark(last, window, period);
+        json!({
+            "last": last, "window": window, "period": period,
+            "fresh": marked.is_some(),
+            "next_last": marked.map(|(last, _)| last),
+            "next_window": marked.map(|(_, window)| window),
+        })
+    });
+    check(
+        "window",
+        &file("Whether a period's leaf is still to be applied, and the window after it.", cases.collect()),
+    );
+}
+
+#[test]
+fn settlements() {
+    let mut r = Random::new(114);
+    let mut cases = vec![];
+    for at in 0..120 {
+        let mut lease: Lease = bytemuck::Zeroable::zeroed();
+        lease.price = if at % 8 == 0 { r.magnitude() } else { 1 + r.below(1 << 40) };
+        lease.gpus = 1 + r.below(8) as u8;
+        lease.fee_bps = 1_000 + r.below(501) as u16;
+        lease.started_at = 1_000_000;
+        lease.funded_until = 1_000_001 + r.below(100_000) as i64;
+        lease.ended_at = if at % 3 == 0 { 1_000_000 + r.below(120_000) as i64 } else { 0 };
+        lease.receipt_secs = r.below(100_000) as u32;
+        lease.verified_secs = r.below(100_000) as u32;
+        lease.downtime_secs = r.below(20_000) as u32;
+        let now = 1_000_000 + r.below(150_000) as i64;
+        lease.paid_secs = r.below(u64::from(lease.billable_secs(now)) + 1) as u32;
+        let paid = lease.owed(lease.paid_secs);
+        lease.paid = paid.as_ref().map_or(0, |paid| *paid);
+        cases.push(json!({
+            "price": lease.price, "gpus": lease.gpus, "fee_bps": lease.fee_bps,
+            "started_at": lease.started_at, "funded_until": lease.funded_until, "ended_at": lease.ended_at,
+            "receipt_secs": lease.receipt_secs, "verified_secs": lease.verified_secs,
+            "downtime_secs": lease.downtime_secs, "paid_secs": lease.paid_secs, "now": now,
+            "billable": lease.billable_secs(now),
+            "unsettled": lease.unsettled_secs(now),
+            "paid": or_null(paid),
+            "fee": or_null(lease.fee_total()),
+            "provider": or_null(lease.provider_total()),
+        }));
+    }
+    check("settlement", &file("What a lease may bill, still owes, and has split into fee and pay.", cases));
 }

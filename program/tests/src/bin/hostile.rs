@@ -1,5 +1,111 @@
+//! `hostile matrix`, `hostile run`, `hostile planted [--write]`: what scripts/hostile.sh calls.
+
+use std::time::Instant;
+
+use gantry_market_tests::hostile::arena::{Arena, Stats};
+use gantry_market_tests::hostile::planted::{docs_path, hunt, regressions_dir, to_json, to_markdown, BUGS};
+use gantry_market_tests::hostile::run::play;
+use gantry_market_tests::hostile::shrink::shrink;
+use gantry_market_tests::hostile::trace::Step;
 use gantry_market_tests::matrix;
+
+/// A number from the environment.
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
 fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let write = args.iter().any(|arg| arg == "--write");
+    let sound = match args.first().map(String::as_str) {
+        Some("matrix") => substitutions(),
+        Some("run") => stories(),
+        Some("planted") => planted(write),
+        _ => {
+            eprintln!("usage: hostile matrix|run|planted [--write]");
+            std::process::exit(2);
+        }
+    };
+    if !sound {
+        std::process::exit(1);
+    }
+}
+
+fn substitutions() -> bool {
     let outcome = matrix::run();
-    println!("{}\n{:#?}", outcome.summary(), outcome.unexplained());
+    println!("{}", outcome.summary());
+    for open in outcome.unexplained() {
+        println!("  {open}");
+    }
+    outcome.unexplained().is_empty()
+}
+
+/// Stories until enough instructions have run.
+fn stories() -> bool {
+    let wanted = number("GANTRY_HOSTILE_INSTRUCTIONS", 50_000);
+    let steps = number("GANTRY_HOSTILE_STEPS", 2_000) as usize;
+    let first = number("GANTRY_HOSTILE_SEED", 1);
+    let (start, begin) = (Arena::new(0), Instant::now());
+    let (mut stats, mut seed) = (Stats::default(), first);
+    while stats.instructions < wanted {
+        let (found, failure) = play(&start, seed, steps);
+        stats.add(&found);
+        if let Some(failure) = failure {
+            println!("seed {seed} broke a rule after {} steps: {:?}", failure.steps.len(), failure.violation);
+            let short: Vec<_> = shrink(&start, &failure).iter().map(Step::to_json).collect();
+            let record = serde_json::json!({ "bug": 0, "rule": failure.violation.rule, "steps": short });
+            println!("as a regression:\n{record}");
+            return false;
+        }
+        seed += 1;
+        if (seed - first).is_multiple_of(20) {
+            println!("{} stories, {} instructions", seed - first, stats.instructions);
+        }
+    }
+    report(&stats, seed - first, begin);
+    true
+}
+
+fn report(stats: &Stats, stories: u64, begin: Instant) {
+    let seconds = begin.elapsed().as_secs_f64();
+    println!("instructions that succeeded and were refused, by name:");
+    let names: std::collections::BTreeSet<_> = stats.successes.keys().chain(stats.refusals.keys()).collect();
+    for name in names {
+        let count =
+            |map: &std::collections::BTreeMap<&'static str, u64>| map.get(*name).copied().unwrap_or(0);
+        println!("  {name:<26} {:>9} {:>9}", count(&stats.successes), count(&stats.refusals));
+    }
+    println!(
+        "hostile sequences: {stories} stories, {} transactions, {} instructions ({} accepted), {} different refusals, \
+         all invariants checked {} times, 0 broken; {:.0} instructions a second",
+        stats.transactions,
+        stats.instructions,
+        stats.accepted(),
+        stats.errors.len(),
+        stats.checks,
+        stats.instructions as f64 / seconds
+    );
+}
+
+fn planted(write: bool) -> bool {
+    let seeds = number("GANTRY_HOSTILE_SEEDS", 3);
+    let most = number("GANTRY_HOSTILE_STEPS", 12_000) as usize;
+    let mut finds = vec![];
+    for (bug, what) in BUGS {
+        let find = hunt(bug, seeds, most);
+        println!("bug {bug:>2}: {:?} steps, {}: {what}", find.steps, find.rule);
+        if write && !find.record.is_empty() {
+            std::fs::create_dir_all(regressions_dir()).expect("folder is made");
+            let text = serde_json::to_string(&to_json(&find)).expect("serialises");
+            std::fs::write(regressions_dir().join(format!("bug-{bug:02}.json")), text + "\n")
+                .expect("written");
+        }
+        finds.push(find);
+    }
+    if write {
+        std::fs::write(docs_path(), to_markdown(&finds, seeds)).expect("the document is written");
+    }
+    let found = finds.iter().filter(|find| find.found()).count();
+    println!("planted bugs: {found} of {} found by every one of {seeds} seeds", finds.len());
+    found == finds.len()
 }

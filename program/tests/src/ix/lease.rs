@@ -27,6 +27,14 @@ pub fn lease_start(w: &World, lease: &Address, connection_hash: [u8; 32]) -> Ins
     )
 }
 
+/// The same for a lease that is not there yet.
+pub fn lease_start_of(node_key: &Address, order: &Address, lease: &Address) -> Instruction {
+    build(
+        accounts::LeaseStart { node_key: *node_key, market: pda::market(), order: *order, lease: *lease },
+        instruction::LeaseStart { connection_hash: [3; 32] },
+    )
+}
+
 pub fn lease_abort(w: &World, lease: &Address) -> Instruction {
     let state: Lease = w.read(lease);
     let order: Order = w.read(&state.order);

@@ -1,0 +1,58 @@
+use gantry_market::state::{Market, Params};
+use solana_address::Address;
+use solana_signer::Signer;
+
+use crate::hostile::scene::{one, Plan, Scene};
+use crate::{ix, pda};
+
+fn market(s: &Scene) -> Option<Market> {
+    s.a.book.get::<Market>(&pda::market()).copied()
+}
+
+pub fn market_init(s: &mut Scene) -> Option<Plan> {
+    one(ix::market_init(&s.a.w))
+}
+
+pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
+    let mut params: Params = market(s)?.params;
+    match s.below(8) {
+        0 => params.fee_bps = 900 + s.below(700) as u16,
+        1 => params.quorum_bps = 6_600 + s.below(400) as u16,
+        2 => params.appeal_secs = 100 + s.below(400) as u32,
+        3 => params.finder_bps = s.below(1_200) as u16,
+        4 => params.unstake_cooldown_secs = s.below(900) as u32,
+        5 => params.notice_secs = s.below(120) as u32,
+        6 => params.stake_price = s.about(2_000_000),
+        _ => params.period_secs = s.r.u32(),
+    }
+    one(ix::market_propose_params(&s.a.w, params))
+}
+
+pub fn market_apply_params(_: &mut Scene) -> Option<Plan> {
+    one(ix::market_apply_params())
+}
+
+/// Open more often than not: otherwise little would happen.
+pub fn market_pause(s: &mut Scene) -> Option<Plan> {
+    let paused = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][s.below(12)];
+    let by = if s.once_in(2) { s.a.w.guardian.pubkey() } else { s.a.w.authority.pubkey() };
+    one(ix::market_pause(&by, paused))
+}
+
+pub fn market_set_authority(s: &mut Scene) -> Option<Plan> {
+    let heir = if s.once_in(2) { s.a.w.authority.pubkey() } else { Address::default() };
+    one(ix::market_set_authority(&s.a.w, heir, s.a.w.guardian.pubkey()))
+}
+
+pub fn market_accept_authority(s: &mut Scene) -> Option<Plan> {
+    let pending = market(s)?.pending_authority;
+    let pending = if pending == Address::default() { s.actor().wallet() } else { pending };
+    one(ix::market_accept_authority(&pending))
+}
+
+pub fn gpu_model_set(s: &mut Scene) -> Option<Plan> {
+    let mut args = ix::h100();
+    args.id = 1 + s.below(2) as u16;
+    args.min_stake = s.about(20_000_000_000);
+    one(ix::gpu_model_set(&s.a.w, args))
+}

@@ -1,0 +1,126 @@
+use gantry_market::state::{
+    Lease, Node, Order, Provider, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, NODE_ACTIVE,
+    ORDER_OPEN,
+};
+use solana_address::Address;
+
+use crate::hostile::arena::KEEPERS;
+use crate::hostile::scene::{one, send, Plan, Scene};
+use crate::hostile::trace::Step;
+use crate::{ix, pda};
+
+pub fn order_award(s: &mut Scene) -> Option<Plan> {
+    let now = s.a.now();
+    let any = s.once_in(10);
+    let (order, state) =
+        s.any_where::<Order>(|order| any || (order.status == ORDER_OPEN && order.award_deadline >= now))?;
+    let last = state.nodes_awarded + 1 == state.nodes_wanted;
+    award_of(s, &order, &state.customer, state.max_price, last)
+}
+
+/// An award to a node that may suit, often followed by the start.
+pub fn award_of(s: &mut Scene, order: &Address, customer: &Address, most: u64, last: bool) -> Option<Plan> {
+    let any = s.once_in(10);
+    let keeper = s.actor_of(&KEEPERS);
+    let customer = s.who(customer)?;
+    let (node, machine) = s.any_where::<Node>(|node| {
+        any || (node.status == NODE_ACTIVE && node.price <= most && node.free_gpus() > 0)
+    })?;
+    let award = ix::order_award(keeper, customer, order, &machine.provider, &node);
+    let mut plan = vec![Step::Send(vec![award])];
+    if last && !s.once_in(4) {
+        // The usual builder reads the lease, which is not there yet.
+        plan.push(Step::Send(vec![ix::lease_start_of(&machine.node_key, order, &pda::lease(order, &node))]));
+    }
+    Some(plan)
+}
+
+pub fn lease_start(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(10);
+    let (at, _) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    one(ix::lease_start(&s.a.w, &at, [3; 32]))
+}
+
+pub fn lease_abort(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(10);
+    let (at, _) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    one(ix::lease_abort(&s.a.w, &at))
+}
+
+pub fn lease_extend(s: &mut Scene) -> Option<Plan> {
+    let (at, lease) = s.any::<Lease>()?;
+    let seconds = if s.once_in(10) { s.r.u32() } else { 1 + s.below(300) as u32 };
+    let extend = ix::lease_extend(&s.a.w, &at, seconds);
+    one(super::customers::by_someone(s, extend, &lease.customer))
+}
+
+/// Signed by both; now and then by others, or of time that has not passed.
+pub fn lease_settle_receipt(s: &mut Scene) -> Option<Plan> {
+    let (at, lease) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
+    let most = lease.billable_secs(s.a.now());
+    let seconds = match s.below(6) {
+        0 => most,
+        1 => most.saturating_add(1 + s.below(3) as u32),
+        2 => lease.paid_secs,
+        _ => lease.paid_secs.saturating_add(s.below(60) as u32).min(most),
+    };
+    let sequence = lease.receipt_sequence.saturating_add(1).saturating_sub(u64::from(s.once_in(8)));
+    let (mut node, mut customer) = (s.key(&lease.node_key)?, s.key(&lease.customer)?);
+    match s.below(12) {
+        0 => node = &s.actor().key,
+        1 => customer = &s.actor().key,
+        2 => customer = node,
+        _ => {}
+    }
+    send(ix::receipt(&s.a.w, &at, node, customer, sequence, seconds))
+}
+
+pub fn lease_settle_report(s: &mut Scene) -> Option<Plan> {
+    let (at, _) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
+    one(ix::lease_settle_report(&s.a.w, &at))
+}
+
+pub fn lease_end(s: &mut Scene) -> Option<Plan> {
+    let (at, lease) = s.any_where::<Lease>(|lease| lease.status != LEASE_ENDED)?;
+    let owner = s.a.book.get::<Provider>(&lease.provider)?.wallet;
+    let by = match s.below(4) {
+        0 => lease.customer,
+        1 => owner,
+        2 => lease.node_key,
+        _ => s.actor().wallet(),
+    };
+    let immediate = s.below(2) as u8;
+    one(ix::lease_end(&s.a.w, &by, &at, immediate))
+}
+
+pub fn lease_checkpoint(s: &mut Scene) -> Option<Plan> {
+    let (at, _) = s.any_where::<Lease>(|lease| lease.status == LEASE_RUNNING)?;
+    let hash = s.r.bytes();
+    one(ix::lease_checkpoint(&s.a.w, &at, hash))
+}
+
+/// A failed lease goes to another machine, which often starts at once.
+pub fn lease_migrate(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(20);
+    let (failed, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_FAILED)?;
+    let keeper = s.actor_of(&KEEPERS);
+    let (node, machine) =
+        s.any_where::<Node>(|node| any || (node.status == NODE_ACTIVE && node.free_gpus() >= lease.gpus))?;
+    let migrate = Step::Send(vec![ix::lease_migrate(&s.a.w, keeper, &failed, &node)]);
+    let start = ix::lease_start_of(&machine.node_key, &lease.order, &pda::lease(&lease.order, &node));
+    Some(vec![migrate, Step::Send(vec![start])])
+}
+
+pub fn lease_rate(s: &mut Scene) -> Option<Plan> {
+    let (at, lease) = s.any_where::<Lease>(|lease| lease.status == LEASE_ENDED)?;
+    s.a.book.get::<Node>(&lease.node)?;
+    let stars = 1 + s.below(6) as u8;
+    one(ix::lease_rate(&s.a.w, &at, stars))
+}
+
+pub fn lease_close(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(10);
+    let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_ENDED)?;
+    let by = if s.once_in(2) { lease.customer } else { s.actor().wallet() };
+    one(ix::lease_close(&s.a.w, &by, &at))
+}

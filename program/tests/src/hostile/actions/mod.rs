@@ -1,0 +1,74 @@
+//! A generator for every instruction: mostly right calls, from the state as it is.
+//!
+//! A new instruction needs one here; `every_instruction_has_a_generator` says which is missing.
+
+mod customers;
+mod governance;
+mod keepers;
+mod leases;
+mod providers;
+mod reports;
+
+use super::scene::{Plan, Scene};
+pub use providers::node_close_of;
+
+/// An instruction's name, how often it is tried, and how.
+pub struct Action {
+    pub name: &'static str,
+    pub weight: u64,
+    pub plan: fn(&mut Scene) -> Option<Plan>,
+}
+
+const fn action(name: &'static str, weight: u64, plan: fn(&mut Scene) -> Option<Plan>) -> Action {
+    Action { name, weight, plan }
+}
+
+pub const ACTIONS: &[Action] = &[
+    action("market_init", 1, governance::market_init),
+    action("market_propose_params", 2, governance::market_propose_params),
+    action("market_apply_params", 2, governance::market_apply_params),
+    action("market_pause", 3, governance::market_pause),
+    action("market_set_authority", 1, governance::market_set_authority),
+    action("market_accept_authority", 1, governance::market_accept_authority),
+    action("gpu_model_set", 1, governance::gpu_model_set),
+    action("provider_register", 2, providers::provider_register),
+    action("provider_set_payout", 3, providers::provider_set_payout),
+    action("provider_stake", 6, providers::provider_stake),
+    action("provider_request_unstake", 4, providers::provider_request_unstake),
+    action("provider_withdraw_stake", 5, providers::provider_withdraw_stake),
+    action("provider_close", 1, providers::provider_close),
+    action("node_register", 6, providers::node_register),
+    action("node_update", 12, providers::node_update),
+    action("node_retire", 2, providers::node_retire),
+    action("node_close", 5, providers::node_close),
+    action("keeper_register", 3, keepers::keeper_register),
+    action("keeper_update", 1, keepers::keeper_update),
+    action("keeper_activate", 4, keepers::keeper_activate),
+    action("keeper_request_exit", 1, keepers::keeper_request_exit),
+    action("keeper_withdraw", 3, keepers::keeper_withdraw),
+    action("credits_deposit", 6, customers::credits_deposit),
+    action("credits_withdraw", 5, customers::credits_withdraw),
+    action("credits_close", 1, customers::credits_close),
+    action("credits_set_session_key", 5, customers::credits_set_session_key),
+    action("order_create", 14, customers::order_create),
+    action("order_cancel", 3, customers::order_cancel),
+    action("order_expire", 5, customers::order_expire),
+    action("order_reopen", 4, customers::order_reopen),
+    action("order_award", 20, leases::order_award),
+    action("lease_start", 16, leases::lease_start),
+    action("lease_abort", 5, leases::lease_abort),
+    action("lease_extend", 6, leases::lease_extend),
+    action("lease_settle_receipt", 20, leases::lease_settle_receipt),
+    action("lease_settle_report", 8, leases::lease_settle_report),
+    action("lease_end", 10, leases::lease_end),
+    action("lease_checkpoint", 2, leases::lease_checkpoint),
+    action("lease_migrate", 10, leases::lease_migrate),
+    action("lease_rate", 5, leases::lease_rate),
+    action("lease_close", 10, leases::lease_close),
+    action("report_vote", 12, reports::report_vote),
+    action("report_apply", 16, reports::report_apply),
+    action("report_close", 3, reports::report_close),
+    action("fault_open", 8, reports::fault_open),
+    action("slash_apply", 6, reports::slash_apply),
+    action("slash_appeal", 8, reports::slash_appeal),
+];

@@ -1,0 +1,163 @@
+use gantry_market::constants::{
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
+    FLAG_WORK_FAILED,
+};
+use gantry_market::state::{Fault, Keeper, Lease, Node, Report, KEEPER_ACTIVE, REPORT_FINAL};
+use solana_address::Address;
+use solana_instruction::Instruction;
+
+use crate::hostile::scene::{one, send, Plan, Scene};
+use crate::hostile::trace::Step;
+use crate::ix::signed;
+use crate::leaves::{statement, tree, LeafData, Proof};
+use crate::{ix, pda};
+
+/// Flags for which a leaf opens a fault.
+const SLASHABLE: u16 = FLAGS_NODE | FLAG_BAD_OUTPUT | FLAG_OFFLINE;
+
+/// Keepers agree on something about a period that ended a short time ago; some vote otherwise or twice.
+pub fn report_vote(s: &mut Scene) -> Option<Plan> {
+    let period = s.a.w.period().checked_sub(1 + s.r.below(4))?;
+    if s.a.book.get::<Report>(&pda::report(period)).is_some_and(|report| report.status == REPORT_FINAL)
+        && !s.once_in(8)
+    {
+        return None;
+    }
+    let mut subjects: Vec<(Address, Address)> =
+        s.a.book.all::<Node>().map(|(at, _)| (*at, Address::default())).collect();
+    subjects.extend(s.a.book.all::<Lease>().map(|(at, lease)| (lease.node, *at)));
+    let mut leaves: Vec<LeafData> = vec![];
+    for (node, lease) in subjects {
+        let mut leaf = s.a.w.good_leaf(node, lease, period);
+        leaf.up_secs = s.below(61) as u32;
+        if lease != Address::default() {
+            leaf.verified_secs = s.below(61) as u32;
+            leaf.downtime_secs = s.r.below(61 - u64::from(leaf.verified_secs)) as u32;
+        }
+        if s.once_in(6) {
+            leaf.flags = 1 << s.below(7);
+            if s.once_in(3) {
+                leaf.flags = s.below(128) as u16;
+            }
+        }
+        leaves.push(leaf);
+    }
+    if leaves.is_empty() {
+        return None;
+    }
+    let (root, proofs) = tree(&leaves);
+    let voters: Vec<Address> =
+        s.a.book
+            .all::<Keeper>()
+            .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE)
+            .map(|(_, keeper)| keeper.wallet)
+            .collect();
+    let mut plan = vec![];
+    for wallet in voters {
+        let keeper = s.who(&wallet)?;
+        let root = if s.once_in(12) { s.r.bytes() } else { root };
+        if s.once_in(10) {
+            continue;
+        }
+        plan.push(Step::Send(vec![ix::report_vote(keeper, period, root)]));
+        if s.once_in(10) {
+            let root = if s.once_in(2) { root } else { s.r.bytes() };
+            plan.push(Step::Send(vec![ix::report_vote(keeper, period, root)]));
+        }
+    }
+    // Most leaves are applied soon after.
+    for _ in 0..4 {
+        let Some(proof) = s.one(proofs.clone()) else { break };
+        if s.a.book.get::<Node>(&proof.leaf.node).is_none() {
+            continue;
+        }
+        let payer = s.actor().wallet();
+        plan.push(Step::Send(vec![if proof.leaf.flags & SLASHABLE == 0 {
+            ix::report_apply(&proof)
+        } else {
+            ix::fault_open(&s.a.w, &payer, &proof)
+        }]));
+    }
+    s.memory.proofs.extend(proofs);
+    let excess = s.memory.proofs.len().saturating_sub(60);
+    s.memory.proofs.drain(..excess);
+    Some(plan)
+}
+
+fn proof(s: &mut Scene) -> Option<Proof> {
+    let all = s.memory.proofs.clone();
+    let mut proof = s.one(all)?;
+    match s.below(24) {
+        0 => proof.siblings.clear(),
+        1 => proof.siblings.push([9; 32]),
+        2 => proof.siblings.resize(25 + s.below(3), [9; 32]),
+        3 => proof.path ^= 1,
+        4 => proof.leaf.verified_secs ^= 1,
+        _ => {}
+    }
+    s.a.book.get::<Node>(&proof.leaf.node)?;
+    Some(proof)
+}
+
+/// Names a lease that is closed by its address.
+fn without_lease(s: &Scene, mut instruction: Instruction, proof: &Proof, place: usize) -> Instruction {
+    let lease = proof.leaf.lease;
+    if lease != Address::default() && s.a.book.get::<Lease>(&lease).is_none() {
+        instruction.accounts[place + 1].pubkey = lease;
+        instruction.accounts[place].pubkey = gantry_market::ID;
+        instruction.accounts[place].is_writable = false;
+    }
+    instruction
+}
+
+pub fn report_apply(s: &mut Scene) -> Option<Plan> {
+    let proof = proof(s)?;
+    let apply = ix::report_apply(&proof);
+    one(without_lease(s, apply, &proof, 3))
+}
+
+pub fn fault_open(s: &mut Scene) -> Option<Plan> {
+    let proof = proof(s)?;
+    let payer = s.actor().wallet();
+    let open = ix::fault_open(&s.a.w, &payer, &proof);
+    one(without_lease(s, open, &proof, 5))
+}
+
+pub fn report_close(s: &mut Scene) -> Option<Plan> {
+    let (_, report) = s.any::<Report>()?;
+    one(ix::report_close(report.period, &report.rent_payer))
+}
+
+pub fn slash_apply(s: &mut Scene) -> Option<Plan> {
+    let (at, fault) = s.any::<Fault>()?;
+    let mint = s.a.w.stake_mint;
+    let customer = s.tokens_of(&fault.customer, &mint);
+    let finder = s.tokens_of(&fault.finder, &mint)?;
+    one(ix::slash_apply(&s.a.w, &at, customer, finder))
+}
+
+/// The check that speaks against the gravest flag.
+fn kind_against(flags: u16) -> u8 {
+    let kinds = [
+        (FLAG_SPEC_MISMATCH, 2),
+        (FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED, 4),
+        (FLAG_BAD_OUTPUT, 6),
+        (FLAG_WORK_FAILED, 3),
+        (FLAG_OFFLINE, 1),
+    ];
+    kinds.iter().find(|(mask, _)| flags & mask != 0).map_or(5, |(_, kind)| *kind)
+}
+
+/// One statement of one keeper, mostly about the right thing.
+pub fn slash_appeal(s: &mut Scene) -> Option<Plan> {
+    let (at, fault) = s.any::<Fault>()?;
+    let (_, keeper) = s.any::<Keeper>()?;
+    let who = s.who(&keeper.wallet)?;
+    let kind = if s.once_in(4) { 1 + s.below(6) as u8 } else { kind_against(fault.flags) };
+    let mut text = statement(&fault.node, fault.period, kind, !s.once_in(8));
+    text[68..72].copy_from_slice(&60u32.to_le_bytes());
+    text[80..112].copy_from_slice(fault.lease.as_ref());
+    let appeal = ix::slash_appeal(&s.a.w, &at, who, text);
+    let signer = if s.once_in(8) { s.actor() } else { who };
+    send(vec![signed(&signer.key, &text), appeal])
+}

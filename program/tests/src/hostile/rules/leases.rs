@@ -1,0 +1,250 @@
+//! Leases: what was awarded stays, time is paid once, nobody is cheated out of the rest.
+
+use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::math::pricing::cost;
+use gantry_market::state::{
+    GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED,
+    LEASE_FAILED, LEASE_RUNNING, NODE_ACTIVE, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED, ORDER_OPEN,
+};
+
+use super::{must, Act, Change, Verdict};
+
+pub fn check(act: &Act, market: &Market) -> Verdict {
+    for change in act.changes::<Lease>() {
+        if let Some(lease) = change.created() {
+            awarded(act, market, &change, lease)?;
+        }
+        if let Some((before, after)) = change.both() {
+            kept(act, &change, before, after)?;
+            time(act, &change, before, after)?;
+            ended(act, market, &change, before, after)?;
+        }
+        if let Some(lease) = change.closed() {
+            closed(act, market, &change, lease)?;
+        }
+    }
+    Ok(())
+}
+
+fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) -> Verdict {
+    let at = change.at;
+    let found = act.book.get::<Order>(&lease.order).zip(act.book.get::<Node>(&lease.node));
+    must!(found.is_some(), "a lease is of an order and a node", "{at}");
+    let (order, node) = found.expect("just checked");
+    let from =
+        act.changes::<Lease>().filter_map(|other| other.both()).find(|(other, _)| other.order == lease.order);
+    let moved = from.filter(|_| lease.continues == 1);
+    must!(lease.continues == 0 || moved.is_some(), "what continues has failed before", "{at}");
+    must!(market.paused & 2 == 0, "no awards while paused", "{at}");
+    let keepers = act.book.all::<Keeper>();
+    let by_keeper =
+        keepers.filter(|(_, k)| k.wallet == lease.keeper && k.status == KEEPER_ACTIVE).count() == 1;
+    must!(by_keeper && act.signed(&lease.keeper), "an active keeper awards", "{at}");
+    let waits = order.status == ORDER_OPEN && act.now <= order.award_deadline;
+    must!(waits || moved.is_some(), "an open order is awarded in time", "{at}");
+    if let Some((failed, ended)) = moved {
+        let over = failed.status == LEASE_FAILED && ended.status == LEASE_ENDED && failed.may_migrate == 1;
+        must!(over, "a failed lease moves", "{at}");
+        let rest = failed.undelivered_secs().ok();
+        must!(
+            rest == Some(lease.duration_secs) && lease.duration_secs > 0,
+            "what is left moves",
+            "{at}: {rest:?}"
+        );
+        must!(lease.price <= failed.price, "a move is not dearer", "{at}");
+        must!(lease.checkpoint_hash == failed.checkpoint_hash, "a move takes its checkpoint along", "{at}");
+    } else {
+        must!(lease.duration_secs == order.duration_secs, "a lease lasts as long as ordered", "{at}");
+    }
+    must!(node.status == NODE_ACTIVE, "only active nodes are awarded", "{at}");
+    must!(
+        lease.customer == order.customer && lease.provider == node.provider,
+        "a lease names its parties",
+        "{at}"
+    );
+    must!(lease.price == node.price && lease.price <= order.max_price, "the ask is the price", "{at}");
+    let reserved = cost(lease.price, lease.gpus, lease.duration_secs).ok();
+    must!(reserved == Some(lease.reserved), "a lease holds what it costs", "{at}");
+    must!(
+        lease.gpus == order.gpus_per_node && node.gpu_mask & lease.gpu_mask == 0,
+        "free GPUs are leased",
+        "{at}"
+    );
+    must!(lease.gpu_mask.count_ones() == u32::from(lease.gpus), "a lease has its GPUs", "{at}");
+    let covered = act.book.get::<Provider>(&node.provider).is_some_and(|p| p.stake >= p.committed);
+    must!(covered, "stake covers every machine that works", "{at}");
+    let model =
+        act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
+    let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
+    let suits = model.is_some_and(|model| {
+        order.requirement.satisfied_by(node, model, order.gpus_per_node, site, act.now).is_ok()
+    });
+    must!(suits, "the node satisfies the order", "{at}");
+    let terms = (lease.fee_bps, lease.notice_secs) == (market.params.fee_bps, market.params.notice_secs);
+    must!(terms, "a lease takes the market's terms", "{at}");
+    Ok(())
+}
+
+fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Verdict {
+    let at = change.at;
+    let same = (before.order, before.node, before.provider, before.customer, before.keeper)
+        == (after.order, after.node, after.provider, after.customer, after.keeper)
+        && (before.node_key, before.price, before.gpus, before.gpu_mask, before.fee_bps)
+            == (after.node_key, after.price, after.gpus, after.gpu_mask, after.fee_bps)
+        && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
+            == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at);
+    must!(same, "a lease's terms stay", "{}: {at}", act.name);
+    let grows = after.paid_secs >= before.paid_secs
+        && after.paid >= before.paid
+        && after.receipt_secs >= before.receipt_secs
+        && after.verified_secs >= before.verified_secs
+        && after.downtime_secs >= before.downtime_secs;
+    must!(grows, "time is never taken back", "{}: {at}", act.name);
+    must!(
+        before.checkpoint_hash == after.checkpoint_hash || act.signed(&before.node_key),
+        "the machine puts down checkpoints",
+        "{at}"
+    );
+    must!(
+        before.rating == after.rating || (before.rating == 0 && act.signed(&before.customer)),
+        "rated once",
+        "{at}"
+    );
+    if (before.status, after.status) == (LEASE_AWARDED, LEASE_RUNNING) {
+        let order = act.book.get::<Order>(&before.order);
+        let whole = order.is_some_and(|order| matches!(order.status, ORDER_AWARDED | ORDER_LAPSED));
+        let ready = before.continues == 1 || whole;
+        must!(ready && act.signed(&before.node_key), "the machine starts a whole order", "{at}");
+        let until = act.now + i64::from(before.duration_secs);
+        must!(after.started_at == act.now && until == after.funded_until, "time begins to count", "{at}");
+    } else {
+        must!(before.started_at == after.started_at, "a lease starts once", "{}: {at}", act.name);
+        let more = after.funded_until - before.funded_until;
+        must!(
+            more == 0 || (more > 0 && act.customer_acts(&before.customer)),
+            "the customer extends",
+            "{}: {at}",
+            act.name
+        );
+        if more > 0 {
+            must!(
+                before.status == LEASE_RUNNING && act.now < before.funded_until,
+                "what runs is extended",
+                "{at}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Seconds come from receipts of both sides or from final reports, and never exceed the clock.
+fn time(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Verdict {
+    let at = change.at;
+    if (after.receipt_secs, after.receipt_sequence) != (before.receipt_secs, before.receipt_sequence) {
+        must!(after.receipt_sequence > before.receipt_sequence, "receipts are newer", "{at}");
+        let message = receipt_message(before, &at, after.receipt_sequence, u64::from(after.receipt_secs));
+        let customers = act.verified.iter().filter(|(key, _)| act.speaks_for(key, &before.customer));
+        let by_customer = customers.into_iter().any(|(_, text)| *text == message);
+        let both = act.verified(&before.node_key, &message) && by_customer;
+        must!(both, "node and customer sign a receipt", "{at}");
+        must!(
+            after.receipt_secs <= before.billable_secs(act.now),
+            "a receipt is of time that passed",
+            "{at}"
+        );
+    }
+    if after.paid_secs > before.paid_secs {
+        let claimed = after.receipt_secs.max(after.verified_secs);
+        must!(
+            after.paid_secs <= claimed,
+            "only claimed time is paid",
+            "{at}: {} of {claimed}",
+            after.paid_secs
+        );
+    }
+    must!(
+        after.paid_secs <= after.billable_secs(act.now),
+        "paid time has passed, was funded, and was up",
+        "{}: {at}: {} of {}",
+        act.name,
+        after.paid_secs,
+        after.billable_secs(act.now)
+    );
+    Ok(())
+}
+
+fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, after: &Lease) -> Verdict {
+    let at = change.at;
+    if before.status == after.status {
+        return Ok(());
+    }
+    let known = matches!(
+        (before.status, after.status),
+        (LEASE_AWARDED, LEASE_RUNNING)
+            | (LEASE_RUNNING, LEASE_FAILED | LEASE_ENDED)
+            | (LEASE_FAILED, LEASE_ENDED)
+    );
+    must!(known, "a lease goes one way", "{at}: {} to {}", before.status, after.status);
+    if after.status != LEASE_ENDED {
+        return Ok(());
+    }
+    let owner = act.book.get::<Provider>(&before.provider).map(|provider| provider.wallet);
+    let by_provider = owner.is_some_and(|owner| act.signed(&owner)) || act.signed(&before.node_key);
+    let over = before.status == LEASE_FAILED || act.now >= before.funded_until;
+    must!(
+        over || by_provider || act.customer_acts(&before.customer),
+        "its parties end a lease",
+        "{}: {at}",
+        act.name
+    );
+    if before.status == LEASE_FAILED && before.can_migrate().unwrap_or(false) && act.name != "lease_migrate" {
+        let waited = act.now > before.ended_at + i64::from(before.settle_secs);
+        must!(waited || act.customer_acts(&before.customer), "a failed lease has time to move", "{at}");
+    }
+    let most = after.owed(after.billable_secs(after.ended_at)).ok();
+    let held = after.provider_total().ok().and_then(|paid| paid.checked_add(after.reserved));
+    must!(held == most, "what cannot be owed is free at once", "{at}: holds {held:?}, may owe {most:?}");
+    let noticed = before.notice_at != 0 && act.now >= before.notice_at + i64::from(before.notice_secs);
+    let leaves = by_provider
+        && !over
+        && !act.customer_acts(&before.customer)
+        && !noticed
+        && before.run_to_completion == 0;
+    if leaves {
+        let unpaid = before.billable_secs(act.now) - before.paid_secs;
+        let forfeited = after.downtime_secs - before.downtime_secs;
+        must!(forfeited == unpaid.min(before.notice_secs), "leaving without notice costs its pay", "{at}");
+    }
+    let node = act.after::<Node>(&before.node);
+    let freed = node.is_some_and(|node| node.gpu_mask & before.gpu_mask == 0);
+    must!(freed, "a lease that ends frees its GPUs", "{at} ({})", market.version);
+    Ok(())
+}
+
+fn closed(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) -> Verdict {
+    let at = change.at;
+    must!(lease.pending_faults == 0, "a lease with a fault stays", "{at}");
+    if lease.status == LEASE_AWARDED {
+        let order = act.book.get::<Order>(&lease.order);
+        let wait = i64::from(market.params.start_deadline_secs);
+        let late = match order {
+            _ if lease.continues == 1 => act.now > lease.awarded_at + wait,
+            Some(order) if order.status == ORDER_EXPIRED => true,
+            Some(order) => order.awarded_at != 0 && act.now > order.awarded_at + wait,
+            None => false,
+        };
+        must!(late, "a lease is aborted after its deadline", "{at}");
+        return Ok(());
+    }
+    must!(lease.status == LEASE_ENDED, "a lease closes when it has ended", "{at}");
+    let deadline = lease.ended_at + i64::from(lease.settle_secs);
+    let unpaid = lease.unsettled_secs(act.now) > 0;
+    must!(
+        !unpaid || act.now > deadline + i64::from(lease.settle_secs),
+        "claimed pay is paid before a close",
+        "{at}"
+    );
+    let rated = lease.rating != 0 || act.signed(&lease.customer);
+    must!(rated || act.now >= lease.ended_at + i64::from(lease.rating_secs), "there is time to rate", "{at}");
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Stake and machines: who may take stake out, when, and what a slash may cost.
+
+use std::collections::BTreeMap;
+
+use gantry_market::math::slashing::split;
+use gantry_market::state::{
+    DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
+};
+use solana_address::Address;
+
+use super::money::amount;
+use super::{must, Act, Change, Verdict};
+use crate::hostile::entity::Token;
+use crate::pda;
+
+pub fn check(act: &Act, market: &Market) -> Verdict {
+    for change in act.changes::<Provider>() {
+        provider(act, market, &change)?;
+    }
+    stake_arrives(act, market)?;
+    for change in act.changes::<Node>() {
+        node(act, market, &change)?;
+    }
+    for change in act.changes::<DeviceClaim>() {
+        must!(change.both().is_none(), "a claim is made and closed, never changed", "{}", change.at);
+        let of = change.either().node;
+        let with_node = act.changes::<Node>().any(|node| node.at == of && node.both().is_none());
+        must!(with_node, "a claim lives with its node", "{}: {}", act.name, change.at);
+    }
+    Ok(())
+}
+
+/// The fault that the act slashes for, if any: it closes and its provider loses stake.
+fn slashed<'a>(act: &'a Act, provider: &Address) -> Option<&'a Fault> {
+    act.changes::<Fault>().find_map(|fault| fault.closed()).filter(|fault| fault.provider == *provider)
+}
+
+fn held(provider: Option<&Provider>) -> i128 {
+    provider.map_or(0, |found| i128::from(found.stake) + i128::from(found.unstaking))
+}
+
+fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
+    let by_owner = act.signed(&change.either().wallet);
+    let vault = pda::stake_vault(&change.at);
+    let lost = amount(act.book.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
+    let out = held(change.before) - held(change.after);
+    if let Some(created) = change.created() {
+        must!(by_owner && held(Some(created)) == 0, "a provider starts empty", "{}", change.at);
+        return Ok(());
+    }
+    if let Some(closed) = change.closed() {
+        let idle = closed.node_count == 0 && closed.pending_faults == 0 && held(Some(closed)) == 0;
+        must!(idle && by_owner, "a provider with stake stays", "{}", change.at);
+        return Ok(());
+    }
+    let (before, after) = change.both().expect("neither created nor closed");
+    must!(lost == out, "the stake vault moves with the stake", "{}: {out}, {lost}", act.name);
+    must!(before.wallet == after.wallet, "a provider keeps its wallet", "{}", change.at);
+    if before.payout != after.payout {
+        let token = act.book.get::<Token>(&after.payout);
+        let own = token.is_some_and(|t| t.mint == market.payment_mint && t.owner == after.wallet);
+        must!(by_owner && own, "a payout account is the provider's, of payment tokens", "{}", act.name);
+    }
+    if let Some(fault) = slashed(act, &change.at).filter(|_| out > 0) {
+        must!(act.now >= fault.applicable_at, "a slash waits for its appeal", "{}", act.name);
+        let most = held(change.before).min(i128::from(fault.amount));
+        must!(out == most, "a slash takes what the fault says, within the stake", "{out}, want {most}");
+        let total = after.slashed_total.checked_sub(before.slashed_total).map(i128::from);
+        must!(total == Some(out), "what is slashed is counted", "{}", change.at);
+        return Ok(());
+    }
+    if out > 0 {
+        let ripe = act.now >= before.unstake_at && before.unstake_at != 0;
+        must!(by_owner, "stake leaves by its owner", "{}", act.name);
+        must!(
+            ripe,
+            "stake leaves after its cool-down",
+            "{} at {}, due {}",
+            act.name,
+            act.now,
+            before.unstake_at
+        );
+        must!(before.pending_faults == 0, "stake stays while a fault is pending", "{}", act.name);
+        must!(after.stake >= before.stake, "only unstaked stake leaves", "{}", act.name);
+        must!(out == i128::from(before.unstaking), "what was asked for leaves", "{}: {out}", act.name);
+    }
+    if after.unstaking > before.unstaking {
+        let due = act.now + i64::from(market.params.unstake_cooldown_secs);
+        must!(
+            by_owner && after.unstake_at >= due,
+            "unstaking waits",
+            "{}: {} < {due}",
+            act.name,
+            after.unstake_at
+        );
+        must!(after.stake >= after.committed, "stake that machines need stays", "{}", act.name);
+    }
+    Ok(())
+}
+
+/// Stake tokens that leave a vault end with the owner, or with customer, finder and fire.
+fn stake_arrives(act: &Act, market: &Market) -> Verdict {
+    let mut due: BTreeMap<Address, i128> = BTreeMap::new();
+    let mut burned = 0;
+    for change in act.changes::<Provider>() {
+        let out = held(change.before) - held(change.after);
+        let Some(fault) = slashed(act, &change.at).filter(|_| out > 0) else { continue };
+        let finder_bps = fault.finder_bps.min(gantry_market::constants::FINDER_BPS_MAX);
+        let shares = split(out as u64, fault.harm, finder_bps).expect("fits");
+        *due.entry(fault.customer).or_default() += i128::from(shares.customer);
+        *due.entry(fault.finder).or_default() += i128::from(shares.finder);
+        burned += i128::from(shares.burned);
+    }
+    let mut gained: BTreeMap<Address, i128> = BTreeMap::new();
+    let mut all = 0;
+    for change in act.changes::<Token>().filter(|change| change.either().mint == market.stake_mint) {
+        let owner = change.either().owner;
+        let gain = amount(change.after) - amount(change.before);
+        all += gain;
+        let of_market = act.book.get::<Provider>(&owner).is_some()
+            || act.book.get::<gantry_market::state::Keeper>(&owner).is_some()
+            || act.after::<Provider>(&owner).is_some()
+            || act.after::<gantry_market::state::Keeper>(&owner).is_some();
+        if !of_market {
+            *gained.entry(owner).or_default() += gain;
+        }
+    }
+    must!(
+        -all == burned,
+        "what is burned is what the slash leaves",
+        "{}: {} burned, want {burned}",
+        act.name,
+        -all
+    );
+    for (owner, gain) in gained {
+        let due = due.remove(&owner).unwrap_or(0);
+        must!(
+            gain == due || act.signed(&owner),
+            "stake tokens go where they are due",
+            "{}: {owner} gained {gain}, was due {due}",
+            act.name
+        );
+    }
+    let missing: Vec<_> = due.iter().filter(|(_, amount)| **amount != 0).collect();
+    must!(missing.is_empty(), "the slashed stake arrives", "{}: {missing:?}", act.name);
+    Ok(())
+}
+
+fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
+    let at = change.at;
+    let node = change.either();
+    let owner = act.book.get::<Provider>(&node.provider);
+    must!(owner.is_some(), "a node has a provider", "{at}");
+    let owner = owner.expect("just checked");
+    let by_owner = act.signed(&owner.wallet);
+    if let Some(node) = change.created() {
+        must!(by_owner && act.signed(&node.node_key), "owner and machine sign a registration", "{at}");
+        let model = act.book.get::<GpuModel>(&pda::gpu_model(node.spec.model));
+        let required = model.map(|model| model.min_stake * u64::from(node.spec.gpus));
+        must!(required == Some(node.required_stake), "a node needs its model's stake", "{at}");
+        let after = act.after::<Provider>(&node.provider).expect("exists");
+        must!(after.stake >= after.committed, "stake covers every machine", "{at}");
+        must!(
+            node.spec.simulated <= market.params.allow_simulated,
+            "simulated machines only where allowed",
+            "{at}"
+        );
+        must!(node.tier <= 1 && (node.spec.simulated == 0 || node.tier == 0), "a tier is earned", "{at}");
+        return Ok(());
+    }
+    if let Some(node) = change.closed() {
+        let wait = market.params.settle_deadline_secs().expect("fits") + market.params.period_secs;
+        let due = node.retired_at + i64::from(wait);
+        let over = node.status == NODE_RETIRED
+            && act.now >= due
+            && node.pending_faults == 0
+            && node.live_leases == 0;
+        must!(over && by_owner, "a node closes when nothing can concern it", "{at}: {} of {due}", act.now);
+        return Ok(());
+    }
+    let (before, after) = change.both().expect("neither created nor closed");
+    let fixed = (before.provider, before.node_key, before.required_stake, before.registered_at)
+        == (after.provider, after.node_key, after.required_stake, after.registered_at)
+        && bytemuck::bytes_of(&before.spec) == bytemuck::bytes_of(&after.spec);
+    must!(fixed, "a node is what it registered as", "{}: {at}", act.name);
+    let by_agent = act.signed(&before.node_key);
+    must!(
+        before.price == after.price || by_owner || by_agent,
+        "owner or machine set the ask",
+        "{}: {at}",
+        act.name
+    );
+    if before.status != after.status {
+        let faulted = act.changes::<Fault>().any(|fault| fault.either().node == at);
+        must!(by_owner || by_agent || faulted, "owner or machine set the status", "{}: {at}", act.name);
+        must!(before.status != NODE_RETIRED, "retired is for good", "{at}");
+        if before.status == NODE_SUSPENDED {
+            let retires = by_owner && after.status == NODE_RETIRED;
+            let freed = retires || (by_owner && before.pending_faults == 0) || faulted;
+            must!(freed, "a suspended node waits for its fault and its owner", "{at}");
+        }
+        if after.status == NODE_RETIRED {
+            must!(by_owner && after.live_leases == 0, "an idle node is retired by its owner", "{at}");
+        }
+    }
+    if before.gpu_mask != after.gpu_mask {
+        let with_lease = act.changes::<Lease>().any(|lease| lease.either().node == at);
+        must!(with_lease, "GPUs are taken and freed with a lease", "{}: {at}", act.name);
+    }
+    let grows = after.jobs_completed >= before.jobs_completed
+        && after.jobs_failed >= before.jobs_failed
+        && after.checks_total >= before.checks_total
+        && after.rating_weight >= before.rating_weight;
+    must!(grows, "a record only grows", "{}: {at}", act.name);
+    Ok(())
+}

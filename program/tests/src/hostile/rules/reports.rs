@@ -1,0 +1,241 @@
+//! Reports and faults: votes weigh what bonds weigh, leaves are in final roots, appeals have their weight.
+
+use std::collections::BTreeSet;
+
+use gantry_market::constants::MAX_PROOF;
+use gantry_market::instructions::leaf::slash_amount;
+use gantry_market::math::merkle::root_of;
+use gantry_market::math::periods::period_end;
+use gantry_market::math::slashing::harm_in_stake;
+use gantry_market::state::{
+    Fault, Keeper, Leaf, Lease, Market, Node, Provider, Report, KEEPER_ACTIVE, REPORT_FINAL,
+};
+use solana_address::Address;
+
+use super::{must, Act, Change, Verdict};
+
+pub fn check(act: &Act, market: &Market) -> Verdict {
+    for change in act.changes::<Report>() {
+        report(act, market, &change)?;
+    }
+    leaves(act, market)?;
+    for change in act.changes::<Fault>() {
+        fault(act, market, &change)?;
+    }
+    Ok(())
+}
+
+fn bits(voters: &[u8; 32]) -> BTreeSet<u16> {
+    (0..256).filter(|index| voters[usize::from(*index) / 8] & (1 << (index % 8)) != 0).collect()
+}
+
+fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
+    let at = change.at;
+    let Some(after) = change.after else {
+        let before = change.either();
+        let end =
+            period_end(before.period, market.params.period_secs).expect("fits").max(before.finalised_at);
+        let due = end + i64::from(market.params.report_retention_secs);
+        must!(act.now > due, "a report stays for its time", "{at}");
+        return Ok(());
+    };
+    let votes = |report: Option<&Report>| report.map_or(BTreeSet::new(), |report| bits(&report.voters));
+    let weight = |report: Option<&Report>| {
+        report.map_or(0u128, |report| report.candidates.iter().map(|c| u128::from(c.weight)).sum())
+    };
+    let (old, new) = (votes(change.before), votes(change.after));
+    if let Some(before) = change.before {
+        let kept = (before.period, before.total_weight, before.created_at, before.rent_payer)
+            == (after.period, after.total_weight, after.created_at, after.rent_payer);
+        must!(kept && old.is_subset(&new), "votes are never taken back", "{at}");
+        if before.status == REPORT_FINAL {
+            must!(before.root == after.root && after.status == REPORT_FINAL, "a final root stays", "{at}");
+        }
+    } else {
+        must!(after.total_weight == market.total_weight, "a report measures all weight", "{at}");
+    }
+    let gained = weight(change.after) - weight(change.before);
+    let fresh: Vec<u16> = new.difference(&old).copied().collect();
+    if gained > 0 || !fresh.is_empty() {
+        must!(
+            fresh.len() == 1,
+            "one vote at a time, once for each keeper",
+            "{at}: {fresh:?}, weight {gained}"
+        );
+        let keeper = act.book.all::<Keeper>().find(|(_, k)| k.index == fresh[0]).map(|(_, keeper)| keeper);
+        must!(keeper.is_some(), "a keeper votes", "{at}");
+        let keeper = keeper.expect("just checked");
+        let end = period_end(after.period, market.params.period_secs).expect("fits");
+        let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < end && act.now >= end;
+        must!(fit && act.signed(&keeper.wallet), "keepers active in the period vote after it", "{at}");
+        must!(gained == u128::from(keeper.weight), "a vote weighs its keeper's weight", "{at}: {gained}");
+    }
+    let shared: usize = after.candidates.iter().map(|c| bits(&c.voters).len()).sum();
+    must!(shared == new.len(), "a keeper votes for one root", "{at}");
+    must!(weight(change.after) <= u128::from(after.total_weight), "votes weigh at most all", "{at}");
+    if after.status == REPORT_FINAL {
+        let won = after.candidates.iter().find(|c| c.root == after.root && c.weight > 0);
+        let enough = won.is_some_and(|c| u128::from(c.weight) * 3 > u128::from(after.total_weight) * 2);
+        must!(enough, "a final root has more than two thirds", "{at}");
+        must!(won.is_some_and(|c| c.proposer == after.proposer), "the first voter is the finder", "{at}");
+    }
+    Ok(())
+}
+
+/// A leaf as it came in, when the instruction applies one.
+fn leaf_of(act: &Act, market: &Market) -> Option<(Leaf, [u8; 32], usize)> {
+    if !matches!(act.name, "report_apply" | "fault_open") {
+        return None;
+    }
+    let data = act.instruction.data.get(8..)?;
+    let leaf: [u8; 176] = data.get(..176)?.try_into().ok()?;
+    let path = u32::from_le_bytes(data.get(176..180)?.try_into().ok()?);
+    let count = u32::from_le_bytes(data.get(180..184)?.try_into().ok()?) as usize;
+    let siblings: Vec<[u8; 32]> =
+        data.get(184..184 + 32 * count)?.chunks(32).map(|c| c.try_into().expect("32")).collect();
+    let parsed = Leaf::parse(&leaf, market.params.period_secs).ok()?;
+    Some((parsed, root_of(&leaf, path, &siblings), count))
+}
+
+/// Nothing about a node or a lease that only reports may say changes without a leaf of a final report.
+fn leaves(act: &Act, market: &Market) -> Verdict {
+    let found = leaf_of(act, market);
+    let proven = |node: &Address, period: u64| {
+        found.as_ref().is_some_and(|(leaf, root, depth)| {
+            let report = act.book.get::<Report>(&crate::pda::report(leaf.period));
+            let is_final = report.is_some_and(|report| report.status == REPORT_FINAL && report.root == *root);
+            is_final && *depth <= MAX_PROOF && leaf.node == *node && leaf.period == period
+        })
+    };
+    for change in act.changes::<Node>() {
+        let Some((before, after)) = change.both() else { continue };
+        let said = |node: &Node| {
+            (node.checks_passed, node.checks_total, node.last_report_period, node.report_window)
+        };
+        if said(before) == said(after) && (before.uptime_bps, before.tier) == (after.uptime_bps, after.tier) {
+            continue;
+        }
+        let Some((leaf, _, _)) = &found else {
+            must!(false, "a node's record comes from reports", "{}: {}", act.name, change.at);
+            continue;
+        };
+        must!(proven(&change.at, leaf.period), "a leaf is in a final report", "{}: {}", act.name, change.at);
+        let behind = after.last_report_period - leaf.period;
+        let bit = |node: &Node, back: u64| back < 32 && node.report_window & (1 << back) != 0;
+        must!(bit(after, behind), "a leaf is marked as applied", "{}", change.at);
+        if leaf.period <= before.last_report_period {
+            let seen = before.last_report_period - leaf.period;
+            must!(seen < 32 && !bit(before, seen), "a leaf is applied once", "{}: {}", act.name, change.at);
+        }
+    }
+    for change in act.changes::<Lease>() {
+        let Some((before, after)) = change.both() else { continue };
+        if before.verified_secs == after.verified_secs
+            && before.last_report_period == after.last_report_period
+        {
+            continue;
+        }
+        if before.started_at == 0 {
+            continue;
+        }
+        let Some((leaf, _, _)) = &found else {
+            must!(false, "verified time comes from reports", "{}: {}", act.name, change.at);
+            continue;
+        };
+        must!(
+            leaf.lease == change.at && proven(&before.node, leaf.period),
+            "a leaf is in a final report",
+            "{}",
+            change.at
+        );
+        let gained = after.verified_secs - before.verified_secs;
+        must!(gained == leaf.verified_secs, "verified time is what the leaf says", "{}", change.at);
+        if leaf.period <= before.last_report_period {
+            let seen = before.last_report_period - leaf.period;
+            let fresh = seen < 32 && before.report_window & (1 << seen) == 0;
+            must!(fresh, "a leaf is applied once", "{}: {}", act.name, change.at);
+        }
+    }
+    Ok(())
+}
+
+fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
+    let at = change.at;
+    if let Some(fault) = change.created() {
+        let report = act.book.get::<Report>(&crate::pda::report(fault.period));
+        must!(report.is_some(), "a fault is of a report", "{at}");
+        let report = report.expect("just checked");
+        let due = report.finalised_at + i64::from(market.params.appeal_secs);
+        must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
+        must!(fault.finder == report.proposer, "the finder is the first voter", "{at}");
+        let node = act.after::<Node>(&fault.node);
+        must!(node.is_some_and(|node| node.provider == fault.provider), "a fault is of a node", "{at}");
+        let lease = act.after::<Lease>(&fault.lease);
+        let amount = slash_amount(fault.flags, &market.params, node.expect("just checked"), lease).ok();
+        must!(amount == Some(fault.amount), "a fault costs what the terms say", "{at}: {}", fault.amount);
+        let harm = leaf_of(act, market).zip(lease).map_or(Some(0), |((leaf, _, _), lease)| {
+            let lost = lease.paid.checked_add(lease.owed(leaf.downtime_secs).ok()?)?;
+            harm_in_stake(lost, market.params.stake_price).ok()
+        });
+        must!(harm == Some(fault.harm), "harm is what was lost", "{at}: {}", fault.harm);
+        must!(fault.finder_bps <= 1_000, "a finder gets a tenth at most", "{at}");
+    }
+    if let Some((before, after)) = change.both() {
+        let same =
+            (before.node, before.provider, before.lease, before.customer, before.finder, before.rent_payer)
+                == (after.node, after.provider, after.lease, after.customer, after.finder, after.rent_payer)
+                && (before.applicable_at, before.harm, before.total_weight)
+                    == (after.applicable_at, after.harm, after.total_weight);
+        must!(
+            same && after.flags & !before.flags == 0 && after.amount <= before.amount,
+            "a fault only shrinks",
+            "{at}"
+        );
+        if after.flags != before.flags {
+            appeal(act, market, change, before)?;
+        }
+    }
+    if let Some(fault) = change.closed() {
+        let held = |provider: Option<&Provider>| {
+            provider.map_or(0, |p| u128::from(p.stake) + u128::from(p.unstaking))
+        };
+        let slashed = held(act.book.get(&fault.provider)) > held(act.after(&fault.provider));
+        let due = act.now >= fault.applicable_at;
+        if !slashed && !due {
+            appeal(act, market, change, fault)?;
+        }
+        must!(
+            slashed || !due || act.name == "slash_apply",
+            "a fault that is due is applied",
+            "{}: {at}",
+            act.name
+        );
+    }
+    Ok(())
+}
+
+/// A flag falls when keepers with more than a third of the weight, active in the period, have signed against it.
+fn appeal(act: &Act, market: &Market, change: &Change<Fault>, before: &Fault) -> Verdict {
+    let at = change.at;
+    must!(act.now < before.applicable_at, "appeals are in time", "{at}");
+    let signer =
+        act.verified.first().and_then(|(key, _)| act.book.all::<Keeper>().find(|(_, k)| k.wallet == *key));
+    must!(signer.is_some(), "a keeper's statement speaks against a fault", "{at}");
+    let (_, keeper) = signer.expect("just checked");
+    let end = period_end(before.period, market.params.period_secs).expect("fits");
+    let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < end;
+    must!(fit, "only keepers active in the period speak", "{at}");
+    let others = bits(&before.appellants);
+    must!(!others.contains(&keeper.index), "a keeper speaks once", "{at}");
+    let known = act.book.all::<Keeper>().filter(|(_, k)| others.contains(&k.index));
+    let weight: u128 = known.map(|(_, k)| u128::from(k.weight)).sum::<u128>() + u128::from(keeper.weight);
+    // Keepers that left since are not in the book any more: what they weighed stays counted.
+    let counted = u128::from(before.appeal_weight) + u128::from(keeper.weight);
+    must!(
+        weight.max(counted) * 3 > u128::from(before.total_weight),
+        "an appeal needs more than a third",
+        "{at}: {weight} of {}",
+        before.total_weight
+    );
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! What all accounts together must say: sums, counters, bits, addresses.
+
+use std::collections::BTreeMap;
+
+use gantry_market::state::{
+    Credits, DeviceClaim, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider, Report,
+    LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+};
+use solana_address::Address;
+
+use super::{must, Verdict};
+use crate::hostile::book::Book;
+use crate::hostile::entity::Token;
+use crate::pda;
+
+/// What leases, orders and faults add up to for others.
+#[derive(Default)]
+struct Sums {
+    reserved: BTreeMap<Address, u128>,
+    leases: BTreeMap<Address, u32>,
+    orders: BTreeMap<Address, u32>,
+    live: BTreeMap<Address, u32>,
+    masks: BTreeMap<Address, (u16, u32)>,
+    faults: BTreeMap<Address, u32>,
+    claims: BTreeMap<Address, u32>,
+    nodes: BTreeMap<Address, (u32, u128)>,
+}
+
+fn sums(book: &Book) -> Result<Sums, super::Violation> {
+    let mut sums = Sums::default();
+    for (at, lease) in book.all::<Lease>() {
+        *sums.reserved.entry(lease.customer).or_default() += u128::from(lease.reserved);
+        *sums.leases.entry(lease.customer).or_default() += 1;
+        *sums.leases.entry(lease.order).or_default() += 1;
+        if lease.status < LEASE_ENDED {
+            *sums.live.entry(lease.provider).or_default() += 1;
+            let (mask, count) = sums.masks.entry(lease.node).or_default();
+            must!(*mask & lease.gpu_mask == 0, "a GPU is in one live lease", "{at}");
+            (*mask, *count) = (*mask | lease.gpu_mask, *count + 1);
+        }
+    }
+    for (_, order) in book.all::<Order>() {
+        *sums.reserved.entry(order.customer).or_default() += u128::from(order.reserved);
+        *sums.orders.entry(order.customer).or_default() += 1;
+    }
+    for (_, fault) in book.all::<Fault>() {
+        for subject in [fault.provider, fault.node, fault.lease] {
+            *sums.faults.entry(subject).or_default() += 1;
+        }
+    }
+    for (_, claim) in book.all::<DeviceClaim>() {
+        *sums.claims.entry(claim.node).or_default() += 1;
+    }
+    for (_, node) in book.all::<Node>() {
+        let (count, stake) = sums.nodes.entry(node.provider).or_default();
+        (*count, *stake) = (*count + 1, *stake + u128::from(node.required_stake));
+    }
+    Ok(sums)
+}
+
+fn of<T: Copy + Default>(map: &BTreeMap<Address, T>, at: &Address) -> T {
+    map.get(at).copied().unwrap_or_default()
+}
+
+fn tokens(book: &Book, at: &Address) -> u64 {
+    book.get::<Token>(at).map_or(0, |token| token.amount)
+}
+
+pub fn check(book: &Book, now: i64) -> Verdict {
+    let Some(market) = book.get::<Market>(&pda::market()) else { return Ok(()) };
+    let sums = sums(book)?;
+    for (at, credits) in book.all::<Credits>() {
+        let vault = tokens(book, &pda::credits_vault(at));
+        must!(
+            vault >= credits.balance,
+            "the vault holds the balance",
+            "{at}: {vault} of {}",
+            credits.balance
+        );
+        must!(credits.balance >= credits.reserved, "the balance covers what is reserved", "{at}");
+        let held = of(&sums.reserved, &credits.customer);
+        must!(
+            u128::from(credits.reserved) == held,
+            "orders and leases hold what is reserved",
+            "{at}: {} and {held}",
+            credits.reserved
+        );
+        let counts = (of(&sums.orders, &credits.customer), of(&sums.leases, &credits.customer));
+        must!(
+            (credits.live_orders, credits.live_leases) == counts,
+            "a customer's counters",
+            "{at}: {counts:?}"
+        );
+    }
+    for (at, provider) in book.all::<Provider>() {
+        let vault = u128::from(tokens(book, &pda::stake_vault(at)));
+        let held = u128::from(provider.stake) + u128::from(provider.unstaking);
+        must!(vault >= held, "the vault holds the stake", "{at}: {vault} of {held}");
+        let (nodes, committed) = of(&sums.nodes, at);
+        let counts = (
+            provider.node_count,
+            u128::from(provider.committed),
+            provider.live_leases,
+            provider.pending_faults,
+        );
+        let want = (nodes, committed, of(&sums.live, at), of(&sums.faults, at));
+        must!(counts == want, "a provider's counters", "{at}: {counts:?}, want {want:?}");
+    }
+    for (at, node) in book.all::<Node>() {
+        let want = of(&sums.masks, at);
+        must!(
+            (node.gpu_mask, u32::from(node.live_leases)) == want,
+            "GPU bits are those of live leases",
+            "{at}"
+        );
+        must!(u32::from(node.pending_faults) == of(&sums.faults, at), "a node's faults", "{at}");
+        must!(of(&sums.claims, at) == u32::from(node.spec.gpus), "each GPU is claimed once", "{at}");
+        must!(node.invariant().is_ok(), "a node is sound", "{at}");
+        must!(*at == pda::node(&node.provider, &node.node_key), "accounts lie where they derive", "{at}");
+    }
+    for (at, lease) in book.all::<Lease>() {
+        leases(book, at, lease, now, of(&sums.faults, at))?;
+    }
+    for (at, order) in book.all::<Order>() {
+        must!(order.invariant().is_ok(), "an order is sound", "{at}");
+        must!(order.status == ORDER_OPEN || order.reserved == 0, "only open orders hold money", "{at}");
+        must!(u32::from(order.live_leases) == of(&sums.leases, at), "an order's leases", "{at}");
+        must!(*at == pda::order(&order.customer, order.nonce), "accounts lie where they derive", "{at}");
+    }
+    keepers(book, market)?;
+    addresses(book)
+}
+
+fn leases(book: &Book, at: &Address, lease: &Lease, now: i64, faults: u32) -> Verdict {
+    let paid = lease.owed(lease.paid_secs).ok();
+    must!(paid == Some(lease.paid), "what is paid is what was owed", "{at}: {} and {paid:?}", lease.paid);
+    let fee = lease.fee_total().unwrap_or(u64::MAX);
+    must!(lease.reserved >= fee, "the fee is still there", "{at}");
+    must!(lease.paid_secs <= lease.billable_secs(now), "paid time has passed", "{at}");
+    must!(u32::from(lease.pending_faults) == faults, "a lease's faults", "{at}");
+    must!(*at == pda::lease(&lease.order, &lease.node), "accounts lie where they derive", "{at}");
+    must!((LEASE_AWARDED..=LEASE_ENDED).contains(&lease.status), "a lease has a status", "{at}");
+    must!(book.get::<Order>(&lease.order).is_some(), "a lease has its order", "{at}");
+    let node = book.get::<Node>(&lease.node);
+    must!(lease.status == LEASE_ENDED || node.is_some(), "a live lease has its node", "{at}");
+    // All that was set aside is paid, or still there.
+    let held = u128::from(lease.reserved) + lease.provider_total().map_or(u128::MAX / 2, u128::from);
+    let funded = match lease.status {
+        LEASE_AWARDED => Some(lease.duration_secs),
+        LEASE_RUNNING | LEASE_FAILED => u32::try_from(lease.funded_until - lease.started_at).ok(),
+        _ => None,
+    };
+    if let Some(funded) = funded {
+        let whole = lease.owed(funded).map_or(u128::MAX, u128::from);
+        must!(held == whole, "a live lease holds what it may owe", "{at}: {held} of {whole}");
+    } else {
+        let most = lease.owed(lease.billable_secs(lease.ended_at)).map_or(u128::MAX, u128::from);
+        must!(held >= most, "an ended lease holds what it may owe", "{at}: {held} of {most}");
+    }
+    Ok(())
+}
+
+fn keepers(book: &Book, market: &Market) -> Verdict {
+    let (mut weight, mut places) = (0u128, std::collections::BTreeSet::new());
+    for (at, keeper) in book.all::<Keeper>() {
+        weight += u128::from(keeper.weight);
+        let taken = market.keeper_slots[usize::from(keeper.index) / 8] & (1 << (keeper.index % 8)) != 0;
+        must!(taken && places.insert(keeper.index), "a keeper has a place of its own", "{at}");
+        must!(tokens(book, &pda::stake_vault(at)) >= keeper.bond, "the vault holds the bond", "{at}");
+        must!(keeper.weight <= keeper.bond, "weight is bonded", "{at}");
+        must!(*at == pda::keeper(&keeper.wallet), "accounts lie where they derive", "{at}");
+    }
+    must!(
+        u128::from(market.total_weight) == weight,
+        "the total is all keepers' weight",
+        "{} and {weight}",
+        market.total_weight
+    );
+    must!(market.keeper_count as usize == places.len(), "keepers are counted", "{}", market.keeper_count);
+    Ok(())
+}
+
+/// No account of the program lies anywhere but where its content says.
+fn addresses(book: &Book) -> Verdict {
+    for (at, found) in book.all::<Credits>() {
+        must!(*at == pda::credits(&found.customer), "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<Provider>() {
+        must!(*at == pda::provider(&found.wallet), "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<DeviceClaim>() {
+        must!(*at == pda::device(&found.device), "accounts lie where they derive", "{at}");
+        must!(book.get::<Node>(&found.node).is_some(), "a claim is of a node", "{at}");
+    }
+    for (at, found) in book.all::<Report>() {
+        must!(*at == pda::report(found.period), "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<Fault>() {
+        // The address of a fault about a closed lease has the lease, its record has none.
+        let derived = pda::fault(&found.node, &found.lease, found.period);
+        let alone = found.lease == Address::default();
+        must!(*at == derived || alone, "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<GpuModel>() {
+        must!(*at == pda::gpu_model(found.id), "accounts lie where they derive", "{at}");
+    }
+    for (at, _) in book.all::<Market>() {
+        must!(*at == pda::market(), "accounts lie where they derive", "{at}");
+    }
+    Ok(())
+}

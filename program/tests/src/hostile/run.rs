@@ -1,0 +1,139 @@
+//! Plays sequences: from a seed, or from a record.
+
+use solana_instruction::Instruction;
+
+use super::actions::ACTIONS;
+use super::arena::{Arena, Stats};
+use super::mutate::{around, spoil};
+use super::rules::Violation;
+use super::scene::{Memory, Scene};
+use super::trace::Step;
+use super::wind_down::nothing_is_stuck;
+use crate::random::Random;
+
+/// Steps between two times that everybody is made to leave, on a copy.
+const STUCK_EVERY: usize = 1_000;
+
+/// A sequence that broke a rule.
+pub struct Failure {
+    pub violation: Violation,
+    /// Everything that was done, the last step included.
+    pub steps: Vec<Step>,
+}
+
+/// One story from a seed: at most `steps` steps.
+pub fn play(start: &Arena, seed: u64, steps: usize) -> (Stats, Option<Failure>) {
+    let mut arena = start.fork();
+    let mut done = vec![];
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+    let mut memory = Memory::default();
+    let mut since = 0;
+    while done.len() < steps {
+        let (plan, chained) = next(&arena, &mut random, &mut memory);
+        for step in plan {
+            if let Step::Send(instructions) = &step {
+                memory.remember(instructions);
+            }
+            done.push(step);
+            since += 1;
+            match arena.apply(done.last().expect("just pushed")) {
+                Ok(true) => {}
+                // What was to follow needed it.
+                Ok(false) if chained => break,
+                Ok(false) => {}
+                Err(violation) => return (arena.stats, Some(Failure { violation, steps: done })),
+            }
+        }
+        if since >= STUCK_EVERY {
+            since = 0;
+            if let Err(violation) = nothing_is_stuck(&mut arena) {
+                return (arena.stats, Some(Failure { violation, steps: done }));
+            }
+        }
+    }
+    let end = nothing_is_stuck(&mut arena).err();
+    let failure = end.map(|violation| Failure { violation, steps: done });
+    (arena.stats, failure)
+}
+
+/// Plays a record. The first rule that breaks ends it; nothing is stuck afterwards.
+pub fn replay(start: &Arena, steps: &[Step]) -> (Stats, Option<Failure>) {
+    let (mut arena, failure) = replay_only(start, steps);
+    if failure.is_some() {
+        return (arena.stats, failure);
+    }
+    let end = nothing_is_stuck(&mut arena).err();
+    let failure = end.map(|violation| Failure { violation, steps: steps.to_vec() });
+    (arena.stats, failure)
+}
+
+/// The same without asking whether anything is stuck at the end.
+pub fn replay_only(start: &Arena, steps: &[Step]) -> (Arena, Option<Failure>) {
+    let mut arena = start.fork();
+    for (at, step) in steps.iter().enumerate() {
+        if let Err(violation) = arena.apply(step) {
+            return (arena, Some(Failure { violation, steps: steps[..=at].to_vec() }));
+        }
+    }
+    (arena, None)
+}
+
+/// What happens next, and whether each step needs the one before.
+fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, bool) {
+    let mut s = Scene { a: arena, r: random, memory };
+    match s.below(100) {
+        0..=7 => {
+            let seconds = [1, 1, 2, 5, 5, 10, 10, 20, 20, 30, 30, 60, 60, 60, 121, 601][s.below(16)];
+            return (vec![Step::Warp(seconds)], false);
+        }
+        8 => return (around(&mut s).into_iter().collect(), false),
+        // What was sent before is sent again.
+        9 | 10 => {
+            let sent = s.memory.sent.clone();
+            let again = s.one(sent);
+            return (again.map(Step::Send).into_iter().collect(), false);
+        }
+        _ => {}
+    }
+    let total: u64 = ACTIONS.iter().map(|action| action.weight).sum();
+    let mut at = s.r.below(total);
+    let action = ACTIONS
+        .iter()
+        .find(|action| {
+            let here = at < action.weight;
+            at = at.saturating_sub(action.weight);
+            here
+        })
+        .expect("weights add up");
+    let Some(mut plan) = (action.plan)(&mut s) else { return (vec![], false) };
+    for step in &mut plan {
+        if let Step::Send(instructions) = step {
+            dress(&mut s, instructions);
+        }
+    }
+    (plan, matches!(action.name, "order_create" | "order_award" | "lease_migrate"))
+}
+
+/// Right as it is, spoiled, or with company.
+fn dress(s: &mut Scene, instructions: &mut Vec<Instruction>) {
+    match s.below(20) {
+        0..=4 => spoil(s, instructions),
+        5 => {
+            let sent = s.memory.sent.clone();
+            if let Some(other) = s.one(sent) {
+                let first = s.once_in(2);
+                if first {
+                    instructions.splice(0..0, other);
+                } else {
+                    instructions.extend(other);
+                }
+                instructions.truncate(6);
+            }
+        }
+        6 => {
+            let again = instructions.clone();
+            instructions.extend(again);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,132 @@
+//! What a generator sees: the state, a source of chance, and a memory of proofs and earlier transactions.
+
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+
+use super::arena::Arena;
+use super::entity::{Kind, Token};
+use super::trace::Step;
+use crate::leaves::Proof;
+use crate::random::Random;
+use crate::Actor;
+
+/// Steps to run one after the other.
+pub type Plan = Vec<Step>;
+
+/// What generators remember. Recorded steps need none of it.
+#[derive(Clone, Default)]
+pub struct Memory {
+    /// Leaves that keepers voted for, with their proofs.
+    pub proofs: Vec<Proof>,
+    /// Transactions sent before.
+    pub sent: Vec<Vec<Instruction>>,
+}
+
+impl Memory {
+    pub fn remember(&mut self, instructions: &[Instruction]) {
+        if self.sent.len() >= 64 {
+            self.sent.remove(0);
+        }
+        self.sent.push(instructions.to_vec());
+    }
+}
+
+pub struct Scene<'a> {
+    pub a: &'a Arena,
+    pub r: &'a mut Random,
+    pub memory: &'a mut Memory,
+}
+
+impl<'a> Scene<'a> {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.r.below(bound as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: u64) -> bool {
+        self.r.below(n) == 0
+    }
+
+    /// One of many; none of none.
+    pub fn one<T>(&mut self, mut all: Vec<T>) -> Option<T> {
+        if all.is_empty() {
+            return None;
+        }
+        let at = self.below(all.len());
+        Some(all.swap_remove(at))
+    }
+
+    /// Any entity of a kind.
+    pub fn any<T: Kind + Copy>(&mut self) -> Option<(Address, T)> {
+        let all = self.a.book.all::<T>().map(|(at, found)| (*at, *found)).collect();
+        self.one(all)
+    }
+
+    /// Any entity of a kind that fits.
+    pub fn any_where<T: Kind + Copy>(&mut self, fits: impl Fn(&T) -> bool) -> Option<(Address, T)> {
+        let all = self
+            .a
+            .book
+            .all::<T>()
+            .filter(|(_, found)| fits(found))
+            .map(|(at, found)| (*at, *found))
+            .collect();
+        self.one(all)
+    }
+
+    pub fn actor(&mut self) -> &'a Actor {
+        let at = self.below(self.a.actors.len());
+        &self.a.actors[at]
+    }
+
+    /// One of the actors with these numbers; now and then anyone.
+    pub fn actor_of(&mut self, usual: &[usize]) -> &'a Actor {
+        if self.once_in(12) {
+            return self.actor();
+        }
+        let at = usual[self.below(usual.len())];
+        &self.a.actors[at]
+    }
+
+    pub fn who(&self, wallet: &Address) -> Option<&'a Actor> {
+        self.a.actors.iter().find(|actor| actor.wallet() == *wallet)
+    }
+
+    pub fn key(&self, of: &Address) -> Option<&'a Keypair> {
+        self.a.keys.get(of)
+    }
+
+    /// A token account of an owner and mint.
+    pub fn tokens_of(&mut self, owner: &Address, mint: &Address) -> Option<Address> {
+        let all: Vec<Address> = self
+            .a
+            .book
+            .all::<Token>()
+            .filter(|(_, token)| token.owner == *owner && token.mint == *mint)
+            .map(|(at, _)| *at)
+            .collect();
+        self.one(all)
+    }
+
+    /// An amount of about this size; sometimes an edge.
+    pub fn about(&mut self, usual: u64) -> u64 {
+        match self.r.below(24) {
+            0 => self.r.magnitude(),
+            1 => 0,
+            2 => 1,
+            3 => u64::MAX - self.r.below(2),
+            _ => self.r.below(usual.max(1)),
+        }
+    }
+}
+
+/// A plan of one transaction.
+pub fn send(instructions: Vec<Instruction>) -> Option<Plan> {
+    Some(vec![Step::Send(instructions)])
+}
+
+/// A plan of one instruction.
+pub fn one(instruction: Instruction) -> Option<Plan> {
+    send(vec![instruction])
+}

@@ -1,0 +1,44 @@
+//! Shortens a failing record to what is needed: halves, then quarters, and so on down to single steps.
+
+use super::arena::Arena;
+use super::run::{replay, replay_only, Failure};
+use super::trace::Step;
+use super::wind_down::STUCK;
+
+/// A record that breaks the same rule, with no step that could be left out alone.
+pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {
+    let rule = failure.violation.rule;
+    // Emptying the market takes longer than the record itself: only for what is stuck.
+    let at_end = rule == STUCK;
+    let fails = |steps: &[Step]| {
+        let found = if at_end { replay(start, steps).1 } else { replay_only(start, steps).1 };
+        found.is_some_and(|found| found.violation.rule == rule)
+    };
+    let mut steps = failure.steps.clone();
+    if !fails(&steps) {
+        // It needs more than the record: nothing can be left out.
+        return steps;
+    }
+    let mut size = steps.len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        let mut shorter = false;
+        while at < steps.len() {
+            let end = (at + size).min(steps.len());
+            let without: Vec<Step> = [&steps[..at], &steps[end..]].concat();
+            if fails(&without) {
+                steps = without;
+                shorter = true;
+            } else {
+                at = end;
+            }
+        }
+        if size == 1 && !shorter {
+            break;
+        }
+        if !shorter || size > 1 {
+            size = if size == 1 { 1 } else { size.div_ceil(2) };
+        }
+    }
+    steps
+}

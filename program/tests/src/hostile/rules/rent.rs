@@ -28,9 +28,12 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Report(found) => Some(found.rent_payer),
         Entity::Fault(found) => Some(found.rent_payer),
         Entity::Token(token) => wallet_of(act, &token.owner),
-        Entity::Market(_) | Entity::GpuModel(_) | Entity::Mint { .. } | Entity::Foreign | Entity::Wallet => {
-            None
-        }
+        Entity::Market(_)
+        | Entity::GpuModel(_)
+        | Entity::Mint { .. }
+        | Entity::Foreign
+        | Entity::Wallet
+        | Entity::Unruled => None,
     }
 }
 

@@ -126,7 +126,12 @@ fn leases(a: &mut Arena) -> Verdict {
             |a, who, at| ix::lease_close(&a.w, who, at),
         ];
         for way in ways {
-            if a.book.get::<Lease>(&at).is_some() {
+            let lease = a.book.get::<Lease>(&at).copied();
+            let parties = lease.filter(|lease| {
+                a.book.get::<Order>(&lease.order).is_some()
+                    && a.book.get::<Provider>(&lease.provider).is_some()
+            });
+            if parties.is_some() {
                 let instruction = way(a, &stranger, &at);
                 send(a, instruction)?;
             }

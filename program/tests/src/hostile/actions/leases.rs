@@ -43,7 +43,8 @@ pub fn lease_start(s: &mut Scene) -> Option<Plan> {
 
 pub fn lease_abort(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(10);
-    let (at, _) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    s.a.book.get::<Order>(&lease.order)?;
     one(ix::lease_abort(&s.a.w, &at))
 }
 
@@ -57,6 +58,7 @@ pub fn lease_extend(s: &mut Scene) -> Option<Plan> {
 /// Signed by both; now and then by others, or of time that has not passed.
 pub fn lease_settle_receipt(s: &mut Scene) -> Option<Plan> {
     let (at, lease) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
+    s.a.book.get::<Provider>(&lease.provider)?;
     let most = lease.billable_secs(s.a.now());
     let seconds = match s.below(6) {
         0 => most,
@@ -76,7 +78,8 @@ pub fn lease_settle_receipt(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn lease_settle_report(s: &mut Scene) -> Option<Plan> {
-    let (at, _) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
+    let (at, lease) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
+    s.a.book.get::<Provider>(&lease.provider)?;
     one(ix::lease_settle_report(&s.a.w, &at))
 }
 
@@ -122,5 +125,6 @@ pub fn lease_close(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(10);
     let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_ENDED)?;
     let by = if s.once_in(2) { lease.customer } else { s.actor().wallet() };
+    s.a.book.get::<Order>(&lease.order)?;
     one(ix::lease_close(&s.a.w, &by, &at))
 }

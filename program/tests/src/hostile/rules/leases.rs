@@ -77,7 +77,10 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
     let suits = model.is_some_and(|model| {
-        order.requirement.satisfied_by(node, model, order.gpus_per_node, site, act.now).is_ok()
+        order
+            .requirement
+            .satisfied_by(node, model, order.gpus_per_node, site, &node.record(), act.now)
+            .is_ok()
     });
     must!(suits, "the node satisfies the order", "{at}");
     let terms = (lease.fee_bps, lease.notice_secs) == (market.params.fee_bps, market.params.notice_secs);

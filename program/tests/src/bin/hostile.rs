@@ -75,6 +75,11 @@ fn report(stats: &Stats, stories: u64, begin: Instant) {
             |map: &std::collections::BTreeMap<&'static str, u64>| map.get(*name).copied().unwrap_or(0);
         println!("  {name:<26} {:>9} {:>9}", count(&stats.successes), count(&stats.refusals));
     }
+    for ((name, error), count) in &stats.errors {
+        if !stats.successes.contains_key(name) {
+            println!("  {name} never succeeded: {error}, {count} times");
+        }
+    }
     println!(
         "hostile sequences: {stories} stories, {} transactions, {} instructions ({} accepted), {} different refusals, \
          all invariants checked {} times, 0 broken; {:.0} instructions a second",

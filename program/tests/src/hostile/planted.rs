@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{json, Value};
 
 use super::arena::Arena;
-use super::run::{play, replay};
+use super::run::{play, replay, Failure};
 use super::shrink::shrink;
 use super::trace::Step;
 
@@ -52,9 +52,9 @@ pub struct Find {
     pub bug: u64,
     /// Steps that each seed took, in the order of the seeds; none where it was not found.
     pub steps: Vec<Option<usize>>,
-    /// The rule that the first find broke.
+    /// The rule that the shortest find broke.
     pub rule: &'static str,
-    /// The first find, shortened.
+    /// The shortest find, shortened further.
     pub record: Vec<Step>,
 }
 
@@ -74,13 +74,18 @@ impl Find {
 pub fn hunt(bug: u64, seeds: u64, most: usize) -> Find {
     let start = Arena::new(bug);
     let mut find = Find { bug, steps: vec![], rule: "", record: vec![] };
+    let mut shortest: Option<Failure> = None;
     for seed in 0..seeds {
         let (_, failure) = play(&start, 1_000 + seed, most);
         find.steps.push(failure.as_ref().map(|failure| failure.steps.len()));
-        if let Some(failure) = failure.filter(|_| find.record.is_empty()) {
-            find.rule = failure.violation.rule;
-            find.record = shrink(&start, &failure);
+        let Some(failure) = failure else { continue };
+        if shortest.as_ref().is_none_or(|known| failure.steps.len() < known.steps.len()) {
+            shortest = Some(failure);
         }
+    }
+    if let Some(failure) = shortest {
+        find.rule = failure.violation.rule;
+        find.record = shrink(&start, &failure);
     }
     find
 }

@@ -5,12 +5,20 @@ use super::run::{replay, replay_only, Failure};
 use super::trace::Step;
 use super::wind_down::STUCK;
 
+/// Steps that are replayed at most: a long record may keep some that it does not need.
+const BUDGET: usize = 400_000;
+
 /// A record that breaks the same rule, with no step that could be left out alone.
 pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {
     let rule = failure.violation.rule;
     // Emptying the market takes longer than the record itself: only for what is stuck.
     let at_end = rule == STUCK;
-    let fails = |steps: &[Step]| {
+    let mut budget = BUDGET;
+    let mut fails = |steps: &[Step]| {
+        budget = budget.saturating_sub(steps.len());
+        if budget == 0 {
+            return false;
+        }
         let found = if at_end { replay(start, steps).1 } else { replay_only(start, steps).1 };
         found.is_some_and(|found| found.violation.rule == rule)
     };

@@ -104,11 +104,17 @@ pub fn lease_checkpoint(s: &mut Scene) -> Option<Plan> {
 
 /// A failed lease goes to another machine, which often starts at once.
 pub fn lease_migrate(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(20);
+    let any = s.once_in(60);
     let (failed, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_FAILED)?;
     let keeper = s.actor_of(&KEEPERS);
-    let (node, machine) =
-        s.any_where::<Node>(|node| any || (node.status == NODE_ACTIVE && node.free_gpus() >= lease.gpus))?;
+    let dear = s.once_in(4);
+    let (node, machine) = s.any_where::<Node>(|node| {
+        let suits = node.status == NODE_ACTIVE && node.free_gpus() >= lease.gpus;
+        any || (suits && (dear || node.price <= lease.price))
+    })?;
+    if node == lease.node {
+        return None;
+    }
     let migrate = Step::Send(vec![ix::lease_migrate(&s.a.w, keeper, &failed, &node)]);
     let start = ix::lease_start_of(&machine.node_key, &lease.order, &pda::lease(&lease.order, &node));
     Some(vec![migrate, Step::Send(vec![start])])

@@ -62,7 +62,7 @@ pub const ACTIONS: &[Action] = &[
     action("lease_settle_report", 8, leases::lease_settle_report),
     action("lease_end", 10, leases::lease_end),
     action("lease_checkpoint", 2, leases::lease_checkpoint),
-    action("lease_migrate", 10, leases::lease_migrate),
+    action("lease_migrate", 40, leases::lease_migrate),
     action("lease_rate", 5, leases::lease_rate),
     action("lease_close", 10, leases::lease_close),
     action("report_vote", 12, reports::report_vote),

@@ -44,7 +44,8 @@ fn fresh_accounts(a: &mut Arena) -> Verdict {
     for at in 0..a.actors.len() {
         let number = 90_000 + 2 * at as u64;
         let wallet = a.actors[at].wallet();
-        for (number, mint) in [(number, payment), (number + 1, stake)] {
+        // A second one for stake: whoever is both harmed and finder needs two, no account is written twice in a call.
+        for (number, mint) in [(number, payment), (number + 1, stake), (number + 1_000, stake)] {
             let place = key(number).pubkey();
             put_token_account(&mut a.w.svm, place, mint, wallet, 0, token_program());
             // Reads the account into the book; nothing is thawed.
@@ -104,7 +105,8 @@ fn stuck<T: Kind + Copy>(a: &Arena, what: &str) -> Verdict {
 fn faults(a: &mut Arena) -> Verdict {
     let mint = a.w.stake_mint;
     for (at, fault) in all::<Fault>(a) {
-        let customer = owner(a, &fault.customer).map(|who| who.stake);
+        let at_number = a.actors.iter().position(|actor| actor.wallet() == fault.customer);
+        let customer = at_number.map(|number| key(91_000 + 2 * number as u64).pubkey());
         let finder = owner(a, &fault.finder).map(|who| who.stake);
         let found = finder.filter(|at| a.book.get::<Token>(at).is_some_and(|token| token.mint == mint));
         if let Some(finder) = found {

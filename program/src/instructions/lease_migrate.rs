@@ -11,7 +11,6 @@ use crate::events::LeaseMigrated;
 use crate::instructions::award::{require_suitable, write_lease, Parties, Terms};
 use crate::instructions::lease_end::{finish, Ending};
 use crate::math::pricing::cost;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{
     Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ENDED_FAILED, LEASE_FAILED,
@@ -59,7 +58,7 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
     if !accounts.failed.can_migrate()? {
         return fail(MarketError::MigrationNotAllowed);
     }
-    if planted!(32, false, accounts.node.price > accounts.failed.price) {
+    if accounts.node.price > accounts.failed.price {
         return fail(MarketError::PriceTooHigh);
     }
     require_suitable(

@@ -121,9 +121,11 @@ fn leases(a: &mut Arena) -> Verdict {
     let stranger = a.actors[9].wallet();
     for (at, _) in all::<Lease>(a) {
         type Build = fn(&Arena, &Address, &Address) -> Instruction;
-        let ways: [Build; 4] = [
+        let ways: [Build; 5] = [
             |a, _, at| ix::lease_abort(&a.w, at),
             |a, who, at| ix::lease_end(&a.w, who, at, 0),
+            // One that was extended far runs for as long, unless its customer ends it.
+            |a, _, at| ix::lease_end(&a.w, &a.w.read::<Lease>(at).customer, at, 0),
             |a, _, at| ix::lease_settle_report(&a.w, at),
             |a, who, at| ix::lease_close(&a.w, who, at),
         ];

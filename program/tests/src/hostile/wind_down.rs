@@ -188,6 +188,7 @@ fn people(a: &mut Arena) -> Verdict {
     }
     for (_, keeper) in all::<Keeper>(a) {
         let Some(who) = owner(a, &keeper.wallet) else { continue };
+        send(a, ix::rewards_claim(&who, None))?;
         match keeper.status {
             KEEPER_PENDING | KEEPER_ACTIVE => send(a, ix::keeper_request_exit(&who))?,
             KEEPER_EXITING => send(a, ix::keeper_withdraw(&who))?,

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint hostile hostile-long bench fuzz evidence-simulation work-table toolchain clean
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint hostile hostile-long bench fuzz nightly evidence-simulation work-table toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -42,6 +42,9 @@ bench: ## benchmarks (BENCH=./package/... for some)
 
 fuzz: ## every fuzz target for 30 s (FUZZTIME=10m, FUZZ=./package/... for some)
 	@scripts/fuzz.sh $(or $(FUZZTIME),30s) $(FUZZ)
+
+nightly: ## every bit flip of the evidence samples, then every fuzz target (hours; FUZZTIME=10m)
+	@FUZZTIME=$(or $(FUZZTIME),30s) scripts/nightly.sh
 
 evidence-simulation: ## how often and how soon evidence finds out false machines
 	@go run ./attest/cmd/evidence-simulation

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# What takes too long for every change: all bit flips of the real evidence samples, then every fuzz target for a while.
+# usage: nightly.sh [nvgpu|snp|tdx|tpm|work|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# nvgpu alone takes hours on one core; the tests print how many inputs they tried.
+source "$(dirname "$0")/common.sh"
+"$root/scripts/toolchain.sh" go
+cd "$root"
+[ $# -gt 0 ] || set -- nvgpu snp tdx tpm work fuzz
+
+exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
+
+failed=()
+for part in "$@"; do
+  step "nightly: $part"
+  case $part in
+  nvgpu) exhaustive -timeout 3h ./attest/nvgpu ;;
+  snp | tdx) exhaustive -timeout 1h "./attest/$part" ;;
+  tpm) exhaustive -run Recorded -timeout 30m ./attest/tpm ;;
+  work) exhaustive -timeout 1h ./attest/work ;;
+  fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
+  *) die "no part of the nightly run is called $part; there are nvgpu, snp, tdx, tpm, work and fuzz" ;;
+  esac || failed+=("$part")
+done
+[ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"
+say "nightly: everything passed: $*"

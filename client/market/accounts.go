@@ -63,6 +63,11 @@ type (
 		Meta
 		idlmarket.Order
 	}
+	// Auction is what a sealed order's award is measured by.
+	Auction struct {
+		Meta
+		idlmarket.Auction
+	}
 	// Lease is one node's work for one order.
 	Lease struct {
 		Meta

@@ -38,6 +38,7 @@ const (
 	KindAccusation
 	KindRewards
 	KindDispute
+	KindAuction
 )
 
 var kindNames = [...]string{
@@ -45,6 +46,7 @@ var kindNames = [...]string{
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
 	KindDevice: "device claim", KindAccusation: "accusation",
 	KindRewards: "rewards", KindDispute: "dispute",
+	KindAuction: "auction",
 }
 
 func (k Kind) String() string { return name(kindNames[:], "kind", uint8(k)) }
@@ -114,6 +116,9 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	case idlmarket.Account_Dispute:
 		v := &Dispute{Meta: meta}
 		return decoded(KindDispute, v, &v.Dispute, &v.Version, meta, body)
+	case idlmarket.Account_Auction:
+		v := &Auction{Meta: meta}
+		return decoded(KindAuction, v, &v.Auction, &v.Version, meta, body)
 	case accountDevice:
 		return decodeDevice(meta, body)
 	}

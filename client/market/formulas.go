@@ -75,6 +75,21 @@ func PenaltyBPS(reputation uint16) uint16 {
 	return (BPS - reputation) / 2
 }
 
+// PriceOf is the highest price at which a node of this reputation scores at most score: the inverse of Score. It is what
+// the winner of a sealed order is paid, with the best losing score, as long as it is within the order's maximum.
+func PriceOf(score uint64, reputation uint16) (PricePerHour, error) {
+	factor := BPS + uint64(PenaltyBPS(reputation))
+	// ((score + 1) × 10,000 - 1) / factor; the product needs 78 bits.
+	hi, lo := bits.Mul64(score, BPS)
+	lo, carry := bits.Add64(lo, BPS-1, 0)
+	hi += carry
+	if hi >= factor {
+		return 0, ErrOverflow
+	}
+	q, _ := bits.Div64(hi, lo, factor)
+	return PricePerHour(q), nil
+}
+
 // Score compares asks: the lowest wins, ties go to the higher reputation, then to the smaller sha256(order ‖ node).
 func Score(price PricePerHour, reputation uint16) (uint64, error) {
 	return mulDiv(uint64(price), BPS+uint64(PenaltyBPS(reputation)), BPS)

@@ -18,16 +18,18 @@ type OrderCreateArgs struct {
 	Nodes           uint8
 	GPUsPerNode     uint8
 	RunToCompletion bool     // the lease ends with its job
+	Sealed          bool     // nodes bid in an auction: AuctionOpen belongs into the same transaction
 	NoMigration     bool     // a failed lease must not move to another node
 	JobDigest       [32]byte // protocol.JobSpec.Digest
 	Requirement     Requirement
 }
 
-// OrderCreate creates an instant order; its address is OrderAddress(Customer, Nonce).
+// OrderCreate creates an order; its address is OrderAddress(Customer, Nonce).
 func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
 	args := idlmarket.OrderArgs{
 		Nonce: a.Nonce, MaxPrice: uint64(a.MaxPrice), DurationSecs: a.Duration, Nodes: a.Nodes, GpusPerNode: a.GPUsPerNode,
-		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), ImageDigest: a.JobDigest, Requirement: a.Requirement,
+		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), Mode: flag(a.Sealed),
+		ImageDigest: a.JobDigest, Requirement: a.Requirement,
 	}
 	ix, err := idlmarket.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), MarketAddress(), CreditsAddress(a.Customer),
 		OrderAddress(a.Customer, a.Nonce), solana.SystemProgramID)

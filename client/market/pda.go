@@ -29,6 +29,7 @@ var (
 	seedCreditsVault = []byte("credits_vault")
 	seedOrder        = []byte("order")
 	seedLease        = []byte("lease")
+	seedAuction      = []byte("auction")
 	seedReport       = []byte("report")
 	seedFault        = []byte("fault")
 	seedAccusation   = []byte("accusation")
@@ -104,6 +105,11 @@ func CreditsVaultAddress(credits solana.PublicKey) solana.PublicKey {
 // OrderAddress is the account of a customer's order.
 func OrderAddress(customer solana.PublicKey, nonce uint64) solana.PublicKey {
 	return derive(ProgramID, seedOrder, customer[:], binary.LittleEndian.AppendUint64(nil, nonce))
+}
+
+// AuctionAddress is the account of a sealed order's auction.
+func AuctionAddress(order solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedAuction, order[:])
 }
 
 // LeaseAddress is the account of a node's part of an order.

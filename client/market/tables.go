@@ -54,6 +54,8 @@ func references(d Decoded) []solana.PublicKey {
 		return []solana.PublicKey{v.Node, v.Provider}
 	case *Dispute:
 		return []solana.PublicKey{v.Lease, v.Node, v.Customer}
+	case *Auction:
+		return []solana.PublicKey{v.Order}
 	case *Device:
 		return []solana.PublicKey{v.Node}
 	case *Accusation:

@@ -169,6 +169,8 @@ func TestVectorsAddresses(t *testing.T) {
 			got = market.CreditsVaultAddress(key("credits"))
 		case "order":
 			got = market.OrderAddress(key("customer"), num("nonce"))
+		case "auction":
+			got = market.AuctionAddress(key("order"))
 		case "lease":
 			got = market.LeaseAddress(key("order"), key("node"))
 		case "report":
@@ -200,6 +202,35 @@ func TestVectorsReceipt(t *testing.T) {
 		b := r.Encode()
 		require.Equal(t, c.Bytes, hex.EncodeToString(b[:]), "case %d", i)
 		require.NoError(t, r.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
+	}
+}
+
+func TestVectorsBid(t *testing.T) {
+	for i, c := range vectors[struct {
+		Domain, Order, Node string
+		CloseAt             int64 `json:"close_at"`
+		Price               uint64
+		Salt, Commitment    string
+		Message             string
+		Signer, Signature   string
+	}](t, "bid.json") {
+		b := wire.Bid{
+			Domain: wire.Domain(unhex(t, c.Domain)), Order: solana.MustPublicKeyFromBase58(c.Order),
+			Node: solana.MustPublicKeyFromBase58(c.Node), CloseAt: c.CloseAt, Price: c.Price, Salt: [32]byte(unhex(t, c.Salt)),
+		}
+		commitment := b.Commitment()
+		require.Equal(t, c.Commitment, hex.EncodeToString(commitment[:]), "case %d", i)
+		message := wire.CommitmentMessage(commitment)
+		require.Equal(t, c.Message, hex.EncodeToString(message[:]), "case %d", i)
+		require.NoError(t, b.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
+	}
+	for i, c := range vectors[struct {
+		Score         uint64
+		ReputationBPS uint16 `json:"reputation_bps"`
+		Price         *uint64
+	}](t, "price_of.json") {
+		got, err := market.PriceOf(c.Score, c.ReputationBPS)
+		equal(t, c.Price, got, err, i)
 	}
 }
 

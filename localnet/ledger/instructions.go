@@ -15,6 +15,7 @@ var instructions = []string{
 	"node_register", "node_update", "node_retire", "node_close",
 	"credits_deposit", "credits_withdraw", "credits_set_session_key", "credits_close",
 	"order_create", "order_cancel", "order_expire", "order_reopen", "order_award",
+	"auction_open", "auction_award", "auction_close",
 	"lease_start", "lease_abort", "lease_extend", "lease_settle_receipt", "lease_settle_report", "lease_end",
 	"lease_checkpoint", "lease_migrate", "lease_rate", "lease_close",
 	"report_vote", "report_apply", "report_close", "fault_open", "slash_apply", "slash_appeal",

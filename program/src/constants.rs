@@ -55,6 +55,9 @@ pub const WORK_CHUNK_LEN: usize = 128;
 pub const WORK_MAX_ORDER: u32 = 4_096;
 /// First bytes of what a node hashes to commit to an output.
 pub const OUTPUT_TAG: [u8; 15] = *b"gantry-output-1";
+/// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.
+pub const BID_TAG: [u8; 8] = *b"GANTRYB1";
+pub const COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
 /// Bytes of a report leaf.
 pub const LEAF_LEN: usize = 176;
 /// Bytes of a check statement.
@@ -82,8 +85,16 @@ pub const FLAGS_NODE: u16 =
 /// change so late.
 pub const AWARD_VIEW_SECS: i64 = 30;
 
-/// Order modes.
+/// Order modes: the standing ask is the bid, or bids are sealed.
 pub const MODE_INSTANT: u8 = 0;
+pub const MODE_SEALED: u8 = 1;
+/// The most nodes a sealed order may want.
+pub const MAX_SEALED_NODES: u8 = 8;
+/// How long an auction takes commitments, then reveals, seconds.
+pub const AUCTION_SECS_MIN: u32 = 5;
+pub const AUCTION_SECS_MAX: u32 = 86_400;
+pub const REVEAL_SECS_MIN: u32 = 5;
+pub const REVEAL_SECS_MAX: u32 = 3_600;
 /// Marks a model-independent requirement (`Requirement::model`).
 pub const ANY_MODEL: u16 = 0;
 

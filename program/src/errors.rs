@@ -171,6 +171,10 @@ pub enum MarketError {
     WrongOutputState, // 6081
     #[msg("What is revealed is not what was committed to")]
     WrongReveal, // 6082
+    #[msg("The order's mode does not allow this")]
+    WrongOrderMode, // 6083
+    #[msg("The bid does not stand before the best losing one")]
+    BidDoesNotWin, // 6084
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

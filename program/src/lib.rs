@@ -28,6 +28,9 @@ pub mod token;
 
 use instructions::accusation_close::*;
 use instructions::accusation_open::*;
+use instructions::auction_award::*;
+use instructions::auction_close::*;
+use instructions::auction_open::*;
 use instructions::credits_close::*;
 use instructions::credits_deposit::*;
 use instructions::credits_set_session_key::*;
@@ -225,6 +228,21 @@ pub mod gantry_market {
 
     pub fn order_reopen(ctx: &mut Context<OrderReopen>) -> Result<()> {
         instructions::order_reopen::handler(ctx)
+    }
+
+    pub fn auction_open(ctx: &mut Context<AuctionOpen>, auction_secs: u32, reveal_secs: u32) -> Result<()> {
+        instructions::auction_open::handler(ctx, auction_secs, reveal_secs)
+    }
+    pub fn auction_award(
+        ctx: &mut Context<AuctionAward>,
+        bid: Reveal,
+        losing_bid: Reveal,
+        bids_root: [u8; 32],
+    ) -> Result<()> {
+        instructions::auction_award::handler(ctx, bid, losing_bid, bids_root)
+    }
+    pub fn auction_close(ctx: &mut Context<AuctionClose>) -> Result<()> {
+        instructions::auction_close::handler(ctx)
     }
 
     pub fn lease_start(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) -> Result<()> {

@@ -28,6 +28,8 @@ pub const CREDITS_VAULT: &[u8] = b"credits_vault";
 pub const ORDER: &[u8] = b"order";
 /// `[LEASE, order account, node account]`.
 pub const LEASE: &[u8] = b"lease";
+/// Auction of a sealed order: `[AUCTION, order account]`.
+pub const AUCTION: &[u8] = b"auction";
 /// `[REPORT, period u64 LE]`.
 pub const REPORT: &[u8] = b"report";
 /// `[DISPUTE, lease account]`.

@@ -2,6 +2,9 @@
 
 pub mod accusation_close;
 pub mod accusation_open;
+pub mod auction_award;
+pub mod auction_close;
+pub mod auction_open;
 pub mod award;
 pub mod credits_close;
 pub mod credits_deposit;

@@ -2,6 +2,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::constants::MODE_INSTANT;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::LeaseAwarded;
 use crate::instructions::award::{require_suitable, write_lease, Parties, Terms};
@@ -46,6 +47,9 @@ fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
     let (order, node) = (&accounts.order, &accounts.node);
     if order.status != ORDER_OPEN {
         return fail(MarketError::WrongOrderStatus);
+    }
+    if order.mode != MODE_INSTANT {
+        return fail(MarketError::WrongOrderMode);
     }
     if now > order.award_deadline {
         return fail(MarketError::TooLate);

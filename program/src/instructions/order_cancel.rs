@@ -34,6 +34,10 @@ pub fn handler(ctx: &mut Context<OrderCancel>) -> Result<()> {
     if !unused {
         return fail(MarketError::WrongOrderStatus);
     }
+    // Bids are open from then on: the order is awarded or it expires.
+    if order.status == ORDER_OPEN && order.auction_close != 0 && now >= order.auction_close {
+        return fail(MarketError::TooLate);
+    }
     let released = order.reserved;
     let (slot, reserved_at) = (order.session_slot, order.created_at);
     let address = *order.address();

@@ -6,7 +6,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MAX_REDUNDANCY, MIN_REDUNDANCY, MODE_INSTANT, VERSION,
+    MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MAX_REDUNDANCY, MAX_SEALED_NODES, MIN_REDUNDANCY, MODE_INSTANT,
+    MODE_SEALED, VERSION,
 };
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OrderCreated;
@@ -63,16 +64,18 @@ fn redundancy_is_sound(args: &OrderArgs) -> bool {
 
 fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
     accounts.market.orders_open()?;
-    if args.mode != MODE_INSTANT {
-        return fail(MarketError::UnknownMode);
-    }
+    let most_nodes = match args.mode {
+        MODE_INSTANT => MAX_ORDER_NODES,
+        MODE_SEALED => MAX_SEALED_NODES,
+        _ => return fail(MarketError::UnknownMode),
+    };
     if args.max_price == 0 {
         return fail(MarketError::ZeroPrice);
     }
     if args.duration_secs == 0 || args.duration_secs > MAX_DURATION_SECS {
         return fail(MarketError::InvalidDuration);
     }
-    let sound = (1..=MAX_ORDER_NODES).contains(&args.nodes)
+    let sound = (1..=most_nodes).contains(&args.nodes)
         && (1..=MAX_GPUS).contains(&args.gpus_per_node)
         && args.run_to_completion <= 1
         && args.no_migration <= 1

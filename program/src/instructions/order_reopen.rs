@@ -1,10 +1,12 @@
 //! The customer, or one of its session keys, opens an order again of which a node did not start.
 //!
 //! The missing nodes are reserved for again at the order's maximum price. Leases that have started go on; those that
-//! have not stay awarded, and start once the order is whole again, with a start deadline of its own.
+//! have not stay awarded, and start once the order is whole again, with a start deadline of its own. A sealed order
+//! opens again as an instant one: its bids are known by now.
 
 use anchor_lang::prelude::*;
 
+use crate::constants::MODE_INSTANT;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OrderReopened;
 use crate::math::pricing::cost;
@@ -47,6 +49,8 @@ pub fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
     order.reserved = reserved;
     order.status = ORDER_OPEN;
     order.awarded_at = 0;
+    order.mode = MODE_INSTANT;
+    order.auction_close = 0;
     order.award_deadline = now.checked_add(wait).or_overflow()?;
     emit!(OrderReopened { order: address, reserved, nodes, award_deadline: order.award_deadline });
     order.invariant()

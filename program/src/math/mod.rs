@@ -1,5 +1,6 @@
 //! Pure functions: no accounts, no clock, no logging. Each has a twin in Go and shared vectors.
 
+pub mod bid;
 pub mod bytes;
 pub mod fees;
 pub mod hash;

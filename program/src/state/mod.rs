@@ -4,6 +4,7 @@
 
 mod accusation;
 mod commitment;
+mod auction;
 mod credits;
 mod device_claim;
 mod dispute;
@@ -23,6 +24,7 @@ mod statement;
 
 pub use accusation::*;
 pub use commitment::*;
+pub use auction::*;
 pub use credits::*;
 pub use device_claim::*;
 pub use dispute::*;

@@ -116,6 +116,8 @@ pub struct Order {
     pub award_deadline: i64,
     /// When its last node was awarded; 0 before.
     pub awarded_at: i64,
+    /// When its auction takes no more commitments; 0 without one.
+    pub auction_close: i64,
     pub requirement: Requirement,
     /// Site of the first node, when all must share it.
     pub site: [u8; 16],

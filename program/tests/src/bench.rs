@@ -75,6 +75,7 @@ pub fn play(w: &mut World) -> (Held, Held) {
     w.ok(ix::keeper_update(&keepers[0], multiaddr.0, multiaddr.1), &[&keepers[0].key]);
     let held = lease_by_receipts(w, &keepers[0]);
     lapses(w, &keepers[0]);
+    sealed(w, &keepers[0]);
     faults(w, &keepers);
     fees(w, &keepers);
     disputes(w, &keepers);
@@ -148,6 +149,22 @@ fn lapses(w: &mut World, keeper: &Actor) {
     w.ok(ix::order_expire(&customer, &ignored), &[]);
     w.ok(ix::lease_abort(w, &lease), &[]);
     w.ok(ix::order_reopen(&customer, &taken), &[&customer.key]);
+}
+
+/// A sealed order with a losing bid.
+fn sealed(w: &mut World, keeper: &Actor) {
+    let provider = w.provider(20_000_000_000);
+    let (winner, loser) = (w.machine(&provider, 1), w.machine(&provider, 1));
+    let customer = w.customer(100_000_000);
+    let order = w.order(&customer, ix::sealed_args(1));
+    w.ok(ix::auction_open(&customer, &order, 30, 20), &[&customer.key]);
+    w.warp(51);
+    let bid = ix::Bid { machine: &winner, price: 1_000_000, salt: [1; 32] };
+    let losing = ix::Bid { machine: &loser, price: 1_500_000, salt: [2; 32] };
+    let award = ix::sealed_award(w, keeper, &order, bid, Some(losing));
+    w.ok_all(&award, &[&keeper.key]);
+    w.warp(i64::from(w.params.challenge_secs) + 1);
+    w.ok(ix::auction_close(&order, &customer.wallet()), &[]);
 }
 
 /// A good period, then one with a fault of node and lease: the node's part is appealed, the lease's applied.

@@ -79,6 +79,11 @@ pub fn order(customer: &Address, nonce: u64) -> Address {
     find(&[seeds::ORDER, customer.as_ref(), &nonce.to_le_bytes()])
 }
 
+/// `order` is the order account.
+pub fn auction(order: &Address) -> Address {
+    find(&[seeds::AUCTION, order.as_ref()])
+}
+
 pub fn lease(order: &Address, node: &Address) -> Address {
     find(&[seeds::LEASE, order.as_ref(), node.as_ref()])
 }

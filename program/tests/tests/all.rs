@@ -2,6 +2,9 @@
 
 mod accusation_close;
 mod accusation_open;
+mod auction_award;
+mod auction_close;
+mod auction_open;
 mod bench;
 mod compute;
 mod coverage;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Fault, Keeper, Lease, Node, Order, Params, Provider, Report, LEASE_ENDED, LEASE_FAILED,
+    Auction, Credits, Fault, Keeper, Lease, Node, Order, Params, Provider, Report, LEASE_ENDED, LEASE_FAILED,
     NODE_RETIRED, ORDER_OPEN,
 };
 use gantry_market_tests::ix::signed;
@@ -33,6 +33,8 @@ struct Story {
     /// Each with the index of its provider.
     machines: Vec<(usize, Machine)>,
     orders: BTreeMap<Address, usize>,
+    /// Orders that had an auction whose account is still there.
+    auctions: BTreeSet<Address>,
     leases: BTreeMap<Address, (Address, usize, usize)>,
     proofs: Vec<Proof>,
     reports: BTreeSet<u64>,
@@ -64,6 +66,7 @@ impl Story {
             keepers,
             machines,
             orders: BTreeMap::new(),
+            auctions: BTreeSet::new(),
             leases: BTreeMap::new(),
             proofs: vec![],
             reports: BTreeSet::new(),
@@ -148,10 +151,19 @@ impl Story {
             run_to_completion: self.below(2) as u8,
             ..ix::order_args(nonce)
         };
-        let args = OrderArgs { no_migration: u8::from(self.below(5) == 0), ..args };
+        let sealed = self.below(3) == 0;
+        let args = OrderArgs { no_migration: u8::from(self.below(5) == 0), mode: u8::from(sealed), ..args };
         let instruction = ix::order_create(&self.customers[c], args);
         if self.attempt_for(c, "order_create", instruction) {
-            self.orders.insert(pda::order(&self.customers[c].wallet(), nonce), c);
+            let order = pda::order(&self.customers[c].wallet(), nonce);
+            self.orders.insert(order, c);
+            if sealed {
+                let (auction, reveal) = (4 + self.random.below(20) as u32, 4 + self.random.below(20) as u32);
+                let open = ix::auction_open(&self.customers[c], &order, auction, reveal);
+                if self.attempt_for(c, "auction_open", open) {
+                    self.auctions.insert(order);
+                }
+            }
         }
     }
 
@@ -222,6 +234,9 @@ impl Story {
         let Some((order, c)) = self.pick(orders) else { return };
         let (k, first) = (self.below(self.keepers.len()), self.below(self.machines.len()));
         let count = self.machines.len();
+        if self.auctions.contains(&order) {
+            self.sell(order, c, k);
+        }
         for m in (0..count).map(|i| (i + first) % count) {
             let (p, machine) = &self.machines[m];
             let node = machine.node;
@@ -237,6 +252,43 @@ impl Story {
                 return;
             }
         }
+    }
+
+    /// Awards a sealed order by random bids; the reveals may or may not be over.
+    fn sell(&mut self, order: Address, c: usize, k: usize) {
+        if self.below(2) == 0 {
+            self.w.warp(30);
+        }
+        let (winner, loser) = (self.below(self.machines.len()), self.below(self.machines.len()));
+        for losing in [Some(loser), None] {
+            let prices = [self.random.below(3_000_000), self.random.below(3_000_000)];
+            let bid = |m: usize, price| ix::Bid { machine: &self.machines[m].1, price, salt: [m as u8; 32] };
+            let node = self.machines[winner].1.node;
+            if !self.w.exists(&node) || !self.w.exists(&self.machines[loser].1.node) {
+                return;
+            }
+            let losing = losing.filter(|loser| *loser != winner).map(|m| bid(m, prices[0].max(prices[1])));
+            let bid = bid(winner, prices[0].min(prices[1]));
+            let award = ix::sealed_award(&self.w, &self.keepers[k], &order, bid, losing);
+            let key = self.keepers[k].key.insecure_clone();
+            if self.attempt("auction_award", &award, &[key]) {
+                let lease = pda::lease(&order, &node);
+                self.leases.insert(lease, (order, c, winner));
+                let paid = self.w.read::<Lease>(&lease).price;
+                assert!(paid >= prices[0].min(prices[1]) && paid <= self.w.read::<Order>(&order).max_price);
+                self.start_of(lease, winner);
+                return;
+            }
+        }
+    }
+
+    /// Closes every auction that can be closed.
+    fn close_auctions(&mut self) {
+        for order in self.auctions.clone() {
+            let payer = self.w.read::<Auction>(&pda::auction(&order)).rent_payer;
+            self.attempt("auction_close", &[ix::auction_close(&order, &payer)], &[]);
+        }
+        self.forget();
     }
 
     fn start(&mut self) {
@@ -290,6 +342,9 @@ impl Story {
             if self.below(5) == 0 {
                 leaf.flags = self.random.below(128) as u16;
             }
+            if lease != Address::default() && self.below(4) == 0 {
+                (leaf.flags, leaf.verified_secs, leaf.downtime_secs) = (1, 0, 60);
+            }
             leaves.push(leaf);
         }
         let (root, proofs) = gantry_market_tests::leaves::tree(&leaves);
@@ -332,6 +387,7 @@ impl Story {
         let key = self.keepers[0].key.insecure_clone();
         if self.attempt("fault_open", &[open], &[key]) {
             self.faults.insert(pda::fault(&node, &lease, period));
+            self.migrate();
         }
     }
 
@@ -441,6 +497,7 @@ impl Story {
     }
 
     fn give_up(&mut self) {
+        self.close_auctions();
         if let Some((lease, _, _)) = self.lease() {
             let abort = ix::lease_abort(&self.w, &lease);
             self.attempt("lease_abort", &[abort], &[]);
@@ -533,6 +590,7 @@ impl Story {
         self.orders.retain(|at, _| w.exists(at));
         self.leases.retain(|at, _| w.exists(at));
         self.faults.retain(|at| w.exists(at));
+        self.auctions.retain(|order| w.exists(&pda::auction(order)));
         self.reports.retain(|period| w.exists(&pda::report(*period)));
     }
 
@@ -560,6 +618,7 @@ impl Story {
         let others = self.orders.keys().chain(self.leases.keys()).chain(&self.faults);
         let others = others.chain(self.accused.keys()).copied().chain(reports);
         lamports += others.map(|at| w.lamports(&at)).sum::<u64>();
+        lamports += self.auctions.iter().map(|order| w.lamports(&pda::auction(order))).sum::<u64>();
         (payment, stake, lamports)
     }
 
@@ -676,14 +735,19 @@ impl Story {
                 expire.accounts[2].pubkey = self.w.read::<Order>(&order).rent_payer;
                 self.attempt("order_expire", &[expire], &[]);
             }
-            self.forget();
+            self.close_auctions();
             self.check();
-            if self.leases.is_empty() && self.orders.is_empty() && self.faults.is_empty() {
+            if self.leases.is_empty()
+                && self.orders.is_empty()
+                && self.faults.is_empty()
+                && self.auctions.is_empty()
+            {
                 println!("wound down after {} rounds", round + 1);
                 break;
             }
         }
         assert!(self.leases.is_empty(), "leases are stuck: {:?}", self.leases.keys());
+        assert!(self.auctions.is_empty(), "auctions are stuck: {:?}", self.auctions);
         assert!(self.orders.is_empty(), "orders are stuck: {:?}", self.orders.keys());
         assert!(self.faults.is_empty(), "faults are stuck: {:?}", self.faults);
         for c in 0..self.customers.len() {
@@ -744,6 +808,9 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "order_cancel",
         "order_expire",
         "order_reopen",
+        "auction_open",
+        "auction_award",
+        "auction_close",
         "order_award",
         "lease_start",
         "lease_abort",
@@ -753,6 +820,7 @@ fn the_books_add_up_after_every_step_and_nothing_gets_stuck() {
         "lease_end",
         "lease_rate",
         "lease_checkpoint",
+        "lease_migrate",
         "lease_close",
         "report_vote",
         "report_apply",

@@ -33,6 +33,7 @@ fn layouts_stay_where_they_are() {
         layout!(Keeper: wallet, bond, weight, active_since, exit_at, multiaddr, index, status, version),
         layout!(Credits: customer, balance, reserved, session_keys, live_orders, live_leases, version),
         layout!(Order: customer, rent_payer, requirement, nonce, reserved, max_price, award_deadline, nodes_wanted, nodes_awarded, status, version),
+        layout!(Auction: order, rent_payer, keeper, bids_root, close_at, reveal_until, awarded_at, winner_count, version),
         layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, score, paid_secs, status, version),
         layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),
         layout!(Accusation: node, finder, seed, root, chunk, period, order, row, column, claimed, version),

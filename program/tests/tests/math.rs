@@ -2,6 +2,7 @@
 
 use gantry_market::constants::{BPS, FULL_AGE_SECS};
 use gantry_market::instructions::leaf::slash_amount;
+use gantry_market::math::bid::price_of;
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
@@ -100,6 +101,22 @@ fn score_lies_between_the_price_and_half_as_much_again() {
     }
     // More than there is counts as all there is.
     assert_eq!(score(1_000, u16::MAX).ok(), Some(1_000));
+}
+
+#[test]
+fn the_price_of_a_score_is_the_highest_that_scores_no_more() {
+    let mut r = Random::new(12);
+    for _ in 0..CASES {
+        let (price, own, other) = (r.magnitude() >> 2, r.below(10_001) as u16, r.below(10_001) as u16);
+        let bar = score(price, other).expect("fits");
+        let paid = price_of(bar, own).expect("fits");
+        assert!(score(paid, own).expect("fits") <= bar, "{price} {own} {other}");
+        assert!(score(paid + 1, own).expect("fits") > bar, "{price} {own} {other}");
+        // Whoever bids at most that is paid at least its bid.
+        let bid = if paid == 0 { 0 } else { r.below(paid + 1) };
+        assert!(score(bid, own).expect("fits") <= bar && bid <= paid);
+    }
+    assert!(price_of(u64::MAX, 0).is_ok() && price_of(u64::MAX, 10_000).is_ok());
 }
 
 fn record(r: &mut Random) -> Record {

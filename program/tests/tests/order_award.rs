@@ -296,6 +296,12 @@ fn all_nodes_of_one_site_are_at_the_site_of_the_first() {
 }
 
 #[test]
+fn a_sealed_order_is_not_awarded_at_the_standing_ask() {
+    let (mut w, offer) = offered(ix::sealed_args(1));
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::WrongOrderMode);
+}
+
+#[test]
 fn the_second_keeper_gets_a_clean_no() {
     let (mut w, offer) = offered(ix::order_args(1));
     let late = w.keeper(w.params.min_bond);

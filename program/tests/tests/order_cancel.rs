@@ -74,6 +74,21 @@ fn a_lapsed_order_is_cancelled_once_it_has_no_lease() {
 }
 
 #[test]
+fn a_sealed_order_is_not_taken_back_once_bids_are_open() {
+    let mut w = World::new();
+    let who = w.customer(100_000_000);
+    let order = w.order(&who, ix::sealed_args(1));
+    w.ok(ix::auction_open(&who, &order, 30, 20), &[&who.key]);
+    w.warp(30);
+    let cancel = ix::order_cancel(&who, &order);
+    w.refused(cancel.clone(), &[&who.key], MarketError::TooLate);
+    w.warp(81);
+    w.refused(cancel.clone(), &[&who.key], MarketError::TooLate);
+    w.warp(-82);
+    w.ok(cancel, &[&who.key]);
+}
+
+#[test]
 fn a_paused_market_still_gives_back() {
     let (mut w, who, order) = ordered();
     w.pause();

@@ -86,7 +86,7 @@ fn senseless_orders_are_refused() {
         ("no price", |a| a.max_price = 0, MarketError::ZeroPrice),
         ("no time", |a| a.duration_secs = 0, MarketError::InvalidDuration),
         ("more than a year", |a| a.duration_secs = MAX_DURATION_SECS + 1, MarketError::InvalidDuration),
-        ("another mode", |a| a.mode = 1, MarketError::UnknownMode),
+        ("another mode", |a| a.mode = 2, MarketError::UnknownMode),
         ("no node", |a| a.nodes = 0, MarketError::InvalidRequirement),
         ("65 nodes", |a| a.nodes = 65, MarketError::InvalidRequirement),
         ("no GPU", |a| a.gpus_per_node = 0, MarketError::InvalidRequirement),

@@ -2,6 +2,7 @@
 
 use gantry_market::constants::MAX_GPUS;
 use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::math::bid::{commitment, commitment_message, price_of};
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
@@ -63,6 +64,7 @@ fn pdas() {
                 case("credits", json!({ "customer": s(&wallet) }), credits),
                 case("credits_vault", json!({ "credits": s(&credits) }), pda::credits_vault(&credits)),
                 case("order", json!({ "customer": s(&wallet), "nonce": 0x0102_0304_0506_0708u64 }), order),
+                case("auction", json!({ "order": s(&order) }), pda::auction(&order)),
                 case("lease", json!({ "order": s(&order), "node": s(&node) }), lease),
                 case("accusation", json!({ "node": s(&node), "finder": s(&wallet) }), pda::accusation(&node, &wallet)),
                 case("report", json!({ "period": 500_000u64 }), pda::report(500_000)),
@@ -100,6 +102,43 @@ fn costs() {
         "cost",
         &file("price × gpus × seconds / 3600, rounded down; null where it does not fit 64 bits.", cases),
     );
+}
+
+#[test]
+fn bids() {
+    let mut r = Random::new(109);
+    let node = key(31);
+    let mut cases = vec![];
+    for price in [1, 2_000_000, u64::MAX, r.magnitude(), r.magnitude()] {
+        let (order, account) = (Address::new_from_array(r.bytes()), Address::new_from_array(r.bytes()));
+        let (close_at, salt) = (1_800_000_000 + i64::from(r.u16()), r.bytes::<32>());
+        let hidden = commitment(&DOMAIN, &order, &account, close_at, price, &salt);
+        let message = commitment_message(&hidden);
+        cases.push(json!({
+            "domain": hex(&DOMAIN), "order": order.to_string(), "node": account.to_string(), "close_at": close_at,
+            "price": price, "salt": hex(&salt), "commitment": hex(&hidden), "message": hex(&message),
+            "signer": node.pubkey().to_string(), "signature": hex(node.sign_message(&message).as_ref()),
+        }));
+    }
+    check(
+        "bid",
+        &file("Sealed bids: what is hidden, its commitment, and what the node signs. Bytes in hex.", cases),
+    );
+}
+
+#[test]
+fn prices_of_scores() {
+    let mut r = Random::new(110);
+    let mut inputs: Vec<(u64, u16)> =
+        vec![(0, 0), (0, 10_000), (1_612_500, 8_500), (1_125_000, 8_500), (u64::MAX, 0), (u64::MAX, 10_000)];
+    for _ in 0..60 {
+        inputs.push((r.magnitude(), r.below(10_001) as u16));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(score, bps)| json!({ "score": score, "reputation_bps": bps, "price": or_null(price_of(score, bps)) }))
+        .collect();
+    check("price_of", &file("((score + 1) × 10,000 - 1) / (10,000 + (10,000 - reputation) / 2), rounded down: the highest price that scores no more; null where it does not fit 64 bits.", cases));
 }
 
 #[test]

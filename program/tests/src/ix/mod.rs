@@ -1,5 +1,6 @@
 //! A builder for every instruction. Each names the right accounts; tests of refusals swap one.
 
+mod auction;
 mod credits;
 mod dispute;
 mod ed25519;
@@ -19,6 +20,7 @@ use gantry_market::{instruction, ID};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
+pub use auction::*;
 pub use credits::*;
 pub use dispute::*;
 pub use ed25519::*;
@@ -83,6 +85,9 @@ names! {
     KeeperActivate => "keeper_activate",
     KeeperRequestExit => "keeper_request_exit",
     KeeperWithdraw => "keeper_withdraw",
+    AuctionOpen => "auction_open",
+    AuctionAward => "auction_award",
+    AuctionClose => "auction_close",
     CreditsDeposit => "credits_deposit",
     CreditsWithdraw => "credits_withdraw",
     CreditsClose => "credits_close",

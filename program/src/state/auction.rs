@@ -1,0 +1,77 @@
+//! A sealed order's auction: its times, and what its award was measured by.
+//!
+//! It has an account of its own, so that instant orders pay no rent for it.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MAX_SEALED_NODES;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::math::bid::{beats, Standing};
+
+#[account]
+pub struct Auction {
+    pub order: Address,
+    pub rent_payer: Address,
+    /// Wallet of the keeper that makes the awards; zero before the first.
+    pub keeper: Address,
+    /// Merkle root of every commitment and reveal that the keeper saw.
+    pub bids_root: [u8; 32],
+    /// Node of the best losing bid; zero when every bid won.
+    pub bar_node: Address,
+    pub winners: [Address; 8],
+    /// Score of the best losing bid: what the winners' prices follow from.
+    pub bar_score: u64,
+    /// Commitments count until then.
+    pub close_at: i64,
+    /// Reveals count until then; awards come after it.
+    pub reveal_until: i64,
+    /// 0 before the first award.
+    pub awarded_at: i64,
+    /// Until then the award may be shown to be unjust.
+    pub challenge_until: i64,
+    pub bar_reputation_bps: u16,
+    pub winner_count: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub reserved: [u8; 3],
+}
+
+impl Auction {
+    /// The best losing bid, if any bid lost.
+    pub fn bar(&self) -> Option<Standing> {
+        (self.bar_node != Address::default()).then_some(Standing {
+            score: self.bar_score,
+            reputation_bps: self.bar_reputation_bps,
+            node: self.bar_node,
+        })
+    }
+
+    /// Adds a winner, which must stand before the best losing bid and win once.
+    pub fn admit(&mut self, winner: &Standing) -> Result<()> {
+        if let Some(bar) = self.bar() {
+            if !beats(&self.order, winner, &bar) {
+                return fail(MarketError::BidDoesNotWin);
+            }
+        }
+        match self.winners.get_mut(self.winner_count as usize) {
+            Some(slot) => *slot = winner.node,
+            None => return fail(MarketError::InvariantBroken),
+        }
+        self.winner_count = self.winner_count.checked_add(1).or_overflow()?;
+        Ok(())
+    }
+
+    pub fn invariant(&self) -> Result<()> {
+        let awarded = self.awarded_at != 0;
+        let sound = self.winner_count <= MAX_SEALED_NODES
+            && awarded == (self.winner_count > 0)
+            && awarded == (self.keeper != Address::default())
+            && self.close_at < self.reveal_until
+            && (!awarded || self.awarded_at > self.reveal_until);
+        if sound {
+            Ok(())
+        } else {
+            fail(MarketError::InvariantBroken)
+        }
+    }
+}

@@ -46,6 +46,11 @@ pub const HARMLESS: [(&str, &str, &str, &str); 17] = [
     ("rewards_claim", "report", "another of its type", SUBJECT),
     ("market_init", "stake_mint", "another mint", FOUNDER),
     ("market_init", "treasury", "a stranger's token account", FOUNDER),
+    ("auction_award", "loser", "another account of the call", NO_LOSER),
+    ("auction_close", "order", "closed", AWARDED),
+    ("auction_close", "order", "one byte short", AWARDED),
+    ("auction_close", "order", "wrong owner, in place", AWARDED),
+    ("auction_close", "order", "wrong type, in place", AWARDED),
     (
         "report_apply",
         "closed_lease",
@@ -60,6 +65,10 @@ pub const HARMLESS: [(&str, &str, &str, &str); 17] = [
     ),
 ];
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
+const NO_LOSER: &str =
+    "a call that names no losing bid is another right call: the keeper answers for what it names";
+const AWARDED: &str =
+    "an auction that was awarded closes whatever became of its order; only the order's address counts";
 const SUBJECT: &str = "the call is about the account named, and all others belong to that one as well";
 const BUYER: &str = "the buyer signs, burns tokens of its own, and says where the payment goes";
 const FOUNDER: &str = "the upgrade authority chooses it when it creates the market";

@@ -19,7 +19,7 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 /// Stories and steps in each; `GANTRY_FUZZ_STORIES` plays more.
-const STORIES: u64 = 6;
+const STORIES: u64 = 10;
 const STEPS: u64 = 400;
 
 struct Story {
@@ -214,6 +214,14 @@ impl Story {
                 let node = self.machines[m].1.node;
                 if !self.w.exists(&node) || !self.w.exists(&failed) {
                     continue;
+                }
+                if self.below(2) == 0 {
+                    // A low ask: whoever wants the rest of the lease may not be dearer.
+                    let (p, machine) = &self.machines[m];
+                    let owner = &self.providers[*p];
+                    let update = ix::node_update(&owner.wallet(), &owner.provider(), &machine.node, 1_000, 1);
+                    let key = owner.key.insecure_clone();
+                    self.attempt("node_update", &[update], &[key]);
                 }
                 let migrate = ix::lease_migrate(&self.w, &self.keepers[k], &failed, &node);
                 let key = self.keepers[k].key.insecure_clone();
@@ -500,7 +508,9 @@ impl Story {
         self.close_auctions();
         if let Some((lease, _, _)) = self.lease() {
             let abort = ix::lease_abort(&self.w, &lease);
-            self.attempt("lease_abort", &[abort], &[]);
+            if self.attempt("lease_abort", &[abort], &[]) && self.below(3) > 0 {
+                self.reopen();
+            }
         }
         let orders: Vec<_> =
             self.orders.iter().filter(|(at, _)| self.w.exists(at)).map(|(at, c)| (*at, *c)).collect();

@@ -131,14 +131,7 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
         return fail(MarketError::WrongNodeStatus);
     }
     let order = &accounts.order;
-    order.requirement.satisfied_by(
-        node,
-        model,
-        order.gpus_per_node,
-        &node.spec.site,
-        &node.record(),
-        now,
-    )?;
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, &node.spec.site, &node.record(), now)?;
     standing(accounts, node, bid, -2, now).map(Some)
 }
 

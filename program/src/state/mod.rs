@@ -3,8 +3,8 @@
 //! Every account is zero-copy: an 8-byte discriminator, then exactly the bytes of the struct, without padding.
 
 mod accusation;
-mod commitment;
 mod auction;
+mod commitment;
 mod credits;
 mod device_claim;
 mod dispute;
@@ -23,8 +23,8 @@ mod rewards;
 mod statement;
 
 pub use accusation::*;
-pub use commitment::*;
 pub use auction::*;
+pub use commitment::*;
 pub use credits::*;
 pub use device_claim::*;
 pub use dispute::*;

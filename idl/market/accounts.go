@@ -22,6 +22,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal account as Accusation: %w", err)
 		}
 		return value, nil
+	case Account_Auction:
+		value := new(Auction)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as Auction: %w", err)
+		}
+		return value, nil
 	case Account_Credits:
 		value := new(Credits)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -124,6 +131,23 @@ func ParseAccount_Accusation(accountData []byte) (*Accusation, error) {
 	err = acc.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal account of type Accusation: %w", err)
+	}
+	return acc, nil
+}
+
+func ParseAccount_Auction(accountData []byte) (*Auction, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_Auction {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Auction, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(Auction)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type Auction: %w", err)
 	}
 	return acc, nil
 }

@@ -6,6 +6,7 @@ package market
 // Account discriminators
 var (
 	Account_Accusation = [8]byte{5, 62, 110, 65, 102, 94, 196, 126}
+	Account_Auction    = [8]byte{218, 94, 247, 242, 126, 233, 131, 81}
 	Account_Credits    = [8]byte{167, 92, 156, 89, 224, 222, 250, 237}
 	Account_Dispute    = [8]byte{36, 49, 241, 67, 40, 36, 241, 74}
 	Account_Fault      = [8]byte{102, 125, 167, 181, 93, 167, 251, 127}
@@ -24,6 +25,9 @@ var (
 var (
 	Event_AccusationClosed    = [8]byte{9, 198, 159, 15, 42, 99, 242, 176}
 	Event_AccusationOpened    = [8]byte{89, 219, 7, 80, 166, 100, 39, 246}
+	Event_AuctionAwarded      = [8]byte{101, 33, 16, 132, 140, 120, 197, 252}
+	Event_AuctionClosed       = [8]byte{104, 72, 168, 177, 241, 79, 231, 167}
+	Event_AuctionOpened       = [8]byte{25, 230, 140, 215, 100, 193, 14, 70}
 	Event_AuthorityChanged    = [8]byte{31, 19, 174, 152, 4, 82, 215, 226}
 	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
 	Event_BadWorkProven       = [8]byte{75, 35, 155, 67, 178, 58, 214, 167}
@@ -94,6 +98,9 @@ var (
 var (
 	Instruction_AccusationClose        = [8]byte{73, 183, 70, 128, 70, 34, 201, 140}
 	Instruction_AccusationOpen         = [8]byte{20, 65, 104, 204, 12, 251, 212, 123}
+	Instruction_AuctionAward           = [8]byte{239, 100, 52, 218, 81, 163, 52, 63}
+	Instruction_AuctionClose           = [8]byte{217, 222, 199, 185, 225, 22, 93, 206}
+	Instruction_AuctionOpen            = [8]byte{123, 27, 93, 125, 128, 89, 102, 190}
 	Instruction_CreditsClose           = [8]byte{29, 25, 97, 237, 116, 135, 57, 4}
 	Instruction_CreditsDeposit         = [8]byte{53, 162, 113, 109, 115, 1, 33, 201}
 	Instruction_CreditsSetSessionKey   = [8]byte{193, 103, 241, 103, 127, 187, 134, 159}

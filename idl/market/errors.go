@@ -176,6 +176,10 @@ const (
 	ErrorCodeWrongOutputState ErrorCode = 6081
 	// ErrorCodeWrongReveal: What is revealed is not what was committed to
 	ErrorCodeWrongReveal ErrorCode = 6082
+	// ErrorCodeWrongOrderMode: The order's mode does not allow this
+	ErrorCodeWrongOrderMode ErrorCode = 6074
+	// ErrorCodeBidDoesNotWin: The bid does not stand before the best losing one
+	ErrorCodeBidDoesNotWin ErrorCode = 6075
 )
 
 // errorTexts has name and message of every error.
@@ -263,6 +267,8 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongPeriod:          {"WrongPeriod", "The period named is not the running one"},
 	ErrorCodeWrongOutputState:     {"WrongOutputState", "The lease's output is not in the state that this call needs"},
 	ErrorCodeWrongReveal:          {"WrongReveal", "What is revealed is not what was committed to"},
+	ErrorCodeWrongOrderMode:       {"WrongOrderMode", "The order's mode does not allow this"},
+	ErrorCodeBidDoesNotWin:        {"BidDoesNotWin", "The bid does not stand before the best losing one"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -351,6 +357,8 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeWrongPeriod,
 		ErrorCodeWrongOutputState,
 		ErrorCodeWrongReveal,
+		ErrorCodeWrongOrderMode,
+		ErrorCodeBidDoesNotWin,
 	}
 }
 

@@ -29,6 +29,27 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as AccusationOpened: %w", err)
 		}
 		return value, nil
+	case Event_AuctionAwarded:
+		value := new(AuctionAwarded)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as AuctionAwarded: %w", err)
+		}
+		return value, nil
+	case Event_AuctionClosed:
+		value := new(AuctionClosed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as AuctionClosed: %w", err)
+		}
+		return value, nil
+	case Event_AuctionOpened:
+		value := new(AuctionOpened)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as AuctionOpened: %w", err)
+		}
+		return value, nil
 	case Event_AuthorityChanged:
 		value := new(AuthorityChanged)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -512,6 +533,57 @@ func ParseEvent_AccusationOpened(eventData []byte) (*AccusationOpened, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type AccusationOpened: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_AuctionAwarded(eventData []byte) (*AuctionAwarded, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_AuctionAwarded {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AuctionAwarded, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(AuctionAwarded)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type AuctionAwarded: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_AuctionClosed(eventData []byte) (*AuctionClosed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_AuctionClosed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AuctionClosed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(AuctionClosed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type AuctionClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_AuctionOpened(eventData []byte) (*AuctionOpened, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_AuctionOpened {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AuctionOpened, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(AuctionOpened)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type AuctionOpened: %w", err)
 	}
 	return event, nil
 }

@@ -106,6 +106,186 @@ func NewAccusationOpenInstruction(
 	), nil
 }
 
+// Builds a "auction_award" instruction.
+func NewAuctionAwardInstruction(
+	// Params:
+	bidParam Reveal,
+	losingBidParam Reveal,
+	bidsRootParam [32]uint8,
+
+	// Accounts:
+	walletAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	auctionAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+	loserAccount solanago.PublicKey,
+	loserModelAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_AuctionAward[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `bidParam`:
+		err = enc__.Encode(bidParam)
+		if err != nil {
+			return nil, errors.NewField("bidParam", err)
+		}
+		// Serialize `losingBidParam`:
+		err = enc__.Encode(losingBidParam)
+		if err != nil {
+			return nil, errors.NewField("losingBidParam", err)
+		}
+		// Serialize `bidsRootParam`:
+		err = enc__.Encode(bidsRootParam)
+		if err != nil {
+			return nil, errors.NewField("bidsRootParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Writable, Signer, Required
+		// Pays the lease's rent and gets it back at its close.
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		// Account 1 "keeper": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
+		// Account 2 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 3 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
+		// Account 4 "auction": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(auctionAccount, true, false))
+		// Account 5 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 6 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 7 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 8 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 9 "loser": Read-only, Non-signer, Optional
+		// Node of the best losing bid; absent when every bid won, and after the first award.
+		accounts__.Append(solanago.NewAccountMeta(loserAccount, false, false))
+		// Account 10 "loser_model": Read-only, Non-signer, Optional
+		// Its model; absent when it is the winner's.
+		accounts__.Append(solanago.NewAccountMeta(loserModelAccount, false, false))
+		// Account 11 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 12 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 13 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "auction_close" instruction.
+func NewAuctionCloseInstruction(
+	orderAccount solanago.PublicKey,
+	auctionAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "order": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
+		// Account 1 "auction": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(auctionAccount, true, false))
+		// Account 2 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "auction_open" instruction.
+func NewAuctionOpenInstruction(
+	// Params:
+	auctionSecsParam uint32,
+	revealSecsParam uint32,
+
+	// Accounts:
+	authorityAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	auctionAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_AuctionOpen[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `auctionSecsParam`:
+		err = enc__.Encode(auctionSecsParam)
+		if err != nil {
+			return nil, errors.NewField("auctionSecsParam", err)
+		}
+		// Serialize `revealSecsParam`:
+		err = enc__.Encode(revealSecsParam)
+		if err != nil {
+			return nil, errors.NewField("revealSecsParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "authority": Writable, Signer, Required
+		// Pays the auction's rent and gets it back.
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "credits": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, false, false))
+		// Account 3 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
+		// Account 4 "auction": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(auctionAccount, true, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "credits_close" instruction.
 func NewCreditsCloseInstruction(
 	customerAccount solanago.PublicKey,

@@ -354,6 +354,505 @@ func UnmarshalAccusationOpened(buf []byte) (*AccusationOpened, error) {
 	return obj, nil
 }
 
+type Auction struct {
+	Order     solanago.PublicKey `json:"order"`
+	RentPayer solanago.PublicKey `json:"rentPayer"`
+
+	// Wallet of the keeper that makes the awards; zero before the first.
+	Keeper solanago.PublicKey `json:"keeper"`
+
+	// Merkle root of every commitment and reveal that the keeper saw.
+	BidsRoot [32]uint8 `json:"bidsRoot"`
+
+	// Node of the best losing bid; zero when every bid won.
+	BarNode solanago.PublicKey    `json:"barNode"`
+	Winners [8]solanago.PublicKey `json:"winners"`
+
+	// Score of the best losing bid: what the winners' prices follow from.
+	BarScore uint64 `json:"barScore"`
+
+	// Commitments count until then.
+	CloseAt int64 `json:"closeAt"`
+
+	// Reveals count until then; awards come after it.
+	RevealUntil int64 `json:"revealUntil"`
+
+	// 0 before the first award.
+	AwardedAt int64 `json:"awardedAt"`
+
+	// Until then the award may be shown to be unjust.
+	ChallengeUntil   int64    `json:"challengeUntil"`
+	BarReputationBps uint16   `json:"barReputationBps"`
+	WinnerCount      uint8    `json:"winnerCount"`
+	Version          uint8    `json:"version"`
+	Bump             uint8    `json:"bump"`
+	Reserved         [3]uint8 `json:"reserved"`
+}
+
+func (obj Auction) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `RentPayer`:
+	err = encoder.Encode(obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
+	}
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `BidsRoot`:
+	err = encoder.Encode(obj.BidsRoot)
+	if err != nil {
+		return errors.NewField("BidsRoot", err)
+	}
+	// Serialize `BarNode`:
+	err = encoder.Encode(obj.BarNode)
+	if err != nil {
+		return errors.NewField("BarNode", err)
+	}
+	// Serialize `Winners`:
+	err = encoder.Encode(obj.Winners)
+	if err != nil {
+		return errors.NewField("Winners", err)
+	}
+	// Serialize `BarScore`:
+	err = encoder.Encode(obj.BarScore)
+	if err != nil {
+		return errors.NewField("BarScore", err)
+	}
+	// Serialize `CloseAt`:
+	err = encoder.Encode(obj.CloseAt)
+	if err != nil {
+		return errors.NewField("CloseAt", err)
+	}
+	// Serialize `RevealUntil`:
+	err = encoder.Encode(obj.RevealUntil)
+	if err != nil {
+		return errors.NewField("RevealUntil", err)
+	}
+	// Serialize `AwardedAt`:
+	err = encoder.Encode(obj.AwardedAt)
+	if err != nil {
+		return errors.NewField("AwardedAt", err)
+	}
+	// Serialize `ChallengeUntil`:
+	err = encoder.Encode(obj.ChallengeUntil)
+	if err != nil {
+		return errors.NewField("ChallengeUntil", err)
+	}
+	// Serialize `BarReputationBps`:
+	err = encoder.Encode(obj.BarReputationBps)
+	if err != nil {
+		return errors.NewField("BarReputationBps", err)
+	}
+	// Serialize `WinnerCount`:
+	err = encoder.Encode(obj.WinnerCount)
+	if err != nil {
+		return errors.NewField("WinnerCount", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj Auction) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Auction: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Auction) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `RentPayer`:
+	err = decoder.Decode(&obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
+	}
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `BidsRoot`:
+	err = decoder.Decode(&obj.BidsRoot)
+	if err != nil {
+		return errors.NewField("BidsRoot", err)
+	}
+	// Deserialize `BarNode`:
+	err = decoder.Decode(&obj.BarNode)
+	if err != nil {
+		return errors.NewField("BarNode", err)
+	}
+	// Deserialize `Winners`:
+	err = decoder.Decode(&obj.Winners)
+	if err != nil {
+		return errors.NewField("Winners", err)
+	}
+	// Deserialize `BarScore`:
+	err = decoder.Decode(&obj.BarScore)
+	if err != nil {
+		return errors.NewField("BarScore", err)
+	}
+	// Deserialize `CloseAt`:
+	err = decoder.Decode(&obj.CloseAt)
+	if err != nil {
+		return errors.NewField("CloseAt", err)
+	}
+	// Deserialize `RevealUntil`:
+	err = decoder.Decode(&obj.RevealUntil)
+	if err != nil {
+		return errors.NewField("RevealUntil", err)
+	}
+	// Deserialize `AwardedAt`:
+	err = decoder.Decode(&obj.AwardedAt)
+	if err != nil {
+		return errors.NewField("AwardedAt", err)
+	}
+	// Deserialize `ChallengeUntil`:
+	err = decoder.Decode(&obj.ChallengeUntil)
+	if err != nil {
+		return errors.NewField("ChallengeUntil", err)
+	}
+	// Deserialize `BarReputationBps`:
+	err = decoder.Decode(&obj.BarReputationBps)
+	if err != nil {
+		return errors.NewField("BarReputationBps", err)
+	}
+	// Deserialize `WinnerCount`:
+	err = decoder.Decode(&obj.WinnerCount)
+	if err != nil {
+		return errors.NewField("WinnerCount", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *Auction) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Auction: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAuction(buf []byte) (*Auction, error) {
+	obj := new(Auction)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// What a sealed award followed from; its lease is in `LeaseAwarded`.
+type AuctionAwarded struct {
+	Order    solanago.PublicKey `json:"order"`
+	Node     solanago.PublicKey `json:"node"`
+	Keeper   solanago.PublicKey `json:"keeper"`
+	Bid      uint64             `json:"bid"`
+	Price    uint64             `json:"price"`
+	Score    uint64             `json:"score"`
+	BarNode  solanago.PublicKey `json:"barNode"`
+	BarScore uint64             `json:"barScore"`
+	BidsRoot [32]uint8          `json:"bidsRoot"`
+}
+
+func (obj AuctionAwarded) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Bid`:
+	err = encoder.Encode(obj.Bid)
+	if err != nil {
+		return errors.NewField("Bid", err)
+	}
+	// Serialize `Price`:
+	err = encoder.Encode(obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Serialize `Score`:
+	err = encoder.Encode(obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
+	}
+	// Serialize `BarNode`:
+	err = encoder.Encode(obj.BarNode)
+	if err != nil {
+		return errors.NewField("BarNode", err)
+	}
+	// Serialize `BarScore`:
+	err = encoder.Encode(obj.BarScore)
+	if err != nil {
+		return errors.NewField("BarScore", err)
+	}
+	// Serialize `BidsRoot`:
+	err = encoder.Encode(obj.BidsRoot)
+	if err != nil {
+		return errors.NewField("BidsRoot", err)
+	}
+	return nil
+}
+
+func (obj AuctionAwarded) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding AuctionAwarded: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *AuctionAwarded) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Bid`:
+	err = decoder.Decode(&obj.Bid)
+	if err != nil {
+		return errors.NewField("Bid", err)
+	}
+	// Deserialize `Price`:
+	err = decoder.Decode(&obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Deserialize `Score`:
+	err = decoder.Decode(&obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
+	}
+	// Deserialize `BarNode`:
+	err = decoder.Decode(&obj.BarNode)
+	if err != nil {
+		return errors.NewField("BarNode", err)
+	}
+	// Deserialize `BarScore`:
+	err = decoder.Decode(&obj.BarScore)
+	if err != nil {
+		return errors.NewField("BarScore", err)
+	}
+	// Deserialize `BidsRoot`:
+	err = decoder.Decode(&obj.BidsRoot)
+	if err != nil {
+		return errors.NewField("BidsRoot", err)
+	}
+	return nil
+}
+
+func (obj *AuctionAwarded) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling AuctionAwarded: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAuctionAwarded(buf []byte) (*AuctionAwarded, error) {
+	obj := new(AuctionAwarded)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type AuctionClosed struct {
+	Order solanago.PublicKey `json:"order"`
+}
+
+func (obj AuctionClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	return nil
+}
+
+func (obj AuctionClosed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding AuctionClosed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *AuctionClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	return nil
+}
+
+func (obj *AuctionClosed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling AuctionClosed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAuctionClosed(buf []byte) (*AuctionClosed, error) {
+	obj := new(AuctionClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type AuctionOpened struct {
+	Order         solanago.PublicKey `json:"order"`
+	CloseAt       int64              `json:"closeAt"`
+	RevealUntil   int64              `json:"revealUntil"`
+	AwardDeadline int64              `json:"awardDeadline"`
+}
+
+func (obj AuctionOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `CloseAt`:
+	err = encoder.Encode(obj.CloseAt)
+	if err != nil {
+		return errors.NewField("CloseAt", err)
+	}
+	// Serialize `RevealUntil`:
+	err = encoder.Encode(obj.RevealUntil)
+	if err != nil {
+		return errors.NewField("RevealUntil", err)
+	}
+	// Serialize `AwardDeadline`:
+	err = encoder.Encode(obj.AwardDeadline)
+	if err != nil {
+		return errors.NewField("AwardDeadline", err)
+	}
+	return nil
+}
+
+func (obj AuctionOpened) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding AuctionOpened: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *AuctionOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `CloseAt`:
+	err = decoder.Decode(&obj.CloseAt)
+	if err != nil {
+		return errors.NewField("CloseAt", err)
+	}
+	// Deserialize `RevealUntil`:
+	err = decoder.Decode(&obj.RevealUntil)
+	if err != nil {
+		return errors.NewField("RevealUntil", err)
+	}
+	// Deserialize `AwardDeadline`:
+	err = decoder.Decode(&obj.AwardDeadline)
+	if err != nil {
+		return errors.NewField("AwardDeadline", err)
+	}
+	return nil
+}
+
+func (obj *AuctionOpened) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling AuctionOpened: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAuctionOpened(buf []byte) (*AuctionOpened, error) {
+	obj := new(AuctionOpened)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type AuthorityChanged struct {
 	Authority solanago.PublicKey `json:"authority"`
 	Guardian  solanago.PublicKey `json:"guardian"`
@@ -6565,8 +7064,11 @@ type Order struct {
 	AwardDeadline int64  `json:"awardDeadline"`
 
 	// When its last node was awarded; 0 before.
-	AwardedAt   int64       `json:"awardedAt"`
-	Requirement Requirement `json:"requirement"`
+	AwardedAt int64 `json:"awardedAt"`
+
+	// When its auction takes no more commitments; 0 without one.
+	AuctionClose int64       `json:"auctionClose"`
+	Requirement  Requirement `json:"requirement"`
 
 	// Site of the first node, when all must share it.
 	Site         [16]uint8 `json:"site"`
@@ -6647,6 +7149,11 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.AwardedAt)
 	if err != nil {
 		return errors.NewField("AwardedAt", err)
+	}
+	// Serialize `AuctionClose`:
+	err = encoder.Encode(obj.AuctionClose)
+	if err != nil {
+		return errors.NewField("AuctionClose", err)
 	}
 	// Serialize `Requirement`:
 	err = encoder.Encode(obj.Requirement)
@@ -6796,6 +7303,11 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.AwardedAt)
 	if err != nil {
 		return errors.NewField("AwardedAt", err)
+	}
+	// Deserialize `AuctionClose`:
+	err = decoder.Decode(&obj.AuctionClose)
+	if err != nil {
+		return errors.NewField("AuctionClose", err)
 	}
 	// Deserialize `Requirement`:
 	err = decoder.Decode(&obj.Requirement)
@@ -9379,16 +9891,35 @@ func (obj Rewards) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+// What a commitment hides.
+type Reveal struct {
+	// µUSDC per GPU-hour.
+	Price uint64    `json:"price"`
+	Salt  [32]uint8 `json:"salt"`
+}
+
+func (obj Reveal) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Price`:
+	err = encoder.Encode(obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Serialize `Salt`:
+	err = encoder.Encode(obj.Salt)
+	if err != nil {
+		return errors.NewField("Salt", err)
 	}
 	return nil
 }
 
 func (obj Rewards) Marshal() ([]byte, error) {
+func (obj Reveal) Marshal() ([]byte, error) {
 	buf := bytes.NewBuffer(nil)
 	encoder := binary.NewBorshEncoder(buf)
 	err := obj.MarshalWithEncoder(encoder)
 	if err != nil {
 		return nil, fmt.Errorf("error while encoding Rewards: %w", err)
+		return nil, fmt.Errorf("error while encoding Reveal: %w", err)
 	}
 	return buf.Bytes(), nil
 }
@@ -9468,6 +9999,16 @@ func (obj *Rewards) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+func (obj *Reveal) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Price`:
+	err = decoder.Decode(&obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Deserialize `Salt`:
+	err = decoder.Decode(&obj.Salt)
+	if err != nil {
+		return errors.NewField("Salt", err)
 	}
 	return nil
 }
@@ -9476,6 +10017,10 @@ func (obj *Rewards) Unmarshal(buf []byte) error {
 	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
 	if err != nil {
 		return fmt.Errorf("error while unmarshaling Rewards: %w", err)
+func (obj *Reveal) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Reveal: %w", err)
 	}
 	return nil
 }
@@ -9635,6 +10180,8 @@ func (obj *RewardsClaimed) Unmarshal(buf []byte) error {
 
 func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
 	obj := new(RewardsClaimed)
+func UnmarshalReveal(buf []byte) (*Reveal, error) {
+	obj := new(Reveal)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

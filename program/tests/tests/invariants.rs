@@ -192,6 +192,7 @@ impl Story {
     }
 
     fn reopen(&mut self) {
+        self.forget();
         for (order, c) in self.orders.clone() {
             let who = &self.customers[c];
             let (key, deposit) = (who.key.insecure_clone(), ix::credits_deposit(&self.w, who, 4_000_000));
@@ -208,6 +209,7 @@ impl Story {
 
     /// Checkpoints, and what failed goes on elsewhere.
     fn migrate(&mut self) {
+        self.forget();
         let Some((lease, _, m)) = self.lease() else { return };
         let hash = self.random.bytes();
         let (key, put) =

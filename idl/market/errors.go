@@ -177,9 +177,9 @@ const (
 	// ErrorCodeWrongReveal: What is revealed is not what was committed to
 	ErrorCodeWrongReveal ErrorCode = 6082
 	// ErrorCodeWrongOrderMode: The order's mode does not allow this
-	ErrorCodeWrongOrderMode ErrorCode = 6074
+	ErrorCodeWrongOrderMode ErrorCode = 6083
 	// ErrorCodeBidDoesNotWin: The bid does not stand before the best losing one
-	ErrorCodeBidDoesNotWin ErrorCode = 6075
+	ErrorCodeBidDoesNotWin ErrorCode = 6084
 )
 
 // errorTexts has name and message of every error.

@@ -9779,6 +9779,68 @@ func UnmarshalRequirement(buf []byte) (*Requirement, error) {
 	return obj, nil
 }
 
+// What a commitment hides.
+type Reveal struct {
+	// µUSDC per GPU-hour.
+	Price uint64    `json:"price"`
+	Salt  [32]uint8 `json:"salt"`
+}
+
+func (obj Reveal) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Price`:
+	err = encoder.Encode(obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Serialize `Salt`:
+	err = encoder.Encode(obj.Salt)
+	if err != nil {
+		return errors.NewField("Salt", err)
+	}
+	return nil
+}
+
+func (obj Reveal) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Reveal: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Reveal) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Price`:
+	err = decoder.Decode(&obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
+	}
+	// Deserialize `Salt`:
+	err = decoder.Decode(&obj.Salt)
+	if err != nil {
+		return errors.NewField("Salt", err)
+	}
+	return nil
+}
+
+func (obj *Reveal) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Reveal: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalReveal(buf []byte) (*Reveal, error) {
+	obj := new(Reveal)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Rewards struct {
 	// Token account of stake tokens that emission is paid from; anyone may fill it.
 	EmissionVault solanago.PublicKey `json:"emissionVault"`
@@ -9891,35 +9953,16 @@ func (obj Rewards) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
-// What a commitment hides.
-type Reveal struct {
-	// µUSDC per GPU-hour.
-	Price uint64    `json:"price"`
-	Salt  [32]uint8 `json:"salt"`
-}
-
-func (obj Reveal) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Price`:
-	err = encoder.Encode(obj.Price)
-	if err != nil {
-		return errors.NewField("Price", err)
-	}
-	// Serialize `Salt`:
-	err = encoder.Encode(obj.Salt)
-	if err != nil {
-		return errors.NewField("Salt", err)
 	}
 	return nil
 }
 
 func (obj Rewards) Marshal() ([]byte, error) {
-func (obj Reveal) Marshal() ([]byte, error) {
 	buf := bytes.NewBuffer(nil)
 	encoder := binary.NewBorshEncoder(buf)
 	err := obj.MarshalWithEncoder(encoder)
 	if err != nil {
 		return nil, fmt.Errorf("error while encoding Rewards: %w", err)
-		return nil, fmt.Errorf("error while encoding Reveal: %w", err)
 	}
 	return buf.Bytes(), nil
 }
@@ -9999,16 +10042,6 @@ func (obj *Rewards) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
-func (obj *Reveal) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Price`:
-	err = decoder.Decode(&obj.Price)
-	if err != nil {
-		return errors.NewField("Price", err)
-	}
-	// Deserialize `Salt`:
-	err = decoder.Decode(&obj.Salt)
-	if err != nil {
-		return errors.NewField("Salt", err)
 	}
 	return nil
 }
@@ -10017,10 +10050,6 @@ func (obj *Rewards) Unmarshal(buf []byte) error {
 	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
 	if err != nil {
 		return fmt.Errorf("error while unmarshaling Rewards: %w", err)
-func (obj *Reveal) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling Reveal: %w", err)
 	}
 	return nil
 }
@@ -10180,8 +10209,6 @@ func (obj *RewardsClaimed) Unmarshal(buf []byte) error {
 
 func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
 	obj := new(RewardsClaimed)
-func UnmarshalReveal(buf []byte) (*Reveal, error) {
-	obj := new(Reveal)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

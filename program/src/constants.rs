@@ -14,6 +14,8 @@ pub const MAX_KEEPERS: u16 = 256;
 pub const MAX_CANDIDATES: usize = 4;
 /// The deepest Merkle proof accepted: 2^24 leaves.
 pub const MAX_PROOF: usize = 24;
+/// The longest waiting time that governance may set: money and stake that wait for a deadline come free within it.
+pub const MAX_WAIT_SECS: u32 = 90 * 86_400;
 /// The longest order: one year.
 pub const MAX_DURATION_SECS: u32 = 31_536_000;
 /// The most nodes one order may want.

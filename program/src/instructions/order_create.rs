@@ -6,8 +6,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MAX_REDUNDANCY, MAX_SEALED_NODES, MIN_REDUNDANCY, MODE_INSTANT,
-    MODE_SEALED, VERSION,
+    MAX_DURATION_SECS, MAX_GPUS, MAX_ORDER_NODES, MAX_REDUNDANCY, MAX_SEALED_NODES, MIN_REDUNDANCY,
+    MODE_INSTANT, MODE_SEALED, VERSION,
 };
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OrderCreated;

@@ -2,7 +2,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX, QUORUM_BPS_MIN};
+use crate::constants::{
+    BPS, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MIN,
+};
 use crate::errors::{fail, MarketError};
 
 /// Times are seconds, shares are basis points, bonds are base units of the stake token.
@@ -95,13 +97,30 @@ impl Params {
             self.start_deadline_secs,
             self.report_retention_secs,
         ];
+        // Somebody's money or stake waits for each of them.
+        let waits = [
+            self.period_secs,
+            self.appeal_secs,
+            self.challenge_secs,
+            self.unstake_cooldown_secs,
+            self.keeper_activation_secs,
+            self.keeper_exit_secs,
+            self.award_deadline_secs,
+            self.start_deadline_secs,
+            self.migration_grace_secs,
+            self.notice_secs,
+            self.timelock_secs,
+            self.rating_secs,
+            self.report_retention_secs,
+        ];
         let valid = self.min_bond > 0
+            && waits.iter().all(|seconds| *seconds <= MAX_WAIT_SECS)
             && self.weight_cap >= self.min_bond
             && self.stake_price > 0
             && positive.iter().all(|seconds| *seconds > 0)
             && self.settle_deadline_periods > 0
             // Also with one period more, which is what closing a node waits for.
-            && self.settle_deadline_secs().is_ok_and(|wait| wait.checked_add(self.period_secs).is_some())
+            && self.settle_deadline_secs().is_ok_and(|wait| wait <= MAX_WAIT_SECS)
             && self.fee_bps >= FEE_BPS_MIN
             && self.fee_bps <= FEE_BPS_MAX
             && shares == Some(BPS)

@@ -24,6 +24,13 @@ func keeperCommands(s Streams) []*cli.Command {
 			},
 			{Name: "activate", Usage: "let a keeper's weight count after its delay; anyone may", ArgsUsage: "[WALLET]", Action: action(s, (*session).keeperActivate)},
 			{Name: "update", Usage: "say where your keeper is", Flags: []cli.Flag{addr}, Action: action(s, (*session).keeperUpdate)},
+			{
+				Name: "vote-dispute", Usage: "say whether a lease's dispute is right; a vote stands", ArgsUsage: "LEASE",
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "uphold", Usage: "for the customer"}, &cli.BoolFlag{Name: "reject", Usage: "against it"},
+				},
+				Action: action(s, (*session).keeperVoteDispute),
+			},
 			{Name: "exit", Usage: "stop voting; the bond is free after the exit time", Action: action(s, (*session).keeperExit)},
 			{Name: "withdraw", Usage: "take the bond after the exit time", Action: action(s, (*session).keeperWithdraw)},
 		},

@@ -71,23 +71,10 @@ func describeReport(v *market.View, r *market.Report) reportJSON {
 	if r.State() == market.ReportFinal {
 		out.Root, out.Proposer, out.FinalisedAt = hex.EncodeToString(r.Root[:]), r.Proposer.String(), r.FinalisedAt
 	}
-	wallets := map[uint16]string{}
-	for _, k := range v.Keepers() {
-		wallets[k.Index] = k.Wallet.String()
-	}
 	for _, c := range r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))] {
-		j := candidateJSON{Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: []string{}}
-		for i := range uint16(market.MaxKeepers) {
-			if !market.Has(c.Voters, i) {
-				continue
-			}
-			if wallet, ok := wallets[i]; ok {
-				j.Voters = append(j.Voters, wallet)
-			} else {
-				j.Voters = append(j.Voters, fmt.Sprint(i))
-			}
-		}
-		out.Candidates = append(out.Candidates, j)
+		out.Candidates = append(out.Candidates, candidateJSON{
+			Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: voters(c.Voters, v.Keepers()),
+		})
 	}
 	return out
 }

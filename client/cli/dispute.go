@@ -1,0 +1,326 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func disputeCommands(s Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "dispute", Usage: "what a lease did not give, decided by the keepers' votes",
+		Subcommands: []*cli.Command{
+			{
+				Name: "open", Usage: "dispute a lease of yours, once; a deposit waits for the verdict", ArgsUsage: "LEASE",
+				Description: "Only the evidence's sha256 goes on chain: publish the file where keepers can get it and tell them where. " +
+					"The deposit is lost if a quorum of keepers rejects the dispute, and free again otherwise. An upheld dispute slashes the " +
+					"provider's stake after an appeal window, and you are compensated from it; what the lease was paid is not paid back.",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "kind", Usage: "`KIND` not-delivered (the job did not run as ordered) or bad-output (it ran, its output is wrong)"},
+					&cli.StringFlag{Name: "evidence", Usage: "`FILE` that shows it"},
+				},
+				Action: action(s, (*session).disputeOpen),
+			},
+			{Name: "show", Usage: "open disputes, or a lease's: votes by weight, verdict, time left", ArgsUsage: "[LEASE]", Action: action(s, (*session).disputeShow)},
+		},
+	}}
+}
+
+// disputeJSON is an open dispute as printed.
+type disputeJSON struct {
+	Address        string   `json:"address"`
+	Lease          string   `json:"lease"`
+	Node           string   `json:"node"`
+	Customer       string   `json:"customer"`
+	Kind           string   `json:"kind"`
+	EvidenceSHA256 string   `json:"evidenceSha256"`
+	Deposit        string   `json:"deposit"`
+	OpenedAt       int64    `json:"openedAt"`
+	ClosesAt       int64    `json:"closesAt"`
+	SecondsLeft    int64    `json:"secondsLeft"`
+	UpheldWeight   string   `json:"upheldWeight"`
+	RejectedWeight string   `json:"rejectedWeight"`
+	TotalWeight    string   `json:"totalWeight"`
+	QuorumBPS      uint16   `json:"quorumBps"`
+	UpheldBy       []string `json:"upheldBy"` // wallets, or indices of keepers that have left
+	RejectedBy     []string `json:"rejectedBy"`
+	Verdict        string   `json:"verdict"`
+}
+
+func describeDispute(d *market.Dispute, keepers []market.Keeper, p *market.Params, now int64) disputeJSON {
+	return disputeJSON{
+		Address: d.Address.String(), Lease: d.Lease.String(), Node: d.Node.String(), Customer: d.Customer.String(),
+		Kind: market.DisputeKind(d.Kind).String(), EvidenceSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
+		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
+		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: p.QuorumBps,
+		UpheldBy: voters(d.UpheldVoters, keepers), RejectedBy: voters(d.RejectedVoters, keepers), Verdict: d.Verdict(p.QuorumBps).String(),
+	}
+}
+
+// voters names the keepers of a bitmap by wallet, or by index when they have left.
+func voters(bits [32]uint8, keepers []market.Keeper) []string {
+	out := []string{}
+	for i := range uint16(market.MaxKeepers) {
+		if !market.Has(bits, i) {
+			continue
+		}
+		who := fmt.Sprint(i)
+		for _, k := range keepers {
+			if k.Index == i {
+				who = k.Wallet.String()
+			}
+		}
+		out = append(out, who)
+	}
+	return out
+}
+
+// next says what will happen to a dispute.
+func (j disputeJSON) next() string {
+	switch {
+	case j.Verdict == market.VerdictUpheld.String():
+		return "anyone may turn it into a fault, and keepers do; the deposit is free then"
+	case j.Verdict == market.VerdictRejected.String():
+		return "anyone may close it, and keepers do; the deposit is lost then"
+	case j.SecondsLeft == 0:
+		return "its time is over: anyone may close it, and keepers do; the deposit is free then"
+	}
+	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s, and the deposit is free then", percent(j.QuorumBPS), span(j.SecondsLeft))
+}
+
+// evidenceHash is the sha256 of a file that is to be published.
+func evidenceHash(path string) (hash [32]byte, err error) {
+	if path == "" {
+		return hash, usage("--evidence is missing", "give the file that shows what is wrong; only its hash goes on chain")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return hash, usage("--evidence: "+err.Error(), "give a file that can be read")
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return hash, usage("--evidence: "+err.Error(), "give a file that can be read")
+	}
+	if n == 0 {
+		return hash, usage(fmt.Sprintf("--evidence: %s is empty", path), "give a file that shows what is wrong")
+	}
+	return [32]byte(h.Sum(nil)), nil
+}
+
+// disputeTx is the result of a transaction about a dispute.
+type disputeTx struct {
+	Dispute disputeJSON `json:"dispute"`
+	Open    bool        `json:"open"` // false when it was closed right after
+	Tx      sent        `json:"transaction"`
+}
+
+func (s *session) disputeOpen() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	kind, err := market.ParseDisputeKind(s.cli.String("kind"))
+	if err != nil {
+		return usage("--kind: "+err.Error(), "give not-delivered or bad-output")
+	}
+	hash, err := evidenceHash(s.cli.String("evidence"))
+	if err != nil {
+		return err
+	}
+	mk, _, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	l, err := s.owned(v, args[0])
+	if err != nil {
+		return err
+	}
+	if err := s.disputable(&mk, &l); err != nil {
+		return err
+	}
+	s.say("the deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it",
+		market.USDC(mk.Params.DisputeDeposit), market.Seconds(mk.Params.AppealSecs))
+	ix, err := market.DisputeOpen(market.DisputeOpenArgs{Lease: l, Kind: kind, Evidence: hash})
+	tx, err := s.one("dispute_open", ix, err)
+	if err != nil {
+		return err
+	}
+	d, err := market.Fetch[market.Dispute](s.ctx, s.client, market.DisputeAddress(l.Address), s.waitLevel())
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	j := describeDispute(&d, v.Keepers(), &mk.Params, now)
+	return s.done(disputeTx{j, true, tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, when(j.ClosesAt), span(j.SecondsLeft), tx.Signature)
+		fmt.Fprintf(w, "now publish %s: keepers know its sha256 alone, %s,\nand cannot judge what they cannot read. follow it with: gantry dispute show %s\n",
+			s.cli.String("evidence"), j.EvidenceSHA256, l.Address)
+	})
+}
+
+// disputable says why a lease cannot be disputed, before a transaction is sent.
+func (s *session) disputable(mk *market.Market, l *market.Lease) error {
+	switch err := l.CanOpenDispute(); {
+	case market.Is(err, market.CodeWrongLeaseStatus):
+		return refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "it is refunded in full if it does not start in time")
+	case err != nil:
+		return refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
+	}
+	c, _, err := s.credits(l.Customer)
+	if err != nil {
+		return err
+	}
+	if deposit := market.USDC(mk.Params.DisputeDeposit); c.Free() < deposit {
+		return refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), reservedBy(c)),
+			fmt.Sprintf("add %s with: gantry credits add %s", deposit-c.Free(), deposit-c.Free()))
+	}
+	return nil
+}
+
+// dispute finds the open dispute of a lease.
+func (s *session) dispute(v *market.View, text string) (market.Dispute, error) {
+	key, err := pick(text, "disputed lease", addresses(v.Disputes(), func(d market.Dispute) solana.PublicKey { return d.Lease }))
+	if err != nil {
+		return market.Dispute{}, err
+	}
+	d, ok := v.DisputeOf(key)
+	if ok {
+		return d, nil
+	}
+	l, exists := v.Lease(key)
+	switch {
+	case !exists:
+		return d, refused(fmt.Sprintf("there is no lease %s and no dispute of it (any more)", key), "its history is in: gantry audit "+key.String())
+	case l.Disputed == 1:
+		return d, refused(fmt.Sprintf("the dispute of lease %s is closed", key), "its outcome: gantry audit "+key.String())
+	}
+	return d, refused(fmt.Sprintf("lease %s is not disputed", key), "its customer may: gantry dispute open LEASE")
+}
+
+func (s *session) disputeShow() error {
+	if s.cli.NArg() > 1 {
+		return usage(fmt.Sprintf("%q is one argument too many", s.cli.Args().Get(1)), "write: gantry dispute show [LEASE]")
+	}
+	mk, err := s.market()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if text := s.cli.Args().First(); text != "" {
+		d, err := s.dispute(v, text)
+		if err != nil {
+			return err
+		}
+		j := describeDispute(&d, v.Keepers(), &mk.Params, now)
+		return s.done(j, j.print)
+	}
+	out := []disputeJSON{}
+	for _, d := range v.Disputes() {
+		out = append(out, describeDispute(&d, v.Keepers(), &mk.Params, now))
+	}
+	return s.done(out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "no open disputes; past ones are in their leases' histories: gantry audit LEASE")
+			return
+		}
+		rows := make([][]string, len(out))
+		for i, j := range out {
+			rows[i] = []string{j.Lease, j.Kind, j.Deposit, j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, span(j.SecondsLeft)}
+		}
+		table(w, "LEASE|KIND|DEPOSIT|UPHELD GNT|REJECTED GNT|OF GNT|VERDICT|TIME LEFT", rows)
+	})
+}
+
+func (j disputeJSON) print(w io.Writer) {
+	pairs(w, [2]string{"lease", j.Lease}, [2]string{"node", j.Node}, [2]string{"customer", j.Customer}, [2]string{"kind", j.Kind},
+		[2]string{"evidence sha256", j.EvidenceSHA256}, [2]string{"deposit", j.Deposit + " USDC"},
+		[2]string{"upheld", fmt.Sprintf("%s of %s GNT  by %v", j.UpheldWeight, j.TotalWeight, j.UpheldBy)},
+		[2]string{"rejected", fmt.Sprintf("%s of %s GNT  by %v", j.RejectedWeight, j.TotalWeight, j.RejectedBy)},
+		[2]string{"verdict", j.Verdict}, [2]string{"closes", fmt.Sprintf("%s UTC, in %s", when(j.ClosesAt), span(j.SecondsLeft))}, [2]string{"next", j.next()})
+}
+
+func (s *session) keeperVoteDispute() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	uphold := s.cli.Bool("uphold")
+	if uphold == s.cli.Bool("reject") {
+		return usage("say how to vote", "give --uphold (for the customer) or --reject (against it), one of them")
+	}
+	mk, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	wallet := key.PublicKey()
+	k, err := s.mustKeeper(wallet)
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	d, err := s.dispute(v, args[0])
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	switch err := d.CanVote(&k, now); {
+	case market.Is(err, market.CodeKeeperNotActive) && k.State() != market.KeeperActive:
+		return refused(fmt.Sprintf("keeper %s is %s and has no vote", wallet, k.State()), "active keepers vote")
+	case market.Is(err, market.CodeKeeperNotActive):
+		return refused(fmt.Sprintf("keeper %s became active at %s UTC, after the dispute was opened at %s", wallet, when(k.ActiveSince), when(d.OpenedAt)),
+			"keepers that were active before vote")
+	case market.Is(err, market.CodeTooLate):
+		return refused(fmt.Sprintf("the vote closed at %s UTC", when(d.ClosesAt)), "anyone may close the dispute now, and keepers do")
+	case market.Is(err, market.CodeAlreadyVoted):
+		return refused(fmt.Sprintf("keeper %s has voted on this dispute", wallet), "a vote cannot be changed; see: gantry dispute show "+d.Lease.String())
+	}
+	ix, err := market.DisputeVote(market.DisputeVoteArgs{Keeper: wallet, Dispute: d.Address, Uphold: uphold})
+	tx, err := s.one("dispute_vote", ix, err)
+	if err != nil {
+		return err
+	}
+	after, open, err := market.Find[market.Dispute](s.ctx, s.client, d.Address, s.waitLevel())
+	if err != nil {
+		return err
+	}
+	if open {
+		d = after
+	}
+	j := describeDispute(&d, v.Keepers(), &mk.Params, now)
+	return s.done(disputeTx{j, open, tx}, func(w io.Writer) {
+		if !open {
+			fmt.Fprintf(w, "voted, and the dispute is closed already: gantry audit %s   tx %s\n", j.Lease, tx.Signature)
+			return
+		}
+		fmt.Fprintf(w, "voted: upheld by %s, rejected by %s of %s GNT: %s   tx %s\n%s\n", j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, tx.Signature, j.next())
+	})
+}

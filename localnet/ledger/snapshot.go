@@ -54,6 +54,7 @@ type Snapshot struct {
 	Disputes  map[solana.PublicKey]*bindings.Dispute
 	// Accusations are first halves of proofs of bad work.
 	Accusations map[solana.PublicKey]*bindings.Accusation
+	Auctions    map[solana.PublicKey]*bindings.Auction
 	Rewards     *bindings.Rewards
 	Devices     map[solana.PublicKey]Device
 
@@ -131,6 +132,7 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 		Devices:   map[solana.PublicKey]Device{},
 
 		Accusations: map[solana.PublicKey]*bindings.Accusation{},
+		Auctions:    map[solana.PublicKey]*bindings.Auction{},
 
 		Rent: map[solana.PublicKey]chain.Lamports{},
 	}
@@ -185,6 +187,8 @@ func (s *Snapshot) add(a chain.Account) error {
 		s.Disputes[a.Key] = v
 	case *bindings.Accusation:
 		s.Accusations[a.Key] = v
+	case *bindings.Auction:
+		s.Auctions[a.Key] = v
 	case *bindings.Rewards:
 		s.Rewards = v
 	default:

@@ -81,7 +81,7 @@ func New(s Streams) *cli.App {
 func onUsage(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
-			return usage(err.Error(), fmt.Sprintf("see gantry %s --help", ctx.Command.FullName()))
+			return usage(err.Error(), fmt.Sprintf("see %s --help", ctx.Command.HelpName))
 		}
 		onUsage(c.Subcommands)
 		if len(c.Subcommands) > 0 && c.Action == nil {

@@ -16,7 +16,7 @@ func (s *session) args(names ...string) ([]string, error) {
 	if len(got) == len(names) {
 		return got, nil
 	}
-	form := "gantry " + s.cli.Command.FullName()
+	form := s.cli.Command.HelpName
 	if len(names) > 0 {
 		form += " " + strings.Join(names, " ")
 	}

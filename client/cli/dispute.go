@@ -296,7 +296,7 @@ func (s *session) keeperVoteDispute() error {
 	case market.Is(err, market.CodeKeeperNotActive) && k.State() != market.KeeperActive:
 		return refused(fmt.Sprintf("keeper %s is %s and has no vote", wallet, k.State()), "active keepers vote")
 	case market.Is(err, market.CodeKeeperNotActive):
-		return refused(fmt.Sprintf("keeper %s became active at %s UTC, after the dispute was opened at %s", wallet, when(k.ActiveSince), when(d.OpenedAt)),
+		return refused(fmt.Sprintf("keeper %s became active at %s UTC, not before the dispute was opened at %s UTC", wallet, when(k.ActiveSince), when(d.OpenedAt)),
 			"keepers that were active before vote")
 	case market.Is(err, market.CodeTooLate):
 		return refused(fmt.Sprintf("the vote closed at %s UTC", when(d.ClosesAt)), "anyone may close the dispute now, and keepers do")

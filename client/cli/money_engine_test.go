@@ -1,0 +1,172 @@
+package cli_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/client/internal/markettest"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost, and what is lost is
+// shared like any fee.
+func TestDisputeAndRewardsByCommand(t *testing.T) {
+	w := markettest.New(t, markettest.Options{})
+	params := markettest.FastParams()
+	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
+	w.InitMarket(params)
+	key, other := w.Keeper(), w.Keeper()
+	provider := w.Provider(100 * market.OneGNT)
+	nodeKey, node := w.Node(provider, markettest.A100, 1, 3_600_000)
+	w.Until(w.Now() + 1) // keepers that were active before a dispute vote on it
+	customer := w.Customer(50*market.OneUSDC, 5*market.OneUSDC+1_000_000)
+	o := w.Order(customer, market.OrderCreateArgs{
+		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
+		Requirement: market.Requirement{Model: markettest.A100, AllowSimulated: 1},
+	})
+	lease := w.Award(key, o, node)
+	at := lease.Address.String()
+	file := filepath.Join(t.TempDir(), "evidence.txt")
+	require.NoError(t, os.WriteFile(file, []byte("the output is noise"), 0o600))
+	sum := sha256.Sum256([]byte("the output is noise"))
+	me, keeper, second := newShell(t, w, customer), newShell(t, w, key), newShell(t, w, other)
+	open := []string{"dispute", "open", at, "--kind", "bad-output", "--evidence", file}
+
+	me.fails(cli.ExitRefused, "has not started", open...)
+	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
+	me.fails(cli.ExitRefused, "is not disputed", "dispute", "show", at)
+	keeper.fails(cli.ExitRefused, "not to your wallet", open...)
+	r := me.run(context.Background(), append(open, "--dry-run")...)
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.out, "nothing was sent")
+	require.Contains(t, r.err, "deposit of 5.00 USDC")
+	var none []any
+	me.ok(&none, "dispute", "show")
+	require.Empty(t, none)
+
+	r = me.run(context.Background(), open...)
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.out, "disputed: bad-output   deposit 5.00 USDC   closes at ")
+	require.Contains(t, r.out, hex.EncodeToString(sum[:]))
+	me.fails(cli.ExitRefused, "a lease is disputed once", open...)
+	var c struct{ Balance, Reserved string }
+	me.ok(&c, "credits", "show")
+	require.Equal(t, "6.00", c.Balance)
+
+	type dispute struct {
+		Lease, Verdict, RejectedWeight, TotalWeight, EvidenceSHA256 string
+		RejectedBy, UpheldBy                                        []string
+		SecondsLeft                                                 int
+	}
+	var d dispute
+	me.ok(&d, "dispute", "show", at[:6])
+	require.Equal(t, "no quorum yet", d.Verdict)
+	require.Equal(t, hex.EncodeToString(sum[:]), d.EvidenceSHA256)
+	require.Positive(t, d.SecondsLeft)
+	me.fails(cli.ExitRefused, "is not a keeper", "keeper", "vote-dispute", at, "--uphold")
+	keeper.fails(cli.ExitUsage, "say how to vote", "keeper", "vote-dispute", at)
+	var voted struct {
+		Dispute dispute
+		Open    bool
+	}
+	keeper.ok(&voted, "keeper", "vote-dispute", at, "--reject")
+	require.True(t, voted.Open)
+	require.Equal(t, "no quorum yet", voted.Dispute.Verdict)
+	keeper.fails(cli.ExitRefused, "has voted on this dispute", "keeper", "vote-dispute", at, "--uphold")
+	second.ok(&voted, "keeper", "vote-dispute", at, "--reject")
+	require.Equal(t, "rejected", voted.Dispute.Verdict)
+	var all []dispute
+	me.ok(&all, "dispute", "show")
+	require.Len(t, all, 1)
+	require.ElementsMatch(t, []string{key.PublicKey().String(), other.PublicKey().String()}, all[0].RejectedBy)
+	require.Empty(t, all[0].UpheldBy)
+	require.Equal(t, all[0].TotalWeight, all[0].RejectedWeight)
+
+	// A keeper's crank closes it, and the deposit is gone.
+	w.Wait("the votes", func(v *market.View) bool {
+		x, ok := v.DisputeOf(lease.Address)
+		return ok && x.RejectedWeight == x.TotalWeight
+	})
+	x, _ := w.View.DisputeOf(lease.Address)
+	lease, _ = w.View.Lease(lease.Address)
+	ix, err = market.DisputeResolve(x, lease)
+	w.Do("dispute_resolve", []solana.PrivateKey{key}, ix, err)
+	me.ok(&c, "credits", "show")
+	require.Equal(t, "1.00", c.Balance)
+	me.fails(cli.ExitRefused, "is closed", "dispute", "show", at)
+	claimRewards(t, w, params, []solana.PrivateKey{key, other}, []shell{keeper, second})
+}
+
+// claimRewards has 5 USDC of the market split and paid out.
+func claimRewards(t *testing.T, w *markettest.World, params market.Params, keys []solana.PrivateKey, keepers []shell) {
+	t.Helper()
+	type earned struct {
+		Wallet, Total string
+		Periods       []uint64
+	}
+	var r struct {
+		Pending, ForVotes string
+		BuyBack           struct{ Waiting, CostsNow string }
+		Keepers           []earned
+	}
+	me := keepers[0]
+	me.ok(&r, "rewards", "show")
+	require.Equal(t, "5.000000", r.Pending)
+	require.Equal(t, "0.000000", r.BuyBack.Waiting)
+	me.fails(cli.ExitRefused, "has nothing to claim", "rewards", "claim")
+	me.fails(cli.ExitRefused, "no fees wait for a buy-back", "rewards", "buy-back", "--max", "1")
+
+	period := uint64(w.Now()) / uint64(params.PeriodSecs)
+	end, err := market.PeriodEnd(period, params.PeriodSecs)
+	require.NoError(t, err)
+	w.Until(end)
+	for _, key := range keys {
+		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: key.PublicKey(), Period: period, Root: [32]byte{7}})
+		w.Do("report_vote", []solana.PrivateKey{key}, ix, err)
+	}
+	w.Until(end + int64(params.PeriodSecs))
+	mk, _ := w.View.Market()
+	ix, err := market.RewardsAccrue(market.RewardsAccrueArgs{Period: period, Treasury: mk.Treasury})
+	w.Do("rewards_accrue", keys[:1], ix, err)
+
+	me.ok(&r, "rewards", "show")
+	require.Equal(t, "0.000000", r.Pending)
+	require.Len(t, r.Keepers, 2)
+	require.Equal(t, []uint64{period}, r.Keepers[0].Periods)
+	require.Equal(t, r.Keepers[0].Total, r.Keepers[1].Total)
+	share, err := market.ParseUSDC(r.Keepers[0].Total)
+	require.NoError(t, err)
+	require.Positive(t, share)
+	var claimed struct{ Keeper, Total, ByVotes, ByAwards string }
+	me.ok(&claimed, "rewards", "claim")
+	require.Equal(t, share.Exact(), claimed.ByVotes)
+	require.EqualValues(t, share, w.Tokens(market.TokenAddress(keys[0].PublicKey(), w.PaymentMint)))
+	me.fails(cli.ExitRefused, "has nothing to claim", "rewards", "claim")
+	me.ok(&claimed, "rewards", "claim", "--keeper", keys[1].PublicKey().String())
+	require.EqualValues(t, share, w.Tokens(market.TokenAddress(keys[1].PublicKey(), w.PaymentMint)), "whoever sends it, the keeper is paid")
+
+	waiting, err := market.ParseUSDC(r.BuyBack.Waiting)
+	require.NoError(t, err)
+	require.Positive(t, waiting)
+	refusal := me.fails(cli.ExitRefused, "buy-back refused: "+r.BuyBack.Waiting+" USDC cost", "rewards", "buy-back", "--max", "0.000001")
+	require.Contains(t, refusal.err, "it never costs less than")
+	me.fails(cli.ExitRefused, "the wallet "+keys[0].PublicKey().String()+" holds 0", "rewards", "buy-back", "--max", "1000000")
+	stake := w.Give(keys[0].PublicKey(), w.StakeMint, 1_000_000*uint64(market.OneGNT))
+	var bought struct{ Burned, Paid string }
+	me.ok(&bought, "rewards", "buy-back", "--max", "1000000")
+	require.Equal(t, r.BuyBack.Waiting, bought.Paid)
+	burned, err := market.ParseGNT(bought.Burned)
+	require.NoError(t, err)
+	require.EqualValues(t, 1_000_000*market.OneGNT-burned, w.Tokens(stake))
+	require.EqualValues(t, share+waiting, w.Tokens(market.TokenAddress(keys[0].PublicKey(), w.PaymentMint)))
+	me.fails(cli.ExitRefused, "no fees wait for a buy-back", "rewards", "buy-back", "--max", "1")
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// What the command line alone decides is refused before anybody is asked.
+func TestMoneyArguments(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	empty, full := filepath.Join(dir, "empty"), filepath.Join(dir, "full")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	require.NoError(t, os.WriteFile(full, []byte("x"), 0o600))
+	const lease = "Ciwj8PqZQka6qhy9cBxaBPGSZ4dbCVHVmTqpTwRZ9tqB"
+	for args, text := range map[string]string{
+		"dispute open": "error: LEASE is missing\n       write: gantry dispute open LEASE",
+		"dispute open " + lease + " extra --kind bad-output --evidence " + full: `error: "extra" is one argument too many`,
+		"dispute open " + lease + " --evidence " + full:                         "error: --kind: \"\" is not a kind of dispute\n       give not-delivered or bad-output",
+		"dispute open " + lease + " --kind late --evidence " + full:             `error: --kind: "late" is not a kind of dispute`,
+		"dispute open " + lease + " --kind bad-output":                          "error: --evidence is missing",
+		"dispute open --kind BAD-OUTPUT --evidence " + dir + "/none " + lease:   "error: --evidence: open " + dir + "/none",
+		"dispute open " + lease + " --kind bad-output --evidence " + empty:      "error: --evidence: " + empty + " is empty",
+		"dispute open " + lease + " --kind bad-output --evidence " + dir:        "error: --evidence: read " + dir,
+		"dispute show a b":                                       `error: "b" is one argument too many`,
+		"dispute close":                                          `error: "close" is not a command of gantry dispute`,
+		"keeper vote-dispute --uphold":                           "error: LEASE is missing",
+		"keeper vote-dispute " + lease:                           "error: say how to vote\n       give --uphold",
+		"keeper vote-dispute --uphold --reject " + lease:         "error: say how to vote",
+		"keeper vote-dispute " + lease + " --abstain":            "error: flag provided but not defined: -abstain",
+		"rewards show all":                                       `error: "all" is one argument too many`,
+		"rewards claim " + lease:                                 `error: "` + lease + `" is one argument too many`,
+		"rewards claim --keeper nobody":                          `error: "nobody" is not the address of a keeper's wallet`,
+		"rewards buy-back":                                       "error: --max is missing",
+		"rewards buy-back 5":                                     `error: "5" is one argument too many`,
+		"rewards buy-back --max 1,5":                             "error: --max:",
+		"rewards buy-back --max -1":                              "error: --max:",
+		"rewards buy-back --max 5 -k " + dir + "/no-such-wallet": "error: keypair file does not exist",
+	} {
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), Streams{Out: &out, Err: &errs}, strings.Fields(args))
+		require.Equal(t, ExitUsage, code, "%s: %s", args, errs.String())
+		require.True(t, strings.HasPrefix(errs.String(), text), "%s: %s", args, errs.String())
+		require.Equal(t, 2, strings.Count(errs.String(), "\n"), "%s: a reason and advice: %s", args, errs.String())
+	}
+	// Right arguments reach for the network, and say so.
+	for _, args := range []string{"dispute show", "dispute show " + lease, "rewards show"} {
+		var out, errs bytes.Buffer
+		code := Run(context.Background(), Streams{Out: &out, Err: &errs}, append(strings.Fields(args), "--url", "http://127.0.0.1:1", "--json"))
+		require.Equal(t, ExitNetwork, code, "%s: %s", args, errs.String())
+		require.Contains(t, out.String(), `"exit": 3`, args)
+	}
+}
+
+func TestMoneyCommandsAreCompleted(t *testing.T) {
+	before := os.Args
+	t.Cleanup(func() { os.Args = before })
+	for args, want := range map[string][]string{
+		"dispute": {"open", "show"}, "rewards": {"show", "claim", "buy-back"}, "keeper": {"vote-dispute"},
+		"dispute open -": {"--kind", "--evidence"}, "keeper vote-dispute -": {"--uphold", "--reject"}, "rewards buy-back -": {"--max"},
+	} {
+		var out, errs bytes.Buffer
+		asked := append(strings.Fields(args), "--generate-bash-completion")
+		os.Args = append([]string{"gantry"}, asked...) // where the library looks for what is being completed
+		code := Run(context.Background(), Streams{Out: &out, Err: &errs}, asked)
+		require.Equal(t, ExitDone, code, "%s: %s", args, errs.String())
+		for _, w := range want {
+			require.Contains(t, out.String(), w, args)
+		}
+	}
+}
+
+func TestEvidenceHash(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "evidence")
+	content := bytes.Repeat([]byte("what went wrong\n"), 10_000)
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	got, err := evidenceHash(path)
+	require.NoError(t, err)
+	require.Equal(t, sha256.Sum256(content), got)
+}
+
+func TestDescribeDispute(t *testing.T) {
+	k := market.Keeper{}
+	k.Index, k.Wallet = 9, solana.PublicKey{7}
+	d := market.Dispute{}
+	d.Kind, d.Deposit, d.ClosesAt, d.TotalWeight = uint8(market.DisputeBadOutput), 5_000_000, 160, 3_000_000_000
+	d.RejectedVoters[1], d.RejectedWeight = 0b11, 1_000_000_000
+	p := market.Params{QuorumBps: 6_667}
+	for _, c := range []struct {
+		upheld, rejected uint64
+		now              int64
+		verdict, next    string
+		left             int64
+	}{
+		{0, 1_000_000_000, 100, "no quorum yet", "66.67 % of the weight on one side decides; undecided it ends in 1m0s", 60},
+		{0, 1_000_000_000, 160, "no quorum yet", "its time is over", 0},
+		{0, 1_000_000_000, 200, "no quorum yet", "its time is over", 0},
+		{2_100_000_000, 0, 100, "upheld", "the deposit is free then", 60},
+		{0, 2_100_000_000, 100, "rejected", "the deposit is lost then", 60},
+	} {
+		d.UpheldWeight, d.RejectedWeight = c.upheld, c.rejected
+		j := describeDispute(&d, []market.Keeper{k}, &p, c.now)
+		require.Equal(t, c.verdict, j.Verdict)
+		require.Contains(t, j.next(), c.next)
+		require.Equal(t, c.left, j.SecondsLeft)
+		require.Equal(t, []string{"8", k.Wallet.String()}, j.RejectedBy)
+		require.Equal(t, []string{}, j.UpheldBy)
+		require.Equal(t, "5.00", j.Deposit)
+		var b bytes.Buffer
+		j.print(&b)
+		require.Contains(t, b.String(), fmt.Sprintf("%s of 3 GNT", market.GNT(c.rejected)))
+	}
+}
+
+func TestBuyBackAdvice(t *testing.T) {
+	const since = 1_800_000_000
+	r := market.Rewards{}
+	_, err := affordable(&r, market.OneUSDC, 1, since)
+	require.ErrorContains(t, err, "no fees wait for a buy-back")
+	r.BuyBack, r.BuyBackSince = 8_000, since // 16,000,000 base units at first, 4,000,000 a day later
+	cost, err := affordable(&r, market.OneUSDC, 16_000_000, since)
+	require.NoError(t, err)
+	require.EqualValues(t, 16_000_000, cost)
+
+	_, err = affordable(&r, market.OneUSDC, 15_999_999, since)
+	f := classify(err)
+	require.Equal(t, ExitRefused, f.code)
+	require.Equal(t, "buy-back refused: 0.008000 USDC cost 0.016 GNT now, --max is 0.015999999", f.reason)
+	require.Equal(t, "raise --max, or wait until "+when(since+6)+" UTC, if nobody takes it before", f.advice, "a basis point takes 5.76 s")
+	_, err = affordable(&r, market.OneUSDC, 6_400_000, since+100)
+	require.ErrorContains(t, err, when(since+daySecs/2))
+	for _, now := range []int64{since, since + daySecs, since + 10*daySecs} {
+		_, err = affordable(&r, market.OneUSDC, 3_999_999, now)
+		require.ErrorContains(t, err, "it never costs less than 0.004")
+	}
+	// The second that is named is the first one.
+	for most := market.GNT(4_000_000); most < 16_000_000; most += 77_777 {
+		_, err := affordable(&r, market.OneUSDC, most, since)
+		at := int64(since)
+		for {
+			if c, err := r.BuyBackCost(market.OneUSDC, at); err == nil && c <= most {
+				break
+			}
+			at++
+		}
+		require.ErrorContains(t, err, when(at), "%d", most)
+	}
+	j, err := describeBuyBack(&r, market.OneUSDC, since+daySecs/2)
+	require.NoError(t, err)
+	require.Equal(t, "0.008000 USDC for 0.0064 GNT burned now; 0.004 GNT from "+when(since+daySecs)+" UTC on, if nobody takes it before", j.text())
+	j, err = describeBuyBack(&market.Rewards{}, market.OneUSDC, since)
+	require.NoError(t, err)
+	require.Equal(t, "nothing waits for one", j.text())
+}
+
+func TestEarned(t *testing.T) {
+	v := market.NewView(zerolog.Nop())
+	k := market.Keeper{}
+	k.Earned = 7
+	awards, votes, periods := earned(v, &k)
+	require.Equal(t, market.USDC(7), awards)
+	require.Zero(t, votes)
+	require.Equal(t, []uint64{}, periods)
+}

@@ -58,7 +58,9 @@ pub struct LeaseClose {
 /// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
-    planted!(19, accounts.market.awards_open()?, ());
+    if planted!(19, true, false) {
+        accounts.market.awards_open()?;
+    }
     if lease.status != LEASE_ENDED {
         return fail(MarketError::WrongLeaseStatus);
     }

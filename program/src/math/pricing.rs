@@ -13,6 +13,5 @@ pub fn cost(price: u64, gpus: u8, seconds: u32) -> Result<u64> {
         .and_then(|product| product.checked_mul(seconds as u128))
         .or_overflow()?;
     let whole = product.checked_div(SECONDS_PER_HOUR as u128).or_overflow()?;
-    let whole = planted!(4, whole.saturating_add(1), whole);
-    u64::try_from(whole).ok().or_overflow()
+    u64::try_from(planted!(4, whole.saturating_add(1), whole)).ok().or_overflow()
 }

@@ -92,8 +92,7 @@ impl Report {
         if self.status == REPORT_FINAL {
             return false;
         }
-        let quorum_bps = planted!(20, 5_000, quorum_bps);
-        let needed = (self.total_weight as u128).saturating_mul(quorum_bps as u128);
+        let needed = (self.total_weight as u128).saturating_mul(planted!(20, 5_000, quorum_bps) as u128);
         let winner = self
             .candidates
             .iter()

@@ -27,6 +27,8 @@ type auditor struct {
 	verified    uint64
 	receipt     uint64
 	applied     map[uint64]bool // periods whose leaves were seen
+
+	contest
 }
 
 func (a *auditor) step(t Tx, name string, problems []string, format string, args ...any) {
@@ -120,6 +122,10 @@ func (a *auditor) event(t Tx, e market.Event) {
 			a.step(t, "fault", nil, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
 				wire.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
 		}
+	case *idlmarket.DisputeOpened, *idlmarket.DisputeVoted, *idlmarket.DisputeResolved:
+		a.disputed(t, e)
+	case *idlmarket.OutputCommitted, *idlmarket.OutputRevealed, *idlmarket.OutputsResolved:
+		a.output(t, e)
 	case *idlmarket.SlashApplied:
 		a.step(t, "slashed", nil, "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Customer), market.GNT(v.Finder), market.GNT(v.Burned))
 	}
@@ -223,6 +229,7 @@ func (a *auditor) settlement(t Tx, v *idlmarket.LeaseSettled) {
 		}
 	}
 	claimed := max(a.receipt, a.verified)
+	c.that(a.payable(), "the outputs of this redundant job were not compared, or this one lost")
 	c.that(uint64(v.PaidSecs) <= claimed, "%d s are paid, but only %d s are signed for or verified", v.PaidSecs, claimed)
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.PaidSecs)
 	c.amount("the price of the time", v.Paid, want, err)
@@ -257,6 +264,7 @@ func (a *auditor) aborted(t Tx, v *idlmarket.LeaseAborted) {
 
 func (a *auditor) closed(t Tx, v *idlmarket.LeaseClosed) {
 	var c checks
+	c.that(!a.contested, "a dispute is open")
 	c.that(v.PaidSecs == a.lease.PaidSecs, "%d s were paid for, not %d", a.lease.PaidSecs, v.PaidSecs)
 	c.amount("what was paid", v.Paid, a.lease.Paid, nil)
 	c.amount("the fee", v.Fee, a.lease.Fee, nil)

@@ -64,9 +64,32 @@ func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Sl
 
 func auditFault(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpened) (*Slash, error) {
 	s := &Slash{Fault: v.Fault, Node: v.Node, Lease: v.Lease, Period: v.Period, Flags: wire.Flags(v.Flags), Amount: market.GNT(v.Amount), State: "open"}
-	root, final, err := FinalRoot(ctx, o, v.Period)
+	if err := s.opened(ctx, o, opened, v); err != nil {
+		return nil, err
+	}
+	txs, err := Read(ctx, o.Source, v.Fault, o.Commitment)
 	if err != nil {
 		return nil, err
+	}
+	s.Txs = txs
+	for _, t := range txs {
+		for _, e := range t.Events {
+			s.event(o, t, e, v)
+		}
+	}
+	return s, nil
+}
+
+// opened checks what a fault rests on: a leaf of a final report, or an upheld dispute.
+func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpened) error {
+	upheld := func(d *idlmarket.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
+	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == wire.FlagBadOutput {
+		s.Steps = append(s.Steps, s.fromDispute(opened, v, d))
+		return nil
+	}
+	root, final, err := FinalRoot(ctx, o, v.Period)
+	if err != nil {
+		return err
 	}
 	var c checks
 	c.that(final, "the report of period %d did not become final", v.Period)
@@ -85,17 +108,20 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpe
 		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, harm %s GNT, appeal until %s",
 			s.Flags, v.Node, v.Period, s.Amount, market.GNT(v.Harm), clock(v.ApplicableAt)),
 	})
-	txs, err := Read(ctx, o.Source, v.Fault, o.Commitment)
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.
+func (s *Slash) fromDispute(opened Tx, v *idlmarket.FaultOpened, d *idlmarket.DisputeResolved) Step {
+	var c checks
+	c.that(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
+	c.that(d.Dispute == market.DisputeAddress(v.Lease), "the dispute is not that of the lease")
+	c.that(d.UpheldWeight > 0, "nobody had voted for the customer")
+	return Step{
+		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
+		Text: fmt.Sprintf("keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, harm %s GNT, appeal until %s; the votes: gantry audit %s",
+			v.Lease, market.GNT(d.UpheldWeight), market.GNT(d.RejectedWeight), s.Amount, market.GNT(v.Harm), clock(v.ApplicableAt), v.Lease),
 	}
-	s.Txs = txs
-	for _, t := range txs {
-		for _, e := range t.Events {
-			s.event(o, t, e, v)
-		}
-	}
-	return s, nil
 }
 
 func (s *Slash) event(o Options, t Tx, e market.Event, opened *idlmarket.FaultOpened) {

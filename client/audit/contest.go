@@ -1,0 +1,203 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// contest is what an auditor knows of a lease's dispute and, for a redundant job, of its output.
+type contest struct {
+	contested        bool // a dispute is open
+	disputes         int
+	deposit          uint64
+	closesAt         int64
+	upheld, rejected uint64 // weight of the votes seen
+	voted            map[solana.PublicKey]bool
+
+	outputState market.OutputState // as far as events tell it; none until the node commits
+	commitment  [32]byte
+	shown       [32]byte
+}
+
+// votesOf reads the dispute of a lease in this life of it; nothing when it was not disputed.
+func votesOf(ctx context.Context, o Options, own []Tx, lease solana.PublicKey) ([]Tx, error) {
+	_, opened, ok := find(own, func(e *idlmarket.DisputeOpened) bool { return e.Lease == lease })
+	if !ok {
+		return nil, nil
+	}
+	txs, err := Read(ctx, o.Source, market.DisputeAddress(lease), o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(txs, func(t Tx) bool { return t.Slot < opened.Slot }), nil
+}
+
+// weave puts the transactions of a dispute between those of its lease, which has some of them too: each before the one
+// that follows it in the dispute's own history, so that a vote and the verdict keep their order within a slot.
+func weave(own, dispute []Tx) []Tx {
+	place := map[solana.Signature]int{}
+	for i, t := range dispute {
+		place[t.Signature] = i
+	}
+	shared := map[solana.Signature]bool{}
+	for _, t := range own {
+		shared[t.Signature] = true
+	}
+	out := make([]Tx, 0, len(own)+len(dispute))
+	next := 0
+	until := func(end int) {
+		for ; next < end; next++ {
+			if !shared[dispute[next].Signature] {
+				out = append(out, dispute[next])
+			}
+		}
+	}
+	for _, t := range own {
+		if i, ok := place[t.Signature]; ok {
+			until(i)
+		}
+		out = append(out, t)
+	}
+	until(len(dispute))
+	return out
+}
+
+// disputed checks the steps of a dispute.
+func (a *auditor) disputed(t Tx, e market.Event) {
+	at := market.DisputeAddress(a.lease.Address)
+	var c checks
+	switch v := e.Value.(type) {
+	case *idlmarket.DisputeOpened:
+		if v.Lease != a.lease.Address {
+			return
+		}
+		a.disputes++
+		c.that(v.Dispute == at, "the address is not that of the lease's dispute")
+		c.that(a.disputes == 1, "a lease can be disputed once")
+		c.that(a.startedAt != 0, "the lease had not started")
+		c.that(v.Kind == uint8(market.DisputeNotDelivered) || v.Kind == uint8(market.DisputeBadOutput), "kind %d is not known", v.Kind)
+		a.contested, a.deposit, a.closesAt = true, v.Deposit, v.ClosesAt
+		a.voted = map[solana.PublicKey]bool{}
+		a.step(t, "dispute", c, "by the customer: %s; deposit %s USDC, evidence with sha256 %x, votes until %s", market.DisputeKind(v.Kind),
+			market.USDC(v.Deposit), v.EvidenceHash, clock(v.ClosesAt))
+	case *idlmarket.DisputeVoted:
+		if v.Dispute != at {
+			return
+		}
+		c.that(a.contested, "no dispute was open")
+		c.that(!a.voted[v.Keeper], "the keeper had voted before")
+		c.that(t.Time.IsZero() || t.Time.Unix() <= a.closesAt, "the vote came too late")
+		if a.voted != nil {
+			a.voted[v.Keeper] = true
+		}
+		side := "rejects"
+		if v.Uphold == 1 {
+			side = "upholds"
+			a.upheld += v.Weight
+		} else {
+			a.rejected += v.Weight
+		}
+		a.step(t, "vote", c, "keeper %s %s the dispute with %s GNT", v.Keeper, side, market.GNT(v.Weight))
+	case *idlmarket.DisputeResolved:
+		if v.Lease == a.lease.Address {
+			a.disputeResolved(t, v)
+		}
+	}
+}
+
+func (a *auditor) disputeResolved(t Tx, v *idlmarket.DisputeResolved) {
+	var c checks
+	c.that(a.contested, "no dispute was open")
+	c.that(v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
+		market.GNT(a.upheld), market.GNT(a.rejected), market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
+	outcome := "not decided in time: the deposit is free again"
+	switch {
+	case v.Upheld == 1:
+		outcome = "upheld: the deposit is free again, and a fault is opened"
+		c.that(v.UpheldWeight > 0, "nobody had voted for the customer")
+		c.that(v.DepositLost == 0, "the deposit was lost although the customer won")
+	case v.DepositLost > 0:
+		outcome = fmt.Sprintf("rejected: the deposit of %s USDC is lost", market.USDC(v.DepositLost))
+		c.that(v.DepositLost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
+		c.that(v.RejectedWeight > v.UpheldWeight, "it was not rejected by more weight than upheld it")
+	case a.deposit > 0:
+		c.that(t.Time.IsZero() || t.Time.Unix() >= a.closesAt, "it was closed undecided before its time")
+	}
+	a.contested = false
+	a.step(t, "verdict", c, "%s; %s GNT for the customer, %s against", outcome, market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
+}
+
+// payable is false between a redundant job's commitment and its acceptance, and for ever when its output lost.
+func (a *auditor) payable() bool {
+	return a.outputState == market.OutputNone || a.outputState == market.OutputAccepted
+}
+
+// output checks the steps of a redundant job's output.
+func (a *auditor) output(t Tx, e market.Event) {
+	var c checks
+	switch v := e.Value.(type) {
+	case *idlmarket.OutputCommitted:
+		if v.Lease != a.lease.Address {
+			return
+		}
+		c.that(a.outputState == market.OutputNone, "the output was %s already", a.outputState)
+		c.that(len(a.settled) == 0, "the lease was paid before its output was compared")
+		a.outputState, a.commitment = market.OutputCommitted, v.Commitment
+		a.step(t, "output", c, "%s: the node has bound itself to an output that nobody can copy yet (%x)", a.outputState, v.Commitment)
+	case *idlmarket.OutputRevealed:
+		if v.Lease != a.lease.Address {
+			return
+		}
+		c.that(a.outputState == market.OutputCommitted, "the output was %s, not committed", a.outputState)
+		salt, ok := saltOf(t, v.Output)
+		c.that(ok, "the transaction does not show the output")
+		c.that(!ok || market.OutputCommitment(v.Lease, v.Output, salt) == a.commitment, "this is not what the node had committed to")
+		a.outputState, a.shown = market.OutputRevealed, v.Output
+		a.step(t, "output", c, "%s: sha256 %x, which is what was committed to", a.outputState, v.Output)
+	case *idlmarket.OutputsResolved:
+		if v.Order == a.lease.Order {
+			a.compared(t, v)
+		}
+	}
+}
+
+func (a *auditor) compared(t Tx, v *idlmarket.OutputsResolved) {
+	var c checks
+	wins := a.outputState == market.OutputRevealed && v.Accepted > 0 && v.Output == a.shown
+	c.that(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are no majority", v.Accepted, v.Of)
+	c.that(a.outputState <= market.OutputRevealed, "the output was %s already", a.outputState)
+	before := a.outputState
+	text := ""
+	switch {
+	case wins:
+		a.outputState = market.OutputAccepted
+		text = fmt.Sprintf("%d of %d nodes have shown the same, this one too: it is paid", v.Accepted, v.Of)
+	case v.Accepted == 0:
+		a.outputState = market.OutputRejected
+		text = fmt.Sprintf("no majority of the %d nodes has shown the same: none is paid", v.Of)
+	case before == market.OutputRevealed:
+		a.outputState = market.OutputRejected
+		text = fmt.Sprintf("%d of %d nodes have shown another output: this one is never paid", v.Accepted, v.Of)
+	default:
+		a.outputState = market.OutputRejected
+		text = fmt.Sprintf("the node did not show an output in time, %d of %d agreed: this one is never paid", v.Accepted, v.Of)
+	}
+	a.step(t, "output", c, "%s: %s", a.outputState, text)
+}
+
+// saltOf reads the salt beside an output in a transaction: outputStatereveal carries output ‖ salt.
+func saltOf(t Tx, output [32]byte) (salt [32]byte, ok bool) {
+	for _, ix := range t.Instructions {
+		if ix.Program == market.ProgramID && len(ix.Data) == 72 && [8]byte(ix.Data[:8]) == idlmarket.Instruction_OutputReveal &&
+			[32]byte(ix.Data[8:40]) == output {
+			return [32]byte(ix.Data[40:72]), true
+		}
+	}
+	return salt, false
+}

@@ -1,0 +1,294 @@
+package audit
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// dispute is one that two keepers reject with 10 and 20 GNT: the deposit of 5 USDC is lost.
+type dispute struct {
+	opened   *idlmarket.DisputeOpened
+	votes    [2]*idlmarket.DisputeVoted
+	resolved *idlmarket.DisputeResolved
+	twice    bool
+	at       [4]int64 // seconds after the story's start
+}
+
+func newDispute(lease solana.PublicKey) *dispute {
+	at := market.DisputeAddress(lease)
+	const gnt = uint64(market.OneGNT)
+	return &dispute{
+		opened: &idlmarket.DisputeOpened{Dispute: at, Lease: lease, Kind: 2, EvidenceHash: [32]byte{9}, Deposit: 5_000_000, ClosesAt: 1_800_000_100},
+		votes: [2]*idlmarket.DisputeVoted{
+			{Dispute: at, Keeper: pub("keeper 1"), Weight: 10 * gnt}, {Dispute: at, Keeper: pub("keeper 2"), Weight: 20 * gnt},
+		},
+		resolved: &idlmarket.DisputeResolved{Dispute: at, Lease: lease, DepositLost: 5_000_000, RejectedWeight: 30 * gnt},
+		at:       [4]int64{40, 41, 42, 43},
+	}
+}
+
+// between puts transactions with these events behind the story's eighth, the lease's end, and leaves its close behind them.
+func between(s *story, t *testing.T, at func(i int) int64, values ...any) []Tx {
+	t.Helper()
+	txs := s.txs(t)
+	last := txs[len(txs)-1]
+	txs = txs[:len(txs)-1]
+	for i, v := range values {
+		txs = append(txs, Tx{
+			Slot: uint64(100 + i), Signature: solana.Signature{1, byte(i)}, Time: time.Unix(1_800_000_000+at(i), 0), Events: []market.Event{{Value: v}},
+		})
+	}
+	last.Slot = 200
+	return append(txs, last)
+}
+
+func (d *dispute) audit(t *testing.T, s *story) *Lease {
+	t.Helper()
+	values := []any{d.opened, d.votes[0], d.votes[1], d.resolved}
+	if d.twice {
+		values = append(values, d.opened, d.resolved)
+	}
+	txs := between(s, t, func(i int) int64 { return d.at[min(i, 3)] }, values...)
+	return rebuild(Options{Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, txs, s.roots)
+}
+
+func texts(l *Lease, name string) []string {
+	var out []string
+	for _, st := range l.Steps {
+		if st.Name == name {
+			out = append(out, st.Text)
+		}
+	}
+	return out
+}
+
+func TestADisputeInALeasesHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*dispute)
+		verdict string
+	}{
+		"rejected": {func(*dispute) {}, "rejected: the deposit of 5.00 USDC is lost; 0 GNT for the customer, 30 against"},
+		"upheld": {func(d *dispute) {
+			d.votes[0].Uphold, d.votes[1].Uphold = 1, 1
+			d.resolved.Upheld, d.resolved.DepositLost, d.resolved.UpheldWeight, d.resolved.RejectedWeight = 1, 0, d.resolved.RejectedWeight, 0
+		}, "upheld: the deposit is free again, and a fault is opened; 30 GNT for the customer, 0 against"},
+		"undecided": {func(d *dispute) {
+			d.votes[0].Uphold = 1
+			d.resolved.DepositLost, d.resolved.UpheldWeight, d.resolved.RejectedWeight, d.at[3] = 0, d.votes[0].Weight, d.votes[1].Weight, 100
+		}, "not decided in time: the deposit is free again; 10 GNT for the customer, 20 against"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			d := newDispute(s.lease)
+			c.change(d)
+			l := d.audit(t, s)
+			require.Empty(t, problems(l))
+			require.True(t, l.OK())
+			require.Equal(t, []string{c.verdict}, texts(l, "verdict"))
+			require.Len(t, texts(l, "vote"), 2)
+			require.Contains(t, texts(l, "dispute")[0], "by the customer: bad-output; deposit 5.00 USDC, evidence with sha256 09000000")
+		})
+	}
+}
+
+func TestEveryLieAboutADisputeShows(t *testing.T) {
+	other := pub("another dispute")
+	for name, c := range map[string]struct {
+		change func(*dispute)
+		shows  string
+	}{
+		"of another lease":               {func(d *dispute) { d.opened.Dispute = other }, "dispute: the address is not"},
+		"of no kind":                     {func(d *dispute) { d.opened.Kind = 3 }, "dispute: kind 3 is not known"},
+		"a second one":                   {func(d *dispute) { d.twice = true }, "dispute: a lease can be disputed once"},
+		"a keeper votes twice":           {func(d *dispute) { d.votes[1].Keeper = d.votes[0].Keeper }, "vote: the keeper had voted before"},
+		"a vote after the end":           {func(d *dispute) { d.at[2], d.at[3] = 101, 102 }, "vote: the vote came too late"},
+		"votes that nobody cast":         {func(d *dispute) { d.resolved.RejectedWeight++ }, "verdict: votes of 0 for and 30 GNT against were seen"},
+		"a vote that was left out":       {func(d *dispute) { d.votes[0].Dispute = other }, "verdict: votes of 0 for and 20 GNT against were seen"},
+		"less lost than the deposit":     {func(d *dispute) { d.resolved.DepositLost-- }, "verdict: the deposit was 5.00 USDC"},
+		"closed before its time":         {func(d *dispute) { d.resolved.DepositLost = 0 }, "verdict: it was closed undecided before its time"},
+		"won and lost":                   {func(d *dispute) { d.resolved.Upheld = 1 }, "verdict: the deposit was lost although the customer won"},
+		"upheld without a vote":          {func(d *dispute) { d.resolved.Upheld = 1 }, "verdict: nobody had voted for the customer"},
+		"closed while it was still open": {func(d *dispute) { d.resolved.Lease = other }, "close: a dispute is open"},
+		"lost although more upheld it": {func(d *dispute) {
+			d.votes[1].Uphold = 1
+			d.resolved.UpheldWeight, d.resolved.RejectedWeight = d.votes[1].Weight, d.votes[0].Weight
+		}, "verdict: it was not rejected by more weight"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			d := newDispute(s.lease)
+			c.change(d)
+			l := d.audit(t, s)
+			require.Contains(t, problems(l), c.shows)
+			require.False(t, l.OK())
+		})
+	}
+}
+
+// A vote and its verdict in one slot stay in order, and what the histories share is there once.
+func TestWeave(t *testing.T) {
+	tx := func(n byte, slot uint64) Tx { return Tx{Slot: slot, Signature: solana.Signature{n}} }
+	own := []Tx{tx(1, 1), tx(2, 5), tx(5, 7), tx(6, 9)}
+	disputed := []Tx{tx(2, 5), tx(3, 6), tx(4, 7), tx(5, 7)}
+	order := func(txs []Tx) (out []byte) {
+		for _, t := range txs {
+			out = append(out, t.Signature[0])
+		}
+		return out
+	}
+	require.Equal(t, []byte{1, 2, 3, 4, 5, 6}, order(merge(weave(own, disputed))))
+	require.Equal(t, []byte{1, 2, 3, 4}, order(merge(weave(own[:2], disputed[:3]))), "not resolved yet")
+	require.Equal(t, []byte{1, 2, 5, 6}, order(merge(weave(own, nil))))
+}
+
+// outputs is a redundant job of three nodes whose outputs agree.
+type outputs struct {
+	committed *idlmarket.OutputCommitted
+	revealed  *idlmarket.OutputRevealed
+	resolved  *idlmarket.OutputsResolved
+	salt      [32]byte
+	hidden    bool // the reveal's instruction is not in its transaction
+	late      bool // the comparison comes after the payments
+}
+
+func newOutputs(s *story) *outputs {
+	o := &outputs{salt: [32]byte{7}}
+	output := [32]byte{8}
+	o.committed = &idlmarket.OutputCommitted{Lease: s.lease, Commitment: market.OutputCommitment(s.lease, output, o.salt)}
+	o.revealed = &idlmarket.OutputRevealed{Lease: s.lease, Output: output}
+	o.resolved = &idlmarket.OutputsResolved{Order: s.order, Output: output, Accepted: 2, Of: 3}
+	return o
+}
+
+// audit puts the output's steps between the lease's extension and its payments.
+func (o *outputs) audit(t *testing.T, s *story, drop func(any) bool) *Lease {
+	t.Helper()
+	txs := s.txs(t)
+	var ixs []Instruction
+	if !o.hidden {
+		data := slices.Concat(idlmarket.Instruction_OutputReveal[:], o.revealed.Output[:], o.salt[:])
+		ixs = append(ixs, Instruction{Program: market.ProgramID, Data: data})
+	}
+	steps := []Tx{
+		{Slot: 4, Signature: solana.Signature{1, 1}, Events: []market.Event{{Value: o.committed}}},
+		{Slot: 4, Signature: solana.Signature{1, 2}, Events: []market.Event{{Value: o.revealed}}, Instructions: ixs},
+		{Slot: 4, Signature: solana.Signature{1, 3}, Events: []market.Event{{Value: o.resolved}}},
+	}
+	all := slices.Concat(txs[:4], steps, txs[4:])
+	if o.late {
+		all = slices.Concat(txs[:4], steps[:2], txs[4:8], steps[2:], txs[8:])
+	}
+	all = slices.DeleteFunc(all, func(t Tx) bool { return drop != nil && drop(t.Events[0].Value) })
+	return rebuild(Options{Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, all, s.roots)
+}
+
+func TestARedundantOutputInALeasesHistory(t *testing.T) {
+	s := newStory(t)
+	l := newOutputs(s).audit(t, s, nil)
+	require.Empty(t, problems(l))
+	got := texts(l, "output")
+	require.Len(t, got, 3)
+	require.Contains(t, got[0], "committed: the node has bound itself")
+	require.Contains(t, got[1], "shown: sha256 0800")
+	require.Equal(t, "accepted: 2 of 3 nodes have shown the same, this one too: it is paid", got[2])
+
+	// One that lost is not paid; everything that was held comes back.
+	for name, c := range map[string]struct {
+		change func(*outputs)
+		silent bool
+		text   string
+	}{
+		"outvoted":    {func(o *outputs) { o.resolved.Output = [32]byte{1} }, false, "rejected: 2 of 3 nodes have shown another output: this one is never paid"},
+		"no majority": {func(o *outputs) { o.resolved.Output, o.resolved.Accepted = [32]byte{}, 0 }, false, "rejected: no majority of the 3 nodes has shown the same: none is paid"},
+		"silent":      {func(*outputs) {}, true, "rejected: the node did not show an output in time, 2 of 3 agreed: this one is never paid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.closed = &idlmarket.LeaseClosed{Lease: s.lease, Released: 30_000}
+			o := newOutputs(s)
+			c.change(o)
+			l := o.audit(t, s, func(e any) bool {
+				switch e.(type) {
+				case *idlmarket.LeaseSettled:
+					return true
+				case *idlmarket.OutputRevealed:
+					return c.silent
+				}
+				return false
+			})
+			require.Empty(t, problems(l))
+			require.Contains(t, texts(l, "output"), c.text)
+			require.Equal(t, market.USDC(660_000), l.Refunded)
+		})
+	}
+}
+
+func TestEveryLieAboutAnOutputShows(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*outputs)
+		shows  string
+	}{
+		"another salt":                {func(o *outputs) { o.salt[0]++ }, "output: this is not what the node had committed to"},
+		"another output":              {func(o *outputs) { o.revealed.Output[0]++ }, "output: this is not what the node had committed to"},
+		"shown nowhere":               {func(o *outputs) { o.hidden = true }, "output: the transaction does not show the output"},
+		"a minority":                  {func(o *outputs) { o.resolved.Accepted = 1 }, "output: 1 of 3 are no majority"},
+		"paid although it lost":       {func(o *outputs) { o.resolved.Output[0]++ }, "paid: the outputs of this redundant job were not compared, or this one lost"},
+		"paid before it was compared": {func(o *outputs) { o.late = true }, "paid: the outputs of this redundant job were not compared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			o := newOutputs(s)
+			c.change(o)
+			l := o.audit(t, s, nil)
+			require.Contains(t, problems(l), c.shows)
+			require.False(t, l.OK())
+		})
+	}
+}
+
+// silence is a history without any transaction.
+type silence struct{}
+
+func (silence) History(context.Context, solana.PublicKey, chain.Commitment, int) ([]chain.SignatureInfo, error) {
+	return nil, nil
+}
+
+func (silence) Transaction(context.Context, solana.Signature, chain.Commitment) (chain.Landed, error) {
+	return chain.Landed{}, chain.ErrAccountNotFound
+}
+
+// A fault of an upheld dispute rests on votes: no leaf is asked for. Any other fault still needs one.
+func TestAFaultOfADispute(t *testing.T) {
+	lease, node := pub("lease"), pub("node")
+	fault := &idlmarket.FaultOpened{
+		Fault: market.FaultAddress(node, lease, 5), Node: node, Lease: lease, Period: 5, Flags: uint16(wire.FlagBadOutput), Amount: 50, ApplicableAt: 1_800_000_000,
+	}
+	resolved := &idlmarket.DisputeResolved{Dispute: market.DisputeAddress(lease), Lease: lease, Upheld: 1, UpheldWeight: 30 * uint64(market.OneGNT)}
+	audited := func() *Slash {
+		t.Helper()
+		s, err := auditFault(t.Context(), Options{Source: silence{}}, Tx{Events: []market.Event{{Value: fault}, {Value: resolved}}}, fault)
+		require.NoError(t, err)
+		return s
+	}
+	s := audited()
+	require.True(t, s.OK(), "%v", s.Steps)
+	require.Contains(t, s.Steps[0].Text, "keepers upheld the dispute of lease "+lease.String()+" with 30 GNT against 0")
+	resolved.UpheldWeight = 0
+	require.False(t, audited().OK())
+	resolved.UpheldWeight, resolved.Dispute = 1, pub("another")
+	require.False(t, audited().OK())
+	resolved.Dispute, resolved.Upheld = market.DisputeAddress(lease), 0
+	require.Contains(t, audited().Steps[0].Problems, "the leaf is not in the transaction")
+	resolved.Upheld, fault.Flags = 1, uint16(wire.FlagOffline)
+	require.Contains(t, audited().Steps[0].Problems, "the leaf is not in the transaction")
+}

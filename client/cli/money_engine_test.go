@@ -103,7 +103,69 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	me.ok(&c, "credits", "show")
 	require.Equal(t, "1.00", c.Balance)
 	me.fails(cli.ExitRefused, "is closed", "dispute", "show", at)
+	checkAudit(t, me, lease.Address, "order award start dispute vote verdict sum")
 	claimRewards(t, w, params, []solana.PrivateKey{key, other}, []shell{keeper, second})
+}
+
+// TestUpheldDisputeByCommand has a keeper uphold a dispute: the deposit is free, and the fault that follows can be audited.
+func TestUpheldDisputeByCommand(t *testing.T) {
+	w := markettest.New(t, markettest.Options{})
+	params := markettest.FastParams()
+	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
+	w.InitMarket(params)
+	key := w.Keeper()
+	provider := w.Provider(100 * market.OneGNT)
+	nodeKey, node := w.Node(provider, markettest.A100, 1, 3_600_000)
+	w.Until(w.Now() + 1)
+	customer := w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
+	o := w.Order(customer, market.OrderCreateArgs{
+		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
+		Requirement: market.Requirement{Model: markettest.A100, AllowSimulated: 1},
+	})
+	lease := w.Award(key, o, node)
+	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
+	me, keeper := newShell(t, w, customer), newShell(t, w, key)
+	file := filepath.Join(t.TempDir(), "evidence.txt")
+	require.NoError(t, os.WriteFile(file, []byte("nothing runs there"), 0o600))
+	at := lease.Address.String()
+	me.ok(nil, "dispute", "open", at, "--kind", "not-delivered", "--evidence", file)
+	var voted struct{ Dispute struct{ Verdict string } }
+	keeper.ok(&voted, "keeper", "vote-dispute", at[:8], "--uphold")
+	require.Equal(t, "upheld", voted.Dispute.Verdict)
+	r := me.run(context.Background(), "dispute", "show", at)
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.Contains(t, r.out, "anyone may turn it into a fault")
+
+	w.Wait("the vote", func(v *market.View) bool { x, ok := v.DisputeOf(lease.Address); return ok && x.UpheldWeight > 0 })
+	x, _ := w.View.DisputeOf(lease.Address)
+	lease, _ = w.View.Lease(lease.Address)
+	for range 3 { // the period may end on the way
+		period := uint64(w.Now()) / uint64(params.PeriodSecs)
+		ix, err = market.DisputeUphold(market.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Period: period})
+		require.NoError(t, err)
+		if _, err = w.Try("dispute_uphold", []solana.PrivateKey{key}, ix); err == nil {
+			break
+		}
+	}
+	require.NoError(t, err)
+	var c struct{ Balance string }
+	me.ok(&c, "credits", "show")
+	require.Equal(t, "6.00", c.Balance)
+	checkAudit(t, me, lease.Address, "order award start dispute vote fault verdict sum")
+	var faults []struct{ Address, Lease string }
+	me.ok(&faults, "fault", "list")
+	require.Len(t, faults, 1)
+	require.Equal(t, at, faults[0].Lease)
+	var slashes []struct {
+		OK    bool
+		State string
+		Steps []struct{ Text string }
+	}
+	me.ok(&slashes, "audit", "slash", faults[0].Address)
+	require.True(t, slashes[0].OK)
+	require.Equal(t, "open", slashes[0].State)
+	require.Contains(t, slashes[0].Steps[0].Text, "keepers upheld the dispute of lease "+at)
 }
 
 // claimRewards has 5 USDC of the market split and paid out.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What takes too long for every change: all bit flips of the real evidence samples, then every fuzz target for a while.
 # usage: nightly.sh [nvgpu|snp|tdx|tpm|work|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
-# nvgpu alone takes hours on one core; the tests print how many inputs they tried.
+# nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"

@@ -136,7 +136,7 @@ func TestParams(t *testing.T) {
 		require.Equal(t, ExitUsage, classify(err).code, bad)
 	}
 	names, values := paramList(market.DefaultParams())
-	require.Len(t, names, 31)
+	require.Len(t, names, 35)
 	require.Equal(t, "1200", values["fee_bps"])
 }
 

@@ -26,8 +26,7 @@ func (d *due) rewards() {
 		if r.Pending > 0 && period > r.LastPeriod && d.now >= ripe {
 			ix, err := market.RewardsAccrue(market.RewardsAccrueArgs{Period: period, Treasury: m.Treasury})
 			d.add(Action{Kind: RewardsAccrue, Key: fmt.Sprint(period), Since: ripe}, ix, err)
-			r = nil // the others share what is swept later
-			break
+			break // the others share what is swept later
 		}
 	}
 	if self == nil {

@@ -15,7 +15,9 @@ const STORIES: u64 = 6;
 const STEPS: usize = 1_200;
 
 /// Instructions that need more luck than a short run has, or that never succeed while there is a market.
-const RARE: [&str; 7] = [
+const RARE: [&str; 9] = [
+    "prove_better_ask",
+    "emission_claim",
     "lease_migrate",
     "market_init",
     "market_accept_authority",
@@ -26,29 +28,9 @@ const RARE: [&str; 7] = [
 ];
 
 /// Instructions that the random sequences do not send yet: their own tests and the substitution matrix cover them.
-const UNSENT: [&str; 19] = [
-    "accusation_close",
-    "accusation_open",
-    "auction_award",
-    "auction_close",
-    "auction_open",
-    "dispute_open",
-    "dispute_resolve",
-    "dispute_uphold",
-    "dispute_vote",
-    "emission_claim",
-    "output_commit",
-    "output_resolve",
-    "output_reveal",
-    "prove_bad_work",
-    "prove_better_ask",
-    "prove_equivocation",
-    "rewards_accrue",
-    "rewards_buy_back",
-    "rewards_claim",
-];
+const UNSENT: [&str; 3] = ["auction_award", "auction_close", "auction_open"];
 /// Account types that only those instructions make.
-const UNRULED: [&str; 4] = ["Accusation", "Auction", "Dispute", "Rewards"];
+const UNRULED: [&str; 1] = ["Auction"];
 
 #[test]
 fn every_instruction_has_a_generator() {

@@ -2,7 +2,8 @@
 
 use anchor_lang::Discriminator;
 use gantry_market::state::{
-    Credits, DeviceClaim, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider, Report,
+    Accusation, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider,
+    Report, Rewards,
 };
 use gantry_market::ID;
 use solana_account::{AccountSharedData, ReadableAccount};
@@ -64,7 +65,22 @@ macro_rules! entities {
     };
 }
 
-entities!(Market, GpuModel, Provider, Node, DeviceClaim, Keeper, Credits, Order, Lease, Report, Fault);
+entities!(
+    Market,
+    GpuModel,
+    Provider,
+    Node,
+    DeviceClaim,
+    Keeper,
+    Credits,
+    Order,
+    Lease,
+    Report,
+    Fault,
+    Rewards,
+    Dispute,
+    Accusation,
+);
 
 impl Kind for Token {
     fn of(entity: &Entity) -> Option<&Self> {

@@ -1,5 +1,7 @@
 //! What a generator sees: the state, a source of chance, and a memory of proofs and earlier transactions.
 
+use std::collections::BTreeMap;
+
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
@@ -19,6 +21,8 @@ pub type Plan = Vec<Step>;
 pub struct Memory {
     /// Leaves that keepers voted for, with their proofs.
     pub proofs: Vec<Proof>,
+    /// The second halves of accusations, by the accusation's address.
+    pub accused: BTreeMap<Address, Vec<[u8; 32]>>,
     /// Transactions sent before.
     pub sent: Vec<Vec<Instruction>>,
 }

@@ -1,8 +1,8 @@
 //! Nothing gets stuck: on a copy of the world, in a paused market, everyone takes out what is theirs.
 
 use gantry_market::state::{
-    Credits, Fault, Keeper, Lease, Node, Order, Provider, Report, KEEPER_ACTIVE, KEEPER_EXITING,
-    KEEPER_PENDING, NODE_RETIRED,
+    Accusation, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report, KEEPER_ACTIVE,
+    KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -72,12 +72,18 @@ fn wind_down(a: &mut Arena) -> Verdict {
     fresh_accounts(a)?;
     for _ in 0..ROUNDS {
         a.apply(&Step::Warp(1_300))?;
+        disputes(a)?;
         faults(a)?;
+        outputs(a)?;
         leases(a)?;
         orders(a)?;
         people(a)?;
-        let left =
-            all::<Lease>(a).len() + all::<Order>(a).len() + all::<Fault>(a).len() + all::<Node>(a).len();
+        let left = all::<Lease>(a).len()
+            + all::<Dispute>(a).len()
+            + all::<Accusation>(a).len()
+            + all::<Order>(a).len()
+            + all::<Fault>(a).len()
+            + all::<Node>(a).len();
         if left == 0
             && all::<Credits>(a).is_empty()
             && all::<Provider>(a).is_empty()
@@ -86,6 +92,8 @@ fn wind_down(a: &mut Arena) -> Verdict {
             break;
         }
     }
+    stuck::<Dispute>(a, "a dispute")?;
+    stuck::<Accusation>(a, "an accusation")?;
     stuck::<Fault>(a, "a fault")?;
     stuck::<Lease>(a, "a lease")?;
     stuck::<Order>(a, "an order")?;
@@ -112,6 +120,32 @@ fn faults(a: &mut Arena) -> Verdict {
         if let Some(finder) = found {
             let apply = ix::slash_apply(&a.w, &at, customer, finder);
             send(a, apply)?;
+        }
+    }
+    Ok(())
+}
+
+fn disputes(a: &mut Arena) -> Verdict {
+    let stranger = a.actors[9].wallet();
+    for (_, dispute) in all::<Dispute>(a) {
+        let resolve = ix::dispute_resolve(&a.w, &dispute.lease);
+        if !a.apply(&Step::Send(vec![resolve]))? {
+            let uphold = ix::dispute_uphold(&a.w, &stranger, &dispute.lease);
+            send(a, uphold)?;
+        }
+    }
+    for (_, accusation) in all::<Accusation>(a) {
+        send(a, ix::accusation_close(&accusation.finder, &accusation.node))?;
+    }
+    Ok(())
+}
+
+/// What was not shown in time is compared without it.
+fn outputs(a: &mut Arena) -> Verdict {
+    for (at, order) in all::<Order>(a) {
+        if order.redundant == 1 {
+            let leases = super::actions::leases_of(a, &at);
+            send(a, ix::output_resolve(&at, &leases))?;
         }
     }
     Ok(())
@@ -191,7 +225,7 @@ fn people(a: &mut Arena) -> Verdict {
         send(a, ix::rewards_claim(&who, None))?;
         match keeper.status {
             KEEPER_PENDING | KEEPER_ACTIVE => send(a, ix::keeper_request_exit(&who))?,
-            KEEPER_EXITING => send(a, ix::keeper_withdraw(&who))?,
+            KEEPER_EXITING | KEEPER_SLASHED => send(a, ix::keeper_withdraw(&who))?,
             _ => {}
         }
     }

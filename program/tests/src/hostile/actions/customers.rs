@@ -50,10 +50,20 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
         args.nodes = s.below(256) as u8;
     }
     args.no_migration = u8::from(s.once_in(4));
+    if s.once_in(5) {
+        // One GPU each of three machines, so that more than one such job fits the cast.
+        (args.nodes, args.gpus_per_node, args.redundant) = (3, 1, 1);
+        (args.run_to_completion, args.no_migration) = (1, 1);
+        (args.duration_secs, args.max_price) = (30 + s.below(120) as u32, 3_000_000 + s.r.below(3_000_000));
+    }
     let create = Step::Send(vec![by_someone(s, ix::order_create(who, args), &who.wallet())]);
     let mut plan = vec![create];
     let order = pda::order(&who.wallet(), nonce);
     if !s.once_in(3) {
+        if args.redundant == 1 {
+            plan.extend(super::outputs::awards_of(s, &order, &who.wallet(), args.max_price)?);
+            return Some(plan);
+        }
         for _ in 0..args.nodes.min(2) {
             plan.extend(super::leases::award_of(s, &order, &who.wallet(), args.max_price, args.nodes == 1)?);
         }

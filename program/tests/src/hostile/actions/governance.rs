@@ -15,7 +15,7 @@ pub fn market_init(s: &mut Scene) -> Option<Plan> {
 
 pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
     let mut params: Params = market(s)?.params;
-    match s.below(8) {
+    match s.below(10) {
         0 => params.fee_bps = 900 + s.below(700) as u16,
         1 => params.quorum_bps = 6_600 + s.below(400) as u16,
         2 => params.appeal_secs = 100 + s.below(400) as u32,
@@ -23,6 +23,8 @@ pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
         4 => params.unstake_cooldown_secs = s.below(900) as u32,
         5 => params.notice_secs = s.below(120) as u32,
         6 => params.stake_price = s.about(2_000_000),
+        7 => params.dispute_deposit = s.about(5_000_000),
+        8 => params.emission_bps = s.below(10_000) as u16,
         _ => params.period_secs = s.r.u32(),
     }
     one(ix::market_propose_params(&s.a.w, params))

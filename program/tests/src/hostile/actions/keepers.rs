@@ -35,7 +35,7 @@ pub fn keeper_request_exit(s: &mut Scene) -> Option<Plan> {
 
 pub fn keeper_withdraw(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(4);
-    let (_, keeper) = s.any_where::<Keeper>(|keeper| any || keeper.status == KEEPER_EXITING)?;
+    let (_, keeper) = s.any_where::<Keeper>(|keeper| any || keeper.status >= KEEPER_EXITING)?;
     let who = s.who(&keeper.wallet)?;
     one(ix::keeper_withdraw(who))
 }

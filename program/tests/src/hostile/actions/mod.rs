@@ -3,13 +3,18 @@
 //! A new instruction needs one here; `every_instruction_has_a_generator` says which is missing.
 
 mod customers;
+mod disputes;
 mod governance;
 mod keepers;
 mod leases;
+mod outputs;
+mod proofs;
 mod providers;
 mod reports;
+mod rewards;
 
 use super::scene::{Plan, Scene};
+pub use outputs::leases_of;
 pub use providers::node_close_of;
 
 /// An instruction's name, how often it is tried, and how.
@@ -71,4 +76,20 @@ pub const ACTIONS: &[Action] = &[
     action("fault_open", 8, reports::fault_open),
     action("slash_apply", 6, reports::slash_apply),
     action("slash_appeal", 8, reports::slash_appeal),
+    action("rewards_accrue", 6, rewards::rewards_accrue),
+    action("rewards_claim", 8, rewards::rewards_claim),
+    action("rewards_buy_back", 4, rewards::rewards_buy_back),
+    action("emission_claim", 3, rewards::emission_claim),
+    action("dispute_open", 4, disputes::dispute_open),
+    action("dispute_vote", 8, disputes::dispute_vote),
+    action("dispute_resolve", 6, disputes::dispute_resolve),
+    action("dispute_uphold", 5, disputes::dispute_uphold),
+    action("output_commit", 12, outputs::output_commit),
+    action("output_reveal", 12, outputs::output_reveal),
+    action("output_resolve", 8, outputs::output_resolve),
+    action("prove_equivocation", 1, proofs::prove_equivocation),
+    action("accusation_open", 3, proofs::accusation_open),
+    action("accusation_close", 2, proofs::accusation_close),
+    action("prove_bad_work", 3, proofs::prove_bad_work),
+    action("prove_better_ask", 6, proofs::prove_better_ask),
 ];

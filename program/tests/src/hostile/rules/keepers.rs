@@ -1,8 +1,9 @@
 //! Keepers: bonds stay until their time, weight is what bonds weigh.
 
-use gantry_market::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING};
+use gantry_market::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED};
 
 use super::money::amount;
+use super::slashes::cut_of;
 use super::{must, Act, Verdict};
 use crate::hostile::entity::Token;
 use crate::pda;
@@ -20,7 +21,9 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             continue;
         }
         if let Some(keeper) = change.closed() {
-            let ripe = keeper.status == KEEPER_EXITING && act.now >= keeper.exit_at;
+            let leaves = matches!(keeper.status, KEEPER_EXITING | KEEPER_SLASHED);
+            let ripe = leaves && act.now >= keeper.exit_at;
+            must!(keeper.earned == 0, "a keeper leaves with its rewards", "{at}: {}", keeper.earned);
             must!(
                 by_owner && ripe,
                 "a bond leaves at its exit time",
@@ -37,7 +40,18 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             "{at}"
         );
         let bond = i128::from(before.bond) - i128::from(after.bond);
-        must!(bond == lost && bond == 0, "a bond stays", "{}: {at} lost {bond}", act.name);
+        let cut = cut_of(act, market).filter(|cut| cut.from == at);
+        let costs = cut.as_ref().map_or(0, |cut| i128::from(cut.amount));
+        must!(
+            bond == lost && bond == costs,
+            "a bond stays, but for a proof",
+            "{}: {at} lost {bond}",
+            act.name
+        );
+        if cut.is_some() {
+            let light = i128::from(after.weight) <= i128::from(after.bond) && after.weight <= before.weight;
+            must!(light, "a smaller bond weighs less", "{at}: {} of {}", after.weight, after.bond);
+        }
         if before.status != after.status {
             match (before.status, after.status) {
                 (KEEPER_PENDING, KEEPER_ACTIVE) => {
@@ -52,13 +66,25 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
                 }
                 (KEEPER_PENDING | KEEPER_ACTIVE, KEEPER_EXITING) => {
                     let due = act.now + i64::from(market.params.keeper_exit_secs);
-                    must!(by_owner && after.exit_at >= due, "an exit waits", "{at}");
+                    let small = cut.is_some() && after.bond < market.params.min_bond;
+                    must!((by_owner || small) && after.exit_at >= due, "an exit waits", "{at}");
                     must!(after.weight == 0, "who leaves weighs nothing", "{at}");
+                }
+                (KEEPER_PENDING | KEEPER_ACTIVE | KEEPER_EXITING, KEEPER_SLASHED) => {
+                    must!(act.name == "prove_equivocation", "a proof expels", "{}: {at}", act.name);
+                    let due = act.now + i64::from(market.params.keeper_exit_secs);
+                    let waits = after.exit_at == if before.exit_at == 0 { due } else { before.exit_at };
+                    must!(after.weight == 0 && waits, "who is expelled weighs nothing and waits", "{at}");
                 }
                 other => must!(false, "a keeper goes one way", "{at}: {other:?}"),
             }
         } else {
-            must!(before.weight == after.weight, "weight changes with status", "{}: {at}", act.name);
+            must!(
+                before.weight == after.weight || cut.is_some(),
+                "weight changes with status",
+                "{}: {at}",
+                act.name
+            );
             must!(before.exit_at == after.exit_at, "an exit's time stays", "{}: {at}", act.name);
         }
         let moved = before.multiaddr != after.multiaddr;

@@ -4,13 +4,17 @@
 //! all accounts together. Formulas come from the program's own pure functions, compiled for the host, whose
 //! definitions are tested against plain integers in tests/math.rs.
 
+mod disputes;
 mod governance;
 mod keepers;
 mod leases;
 mod money;
+mod outputs;
 mod providers;
 mod rent;
 mod reports;
+mod rewards;
+mod slashes;
 mod state;
 
 use std::collections::BTreeSet;
@@ -139,6 +143,10 @@ pub fn of_change(act: &Act) -> Verdict {
     providers::check(act, market)?;
     leases::check(act, market)?;
     reports::check(act, market)?;
+    rewards::check(act, market)?;
+    disputes::check(act, market)?;
+    outputs::check(act)?;
+    slashes::check(act, market)?;
     keepers::check(act, market)?;
     governance::check(act, market)?;
     rent::check(act)

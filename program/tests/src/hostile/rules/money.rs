@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use gantry_market::math::pricing::cost;
-use gantry_market::state::{Credits, Keeper, Lease, Market, Order, Provider, ORDER_EXPIRED};
+use gantry_market::state::{Credits, Dispute, Keeper, Lease, Market, Order, Provider, ORDER_EXPIRED};
 use solana_address::Address;
 
+use super::disputes::lost_deposit;
 use super::{must, Act, Moved, Verdict};
 use crate::hostile::entity::{Entity, Held, Token};
 use crate::pda;
@@ -62,7 +63,8 @@ fn owners_signed(act: &Act, market: &Market) -> Verdict {
             || act.book.get::<Provider>(&before.owner).is_some()
             || act.book.get::<Keeper>(&before.owner).is_some();
         if !of_market {
-            let allowed = !loses || act.signed(&before.owner);
+            let lent = act.name == "rewards_buy_back" && act.signed(&before.delegate);
+            let allowed = !loses || act.signed(&before.owner) || lent;
             must!(
                 allowed,
                 "whose tokens leave has signed",
@@ -78,7 +80,8 @@ fn owners_signed(act: &Act, market: &Market) -> Verdict {
             must!(same, "token accounts keep their owner", "{}: {}", act.name, change.at);
         }
         if change.at == market.fee_vault {
-            must!(!loses || act.name == "rewards_claim", "fees wait in their vault", "{}", act.name);
+            let shares = matches!(act.name, "rewards_claim" | "rewards_accrue" | "rewards_buy_back");
+            must!(!loses || shares, "fees wait in their vault", "{}", act.name);
         }
     }
     Ok(())
@@ -110,6 +113,13 @@ fn credits(act: &Act, market: &Market) -> Verdict {
             }
             explained += paid;
         }
+        for dispute in act.changes::<Dispute>().filter_map(|dispute| dispute.closed()) {
+            if dispute.customer == customer {
+                let lost = lost_deposit(act, market, dispute);
+                *due.entry(market.fee_vault).or_default() += lost;
+                explained += lost;
+            }
+        }
         let rest = out - explained;
         must!(
             rest == 0 || act.signed(&customer),
@@ -139,9 +149,8 @@ fn credits(act: &Act, market: &Market) -> Verdict {
             continue;
         }
         let owner = change.either().owner;
-        if act.name == "rewards_claim" {
-            let keeper = act.book.all::<Keeper>().any(|(_, keeper)| keeper.wallet == owner);
-            must!(change.at == market.fee_vault || keeper, "rewards go to keepers", "{}", change.at);
+        // What leaves the fee vault, and to whom, is in the rules about rewards.
+        if matches!(act.name, "rewards_claim" | "rewards_accrue" | "rewards_buy_back") {
             continue;
         }
         let stray = act.book.get::<Credits>(&owner).is_some();

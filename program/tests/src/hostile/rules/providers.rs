@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
+    Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
 };
 use solana_address::Address;
 
 use super::money::amount;
+use super::slashes::cut_of;
 use super::{must, Act, Change, Verdict};
 use crate::hostile::entity::Token;
 use crate::pda;
@@ -69,6 +70,13 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
         must!(total == Some(out), "what is slashed is counted", "{}", change.at);
         return Ok(());
     }
+    if let Some(cut) = cut_of(act, market).filter(|cut| cut.from == change.at) {
+        let most = held(change.before).min(i128::from(cut.amount));
+        must!(out == most, "a proof takes what it costs, within the stake", "{out}, want {most}");
+        let total = after.slashed_total.checked_sub(before.slashed_total).map(i128::from);
+        must!(total == Some(out), "what is slashed is counted", "{}", change.at);
+        return Ok(());
+    }
     if out > 0 {
         let ripe = act.now >= before.unstake_at && before.unstake_at != 0;
         must!(by_owner, "stake leaves by its owner", "{}", act.name);
@@ -111,6 +119,15 @@ fn stake_arrives(act: &Act, market: &Market) -> Verdict {
         *due.entry(fault.finder).or_default() += i128::from(shares.finder);
         burned += i128::from(shares.burned);
     }
+    if let Some(cut) = cut_of(act, market) {
+        let whole = act.book.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
+        let out = i128::from(cut.amount).min(whole);
+        let shares = split(out as u64, cut.harm, market.params.finder_bps).expect("fits");
+        *due.entry(cut.customer).or_default() += i128::from(shares.customer);
+        *due.entry(cut.finder).or_default() += i128::from(shares.finder);
+        burned += i128::from(shares.burned);
+    }
+    burned += super::rewards::bought_back(act);
     let mut gained: BTreeMap<Address, i128> = BTreeMap::new();
     let mut all = 0;
     for change in act.changes::<Token>().filter(|change| change.either().mint == market.stake_mint) {
@@ -121,7 +138,11 @@ fn stake_arrives(act: &Act, market: &Market) -> Verdict {
             || act.book.get::<gantry_market::state::Keeper>(&owner).is_some()
             || act.after::<Provider>(&owner).is_some()
             || act.after::<gantry_market::state::Keeper>(&owner).is_some();
-        if !of_market {
+        let lent =
+            act.name == "rewards_buy_back" && change.before.is_some_and(|token| act.signed(&token.delegate));
+        // Emission leaves a vault of the market's own: see the rules about rewards.
+        let emission = change.at == pda::emission_vault();
+        if !of_market && !lent && !emission {
             *gained.entry(owner).or_default() += gain;
         }
     }
@@ -191,7 +212,9 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         act.name
     );
     if before.status != after.status {
-        let faulted = act.changes::<Fault>().any(|fault| fault.either().node == at);
+        let accused = act.changes::<Accusation>().any(|of| of.closed().is_some_and(|of| of.node == at));
+        let proven = act.name == "prove_bad_work" && accused && after.status == NODE_SUSPENDED;
+        let faulted = proven || act.changes::<Fault>().any(|fault| fault.either().node == at);
         must!(by_owner || by_agent || faulted, "owner or machine set the status", "{}: {at}", act.name);
         must!(before.status != NODE_RETIRED, "retired is for good", "{at}");
         if before.status == NODE_SUSPENDED {

@@ -27,8 +27,11 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Lease(found) => Some(found.keeper),
         Entity::Report(found) => Some(found.rent_payer),
         Entity::Fault(found) => Some(found.rent_payer),
+        Entity::Dispute(found) => Some(found.customer),
+        Entity::Accusation(found) => Some(found.finder),
         Entity::Token(token) => wallet_of(act, &token.owner),
         Entity::Market(_)
+        | Entity::Rewards(_)
         | Entity::GpuModel(_)
         | Entity::Mint { .. }
         | Entity::Foreign

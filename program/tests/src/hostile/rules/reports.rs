@@ -161,7 +161,7 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
 
 fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
     let at = change.at;
-    if let Some(fault) = change.created() {
+    if let Some(fault) = change.created().filter(|_| act.name != "dispute_uphold") {
         let report = act.book.get::<Report>(&crate::pda::report(fault.period));
         must!(report.is_some(), "a fault is of a report", "{at}");
         let report = report.expect("just checked");

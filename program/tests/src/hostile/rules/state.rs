@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gantry_market::state::{
-    Credits, DeviceClaim, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider, Report,
-    LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+    Accusation, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider,
+    Report, Rewards, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -45,6 +45,15 @@ fn sums(book: &Book) -> Result<Sums, super::Violation> {
     }
     for (_, fault) in book.all::<Fault>() {
         for subject in [fault.provider, fault.node, fault.lease] {
+            *sums.faults.entry(subject).or_default() += 1;
+        }
+    }
+    for (at, dispute) in book.all::<Dispute>() {
+        *sums.reserved.entry(dispute.customer).or_default() += u128::from(dispute.deposit);
+        let lease = book.get::<Lease>(&dispute.lease);
+        must!(lease.is_some(), "a disputed lease stays", "{at}");
+        let provider = lease.map(|lease| lease.provider).expect("just checked");
+        for subject in [provider, dispute.node, dispute.lease] {
             *sums.faults.entry(subject).or_default() += 1;
         }
     }
@@ -128,6 +137,7 @@ pub fn check(book: &Book, now: i64) -> Verdict {
         must!(*at == pda::order(&order.customer, order.nonce), "accounts lie where they derive", "{at}");
     }
     keepers(book, market)?;
+    rewards(book, market)?;
     addresses(book)
 }
 
@@ -168,6 +178,14 @@ fn keepers(book: &Book, market: &Market) -> Verdict {
         must!(taken && places.insert(keeper.index), "a keeper has a place of its own", "{at}");
         must!(tokens(book, &pda::stake_vault(at)) >= keeper.bond, "the vault holds the bond", "{at}");
         must!(keeper.weight <= keeper.bond, "weight is bonded", "{at}");
+        let votes = keeper.status == KEEPER_ACTIVE || keeper.weight == 0;
+        must!(
+            votes,
+            "who is not active weighs nothing",
+            "{at}: {} of status {}",
+            keeper.weight,
+            keeper.status
+        );
         must!(*at == pda::keeper(&keeper.wallet), "accounts lie where they derive", "{at}");
     }
     must!(
@@ -177,6 +195,30 @@ fn keepers(book: &Book, market: &Market) -> Verdict {
         market.total_weight
     );
     must!(market.keeper_count as usize == places.len(), "keepers are counted", "{}", market.keeper_count);
+    Ok(())
+}
+
+/// The one vault holds what everyone is owed from it, and each part is owed to somebody.
+fn rewards(book: &Book, market: &Market) -> Verdict {
+    let Some(found) = book.get::<Rewards>(&pda::rewards()) else { return Ok(()) };
+    let held: u128 =
+        [found.pending, found.earned, found.allocated, found.buy_back].into_iter().map(u128::from).sum();
+    let vault = tokens(book, &market.fee_vault);
+    must!(u128::from(vault) >= held, "the fee vault holds what is owed", "{vault} of {held}");
+    let earned: u128 = book.all::<Keeper>().map(|(_, keeper)| u128::from(keeper.earned)).sum();
+    must!(
+        u128::from(found.earned) == earned,
+        "keepers have earned what waits",
+        "{} and {earned}",
+        found.earned
+    );
+    let left: u128 = book.all::<Report>().map(|(_, report)| u128::from(report.reward_left)).sum();
+    must!(
+        u128::from(found.allocated) == left,
+        "reports hold what is allocated",
+        "{} and {left}",
+        found.allocated
+    );
     Ok(())
 }
 
@@ -200,6 +242,15 @@ fn addresses(book: &Book) -> Verdict {
         let derived = pda::fault(&found.node, &found.lease, found.period);
         let alone = found.lease == Address::default();
         must!(*at == derived || alone, "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<Dispute>() {
+        must!(*at == pda::dispute(&found.lease), "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<Accusation>() {
+        must!(*at == pda::accusation(&found.node, &found.finder), "accounts lie where they derive", "{at}");
+    }
+    for (at, _) in book.all::<Rewards>() {
+        must!(*at == pda::rewards(), "accounts lie where they derive", "{at}");
     }
     for (at, found) in book.all::<GpuModel>() {
         must!(*at == pda::gpu_model(found.id), "accounts lie where they derive", "{at}");

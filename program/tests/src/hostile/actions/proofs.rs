@@ -1,0 +1,99 @@
+use gantry_market::constants::MODE_INSTANT;
+use gantry_market::state::{Accusation, Lease, Node, Order, NODE_ACTIVE};
+
+use crate::hostile::arena::{ATTACKER, KEEPERS};
+use crate::hostile::scene::{one, send, Plan, Scene};
+use crate::ix::signed;
+use crate::leaves::statement;
+use crate::work::Opened;
+use crate::{ix, pda};
+
+/// Those who contradict themselves: the lightest keeper and newcomers, or reports would soon be nobody's.
+const CARELESS: [usize; 4] = [8, 8, 9, ATTACKER];
+
+pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
+    let finder = s.actor();
+    let at = CARELESS[s.below(CARELESS.len())];
+    let keeper = &s.a.actors[at];
+    s.a.book.held(&keeper.keeper())?;
+    let (node, _) = s.any::<Node>()?;
+    let period = s.a.w.period().saturating_sub(s.r.below(3));
+    let mut said = [true, false].map(|passed| statement(&node, period, 3, passed));
+    match s.below(8) {
+        // The same twice, of two periods, of two machines, of another network.
+        0 => said[1] = said[0],
+        1 => said[1][48..56].copy_from_slice(&(period + 1).to_le_bytes()),
+        2 => said[1][16..48].copy_from_slice(keeper.wallet().as_ref()),
+        3 => said.iter_mut().for_each(|text| text[8] ^= 1),
+        _ => {}
+    }
+    let mut proof = ix::contradict(&s.a.w, finder, keeper, &said[0], &said[1]).to_vec();
+    if s.once_in(10) {
+        // Somebody else said one of them.
+        let other = s.actor();
+        proof[0] = signed(&other.key, &said[0]);
+    }
+    send(proof)
+}
+
+/// Mostly of right work: a machine that computes wrongly is soon of no use.
+pub fn accusation_open(s: &mut Scene) -> Option<Plan> {
+    let finder = s.actor_of(&KEEPERS);
+    let (node, machine) = s.any::<Node>()?;
+    let order = [32, 64, 96][s.below(3)];
+    let place = (s.below(order) as u16, s.below(order) as u16);
+    let period = (s.a.w.period() + u64::from(s.once_in(8))).saturating_sub(s.r.below(2));
+    let wrong = i32::from(s.once_in(8));
+    let opened = Opened::new(node, period, order as u32, place, wrong);
+    let mut accuse = ix::accuse(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec();
+    if s.once_in(10) {
+        let other = s.actor();
+        accuse[0] = signed(&other.key, &opened.commitment());
+    }
+    let at = pda::accusation(&node, &finder.wallet());
+    if s.a.book.held(&at).is_none() {
+        s.memory.accused.insert(at, opened.siblings.clone());
+    }
+    send(accuse)
+}
+
+pub fn accusation_close(s: &mut Scene) -> Option<Plan> {
+    let (_, accusation) = s.any::<Accusation>()?;
+    one(ix::accusation_close(&accusation.finder, &accusation.node))
+}
+
+pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
+    let (at, accusation) = s.any::<Accusation>()?;
+    let mut siblings = s.memory.accused.get(&at)?.clone();
+    match s.below(16) {
+        0 => drop(siblings.pop()),
+        1 => siblings.push([1; 32]),
+        2 => siblings.clear(),
+        _ => {}
+    }
+    s.a.book.get::<Node>(&accusation.node)?;
+    let finder = s.who(&accusation.finder)?;
+    one(ix::prove_bad_work(&s.a.w, finder, &accusation.node, &siblings))
+}
+
+/// Keepers of the cast award at random, so now and then one can be shown a better node.
+pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(10);
+    let window = i64::from(s.a.w.params.challenge_secs);
+    let now = s.a.now();
+    let (at, lease) =
+        s.any_where::<Lease>(|lease| any || (lease.score != 0 && now <= lease.awarded_at + window))?;
+    let order = s.a.book.get::<Order>(&lease.order)?;
+    if !any && (order.mode != MODE_INSTANT || order.nodes_wanted != 1) {
+        return None;
+    }
+    let (better, _) = s.any_where::<Node>(|node| {
+        let suits = node.status == NODE_ACTIVE && node.price <= lease.price && node.free_gpus() >= lease.gpus;
+        any || suits
+    })?;
+    s.a.book.held(&pda::keeper(&lease.keeper))?;
+    let finder = s.actor();
+    let mint = s.a.w.stake_mint;
+    let tokens = s.tokens_of(&lease.customer, &mint);
+    one(ix::prove_better_ask(&s.a.w, finder, &at, &better, tokens))
+}

@@ -1,0 +1,138 @@
+//! Proofs: stake and bonds that a proof takes, with nobody's vote.
+
+use gantry_market::constants::MODE_INSTANT;
+use gantry_market::math::fees::fee;
+use gantry_market::math::pricing::cost;
+use gantry_market::math::slashing::harm_in_stake;
+use gantry_market::math::work::cell;
+use gantry_market::state::{
+    Accusation, Keeper, Lease, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
+};
+use solana_address::Address;
+
+use super::{must, Act, Verdict};
+use crate::pda;
+
+/// What a proof may take from a provider's or keeper's vault, and who it is for.
+pub struct Cut {
+    /// The provider's or keeper's account.
+    pub from: Address,
+    /// Within what is there.
+    pub amount: u64,
+    pub harm: u64,
+    pub customer: Address,
+    pub finder: Address,
+}
+
+/// What the act's proof costs, told from the state before it.
+pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
+    let params = &market.params;
+    let finder = act.instruction.accounts.first()?.pubkey;
+    let nobody = Address::default();
+    match act.name {
+        "prove_bad_work" => {
+            let accusation = act.changes::<Accusation>().find_map(|change| change.closed())?;
+            let node = act.book.get::<Node>(&accusation.node)?;
+            let amount = fee(node.required_stake, params.slash_bad_work_bps).ok()?;
+            let finder = accusation.finder;
+            Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
+        }
+        "prove_equivocation" => {
+            let change = act.changes::<Keeper>().next()?;
+            let amount = fee(change.before?.bond, params.slash_equivocation_bps).ok()?;
+            Some(Cut { from: change.at, amount, harm: 0, customer: nobody, finder })
+        }
+        "prove_better_ask" => {
+            let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
+            let order = act.book.get::<Order>(&lease.order)?;
+            let better = act.book.get::<Node>(&act.instruction.accounts.get(4)?.pubkey)?;
+            let from = pda::keeper(&lease.keeper);
+            let amount = fee(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
+            let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();
+            let more = of(lease.price)?.saturating_sub(of(better.price)?);
+            let harm = harm_in_stake(more, params.stake_price).ok()?;
+            Some(Cut { from, amount, harm, customer: lease.customer, finder })
+        }
+        _ => None,
+    }
+}
+
+pub fn check(act: &Act, market: &Market) -> Verdict {
+    for change in act.changes::<Accusation>() {
+        must!(change.both().is_none(), "an accusation stays as it is", "{}: {}", act.name, change.at);
+        must!(act.signed(&change.either().finder), "an accusation is its finder's", "{}", change.at);
+        if let Some(made) = change.created() {
+            let node = act.book.get::<Node>(&made.node);
+            let signed = node.is_some_and(|node| act.verified.iter().any(|(key, _)| *key == node.node_key));
+            must!(signed, "the machine signed what it is accused of", "{}", change.at);
+        }
+    }
+    match act.name {
+        "prove_bad_work" => bad_work(act, market),
+        "prove_equivocation" => equivocation(act),
+        "prove_better_ask" => better_ask(act, market),
+        _ => Ok(()),
+    }
+}
+
+fn bad_work(act: &Act, market: &Market) -> Verdict {
+    let found = act.changes::<Accusation>().find_map(|change| change.closed());
+    let Some((said, node)) = found.and_then(|said| Some((said, act.book.get::<Node>(&said.node)?))) else {
+        must!(false, "a proof has its accusation", "{}", act.name);
+        return Ok(());
+    };
+    let period = u64::try_from(act.now).expect("after 1970") / u64::from(market.params.period_secs);
+    let fresh = said.period > node.bad_work_period && said.period <= period;
+    must!(fresh, "one proof covers all periods before it", "{}: {}", said.node, said.period);
+    let right = cell(&said.seed, said.order, said.row, said.column);
+    must!(right != said.claimed, "right work is not slashed", "{}: {right}", said.node);
+    let after = act.after::<Node>(&said.node);
+    must!(after.is_some_and(|node| node.bad_work_period == period), "a proof is remembered", "{}", said.node);
+    must!(act.book.get::<Provider>(&node.provider).is_some(), "a node has a provider", "{}", said.node);
+    Ok(())
+}
+
+fn equivocation(act: &Act) -> Verdict {
+    let Some((before, _)) = act.changes::<Keeper>().find_map(|change| change.both()) else {
+        must!(false, "a proof is about a keeper", "{}", act.name);
+        return Ok(());
+    };
+    let said: Vec<Statement> = act
+        .verified
+        .iter()
+        .filter(|(key, _)| *key == before.wallet)
+        .filter_map(|(_, text)| Statement::parse(&<[u8; 144]>::try_from(text.as_slice()).ok()?).ok())
+        .collect();
+    let against = said.iter().any(|one| {
+        said.iter().any(|other| {
+            (one.node, one.lease, one.period, one.kind, one.checked_at)
+                == (other.node, other.lease, other.period, other.kind, other.checked_at)
+                && one.passed != other.passed
+        })
+    });
+    must!(against, "who is expelled signed both passed and failed", "{}", before.wallet);
+    Ok(())
+}
+
+fn better_ask(act: &Act, market: &Market) -> Verdict {
+    let change = act.changes::<Lease>().find_map(|change| change.both());
+    let Some((before, after)) = change else {
+        must!(false, "an unjust award is of a lease", "{}", act.name);
+        return Ok(());
+    };
+    must!(before.score != 0 && after.score == 0, "an award is contested once", "{}", before.order);
+    let until = before.awarded_at + i64::from(market.params.challenge_secs);
+    must!(act.now <= until, "an award is contested in time", "{} of {until}", act.now);
+    let at = act.instruction.accounts[4].pubkey;
+    let (order, better) = (act.book.get::<Order>(&before.order), act.book.get::<Node>(&at));
+    let sound = order.zip(better).is_some_and(|(order, node)| {
+        order.mode == MODE_INSTANT
+            && order.nodes_wanted == 1
+            && node.status == NODE_ACTIVE
+            && node.price <= order.max_price
+            && at != before.node
+            && node.free_gpus() >= order.gpus_per_node
+    });
+    must!(sound, "a better node could have had the order", "{at}");
+    Ok(())
+}

@@ -90,6 +90,6 @@ pub const ACTIONS: &[Action] = &[
     action("prove_equivocation", 1, proofs::prove_equivocation),
     action("accusation_open", 3, proofs::accusation_open),
     action("accusation_close", 2, proofs::accusation_close),
-    action("prove_bad_work", 3, proofs::prove_bad_work),
+    action("prove_bad_work", 4, proofs::prove_bad_work),
     action("prove_better_ask", 6, proofs::prove_better_ask),
 ];

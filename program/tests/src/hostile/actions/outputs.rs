@@ -51,7 +51,9 @@ fn output(s: &mut Scene) -> [u8; 32] {
 /// One machine commits, or all of its job do.
 pub fn output_commit(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(10);
-    let (at, lease) = s.any_where::<Lease>(|lease| any || lease.output == OUTPUT_WANTED)?;
+    let (at, lease) = s.any_where::<Lease>(|lease| {
+        any || (lease.output == OUTPUT_WANTED && lease.status >= LEASE_RUNNING)
+    })?;
     let leases = if s.once_in(2) { vec![at] } else { leases_of(s.a, &lease.order) };
     let mut plan = vec![];
     for at in leases {

@@ -1,4 +1,5 @@
 use gantry_market::constants::MODE_INSTANT;
+use gantry_market::math::work::cell;
 use gantry_market::state::{Accusation, Lease, Node, Order, NODE_ACTIVE};
 
 use crate::hostile::arena::{ATTACKER, KEEPERS};
@@ -43,7 +44,7 @@ pub fn accusation_open(s: &mut Scene) -> Option<Plan> {
     let order = [32, 64, 96][s.below(3)];
     let place = (s.below(order) as u16, s.below(order) as u16);
     let period = (s.a.w.period() + u64::from(s.once_in(8))).saturating_sub(s.r.below(2));
-    let wrong = i32::from(s.once_in(8));
+    let wrong = i32::from(s.once_in(5));
     let opened = Opened::new(node, period, order as u32, place, wrong);
     let mut accuse = ix::accuse(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec();
     if s.once_in(10) {
@@ -63,7 +64,10 @@ pub fn accusation_close(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
-    let (at, accusation) = s.any::<Accusation>()?;
+    let any = s.once_in(4);
+    let (at, accusation) = s.any_where::<Accusation>(|said| {
+        any || said.claimed != cell(&said.seed, said.order, said.row, said.column)
+    })?;
     let mut siblings = s.memory.accused.get(&at)?.clone();
     match s.below(16) {
         0 => drop(siblings.pop()),

@@ -238,6 +238,8 @@ func (s *session) keeperWithdraw() error {
 		return refused(fmt.Sprintf("keeper %s is %s", wallet, k.State()), "leave first with: gantry keeper exit")
 	case now < k.ExitAt:
 		return refused(fmt.Sprintf("the bond is free at %s UTC, in %s", when(k.ExitAt), span(k.ExitAt-now)), "come back then")
+	case k.Earned > 0:
+		return refused(fmt.Sprintf("keeper %s has %s USDC to claim first", wallet, market.USDC(k.Earned).Exact()), "claim them with: gantry rewards claim")
 	}
 	ix, err := market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
 	return s.keeperDone(wallet, "keeper_withdraw", "has left; bond and rent are back in the wallet",

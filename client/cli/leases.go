@@ -59,6 +59,7 @@ type leaseJSON struct {
 	Used        uint32 `json:"usedSeconds"` // that can be owed at most, now
 	Rating      uint8  `json:"rating,omitempty"`
 	Faults      uint8  `json:"pendingFaults,omitempty"`
+	Output      string `json:"output,omitempty"`   // of a redundant job: awaited, committed, shown, accepted, rejected
 	ExitCode    *int32 `json:"exitCode,omitempty"` // of the job, as the machine says
 	Detail      string `json:"detail,omitempty"`
 	Tx          *sent  `json:"transaction,omitempty"`
@@ -74,6 +75,9 @@ func describeLease(v *market.View, l *market.Lease, now int64) leaseJSON {
 	}
 	if l.EndReason != 0 {
 		out.EndReason = l.Reason().String()
+	}
+	if state := market.OutputState(l.Output); state != market.OutputNone {
+		out.Output = state.String()
 	}
 	if n, ok := v.Node(l.Node); ok {
 		if m, ok := v.Model(n.Spec.Model); ok {
@@ -92,6 +96,9 @@ func (j leaseJSON) summary(w io.Writer) {
 	fmt.Fprintf(w, "%s  %d×%s at %s USDC per GPU-hour  %d s paid = %s USDC", line, j.GPUs, j.Model, j.Price, j.PaidSecs, j.Paid)
 	if j.Status == market.LeaseRunning.String() {
 		fmt.Fprintf(w, "  funded until %s UTC", when(j.FundedUntil))
+	}
+	if j.Output != "" {
+		fmt.Fprintf(w, "  output %s", j.Output)
 	}
 	if j.ExitCode != nil {
 		fmt.Fprintf(w, "  exit code %d", *j.ExitCode)

@@ -174,3 +174,20 @@ func TestEarned(t *testing.T) {
 	require.Zero(t, votes)
 	require.Equal(t, []uint64{}, periods)
 }
+
+func TestOutputOfALeaseInWords(t *testing.T) {
+	v := market.NewView(zerolog.Nop())
+	l := market.Lease{}
+	l.Status = uint8(market.LeaseRunning)
+	for state, want := range map[market.OutputState]string{
+		market.OutputNone: "", market.OutputWanted: "awaited", market.OutputCommitted: "committed", market.OutputRevealed: "shown",
+		market.OutputAccepted: "accepted", market.OutputRejected: "rejected",
+	} {
+		l.Output = uint8(state)
+		j := describeLease(v, &l, 0)
+		require.Equal(t, want, j.Output)
+		var b bytes.Buffer
+		j.summary(&b)
+		require.Equal(t, want != "", strings.Contains(b.String(), "output "+want))
+	}
+}

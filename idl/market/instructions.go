@@ -1217,7 +1217,7 @@ func NewLeaseCloseInstruction(
 		// Account 9 "closed_keeper": Read-only, Non-signer, Optional
 		accounts__.Append(solanago.NewAccountMeta(closedKeeperAccount, false, false))
 		// Account 10 "provider": Writable, Non-signer, Optional
-		// Wanted while emission is on.
+		// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
 		// Account 11 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))

@@ -1,6 +1,7 @@
 //! Closes a settled lease: sweeps the fee, gives the rest back to the customer and the rent to who paid it.
 
 use anchor_lang::prelude::*;
+use anchor_lang::Discriminator;
 use anchor_spl::token::{Token, TokenAccount};
 
 use crate::constants::BPS;
@@ -43,9 +44,9 @@ pub struct LeaseClose {
     #[account(mut)]
     pub keeper: Option<Account<Keeper>>,
     pub closed_keeper: Option<UncheckedAccount>,
-    /// Wanted while emission is on.
+    /// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
     #[account(mut)]
-    pub provider: Option<Account<Provider>>,
+    pub provider: Option<UncheckedAccount>,
     #[account(mut, close = keeper_wallet)]
     pub lease: Account<Lease>,
     #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
@@ -126,14 +127,31 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
     if params.emission_bps == 0 {
         return Ok(());
     }
-    match accounts.provider.as_mut() {
-        Some(provider) if *provider.address() == lease.provider => {
-            provider.fees_paid = provider.fees_paid.checked_add(fee).or_overflow()?;
-            Ok(())
-        }
+    match accounts.provider.as_ref() {
+        Some(provider) if *provider.address() == lease.provider => credit_provider(provider.account(), fee),
         Some(_) => fail(MarketError::WrongAccount),
         None => fail(MarketError::MissingAccount),
     }
+}
+
+/// Notes the fee for emission. A provider that is closed gets none: its leases must close all the same.
+fn credit_provider(view: &AccountView, fee: u64) -> Result<()> {
+    if !view.owned_by(&crate::ID) {
+        return Ok(());
+    }
+    let mut target = *view;
+    let mut data = target.try_borrow_mut()?;
+    let body = match data.split_at_mut_checked(Provider::DISCRIMINATOR.len()) {
+        Some((head, body)) if *head == *Provider::DISCRIMINATOR => body,
+        _ => return fail(MarketError::InvariantBroken),
+    };
+    let mut provider: Provider = match bytemuck::try_pod_read_unaligned(body) {
+        Ok(provider) => provider,
+        Err(_) => return fail(MarketError::InvariantBroken),
+    };
+    provider.fees_paid = provider.fees_paid.checked_add(fee).or_overflow()?;
+    body.copy_from_slice(bytemuck::bytes_of(&provider));
+    Ok(())
 }
 
 pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {

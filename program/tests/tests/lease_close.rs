@@ -2,18 +2,20 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseClosed, OrderClosed};
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED, ORDER_LAPSED,
-    OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+    Credits, Keeper, Lease, Market, Order, Params, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED,
+    ORDER_LAPSED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
 };
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::unsigned;
+use gantry_market_tests::world::test_params;
 use gantry_market_tests::{ix, pda, Actor, Deal, World};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
 
 /// A lease that ran for ten minutes, `paid` seconds of them paid, and was ended by its customer.
 fn ended(paid: u32) -> (World, Deal) {
@@ -342,4 +344,25 @@ fn wrong_signers_and_accounts_are_refused() {
     let mut greedy = good;
     greedy.accounts[12].pubkey = stranger.wallet();
     w.refused(greedy, &key, MarketError::WrongAccount);
+}
+
+#[test]
+fn a_provider_that_is_gone_holds_nothing_while_emission_is_on() {
+    let mut w = World::with(Params { emission_bps: 2_500, ..test_params() });
+    let deal = w.running();
+    w.warp(600);
+    w.settle(&deal, 1, 600);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let owner = [&deal.provider.key];
+    w.ok(ix::node_retire(&deal.provider, &deal.machine.node), &owner);
+    w.warp(100_000);
+    let node_key = deal.machine.key.pubkey();
+    w.ok(ix::node_close(&deal.provider, &node_key, deal.machine.gpus), &owner);
+    let stake = w.read::<Provider>(&deal.provider.provider()).stake;
+    w.ok(ix::provider_request_unstake(&deal.provider, stake), &owner);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
+    w.ok(ix::provider_withdraw_stake(&deal.provider), &owner);
+    w.ok(ix::provider_close(&deal.provider), &owner);
+    w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
+    assert_eq!(w.tokens(&pda::fee_vault()), 39_999);
 }

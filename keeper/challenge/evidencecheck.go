@@ -47,32 +47,10 @@ func (c *Checker) evidenceNow(t task, p *progress, period wire.Period, into time
 
 // evidence asks for a bundle and judges it. A node that is there and refuses three times has shown nothing: tier 0.
 func (c *Checker) evidence(ctx context.Context, t task, period wire.Period) {
-	for try := range 3 {
-		f, refused, err := c.evidenceOnce(ctx, t, period)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			c.finish(ctx, f)
-			return
-		}
-		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("evidence")
-		if !refused {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(workRetry):
-		}
-		if !c.stillFree(t) {
-			return
-		}
-		if try == 2 {
-			c.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("node shows no evidence: tier 0")
-			c.finish(ctx, Finding{Node: t.node.Address, Kind: wire.CheckEvidence, Passed: true, At: c.Now(), Period: period})
-		}
-	}
+	once := func(ctx context.Context) (Finding, bool, error) { return c.evidenceOnce(ctx, t, period) }
+	c.insist(ctx, t, "evidence", once, func() Finding {
+		return Finding{Node: t.node.Address, Kind: wire.CheckEvidence, Passed: true, At: c.Now(), Period: period}
+	})
 }
 
 // evidenceOnce asks once. An error means that nothing can be said; refused that the node answered and would not show any.

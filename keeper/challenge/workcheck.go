@@ -27,8 +27,19 @@ func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
 
 // work asks for a proof and judges it.
 func (c *Checker) work(ctx context.Context, t task, period wire.Period) {
+	once := func(ctx context.Context) (Finding, bool, error) { return c.workOnce(ctx, t, period) }
+	c.insist(ctx, t, "work proof", once, func() Finding {
+		return Finding{Node: t.node.Address, Kind: wire.CheckWork, At: c.Now(), Period: period}
+	})
+}
+
+// insist asks a node that refuses up to three times, as long as it is free, and then takes what refused returns. ask says
+// whether the node was there and refused; a node that is not there is a matter for liveness.
+func (c *Checker) insist(
+	ctx context.Context, t task, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
+) {
 	for try := range 3 {
-		f, again, err := c.workOnce(ctx, t, period)
+		f, again, err := ask(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -36,7 +47,7 @@ func (c *Checker) work(ctx context.Context, t task, period wire.Period) {
 			c.finish(ctx, f)
 			return
 		}
-		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("work proof")
+		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg(what)
 		if !again {
 			return
 		}
@@ -49,8 +60,8 @@ func (c *Checker) work(ctx context.Context, t task, period wire.Period) {
 			return
 		}
 		if try == 2 {
-			c.Log.Warn().Stringer("node", t.node.Address).Msg("node keeps refusing to prove its work")
-			c.finish(ctx, Finding{Node: t.node.Address, Kind: wire.CheckWork, At: c.Now(), Period: period})
+			c.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node keeps refusing")
+			c.finish(ctx, refused())
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/keeper/task"
 )
 
 // Peers are the other keepers.
@@ -52,7 +53,7 @@ type Timing struct {
 	Round time.Duration
 }
 
-// Engine agrees on reports. All fields are required; call Run once.
+// Engine agrees on reports. All fields are required but Tasks; call Run once.
 type Engine struct {
 	Index   *index.Index
 	Pool    *statement.Pool
@@ -66,6 +67,9 @@ type Engine struct {
 	Observe Observer
 	Log     zerolog.Logger
 	Now     func() time.Time
+	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
+	// place of Run, and waits for what Tasks has started.
+	Tasks task.Runner
 
 	wg     sync.WaitGroup
 	events chan func(context.Context)
@@ -97,6 +101,7 @@ type state struct {
 	gathering  bool
 	prefetched bool
 	fetching   bool
+	fetches    int
 	fetchAt    time.Time // not before
 	voting     bool
 	voteAt     time.Time // not before
@@ -110,6 +115,7 @@ func newState() *state {
 
 // Init must be called before Handle and Run.
 func (e *Engine) Init() {
+	e.Tasks = task.Or(e.Tasks)
 	e.events = make(chan func(context.Context), 256)
 	e.states = map[wire.Period]*state{}
 	e.sets = map[setKey]*report.Set{}
@@ -127,21 +133,42 @@ func (e *Engine) Run(ctx context.Context) error {
 		case f := <-e.events:
 			f(ctx)
 		case <-tick.C:
-			if err := e.step(ctx); err != nil {
-				if store.IsDamage(err) {
-					e.Damaged(err)
-					return err
-				}
-				e.Log.Error().Err(err).Msg("reports")
+			if err := e.Tick(ctx); err != nil {
+				return err
 			}
 		}
 	}
 }
 
-// later runs f in a goroutine and then what it returns in the engine's own.
+// Tick does what the time has made due. An error means that the store is damaged.
+func (e *Engine) Tick(ctx context.Context) error {
+	err := e.step(ctx)
+	if store.IsDamage(err) {
+		e.Damaged(err)
+		return err
+	}
+	if err != nil {
+		e.Log.Error().Err(err).Msg("reports")
+	}
+	return nil
+}
+
+// Drain takes in what was handed over since, without waiting for more.
+func (e *Engine) Drain(ctx context.Context) {
+	for {
+		select {
+		case f := <-e.events:
+			f(ctx)
+		default:
+			return
+		}
+	}
+}
+
+// later runs f beside the engine and then what it returns in the engine's own turn.
 func (e *Engine) later(ctx context.Context, f func(context.Context) func(context.Context)) {
 	e.wg.Add(1)
-	go func() {
+	e.Tasks.Go(func() {
 		defer e.wg.Done()
 		if g := f(ctx); g != nil {
 			select {
@@ -149,7 +176,7 @@ func (e *Engine) later(ctx context.Context, f func(context.Context) func(context
 			case <-ctx.Done():
 			}
 		}
-	}()
+	})
 }
 
 // Handle takes a proposal that a peer has published.

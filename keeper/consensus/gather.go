@@ -1,9 +1,11 @@
 package consensus
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -15,7 +17,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// others are the keepers of a round but us.
+// others are the keepers of a round but us, in one order.
 func (e *Engine) others(r round) []solana.PublicKey {
 	out := make([]solana.PublicKey, 0, len(r.weights))
 	for key := range r.weights {
@@ -23,6 +25,7 @@ func (e *Engine) others(r round) []solana.PublicKey {
 			out = append(out, key)
 		}
 	}
+	slices.SortFunc(out, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
 	return out
 }
 
@@ -47,28 +50,23 @@ func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 
 // collect brings the pool up to date and reports whether every keeper answered and was done with the period.
 func (e *Engine) collect(ctx context.Context, r round) bool {
-	ctx, cancel := context.WithTimeout(ctx, max(e.Timing.Round/3, 200*time.Millisecond))
+	ctx, cancel := e.Tasks.Timeout(ctx, max(e.Timing.Round/3, 200*time.Millisecond))
 	defer cancel()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	complete := true
+	var missed atomic.Bool
+	var ask []func()
 	for _, key := range e.others(r) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		ask = append(ask, func() {
 			got, err := e.Peers.Statements(ctx, key, r.period)
 			if err != nil {
-				mu.Lock()
-				complete = false
-				mu.Unlock()
+				missed.Store(true)
 				e.Log.Debug().Err(err).Stringer("keeper", key).Uint64("period", uint64(r.period)).Msg("statements")
 				return
 			}
 			e.Learn(got, r.period)
-		}()
+		})
 	}
-	wg.Wait()
-	return complete
+	e.Tasks.All(ask...)
+	return !missed.Load()
 }
 
 // Learn verifies statements of a period and puts them into the pool.
@@ -129,12 +127,19 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 	if r.report != nil {
 		final = r.report.Root
 	}
+	// Each begins with another keeper, and with the next one after a failure: the first may be the one that is gone.
+	others := e.others(r)
+	if len(others) > 0 {
+		first := (int(e.Signer.PublicKey()[0]) + s.fetches) % len(others)
+		others = slices.Concat(others[first:], others[:first])
+	}
+	s.fetches++
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
-		fctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		fctx, cancel := e.Tasks.Timeout(ctx, 2*time.Second)
 		defer cancel()
 		var found []protocol.Proposal
 		for _, root := range roots {
-			for _, key := range e.others(r) {
+			for _, key := range others {
 				m, err := e.Peers.Proposal(fctx, key, r.period, root)
 				if err == nil && wire.Hash(m.Root) == root && m.Period == uint64(r.period) {
 					found = append(found, m)

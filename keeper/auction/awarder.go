@@ -1,9 +1,11 @@
 package auction
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/task"
 )
 
 // Awarder awards open orders as they appear. Run owns all its goroutines.
@@ -25,6 +28,9 @@ type Awarder struct {
 	Observe func(nodes int, lag time.Duration, err error)
 	Log     zerolog.Logger
 	Now     func() time.Time
+	// Tasks runs the awards; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
+	// Run, and waits for what Tasks has started.
+	Tasks task.Runner
 
 	stagger *crank.Stagger
 	wg      sync.WaitGroup
@@ -41,15 +47,21 @@ const (
 	idlePause = 5 * time.Second
 )
 
-// Run awards until ctx ends.
-func (a *Awarder) Run(ctx context.Context) error {
+// Init must be called before Tick; Run calls it.
+func (a *Awarder) Init() {
 	a.stagger = crank.NewStagger()
 	a.busy, a.wait = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}
+	a.Tasks = task.Or(a.Tasks)
+}
+
+// Run awards until ctx ends.
+func (a *Awarder) Run(ctx context.Context) error {
+	a.Init()
 	defer a.wg.Wait()
 	for {
 		ch := a.Index.Changed()
 		pause := idlePause
-		if a.round(ctx) {
+		if a.Tick(ctx) {
 			pause = max(a.Step/4, 25*time.Millisecond)
 			ch = nil // an order waits for its time: look soon, whatever changes
 		}
@@ -60,27 +72,16 @@ func (a *Awarder) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-ch:
 			timer.Stop()
-			if !sleep(ctx, debounce) {
-				return ctx.Err()
+			if err := a.Tasks.Sleep(ctx, debounce); err != nil {
+				return err
 			}
 		case <-timer.C:
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
-// round starts the awards whose turn it is and reports whether an order waits for its turn.
-func (a *Awarder) round(ctx context.Context) (waiting bool) {
+// Tick starts the awards whose turn it is and reports whether an order waits for its turn.
+func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	now := a.Now()
 	type award struct {
 		order *market.Order
@@ -121,16 +122,17 @@ func (a *Awarder) round(ctx context.Context) (waiting bool) {
 			}
 		}
 	})
+	slices.SortFunc(due, func(x, y award) int { return bytes.Compare(x.order.Address[:], y.order.Address[:]) })
 	for _, x := range due {
 		a.busy[x.order.Address] = true
 	}
 	a.mu.Unlock()
 	for _, x := range due {
 		a.wg.Add(1)
-		go func() {
+		a.Tasks.Go(func() {
 			defer a.wg.Done()
 			a.award(ctx, x.order, x.nodes)
-		}()
+		})
 	}
 	return waiting || len(due) > 0
 }
@@ -172,7 +174,7 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	for i, c := range nodes {
 		leases[i] = market.LeaseAddress(o.Address, c.Node.Address)
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := a.Tasks.Timeout(ctx, time.Minute)
 	defer cancel()
 	_, err := a.Submit(ctx, txm.Intent{
 		ID: id, Kind: "order_award", Instructions: ixs,

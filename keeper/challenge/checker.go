@@ -1,10 +1,13 @@
 package challenge
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/task"
 )
 
 // Checker asks every node what is due. One goroutine decides; each question has its own.
@@ -32,6 +36,11 @@ type Checker struct {
 	Genesis  [32]byte                                                      // hash of the cluster, for evidence
 	Log      zerolog.Logger
 	Now      func() time.Time
+	// Tasks runs the questions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
+	// Run, and waits for what Tasks has started.
+	Tasks task.Runner
+	// Rand is where jitter and nonces come from; nil means crypto/rand. Only a simulation gives another.
+	Rand io.Reader
 
 	nodes map[solana.PublicKey]*progress
 	slots chan struct{}
@@ -53,10 +62,19 @@ type progress struct {
 // maxAsking bounds the questions that are out at the same time.
 const maxAsking = 256
 
-// Run checks until ctx ends, then waits for the questions that are out.
-func (c *Checker) Run(ctx context.Context) error {
+// Init must be called before Tick; Run calls it.
+func (c *Checker) Init() {
 	c.nodes = map[solana.PublicKey]*progress{}
 	c.slots = make(chan struct{}, maxAsking)
+	c.Tasks = task.Or(c.Tasks)
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+}
+
+// Run checks until ctx ends, then waits for the questions that are out.
+func (c *Checker) Run(ctx context.Context) error {
+	c.Init()
 	defer c.wg.Wait()
 	tick := time.NewTicker(min(max(c.Timing.Every/15, 20*time.Millisecond), time.Second))
 	defer tick.Stop()
@@ -65,27 +83,27 @@ func (c *Checker) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			c.round(ctx)
+			c.Tick(ctx)
 		}
 	}
 }
 
-// task is one node that may have something due.
-type task struct {
+// subject is one node that may have something due.
+type subject struct {
 	node  *market.Node
 	model *market.Model
 }
 
-// round starts what is due.
-func (c *Checker) round(ctx context.Context) {
-	var tasks []task
+// Tick starts what is due.
+func (c *Checker) Tick(ctx context.Context) {
+	var tasks []subject
 	c.Index.Read(func(v *index.View) {
 		if me, ok := v.Keepers[c.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
 			return // what it says does not count any more
 		}
 		for key, n := range v.Nodes {
 			if Checked(n.State()) {
-				tasks = append(tasks, task{n, v.Models[n.Spec.Model]})
+				tasks = append(tasks, subject{n, v.Models[n.Spec.Model]})
 			} else {
 				delete(c.nodes, key)
 			}
@@ -96,6 +114,7 @@ func (c *Checker) round(ctx context.Context) {
 			}
 		}
 	})
+	slices.SortFunc(tasks, func(a, b subject) int { return bytes.Compare(a.node.Address[:], b.node.Address[:]) })
 	now := c.Now()
 	period := wire.Period(now.Unix() / int64(c.Secs))
 	into := now.Sub(time.Unix(int64(period)*int64(c.Secs), 0))
@@ -103,11 +122,11 @@ func (c *Checker) round(ctx context.Context) {
 		p := c.nodes[t.node.Address]
 		if p == nil {
 			// A new node is first asked within one interval, spread.
-			p = &progress{next: now.Add(c.Timing.Jitter(draw()) / 4)}
+			p = &progress{next: now.Add(c.Timing.Jitter(c.draw()) / 4)}
 			c.nodes[t.node.Address] = p
 		}
 		if !now.Before(p.next) {
-			p.next = now.Add(c.Timing.Jitter(draw()))
+			p.next = now.Add(c.Timing.Jitter(c.draw()))
 			c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p) })
 		}
 		if into < Offset(t.node.Address, c.Signer.PublicKey(), period, c.Secs) || t.model == nil {
@@ -133,13 +152,13 @@ func (c *Checker) round(ctx context.Context) {
 }
 
 // timeForWork reports whether a work proof that starts now can be judged before the period ends.
-func (c *Checker) timeForWork(t task, into time.Duration) bool {
+func (c *Checker) timeForWork(t subject, into time.Duration) bool {
 	need := workWait(t.model) + c.Timing.Timeout
 	length := time.Duration(c.Secs) * time.Second
 	return into+need < length || into < length/2
 }
 
-// start runs a question in a goroutine of its own, unless too many are out.
+// start runs a question beside the others, unless too many are out.
 func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 	select {
 	case c.slots <- struct{}{}:
@@ -148,24 +167,24 @@ func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 		return
 	}
 	c.wg.Add(1)
-	go func() {
+	c.Tasks.Go(func() {
 		defer c.wg.Done()
 		defer func() { <-c.slots }()
 		f(ctx)
-	}()
+	})
 }
 
 // ask sends a question and returns the answer with the time that it took.
 func (c *Checker) ask(ctx context.Context, n *market.Node, req protocol.ChallengeRequest, timeout time.Duration) (protocol.ChallengeResponse, time.Duration, error) {
 	req.Version, req.Node = protocol.Version, n.Address
-	if _, err := rand.Read(req.Nonce[:]); err != nil {
+	if _, err := io.ReadFull(c.Rand, req.Nonce[:]); err != nil {
 		return protocol.ChallengeResponse{}, 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := c.Tasks.Timeout(ctx, timeout)
 	defer cancel()
-	began := time.Now()
+	began := c.Now()
 	resp, err := c.Asker.Ask(ctx, n.NodeKey, req)
-	took := time.Since(began)
+	took := c.Now().Sub(began)
 	if err != nil {
 		return resp, took, err
 	}
@@ -222,7 +241,7 @@ func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
 }
 
 // inventory asks what the node has.
-func (c *Checker) inventory(ctx context.Context, t task, period wire.Period) {
+func (c *Checker) inventory(ctx context.Context, t subject, period wire.Period) {
 	resp, took, err := c.ask(ctx, t.node, protocol.ChallengeRequest{Kind: protocol.CheckInventory, Period: uint64(period)}, c.Timing.Timeout)
 	if err != nil || ctx.Err() != nil {
 		return // whether it is there is what liveness says
@@ -271,9 +290,9 @@ func (c *Checker) finish(ctx context.Context, f Finding) {
 }
 
 // draw is randomness for jitter.
-func draw() uint32 {
+func (c *Checker) draw() uint32 {
 	var b [4]byte
-	if _, err := rand.Read(b[:]); err != nil {
+	if _, err := io.ReadFull(c.Rand, b[:]); err != nil {
 		return 1 << 31 // the middle: jitter is not a secret
 	}
 	return binary.LittleEndian.Uint32(b[:])

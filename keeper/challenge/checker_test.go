@@ -59,7 +59,7 @@ func (c *collected) add(_ context.Context, f Finding) {
 	c.all = append(c.all, f)
 }
 
-func newChecker(t *testing.T, ask answers) (*Checker, *collected, task) {
+func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	x := index.New()
 	n, m := sampleNode()
 	x.Put(n.Address, n)
@@ -70,13 +70,14 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, task) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	got := &collected{}
-	return &Checker{
+	c := &Checker{
 		Index: x, Asker: ask, Signer: key, Domain: wire.Domain{1}, Secs: 60,
 		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
 		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
 		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
-		slots: make(chan struct{}, maxAsking),
-	}, got, task{n, m}
+	}
+	c.Init()
+	return c, got, subject{n, m}
 }
 
 func TestWorkIsJudged(t *testing.T) {
@@ -160,7 +161,7 @@ func TestWorkIsJudged(t *testing.T) {
 
 func TestWorkIsNotHeldAgainstALease(t *testing.T) {
 	var checker *Checker
-	var what task
+	var what subject
 	checker, got, what := newChecker(t, func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
 		busy := *what.node
 		busy.LiveLeases = 1 // awarded in this moment

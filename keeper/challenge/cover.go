@@ -1,7 +1,10 @@
 package challenge
 
 import (
+	"bytes"
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -83,12 +86,15 @@ func (c *Cover) Restore(s wire.CheckStatement) {
 	}
 }
 
-// Subjects lists what is remembered.
+// Subjects lists what is remembered, in one order.
 func (c *Cover) Subjects() []Subject {
 	out := make([]Subject, 0, len(c.marks))
 	for s := range c.marks {
 		out = append(out, s)
 	}
+	slices.SortFunc(out, func(a, b Subject) int {
+		return cmp.Or(bytes.Compare(a.Node[:], b.Node[:]), bytes.Compare(a.Lease[:], b.Lease[:]))
+	})
 	return out
 }
 

@@ -3,9 +3,9 @@ package challenge
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/gantry-market/gantry/attest/tpm"
@@ -38,7 +38,7 @@ func (c *Checker) evidenceWait() time.Duration {
 
 // evidenceNow reports whether it is time to ask a node for evidence: a quarter of a period after the other questions, so
 // that a work proof is out of the way, and early enough to be judged.
-func (c *Checker) evidenceNow(t task, p *progress, period wire.Period, into time.Duration) bool {
+func (c *Checker) evidenceNow(t subject, p *progress, period wire.Period, into time.Duration) bool {
 	length := time.Duration(c.Secs) * time.Second
 	at := Offset(t.node.Address, c.Signer.PublicKey(), period, c.Secs) + length/4
 	return c.Evidence != nil && p.evidence != period && c.Timing.EvidenceDue(t.node.Address, period) && into >= at &&
@@ -46,7 +46,7 @@ func (c *Checker) evidenceNow(t task, p *progress, period wire.Period, into time
 }
 
 // evidence asks for a bundle and judges it. A node that is there and refuses three times has shown nothing: tier 0.
-func (c *Checker) evidence(ctx context.Context, t task, period wire.Period) {
+func (c *Checker) evidence(ctx context.Context, t subject, period wire.Period) {
 	once := func(ctx context.Context) (Finding, bool, error) { return c.evidenceOnce(ctx, t, period) }
 	c.insist(ctx, t, "evidence", once, func() Finding {
 		return Finding{Node: t.node.Address, Kind: wire.CheckEvidence, Passed: true, At: c.Now(), Period: period}
@@ -54,7 +54,7 @@ func (c *Checker) evidence(ctx context.Context, t task, period wire.Period) {
 }
 
 // evidenceOnce asks once. An error means that nothing can be said; refused that the node answered and would not show any.
-func (c *Checker) evidenceOnce(ctx context.Context, t task, period wire.Period) (f Finding, refused bool, err error) {
+func (c *Checker) evidenceOnce(ctx context.Context, t subject, period wire.Period) (f Finding, refused bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: wire.CheckEvidence, Period: period}
 	slotHash, err := c.SlotHash(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t task, period wire.Period) 
 	ask := protocol.EvidenceChallenge{
 		GenesisHash: c.Genesis, Program: market.ProgramID, SlotHash: slotHash, Expiry: c.Now().Add(wait).Unix() + 1,
 	}
-	if _, err := rand.Read(ask.ID[:]); err != nil {
+	if _, err := io.ReadFull(c.Rand, ask.ID[:]); err != nil {
 		return f, false, err
 	}
 	subject := tpm.Subject{GenesisHash: c.Genesis, Program: market.ProgramID, Node: t.node.NodeKey}

@@ -173,7 +173,7 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 	t.Run("a lease begins meanwhile", func(t *testing.T) {
 		var checker *Checker
 		var got *collected
-		var work task
+		var work subject
 		checker, got, work = newChecker(t, func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
 			n := *work.node
 			n.LiveLeases, n.GpuMask = 1, 1

@@ -106,18 +106,41 @@ func (r *Recorder) Run(ctx context.Context) error {
 			batch = r.collect(ctx, append(batch, f))
 		case <-timer.C:
 		}
-		err := r.recordInOrder(batch)
-		if err == nil {
-			err = r.sealDue()
-		}
-		if err != nil {
-			if store.IsDamage(err) {
-				r.Damaged(err)
-				return err
-			}
-			r.Log.Error().Err(err).Msg("statements were not recorded")
+		if err := r.take(batch); err != nil {
+			return err
 		}
 		timer.Reset(r.untilSeal())
+	}
+}
+
+// take signs a batch and seals what is over. An error means that the store is damaged.
+func (r *Recorder) take(batch []Finding) error {
+	err := r.recordInOrder(batch)
+	if err == nil {
+		err = r.sealDue()
+	}
+	if store.IsDamage(err) {
+		r.Damaged(err)
+		return err
+	}
+	if err != nil {
+		r.Log.Error().Err(err).Msg("statements were not recorded")
+	}
+	return nil
+}
+
+// Tick takes what was added so far and seals what is over: what Run does, for whoever keeps the time. An error means that
+// the store is damaged.
+func (r *Recorder) Tick() error {
+	var batch []Finding
+	for {
+		select {
+		case f := <-r.findings:
+			batch = append(batch, f)
+			continue
+		default:
+		}
+		return r.take(batch)
 	}
 }
 

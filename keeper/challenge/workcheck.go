@@ -26,7 +26,7 @@ func workBound(m *market.Model) time.Duration { return time.Duration(m.WorkBound
 func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
 
 // work asks for a proof and judges it.
-func (c *Checker) work(ctx context.Context, t task, period wire.Period) {
+func (c *Checker) work(ctx context.Context, t subject, period wire.Period) {
 	once := func(ctx context.Context) (Finding, bool, error) { return c.workOnce(ctx, t, period) }
 	c.insist(ctx, t, "work proof", once, func() Finding {
 		return Finding{Node: t.node.Address, Kind: wire.CheckWork, At: c.Now(), Period: period}
@@ -36,7 +36,7 @@ func (c *Checker) work(ctx context.Context, t task, period wire.Period) {
 // insist asks a node that refuses up to three times, as long as it is free, and then takes what refused returns. ask says
 // whether the node was there and refused; a node that is not there is a matter for liveness.
 func (c *Checker) insist(
-	ctx context.Context, t task, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
+	ctx context.Context, t subject, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
 ) {
 	for try := range 3 {
 		f, again, err := ask(ctx)
@@ -51,10 +51,8 @@ func (c *Checker) insist(
 		if !again {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if c.Tasks.Sleep(ctx, workRetry) != nil {
 			return
-		case <-time.After(workRetry):
 		}
 		if !c.stillFree(t) {
 			return
@@ -67,7 +65,7 @@ func (c *Checker) insist(
 }
 
 // stillFree reports whether the node may be asked for work, by what is known now.
-func (c *Checker) stillFree(t task) bool {
+func (c *Checker) stillFree(t subject) bool {
 	free := false
 	c.Index.Read(func(v *index.View) {
 		n, ok := v.Nodes[t.node.Address]
@@ -77,7 +75,7 @@ func (c *Checker) stillFree(t task) bool {
 }
 
 // workOnce asks once. An error means that nothing can be said; again that it may be tried again.
-func (c *Checker) workOnce(ctx context.Context, t task, period wire.Period) (f Finding, again bool, err error) {
+func (c *Checker) workOnce(ctx context.Context, t subject, period wire.Period) (f Finding, again bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: wire.CheckWork, Period: period}
 	slotHash, err := c.SlotHash(ctx)
 	if err != nil {

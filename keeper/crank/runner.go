@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/task"
 )
 
 // Runner does what is due. Run owns all its goroutines.
@@ -26,6 +27,9 @@ type Runner struct {
 	Observe  func(kind Kind, actions int, outcome string, lag time.Duration)
 	Log      zerolog.Logger
 	Now      func() time.Time
+	// Tasks sends the actions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
+	// Run, and waits for what Tasks has started.
+	Tasks task.Runner
 
 	stagger *Stagger
 	wg      sync.WaitGroup
@@ -49,10 +53,16 @@ const (
 	worstPause  = 2 * time.Minute
 )
 
-// Run cranks until ctx ends.
-func (r *Runner) Run(ctx context.Context) error {
+// Init must be called before Tick; Run calls it.
+func (r *Runner) Init() {
 	r.stagger = NewStagger()
 	r.busy, r.trials = map[string]bool{}, map[string]*trouble{}
+	r.Tasks = task.Or(r.Tasks)
+}
+
+// Run cranks until ctx ends.
+func (r *Runner) Run(ctx context.Context) error {
+	r.Init()
 	defer r.wg.Wait()
 	tick := time.NewTicker(r.Interval)
 	defer tick.Stop()
@@ -71,7 +81,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		idle = 0
 		seen = r.Index.Changed()
-		r.round(ctx)
+		r.Tick(ctx)
 	}
 }
 
@@ -84,8 +94,8 @@ func changed(ch <-chan struct{}) bool {
 	}
 }
 
-// round sends what is due and ours.
-func (r *Runner) round(ctx context.Context) {
+// Tick sends what is due and ours.
+func (r *Runner) Tick(ctx context.Context) {
 	now := r.Now()
 	var actions []Action
 	var keepers []solana.PublicKey
@@ -113,10 +123,10 @@ func (r *Runner) round(ctx context.Context) {
 			return // enough is on its way
 		}
 		r.wg.Add(1)
-		go func() {
+		r.Tasks.Go(func() {
 			defer r.wg.Done()
 			r.send(ctx, b)
-		}()
+		})
 	}
 }
 
@@ -169,7 +179,7 @@ func (r *Runner) id(b Batch) string {
 
 func (r *Runner) send(ctx context.Context, b Batch) {
 	began := r.Now()
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := r.Tasks.Timeout(ctx, sendTimeout)
 	defer cancel()
 	_, err := r.Submit(ctx, txm.Intent{
 		ID: r.id(b), Kind: string(b.Kind), Instructions: b.Instructions(),

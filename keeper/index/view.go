@@ -1,6 +1,9 @@
 package index
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -95,7 +98,7 @@ func (v *View) ActiveKeepers() []solana.PublicKey {
 	return out
 }
 
-// RunningLeases returns a node's leases that run.
+// RunningLeases returns a node's leases that run, in one order.
 func (v *View) RunningLeases(node solana.PublicKey) []*market.Lease {
 	var out []*market.Lease
 	for key := range v.LeasesOfNode[node] {
@@ -103,6 +106,7 @@ func (v *View) RunningLeases(node solana.PublicKey) []*market.Lease {
 			out = append(out, l)
 		}
 	}
+	slices.SortFunc(out, func(a, b *market.Lease) int { return bytes.Compare(a.Address[:], b.Address[:]) })
 	return out
 }
 

@@ -58,8 +58,9 @@ type Options struct {
 	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte) ([]byte, error)
 	// TPM is the machine's, nil without one.
 	TPM TPM
-	// NodeKey is the machine's own key and Genesis the cluster's hash; used with Evidence.
-	NodeKey solana.PublicKey
+	// Signer is the machine's own key: it signs what its work proofs commit to.
+	Signer wire.Signer
+	// Genesis is the cluster's hash; used with Evidence.
 	Genesis [32]byte
 	Store   *store.Store
 	Log     zerolog.Logger
@@ -79,7 +80,7 @@ type Desk struct {
 // New checks the options. Run must be called for work proofs to be computed.
 func New(o Options) (*Desk, error) {
 	if o.Node.IsZero() || o.Domain.IsZero() || o.IsKeeper == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
-		o.Policy == nil || o.Period == nil || o.Prover == nil || o.Store == nil {
+		o.Policy == nil || o.Period == nil || o.Prover == nil || o.Store == nil || o.Signer == nil {
 		return nil, errors.New("challenge: an option is missing")
 	}
 	if o.Now == nil {
@@ -99,7 +100,7 @@ func (d *Desk) Run(ctx context.Context) error {
 // InTurn has f run alone on the machine that proves work, in turn with what keepers ask for. Errors: f's, the context's,
 // and that something else of the node's own is being computed already.
 func (d *Desk) InTurn(ctx context.Context, f func(context.Context) error) error {
-	return d.queue.do(ctx, d.o.NodeKey, func(ctx context.Context) error {
+	return d.queue.do(ctx, d.o.Signer.PublicKey(), func(ctx context.Context) error {
 		if d.o.Busy() {
 			return errBusy
 		}

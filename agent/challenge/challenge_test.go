@@ -48,6 +48,7 @@ func (s *slow) Prove(ctx context.Context, seed work.Seed, n int) (*work.Proof, e
 
 type desk struct {
 	*Desk
+	key     solana.PrivateKey
 	keepers []solana.PrivateKey
 	busy    atomic.Bool
 	prover  *slow
@@ -64,6 +65,9 @@ func newDesk(t *testing.T, keepers int) *desk {
 		d.keepers = append(d.keepers, k)
 		known[k.PublicKey()] = true
 	}
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	d.key = key
 	s, err := store.Open(filepath.Join(t.TempDir(), "agent.db"), store.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -78,6 +82,7 @@ func newDesk(t *testing.T, keepers int) *desk {
 		},
 		Policy: func() (Policy, bool) { return Policy{Size: 64, Bound: 2 * time.Second}, true },
 		Period: func() (time.Duration, bool) { return 5 * time.Second, true },
+		Signer: key,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -125,6 +130,9 @@ func TestAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, seed, proof.Seed)
 	require.NoError(t, work.Verifier{}.VerifyProof(t.Context(), proof))
+	commitment := work.Commitment{Domain: domain, Node: node, Period: work1.Period, Seed: seed, N: 64, Root: proof.Root}
+	signer := d.key.PublicKey()
+	require.True(t, commitment.Verify(signer[:], resp.Work.Signature))
 	kept, err := d.store.Work(work1.Period, store.Key(seed))
 	require.NoError(t, err)
 	require.EqualValues(t, proof.Root, kept.Root)

@@ -77,7 +77,7 @@ func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req protocol
 		if d.o.Busy() {
 			return errBusy
 		}
-		out, err = d.o.Evidence(ctx, req.Evidence.Of(d.o.NodeKey), req.Evidence.TPMStatement)
+		out, err = d.o.Evidence(ctx, req.Evidence.Of(d.o.Signer.PublicKey()), req.Evidence.TPMStatement)
 		return err
 	})
 	switch {

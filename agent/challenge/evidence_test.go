@@ -17,7 +17,7 @@ import (
 
 func TestEvidence(t *testing.T) {
 	d := newDesk(t, 2)
-	d.o.NodeKey, d.o.Genesis = [32]byte{7}, [32]byte{8}
+	d.o.Genesis = [32]byte{8}
 	now := time.Unix(1_800_000_000, 0)
 	d.o.Now = func() time.Time { return now }
 	var asked attest.Challenge
@@ -52,7 +52,7 @@ func TestEvidence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bundle", string(resp.Evidence))
 	require.Empty(t, resp.Refused)
-	require.Equal(t, good.Of([32]byte{7}), asked)
+	require.Equal(t, good.Of(d.key.PublicKey()), asked)
 	require.EqualValues(t, 1, d.Counts().Evidence)
 
 	for name, c := range map[string]struct {

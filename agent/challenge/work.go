@@ -91,8 +91,7 @@ func (d *Desk) permitted(from solana.PublicKey, req protocol.ChallengeRequest) (
 	return policy, ""
 }
 
-// prove computes a product and writes its root down before it is released: two different roots for one seed would
-// convict the node.
+// prove computes a product, writes its root down before it is released, and signs what it commits to.
 func (d *Desk) prove(ctx context.Context, seed work.Seed, n int, period uint64) (*protocol.WorkProof, error) {
 	start := time.Now()
 	proof, err := d.o.Prover.Prove(ctx, seed, n)
@@ -109,6 +108,13 @@ func (d *Desk) prove(ctx context.Context, seed work.Seed, n int, period uint64) 
 			return nil, err
 		}
 	}
+	commitment := work.Commitment{
+		Domain: d.o.Domain, Node: d.o.Node, Period: period, Seed: seed, N: uint32(n), Root: proof.Root,
+	}.Bytes()
+	signature, err := d.o.Signer.Sign(commitment[:])
+	if err != nil {
+		return nil, fmt.Errorf("sign the proof: %w", err)
+	}
 	var body bytes.Buffer
 	body.Grow(work.HeaderSize + int(work.BodySize(n)))
 	if _, err := proof.WriteTo(&body); err != nil {
@@ -118,5 +124,6 @@ func (d *Desk) prove(ctx context.Context, seed work.Seed, n int, period uint64) 
 	return &protocol.WorkProof{
 		Size: uint32(n), Root: proof.Root, Product: body.Bytes(),
 		ElapsedMS: uint32(min(elapsed.Milliseconds(), 1<<31)), Prover: d.o.Prover.Name(),
+		Signature: signature,
 	}, nil
 }

@@ -45,6 +45,7 @@ type Config struct {
 	// Simulations of bad nodes; refused on any cluster that is not local. They are never read from the file.
 	SlowFactor  int    `yaml:"-"`
 	SilenceFile string `yaml:"-"`
+	WrongWork   bool   `yaml:"-"`
 }
 
 // FileName is the settings file in the data folder.
@@ -149,7 +150,7 @@ func (c Config) Complete() (Config, error) {
 
 // Simulates reports whether anything about the node is simulated.
 func (c Config) Simulates() bool {
-	return c.SlowFactor > 1 || c.SilenceFile != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
+	return c.SlowFactor > 1 || c.WrongWork || c.SilenceFile != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
 }
 
 // InventoryNVML asks the NVIDIA driver.

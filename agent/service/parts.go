@@ -82,7 +82,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Inventory: a.machine.Claim,
 		Policy:    func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
 		Period:    a.period,
-		NodeKey:   a.key.PublicKey(),
+		Signer:    a.key,
 		Genesis:   a.genesis,
 	}
 	t := evidence.NewTPM(a.machine.Inventory)

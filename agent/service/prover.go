@@ -18,6 +18,8 @@ import (
 // false for real machines.
 func simulatedProver(cfg config.Config, simulated bool) (p work.Prover, ok bool) {
 	switch {
+	case cfg.WrongWork:
+		return work.Faulty{Prover: work.CPU{}, Fraction: 1e-4}, true
 	case cfg.SlowFactor > 1:
 		return work.Throttled{Prover: work.CPU{Workers: 1}, Repeat: cfg.SlowFactor}, true
 	case simulated:

@@ -5,8 +5,8 @@
 // identity is the ed25519 key that is registered on chain (node key, keeper wallet, customer wallet).
 package protocol
 
-// Version is the version of every message in this package.
-const Version = 1
+// Version is the version of every message in this package; another one is refused. 2: work proofs are signed.
+const Version = 2
 
 // Stream protocols. The direction says who opens the stream.
 const (
@@ -34,3 +34,6 @@ func StatementsTopic(domain string) string { return "gantry/" + domain + "/state
 
 // ProposalsTopic is the gossip topic of report proposals.
 func ProposalsTopic(domain string) string { return "gantry/" + domain + "/proposals/1" }
+
+// ContradictionsTopic is the gossip topic of proofs that a keeper contradicts itself.
+func ContradictionsTopic(domain string) string { return "gantry/" + domain + "/contradictions/1" }

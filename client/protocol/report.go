@@ -34,3 +34,11 @@ type Proposal struct {
 	// Signature by the proposer over sha256("gantry-proposal-1" ‖ period u64 LE ‖ round u32 LE ‖ root).
 	Signature [64]byte `cbor:"8,keyasint"`
 }
+
+// Contradiction is two statements of one keeper about one check, one "passed" and one "failed": proof against it. Whoever
+// finds one tells all, once.
+type Contradiction struct {
+	Version uint8           `cbor:"1,keyasint"`
+	One     SignedStatement `cbor:"2,keyasint"`
+	Other   SignedStatement `cbor:"3,keyasint"`
+}

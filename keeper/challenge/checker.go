@@ -34,6 +34,7 @@ type Checker struct {
 	Observe  func(kind wire.CheckKind, passed bool, latency time.Duration) // for metrics
 	Evidence Judge                                                         // of evidence; nil to ask for none
 	Genesis  [32]byte                                                      // hash of the cluster, for evidence
+	Convict  func(market.BadWork) error                                    // brings a wrong signed product on chain; nil to state it only
 	Log      zerolog.Logger
 	Now      func() time.Time
 	// Tasks runs the questions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of

@@ -3,6 +3,7 @@ package challenge
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"sync"
 	"testing"
@@ -43,10 +44,19 @@ func prove(t *testing.T, req protocol.ChallengeRequest, p work.Prover) protocol.
 	var b bytes.Buffer
 	_, err = proof.WriteTo(&b)
 	require.NoError(t, err)
+	commitment := work.Commitment{
+		Domain: wire.Domain{1}, Node: req.Node, Period: req.Period, Seed: seed, N: req.Work.Size, Root: proof.Root,
+	}.Bytes()
+	signature, err := nodeKey.Sign(commitment[:])
+	require.NoError(t, err)
 	return protocol.ChallengeResponse{Version: protocol.Version, Nonce: req.Nonce, Work: &protocol.WorkProof{
 		Size: req.Work.Size, Root: proof.Root, Product: b.Bytes(), Prover: p.Name(),
+		Signature: signature,
 	}}
 }
+
+// nodeKey is the tested node's own.
+var nodeKey = solana.PrivateKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize)))
 
 type collected struct {
 	mu  sync.Mutex
@@ -62,6 +72,7 @@ func (c *collected) add(_ context.Context, f Finding) {
 func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	x := index.New()
 	n, m := sampleNode()
+	n.NodeKey = nodeKey.PublicKey()
 	x.Put(n.Address, n)
 	x.Put(solana.PublicKey{50}, m)
 	for i := byte(1); i <= 2; i++ {
@@ -94,6 +105,22 @@ func TestWorkIsJudged(t *testing.T) {
 		"wrong": {func(t *testing.T) answers {
 			return func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
 				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 0.01}), nil
+			}
+		}, verdict{true, false}},
+		"not signed, as by a version before": {func(t *testing.T) answers {
+			return func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+				r := prove(t, req, work.CPU{Workers: 1})
+				r.Work.Signature = [64]byte{}
+				return r, nil
+			}
+		}, verdict{true, false}},
+		"signed for another period": {func(t *testing.T) answers {
+			return func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+				old := req
+				old.Period--
+				r := prove(t, req, work.CPU{Workers: 1})
+				r.Work.Signature = prove(t, old, work.CPU{Workers: 1}).Work.Signature
+				return r, nil
 			}
 		}, verdict{true, false}},
 		"another root": {func(t *testing.T) answers {
@@ -155,6 +182,37 @@ func TestWorkIsJudged(t *testing.T) {
 			require.Equal(t, c.want.passed, got.all[0].Passed)
 			require.Equal(t, wire.CheckWork, got.all[0].Kind)
 			require.EqualValues(t, 7, got.all[0].Period)
+		})
+	}
+}
+
+// A wrong product that is signed becomes a proof for the chain, and no statement: one cause, one slash. Where the proof
+// cannot be kept, a statement says it.
+func TestWrongWorkIsConvicted(t *testing.T) {
+	for name, stored := range map[string]error{"kept": nil, "not kept": errors.New("disk full")} {
+		t.Run(name, func(t *testing.T) {
+			checker, got, what := newChecker(t, func(_ context.Context, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}), nil
+			})
+			var proof market.BadWork
+			checker.Convict = func(b market.BadWork) error { proof = b; return stored }
+			checker.work(t.Context(), what, 7)
+			c, err := work.ParseCommitment(proof.Commitment[:])
+			require.NoError(t, err)
+			require.EqualValues(t, 7, c.Period)
+			opening, err := work.ParseChunkOpening(proof.Opening, int(c.N))
+			require.NoError(t, err)
+			var wrong *work.WrongEntryError
+			require.ErrorAs(t, work.VerifyChunk(c.Seed, int(c.N), c.Root, opening), &wrong)
+			require.Equal(t, wrong.Col, proof.Column)
+			_, err = proof.Accuse(solana.PublicKey{9})
+			require.NoError(t, err)
+			if stored == nil {
+				require.Empty(t, got.all)
+				return
+			}
+			require.Len(t, got.all, 1)
+			require.False(t, got.all[0].Passed)
 		})
 	}
 }

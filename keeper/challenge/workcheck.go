@@ -114,8 +114,8 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period wire.Period) (
 		c.Log.Info().Stringer("node", t.node.Address).Dur("took", took).Dur("bound", bound).Msg("work proof is late")
 		return f, false, nil
 	}
-	if err := judgeWork(ctx, resp.Work, seed, size); err != nil {
-		if ctx.Err() != nil {
+	if err := c.judgeWork(ctx, resp.Work, t.node, period, seed, size); err != nil {
+		if ctx.Err() != nil || errors.Is(err, errConvicted) {
 			return f, false, err
 		}
 		c.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
@@ -126,20 +126,48 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period wire.Period) (
 	return f, false, nil
 }
 
-// judgeWork verifies that the proof is the product that was asked for.
-func judgeWork(ctx context.Context, p *protocol.WorkProof, seed work.Seed, size int) error {
+// errConvicted: nothing is said about a wrong product that its node has signed, since the proof on chain costs the node
+// stake already: a statement beside it would have a report slash it again for the same cause.
+var errConvicted = errors.New("the wrong product is proven on chain")
+
+// errUnsigned: what the node has sent is not what it has signed, or not signed at all.
+var errUnsigned = errors.New("the product's commitment is not signed by the node's key")
+
+// judgeWork verifies that the proof is the product that was asked for, and signed. Error: errConvicted, when a wrong
+// entry goes on chain; any other is a failed check.
+func (c *Checker) judgeWork(
+	ctx context.Context, p *protocol.WorkProof, n *market.Node, period wire.Period, seed work.Seed, size int,
+) error {
 	if int(p.Size) != size {
 		return fmt.Errorf("order %d, asked for %d", p.Size, size)
 	}
 	if int64(len(p.Product)) != work.HeaderSize+work.BodySize(size) {
 		return fmt.Errorf("product of %d bytes", len(p.Product))
 	}
+	commitment := work.Commitment{
+		Domain: c.Domain, Node: n.Address, Period: uint64(period), Seed: seed, N: uint32(size), Root: p.Root,
+	}
+	if !commitment.Verify(n.NodeKey[:], p.Signature) {
+		return errUnsigned
+	}
 	h, err := work.Verifier{MaxN: size}.Verify(ctx, seed, size, bytes.NewReader(p.Product))
-	if err != nil {
+	var wrong *work.WrongEntryError
+	if err != nil && !errors.As(err, &wrong) {
 		return err
 	}
 	if h.Root != p.Root {
 		return errors.New("another root than the product's")
 	}
-	return nil
+	if wrong == nil || c.Convict == nil {
+		return err
+	}
+	stored := c.Convict(market.BadWork{
+		Node: *n, Commitment: commitment.Bytes(), Signature: p.Signature, Opening: wrong.Opening.Bytes(), Column: wrong.Col,
+	})
+	if stored != nil {
+		c.Log.Error().Err(stored).Stringer("node", n.Address).Msg("a proof of bad work was not kept; a report says it instead")
+		return err
+	}
+	c.Log.Warn().Err(err).Stringer("node", n.Address).Msg("node has signed a wrong product; the proof goes on chain")
+	return errConvicted
 }

@@ -31,12 +31,21 @@ const (
 	RewardsAccrue     Kind = "rewards_accrue"
 	RewardsClaim      Kind = "rewards_claim"
 	ReportClose       Kind = "report_close"
+
+	LeaseMigrate      Kind = "lease_migrate"
+	AccusationOpen    Kind = "accusation_open"
+	ProveBadWork      Kind = "prove_bad_work"
+	AccusationClose   Kind = "accusation_close"
+	ProveEquivocation Kind = "prove_equivocation"
+	ProveBetterAsk    Kind = "prove_better_ask"
 )
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
+	ProveEquivocation, ProveBadWork, AccusationOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply,
 	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, RewardsAccrue, RewardsClaim, ReportClose,
+	AccusationClose,
 }
 
 // Action is one thing to do.
@@ -46,6 +55,8 @@ type Action struct {
 	Key string
 	// Group is what keepers are ranked by, so that one of them sends what belongs together.
 	Group string
+	// Mine says that no other keeper can do this, so that there is no turn to wait for.
+	Mine bool
 	// Since is the unix second from which the action is due.
 	Since        int64
 	Instructions []solana.Instruction
@@ -129,6 +140,11 @@ var benign = map[Kind][]market.Code{
 	RewardsAccrue:  {market.CodeTooEarly, idlmarket.ErrorCodeNothingOwed},
 	RewardsClaim:   {idlmarket.ErrorCodeNothingOwed},
 	ReportClose:    {market.CodeTooEarly},
+
+	LeaseMigrate:      {market.CodeUnauthorised},
+	ProveBadWork:      {idlmarket.ErrorCodeAlreadyProven, market.CodeTooEarly},
+	ProveEquivocation: {idlmarket.ErrorCodeWrongKeeperStatus},
+	ProveBetterAsk:    {idlmarket.ErrorCodeNotContestable},
 }
 
 // gone are the runtime's names for accounts that somebody has created or closed in between.

@@ -39,10 +39,15 @@ func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, 
 	d.outputs()
 	d.rewards()
 	d.reports()
-	slices.SortStableFunc(d.out, func(a, b Action) int {
+	sortActions(d.out)
+	return d.out, d.err
+}
+
+// sortActions puts them in the order in which they are tried.
+func sortActions(actions []Action) {
+	slices.SortStableFunc(actions, func(a, b Action) int {
 		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), cmp.Compare(a.Since, b.Since))
 	})
-	return d.out, d.err
 }
 
 type due struct {

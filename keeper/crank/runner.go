@@ -3,6 +3,7 @@ package crank
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,9 +19,11 @@ import (
 
 // Runner does what is due. Run owns all its goroutines.
 type Runner struct {
-	Index    *index.Index
-	Self     solana.PublicKey
-	Sets     Sets
+	Index *index.Index
+	Self  solana.PublicKey
+	Sets  Sets
+	// More are sources of actions beyond those that follow from the accounts alone; each gets the clock of Due.
+	More     []func(v *index.View, now int64) ([]Action, error)
 	Submit   func(context.Context, txm.Intent) (txm.Result, error)
 	Interval time.Duration // between looks
 	Step     time.Duration // that each rank waits
@@ -101,7 +104,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	var keepers []solana.PublicKey
 	var err error
 	r.Index.Read(func(v *index.View) {
-		actions, err = Due(v, r.Self, now.Unix(), r.Sets)
+		actions, err = r.due(v, now.Unix())
 		keepers = v.ActiveKeepers()
 	})
 	if err != nil {
@@ -112,7 +115,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	var mine []Action
 	for _, a := range actions {
 		groups[a.Group], keys[a.Key] = true, true
-		if r.stagger.Ready(a.Group, now, Rank(r.Self, a.Group, keepers), r.Step) && r.free(a.Key, now) {
+		if (a.Mine || r.stagger.Ready(a.Group, now, Rank(r.Self, a.Group, keepers), r.Step)) && r.free(a.Key, now) {
 			mine = append(mine, a)
 		}
 	}
@@ -128,6 +131,17 @@ func (r *Runner) Tick(ctx context.Context) {
 			r.send(ctx, b)
 		})
 	}
+}
+
+// due is what the accounts say, and what the other sources know.
+func (r *Runner) due(v *index.View, now int64) ([]Action, error) {
+	actions, err := Due(v, r.Self, now, r.Sets)
+	for _, more := range r.More {
+		also, bad := more(v, now-Margin)
+		actions, err = append(actions, also...), errors.Join(err, bad)
+	}
+	sortActions(actions)
+	return actions, err
 }
 
 // free reports whether a key is neither being sent nor waiting after a refusal.
@@ -205,7 +219,7 @@ func (r *Runner) send(ctx context.Context, b Batch) {
 func (r *Runner) anyDue(b Batch) bool {
 	due := false
 	r.Index.Read(func(v *index.View) {
-		actions, err := Due(v, r.Self, r.Now().Unix(), r.Sets)
+		actions, err := r.due(v, r.Now().Unix())
 		if err != nil {
 			due = true
 		}

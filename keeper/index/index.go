@@ -112,6 +112,8 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.Rewards = a
 	case *market.Dispute:
 		v.Disputes[key] = a
+	case *market.Accusation:
+		v.Accusations[key] = a
 	case *market.Credits:
 		v.Credits[a.Customer] = a
 	case *market.Device:
@@ -152,6 +154,8 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 		v.Rewards = nil
 	case *market.Dispute:
 		delete(v.Disputes, key)
+	case *market.Accusation:
+		delete(v.Accusations, key)
 	case *market.Credits:
 		delete(v.Credits, a.Customer)
 	case *market.Device:

@@ -23,8 +23,10 @@ type View struct {
 	Faults    map[solana.PublicKey]*market.Fault
 	Rewards   *market.Rewards
 	Disputes  map[solana.PublicKey]*market.Dispute
-	Credits   map[solana.PublicKey]*market.Credits // by customer's wallet
-	Devices   map[[32]byte]*market.Device          // by device identity
+	// Accusations are proofs of bad work that are half made.
+	Accusations map[solana.PublicKey]*market.Accusation
+	Credits     map[solana.PublicKey]*market.Credits // by customer's wallet
+	Devices     map[[32]byte]*market.Device          // by device identity
 
 	NodesOfModel map[uint16]set
 	LeasesOfNode map[solana.PublicKey]set
@@ -51,6 +53,7 @@ func NewView() *View {
 		Reports:      map[uint64]*market.Report{},
 		Faults:       map[solana.PublicKey]*market.Fault{},
 		Disputes:     map[solana.PublicKey]*market.Dispute{},
+		Accusations:  map[solana.PublicKey]*market.Accusation{},
 		Credits:      map[solana.PublicKey]*market.Credits{},
 		Devices:      map[[32]byte]*market.Device{},
 		NodesOfModel: map[uint16]set{},

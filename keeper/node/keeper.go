@@ -25,6 +25,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/proof"
 	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -52,6 +53,7 @@ type Keeper struct {
 	metrics *server.Metrics
 	http    *server.Server
 	engine  *consensus.Engine
+	proofs  *proof.Desk
 
 	submit   consensus.Submit                        // to the chain
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
@@ -224,10 +226,15 @@ func (k *Keeper) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if k.proofs, err = proof.Open(proof.Options{
+		Book: k.store, Self: k.publicKey(), Patience: 10 * k.timing.CrankStep, Log: k.component("proofs"),
+	}); err != nil {
+		return err
+	}
 	checker := &challenge.Checker{
 		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
-		Evidence: judge, Genesis: k.genesis, Log: k.component("checks"), Now: k.now,
+		Evidence: judge, Genesis: k.genesis, Convict: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
 	}
 	k.engine = &consensus.Engine{
 		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Timing: k.timing.consensus(),
@@ -240,6 +247,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	runner := &crank.Runner{
 		Index: k.index, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		More:     []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Log: k.component("crank"), Now: k.now,
 	}
 	if err := k.net.join(); err != nil {

@@ -52,10 +52,15 @@ type network struct {
 	statements *p2p.Topic[protocol.StatementsAnswer]
 	proposals  *p2p.Topic[protocol.Proposal]
 	outbox     chan []statement.Signed
+
+	contradictions *p2p.Topic[protocol.Contradiction]
+	proven         chan protocol.Contradiction // found here, to be published
 }
 
 func newNetwork(k *Keeper, node *p2p.Node) *network {
-	return &network{k: k, node: node, outbox: make(chan []statement.Signed, 1024)}
+	return &network{
+		k: k, node: node, outbox: make(chan []statement.Signed, 1024), proven: make(chan protocol.Contradiction, 64),
+	}
 }
 
 // join starts gossip and answers the other keepers.
@@ -77,6 +82,9 @@ func (n *network) join() error {
 		Rate:   10, Burst: 100,
 	})
 	if err != nil {
+		return err
+	}
+	if err := n.joinContradictions(domain); err != nil {
 		return err
 	}
 	p2p.Handle(n.node, statementsProtocol, n.serveStatements)
@@ -120,6 +128,9 @@ func (n *network) validateStatements(_ context.Context, author solana.PublicKey,
 		if s.Verify(n.k.domain) != nil {
 			n.k.metrics.Rejected()
 			return p2p.Reject
+		}
+		if n.k.pool.Useless(s) {
+			return p2p.Ignore // one contradiction is passed on, and no more
 		}
 	}
 	return p2p.Accept
@@ -237,6 +248,10 @@ func (n *network) runOutbox(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case m := <-n.proven:
+			if err := n.contradictions.Publish(ctx, m); err != nil && ctx.Err() == nil {
+				n.k.log.Warn().Err(err).Msg("contradiction was not published")
+			}
 		case all := <-n.outbox:
 			for len(all) > 0 {
 				batch := all[:min(len(all), maxBatch)]

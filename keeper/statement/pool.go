@@ -17,12 +17,18 @@ const MaxPerKeeper = 200_000
 var (
 	// ErrTooMany: the keeper has said more about a period than any keeper needs to.
 	ErrTooMany = errors.New("too many statements of one keeper for one period")
-	// ErrEquivocation: the keeper has signed two different statements about the same thing. Both are kept.
+	// ErrEquivocation: the keeper has signed two different statements about the same thing. Both are kept, once.
 	ErrEquivocation = errors.New("keeper contradicts itself")
 )
 
 // Pool holds verified statements by period. It is safe for concurrent use.
+//
+// Of a keeper that contradicts itself in a period it keeps one pair that shows it, and one whose statements are opposite,
+// which the chain takes as proof. More would show nothing new, so that lies do not fill the memory.
 type Pool struct {
+	// Contradicted, if not nil, is called with the two statements of each pair that is kept; set it before the first Add.
+	Contradicted func(one, other Signed)
+
 	mu      sync.RWMutex
 	periods map[wire.Period]*period
 }
@@ -31,7 +37,11 @@ type period struct {
 	all    map[entry]Signed
 	byKey  map[Key]wire.CheckStatement
 	counts map[solana.PublicKey]int
+	liars  map[solana.PublicKey]lies
 }
+
+// lies are the pairs that are kept of a keeper.
+type lies struct{ any, opposite bool }
 
 type entry struct {
 	keeper    solana.PublicKey
@@ -52,30 +62,66 @@ func (p *Pool) Has(s Signed) bool {
 	return false
 }
 
+// Useless reports whether Add would refuse a statement since enough of the keeper's contradictions are held.
+func (p *Pool) Useless(s Signed) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	q, ok := p.periods[s.Statement.Period]
+	if !ok {
+		return false
+	}
+	old, said := q.byKey[s.Key()]
+	return said && old != s.Statement && !q.shows(old, s)
+}
+
+// shows reports whether a statement that contradicts one that is held adds to what is known of its keeper.
+func (q *period) shows(old wire.CheckStatement, s Signed) bool {
+	known := q.liars[s.Keeper]
+	return !known.any || !known.opposite && old.Passed != s.Statement.Passed
+}
+
 // Add takes a verified statement and reports whether it is new.
-// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same.
+// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same when it is the first of its kind.
 func (p *Pool) Add(s Signed) (bool, error) {
+	added, contradicts, err := p.add(s)
+	if contradicts != nil && p.Contradicted != nil {
+		p.Contradicted(*contradicts, s)
+	}
+	return added, err
+}
+
+// add returns the statement that a kept one contradicts, too.
+func (p *Pool) add(s Signed) (added bool, contradicts *Signed, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q, ok := p.periods[s.Statement.Period]
 	if !ok {
-		q = &period{map[entry]Signed{}, map[Key]wire.CheckStatement{}, map[solana.PublicKey]int{}}
+		q = &period{map[entry]Signed{}, map[Key]wire.CheckStatement{}, map[solana.PublicKey]int{}, map[solana.PublicKey]lies{}}
 		p.periods[s.Statement.Period] = q
 	}
 	e := entry{s.Keeper, s.Statement}
 	if _, ok := q.all[e]; ok {
-		return false, nil
+		return false, nil, nil
 	}
-	if q.counts[s.Keeper] >= MaxPerKeeper {
-		return false, fmt.Errorf("keeper %s, period %d: %w", s.Keeper, s.Statement.Period, ErrTooMany)
+	old, said := q.byKey[s.Key()]
+	if said {
+		err = fmt.Errorf("keeper %s about node %s at %d: %w", s.Keeper, s.Statement.Node, s.Statement.CheckedAt, ErrEquivocation)
+		if !q.shows(old, s) {
+			return false, nil, err
+		}
+	} else if q.counts[s.Keeper] >= MaxPerKeeper {
+		return false, nil, fmt.Errorf("keeper %s, period %d: %w", s.Keeper, s.Statement.Period, ErrTooMany)
 	}
 	q.counts[s.Keeper]++
 	q.all[e] = s
-	if old, ok := q.byKey[s.Key()]; ok && old != s.Statement {
-		return true, fmt.Errorf("keeper %s about node %s at %d: %w", s.Keeper, s.Statement.Node, s.Statement.CheckedAt, ErrEquivocation)
+	if !said {
+		q.byKey[s.Key()] = s.Statement
+		return true, nil, nil
 	}
-	q.byKey[s.Key()] = s.Statement
-	return true, nil
+	known := q.liars[s.Keeper]
+	q.liars[s.Keeper] = lies{any: true, opposite: known.opposite || old.Passed != s.Statement.Passed}
+	first := q.all[entry{s.Keeper, old}]
+	return true, &first, err
 }
 
 // Period returns all statements of a period in one order.

@@ -78,6 +78,48 @@ func TestPool(t *testing.T) {
 	require.Zero(t, p.Len())
 }
 
+// However many statements a keeper contradicts itself with, what is kept is one pair, and one that is proof.
+func TestLiesDoNotFillTheMemory(t *testing.T) {
+	p := NewPool()
+	var pairs [][2]Signed
+	p.Contradicted = func(a, b Signed) {
+		require.NotNil(t, p.Period(3), "the pool may be used from the callback")
+		pairs = append(pairs, [2]Signed{a, b})
+	}
+	key := newKey(t)
+	lie := func(latency uint32, at int64, passed bool) Signed {
+		s := sample(t, key, at, passed)
+		s.Statement.LatencyMS = latency
+		sig, err := s.Statement.Sign(key)
+		require.NoError(t, err)
+		s.Signature = sig
+		return s
+	}
+	for latency := range uint32(500) { // the same check, with 500 latencies
+		s := lie(latency, 10, true)
+		require.Equal(t, latency > 1, p.Useless(s))
+		added, err := p.Add(s)
+		require.Equal(t, latency < 2, added)
+		if latency > 0 {
+			require.ErrorIs(t, err, ErrEquivocation)
+		}
+	}
+	require.Equal(t, 2, p.Len())
+	for at := range int64(300) { // and "passed" and "failed" of many checks
+		_, _ = p.Add(lie(0, 20+at, true)) // the first of each is a statement like any other
+		_, err := p.Add(lie(0, 20+at, false))
+		require.ErrorIs(t, err, ErrEquivocation)
+	}
+	require.Equal(t, 2+300+1, p.Len())
+	require.Len(t, pairs, 2)
+	require.NotEqual(t, pairs[1][0].Statement.Passed, pairs[1][1].Statement.Passed)
+	require.Equal(t, pairs[1][0].Key(), pairs[1][1].Key())
+	for _, pair := range pairs {
+		require.NoError(t, pair[0].Verify(domain))
+		require.NoError(t, pair[1].Verify(domain))
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	s := sample(f, newKey(f), 10, true)
 	f.Add(s.Message().Statement)

@@ -1,5 +1,5 @@
 // Package store is what a keeper must not forget: the statements that it signed, the root that it voted for in each
-// period, and the leaf sets that became final.
+// period, the leaf sets that became final, and proofs against others that are not on chain yet.
 //
 // The rule is write first, act second: a statement is on disk before it is published, a vote before it is sent. After
 // kill -9 at any moment the keeper finds here what it had promised, and never promises anything else:

@@ -47,6 +47,7 @@ var (
 	bucketStatements = []byte("statements")
 	bucketVotes      = []byte("votes")
 	bucketProposals  = []byte("proposals")
+	bucketProofs     = []byte("proofs")
 
 	buckets = [][]byte{bucketMeta, bucketStatements, bucketVotes, bucketProposals}
 
@@ -153,8 +154,11 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 	if bad != nil {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, s.path, bad)
 	}
-	for _, name := range buckets {
+	for _, name := range append(buckets[:len(buckets):len(buckets)], bucketProofs) {
 		b := tx.Bucket(name)
+		if b == nil && bytes.Equal(name, bucketProofs) {
+			continue // made with the first proof
+		}
 		if b == nil {
 			return fmt.Errorf("%w: %s has no %s", ErrCorrupt, s.path, name)
 		}

@@ -47,6 +47,8 @@ type NodeSpec struct {
 	Price sdk.PricePerHour
 	// Slow is by how much it computes slower than what it claims would; 0 is honest.
 	Slow int
+	// Wrong makes its work proofs wrong in some entries.
+	Wrong bool
 }
 
 // Detail is the machine in words.
@@ -54,6 +56,9 @@ func (s NodeSpec) Detail() string {
 	text := fmt.Sprintf("%d×%s simulated, %s, %s $/GPU-h", s.Count, s.GPU, s.Region, s.Price)
 	if s.Slow > 1 {
 		text += fmt.Sprintf(", computes %d× too slowly", s.Slow)
+	}
+	if s.Wrong {
+		text += ", computes wrongly"
 	}
 	return text
 }

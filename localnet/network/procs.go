@@ -166,6 +166,9 @@ func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	if m.Slow > 1 {
 		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow))
 	}
+	if m.Wrong {
+		args = append(args, "--simulate-wrong-work")
+	}
 	_, err := n.sup.Start(process.Spec{Name: m.Name, Path: n.bins.agent, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(m.Name)})
 	return err
 }

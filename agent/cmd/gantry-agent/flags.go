@@ -70,6 +70,7 @@ func settings(c *cli.Context) (config.Config, error) {
 		cfg.SettleInterval = c.Duration("settle-interval")
 	}
 	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
+	cfg.WrongWork = c.Bool("simulate-wrong-work")
 	return cfg.Complete()
 }
 

@@ -11,16 +11,18 @@ import (
 	idlmarket "github.com/gantry-market/gantry/idl/market"
 )
 
-// Slash is the history of one fault.
+// Slash is the history of one fault, or of one objective proof.
 type Slash struct {
-	Fault  solana.PublicKey
-	Node   solana.PublicKey
+	Fault  solana.PublicKey // zero for a proof
+	Proof  string           // what was proven; empty for a fault
+	Keeper solana.PublicKey // account of the keeper whose bond was slashed; zero for a node's stake
+	Node   solana.PublicKey // that was slashed, that the statements are about, or that was the better one
 	Lease  solana.PublicKey // zero when no lease was harmed
 	Period uint64
 	Flags  wire.Flags
 	Amount market.GNT
 	Split  market.Split // zero until it is applied
-	State  string       // open, voided or applied
+	State  string       // open, voided, applied or proven
 	Steps  []Step
 	Txs    []Tx
 }
@@ -35,7 +37,8 @@ func (s *Slash) OK() bool {
 	return true
 }
 
-// AuditSlash rebuilds the faults that an address stands for: one fault, or all faults of a node.
+// AuditSlash rebuilds the slashes that an address stands for: one fault, all faults of a node and what was proven
+// against it, or what was proven against a keeper's account or about a lease's award.
 // Errors: ErrNoHistory, the source's.
 func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Slash, error) {
 	txs, err := Read(ctx, o.Source, address, o.Commitment)
@@ -56,8 +59,9 @@ func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Sl
 			out = append(out, s)
 		}
 	}
+	out = append(out, proven(o, txs, address)...)
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no fault of %s was ever opened: %w", address, ErrNoHistory)
+		return nil, fmt.Errorf("no fault of %s was ever opened, and nothing was proven: %w", address, ErrNoHistory)
 	}
 	return out, nil
 }

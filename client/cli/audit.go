@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -20,7 +21,7 @@ func auditCommands(s Streams) []*cli.Command {
 		Description: "Works on transactions alone, also after the accounts are closed. Needs no key.",
 		Action:      action(s, (*session).auditLease),
 		Subcommands: []*cli.Command{
-			{Name: "slash", Usage: "rebuild the slashes of a fault or of a node", ArgsUsage: "FAULT|NODE", Action: action(s, (*session).auditSlash)},
+			{Name: "slash", Usage: "rebuild the slashes of a fault, a node or a keeper", ArgsUsage: "FAULT|NODE|KEEPER", Action: action(s, (*session).auditSlash)},
 		},
 	}}
 }
@@ -176,7 +177,9 @@ func verdict(w io.Writer, ok bool, link string) {
 
 // slashJSON is an audited slash as printed.
 type slashJSON struct {
-	Fault    string     `json:"fault"`
+	Fault    string     `json:"fault,omitempty"`
+	Proof    string     `json:"proof,omitempty"`
+	Keeper   string     `json:"keeper,omitempty"`
 	Node     string     `json:"node"`
 	Lease    string     `json:"lease,omitempty"`
 	Period   uint64     `json:"period"`
@@ -192,7 +195,7 @@ type slashJSON struct {
 }
 
 func (s *session) auditSlash() error {
-	args, err := s.args("FAULT|NODE")
+	args, err := s.args("FAULT|NODE|KEEPER")
 	if err != nil {
 		return err
 	}
@@ -200,18 +203,23 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.audited(args[0], "fault or node", func(v *market.View) []solana.PublicKey {
+	key, err := s.audited(args[0], "fault, node or keeper", func(v *market.View) []solana.PublicKey {
 		nodes := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
-		return append(nodes, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address })...)
+		keepers := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
+		return slices.Concat(nodes, keepers, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
 	})
 	if err != nil {
 		return err
 	}
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
 	slashes, err := audit.AuditSlash(s.ctx, o, key)
+	if errors.Is(err, audit.ErrNoHistory) { // a keeper may be named by its wallet
+		slashes, err = audit.AuditSlash(s.ctx, o, market.KeeperAddress(key))
+	}
 	stop()
 	if errors.Is(err, audit.ErrNoHistory) {
-		return refused(fmt.Sprintf("no fault of %s was ever opened, as far as this node remembers", key), "give a fault or a node")
+		return refused(fmt.Sprintf("no fault of %s was ever opened and nothing was proven against it, as far as this node remembers", key),
+			"give a fault, a node or a keeper")
 	}
 	if err != nil {
 		return err
@@ -221,17 +229,32 @@ func (s *session) auditSlash() error {
 	for i, x := range slashes {
 		ok = ok && x.OK()
 		out[i] = slashJSON{
-			Fault: x.Fault.String(), Node: x.Node.String(), Period: x.Period, Flags: x.Flags.Names(), State: x.State, Amount: x.Amount.String(),
+			Proof: x.Proof, Node: x.Node.String(), Period: x.Period, Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(),
 			Customer: x.Split.Customer.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(),
-			Steps: describeSteps(x.Steps, explorer), Explorer: explorer.Address(x.Fault),
+			Steps: describeSteps(x.Steps, explorer),
 		}
+		about := x.Node
+		if !x.Fault.IsZero() {
+			out[i].Fault, about = x.Fault.String(), x.Fault
+		}
+		if !x.Keeper.IsZero() {
+			out[i].Keeper, about = x.Keeper.String(), x.Keeper
+		}
+		out[i].Explorer = explorer.Address(about)
 		if !x.Lease.IsZero() {
 			out[i].Lease = x.Lease.String()
 		}
 	}
 	err = s.done(out, func(w io.Writer) {
 		for _, x := range out {
-			fmt.Fprintf(w, "fault %s   node %s   period %d   %s\n", x.Fault, x.Node, x.Period, x.State)
+			switch {
+			case x.Proof == "":
+				fmt.Fprintf(w, "fault %s   node %s   period %d   %s\n", x.Fault, x.Node, x.Period, x.State)
+			case x.Keeper != "":
+				fmt.Fprintf(w, "%s   keeper %s   %s\n", x.Proof, x.Keeper, x.State)
+			default:
+				fmt.Fprintf(w, "%s   node %s   period %d   %s\n", x.Proof, x.Node, x.Period, x.State)
+			}
 			printSteps(w, x.Steps)
 			verdict(w, x.OK, x.Explorer)
 		}

@@ -50,12 +50,8 @@ func (n *network) readContradiction(m protocol.Contradiction) (one, other statem
 
 // validateContradiction lets the first proof against each keeper pass.
 func (n *network) validateContradiction(_ context.Context, _ solana.PublicKey, m protocol.Contradiction) p2p.Verdict {
-	accused, found := solana.PublicKey(m.One.Keeper), false
-	n.k.index.Read(func(v *index.View) {
-		k, ok := v.Keepers[accused]
-		found = ok && k.State() != market.KeeperSlashed
-	})
-	if !found || n.k.proofs.Against(accused) {
+	accused := solana.PublicKey(m.One.Keeper)
+	if !n.bonded(accused) || n.k.proofs.Against(accused) {
 		return p2p.Ignore // nothing is left to be taken, or it is known
 	}
 	if _, _, err := n.readContradiction(m); err != nil {
@@ -63,6 +59,15 @@ func (n *network) validateContradiction(_ context.Context, _ solana.PublicKey, m
 		return p2p.Reject
 	}
 	return p2p.Accept
+}
+
+// bonded reports whether a keeper has a bond that a contradiction would cost.
+func (n *network) bonded(wallet solana.PublicKey) (found bool) {
+	n.k.index.Read(func(v *index.View) {
+		k, ok := v.Keepers[wallet]
+		found = ok && k.State() != market.KeeperSlashed
+	})
+	return found
 }
 
 func (n *network) handleContradiction(_ context.Context, _ solana.PublicKey, m protocol.Contradiction) {
@@ -85,6 +90,9 @@ func (n *network) contradicted(one, other statement.Signed) {
 
 // convict keeps the proof until it is on chain, and reports whether it is the first against the keeper.
 func (n *network) convict(one, other statement.Signed) (first bool) {
+	if !n.bonded(one.Keeper) {
+		return false
+	}
 	first, err := n.k.proofs.Contradiction(one, other)
 	switch {
 	case errors.Is(err, proof.ErrNoProof): // the keeper's statements of the period do not count; that is all

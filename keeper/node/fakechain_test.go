@@ -30,6 +30,7 @@ type fakeChain struct {
 	market   *market.Market
 	applied  map[string]int // leaves, by period, node and lease
 	votes    map[uint64]map[solana.PublicKey]wire.Hash
+	expelled []solana.PublicKey
 }
 
 func newFakeChain(secs uint32) *fakeChain {
@@ -107,6 +108,9 @@ func (c *fakeChain) submit(ctx context.Context, in txm.Intent) (txm.Result, erro
 }
 
 func (c *fakeChain) execute(ix solana.Instruction) error {
+	if ix.ProgramID() != market.ProgramID {
+		return nil // signatures and token accounts, which every builder checks
+	}
 	data, err := ix.Data()
 	if err != nil {
 		return err
@@ -117,6 +121,8 @@ func (c *fakeChain) execute(ix solana.Instruction) error {
 		return c.vote(binary.LittleEndian.Uint64(body), wire.Hash(body[8:40]), accounts[0].PublicKey)
 	case idl.Instruction_ReportApply:
 		return c.apply(body)
+	case idl.Instruction_ProveEquivocation:
+		return c.expel(accounts[2].PublicKey)
 	default:
 		return fmt.Errorf("the chain in memory does not know instruction %x", disc)
 	}
@@ -171,6 +177,19 @@ func (c *fakeChain) vote(period uint64, root wire.Hash, wallet solana.PublicKey)
 		r.Report.Status = uint8(market.ReportFinal)
 	}
 	c.put(r.Address, r)
+	return nil
+}
+
+// expel is prove_equivocation: both statements were verified by their builder.
+func (c *fakeChain) expel(keeper solana.PublicKey) error {
+	k, ok := c.accounts[keeper].(*market.Keeper)
+	if !ok || k.State() == market.KeeperSlashed {
+		return idl.ErrorCodeWrongKeeperStatus
+	}
+	gone := *k
+	gone.Keeper.Status, gone.Weight, gone.Bond = uint8(market.KeeperSlashed), 0, 0
+	c.put(keeper, &gone)
+	c.expelled = append(c.expelled, gone.Wallet)
 	return nil
 }
 

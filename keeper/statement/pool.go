@@ -81,7 +81,8 @@ func (q *period) shows(old wire.CheckStatement, s Signed) bool {
 }
 
 // Add takes a verified statement and reports whether it is new.
-// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same when it is the first of its kind.
+// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same. A contradiction that shows nothing new is
+// passed over without a word.
 func (p *Pool) Add(s Signed) (bool, error) {
 	added, contradicts, err := p.add(s)
 	if contradicts != nil && p.Contradicted != nil {
@@ -105,10 +106,10 @@ func (p *Pool) add(s Signed) (added bool, contradicts *Signed, err error) {
 	}
 	old, said := q.byKey[s.Key()]
 	if said {
-		err = fmt.Errorf("keeper %s about node %s at %d: %w", s.Keeper, s.Statement.Node, s.Statement.CheckedAt, ErrEquivocation)
 		if !q.shows(old, s) {
-			return false, nil, err
+			return false, nil, nil
 		}
+		err = fmt.Errorf("keeper %s about node %s at %d: %w", s.Keeper, s.Statement.Node, s.Statement.CheckedAt, ErrEquivocation)
 	} else if q.counts[s.Keeper] >= MaxPerKeeper {
 		return false, nil, fmt.Errorf("keeper %s, period %d: %w", s.Keeper, s.Statement.Period, ErrTooMany)
 	}

@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -95,22 +96,20 @@ func TestLiesDoNotFillTheMemory(t *testing.T) {
 		s.Signature = sig
 		return s
 	}
-	for latency := range uint32(500) { // the same check, with 500 latencies
+	for latency := range uint32(100) { // the same check, with 100 latencies
 		s := lie(latency, 10, true)
 		require.Equal(t, latency > 1, p.Useless(s))
 		added, err := p.Add(s)
 		require.Equal(t, latency < 2, added)
-		if latency > 0 {
-			require.ErrorIs(t, err, ErrEquivocation)
-		}
+		require.Equal(t, latency == 1, errors.Is(err, ErrEquivocation))
 	}
 	require.Equal(t, 2, p.Len())
-	for at := range int64(300) { // and "passed" and "failed" of many checks
+	for at := range int64(50) { // and "passed" and "failed" of many checks
 		_, _ = p.Add(lie(0, 20+at, true)) // the first of each is a statement like any other
 		_, err := p.Add(lie(0, 20+at, false))
-		require.ErrorIs(t, err, ErrEquivocation)
+		require.Equal(t, at == 0, errors.Is(err, ErrEquivocation))
 	}
-	require.Equal(t, 2+300+1, p.Len())
+	require.Equal(t, 2+50+1, p.Len())
 	require.Len(t, pairs, 2)
 	require.NotEqual(t, pairs[1][0].Statement.Passed, pairs[1][1].Statement.Passed)
 	require.Equal(t, pairs[1][0].Key(), pairs[1][1].Key())

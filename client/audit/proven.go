@@ -1,0 +1,145 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// What an objective proof was about.
+const (
+	ProvenBadWork       = "bad work"
+	ProvenContradiction = "contradiction"
+	ProvenUnjustAward   = "unjust award"
+)
+
+// proven lists the slashes of a node, of a keeper's account or by a lease's award that proved themselves, among its
+// transactions, oldest first.
+func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
+	var out []*Slash
+	for i, t := range txs {
+		for _, e := range t.Events {
+			s := &Slash{State: "proven", Txs: txs[i : i+1]}
+			switch v := e.Value.(type) {
+			case *idlmarket.BadWorkProven:
+				if v.Node == address {
+					s.badWork(o, txs[:i+1], v)
+					out = append(out, s)
+				}
+			case *idlmarket.EquivocationProven:
+				if v.Keeper == address {
+					s.contradiction(o, t, v)
+					out = append(out, s)
+				}
+			case *idlmarket.UnjustAwardProven:
+				if v.Keeper == address || v.Lease == address {
+					s.unjustAward(o, t, v)
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// divided checks who got what of a slash.
+func (s *Slash) divided(c *checks, o Options, amount, customer, finder, burned uint64) {
+	s.Amount, s.Split = market.GNT(amount), market.Split{Customer: market.GNT(customer), Finder: market.GNT(finder), Burned: market.GNT(burned)}
+	c.that(customer+finder+burned == amount, "the parts are not the whole")
+	want, ok := splits(s.Amount, s.Split.Customer, o.Params.FinderBps, s.Split)
+	c.that(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
+}
+
+func (s *Slash) step(t Tx, c checks, name, format string, args ...any) {
+	s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
+}
+
+// badWork finds what the node has signed and computes the entry again.
+func (s *Slash) badWork(o Options, until []Tx, v *idlmarket.BadWorkProven) {
+	t := until[len(until)-1]
+	s.Proof, s.Node, s.Period = ProvenBadWork, v.Node, v.Period
+	var c checks
+	accused, commitment, at, ok := accusation(until, v)
+	c.that(ok, "no accusation with a commitment that fits comes before it")
+	if ok {
+		s.Txs = []Tx{accused, t}
+		right, err := work.Cell(commitment.Seed, int(commitment.N), int(v.Row), int(v.Column))
+		c.that(err == nil && right == v.Right, "the entry is %d, and the program found %d", right, v.Right)
+		c.that(at != v.Right, "what the node signed is right")
+		s.step(accused, nil, "accused", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, commitment.N, v.Period,
+			v.Claimed, v.Row, v.Column)
+	}
+	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.step(t, c, "proven", "the program computed %d: %s GNT slashed, finder %s (%s), burned %s", v.Right, s.Amount, s.Split.Finder, v.Finder,
+		s.Split.Burned)
+}
+
+// accusation finds the last first half of a proof, with the node's signed commitment and the entry that it claims.
+func accusation(txs []Tx, v *idlmarket.BadWorkProven) (tx Tx, c work.Commitment, claimed int32, ok bool) {
+	const row, column, chunk = 8 + work.CommitmentSize, 10 + work.CommitmentSize, 12 + work.CommitmentSize
+	for _, t := range txs {
+		for _, ix := range t.Instructions {
+			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != idlmarket.Instruction_AccusationOpen {
+				continue
+			}
+			raw := ix.Data[8:row]
+			parsed, err := work.ParseCommitment(raw)
+			if err != nil || parsed.Node != v.Node || parsed.Period != v.Period || !signed(t, raw) ||
+				uint32(binary.LittleEndian.Uint16(ix.Data[row:])) != v.Row || uint32(binary.LittleEndian.Uint16(ix.Data[column:])) != v.Column {
+				continue
+			}
+			entry := int32(binary.LittleEndian.Uint32(ix.Data[chunk+4*(v.Column%work.ChunkEntries):]))
+			if entry == v.Claimed {
+				tx, c, claimed, ok = t, parsed, entry, true
+			}
+		}
+	}
+	return tx, c, claimed, ok
+}
+
+// signed reports whether a signature over the message verifies anew; whose key it must be the program has checked.
+func signed(t Tx, message []byte) bool {
+	for _, s := range signatures(t) {
+		if bytes.Equal(s.Message, message) && ed25519.Verify(ed25519.PublicKey(s.Key[:]), s.Message, s.Sig[:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// contradiction verifies both statements anew.
+func (s *Slash) contradiction(o Options, t Tx, v *idlmarket.EquivocationProven) {
+	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenContradiction, v.Keeper, v.Node, v.Lease, v.Period
+	var c checks
+	var said []wire.CheckStatement
+	for _, x := range signatures(t) {
+		st, err := wire.DecodeStatement(x.Message)
+		if err == nil && market.KeeperAddress(x.Key) == v.Keeper && st.Verify(x.Key, x.Sig) == nil {
+			said = append(said, st)
+		}
+	}
+	c.that(len(said) == 2 && market.Equivocates(said[0], said[1]), "the transaction has no two opposite statements of the keeper")
+	if len(said) == 2 {
+		c.that(said[0].Node == v.Node && uint64(said[0].Period) == v.Period && said[0].CheckedAt == v.CheckedAt, "they are about something else")
+	}
+	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.step(t, c, "proven", "keeper %s signed passed and failed for one %s check of node %s at %s: %s GNT slashed, finder %s (%s), burned %s",
+		v.Keeper, wire.CheckKind(v.Kind), v.Node, clock(v.CheckedAt), s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
+}
+
+func (s *Slash) unjustAward(o Options, t Tx, v *idlmarket.UnjustAwardProven) {
+	s.Proof, s.Keeper, s.Node, s.Lease = ProvenUnjustAward, v.Keeper, v.Better, v.Lease
+	var c checks
+	c.that(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
+	s.divided(&c, o, v.Amount, v.Customer, v.FinderShare, v.Burned)
+	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, customer %s, finder %s (%s), burned %s",
+		v.Keeper, v.Lease, v.AwardedScore, v.Better, v.BetterScore, s.Amount, s.Split.Customer, s.Split.Finder, v.Finder, s.Split.Burned)
+}

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// liar is a keeper's wallet on the network that says what it likes.
+type liar struct {
+	t      *testing.T
+	wallet solana.PrivateKey
+	node   *p2p.Node
+	topic  *p2p.Topic[protocol.StatementsAnswer]
+	domain wire.Domain
+}
+
+func newLiar(t *testing.T, chain *fakeChain, keepers []*replica) *liar {
+	l := &liar{t: t, wallet: newWallet(t), domain: chain.market.Domain}
+	var err error
+	l.node, err = p2p.New(p2p.Config{Key: l.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.node.Close()) })
+	plain, err := WithoutPeer(l.node.Addrs()[0])
+	require.NoError(t, err)
+	chain.addKeeper(l.wallet.PublicKey(), plain)
+	l.topic, err = p2p.Join(l.node, p2p.TopicConfig[protocol.StatementsAnswer]{
+		Name: protocol.StatementsTopic(l.domain.String()), Version: protocol.Version, MaxSize: maxStatements,
+		Known:    func(solana.PublicKey) bool { return true },
+		Validate: func(context.Context, solana.PublicKey, protocol.StatementsAnswer) p2p.Verdict { return p2p.Accept },
+		Handle:   func(context.Context, solana.PublicKey, protocol.StatementsAnswer) {},
+	})
+	require.NoError(t, err)
+	var peers []p2p.Peer
+	for _, r := range keepers {
+		peers = append(peers, r.k.node.Self())
+	}
+	require.NoError(t, l.node.Keep(peers))
+	return l
+}
+
+// say signs a statement about a check in a period.
+func (l *liar) say(p uint64, passed bool, latency uint32) protocol.SignedStatement {
+	st := wire.CheckStatement{
+		Domain: l.domain, Node: solana.PublicKey{66}, Period: wire.Period(p), Kind: wire.CheckLiveness, Passed: passed,
+		LatencyMS: latency, CheckedAt: int64(p)*periodSecs + 1,
+	}
+	sig, err := st.Sign(l.wallet)
+	require.NoError(l.t, err)
+	return statement.Signed{Keeper: l.wallet.PublicKey(), Statement: st, Signature: sig}.Message()
+}
+
+// A keeper answers each of the others differently: nobody was told both, and yet it is expelled, once, by a proof that
+// all of them hold. What it says counts for nothing, and the others go on.
+func TestAKeeperThatTellsEachSomethingElseIsExpelled(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 3)
+	newAgent(t, chain, 1, solana.PublicKey{}, keepers)
+	l := newLiar(t, chain, keepers)
+	first := keepers[0].wallet.PublicKey()
+	p2p.Handle(l.node, statementsProtocol, func(_ context.Context, from solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
+		return protocol.StatementsAnswer{Version: protocol.Version, Statements: []protocol.SignedStatement{l.say(req.Period, from == first, 0)}}, nil
+	})
+	for _, r := range keepers {
+		r.run()
+		defer r.kill()
+	}
+	require.Eventually(t, func() bool {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return len(chain.expelled) == 1
+	}, time.Minute, 20*time.Millisecond)
+	// The proof is forgotten by everybody once it is on chain.
+	require.Eventually(t, func() bool {
+		for _, r := range keepers {
+			if r.k.proofs.Held() != 0 {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 20*time.Millisecond)
+	after := period()
+	require.Eventually(t, func() bool {
+		for p := range chain.final() {
+			if p > after {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 20*time.Millisecond, "the others go on")
+	chain.mu.Lock()
+	defer chain.mu.Unlock()
+	require.Equal(t, []solana.PublicKey{l.wallet.PublicKey()}, chain.expelled)
+}
+
+// However many contradictions a keeper floods the others with, they keep a handful, and pass on as few.
+func TestAFloodOfContradictions(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 2)
+	l := newLiar(t, chain, keepers)
+	for _, r := range keepers {
+		r.run()
+		defer r.kill()
+	}
+	p := period()
+	flood := func(from uint32) {
+		m := protocol.StatementsAnswer{Version: protocol.Version}
+		for i := range uint32(maxBatch) {
+			m.Statements = append(m.Statements, l.say(p, (from+i)%2 == 0, from+i))
+		}
+		require.NoError(t, l.topic.Publish(t.Context(), m))
+	}
+	require.Eventually(t, func() bool { // until they are connected
+		flood(0)
+		return keepers[0].k.pool.Len() > 0 && keepers[1].k.pool.Len() > 0
+	}, time.Minute, 100*time.Millisecond)
+	for i := range uint32(19) {
+		flood((i + 1) * maxBatch)
+	}
+	require.Eventually(t, func() bool {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return len(chain.expelled) == 1
+	}, time.Minute, 20*time.Millisecond)
+	for _, r := range keepers {
+		require.LessOrEqual(t, r.k.pool.Len(), 3, "of 5,120 statements")
+		require.LessOrEqual(t, r.k.proofs.Held(), 1)
+	}
+}

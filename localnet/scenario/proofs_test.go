@@ -1,0 +1,156 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// audited is what `gantry audit slash` prints of one slash.
+type audited struct {
+	Fault, Proof, Keeper, Node, State, Amount string
+	OK                                        bool
+	Steps                                     []struct{ Text string }
+}
+
+func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []audited {
+	out := ok(t, n, n.World.Customers[0], "--json", "audit", "slash", address.String())
+	var all []audited
+	require.NoError(t, json.Unmarshal([]byte(out.Stdout), &all), out.Stdout)
+	t.Log(out.Stdout)
+	return all
+}
+
+// A node that computes wrongly has signed it: one of the keepers proves it, in two transactions, and half of the stake
+// that the node needs is gone at once. Nobody votes, no fault is opened beside it, and the other keepers pay for nothing.
+// The keeper whose turn it is may be killed between the two.
+func TestAWrongProductIsProven(t *testing.T) {
+	nodes := network.DefaultNodes(2)
+	nodes[1].Wrong = true
+	n, err := network.Start(t.Context(), network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, Log: quiet(t),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	liar, provider := n.Nodes[1], sdk.ProviderAddress(n.Nodes[1].Owner.Address())
+
+	var required uint64
+	killed := false
+	require.Eventually(t, func() bool {
+		v := snapshotOf(t, n)
+		if accused := v.Accusations(); len(accused) > 0 && !killed {
+			for _, k := range n.World.Keepers {
+				if k.Address() == accused[0].Finder {
+					require.NoError(t, n.Kill(k.Name))
+					killed = true
+				}
+			}
+		}
+		node, found := v.Node(liar.Address)
+		if found {
+			required = node.RequiredStake
+		}
+		return found && node.State() == sdk.NodeSuspended
+	}, 90*time.Second, 50*time.Millisecond, "the wrong product is proven")
+	t.Logf("killed between accusation and proof: %t", killed)
+
+	history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{liar.Address}, 0)
+	require.NoError(t, err)
+	_, proven, found := ledger.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == liar.Address })
+	require.True(t, found)
+	require.Equal(t, required*uint64(n.Params().SlashBadWorkBps)/10_000, proven.Amount)
+	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
+
+	// Some periods later nothing came on top of it, and what the keepers had laid out is back.
+	until := uint64(time.Now().Unix())/uint64(n.Params().PeriodSecs) + 4
+	require.Eventually(t, func() bool {
+		v := snapshotOf(t, n)
+		report, ok := v.Report(until)
+		return ok && report.State() == sdk.ReportFinal && len(v.Accusations()) == 0
+	}, 90*time.Second, 100*time.Millisecond)
+	v := snapshotOf(t, n)
+	p, _ := v.Provider(provider)
+	require.Equal(t, proven.Amount, p.SlashedTotal, "one cause, one slash")
+	require.Empty(t, v.Faults())
+	honest, _ := v.Node(n.Nodes[0].Address)
+	require.Equal(t, sdk.NodeActive, honest.State())
+	unharmed, _ := v.Provider(sdk.ProviderAddress(n.Nodes[0].Owner.Address()))
+	require.Zero(t, unharmed.SlashedTotal)
+
+	all := auditSlash(t, n, liar.Address)
+	require.Len(t, all, 1)
+	require.Equal(t, "bad work", all[0].Proof)
+	require.True(t, all[0].OK)
+	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	require.NoError(t, err)
+	require.Empty(t, ledger.NewChecker().Check(books))
+}
+
+// tellEachSomethingElse takes a keeper's place on the network: whoever asks it for a period's statements gets its signed
+// word about one check, "passed" or "failed", each the same every time and the two keepers that are left not the same.
+func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
+	t.Helper()
+	domain, err := n.Chain.Domain(t.Context())
+	require.NoError(t, err)
+	account, found := snapshotOf(t, n).KeeperOf(liar.Address())
+	require.True(t, found)
+	node, err := p2p.New(p2p.Config{Key: liar.Key, Listen: []string{account.Addr()}, UserAgent: "liar", Log: quiet(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	about, secs, first := n.Nodes[0].Address, int64(n.Params().PeriodSecs), n.World.Keepers[0].Address()
+	p2p.Handle(node, p2p.Protocol{ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 100, Burst: 100},
+		func(_ context.Context, from solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
+			st := wire.CheckStatement{
+				Domain: domain, Node: about, Period: wire.Period(req.Period), Kind: wire.CheckLiveness, Passed: from == first,
+				CheckedAt: int64(req.Period)*secs + 1,
+			}
+			sig, err := st.Sign(liar.Key)
+			raw := st.Encode()
+			return protocol.StatementsAnswer{Version: protocol.Version, Statements: []protocol.SignedStatement{
+				{Version: protocol.Version, Keeper: liar.Address(), Statement: raw[:], Signature: sig},
+			}}, err
+		})
+}
+
+// A keeper that signs opposite statements about one check, and gives one to each of the others, loses its whole bond.
+func TestAContradictionIsProven(t *testing.T) {
+	n, err := network.Start(t.Context(), network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: quiet(t),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	liar := n.World.Keepers[2]
+	require.NoError(t, n.Stop(t.Context(), liar.Name)) // its wallet speaks for it now
+	tellEachSomethingElse(t, n, liar)
+	account := sdk.KeeperAddress(liar.Address())
+	require.Eventually(t, func() bool {
+		k, ok := snapshotOf(t, n).KeeperOf(liar.Address())
+		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
+	}, 60*time.Second, 100*time.Millisecond, "the contradiction is proven")
+	all := auditSlash(t, n, liar.Address())
+	require.Len(t, all, 1)
+	require.Equal(t, "contradiction", all[0].Proof)
+	require.Equal(t, account.String(), all[0].Keeper)
+	require.True(t, all[0].OK)
+	for _, k := range n.World.Keepers[:2] {
+		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
+		require.Equal(t, sdk.KeeperActive, other.State())
+	}
+}

@@ -43,6 +43,7 @@ type Agent struct {
 	policy  pricing.Policy
 	client  *chain.Client
 	view    *market.View
+	shared  bool // client and view are the caller's
 	store   *store.Store
 	txStore *txm.Store
 	txm     *txm.Manager
@@ -61,17 +62,33 @@ type Agent struct {
 
 // Run runs an agent until ctx ends. Jobs go on without it.
 func Run(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
-	a := &Agent{cfg: cfg, log: log, since: time.Now()}
+	return (&Agent{cfg: cfg, log: log, since: time.Now()}).run(ctx)
+}
+
+// Link is a way to the chain that agents of one process share: a client, and a view that somebody else runs.
+type Link struct {
+	Client *chain.Client
+	View   *market.View
+}
+
+// RunLinked is Run for one of many agents in a process, as local networks have them.
+func RunLinked(ctx context.Context, cfg config.Config, link Link, log zerolog.Logger) error {
+	return (&Agent{cfg: cfg, log: log, since: time.Now(), client: link.Client, view: link.View, shared: true}).run(ctx)
+}
+
+func (a *Agent) run(ctx context.Context) error {
 	defer a.close()
 	if err := a.open(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.view.Run(gctx, market.ViewOptions{Client: a.client}) })
+	if !a.shared {
+		g.Go(func() error { return a.view.Run(gctx, market.ViewOptions{Client: a.client}) })
+	}
 	g.Go(func() error { return a.work(gctx, g) })
 	err := g.Wait()
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
-		log.Info().Msg("agent stopped; jobs go on without it and are found again at the next start")
+		a.log.Info().Msg("agent stopped; jobs go on without it and are found again at the next start")
 		return nil
 	}
 	return err
@@ -86,9 +103,12 @@ func (a *Agent) open(ctx context.Context) error {
 	if a.policy, err = pricing.Parse(orDefault(a.cfg.Price, "auto")); err != nil {
 		return err
 	}
-	a.client, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.cfg.RPC, WS: a.cfg.WS}}, Commitment: chain.Confirmed, Log: a.log})
-	if err != nil {
-		return err
+	if !a.shared {
+		a.client, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.cfg.RPC, WS: a.cfg.WS}}, Commitment: chain.Confirmed, Log: a.log})
+		if err != nil {
+			return err
+		}
+		a.view = market.NewView(a.log)
 	}
 	genesis, err := a.client.Genesis(ctx)
 	if err != nil {
@@ -124,7 +144,6 @@ func (a *Agent) open(ctx context.Context) error {
 	if err := a.openProver(ctx); err != nil {
 		return err
 	}
-	a.view = market.NewView(a.log)
 	return a.openNetwork(cluster)
 }
 
@@ -183,7 +202,7 @@ func (a *Agent) close() {
 	if a.store != nil {
 		note("store", a.store.Close())
 	}
-	if a.client != nil {
+	if a.client != nil && !a.shared {
 		a.client.Close()
 	}
 }

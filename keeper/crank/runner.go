@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -27,14 +28,17 @@ type Runner struct {
 	Submit   func(context.Context, txm.Intent) (txm.Result, error)
 	Interval time.Duration // between looks
 	Step     time.Duration // that each rank waits
-	Observe  func(kind Kind, actions int, outcome string, lag time.Duration)
-	Log      zerolog.Logger
-	Now      func() time.Time
+	Observe  func(kind Kind, actions int, outcome string, took time.Duration)
+	// Overdue hears how long what is no longer due was due, whichever keeper did it: the crank's lag.
+	Overdue func(kind Kind, lag time.Duration)
+	Log     zerolog.Logger
+	Now     func() time.Time
 	// Tasks sends the actions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
 	// Run, and waits for what Tasks has started.
 	Tasks task.Runner
 
 	stagger *Stagger
+	kinds   map[string]Kind // of the groups that are due
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
@@ -58,7 +62,7 @@ const (
 
 // Init must be called before Tick; Run calls it.
 func (r *Runner) Init() {
-	r.stagger = NewStagger()
+	r.stagger, r.kinds = NewStagger(), map[string]Kind{}
 	r.busy, r.trials = map[string]bool{}, map[string]*trouble{}
 	r.Tasks = task.Or(r.Tasks)
 }
@@ -115,10 +119,15 @@ func (r *Runner) Tick(ctx context.Context) {
 	var mine []Action
 	for _, a := range actions {
 		groups[a.Group], keys[a.Key] = true, true
+		r.kinds[a.Group] = a.Kind
 		if (a.Mine || r.stagger.Ready(a.Group, now, Rank(r.Self, a.Group, keepers), r.Step)) && r.free(a.Key, now) {
 			mine = append(mine, a)
 		}
 	}
+	for group, lag := range r.stagger.Gone(groups, now) {
+		r.Overdue(r.kinds[group], lag)
+	}
+	maps.DeleteFunc(r.kinds, func(group string, _ Kind) bool { return !groups[group] })
 	r.stagger.Keep(groups)
 	r.forget(keys)
 	for _, b := range Pack(mine, r.Self, maxBatch, r.alone) {

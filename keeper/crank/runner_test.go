@@ -58,11 +58,12 @@ func TestPoisonIsIsolated(t *testing.T) {
 		f.Finder, f.ApplicableAt, f.Fault.Node = solana.PublicKey{1}, now-100, solana.PublicKey{i, 1}
 		x.Put(f.Address, f)
 	}
-	outcomes := map[string]int{}
+	outcomes, overdue := map[string]int{}, 0
 	var mu sync.Mutex
 	r := &Runner{
 		Index: x, Self: self, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
 		Observe: func(_ Kind, n int, outcome string, _ time.Duration) { mu.Lock(); outcomes[outcome] += n; mu.Unlock() },
+		Overdue: func(Kind, time.Duration) { mu.Lock(); overdue++; mu.Unlock() },
 		Log:     zerolog.Nop(), Now: func() func() time.Time {
 			start := time.Now()
 			return func() time.Time { return time.Unix(now, 0).Add(time.Since(start)) }
@@ -84,6 +85,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	require.Equal(t, 9, outcomes["done"])
+	require.Equal(t, 9, overdue, "the lag of each is observed once, and not of the one that is still due")
 	tries := 0
 	for _, n := range c.ids {
 		tries += n

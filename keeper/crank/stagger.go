@@ -46,6 +46,17 @@ func (s *Stagger) Ready(item string, now time.Time, rank int, step time.Duration
 	return !now.Before(first.Add(time.Duration(rank) * step))
 }
 
+// Gone returns how long each remembered item that is not among these was due, whoever did it.
+func (s *Stagger) Gone(items map[string]bool, now time.Time) map[string]time.Duration {
+	gone := map[string]time.Duration{}
+	for item, since := range s.since {
+		if !items[item] {
+			gone[item] = now.Sub(since)
+		}
+	}
+	return gone
+}
+
 // Keep forgets all items but these.
 func (s *Stagger) Keep(items map[string]bool) {
 	for item := range s.since {

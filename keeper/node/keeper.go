@@ -248,7 +248,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	runner := &crank.Runner{
 		Index: k.index, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
 		More:     []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
-		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Log: k.component("crank"), Now: k.now,
+		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag, Log: k.component("crank"), Now: k.now,
 	}
 	if err := k.net.join(); err != nil {
 		return err

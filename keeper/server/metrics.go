@@ -26,6 +26,7 @@ type Metrics struct {
 	finalLag   prometheus.Histogram
 	lastFinal  prometheus.Gauge
 	cranked    *prometheus.CounterVec
+	crankTook  *prometheus.HistogramVec
 	crankLag   *prometheus.HistogramVec
 	awards     *prometheus.CounterVec
 	awardLag   prometheus.Histogram
@@ -54,7 +55,8 @@ func NewMetrics(g Gauges) *Metrics {
 		finalLag:   hist("report_final_lag_seconds", "Between a period's end and its report's finality.", prometheus.ExponentialBuckets(1, 2, 12)),
 		lastFinal:  gauge("last_final_period", "Newest period whose report is final."),
 		cranked:    counter("crank_actions_total", "Actions sent to move the market on.", "kind", "outcome"),
-		crankLag:   histogram("crank_seconds", "Time until a crank transaction was confirmed.", prometheus.ExponentialBuckets(0.01, 2, 12), "kind"),
+		crankTook:  histogram("crank_seconds", "Time until a crank transaction was confirmed.", prometheus.ExponentialBuckets(0.01, 2, 12), "kind"),
+		crankLag:   histogram("crank_lag_seconds", "How long something was due until some keeper had done it.", prometheus.ExponentialBuckets(0.05, 1.5, 24), "kind"),
 		awards:     counter("awards_total", "Nodes awarded.", "result"),
 		awardLag:   hist("award_lag_seconds", "Between an order and its award.", prometheus.ExponentialBuckets(0.05, 2, 12)),
 		units:      histogram("transaction_compute_units", "Compute units of landed transactions.", prometheus.ExponentialBuckets(1000, 2, 11), "kind"),
@@ -71,7 +73,7 @@ func NewMetrics(g Gauges) *Metrics {
 		}
 	}
 	m.Registry.MustRegister(m.checks, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes, m.finals,
-		m.finalLag, m.lastFinal, m.cranked, m.crankLag, m.awards, m.awardLag, m.units, m.fees,
+		m.finalLag, m.lastFinal, m.cranked, m.crankTook, m.crankLag, m.awards, m.awardLag, m.units, m.fees,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -138,7 +140,12 @@ func (m *Metrics) Final(period uint64, lag time.Duration) {
 // Cranked counts actions of one transaction.
 func (m *Metrics) Cranked(kind crank.Kind, actions int, result string, took time.Duration) {
 	m.cranked.WithLabelValues(string(kind), result).Add(float64(actions))
-	m.crankLag.WithLabelValues(string(kind)).Observe(took.Seconds())
+	m.crankTook.WithLabelValues(string(kind)).Observe(took.Seconds())
+}
+
+// CrankLag observes how long something was due.
+func (m *Metrics) CrankLag(kind crank.Kind, lag time.Duration) {
+	m.crankLag.WithLabelValues(string(kind)).Observe(lag.Seconds())
 }
 
 // Awarded counts nodes of one award.

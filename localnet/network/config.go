@@ -28,6 +28,10 @@ type Config struct {
 	Relay bool
 	// WorkEvery makes one in so many (node, period) pairs due for a work proof; 0 means 2.
 	WorkEvery int
+	// KeeperFlags are added to those that every keeper is run with, such as other timing.
+	KeeperFlags []string
+	// Fleet runs all agents in one process: hundreds of machines need it. None of them can be killed alone then.
+	Fleet bool
 	// Log gets what the network does; processes have log files of their own.
 	Log zerolog.Logger
 }
@@ -62,6 +66,9 @@ func (s NodeSpec) Detail() string {
 	}
 	return text
 }
+
+// inventory is what the agent is told about its GPUs.
+func (s NodeSpec) inventory() string { return fmt.Sprintf("simulated:%s:%d", s.GPU, s.Count) }
 
 // stake is what the machine's GPUs need.
 func (s NodeSpec) stake() (sdk.GNT, error) {

@@ -54,7 +54,7 @@ type Machine struct {
 	silence string
 }
 
-type binaries struct{ gantry, keeper, agent string }
+type binaries struct{ gantry, keeper, agent, localnet string }
 
 // Start starts the node, deploys the program and seeds the market. Keepers and agents come with Launch. On any error
 // everything that was started is ended.
@@ -64,7 +64,11 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		return nil, err
 	}
 	n := &Network{cfg: cfg}
-	for name, into := range map[string]*string{"gantry": &n.bins.gantry, "gantry-keeper": &n.bins.keeper, "gantry-agent": &n.bins.agent} {
+	wanted := map[string]*string{"gantry": &n.bins.gantry, "gantry-keeper": &n.bins.keeper, "gantry-agent": &n.bins.agent}
+	if cfg.Fleet {
+		wanted["gantry-localnet"] = &n.bins.localnet
+	}
+	for name, into := range wanted {
 		if *into, err = Binary(name); err != nil {
 			return nil, err
 		}
@@ -208,6 +212,9 @@ func (n *Network) LaunchKeepers(ctx context.Context) error {
 
 // LaunchAgents registers every machine with the stake that it needs, and starts its agent.
 func (n *Network) LaunchAgents(ctx context.Context) error {
+	if n.cfg.Fleet {
+		return n.launchFleet()
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i := range n.World.Providers {
 		group.Go(func() error {

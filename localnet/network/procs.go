@@ -72,6 +72,7 @@ func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.World.Keepers[index]
 	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.relayed())...),
 		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
+	args = append(args, n.cfg.KeeperFlags...)
 	p, err := n.sup.Start(process.Spec{
 		Name: wallet.Name, Path: n.bins.keeper, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(wallet.Name),
 	})
@@ -124,7 +125,7 @@ func (n *Network) keeperReady(ctx context.Context, keeper string) (bool, error) 
 // agentArgs are the flags that registering and running a machine share.
 func (n *Network) agentArgs(m *Machine, connection []string) []string {
 	return append(connection, "--node-key", m.Key.Path, "--data-dir", n.agentDir(m.Name),
-		"--inventory", fmt.Sprintf("simulated:%s:%d", m.GPU, m.Count), "--region", m.Region, "--price", m.Price.String())
+		"--inventory", m.inventory(), "--region", m.Region, "--price", m.Price.String())
 }
 
 // RegisterNode registers a machine on chain: its owner as a provider when it is the owner's first, the stake that it

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/machine"
+	registry "github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// owners is how many providers register machines side by side.
+const owners = 8
+
+// register brings all machines into the market, those of one provider after each other: each raises the provider's stake.
+func register(ctx context.Context, s Spec, link service.Link, log zerolog.Logger) error {
+	byOwner := map[string][]Member{}
+	for _, m := range s.Members {
+		byOwner[m.Wallet] = append(byOwner[m.Wallet], m)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(owners)
+	for wallet, members := range byOwner {
+		g.Go(func() error { return registerOf(ctx, s, wallet, members, link, log) })
+	}
+	return g.Wait()
+}
+
+// registerOf registers a provider's machines.
+func registerOf(ctx context.Context, s Spec, wallet string, members []Member, link service.Link, log zerolog.Logger) (err error) {
+	owner, err := chain.LoadKeypair(wallet)
+	if err != nil {
+		return err
+	}
+	genesis, err := link.Client.Genesis(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		cfg, err := s.config(m)
+		if err != nil {
+			return err
+		}
+		key, err := chain.LoadKeypair(m.NodeKey)
+		if err != nil {
+			return fmt.Errorf("machine %s: %w", m.Name, err)
+		}
+		store, err := txm.OpenStore(cfg.ProviderPath(), genesis)
+		if err != nil {
+			return err
+		}
+		manager, err := txm.New(txm.Options{RPC: link.Client, Store: store, Keys: txm.NewKeys(owner, key), Payer: owner.PublicKey(), Log: log})
+		if err != nil {
+			return errors.Join(err, store.Close())
+		}
+		c := registry.Commands{Chain: link.Client, Txm: manager, Wallet: owner.PublicKey(), NodeKey: key.PublicKey(), Log: log}
+		err = join(ctx, &c, cfg, link.View)
+		manager.Close()
+		if err = errors.Join(err, store.Close()); err != nil {
+			return fmt.Errorf("machine %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// join registers one machine with what it has.
+func join(ctx context.Context, c *registry.Commands, cfg config.Config, view *market.View) error {
+	source, err := config.ParseInventory(cfg.Inventory)
+	if err != nil {
+		return err
+	}
+	m, err := machine.Open(ctx, machine.Options{Source: source, Seed: [32]byte(c.NodeKey), DiskPath: cfg.DataDir})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	model, err := m.Model(view.Models())
+	if err != nil {
+		return err
+	}
+	price, err := market.ParsePrice(cfg.Price)
+	if err != nil {
+		return err
+	}
+	_, err = c.Register(ctx, registry.Join{Price: price, Spec: m.Spec(model, cfg.Region, cfg.Site), Model: model, Devices: m.Devices()})
+	return err
+}

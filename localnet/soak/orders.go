@@ -1,0 +1,103 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// orders is what became of the orders.
+type orders struct {
+	mu       sync.Mutex
+	placed   int
+	finished int
+	waited   int // moments at which every customer was busy
+	failures map[string]int
+	toStart  []time.Duration // from the order to the running job, as the customer's command took
+}
+
+func (o *orders) count(f func(*orders)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f(o)
+}
+
+// deposit is what each customer puts in at the start, USDC.
+const deposit = "900"
+
+// customer places the orders of one wallet, one after the other.
+func customer(ctx context.Context, n *network.Network, w seed.Wallet, turns <-chan bool, o *orders) error {
+	if out, err := n.Gantry(ctx, w, "credits", "add", deposit); err != nil || out.Err() != nil {
+		return fmt.Errorf("%s: %w", w.Name, errors.Join(err, out.Err()))
+	}
+	for attached := range turns {
+		o.count(func(o *orders) { o.placed++ })
+		err := order(ctx, n, w, attached, o)
+		if ctx.Err() != nil {
+			return nil
+		}
+		o.count(func(o *orders) {
+			if err == nil {
+				o.finished++
+				return
+			}
+			o.failures[variable.ReplaceAllString(err.Error(), "…")]++
+		})
+	}
+	return nil
+}
+
+// order is one lease: either the customer stays until the job has ended, and signs receipts, or it goes away, and comes
+// back to stop the job, so that reports have to pay.
+func order(ctx context.Context, n *network.Network, w seed.Wallet, attached bool, o *orders) error {
+	work := 5 + rand.IntN(20)
+	args := []string{"deploy", "--gpu", "A100", "--count", "1", "--max-price", "2", "--duration", "10m", "--allow-simulated"}
+	if attached {
+		args = append(args, "--run-to-completion", "--", "sh", "-c", fmt.Sprintf("echo working; sleep %d; echo done", work))
+	} else {
+		args = append(args, "--detach", "--", "sh", "-c", "echo working; while :; do sleep 1; done")
+	}
+	out, err := n.Gantry(ctx, w, args...)
+	if err != nil {
+		return err
+	}
+	if err := out.Err(); err != nil || attached {
+		return err
+	}
+	o.count(func(o *orders) { o.toStart = append(o.toStart, out.Took) })
+	var placed struct {
+		Leases []struct {
+			Address string `json:"address"`
+		} `json:"leases"`
+	}
+	if err := out.Decode(&placed); err != nil {
+		return err
+	}
+	if !sleep(ctx, time.Duration(work)*time.Second) {
+		return ctx.Err()
+	}
+	for _, l := range placed.Leases {
+		out, err := n.Gantry(ctx, w, "stop", l.Address)
+		if err = errors.Join(err, out.Err()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

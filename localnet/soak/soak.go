@@ -1,0 +1,193 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// run is one soak.
+type run struct {
+	o       Options
+	net     *network.Network
+	view    *sdk.View
+	began   time.Time
+	orders  orders
+	books   books
+	reports reports
+	faults  map[string]string // what reports hold against machines that are all honest
+	samples map[string][]sample
+}
+
+// Run runs the soak and returns what it saw. The error is about running it: whether what was seen is good is for
+// Result.Wrong to say.
+func Run(ctx context.Context, o Options) (_ *Result, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &run{
+		o: o, orders: orders{failures: map[string]int{}}, reports: reports{lags: map[uint64]time.Duration{}},
+		faults: map[string]string{}, samples: map[string][]sample{}, view: sdk.NewView(zerolog.Nop()),
+	}
+	if r.net, err = r.start(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.net.Close()) }()
+	viewCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	g, gctx := errgroup.WithContext(viewCtx)
+	g.Go(func() error { return r.view.Run(gctx, sdk.ViewOptions{Client: r.net.Chain}) })
+	g.Go(func() error {
+		defer stop()
+		if err := r.gather(gctx); err != nil {
+			return err
+		}
+		return r.soak(gctx)
+	})
+	if err := g.Wait(); err != nil && (ctx.Err() != nil || !errors.Is(err, context.Canceled)) {
+		return nil, err
+	}
+	return r.result()
+}
+
+// start starts node and market, with the same parameters as other local networks but for the period and what follows it.
+func (r *run) start(ctx context.Context) (*network.Network, error) {
+	params := seed.Params()
+	secs := uint32(r.o.Period / time.Second)
+	params.PeriodSecs = secs
+	params.ReportRetentionSecs = 6*secs + params.AppealSecs
+	nodes := make([]network.NodeSpec, r.o.Nodes)
+	for i := range nodes {
+		nodes[i] = network.NodeSpec{
+			Name: fmt.Sprintf("node-%03d", i+1), Provider: i / nodesOfProvider, GPU: "A100", Count: 1,
+			Region: "us-west-2", Price: sdk.PricePerHour(1_260_000 + 1_000*i),
+		}
+	}
+	return network.Start(ctx, network.Config{
+		Engine: r.o.Engine, Dir: r.o.Dir, Keepers: r.o.Keepers, Customers: r.o.Customers, Nodes: nodes, Params: &params,
+		Fleet: true, WorkEvery: workEvery, Log: r.o.Log,
+		KeeperFlags: []string{
+			"--check-interval", r.o.CheckEvery.String(), "--check-timeout", min(r.o.CheckEvery, 10*time.Second).String(),
+			"--evidence-every", "0",
+		},
+	})
+}
+
+// workEvery makes a work proof of a machine due in one of so many periods.
+const workEvery = 10
+
+// gatherTime is how long a machine's registration may take, at most.
+const gatherTime = 4 * time.Second
+
+func (r *run) gather(ctx context.Context) error {
+	fmt.Fprintf(r.o.Out, "%s at %s: %d keepers, %d machines with simulated GPUs in one process, %d customers\n",
+		r.o.Engine, r.net.At.RPC, r.o.Keepers, r.o.Nodes, r.o.Customers)
+	if err := r.net.LaunchKeepers(ctx); err != nil {
+		return err
+	}
+	if err := r.net.LaunchAgents(ctx); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(r.o.Nodes)*gatherTime)
+	defer cancel()
+	err := r.view.WaitFor(wait, func(v *sdk.View) bool { return len(v.Nodes()) == r.o.Nodes })
+	if err != nil {
+		return fmt.Errorf("%d of %d machines are registered; log of the others: %s: %w", len(r.view.Nodes()), r.o.Nodes, r.net.LogPath(network.FleetName), err)
+	}
+	fmt.Fprintf(r.o.Out, "all machines are registered; %s of steady orders begin, one every %s\n", r.o.For, r.o.OrderEvery)
+	return nil
+}
+
+// soak places orders for as long as was asked, then waits for what is still to come.
+func (r *run) soak(ctx context.Context) error {
+	r.began = time.Now()
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	g, gctx := errgroup.WithContext(work)
+	checker := ledger.NewChecker()
+	g.Go(func() error {
+		return every(gctx, booksEvery, func(ctx context.Context) error { return r.books.check(ctx, r.net, checker) })
+	})
+	g.Go(func() error { return every(gctx, reportsEvery, r.look) })
+	g.Go(func() error { return every(gctx, samplesEvery, r.sample) })
+	g.Go(func() error {
+		defer stop()
+		if err := r.trade(gctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(r.o.Out, "no more orders; the last reports and refunds are awaited")
+		if !sleep(gctx, 3*r.o.Period) {
+			return gctx.Err()
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// look notes reports that became final and faults that were opened.
+func (r *run) look(context.Context) error {
+	r.reports.look(r.view, r.o.Period)
+	for _, f := range r.view.Faults() {
+		r.faults[f.Address.String()] = fmt.Sprintf("fault %s of node %s in period %d", f.Address, f.Fault.Node, f.Fault.Period)
+	}
+	return nil
+}
+
+func (r *run) sample(ctx context.Context) error {
+	for _, k := range r.net.World.Keepers {
+		url, err := r.net.Metrics(k.Name)
+		if err != nil {
+			return err
+		}
+		s, err := scrape(ctx, url)
+		if err != nil {
+			if ctx.Err() == nil {
+				r.o.Log.Warn().Err(err).Str("keeper", k.Name).Msg("metrics")
+			}
+			continue
+		}
+		r.samples[k.Name] = append(r.samples[k.Name], s)
+	}
+	return nil
+}
+
+// trade hands out turns to customers at a cadence.
+func (r *run) trade(ctx context.Context) error {
+	turns := make(chan bool)
+	g, gctx := errgroup.WithContext(ctx)
+	for _, c := range r.net.World.Customers {
+		g.Go(func() error { return customer(gctx, r.net, c, turns, &r.orders) })
+	}
+	g.Go(func() error {
+		defer close(turns)
+		end := time.NewTimer(r.o.For)
+		defer end.Stop()
+		tick := time.NewTicker(r.o.OrderEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case turns <- rand.IntN(2) == 0:
+			default:
+				r.orders.count(func(o *orders) { o.waited++ })
+			}
+			select {
+			case <-gctx.Done():
+				return gctx.Err()
+			case <-end.C:
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+	return g.Wait()
+}

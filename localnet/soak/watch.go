@@ -1,0 +1,103 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/network"
+)
+
+const (
+	reportsEvery = time.Second
+	booksEvery   = 20 * time.Second
+	samplesEvery = 5 * time.Second
+)
+
+// books are the sums on chain, checked again and again.
+type books struct {
+	mu         sync.Mutex
+	checks     int
+	restless   int
+	violations []string
+}
+
+// checkBooks takes a snapshot of the whole market and checks its invariants.
+func (b *books) check(ctx context.Context, n *network.Network, c *ledger.Checker) error {
+	s, err := ledger.Take(ctx, n.Chain, n.Mints())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if errors.Is(err, ledger.ErrRestless) {
+		b.restless++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b.checks++
+	for _, v := range c.Check(s) {
+		if text := v.String(); !slices.Contains(b.violations, text) {
+			b.violations = append(b.violations, text)
+		}
+	}
+	return nil
+}
+
+// reports are the periods whose report is final.
+type reports struct {
+	mu   sync.Mutex
+	lags map[uint64]time.Duration
+}
+
+func (r *reports) look(v *sdk.View, period time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rep := range v.Reports() {
+		if _, known := r.lags[rep.Period]; !known && rep.State() == sdk.ReportFinal {
+			end := int64(rep.Period+1) * int64(period/time.Second)
+			r.lags[rep.Period] = time.Duration(rep.FinalisedAt-end) * time.Second
+		}
+	}
+}
+
+// span lists the first and last final period, and those between them that have no final report.
+func (r *reports) span() (first, last uint64, missed []uint64, lags []time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p, lag := range r.lags {
+		if len(lags) == 0 || p < first {
+			first = p
+		}
+		last = max(last, p)
+		lags = append(lags, lag)
+	}
+	for p := first; p <= last && len(lags) > 0; p++ {
+		if _, ok := r.lags[p]; !ok {
+			missed = append(missed, p)
+		}
+	}
+	return first, last, missed, lags
+}
+
+// every calls f at a cadence until ctx ends.
+func every(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		if err := f(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

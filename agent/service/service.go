@@ -44,14 +44,16 @@ type Agent struct {
 	client  *chain.Client
 	view    *market.View
 	shared  bool // client and view are the caller's
-	store   *store.Store
-	txStore *txm.Store
-	txm     *txm.Manager
-	machine *machine.Machine
-	runtime runtime.Runtime
-	prover  work.Prover
-	device  *deviceProver // nil on machines that simulate
-	p2p     *p2p.Node
+	// executable supervises jobs; empty for the running binary.
+	executable string
+	store      *store.Store
+	txStore    *txm.Store
+	txm        *txm.Manager
+	machine    *machine.Machine
+	runtime    runtime.Runtime
+	prover     work.Prover
+	device     *deviceProver // nil on machines that simulate
+	p2p        *p2p.Node
 
 	ledger *ledger
 	leases *lease.Manager
@@ -69,11 +71,13 @@ func Run(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
 type Link struct {
 	Client *chain.Client
 	View   *market.View
+	// Executable is the gantry-agent binary, which supervises jobs.
+	Executable string
 }
 
 // RunLinked is Run for one of many agents in a process, as local networks have them.
 func RunLinked(ctx context.Context, cfg config.Config, link Link, log zerolog.Logger) error {
-	return (&Agent{cfg: cfg, log: log, since: time.Now(), client: link.Client, view: link.View, shared: true}).run(ctx)
+	return (&Agent{cfg: cfg, log: log, since: time.Now(), client: link.Client, view: link.View, shared: true, executable: link.Executable}).run(ctx)
 }
 
 func (a *Agent) run(ctx context.Context) error {
@@ -122,7 +126,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if _, err := market.Load(ctx, a.client, chain.Confirmed); err != nil {
 		return err
 	}
-	a.runtime, err = runtime.NewProcess(runtime.ProcessConfig{Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log})
+	a.runtime, err = runtime.NewProcess(runtime.ProcessConfig{Root: a.cfg.JobsDir(), Cluster: cluster, Executable: a.executable, Log: a.log})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func Run(ctx context.Context, s Spec, log zerolog.Logger) error {
 		return err
 	}
 	defer client.Close()
-	link := service.Link{Client: client, View: market.NewView(log)}
+	link := service.Link{Client: client, View: market.NewView(log), Executable: s.Agent}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return link.View.Run(gctx, market.ViewOptions{Client: client}) })
 	g.Go(func() error {

@@ -12,8 +12,10 @@ import (
 
 // Spec is a fleet as its file describes it.
 type Spec struct {
-	RPC     string   `json:"rpc"`
-	WS      string   `json:"ws"`
+	RPC string `json:"rpc"`
+	WS  string `json:"ws"`
+	// Agent is the path of gantry-agent, which supervises the machines' jobs.
+	Agent   string   `json:"agent"`
 	Members []Member `json:"members"`
 }
 

@@ -14,7 +14,7 @@ const FleetName = "fleet"
 // launchFleet starts one process for all machines, which registers them first.
 func (n *Network) launchFleet() error {
 	at := n.endpoint()
-	s := fleet.Spec{RPC: at.RPC, WS: at.WS}
+	s := fleet.Spec{RPC: at.RPC, WS: at.WS, Agent: n.bins.agent}
 	for _, m := range n.Nodes {
 		if m.Slow > 1 {
 			return fmt.Errorf("%s: machines of a fleet share their processors, so that none can be slow by itself", m.Name)

@@ -20,7 +20,11 @@ func (r *Result) Print(out io.Writer) {
 	line("books", "%d checks of all sums, %d violations, %d tries gave up on a chain that did not stand still", r.Checks, len(r.Violations), r.Restless)
 	line("faults", "%d of honest machines", len(r.Faults))
 	for _, k := range r.PerKeeper {
-		line(k.Name, "heap %.1f → %.1f MiB (%+.1f MiB/h), resident at most %.0f MiB, %.0f goroutines, %.0f files", k.HeapStart, k.HeapEnd, k.HeapGrowth, k.ResidentMax, k.Goroutines, k.Files)
+		heap := "too short a run to judge the heap"
+		if k.HeapStart > 0 {
+			heap = fmt.Sprintf("heap %.1f → %.1f MiB (%+.1f MiB/h)", k.HeapStart, k.HeapEnd, k.HeapGrowth)
+		}
+		line(k.Name, "%s, resident at most %.0f MiB, %.0f goroutines, %.0f files", heap, k.ResidentMax, k.Goroutines, k.Files)
 		line("", "%.1f s of processor (%.0f µs a node and period), %.0f transactions, %.0f lamports (%.0f a node and day), %.0f checks passed, %.0f failed",
 			k.CPUSecs, k.CPUPerNode, k.Transactions, k.Fees, k.FeesPerNodeDay, k.Checks["passed"], k.Checks["failed"])
 	}

@@ -43,8 +43,8 @@ type Result struct {
 type KeeperCost struct {
 	Name     string `json:"name"`
 	Restarts int    `json:"restarts"`
-	// HeapStart and HeapEnd are the least live heaps of the second and of the last fifth of the run, MiB; HeapGrowth is
-	// the trend of the lows in between, MiB an hour.
+	// HeapStart and HeapEnd are the least heaps of the first and of the last quarter of the run after its warm-up, MiB;
+	// HeapGrowth is the trend of the lows in between, MiB an hour. All 0 when the run was too short to tell.
 	HeapStart, HeapEnd, HeapGrowth float64
 	// ResidentMax is the most memory that the process held, MiB.
 	ResidentMax float64
@@ -62,9 +62,7 @@ const mib = 1 << 20
 
 func (r *run) result() (*Result, error) {
 	took := time.Since(r.began)
-	first, last, missed, lags := r.reports.span()
-	_ = first
-	_ = last
+	missed, lags := r.reports.seen()
 	out := &Result{
 		Engine: string(r.o.Engine), Keepers: r.o.Keepers, Nodes: r.o.Nodes, Took: took, Period: r.o.Period,
 		Placed: r.orders.placed, Finished: r.orders.finished, Waited: r.orders.waited, Failures: r.orders.failures,
@@ -100,8 +98,12 @@ func (r *run) result() (*Result, error) {
 	return out, err
 }
 
-// lowOf is how many samples a low is taken from.
-const lowOf = 6
+const (
+	// lowOf is how many samples a low is taken from.
+	lowOf = 6
+	// warmUp is how many periods a keeper's memory is not judged: it fills with as many periods as it holds.
+	warmUp = retained + 4
+)
 
 // cost reads what a keeper used from its samples.
 func cost(name string, restarts int, s []sample, o Options) KeeperCost {
@@ -118,12 +120,14 @@ func cost(name string, restarts int, s []sample, o Options) KeeperCost {
 		at, heap = append(at, x.at.Sub(first.at).Hours()), append(heap, x.value("go_memstats_heap_alloc_bytes")/mib)
 		k.ResidentMax = max(k.ResidentMax, x.value("process_resident_memory_bytes")/mib)
 	}
-	// The first fifth is for warming up.
-	settled := len(s) / 5
+	settled := 0
+	for settled < len(s) && s[settled].at.Sub(first.at) < warmUp*o.Period {
+		settled++
+	}
 	low, times := lows(heap[settled:], lowOf), lows(at[settled:], lowOf)
 	k.HeapGrowth = slope(times, low)
-	if fifth := (len(low) + 3) / 4; fifth > 0 {
-		k.HeapStart, k.HeapEnd = slices.Min(low[:fifth]), slices.Min(low[len(low)-fifth:])
+	if quarter := len(low) / 4; quarter > 0 {
+		k.HeapStart, k.HeapEnd = slices.Min(low[:quarter]), slices.Min(low[len(low)-quarter:])
 	}
 	if span := last.at.Sub(first.at); span > 0 {
 		periods := float64(span) / float64(o.Period)

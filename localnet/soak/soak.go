@@ -65,7 +65,7 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	params := seed.Params()
 	secs := uint32(r.o.Period / time.Second)
 	params.PeriodSecs = secs
-	params.ReportRetentionSecs = 6*secs + params.AppealSecs
+	params.ReportRetentionSecs = retained*secs + params.AppealSecs
 	nodes := make([]network.NodeSpec, r.o.Nodes)
 	for i := range nodes {
 		nodes[i] = network.NodeSpec{
@@ -82,6 +82,9 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 		},
 	})
 }
+
+// retained is for how many periods a report can be voted on.
+const retained = 6
 
 // workEvery makes a work proof of a machine due in one of so many periods.
 const workEvery = 10

@@ -64,10 +64,12 @@ func (r *reports) look(v *sdk.View, period time.Duration) {
 	}
 }
 
-// span lists the first and last final period, and those between them that have no final report.
-func (r *reports) span() (first, last uint64, missed []uint64, lags []time.Duration) {
+// seen lists the periods between the first and the last final one that have no final report, and how long after its end
+// each of the others was final.
+func (r *reports) seen() (missed []uint64, lags []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var first, last uint64
 	for p, lag := range r.lags {
 		if len(lags) == 0 || p < first {
 			first = p
@@ -80,7 +82,7 @@ func (r *reports) span() (first, last uint64, missed []uint64, lags []time.Durat
 			missed = append(missed, p)
 		}
 	}
-	return first, last, missed, lags
+	return missed, lags
 }
 
 // every calls f at a cadence until ctx ends.

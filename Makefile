@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint hostile hostile-long bench fuzz nightly evidence-simulation work-table toolchain clean
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint hostile hostile-long bench fuzz nightly evidence-simulation work-table soak toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -51,6 +51,9 @@ evidence-simulation: ## how often and how soon evidence finds out false machines
 
 work-table: ## time of work proofs and their checks on this machine, and what samples miss
 	@go run ./attest/cmd/work-table
+
+soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
+	@build/bin/gantry-localnet soak --engine agave $(SOAK)
 
 toolchain: ## install the pinned tools
 	@scripts/toolchain.sh all

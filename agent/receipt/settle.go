@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
+	bindings "github.com/gantry-market/gantry/idl/market"
 )
 
 const (
@@ -127,7 +128,12 @@ func (o *Office) complain(address solana.PublicKey, err error) {
 	same := o.lastErr[address] == err.Error()
 	o.lastErr[address] = err.Error()
 	o.mu.Unlock()
-	if !same {
+	switch {
+	case same:
+	case market.Is(err, bindings.ErrorCodeReceiptTooLarge):
+		// The chain's clock moves in steps of slots and runs a little behind ours.
+		o.o.Log.Info().Str("lease", address.String()).Msg("the chain's clock has not reached the receipt's last second yet; it is settled as soon as it has")
+	default:
 		o.o.Log.Warn().Str("lease", address.String()).Err(err).Msg("receipt not settled; it will be tried again")
 	}
 }

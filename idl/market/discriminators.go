@@ -32,6 +32,7 @@ var (
 	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
 	Event_BadWorkProven       = [8]byte{75, 35, 155, 67, 178, 58, 214, 167}
 	Event_BoughtBack          = [8]byte{188, 156, 61, 154, 116, 184, 186, 21}
+	Event_CommitmentSettled   = [8]byte{55, 253, 253, 55, 211, 151, 103, 56}
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
 	Event_CreditsWithdrawn    = [8]byte{183, 95, 31, 250, 78, 31, 234, 144}
@@ -65,6 +66,7 @@ var (
 	Event_MarketInitialised   = [8]byte{53, 12, 197, 1, 164, 223, 61, 103}
 	Event_MarketPaused        = [8]byte{174, 108, 119, 17, 118, 97, 185, 4}
 	Event_NodeClosed          = [8]byte{191, 85, 142, 188, 15, 189, 76, 109}
+	Event_NodeCommitted       = [8]byte{0, 228, 123, 147, 212, 113, 134, 193}
 	Event_NodeRegistered      = [8]byte{15, 57, 183, 59, 93, 55, 157, 195}
 	Event_NodeRetired         = [8]byte{228, 96, 156, 84, 220, 240, 232, 14}
 	Event_NodeUpdated         = [8]byte{3, 8, 87, 251, 118, 64, 24, 70}
@@ -101,6 +103,7 @@ var (
 	Instruction_AuctionAward           = [8]byte{239, 100, 52, 218, 81, 163, 52, 63}
 	Instruction_AuctionClose           = [8]byte{217, 222, 199, 185, 225, 22, 93, 206}
 	Instruction_AuctionOpen            = [8]byte{123, 27, 93, 125, 128, 89, 102, 190}
+	Instruction_CommitmentSettle       = [8]byte{179, 80, 131, 40, 234, 92, 22, 179}
 	Instruction_CreditsClose           = [8]byte{29, 25, 97, 237, 116, 135, 57, 4}
 	Instruction_CreditsDeposit         = [8]byte{53, 162, 113, 109, 115, 1, 33, 201}
 	Instruction_CreditsSetSessionKey   = [8]byte{193, 103, 241, 103, 127, 187, 134, 159}
@@ -134,6 +137,7 @@ var (
 	Instruction_MarketProposeParams    = [8]byte{237, 45, 74, 215, 250, 170, 74, 37}
 	Instruction_MarketSetAuthority     = [8]byte{73, 249, 218, 184, 128, 11, 9, 205}
 	Instruction_NodeClose              = [8]byte{19, 143, 70, 222, 209, 39, 21, 235}
+	Instruction_NodeCommit             = [8]byte{71, 59, 106, 96, 164, 169, 116, 41}
 	Instruction_NodeRegister           = [8]byte{71, 182, 143, 27, 170, 155, 10, 50}
 	Instruction_NodeRetire             = [8]byte{92, 87, 118, 69, 60, 83, 111, 126}
 	Instruction_NodeUpdate             = [8]byte{223, 255, 78, 121, 58, 123, 112, 116}

@@ -180,6 +180,16 @@ const (
 	ErrorCodeWrongOrderMode ErrorCode = 6083
 	// ErrorCodeBidDoesNotWin: The bid does not stand before the best losing one
 	ErrorCodeBidDoesNotWin ErrorCode = 6084
+	// ErrorCodeInvalidPromise: A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows
+	ErrorCodeInvalidPromise ErrorCode = 6085
+	// ErrorCodeNodeCommitted: The node is committed: it stays active until then, and leaves once commitment_settle is through
+	ErrorCodeNodeCommitted ErrorCode = 6086
+	// ErrorCodeNotCommitted: The node has no commitment
+	ErrorCodeNotCommitted ErrorCode = 6087
+	// ErrorCodeCommitmentOver: The node's commitment is over: send commitment_settle, then commit again
+	ErrorCodeCommitmentOver ErrorCode = 6088
+	// ErrorCodeUnsuitableCommitment: The node does not satisfy the requirement: committed until the latest end that the order can have
+	ErrorCodeUnsuitableCommitment ErrorCode = 6089
 )
 
 // errorTexts has name and message of every error.
@@ -269,6 +279,11 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongReveal:          {"WrongReveal", "What is revealed is not what was committed to"},
 	ErrorCodeWrongOrderMode:       {"WrongOrderMode", "The order's mode does not allow this"},
 	ErrorCodeBidDoesNotWin:        {"BidDoesNotWin", "The bid does not stand before the best losing one"},
+	ErrorCodeInvalidPromise:       {"InvalidPromise", "A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows"},
+	ErrorCodeNodeCommitted:        {"NodeCommitted", "The node is committed: it stays active until then, and leaves once commitment_settle is through"},
+	ErrorCodeNotCommitted:         {"NotCommitted", "The node has no commitment"},
+	ErrorCodeCommitmentOver:       {"CommitmentOver", "The node's commitment is over: send commitment_settle, then commit again"},
+	ErrorCodeUnsuitableCommitment: {"UnsuitableCommitment", "The node does not satisfy the requirement: committed until the latest end that the order can have"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -359,6 +374,11 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeWrongReveal,
 		ErrorCodeWrongOrderMode,
 		ErrorCodeBidDoesNotWin,
+		ErrorCodeInvalidPromise,
+		ErrorCodeNodeCommitted,
+		ErrorCodeNotCommitted,
+		ErrorCodeCommitmentOver,
+		ErrorCodeUnsuitableCommitment,
 	}
 }
 

@@ -78,6 +78,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as BoughtBack: %w", err)
 		}
 		return value, nil
+	case Event_CommitmentSettled:
+		value := new(CommitmentSettled)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as CommitmentSettled: %w", err)
+		}
+		return value, nil
 	case Event_CreditsClosed:
 		value := new(CreditsClosed)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -307,6 +314,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as NodeClosed: %w", err)
+		}
+		return value, nil
+	case Event_NodeCommitted:
+		value := new(NodeCommitted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as NodeCommitted: %w", err)
 		}
 		return value, nil
 	case Event_NodeRegistered:
@@ -652,6 +666,23 @@ func ParseEvent_BoughtBack(eventData []byte) (*BoughtBack, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type BoughtBack: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_CommitmentSettled(eventData []byte) (*CommitmentSettled, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_CommitmentSettled {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_CommitmentSettled, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(CommitmentSettled)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type CommitmentSettled: %w", err)
 	}
 	return event, nil
 }
@@ -1213,6 +1244,23 @@ func ParseEvent_NodeClosed(eventData []byte) (*NodeClosed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type NodeClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_NodeCommitted(eventData []byte) (*NodeCommitted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_NodeCommitted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_NodeCommitted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(NodeCommitted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type NodeCommitted: %w", err)
 	}
 	return event, nil
 }

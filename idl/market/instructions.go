@@ -286,6 +286,48 @@ func NewAuctionOpenInstruction(
 	), nil
 }
 
+// Builds a "commitment_settle" instruction.
+func NewCommitmentSettleInstruction(
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	finderTokensAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 3 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 4 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 5 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 6 "finder_tokens": Writable, Non-signer, Required
+		// A stake-token account of the finder.
+		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "credits_close" instruction.
 func NewCreditsCloseInstruction(
 	customerAccount solanago.PublicKey,
@@ -1866,6 +1908,60 @@ func NewNodeCloseInstruction(
 		ProgramID,
 		accounts__,
 		nil,
+	), nil
+}
+
+// Builds a "node_commit" instruction.
+func NewNodeCommitInstruction(
+	// Params:
+	untilParam int64,
+	promiseBpsParam uint16,
+
+	// Accounts:
+	walletAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_NodeCommit[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `untilParam`:
+		err = enc__.Encode(untilParam)
+		if err != nil {
+			return nil, errors.NewField("untilParam", err)
+		}
+		// Serialize `promiseBpsParam`:
+		err = enc__.Encode(promiseBpsParam)
+		if err != nil {
+			return nil, errors.NewField("promiseBpsParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "provider": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 3 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
 	), nil
 }
 

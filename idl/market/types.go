@@ -1276,6 +1276,144 @@ func UnmarshalCandidate(buf []byte) (*Candidate, error) {
 	return obj, nil
 }
 
+// A commitment is over. An amount of 0 means that it was kept.
+type CommitmentSettled struct {
+	Node        solanago.PublicKey `json:"node"`
+	Provider    solanago.PublicKey `json:"provider"`
+	Finder      solanago.PublicKey `json:"finder"`
+	PromiseBps  uint16             `json:"promiseBps"`
+	UpSecs      uint64             `json:"upSecs"`
+	CountedSecs uint64             `json:"countedSecs"`
+	Amount      uint64             `json:"amount"`
+	FinderShare uint64             `json:"finderShare"`
+	Burned      uint64             `json:"burned"`
+}
+
+func (obj CommitmentSettled) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `PromiseBps`:
+	err = encoder.Encode(obj.PromiseBps)
+	if err != nil {
+		return errors.NewField("PromiseBps", err)
+	}
+	// Serialize `UpSecs`:
+	err = encoder.Encode(obj.UpSecs)
+	if err != nil {
+		return errors.NewField("UpSecs", err)
+	}
+	// Serialize `CountedSecs`:
+	err = encoder.Encode(obj.CountedSecs)
+	if err != nil {
+		return errors.NewField("CountedSecs", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `FinderShare`:
+	err = encoder.Encode(obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj CommitmentSettled) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding CommitmentSettled: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *CommitmentSettled) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `PromiseBps`:
+	err = decoder.Decode(&obj.PromiseBps)
+	if err != nil {
+		return errors.NewField("PromiseBps", err)
+	}
+	// Deserialize `UpSecs`:
+	err = decoder.Decode(&obj.UpSecs)
+	if err != nil {
+		return errors.NewField("UpSecs", err)
+	}
+	// Deserialize `CountedSecs`:
+	err = decoder.Decode(&obj.CountedSecs)
+	if err != nil {
+		return errors.NewField("CountedSecs", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `FinderShare`:
+	err = decoder.Decode(&obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj *CommitmentSettled) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling CommitmentSettled: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalCommitmentSettled(buf []byte) (*CommitmentSettled, error) {
+	obj := new(CommitmentSettled)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Credits struct {
 	Customer solanago.PublicKey `json:"customer"`
 
@@ -6098,10 +6236,12 @@ type Node struct {
 	// Since when the node has been active without a break.
 	AvailableSince int64  `json:"availableSince"`
 	RequiredStake  uint64 `json:"requiredStake"`
-	CommittedUntil int64  `json:"committedUntil"`
-	RegisteredAt   int64  `json:"registeredAt"`
-	RetiredAt      int64  `json:"retiredAt"`
-	EvidenceExpiry int64  `json:"evidenceExpiry"`
+
+	// End of its commitment, see state/promise.rs; 0 without one.
+	CommittedUntil int64 `json:"committedUntil"`
+	RegisteredAt   int64 `json:"registeredAt"`
+	RetiredAt      int64 `json:"retiredAt"`
+	EvidenceExpiry int64 `json:"evidenceExpiry"`
 
 	// Last period whose leaf was applied.
 	LastReportPeriod uint64 `json:"lastReportPeriod"`
@@ -6145,14 +6285,38 @@ type Node struct {
 	GpuMask uint16 `json:"gpuMask"`
 
 	// Exponentially weighted.
-	UptimeBps     uint16    `json:"uptimeBps"`
-	LiveLeases    uint16    `json:"liveLeases"`
-	PendingFaults uint16    `json:"pendingFaults"`
-	Status        uint8     `json:"status"`
-	Tier          uint8     `json:"tier"`
-	Version       uint8     `json:"version"`
-	Bump          uint8     `json:"bump"`
-	Reserved      [16]uint8 `json:"reserved"`
+	UptimeBps     uint16 `json:"uptimeBps"`
+	LiveLeases    uint16 `json:"liveLeases"`
+	PendingFaults uint16 `json:"pendingFaults"`
+	Status        uint8  `json:"status"`
+	Tier          uint8  `json:"tier"`
+	Version       uint8  `json:"version"`
+	Bump          uint8  `json:"bump"`
+
+	// The uptime that it has committed itself to.
+	PromiseBps uint16 `json:"promiseBps"`
+
+	// What breaking the commitment costs, of the required stake: the market's terms when it was made.
+	SlashCommitmentBps uint16 `json:"slashCommitmentBps"`
+
+	// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
+	Convicted uint8     `json:"convicted"`
+	Reserved  [11]uint8 `json:"reserved"`
+
+	// First second of the commitment: the start of a period.
+	CommittedSince int64 `json:"committedSince"`
+
+	// Seconds up, by applied leaves of whole periods within the commitment.
+	PromiseUpSecs uint64 `json:"promiseUpSecs"`
+
+	// The seconds of those periods, and those that the node was suspended.
+	PromiseCountedSecs uint64 `json:"promiseCountedSecs"`
+
+	// When it was last suspended.
+	SuspendedAt int64 `json:"suspendedAt"`
+
+	// The commitment that belongs to `previous`.
+	PreviousPromise Promise `json:"previousPromise"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -6341,10 +6505,50 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
+	// Serialize `PromiseBps`:
+	err = encoder.Encode(obj.PromiseBps)
+	if err != nil {
+		return errors.NewField("PromiseBps", err)
+	}
+	// Serialize `SlashCommitmentBps`:
+	err = encoder.Encode(obj.SlashCommitmentBps)
+	if err != nil {
+		return errors.NewField("SlashCommitmentBps", err)
+	}
+	// Serialize `Convicted`:
+	err = encoder.Encode(obj.Convicted)
+	if err != nil {
+		return errors.NewField("Convicted", err)
+	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+	}
+	// Serialize `CommittedSince`:
+	err = encoder.Encode(obj.CommittedSince)
+	if err != nil {
+		return errors.NewField("CommittedSince", err)
+	}
+	// Serialize `PromiseUpSecs`:
+	err = encoder.Encode(obj.PromiseUpSecs)
+	if err != nil {
+		return errors.NewField("PromiseUpSecs", err)
+	}
+	// Serialize `PromiseCountedSecs`:
+	err = encoder.Encode(obj.PromiseCountedSecs)
+	if err != nil {
+		return errors.NewField("PromiseCountedSecs", err)
+	}
+	// Serialize `SuspendedAt`:
+	err = encoder.Encode(obj.SuspendedAt)
+	if err != nil {
+		return errors.NewField("SuspendedAt", err)
+	}
+	// Serialize `PreviousPromise`:
+	err = encoder.Encode(obj.PreviousPromise)
+	if err != nil {
+		return errors.NewField("PreviousPromise", err)
 	}
 	return nil
 }
@@ -6545,10 +6749,50 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
+	// Deserialize `PromiseBps`:
+	err = decoder.Decode(&obj.PromiseBps)
+	if err != nil {
+		return errors.NewField("PromiseBps", err)
+	}
+	// Deserialize `SlashCommitmentBps`:
+	err = decoder.Decode(&obj.SlashCommitmentBps)
+	if err != nil {
+		return errors.NewField("SlashCommitmentBps", err)
+	}
+	// Deserialize `Convicted`:
+	err = decoder.Decode(&obj.Convicted)
+	if err != nil {
+		return errors.NewField("Convicted", err)
+	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+	}
+	// Deserialize `CommittedSince`:
+	err = decoder.Decode(&obj.CommittedSince)
+	if err != nil {
+		return errors.NewField("CommittedSince", err)
+	}
+	// Deserialize `PromiseUpSecs`:
+	err = decoder.Decode(&obj.PromiseUpSecs)
+	if err != nil {
+		return errors.NewField("PromiseUpSecs", err)
+	}
+	// Deserialize `PromiseCountedSecs`:
+	err = decoder.Decode(&obj.PromiseCountedSecs)
+	if err != nil {
+		return errors.NewField("PromiseCountedSecs", err)
+	}
+	// Deserialize `SuspendedAt`:
+	err = decoder.Decode(&obj.SuspendedAt)
+	if err != nil {
+		return errors.NewField("SuspendedAt", err)
+	}
+	// Deserialize `PreviousPromise`:
+	err = decoder.Decode(&obj.PreviousPromise)
+	if err != nil {
+		return errors.NewField("PreviousPromise", err)
 	}
 	return nil
 }
@@ -6612,6 +6856,89 @@ func (obj *NodeClosed) Unmarshal(buf []byte) error {
 
 func UnmarshalNodeClosed(buf []byte) (*NodeClosed, error) {
 	obj := new(NodeClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A commitment began, or grew.
+type NodeCommitted struct {
+	Node       solanago.PublicKey `json:"node"`
+	Since      int64              `json:"since"`
+	Until      int64              `json:"until"`
+	PromiseBps uint16             `json:"promiseBps"`
+}
+
+func (obj NodeCommitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Serialize `PromiseBps`:
+	err = encoder.Encode(obj.PromiseBps)
+	if err != nil {
+		return errors.NewField("PromiseBps", err)
+	}
+	return nil
+}
+
+func (obj NodeCommitted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding NodeCommitted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *NodeCommitted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Deserialize `PromiseBps`:
+	err = decoder.Decode(&obj.PromiseBps)
+	if err != nil {
+		return errors.NewField("PromiseBps", err)
+	}
+	return nil
+}
+
+func (obj *NodeCommitted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling NodeCommitted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalNodeCommitted(buf []byte) (*NodeCommitted, error) {
+	obj := new(NodeCommitted)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -8737,6 +9064,81 @@ func UnmarshalParamsProposed(buf []byte) (*ParamsProposed, error) {
 	return obj, nil
 }
 
+// What a node has committed itself to.
+type Promise struct {
+	// 0 without a commitment.
+	Until int64 `json:"until"`
+
+	// The share of the time that it will be up.
+	Bps uint16   `json:"bps"`
+	Pad [6]uint8 `json:"pad"`
+}
+
+func (obj Promise) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Serialize `Bps`:
+	err = encoder.Encode(obj.Bps)
+	if err != nil {
+		return errors.NewField("Bps", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj Promise) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Promise: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Promise) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Deserialize `Bps`:
+	err = decoder.Decode(&obj.Bps)
+	if err != nil {
+		return errors.NewField("Bps", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj *Promise) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Promise: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalPromise(buf []byte) (*Promise, error) {
+	obj := new(Promise)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Provider struct {
 	Wallet solanago.PublicKey `json:"wallet"`
 
@@ -9630,8 +10032,11 @@ type Requirement struct {
 	SameSite uint8 `json:"sameSite"`
 
 	// 1 when simulated GPUs will do.
-	AllowSimulated uint8    `json:"allowSimulated"`
-	Pad            [2]uint8 `json:"pad"`
+	AllowSimulated uint8 `json:"allowSimulated"`
+
+	// 1 when a node must be committed until the latest end that the order can have.
+	Committed uint8    `json:"committed"`
+	Pad       [1]uint8 `json:"pad"`
 }
 
 func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -9684,6 +10089,11 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.AllowSimulated)
 	if err != nil {
 		return errors.NewField("AllowSimulated", err)
+	}
+	// Serialize `Committed`:
+	err = encoder.Encode(obj.Committed)
+	if err != nil {
+		return errors.NewField("Committed", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -9753,6 +10163,11 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.AllowSimulated)
 	if err != nil {
 		return errors.NewField("AllowSimulated", err)
+	}
+	// Deserialize `Committed`:
+	err = decoder.Decode(&obj.Committed)
+	if err != nil {
+		return errors.NewField("Committed", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)
@@ -10216,7 +10631,7 @@ func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
 	return obj, nil
 }
 
-// What a node is compared by, apart from its ask and its age.
+// What a node is compared by, apart from its ask, its age and its commitment.
 type ScoreRecord struct {
 	RatingSum     uint64   `json:"ratingSum"`
 	RatingWeight  uint64   `json:"ratingWeight"`

@@ -100,5 +100,12 @@ pub const REVEAL_SECS_MAX: u32 = 3_600;
 /// Marks a model-independent requirement (`Requirement::model`).
 pub const ANY_MODEL: u16 = 0;
 
-/// Layout version written into every account.
+/// The lowest uptime that a node may commit to: less would be a better score for next to nothing.
+pub const PROMISE_BPS_MIN: u16 = 9_000;
+/// The longest commitment, extensions included: one year. Else whoever broke one could put its end off for ever.
+pub const MAX_COMMITMENT_SECS: i64 = 31_536_000;
+
+/// Layout version written into every account but nodes.
 pub const VERSION: u8 = 1;
+/// Layout version of nodes: the second one has commitments.
+pub const NODE_VERSION: u8 = 2;

@@ -175,6 +175,16 @@ pub enum MarketError {
     WrongOrderMode, // 6083
     #[msg("The bid does not stand before the best losing one")]
     BidDoesNotWin, // 6084
+    #[msg("A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows")]
+    InvalidPromise, // 6085
+    #[msg("The node is committed: it stays active until then, and leaves once commitment_settle is through")]
+    NodeCommitted, // 6086
+    #[msg("The node has no commitment")]
+    NotCommitted, // 6087
+    #[msg("The node's commitment is over: send commitment_settle, then commit again")]
+    CommitmentOver, // 6088
+    #[msg("The node does not satisfy the requirement: committed until the latest end that the order can have")]
+    UnsuitableCommitment, // 6089
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

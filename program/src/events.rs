@@ -83,6 +83,27 @@ pub struct NodeUpdated {
     pub price: u64,
     pub status: u8,
 }
+/// A commitment began, or grew.
+#[event]
+pub struct NodeCommitted {
+    pub node: Address,
+    pub since: i64,
+    pub until: i64,
+    pub promise_bps: u16,
+}
+/// A commitment is over. An amount of 0 means that it was kept.
+#[event]
+pub struct CommitmentSettled {
+    pub node: Address,
+    pub provider: Address,
+    pub finder: Address,
+    pub promise_bps: u16,
+    pub up_secs: u64,
+    pub counted_secs: u64,
+    pub amount: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}
 #[event]
 pub struct NodeRetired {
     pub node: Address,

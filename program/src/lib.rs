@@ -31,6 +31,7 @@ use instructions::accusation_open::*;
 use instructions::auction_award::*;
 use instructions::auction_close::*;
 use instructions::auction_open::*;
+use instructions::commitment_settle::*;
 use instructions::credits_close::*;
 use instructions::credits_deposit::*;
 use instructions::credits_set_session_key::*;
@@ -64,6 +65,7 @@ use instructions::market_pause::*;
 use instructions::market_propose_params::*;
 use instructions::market_set_authority::*;
 use instructions::node_close::*;
+use instructions::node_commit::*;
 use instructions::node_register::*;
 use instructions::node_retire::*;
 use instructions::node_update::*;
@@ -161,6 +163,12 @@ pub mod gantry_market {
     }
     pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
         instructions::node_update::handler(ctx, price, status)
+    }
+    pub fn node_commit(ctx: &mut Context<NodeCommit>, until: i64, promise_bps: u16) -> Result<()> {
+        instructions::node_commit::handler(ctx, until, promise_bps)
+    }
+    pub fn commitment_settle(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
+        instructions::commitment_settle::handler(ctx)
     }
     pub fn node_retire(ctx: &mut Context<NodeRetire>) -> Result<()> {
         instructions::node_retire::handler(ctx)

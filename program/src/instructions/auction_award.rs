@@ -88,6 +88,7 @@ fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
         &accounts.provider,
         &accounts.gpu_model,
         now,
+        order.latest_end(&accounts.market.params)?,
     )
 }
 
@@ -110,7 +111,8 @@ fn standing(
     let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
     require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
     let reputation_bps = reputation_bps(node, now);
-    Ok(Standing { score: score(bid.price, reputation_bps)?, reputation_bps, node: *node.address() })
+    let score = score(bid.price, reputation_bps, node.record().promise.bps_at(now))?;
+    Ok(Standing { score, reputation_bps, node: *node.address() })
 }
 
 /// The best losing bid: of another node that would have suited the order as well.
@@ -131,7 +133,8 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
         return fail(MarketError::WrongNodeStatus);
     }
     let order = &accounts.order;
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, &node.spec.site, &node.record(), now)?;
+    let (site, end) = (&node.spec.site, order.latest_end(&accounts.market.params)?);
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(), now, end)?;
     standing(accounts, node, bid, -2, now).map(Some)
 }
 
@@ -166,7 +169,10 @@ pub fn handler(
     accounts.auction.admit(&winner)?;
     let most = accounts.order.max_price;
     let price = match accounts.auction.bar() {
-        Some(bar) => price_of(bar.score, winner.reputation_bps)?.min(most),
+        Some(bar) => {
+            let promise = accounts.node.record().promise.bps_at(now);
+            price_of(bar.score, winner.reputation_bps, promise)?.min(most)
+        }
         // Nobody lost: the order's own maximum is the next best offer.
         None => most,
     };

@@ -9,8 +9,10 @@ use crate::state::{
     OUTPUT_NONE, OUTPUT_WANTED,
 };
 
-/// Awards are open, the keeper may make them, and the node may take this work now. Its price is checked elsewhere.
+/// Awards are open, the keeper may make them, and the node may take this work, which ends at `end` at the latest, now.
+/// Its price is checked elsewhere.
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 pub fn require_suitable(
     market: &Market,
     keeper: &Keeper,
@@ -19,6 +21,7 @@ pub fn require_suitable(
     provider: &Provider,
     model: &GpuModel,
     now: i64,
+    end: i64,
 ) -> Result<()> {
     market.awards_open()?;
     if keeper.status != KEEPER_ACTIVE {
@@ -31,7 +34,7 @@ pub fn require_suitable(
         return fail(MarketError::InsufficientStake);
     }
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(), now)
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(), now, end)
 }
 
 /// What is agreed for one node.

@@ -13,7 +13,7 @@ use crate::events::FaultOpened;
 use crate::instructions::leaf::{apply, slash_amount, LeafLease, LeafProof};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Fault, Lease, Market, Node, Provider, Report, NODE_RETIRED, NODE_SUSPENDED};
+use crate::state::{Fault, Lease, Market, Node, Provider, Report};
 
 /// Bytes of the leaf that are part of the fault's address: lease and period.
 fn leaf_part(leaf: &[u8; LEAF_LEN], from: usize, to: usize) -> &[u8] {
@@ -102,8 +102,8 @@ pub fn handler(
         lease.pending_faults = lease.pending_faults.checked_add(1).or_overflow()?;
     }
     node.pending_faults = node.pending_faults.checked_add(1).or_overflow()?;
-    if proven.flags & FLAGS_NODE != 0 && node.status != NODE_RETIRED {
-        node.status = NODE_SUSPENDED;
+    if proven.flags & FLAGS_NODE != 0 {
+        node.suspend(false, now);
     }
     let provider = &mut accounts.provider;
     provider.pending_faults = provider.pending_faults.checked_add(1).or_overflow()?;

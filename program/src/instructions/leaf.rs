@@ -140,6 +140,7 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Resu
     node.checks_total = node.checks_total.checked_add(leaf.checks_total as u64).or_overflow()?;
     node.uptime_bps = next_uptime_bps(node.uptime_bps, leaf.up_secs, params.period_secs);
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
+    node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
     // What a late leaf says of the machine as it is has been overtaken by a later one.
     if leaf.period != node.last_report_period {
         return node.invariant();

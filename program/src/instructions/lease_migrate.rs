@@ -58,6 +58,11 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
     if !accounts.failed.can_migrate()? {
         return fail(MarketError::MigrationNotAllowed);
     }
+    let params = &accounts.market.params;
+    let end = now
+        .checked_add(params.start_deadline_secs as i64)
+        .and_then(|at| at.checked_add(accounts.failed.undelivered_secs().ok()? as i64))
+        .or_overflow()?;
     if accounts.node.price > accounts.failed.price {
         return fail(MarketError::PriceTooHigh);
     }
@@ -69,6 +74,7 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
         &accounts.provider,
         &accounts.gpu_model,
         now,
+        end,
     )
 }
 

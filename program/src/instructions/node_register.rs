@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, MAX_GPUS, VERSION};
+use crate::constants::{BPS, MAX_GPUS, NODE_VERSION, VERSION};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeRegistered;
 use crate::math::periods::period_of;
@@ -102,7 +102,7 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
     node.uptime_bps = BPS as u16;
     node.status = NODE_ACTIVE;
     node.tier = tier;
-    node.version = VERSION;
+    node.version = NODE_VERSION;
     node.bump = bump;
     emit!(NodeRegistered {
         node: node_address,

@@ -19,7 +19,7 @@ pub struct NodeUpdate {
 }
 
 /// `status` is active, hibernated or draining. Only the provider's wallet brings a suspended node back.
-fn validate(accounts: &NodeUpdate, price: u64, status: u8) -> Result<()> {
+fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<()> {
     let by_wallet = *accounts.authority.address() == accounts.provider.wallet;
     let by_agent = *accounts.authority.address() == accounts.node.node_key;
     if planted!(1, false, !by_wallet && !by_agent) {
@@ -41,22 +41,22 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8) -> Result<()> {
             return fail(MarketError::Unauthorised);
         }
     }
+    if status != NODE_ACTIVE && now < accounts.node.committed_until {
+        return fail(MarketError::NodeCommitted);
+    }
     Ok(())
 }
 
 pub fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
-    validate(&ctx.accounts, price, status)?;
     let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, price, status, now)?;
     let address = *ctx.accounts.node.address();
     let node = &mut ctx.accounts.node;
     if node.price != price {
         node.price = price;
         node.ask_since = now;
     }
-    if status == NODE_ACTIVE && node.status != NODE_ACTIVE {
-        node.available_since = now;
-    }
-    node.status = status;
+    node.set_status(status, now)?;
     emit!(NodeUpdated { node: address, price, status });
     node.invariant()
 }

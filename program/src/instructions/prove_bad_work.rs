@@ -19,7 +19,7 @@ use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Accusation, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED};
+use crate::state::{Accusation, Market, Node, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBadWork {
@@ -77,17 +77,15 @@ fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Resu
 }
 
 pub fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
-    let params = &ctx.accounts.market.params;
-    let period = period_of(Clock::get()?.unix_timestamp, params.period_secs)?;
+    let now = Clock::get()?.unix_timestamp;
+    let period = period_of(now, ctx.accounts.market.params.period_secs)?;
     let right = validate(&ctx.accounts, &siblings, period)?;
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
     let finder = *accounts.finder.address();
     let node = &mut accounts.node;
     node.bad_work_period = period;
-    if node.status != NODE_RETIRED {
-        node.status = NODE_SUSPENDED;
-    }
+    node.suspend(true, now);
     let amount = accounts.provider.slash(fee(node.required_stake, params.slash_bad_work_bps)?)?;
     let shares = split(amount, 0, params.finder_bps)?;
     Slashed {

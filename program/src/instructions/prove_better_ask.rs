@@ -96,8 +96,11 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
         &better.spec.site,
         &record,
         since,
+        order.latest_end(&accounts.market.params)?,
     )?;
-    let score = score(better.price, reputation_of(&record, better.registered_at, since))?;
+    let reputation = reputation_of(&record.score, better.registered_at, since);
+    // A commitment must not have ended before the award.
+    let score = score(better.price, reputation, record.promise.bps_at(lease.awarded_at))?;
     if score < lease.score {
         Ok(score)
     } else {

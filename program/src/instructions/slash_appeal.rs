@@ -17,8 +17,7 @@ use crate::math::periods::period_end;
 use crate::planted::planted;
 use crate::signatures::require_signed;
 use crate::state::{
-    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE, NODE_HIBERNATED,
-    NODE_SUSPENDED,
+    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE,
 };
 
 /// The flags that slash, by what they cost.
@@ -79,7 +78,8 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
 }
 
 pub fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -> Result<()> {
-    let flags = validate(&ctx.accounts, &statement, Clock::get()?.unix_timestamp)?;
+    let now = Clock::get()?.unix_timestamp;
+    let flags = validate(&ctx.accounts, &statement, now)?;
     let accounts = &mut ctx.accounts;
     let (fault, keeper) = (&mut accounts.fault, &accounts.keeper);
     if fault.appeal_flag != flags {
@@ -112,11 +112,7 @@ pub fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -
         return Ok(());
     }
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
-    let node = &mut accounts.node;
-    if node.status == NODE_SUSPENDED && node.pending_faults == 0 {
-        // It may have been asleep before: its agent says when it is awake.
-        node.status = NODE_HIBERNATED;
-    }
+    accounts.node.acquit(now);
     emit!(FaultVoided { fault: *accounts.fault.address(), node: accounts.fault.node });
     accounts.node.invariant()?;
     accounts.fault.close(*accounts.rent_payer.account())

@@ -3,6 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
+use crate::constants::FLAGS_NODE;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::SlashApplied;
 use crate::math::slashing::split;
@@ -66,11 +67,15 @@ pub fn settle_fault(
 
 pub fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     let accounts = &mut ctx.accounts;
-    if planted!(30, false, Clock::get()?.unix_timestamp < accounts.fault.applicable_at) {
+    let now = Clock::get()?.unix_timestamp;
+    if planted!(30, false, now < accounts.fault.applicable_at) {
         return fail(MarketError::AppealWindowOpen);
     }
     let fault = &accounts.fault;
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
+    if fault.flags & FLAGS_NODE != 0 {
+        accounts.node.suspend(true, now);
+    }
     let amount = accounts.provider.slash(planted!(21, u64::MAX, fault.amount))?;
     let shares = split(amount, fault.harm, fault.finder_bps)?;
     Slashed {

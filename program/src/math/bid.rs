@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{BID_TAG, BPS, COMMITMENT_TAG};
 use crate::errors::OrOverflow;
 use crate::math::hash::sha256_of;
-use crate::math::score::penalty_bps;
+use crate::math::score::factor_bps;
 
 /// `sha256(tag 8 ‖ domain 8 ‖ order 32 ‖ node account 32 ‖ close i64 ‖ price u64 ‖ salt 32)`, integers little-endian.
 /// The close tells one life of an order's address from another.
@@ -58,10 +58,10 @@ pub fn beats(order: &Address, one: &Standing, other: &Standing) -> bool {
     draw(one) < draw(other)
 }
 
-/// The highest price at which a node of this reputation scores at most `score`: the inverse of
+/// The highest price at which a node of this reputation and commitment scores at most `score`: the inverse of
 /// [`crate::math::score::score`], so never below the price of a bid with that score or a lower one.
-pub fn price_of(score: u64, reputation_bps: u16) -> Result<u64> {
-    let factor = BPS.checked_add(penalty_bps(reputation_bps) as u64).or_overflow()?;
+pub fn price_of(score: u64, reputation_bps: u16, promise_bps: u16) -> Result<u64> {
+    let factor = factor_bps(reputation_bps, promise_bps);
     let most = (score as u128)
         .checked_add(1)
         .and_then(|next| next.checked_mul(BPS as u128))

@@ -7,6 +7,7 @@ pub mod hash;
 pub mod merkle;
 pub mod periods;
 pub mod pricing;
+pub mod promise;
 pub mod reputation;
 pub mod score;
 pub mod slashing;

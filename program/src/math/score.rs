@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::BPS;
 use crate::errors::OrOverflow;
+use crate::math::promise::discount_bps;
 
 /// What a lack of reputation adds to a price: half of what is missing, so that a node without any
 /// competes as if it were 50 % dearer.
@@ -11,10 +12,15 @@ pub fn penalty_bps(reputation_bps: u16) -> u16 {
     10_000u16.saturating_sub(reputation_bps) / 2
 }
 
-/// `price × (10,000 + penalty) / 10,000`, rounded down. Ties go to the higher reputation, then to the smaller
+/// What a price is multiplied with when nodes are compared: more for a lack of reputation, less for a commitment.
+pub fn factor_bps(reputation_bps: u16, promise_bps: u16) -> u64 {
+    BPS.saturating_add(penalty_bps(reputation_bps) as u64).saturating_sub(discount_bps(promise_bps) as u64)
+}
+
+/// `price × (10,000 + penalty - discount) / 10,000`, rounded down. Ties go to the higher reputation, then to the smaller
 /// `sha256(order ‖ node)`.
-pub fn score(price: u64, reputation_bps: u16) -> Result<u64> {
-    let factor = BPS.checked_add(penalty_bps(reputation_bps) as u64).or_overflow()?;
+pub fn score(price: u64, reputation_bps: u16, promise_bps: u16) -> Result<u64> {
+    let factor = factor_bps(reputation_bps, promise_bps);
     let product = (price as u128).checked_mul(factor as u128).or_overflow()?;
     let whole = product.checked_div(BPS as u128).or_overflow()?;
     u64::try_from(whole).ok().or_overflow()

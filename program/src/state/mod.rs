@@ -17,6 +17,7 @@ mod market;
 mod node;
 mod order;
 mod params;
+mod promise;
 mod provider;
 mod report;
 mod rewards;

@@ -41,7 +41,7 @@ pub struct NodeSpec {
     pub pad: [u8; 3],
 }
 
-/// What a node is compared by, apart from its ask and its age.
+/// What a node is compared by, apart from its ask, its age and its commitment.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct ScoreRecord {
@@ -52,6 +52,35 @@ pub struct ScoreRecord {
     pub uptime_bps: u16,
     pub tier: u8,
     pub pad: [u8; 5],
+}
+
+/// What a node has committed itself to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
+pub struct Promise {
+    /// 0 without a commitment.
+    pub until: i64,
+    /// The share of the time that it will be up.
+    pub bps: u16,
+    pub pad: [u8; 6],
+}
+
+impl Promise {
+    /// What the promise counts at `now`: nothing once it is over.
+    pub fn bps_at(&self, now: i64) -> u16 {
+        if now < self.until {
+            self.bps
+        } else {
+            0
+        }
+    }
+}
+
+/// All that a node is compared by, apart from its ask and its age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeRecord {
+    pub score: ScoreRecord,
+    pub promise: Promise,
 }
 
 #[account]
@@ -67,6 +96,7 @@ pub struct Node {
     /// Since when the node has been active without a break.
     pub available_since: i64,
     pub required_stake: u64,
+    /// End of its commitment, see state/promise.rs; 0 without one.
     pub committed_until: i64,
     pub registered_at: i64,
     pub retired_at: i64,
@@ -109,7 +139,24 @@ pub struct Node {
     pub tier: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 16],
+    /// The uptime that it has committed itself to.
+    pub promise_bps: u16,
+    /// What breaking the commitment costs, of the required stake: the market's terms when it was made.
+    pub slash_commitment_bps: u16,
+    /// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
+    pub convicted: u8,
+    pub reserved: [u8; 11],
+    // Version 2 begins here.
+    /// First second of the commitment: the start of a period.
+    pub committed_since: i64,
+    /// Seconds up, by applied leaves of whole periods within the commitment.
+    pub promise_up_secs: u64,
+    /// The seconds of those periods, and those that the node was suspended.
+    pub promise_counted_secs: u64,
+    /// When it was last suspended.
+    pub suspended_at: i64,
+    /// The commitment that belongs to `previous`.
+    pub previous_promise: Promise,
 }
 
 impl Node {
@@ -154,8 +201,8 @@ impl Node {
     }
 
     /// What the node is compared by now.
-    pub fn record(&self) -> ScoreRecord {
-        ScoreRecord {
+    pub fn record(&self) -> NodeRecord {
+        let score = ScoreRecord {
             rating_sum: self.rating_sum,
             rating_weight: self.rating_weight,
             jobs_completed: self.jobs_completed,
@@ -163,24 +210,27 @@ impl Node {
             uptime_bps: self.uptime_bps,
             tier: self.tier,
             pad: [0; 5],
-        }
+        };
+        let promise = Promise { until: self.committed_until, bps: self.promise_bps, pad: [0; 6] };
+        NodeRecord { score, promise }
     }
 
     /// Keeps the record from before a change, if it was one.
-    pub fn keep_record(&mut self, before: &ScoreRecord, now: i64) {
+    pub fn keep_record(&mut self, before: &NodeRecord, now: i64) {
         if *before != self.record() {
-            self.previous = *before;
+            self.previous = before.score;
+            self.previous_promise = before.promise;
             self.previous_since = self.record_since;
             self.record_since = now;
         }
     }
 
     /// The record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago.
-    pub fn record_throughout(&self, from: i64, to: i64) -> Option<ScoreRecord> {
+    pub fn record_throughout(&self, from: i64, to: i64) -> Option<NodeRecord> {
         if self.record_since < from {
             Some(self.record())
         } else if self.previous_since < from && to < self.record_since {
-            Some(self.previous)
+            Some(NodeRecord { score: self.previous, promise: self.previous_promise })
         } else {
             None
         }
@@ -194,6 +244,7 @@ impl Node {
             && self.price > 0
             && self.checks_passed <= self.checks_total
             && self.uptime_bps <= 10_000
+            && self.promise_sound()
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
         if sound {
             Ok(())

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::reputation::reputation_of;
-use crate::state::{GpuModel, Lease, Node, Params, ScoreRecord};
+use crate::state::{GpuModel, Lease, Node, NodeRecord, Params};
 
 /// Waits for awards.
 pub const ORDER_OPEN: u8 = 1;
@@ -37,7 +37,9 @@ pub struct Requirement {
     pub same_site: u8,
     /// 1 when simulated GPUs will do.
     pub allow_simulated: u8,
-    pub pad: [u8; 2],
+    /// 1 when a node must be committed until the latest end that the order can have.
+    pub committed: u8,
+    pub pad: [u8; 1],
 }
 
 impl Requirement {
@@ -49,7 +51,8 @@ impl Requirement {
             && self.min_tier <= 3
             && self.same_site <= 1
             && self.allow_simulated <= 1
-            && self.pad == [0; 2];
+            && self.committed <= 1
+            && self.pad == [0; 1];
         if sound {
             Ok(())
         } else {
@@ -57,17 +60,20 @@ impl Requirement {
         }
     }
 
-    /// Whether the node may serve `gpus` GPUs with this record at `now`. Its status, price and stake are checked
-    /// elsewhere.
+    /// Whether the node may serve `gpus` GPUs with this record from `now` to `end` at the latest. Its status, price and
+    /// stake are checked elsewhere.
+    #[allow(clippy::too_many_arguments)]
     pub fn satisfied_by(
         &self,
         node: &Node,
         model: &GpuModel,
         gpus: u8,
         site: &[u8; 16],
-        record: &ScoreRecord,
+        record: &NodeRecord,
         now: i64,
+        end: i64,
     ) -> Result<()> {
+        let NodeRecord { score: record, promise } = record;
         let model_suits =
             (self.model == ANY_MODEL || self.model == model.id) && model.tflops_x10 >= self.min_tflops_x10;
         if !model_suits || node.spec.model != model.id {
@@ -96,6 +102,9 @@ impl Requirement {
         let reputation = reputation_of(record, node.registered_at, now);
         if record.uptime_bps < self.min_uptime_bps || reputation < self.min_reputation_bps {
             return fail(MarketError::UnsuitableReputation);
+        }
+        if self.committed == 1 && promise.until < end {
+            return fail(MarketError::UnsuitableCommitment);
         }
         Ok(())
     }
@@ -150,6 +159,14 @@ impl Order {
     /// Nodes that are still to be awarded.
     pub fn nodes_missing(&self) -> Result<u8> {
         self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
+    }
+
+    /// The latest end that a lease of it can have, short of extensions.
+    pub fn latest_end(&self, params: &Params) -> Result<i64> {
+        self.award_deadline
+            .checked_add(params.start_deadline_secs as i64)
+            .and_then(|at| at.checked_add(self.duration_secs as i64))
+            .or_overflow()
     }
 
     /// Until when the outputs of a redundant job may be committed: the latest end that a lease of it can have, and the

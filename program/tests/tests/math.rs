@@ -7,11 +7,12 @@ use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
 use gantry_market::math::pricing::cost;
+use gantry_market::math::promise::{discount_bps, kept};
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
-use gantry_market::math::score::{penalty_bps, score};
+use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED, PERIODS};
-use gantry_market::state::{Lease, Market, Node, Report, LEASE_RUNNING};
+use gantry_market::state::{Lease, Market, Node, Report, LEASE_RUNNING, NODE_ACTIVE, NODE_HIBERNATED};
 use gantry_market_tests::leaves::merkle;
 use gantry_market_tests::random::Random;
 use solana_address::Address;
@@ -84,23 +85,116 @@ fn harm_in_stake_is_the_exact_quotient_or_an_overflow() {
 }
 
 #[test]
-fn score_lies_between_the_price_and_half_as_much_again() {
+fn score_lies_between_the_price_less_a_twentieth_and_half_as_much_again() {
     let mut r = Random::new(6);
     for _ in 0..CASES {
-        let (price, bps) = (r.magnitude(), r.below(10_001) as u16);
-        let factor = 10_000 + (10_000 - u128::from(bps)) / 2;
+        let (price, bps, promise) = (r.magnitude(), r.below(10_001) as u16, r.below(10_001) as u16);
+        let factor = 10_000 + (10_000 - u128::from(bps)) / 2 - u128::from(promise) / 20;
         let exact = u128::from(price) * factor / 10_000;
-        assert_eq!(score(price, bps).ok(), fits(exact), "{price} {bps}");
-        assert!(penalty_bps(bps) <= 5_000);
-        if let Ok(found) = score(price, bps) {
-            assert!(found >= price && u128::from(found) <= u128::from(price) * 3 / 2);
+        assert_eq!(score(price, bps, promise).ok(), fits(exact), "{price} {bps} {promise}");
+        assert_eq!(u128::from(factor_bps(bps, promise)), factor);
+        assert!(penalty_bps(bps) <= 5_000 && discount_bps(promise) <= 500);
+        if let Ok(found) = score(price, bps, promise) {
+            let found = u128::from(found);
+            assert!(found >= u128::from(price) * 19 / 20 && found <= u128::from(price) * 3 / 2);
             if bps < 10_000 {
-                assert!(score(price, bps + 1).unwrap() <= found, "reputation never hurts");
+                assert!(u128::from(score(price, bps + 1, promise).unwrap()) <= found, "reputation never hurts");
+            }
+            if promise < 10_000 {
+                assert!(u128::from(score(price, bps, promise + 1).unwrap()) <= found, "a promise never hurts");
             }
         }
     }
     // More than there is counts as all there is.
-    assert_eq!(score(1_000, u16::MAX).ok(), Some(1_000));
+    assert_eq!(score(1_000, u16::MAX, 0).ok(), Some(1_000));
+    assert_eq!(score(1_000, u16::MAX, u16::MAX).ok(), Some(950));
+}
+
+#[test]
+fn a_promise_is_kept_by_the_promised_share_and_by_no_less() {
+    let mut r = Random::new(21);
+    for _ in 0..CASES {
+        let counted = r.magnitude();
+        let (up, promise) = (r.magnitude().min(counted), 9_000 + r.below(1_001) as u16);
+        let exact = u128::from(up) * 10_000 >= u128::from(counted) * u128::from(promise);
+        assert_eq!(kept(up, counted, promise), exact, "{up} of {counted}, {promise}");
+        assert!(kept(counted, counted, promise), "who was always up has kept every promise");
+        // The least that keeps it.
+        let least = (u128::from(counted) * u128::from(promise)).div_ceil(10_000) as u64;
+        assert!(kept(least, counted, promise));
+        assert!(least == 0 || !kept(least - 1, counted, promise));
+        if kept(up, counted, promise) {
+            assert!(kept(up, counted, promise - 1), "a lower promise is kept too");
+        }
+    }
+    assert!(kept(0, 0, 10_000), "nothing counted, nothing broken");
+}
+
+/// Whatever a node goes through, what is counted lies within its commitment, and up time within what is counted.
+#[test]
+fn a_commitment_counts_no_second_twice_and_none_outside() {
+    let mut r = Random::new(22);
+    let mut steps = 0;
+    while steps < CASES {
+        let length = 1 + r.below(100) as u32;
+        let mut node: Node = bytemuck::Zeroable::zeroed();
+        (node.spec.gpus, node.price, node.status) = (1, 1, NODE_ACTIVE);
+        let mut period = 100 + r.below(100);
+        node.committed_since = ((period + 1) * u64::from(length)) as i64;
+        node.committed_until = node.committed_since + (1 + r.below(30) * u64::from(length)) as i64;
+        node.promise_bps = 9_000 + r.below(1_001) as u16;
+        let (mut up, mut counted) = (0, 0);
+        let mut suspended: Option<i64> = None;
+        for _ in 0..40 {
+            steps += 1;
+            // Each period's leaf comes once, while the node is in the state that the period ended in.
+            let end = ((period + 1) * u64::from(length)) as i64;
+            let start = end - i64::from(length);
+            let seconds = r.below(u64::from(length) + 1) as u32;
+            node.count_period(period, seconds, length).unwrap();
+            if start >= node.committed_since && end <= node.committed_until && suspended.is_none() {
+                up += u64::from(seconds);
+                counted += u64::from(length);
+            }
+            match (suspended, r.below(6)) {
+                (None, 0) => {
+                    node.suspend(r.below(2) == 1, end);
+                    suspended = Some(end);
+                }
+                (Some(at), 0 | 1) => {
+                    node.set_status(NODE_ACTIVE, end).unwrap();
+                    let away = end.min(node.committed_until) - at.max(node.committed_since);
+                    counted += away.max(0) as u64;
+                    suspended = None;
+                }
+                (Some(_), 2) => {
+                    let guilty = node.convicted == 1;
+                    node.acquit(end);
+                    if !guilty {
+                        // The time is forgiven.
+                        suspended = None;
+                        if end >= node.committed_until {
+                            assert_eq!(node.status, NODE_HIBERNATED);
+                            node.status = NODE_ACTIVE;
+                        }
+                    }
+                }
+                _ => {}
+            }
+            assert_eq!((node.promise_up_secs, node.promise_counted_secs), (up, counted));
+            node.invariant().unwrap();
+            period += 1;
+        }
+        let end = (period * u64::from(length)) as i64;
+        if let Some(at) = suspended {
+            counted += (end.min(node.committed_until) - at.max(node.committed_since)).max(0) as u64;
+        }
+        let whole = node.committed_until - node.committed_since;
+        assert_eq!(node.close_promise(end).unwrap(), counted);
+        assert!(up <= counted && counted as i64 <= whole, "{counted} of {whole}");
+        node.invariant().unwrap();
+        assert!(!node.is_committed() && node.promise_counted_secs == 0);
+    }
 }
 
 #[test]
@@ -108,15 +202,18 @@ fn the_price_of_a_score_is_the_highest_that_scores_no_more() {
     let mut r = Random::new(12);
     for _ in 0..CASES {
         let (price, own, other) = (r.magnitude() >> 2, r.below(10_001) as u16, r.below(10_001) as u16);
-        let bar = score(price, other).expect("fits");
-        let paid = price_of(bar, own).expect("fits");
-        assert!(score(paid, own).expect("fits") <= bar, "{price} {own} {other}");
-        assert!(score(paid + 1, own).expect("fits") > bar, "{price} {own} {other}");
+        let (promise, others) = (r.below(10_001) as u16, r.below(10_001) as u16);
+        let bar = score(price, other, others).expect("fits");
+        let paid = price_of(bar, own, promise).expect("fits");
+        assert!(score(paid, own, promise).expect("fits") <= bar, "{price} {own} {other}");
+        assert!(score(paid + 1, own, promise).expect("fits") > bar, "{price} {own} {other}");
         // Whoever bids at most that is paid at least its bid.
         let bid = if paid == 0 { 0 } else { r.below(paid + 1) };
-        assert!(score(bid, own).expect("fits") <= bar && bid <= paid);
+        assert!(score(bid, own, promise).expect("fits") <= bar && bid <= paid);
     }
-    assert!(price_of(u64::MAX, 0).is_ok() && price_of(u64::MAX, 10_000).is_ok());
+    assert!(price_of(u64::MAX, 0, 0).is_ok() && price_of(u64::MAX, 10_000, 0).is_ok());
+    // A bidder that is committed is paid more than it could ever bid.
+    assert!(price_of(u64::MAX, 10_000, 10_000).is_err());
 }
 
 fn record(r: &mut Random) -> Record {

@@ -51,6 +51,22 @@ fn a_node_sleeps_drains_and_comes_back() {
     }
 }
 
+/// Whoever committed a machine may change its ask, but neither lets it sleep nor drains it.
+#[test]
+fn a_committed_node_stays_active() {
+    let (mut w, provider, machine) = ready();
+    let until = w.now() + 1_000;
+    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    let by = provider.wallet();
+    for status in [NODE_HIBERNATED, NODE_DRAINING] {
+        let sleep = update(&by, &provider, &machine, ASK, status);
+        w.refused(sleep, &[&provider.key], MarketError::NodeCommitted);
+    }
+    w.ok(update(&by, &provider, &machine, ASK + 1, NODE_ACTIVE), &[&provider.key]);
+    w.set_now(until);
+    w.ok(update(&by, &provider, &machine, ASK, NODE_HIBERNATED), &[&provider.key]);
+}
+
 #[test]
 fn an_ask_is_not_zero_and_a_status_is_one_to_choose() {
     let (mut w, provider, machine) = ready();

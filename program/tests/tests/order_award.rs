@@ -94,7 +94,7 @@ fn the_standing_ask_becomes_the_price_and_the_rest_is_released() {
 fn a_node_that_got_worse_since_the_keeper_looked_is_refused() {
     let (mut w, offer) = offered(ix::order_args(1));
     let node: Node = w.read(&offer.machine.node);
-    let seen = score(ASK, reputation_bps(&node, w.now())).expect("fits");
+    let seen = score(ASK, reputation_bps(&node, w.now()), 0).expect("fits");
     let limited = |max: u64| {
         let mut award = offer.award();
         award.data[8..].copy_from_slice(&max.to_le_bytes());

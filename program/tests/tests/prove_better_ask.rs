@@ -5,7 +5,8 @@ use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    GpuModel, Keeper, Lease, Node, Order, Provider, ScoreRecord, KEEPER_ACTIVE, KEEPER_EXITING, NODE_DRAINING,
+    GpuModel, Keeper, Lease, Node, NodeRecord, Order, Promise, Provider, ScoreRecord, KEEPER_ACTIVE,
+    KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -92,7 +93,7 @@ fn the_customer_is_made_whole_then_the_finder_and_the_rest_is_burned() {
         finder: c.finder.wallet(),
         better: c.better.node,
         awarded_score,
-        better_score: score(CHEAP, then).expect("fits"),
+        better_score: score(CHEAP, then, 0).expect("fits"),
         amount: 2_000_000_000,
         customer: 1_000_000_000,
         finder_share: 200_000_000,
@@ -220,7 +221,7 @@ fn records_move_only_when_something_changes() {
     node.tier = 2;
     node.keep_record(&same, 20);
     assert_eq!((node.record_since, node.previous_since), (20, 10));
-    let later = ScoreRecord { tier: 2, ..same };
+    let later = NodeRecord { score: ScoreRecord { tier: 2, ..same.score }, ..same };
     let cases = [
         ((9, 19), None),
         ((10, 19), None),
@@ -234,9 +235,54 @@ fn records_move_only_when_something_changes() {
     }
 }
 
+/// A commitment is part of the record.
+#[test]
+fn a_commitment_counts_while_it_held() {
+    // At the same price, the better node's commitment decides.
+    let equal = || {
+        let mut c = awarded();
+        c.w.alter(&c.better.node, |n: &mut Node| n.price = DEAR);
+        c.refused(MarketError::NotBetter);
+        c
+    };
+    let commit = |n: &mut Node, until: i64| {
+        (n.promise_bps, n.committed_until, n.committed_since) = (9_900, until, n.registered_at);
+    };
+    let mut c = equal();
+    let awarded_at = c.w.read::<Lease>(&c.lease).awarded_at;
+    c.w.alter(&c.better.node, |n: &mut Node| commit(n, awarded_at));
+    // It was over at the award.
+    c.refused(MarketError::NotBetter);
+    c.w.alter(&c.better.node, |n: &mut Node| commit(n, awarded_at + 1));
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
+    c.w.ok(proof, &[&c.finder.key]);
+    // Made while the order waited, it could not be known.
+    let mut c = equal();
+    c.w.alter(&c.better.node, |n: &mut Node| {
+        let before = n.record();
+        commit(n, awarded_at + 1_000);
+        n.keep_record(&before, n.registered_at + 20);
+    });
+    c.refused(MarketError::NotBetter);
+    // Settled after the award, it counts as it was then.
+    let mut c = equal();
+    let now = c.w.now() + 2;
+    c.w.warp(2);
+    c.w.alter(&c.better.node, |n: &mut Node| {
+        commit(n, awarded_at + 1);
+        let before = n.record();
+        n.close_promise(now).expect("closes");
+        n.keep_record(&before, now);
+        assert_eq!(n.previous_promise, Promise { until: awarded_at + 1, bps: 9_900, pad: [0; 6] });
+    });
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
+    c.w.ok(proof, &[&c.finder.key]);
+}
+
 #[test]
 fn the_requirement_must_have_been_met() {
-    let cases: [(MarketError, Change<Order>); 4] = [
+    let cases: [(MarketError, Change<Order>); 5] = [
+        (MarketError::UnsuitableCommitment, |o| o.requirement.committed = 1),
         (MarketError::UnsuitableHardware, |o| o.requirement.min_tier = 3),
         (MarketError::UnsuitableLocation, |o| o.requirement.region[0] = b'x'),
         (MarketError::UnsuitableReputation, |o| o.requirement.min_reputation_bps = 10_000),

@@ -6,6 +6,7 @@ use gantry_market::math::bid::{commitment, commitment_message, price_of};
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
+use gantry_market::math::promise::{discount_bps, kept};
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
@@ -129,16 +130,27 @@ fn bids() {
 #[test]
 fn prices_of_scores() {
     let mut r = Random::new(110);
-    let mut inputs: Vec<(u64, u16)> =
-        vec![(0, 0), (0, 10_000), (1_612_500, 8_500), (1_125_000, 8_500), (u64::MAX, 0), (u64::MAX, 10_000)];
+    let mut inputs: Vec<(u64, u16, u16)> = vec![
+        (0, 0, 0),
+        (0, 10_000, 0),
+        (0, 10_000, 10_000),
+        (1_612_500, 8_500, 0),
+        (1_125_000, 8_500, 0),
+        (1_125_000, 8_500, 9_900),
+        (u64::MAX, 0, 0),
+        (u64::MAX, 0, 10_000),
+        (u64::MAX, 10_000, 0),
+        (u64::MAX, 10_000, 19),
+        (u64::MAX, 10_000, 20),
+    ];
     for _ in 0..60 {
-        inputs.push((r.magnitude(), r.below(10_001) as u16));
+        inputs.push((r.magnitude(), r.below(10_001) as u16, r.below(10_001) as u16));
     }
     let cases = inputs
         .into_iter()
-        .map(|(score, bps)| json!({ "score": score, "reputation_bps": bps, "price": or_null(price_of(score, bps)) }))
+        .map(|(score, bps, promise)| json!({ "score": score, "reputation_bps": bps, "promise_bps": promise, "price": or_null(price_of(score, bps, promise)) }))
         .collect();
-    check("price_of", &file("((score + 1) × 10,000 - 1) / (10,000 + (10,000 - reputation) / 2), rounded down: the highest price that scores no more; null where it does not fit 64 bits.", cases));
+    check("price_of", &file("((score + 1) × 10,000 - 1) / (10,000 + (10,000 - reputation) / 2 - promise / 20), rounded down: the highest price that scores no more; null where it does not fit 64 bits.", cases));
 }
 
 #[test]
@@ -166,24 +178,53 @@ fn fees() {
 #[test]
 fn scores() {
     let mut r = Random::new(103);
-    let mut inputs: Vec<(u64, u16)> = vec![
-        (1_000, 0),
-        (1_000, 10_000),
-        (1_000, 9_999),
-        (1_000, 9_998),
-        (3, 1),
-        (u64::MAX, 10_000),
-        (u64::MAX, 9_998),
-        (5, u16::MAX),
+    let mut inputs: Vec<(u64, u16, u16)> = vec![
+        (1_000, 0, 0),
+        (1_000, 10_000, 0),
+        (1_000, 9_999, 0),
+        (1_000, 9_998, 0),
+        (1_000, 10_000, 10_000),
+        (1_000, 10_000, 9_999),
+        (100_000, 0, 9_000),
+        (3, 1, 20),
+        (u64::MAX, 10_000, 0),
+        (u64::MAX, 9_998, 0),
+        (u64::MAX, 9_998, 20),
+        (5, u16::MAX, u16::MAX),
     ];
     for _ in 0..60 {
-        inputs.push((r.magnitude(), r.below(10_001) as u16));
+        inputs.push((r.magnitude(), r.below(10_001) as u16, r.below(10_001) as u16));
     }
     let cases = inputs
         .into_iter()
-        .map(|(price, bps)| json!({ "price": price, "reputation_bps": bps, "penalty_bps": penalty_bps(bps), "score": or_null(score(price, bps)) }))
+        .map(|(price, bps, promise)| json!({ "price": price, "reputation_bps": bps, "promise_bps": promise, "penalty_bps": penalty_bps(bps), "discount_bps": discount_bps(promise), "score": or_null(score(price, bps, promise)) }))
         .collect();
-    check("score", &file("price × (10,000 + (10,000 - reputation) / 2) / 10,000, rounded down; null where it does not fit 64 bits.", cases));
+    check("score", &file("price × (10,000 + (10,000 - reputation) / 2 - promise / 20) / 10,000, rounded down; null where it does not fit 64 bits.", cases));
+}
+
+#[test]
+fn promises() {
+    let mut r = Random::new(111);
+    let mut inputs: Vec<(u64, u64, u16)> = vec![
+        (0, 0, 10_000),
+        (9_900, 10_000, 9_900),
+        (9_899, 10_000, 9_900),
+        (59, 60, 9_900),
+        (3_600, 3_600, 10_000),
+        (3_599, 3_600, 10_000),
+        (u64::MAX, u64::MAX, 10_000),
+        (u64::MAX - 1, u64::MAX, 10_000),
+    ];
+    for _ in 0..60 {
+        let counted = r.below(31_536_000);
+        let up = counted - counted * r.below(1_200) / 10_000;
+        inputs.push((up, counted, 9_000 + r.below(1_001) as u16));
+    }
+    let cases = inputs
+        .into_iter()
+        .map(|(up, counted, promise)| json!({ "up_secs": up, "counted_secs": counted, "promise_bps": promise, "kept": kept(up, counted, promise) }))
+        .collect();
+    check("promise", &file("Whether a commitment was kept: up × 10,000 is at least counted × promise.", cases));
 }
 
 #[test]

@@ -78,6 +78,8 @@ names! {
     ProviderClose => "provider_close",
     NodeRegister => "node_register",
     NodeUpdate => "node_update",
+    NodeCommit => "node_commit",
+    CommitmentSettle => "commitment_settle",
     NodeRetire => "node_retire",
     NodeClose => "node_close",
     KeeperRegister => "keeper_register",

@@ -1,11 +1,12 @@
-use gantry_market::state::NodeSpec;
+use gantry_market::state::{Node, NodeSpec};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
 use super::{build, system_program, with_remaining};
+use crate::tokens::token_program;
 use crate::world::H100;
-use crate::{pda, Actor};
+use crate::{pda, Actor, World};
 
 /// A machine of the model that every world has.
 pub fn spec(gpus: u8) -> NodeSpec {
@@ -82,6 +83,35 @@ pub fn node_update(
     build(
         accounts::NodeUpdate { authority: *authority, provider: *provider, node: *node },
         instruction::NodeUpdate { price, status },
+    )
+}
+
+pub fn node_commit(who: &Actor, node: &Address, until: i64, promise_bps: u16) -> Instruction {
+    build(
+        accounts::NodeCommit {
+            wallet: who.wallet(),
+            market: pda::market(),
+            provider: who.provider(),
+            node: *node,
+        },
+        instruction::NodeCommit { until, promise_bps },
+    )
+}
+
+pub fn commitment_settle(w: &World, finder: &Actor, node: &Address) -> Instruction {
+    let provider = w.read::<Node>(node).provider;
+    build(
+        accounts::CommitmentSettle {
+            finder: finder.wallet(),
+            market: pda::market(),
+            node: *node,
+            provider,
+            stake_vault: pda::stake_vault(&provider),
+            stake_mint: w.stake_mint,
+            finder_tokens: finder.stake,
+            token_program: token_program(),
+        },
+        instruction::CommitmentSettle {},
     )
 }
 

@@ -33,7 +33,8 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             min_tier: 0,
             same_site: 0,
             allow_simulated: 0,
-            pad: [0; 2],
+            committed: 0,
+            pad: [0; 1],
         },
     }
 }
@@ -96,6 +97,18 @@ pub fn order_award(
     provider: &Address,
     node: &Address,
 ) -> Instruction {
+    order_award_at(keeper, customer, order, provider, node, u64::MAX)
+}
+
+/// By a keeper that found the node to score so much.
+pub fn order_award_at(
+    keeper: &Actor,
+    customer: &Actor,
+    order: &Address,
+    provider: &Address,
+    node: &Address,
+    max_score: u64,
+) -> Instruction {
     build(
         accounts::OrderAward {
             wallet: keeper.wallet(),
@@ -109,6 +122,6 @@ pub fn order_award(
             lease: pda::lease(order, node),
             system_program: system_program(),
         },
-        instruction::OrderAward { max_score: u64::MAX },
+        instruction::OrderAward { max_score },
     )
 }

@@ -76,10 +76,15 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     let model =
         act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
+    let end = if moved.is_some() {
+        act.now + i64::from(market.params.start_deadline_secs) + i64::from(lease.duration_secs)
+    } else {
+        order.latest_end(&market.params).expect("fits")
+    };
     let suits = model.is_some_and(|model| {
         order
             .requirement
-            .satisfied_by(node, model, order.gpus_per_node, site, &node.record(), act.now)
+            .satisfied_by(node, model, order.gpus_per_node, site, &node.record(), act.now, end)
             .is_ok()
     });
     must!(suits, "the node satisfies the order", "{at}");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
+    Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED,
+    NODE_SUSPENDED,
 };
 use solana_address::Address;
 
@@ -229,6 +230,20 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     if before.gpu_mask != after.gpu_mask {
         let with_lease = act.changes::<Lease>().any(|lease| lease.either().node == at);
         must!(with_lease, "GPUs are taken and freed with a lease", "{}: {at}", act.name);
+    }
+    if before.is_committed() || after.is_committed() {
+        let settled = act.name == "commitment_settle" && !after.is_committed();
+        let grows = after.committed_until >= before.committed_until && after.promise_bps >= before.promise_bps;
+        must!(settled || grows, "a commitment only grows until it is settled", "{}: {at}", act.name);
+        let new = after.committed_until != before.committed_until || after.promise_bps != before.promise_bps;
+        must!(settled || !new || by_owner, "the owner commits", "{}: {at}", act.name);
+        let stays = settled || matches!(after.status, NODE_ACTIVE | NODE_SUSPENDED);
+        must!(
+            stays || act.now >= after.committed_until && after.status != NODE_RETIRED,
+            "a committed machine stays",
+            "{}: {at}",
+            act.name
+        );
     }
     let grows = after.jobs_completed >= before.jobs_completed
         && after.jobs_failed >= before.jobs_failed

@@ -3,6 +3,7 @@
 use gantry_market::constants::MODE_INSTANT;
 use gantry_market::math::fees::fee;
 use gantry_market::math::pricing::cost;
+use gantry_market::math::promise::kept;
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
@@ -37,6 +38,13 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let finder = accusation.finder;
             Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
+        "commitment_settle" => {
+            let (node, settled) = act.changes::<Node>().find_map(|change| change.both())?;
+            let over = node.is_committed() && !settled.is_committed();
+            let broken = !kept(node.promise_up_secs, settled_secs(node, act.now), node.promise_bps);
+            let amount = fee(node.required_stake, node.slash_commitment_bps).ok()?;
+            (over && broken).then_some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
+        }
         "prove_equivocation" => {
             let change = act.changes::<Keeper>().next()?;
             let amount = fee(change.before?.bond, params.slash_equivocation_bps).ok()?;
@@ -55,6 +63,12 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         }
         _ => None,
     }
+}
+
+/// What was counted in a commitment that is over.
+fn settled_secs(node: &Node, now: i64) -> u64 {
+    let mut copy = *node;
+    copy.close_promise(now).unwrap_or(0)
 }
 
 pub fn check(act: &Act, market: &Market) -> Verdict {

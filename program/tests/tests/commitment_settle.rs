@@ -1,0 +1,392 @@
+use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
+use gantry_market::errors::MarketError;
+use gantry_market::events::CommitmentSettled;
+use gantry_market::state::{
+    Market, Node, Provider, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+};
+use gantry_market_tests::actors::START_STAKE;
+use gantry_market_tests::errors::Code;
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::ix::signed;
+use gantry_market_tests::leaves::{statement, LeafData};
+use gantry_market_tests::tokens::{token_2022_program, token_program};
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use solana_address::Address;
+use solana_instruction::Instruction;
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+const STAKE: u64 = 10_000_000_000;
+/// Two periods for the last leaf, then the appeal window.
+const WAIT: i64 = 120 + 300;
+
+/// A machine that is committed to 95 % for twenty periods, at the end of the period before.
+struct Case {
+    w: World,
+    keeper: Actor,
+    provider: Actor,
+    machine: Machine,
+    finder: Actor,
+    first: u64,
+    until: i64,
+}
+
+fn committed() -> Case {
+    let mut w = World::new();
+    let keeper = w.keeper(w.params.min_bond);
+    let provider = w.provider(STAKE);
+    let machine = w.machine(&provider, 1);
+    let finder = w.actor();
+    let first = w.period() + 1;
+    let until = ((first + 20) * 60) as i64;
+    w.ok(ix::node_commit(&provider, &machine.node, until, 9_500), &[&provider.key]);
+    w.warp_past_period(first - 1);
+    Case { w, keeper, provider, machine, finder, first, until }
+}
+
+impl Case {
+    fn node(&self) -> Node {
+        self.w.read(&self.machine.node)
+    }
+
+    /// Lets the n-th period end and applies a leaf with so many seconds up.
+    fn period(&mut self, n: u64, up_secs: u32) {
+        let proof = self.leaf(n, up_secs, 0);
+        self.w.ok(ix::report_apply(&proof), &[]);
+    }
+
+    fn leaf(&mut self, n: u64, up_secs: u32, flags: u16) -> gantry_market_tests::leaves::Proof {
+        let good = self.w.good_leaf(self.machine.node, Address::default(), self.first + n);
+        if self.w.period() <= self.first + n {
+            self.w.warp_past_period(self.first + n);
+        }
+        self.w.finalise(&self.keeper, &[LeafData { up_secs, flags, ..good }]).remove(0)
+    }
+
+    /// A fault of the machine in the n-th period.
+    fn fault(&mut self, n: u64) -> Address {
+        let proof = self.leaf(n, 60, FLAG_WORK_FAILED);
+        self.w.ok(ix::fault_open(&self.w, &self.keeper.wallet(), &proof), &[&self.keeper.key]);
+        pda::fault(&self.machine.node, &Address::default(), self.first + n)
+    }
+
+    fn settlement(&self) -> Instruction {
+        ix::commitment_settle(&self.w, &self.finder, &self.machine.node)
+    }
+
+    fn settle(&mut self) {
+        self.w.set_now(self.w.now().max(self.until + WAIT));
+        let settle = self.settlement();
+        self.w.ok(settle, &[&self.finder.key]);
+    }
+
+    fn refused(&mut self, code: MarketError) {
+        let settle = self.settlement();
+        self.w.refused(settle, &[&self.finder.key], code);
+    }
+
+    fn stake(&self) -> u64 {
+        self.w.read::<Provider>(&self.provider.provider()).stake
+    }
+}
+
+#[test]
+fn a_promise_that_was_kept_costs_nothing() {
+    let mut c = committed();
+    // 19 of 20 periods are 95 %.
+    for n in 0..20 {
+        c.period(n, if n == 7 { 0 } else { 60 });
+    }
+    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (19 * 60, 20 * 60));
+    c.w.set_now(c.until + WAIT - 1);
+    c.refused(MarketError::TooEarly);
+    c.w.warp(1);
+    let (now, before) = (c.w.now(), c.node());
+    let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
+    let event = CommitmentSettled {
+        node: c.machine.node,
+        provider: c.provider.provider(),
+        finder: c.finder.wallet(),
+        promise_bps: 9_500,
+        up_secs: 1_140,
+        counted_secs: 1_200,
+        amount: 0,
+        finder_share: 0,
+        burned: 0,
+    };
+    assert_emitted(&meta, &event);
+    assert_eq!((c.stake(), c.w.tokens(&c.finder.stake)), (STAKE, START_STAKE));
+    let node = c.node();
+    assert_eq!((node.committed_until, node.committed_since, node.promise_bps), (0, 0, 0));
+    assert_eq!((node.promise_up_secs, node.promise_counted_secs), (0, 0));
+    assert_eq!((node.record_since, node.previous_promise), (now, before.record().promise));
+    c.refused(MarketError::NotCommitted);
+    // And again from the start.
+    let until = c.w.now() + 1_000;
+    c.w.ok(ix::node_commit(&c.provider, &c.machine.node, until, 9_000), &[&c.provider.key]);
+}
+
+#[test]
+fn a_promise_that_was_broken_costs_stake() {
+    let mut c = committed();
+    for n in 0..20 {
+        c.period(n, if n == 7 { 0 } else { 60 - u32::from(n == 8) });
+    }
+    let supply = c.w.supply(&c.w.stake_mint);
+    c.w.set_now(c.until + WAIT);
+    let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
+    // A tenth of the required stake: a tenth of it to the finder, the rest burned.
+    let event = CommitmentSettled {
+        node: c.machine.node,
+        provider: c.provider.provider(),
+        finder: c.finder.wallet(),
+        promise_bps: 9_500,
+        up_secs: 1_139,
+        counted_secs: 1_200,
+        amount: 1_000_000_000,
+        finder_share: 100_000_000,
+        burned: 900_000_000,
+    };
+    assert_emitted(&meta, &event);
+    assert_eq!(c.stake(), STAKE - 1_000_000_000);
+    assert_eq!(c.w.tokens(&c.provider.provider_vault()), STAKE - 1_000_000_000);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 100_000_000);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 900_000_000);
+    c.refused(MarketError::NotCommitted);
+    assert_eq!(c.node().status, NODE_ACTIVE);
+}
+
+/// The terms are those of the commitment; a higher slash needs the provider's word again.
+#[test]
+fn later_terms_do_not_count() {
+    let mut c = committed();
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.slash_commitment_bps = 10_000);
+    c.period(0, 0);
+    c.settle();
+    assert_eq!(c.stake(), STAKE - 1_000_000_000);
+}
+
+#[test]
+fn no_more_than_the_provider_has() {
+    let mut c = committed();
+    c.period(0, 0);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| (p.stake, p.unstaking) = (300, 200));
+    c.settle();
+    let provider: Provider = c.w.read(&c.provider.provider());
+    assert_eq!((provider.stake, provider.unstaking, provider.slashed_total), (0, 0, 500));
+}
+
+/// Periods without a final report, or without a leaf of this node, speak neither for nor against it.
+#[test]
+fn what_nobody_reported_does_not_count() {
+    let mut c = committed();
+    c.settle();
+    assert_eq!(c.stake(), STAKE);
+    let mut c = committed();
+    c.period(3, 57);
+    c.settle();
+    assert_eq!(c.stake(), STAKE);
+    let mut c = committed();
+    c.period(3, 56);
+    c.settle();
+    assert_eq!(c.stake(), STAKE - 1_000_000_000);
+}
+
+#[test]
+fn only_whole_periods_within_count_and_each_once() {
+    let mut w = World::new();
+    let keeper = w.keeper(w.params.min_bond);
+    let provider = w.provider(STAKE);
+    let machine = w.machine(&provider, 1);
+    w.warp_past_period(w.period());
+    // Begins in the middle of a period and ends in the middle of another.
+    w.warp(30);
+    let (begun, until) = (w.period(), w.now() + 630);
+    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    let last = until as u64 / 60 - 1;
+    for period in begun..=last + 1 {
+        w.warp_past_period(period);
+        let leaf = LeafData { up_secs: 50, ..w.good_leaf(machine.node, Address::default(), period) };
+        let proof = w.finalise(&keeper, &[leaf]).remove(0);
+        w.ok(ix::report_apply(&proof), &[]);
+        w.refused(ix::report_apply(&proof), &[], MarketError::AlreadyApplied);
+        let node: Node = w.read(&machine.node);
+        let whole = period.min(last) - begun;
+        assert_eq!((node.promise_up_secs, node.promise_counted_secs), (50 * whole, 60 * whole), "{period}");
+    }
+}
+
+/// Late leaves count as long as the chain takes them.
+#[test]
+fn leaves_count_in_any_order() {
+    let mut c = committed();
+    let late = c.leaf(0, 10, 0);
+    c.period(1, 60);
+    c.w.ok(ix::report_apply(&late), &[]);
+    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (70, 120));
+    // After the end too.
+    let last = c.leaf(19, 0, 0);
+    c.w.set_now(c.until + 100);
+    c.w.ok(ix::report_apply(&last), &[]);
+    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (70, 180));
+}
+
+/// A fault that costs stake anyway, of a lease, counts like any other leaf.
+#[test]
+fn a_leaf_that_opens_a_fault_counts() {
+    let mut c = committed();
+    c.fault(0);
+    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (60, 60));
+    assert_eq!((c.node().status, c.node().suspended_at), (NODE_SUSPENDED, c.w.now()));
+    assert_ne!(FLAG_OFFLINE & FLAG_WORK_FAILED, FLAG_WORK_FAILED);
+}
+
+/// Nobody checks a suspended machine, so the time counts without a report. A fault that was applied is its own.
+#[test]
+fn suspended_time_is_down_time() {
+    let mut c = committed();
+    let fault = c.fault(0);
+    let suspended_at = c.w.now();
+    // Reports of the time after it add nothing.
+    c.period(1, 60);
+    assert_eq!(c.node().promise_counted_secs, 60);
+    c.w.warp(i64::from(c.w.params.appeal_secs));
+    c.w.ok(ix::slash_apply(&c.w, &fault, None, c.keeper.stake), &[]);
+    assert_eq!((c.node().status, c.node().convicted), (NODE_SUSPENDED, 1));
+    c.w.warp(10);
+    let back = |status| {
+        let wallet = c.provider.wallet();
+        ix::node_update(&wallet, &c.provider.provider(), &c.machine.node, 2_000_000, status)
+    };
+    let (sleep, wake) = (back(NODE_HIBERNATED), back(NODE_ACTIVE));
+    c.w.refused(sleep, &[&c.provider.key], MarketError::NodeCommitted);
+    c.w.ok(wake, &[&c.provider.key]);
+    let away = (c.w.now() - suspended_at) as u64;
+    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (60, 60 + away));
+    assert_eq!((c.node().status, c.node().convicted), (NODE_ACTIVE, 0));
+    let before = c.stake();
+    c.settle();
+    assert_eq!(c.stake(), before - 1_000_000_000);
+}
+
+/// Staying suspended until the end is no way out.
+#[test]
+fn suspended_to_the_end() {
+    let mut c = committed();
+    for n in 0..10 {
+        c.period(n, 60);
+    }
+    let fault = c.fault(10);
+    let from = c.w.now();
+    c.w.set_now(c.until + WAIT);
+    // The fault may still be voided.
+    c.refused(MarketError::FaultPending);
+    c.w.ok(ix::slash_apply(&c.w, &fault, None, c.keeper.stake), &[]);
+    let counted = 11 * 60 + (c.until - from) as u64;
+    let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
+    let event = CommitmentSettled {
+        node: c.machine.node,
+        provider: c.provider.provider(),
+        finder: c.finder.wallet(),
+        promise_bps: 9_500,
+        up_secs: 11 * 60,
+        counted_secs: counted,
+        amount: 1_000_000_000,
+        finder_share: 100_000_000,
+        burned: 900_000_000,
+    };
+    assert_emitted(&meta, &event);
+    // What the settled one counted is not in the next.
+    assert_eq!((c.node().status, c.node().promise_counted_secs), (NODE_SUSPENDED, 0));
+}
+
+/// What keepers take back costs nothing: the time is forgiven, and the node is where it was.
+#[test]
+fn a_voided_fault_is_forgiven() {
+    let mut c = committed();
+    let fault = c.fault(0);
+    let (keeper, node) = (c.keeper.again(), c.machine.node);
+    c.w.warp(200);
+    let passed = statement(&node, c.first, 3, true);
+    let appeal = ix::slash_appeal(&c.w, &fault, &keeper, passed);
+    c.w.ok_all(&[signed(&keeper.key, &passed), appeal], &[]);
+    assert_eq!((c.node().status, c.node().available_since), (NODE_ACTIVE, c.w.now()));
+    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (60, 60));
+    c.settle();
+    assert_eq!(c.stake(), STAKE);
+}
+
+/// An earlier fault that was applied is not undone by a later one that is voided.
+#[test]
+fn a_voided_fault_frees_nobody_from_another() {
+    let mut c = committed();
+    let (first, second) = (c.fault(0), c.fault(1));
+    c.w.set_now(c.w.read::<gantry_market::state::Fault>(&first).applicable_at);
+    c.w.ok(ix::slash_apply(&c.w, &first, None, c.keeper.stake), &[]);
+    let (keeper, node) = (c.keeper.again(), c.machine.node);
+    let passed = statement(&node, c.first + 1, 3, true);
+    let appeal = ix::slash_appeal(&c.w, &second, &keeper, passed);
+    c.w.ok_all(&[signed(&keeper.key, &passed), appeal], &[]);
+    assert_eq!((c.node().status, c.node().pending_faults), (NODE_SUSPENDED, 0));
+    // The agent alone cannot wake it.
+    let wake = ix::node_update(&c.machine.key.pubkey(), &c.provider.provider(), &node, 2_000_000, NODE_ACTIVE);
+    c.w.refused(wake, &[&c.machine.key], MarketError::Unauthorised);
+}
+
+#[test]
+fn the_end_of_it_lets_the_provider_go() {
+    let mut c = committed();
+    let retire = ix::node_retire(&c.provider, &c.machine.node);
+    c.w.set_now(c.until);
+    c.w.refused(retire.clone(), &[&c.provider.key], MarketError::NodeCommitted);
+    // The provider may settle its own, and a pause stops nobody.
+    c.w.pause();
+    c.w.set_now(c.until + WAIT);
+    let own = ix::commitment_settle(&c.w, &c.provider, &c.machine.node);
+    c.w.ok(own, &[&c.provider.key]);
+    c.w.ok(retire, &[&c.provider.key]);
+    assert_eq!(c.node().status, NODE_RETIRED);
+    c.w.warp(180);
+    c.w.ok(ix::node_close(&c.provider, &c.machine.key.pubkey(), 1), &[&c.provider.key]);
+    c.w.ok(ix::provider_request_unstake(&c.provider, STAKE), &[&c.provider.key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let mut c = committed();
+    c.period(0, 0);
+    let other = c.w.provider(20_000_000_000);
+    let others = c.w.machine(&other, 1);
+    let until = c.until;
+    c.w.ok(ix::node_commit(&other, &others.node, until, 9_500), &[&other.key]);
+    c.w.set_now(until + WAIT);
+    let good = c.settlement();
+    let w = &mut c.w;
+    let silent = unsigned(good.clone(), &c.finder.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    let (provider, vault, mint) = (c.provider.provider(), c.provider.provider_vault(), w.stake_mint);
+    for at in [pda::market(), c.machine.node, provider, c.finder.stake] {
+        let fake = w.forged(&at);
+        let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
+        w.refuses_swaps(&good, &[&c.finder.key], &case);
+    }
+    let (twin, fake_mint) = (w.twin(&vault), w.twin(&mint));
+    let cases: [(_, _, _, Code); 9] = [
+        ("node", c.machine.node, others.node, MarketError::WrongAccount.into()),
+        ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
+        ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
+        ("mint", mint, fake_mint, MarketError::WrongMint.into()),
+        ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
+        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
+        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
+        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+    ];
+    for (what, from, to, code) in cases {
+        println!("{what}");
+        w.refused(swap(good.clone(), &from, &to), &[&c.finder.key], code);
+    }
+    w.ok(good, &[&c.finder.key]);
+    assert_ne!(NODE_HIBERNATED, NODE_RETIRED);
+}

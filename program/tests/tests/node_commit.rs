@@ -1,0 +1,243 @@
+use gantry_market::constants::{MAX_COMMITMENT_SECS, PROMISE_BPS_MIN};
+use gantry_market::errors::MarketError;
+use gantry_market::events::NodeCommitted;
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::math::reputation::reputation_bps;
+use gantry_market::math::score::score;
+use gantry_market::state::{
+    Lease, Node, Order, Promise, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED,
+    NODE_SUSPENDED,
+};
+use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::stories::ASK;
+use gantry_market_tests::transactions::unsigned;
+use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
+
+fn ready() -> (World, Actor, Machine) {
+    let mut w = World::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    w.warp(7);
+    (w, provider, machine)
+}
+
+fn cooldown(w: &World) -> i64 {
+    i64::from(w.params.unstake_cooldown_secs)
+}
+
+#[test]
+fn a_node_commits_itself_until_a_date() {
+    let (mut w, provider, machine) = ready();
+    let (now, until) = (w.now(), w.now() + cooldown(&w));
+    let before: Node = w.read(&machine.node);
+    let meta = w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    // The first whole period to come.
+    let since = now - 7 + 60;
+    let event = NodeCommitted { node: machine.node, since, until, promise_bps: 9_900 };
+    assert_emitted(&meta, &event);
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.committed_since, node.committed_until, node.promise_bps), (since, until, 9_900));
+    assert_eq!((node.promise_up_secs, node.promise_counted_secs), (0, 0));
+    assert_eq!(node.slash_commitment_bps, w.params.slash_commitment_bps);
+    // It is a change of the record that awards are judged by.
+    assert_eq!((node.record_since, node.previous_since), (now, before.record_since));
+    assert_eq!((node.previous, node.previous_promise), (before.record().score, before.record().promise));
+}
+
+#[test]
+fn the_terms_have_bounds() {
+    let (mut w, provider, machine) = ready();
+    let (now, soonest) = (w.now(), w.now() + cooldown(&w));
+    let latest = now - 7 + 60 + MAX_COMMITMENT_SECS;
+    let wrong = [
+        (soonest - 1, 9_900),
+        (latest + 1, 9_900),
+        (soonest, PROMISE_BPS_MIN - 1),
+        (soonest, 10_001),
+        (soonest, 0),
+        (0, 0),
+        (-1, 9_900),
+        (i64::MAX, 9_900),
+        (i64::MIN, 9_900),
+    ];
+    for (until, promise) in wrong {
+        let commit = ix::node_commit(&provider, &machine.node, until, promise);
+        w.refused(commit, &[&provider.key], MarketError::InvalidPromise);
+    }
+    for (until, promise) in [(soonest, PROMISE_BPS_MIN), (latest, 10_000)] {
+        let mut w = w.fork();
+        w.ok(ix::node_commit(&provider, &machine.node, until, promise), &[&provider.key]);
+    }
+}
+
+/// Where stake leaves at once, a commitment still has a period that can be counted.
+#[test]
+fn a_commitment_has_a_whole_period() {
+    let mut w = World::new();
+    let mut params = w.params;
+    (params.unstake_cooldown_secs, params.appeal_secs) = (0, 0);
+    w.alter(&pda::market(), |m: &mut gantry_market::state::Market| m.params = params);
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    let since = w.now() + 60;
+    let short = ix::node_commit(&provider, &machine.node, since + 59, 9_900);
+    w.refused(short, &[&provider.key], MarketError::InvalidPromise);
+    w.ok(ix::node_commit(&provider, &machine.node, since + 60, 9_900), &[&provider.key]);
+}
+
+#[test]
+fn a_running_commitment_only_grows() {
+    let (mut w, provider, machine) = ready();
+    let start = w.now();
+    let until = start + 1_000;
+    w.ok(ix::node_commit(&provider, &machine.node, until, 9_500), &[&provider.key]);
+    w.alter(&machine.node, |n: &mut Node| (n.promise_up_secs, n.promise_counted_secs) = (100, 120));
+    w.warp(10);
+    for (until, promise) in [(until, 9_500), (until - 1, 9_900), (until + 1, 9_400), (until - 1, 9_400)] {
+        let commit = ix::node_commit(&provider, &machine.node, until, promise);
+        w.refused(commit, &[&provider.key], MarketError::InvalidPromise);
+    }
+    // Higher, later, both; what was counted stays.
+    for (until, promise) in [(until, 9_600), (until + 50, 9_600), (until + 60, 9_700)] {
+        w.ok(ix::node_commit(&provider, &machine.node, until, promise), &[&provider.key]);
+        let node: Node = w.read(&machine.node);
+        assert_eq!((node.committed_until, node.promise_bps), (until, promise));
+        assert_eq!(node.committed_since, start - 7 + 60);
+        assert_eq!((node.promise_up_secs, node.promise_counted_secs), (100, 120));
+    }
+    // Also shortly before its end, the end is as far away as a new one's.
+    let until = w.read::<Node>(&machine.node).committed_until;
+    w.set_now(until - 1);
+    let near = ix::node_commit(&provider, &machine.node, until, 10_000);
+    w.refused(near, &[&provider.key], MarketError::InvalidPromise);
+    let late = w.now() + cooldown(&w);
+    w.fork().ok(ix::node_commit(&provider, &machine.node, late, 10_000), &[&provider.key]);
+    // A year after it began it ends: nobody puts the reckoning off for ever.
+    let since = w.read::<Node>(&machine.node).committed_since;
+    let endless = ix::node_commit(&provider, &machine.node, since + MAX_COMMITMENT_SECS + 1, 10_000);
+    w.refused(endless, &[&provider.key], MarketError::InvalidPromise);
+    // Once over, it is settled first.
+    w.set_now(until);
+    let again = ix::node_commit(&provider, &machine.node, until + 10_000, 10_000);
+    w.refused(again, &[&provider.key], MarketError::CommitmentOver);
+}
+
+#[test]
+fn only_an_active_node_whose_stake_is_there() {
+    let (mut w, provider, machine) = ready();
+    let until = w.now() + 1_000;
+    let commit = ix::node_commit(&provider, &machine.node, until, 9_900);
+    for status in [NODE_HIBERNATED, NODE_DRAINING, NODE_RETIRED, NODE_SUSPENDED] {
+        w.alter(&machine.node, |n: &mut Node| n.status = status);
+        w.refused(commit.clone(), &[&provider.key], MarketError::WrongNodeStatus);
+    }
+    w.alter(&machine.node, |n: &mut Node| n.status = NODE_ACTIVE);
+    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.committed - 1);
+    w.refused(commit.clone(), &[&provider.key], MarketError::InsufficientStake);
+    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.committed);
+    w.pause();
+    w.ok(commit, &[&provider.key]);
+}
+
+#[test]
+fn a_committed_node_stays() {
+    let (mut w, provider, machine) = ready();
+    let until = w.now() + 1_000;
+    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    let update =
+        |status| ix::node_update(&machine.key.pubkey(), &provider.provider(), &machine.node, 3_000_000, status);
+    let retire = ix::node_retire(&provider, &machine.node);
+    for now in [w.now(), until - 1] {
+        w.set_now(now);
+        for status in [NODE_HIBERNATED, NODE_DRAINING] {
+            w.refused(update(status), &[&machine.key], MarketError::NodeCommitted);
+        }
+        w.refused(retire.clone(), &[&provider.key], MarketError::NodeCommitted);
+        // Its stake is needed; what lies above it may leave, as ever.
+        let unstake = ix::provider_request_unstake(&provider, 10_000_000_001);
+        w.refused(unstake, &[&provider.key], MarketError::InsufficientStake);
+        w.ok(update(NODE_ACTIVE), &[&machine.key]);
+    }
+    // After the end it may sleep, but not leave before the commitment is settled.
+    w.set_now(until);
+    w.ok(update(NODE_HIBERNATED), &[&machine.key]);
+    w.refused(retire.clone(), &[&provider.key], MarketError::NodeCommitted);
+    let finder = w.actor();
+    w.set_now(until + 420);
+    w.ok(ix::commitment_settle(&w, &finder, &machine.node), &[&finder.key]);
+    w.ok(retire, &[&provider.key]);
+}
+
+#[test]
+fn a_commitment_is_a_better_score_until_it_ends() {
+    let (mut w, provider, machine) = ready();
+    let keeper = w.keeper(w.params.min_bond);
+    let customer = w.customer(100_000_000);
+    let until = w.now() + cooldown(&w);
+    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    for (now, promise) in [(w.now(), 9_900), (until - 1, 9_900), (until, 0)] {
+        let mut w = w.fork();
+        w.set_now(now);
+        let order = w.order(&customer, ix::order_args(1));
+        let reputation = reputation_bps(&w.read(&machine.node), now);
+        let want = score(ASK, reputation, promise).expect("fits");
+        assert_eq!(want < score(ASK, reputation, 0).expect("fits"), promise > 0);
+        let award = ix::order_award_at(&keeper, &customer, &order, &provider.provider(), &machine.node, want - 1);
+        w.refused(award, &[&keeper.key], MarketError::ScoreTooHigh);
+        let award = ix::order_award_at(&keeper, &customer, &order, &provider.provider(), &machine.node, want);
+        w.ok(award, &[&keeper.key]);
+        assert_eq!(w.read::<Lease>(&pda::lease(&order, &machine.node)).score, want);
+    }
+}
+
+#[test]
+fn an_order_may_ask_for_committed_nodes() {
+    let (mut w, provider, machine) = ready();
+    let keeper = w.keeper(w.params.min_bond);
+    let customer = w.customer(100_000_000);
+    let mut args = OrderArgs { duration_secs: 600, ..ix::order_args(1) };
+    args.requirement.committed = 1;
+    let order = w.order(&customer, args);
+    let award = ix::order_award(&keeper, &customer, &order, &provider.provider(), &machine.node);
+    w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableCommitment);
+    let end = w.read::<Order>(&order).latest_end(&w.params).expect("fits");
+    assert_eq!(end, w.now() + 60 + 120 + 600, "award deadline, start deadline, duration");
+    w.ok(ix::node_commit(&provider, &machine.node, end - 1, 9_900), &[&provider.key]);
+    w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableCommitment);
+    w.ok(ix::node_commit(&provider, &machine.node, end, 9_900), &[&provider.key]);
+    w.ok(award, &[&keeper.key]);
+    // Nothing but 0 and 1.
+    args.requirement.committed = 2;
+    args.nonce = 2;
+    w.refused(ix::order_create(&customer, args), &[&customer.key], MarketError::InvalidRequirement);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, provider, machine) = ready();
+    let other = w.provider(20_000_000_000);
+    let others = w.machine(&other, 1);
+    let good = ix::node_commit(&provider, &machine.node, w.now() + 1_000, 9_900);
+    let silent = unsigned(good.clone(), &provider.wallet());
+    w.refused(silent, &[], InstructionError::MissingRequiredSignature);
+    // The machine's own key does not put its owner's stake at risk.
+    let mut by_agent = good.clone();
+    by_agent.accounts[0].pubkey = machine.key.pubkey();
+    w.refused(by_agent, &[&machine.key], MarketError::Unauthorised);
+    let (forged_node, forged_provider) = (w.forged(&machine.node), w.forged(&provider.provider()));
+    let forged_market = w.forged(&pda::market());
+    let cases = [
+        ("signer", provider.wallet(), other.wallet(), MarketError::Unauthorised.into()),
+        ("market's program", pda::market(), forged_market, InstructionError::IllegalOwner.into()),
+        ("provider", provider.provider(), other.provider(), MarketError::WrongAccount.into()),
+        ("provider's program", provider.provider(), forged_provider, InstructionError::IllegalOwner.into()),
+        ("node", machine.node, others.node, MarketError::WrongAccount.into()),
+        ("node's program", machine.node, forged_node, InstructionError::IllegalOwner.into()),
+        ("node's type", machine.node, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+    ];
+    w.refuses_swaps(&good, &[&provider.key, &other.key], &cases);
+    let none: Promise = w.read::<Node>(&machine.node).record().promise;
+    assert_eq!((none.until, none.bps), (0, 0));
+}

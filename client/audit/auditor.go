@@ -151,7 +151,7 @@ func (a *auditor) awarded(t Tx, v *idlmarket.LeaseAwarded) {
 	c.amount("the reservation", v.Reserved, want, err)
 	full, err := market.Cost(a.maxPrice, a.lease.GPUs, a.duration)
 	c.amount("what was released", v.Released, full-min(full, want), err)
-	low, err := market.Score(a.lease.Price, market.BPS)
+	low, err := market.Score(a.lease.Price, market.BPS, market.BPS)
 	c.that(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
 	a.reserved, a.funded = market.USDC(v.Reserved), a.duration
 	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",

@@ -96,6 +96,13 @@ func (s *session) nodeShow() error {
 	}
 	m, _ := v.Model(n.Spec.Model)
 	j := describeNode(&n, &m, now)
+	commitment := "none"
+	if j.Until != 0 {
+		commitment = fmt.Sprintf("%s %% until %s UTC", j.Promise, when(j.Until))
+		if j.Kept != "" {
+			commitment += fmt.Sprintf(", %s %% so far", j.Kept)
+		}
+	}
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
 			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
@@ -105,6 +112,7 @@ func (s *session) nodeShow() error {
 			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
 			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed, %d failed", j.Completed, j.Failed)},
 			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"stake needed", j.Stake + " GNT"},
+			[2]string{"committed", commitment},
 			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
 	})
 }

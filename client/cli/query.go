@@ -149,16 +149,11 @@ func whole(s string, most uint64) (uint64, error) {
 
 // parsePercent reads percent with at most two decimals as basis points: "99.9" is 9990.
 func parsePercent(s string, more uint16) (uint16, error) {
-	s = strings.TrimSuffix(s, "%")
-	a, b, _ := strings.Cut(s, ".")
-	if a == "" || len(b) > 2 || strings.ContainsAny(s, "+-_") {
-		return 0, fmt.Errorf("%q is not a percentage with at most two decimals", s)
+	n, err := market.ParsePercent(s)
+	if err != nil {
+		return 0, err
 	}
-	n, err := strconv.ParseUint(a+b+strings.Repeat("0", 2-len(b)), 10, 32)
-	if err != nil || n > market.BPS {
-		return 0, fmt.Errorf("%q is not a percentage from 0 to 100", s)
-	}
-	return uint16(n) + more, nil
+	return n + more, nil
 }
 
 // matches says why a node does not fit; empty when it does.

@@ -51,6 +51,9 @@ type nodeJSON struct {
 	DiskGiB    uint32 `json:"diskGib"`
 	Faults     uint16 `json:"pendingFaults"`
 	Registered int64  `json:"registeredAt"`
+	Promise    string `json:"promisedUptimePercent,omitempty"`
+	Until      int64  `json:"committedUntil,omitempty"`
+	Kept       string `json:"uptimeSinceCommitmentPercent,omitempty"`
 }
 
 func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
@@ -58,7 +61,7 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 	if err != nil {
 		score = 0 // a price that large cannot be registered with a score; it is shown as it is
 	}
-	return nodeJSON{
+	j := nodeJSON{
 		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(),
 		GPUs: n.Spec.Gpus, Free: n.FreeGPUs(), VRAMMiB: n.Spec.VramMib, Link: market.Interconnect(n.Spec.Interconnect).String(),
 		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Status: n.State().String(), Tier: n.Tier,
@@ -67,6 +70,13 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 		Failed: n.JobsFailed, Measured: fmt.Sprintf("%d.%d", n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
 	}
+	if n.CommittedUntil != 0 {
+		j.Promise, j.Until = percent(n.PromiseBps), n.CommittedUntil
+		if n.PromiseCountedSecs > 0 {
+			j.Kept = percent(uint16(min(n.PromiseUpSecs, n.PromiseCountedSecs) * market.BPS / n.PromiseCountedSecs))
+		}
+	}
+	return j
 }
 
 func (s *session) search() error {

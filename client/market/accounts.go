@@ -165,8 +165,18 @@ func (n *Node) Record() Record {
 // Reputation in basis points at a unix second.
 func (n *Node) Reputation(now int64) uint16 { return Reputation(n.Record(), now) }
 
+// PromiseAt is the uptime that the node's commitment promises at a unix second, in basis points; 0 once it is over.
+func (n *Node) PromiseAt(now int64) uint16 {
+	if now < n.CommittedUntil {
+		return n.PromiseBps
+	}
+	return 0
+}
+
 // Score of the node's standing ask.
-func (n *Node) Score(now int64) (uint64, error) { return Score(n.Ask(), n.Reputation(now)) }
+func (n *Node) Score(now int64) (uint64, error) {
+	return Score(n.Ask(), n.Reputation(now), n.PromiseAt(now))
+}
 
 // State is the keeper's status with its type.
 func (k *Keeper) State() KeeperStatus { return KeeperStatus(k.Status) }

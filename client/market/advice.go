@@ -88,5 +88,10 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeWrongPeriod:          "name the period that is running now",
 	idlmarket.ErrorCodeWrongOutputState:     "commit first, reveal when all have committed; a lease closes when its outputs are compared",
 	idlmarket.ErrorCodeWrongReveal:          "reveal the output and the salt that were committed to",
+	idlmarket.ErrorCodeInvalidPromise:       "promise 90 to 100 % of uptime, until the unstaking cooldown (`gantry market show`) or more from now",
+	idlmarket.ErrorCodeNodeCommitted:        "wait until the commitment is over and settled: see `gantry node show`",
+	idlmarket.ErrorCodeNotCommitted:         "commit first with `gantry-agent commit`",
+	idlmarket.ErrorCodeCommitmentOver:       "wait until a keeper has settled it",
+	idlmarket.ErrorCodeUnsuitableCommitment: "choose a node that is committed for longer, or order for a shorter time",
 	idlmarket.ErrorCodeUnknownVersion:       "update gantry to the version of the market's program",
 }

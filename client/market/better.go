@@ -13,20 +13,20 @@ type BetterAsk struct {
 	Model    Model    // of Better
 }
 
-// RecordThroughout is the record that held from one unix second to another, both included; ok is false when it changed
-// in between or is too long ago. It is the twin of Node::record_throughout.
-func (n *Node) RecordThroughout(from, to int64) (r Record, tier uint8, ok bool) {
+// AsThroughout is the node with the record (reputation, tier and commitment) that held from one unix second to another,
+// both included; ok is false when it changed in between or is too long ago. It is the twin of Node::record_throughout.
+func (n Node) AsThroughout(from, to int64) (then Node, ok bool) {
 	switch {
 	case n.RecordSince < from:
-		return n.Record(), n.Tier, true
+		return n, true
 	case n.PreviousSince < from && to < n.RecordSince:
 		p := n.Previous
-		return Record{
-			UptimeBPS: p.UptimeBps, JobsCompleted: p.JobsCompleted, JobsFailed: p.JobsFailed,
-			RatingSum: p.RatingSum, RatingWeight: p.RatingWeight, RegisteredAt: n.RegisteredAt,
-		}, p.Tier, true
+		n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
+		n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
+		n.CommittedUntil, n.PromiseBps = n.PreviousPromise.Until, n.PreviousPromise.Bps
+		return n, true
 	}
-	return Record{}, 0, false
+	return Node{}, false
 }
 
 // Score is the score of the better node at its worst during the auction; ok is false when the program would refuse the
@@ -38,16 +38,13 @@ func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 		n.State() == NodeActive && n.AvailableSince < since && n.AskSince < since && n.GpusFreedAt < since &&
 		b.Provider.Stake >= b.Provider.Committed && b.Provider.CoveredSince < since && b.Model.Since < since &&
 		n.Price <= o.MaxPrice && n.Address != l.Lease.Node
-	record, tier, known := n.RecordThroughout(since, l.AwardedAt)
+	then, known := n.AsThroughout(since, l.AwardedAt)
 	if !held || !known {
 		return 0, false
 	}
-	then := n
-	then.Tier, then.UptimeBps, then.JobsCompleted, then.JobsFailed = tier, record.UptimeBPS, record.JobsCompleted, record.JobsFailed
-	then.RatingSum, then.RatingWeight = record.RatingSum, record.RatingWeight
-	if Satisfies(&o.Requirement, &then, &b.Model, o.GpusPerNode, n.Spec.Site, since) != nil {
+	if Satisfies(&o.Requirement, &then, &b.Model, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd(&b.Market.Params)) != nil {
 		return 0, false
 	}
-	score, err := then.Score(since)
+	score, err := Score(then.Ask(), then.Reputation(since), then.PromiseAt(l.AwardedAt))
 	return score, err == nil && score < l.Lease.Score
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
 )
 
 // sampleBetter is an award that a better node contests.
@@ -58,6 +60,25 @@ func TestBetterAsk(t *testing.T) {
 		_, ok := b.Score(1_105)
 		require.False(t, ok, name)
 	}
+	// A commitment counts if it was running at the award, and only as it was in the record.
+	for until, better := range map[int64]bool{1_005: false, 1_006: true} {
+		b = sampleBetter()
+		b.Lease.Lease.Score, b.Better.PromiseBps, b.Better.CommittedUntil = score, 9_900, until
+		_, ok = b.Score(1_105)
+		require.Equal(t, better, ok)
+		b.Better.RecordSince = 1_006
+		_, ok = b.Score(1_105)
+		require.False(t, ok, "the record before had none")
+		b.Better.Previous.UptimeBps, b.Better.Previous.Tier = b.Better.UptimeBps, b.Better.Tier
+		b.Better.PreviousPromise = idlmarket.Promise{Until: until, Bps: 9_900}
+		b.Better.PromiseBps, b.Better.CommittedUntil = 0, 0
+		_, ok = b.Score(1_105)
+		require.Equal(t, better, ok)
+	}
+	b = sampleBetter()
+	b.Order.Requirement.Committed, b.Order.DurationSecs, b.Better.PromiseBps, b.Better.CommittedUntil = 1, 1_000, 9_900, 999
+	_, ok = b.Score(1_105)
+	require.False(t, ok)
 	// The record of the time of the award counts after a change.
 	b = sampleBetter()
 	b.Better.Previous.UptimeBps, b.Better.RecordSince, b.Better.UptimeBps = b.Better.UptimeBps, 1_006, 0

@@ -129,6 +129,14 @@ type borsh interface {
 	UnmarshalWithDecoder(*bin.Decoder) error
 }
 
+// versionOf is the layout that this client knows of a kind.
+func versionOf(kind Kind) uint8 {
+	if kind == KindNode {
+		return NodeVersion
+	}
+	return LayoutVersion
+}
+
 func decoded(kind Kind, value any, target borsh, version *uint8, meta Meta, body []byte) (Decoded, error) {
 	d := bin.NewBorshDecoder(body)
 	if err := target.UnmarshalWithDecoder(d); err != nil {
@@ -137,7 +145,7 @@ func decoded(kind Kind, value any, target borsh, version *uint8, meta Meta, body
 	if d.Remaining() != 0 {
 		return Decoded{}, fmt.Errorf("%s %s has %d bytes more than known: %w", kind, meta.Address, d.Remaining(), ErrLayout)
 	}
-	if *version != LayoutVersion {
+	if *version != versionOf(kind) {
 		return Decoded{}, fmt.Errorf("%s %s is of version %d: %w", kind, meta.Address, *version, ErrLayout)
 	}
 	return Decoded{Kind: kind, Value: value}, nil

@@ -16,7 +16,8 @@ const (
 	MaxOrderNodes   = 64         // of an order
 	MaxDurationSecs = 31_536_000 // of an order: one year
 	FullAgeSecs     = 180 * 86_400
-	LayoutVersion   = 1 // of every account
+	LayoutVersion   = 1 // of every account but nodes
+	NodeVersion     = 2 // of nodes: the second layout has commitments
 
 	// Bits of Market.Paused.
 	PauseOrders uint8 = 1
@@ -75,10 +76,26 @@ func PenaltyBPS(reputation uint16) uint16 {
 	return (BPS - reputation) / 2
 }
 
-// PriceOf is the highest price at which a node of this reputation scores at most score: the inverse of Score. It is what
-// the winner of a sealed order is paid, with the best losing score, as long as it is within the order's maximum.
-func PriceOf(score uint64, reputation uint16) (PricePerHour, error) {
-	factor := BPS + uint64(PenaltyBPS(reputation))
+// DiscountBPS is what a commitment takes off a price when nodes are compared: a twentieth of the promised uptime.
+func DiscountBPS(promise uint16) uint16 { return min(promise, BPS) / 20 }
+
+func factorBPS(reputation, promise uint16) uint64 {
+	return BPS + uint64(PenaltyBPS(reputation)) - uint64(DiscountBPS(promise))
+}
+
+// PromiseKept reports whether up seconds of those counted are at least the promised share. Without anything counted
+// nobody has shown that it was not.
+func PromiseKept(up, counted uint64, promise uint16) bool {
+	hi, lo := bits.Mul64(up, BPS)
+	wantHi, want := bits.Mul64(counted, uint64(promise))
+	return hi > wantHi || hi == wantHi && lo >= want
+}
+
+// PriceOf is the highest price at which a node of this reputation and commitment scores at most score: the inverse of
+// Score. It is what the winner of a sealed order is paid, with the best losing score, as long as it is within the
+// order's maximum.
+func PriceOf(score uint64, reputation, promise uint16) (PricePerHour, error) {
+	factor := factorBPS(reputation, promise)
 	// ((score + 1) × 10,000 - 1) / factor; the product needs 78 bits.
 	hi, lo := bits.Mul64(score, BPS)
 	lo, carry := bits.Add64(lo, BPS-1, 0)
@@ -91,8 +108,9 @@ func PriceOf(score uint64, reputation uint16) (PricePerHour, error) {
 }
 
 // Score compares asks: the lowest wins, ties go to the higher reputation, then to the smaller sha256(order ‖ node).
-func Score(price PricePerHour, reputation uint16) (uint64, error) {
-	return mulDiv(uint64(price), BPS+uint64(PenaltyBPS(reputation)), BPS)
+// promise is what a running commitment promises, 0 without one.
+func Score(price PricePerHour, reputation, promise uint16) (uint64, error) {
+	return mulDiv(uint64(price), factorBPS(reputation, promise), BPS)
 }
 
 // Record is what a node's reputation is made of.

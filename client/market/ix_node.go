@@ -47,6 +47,61 @@ func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	return finish(ix, err, idlmarket.Instruction_NodeUpdate)
 }
 
+// NodeCommitArgs commit a machine to the market. Until is a unix second.
+type NodeCommitArgs struct {
+	Wallet     solana.PublicKey
+	Node       Node
+	Until      int64
+	PromiseBPS uint16
+}
+
+// NodeCommit makes a commitment, or lets a running one grow.
+func NodeCommit(a NodeCommitArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewNodeCommitInstruction(a.Until, a.PromiseBPS, a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, idlmarket.Instruction_NodeCommit)
+}
+
+// CommitmentSettleArgs settle a commitment that is over. Finder signs and gets the finder's share of a slash, to its
+// token account of the stake mint, which must exist.
+type CommitmentSettleArgs struct {
+	Finder    solana.PublicKey
+	Node      Node
+	StakeMint solana.PublicKey
+}
+
+// CommitmentSettle ends a commitment: a part of the node's stake is gone when the promise was broken.
+func CommitmentSettle(a CommitmentSettleArgs) (solana.Instruction, error) {
+	ix, err := idlmarket.NewCommitmentSettleInstruction(a.Finder, MarketAddress(), a.Node.Address, a.Node.Provider,
+		StakeVaultAddress(a.Node.Provider), a.StakeMint, TokenAddress(a.Finder, a.StakeMint), solana.TokenProgramID)
+	return finish(ix, err, idlmarket.Instruction_CommitmentSettle)
+}
+
+// The bounds of a promise, as in program/src/constants.rs.
+const (
+	PromiseMinBPS     = 9_000
+	MaxCommitmentSecs = 31_536_000 // from its first second
+)
+
+// SettlesAt is the unix second from which the node's commitment can be settled; ok is false without one.
+func (n *Node) SettlesAt(p *Params) (at int64, ok bool) {
+	wait := int64(p.PeriodSecs)*int64(p.SettleDeadlinePeriods) + int64(p.AppealSecs)
+	return satAdd(n.CommittedUntil, wait), n.CommittedUntil != 0
+}
+
+// CanSettleCommitment says why commitment_settle would be refused at now; nil when it would not.
+func (n *Node) CanSettleCommitment(p *Params, now int64) error {
+	at, ok := n.SettlesAt(p)
+	switch {
+	case !ok:
+		return idlmarket.ErrorCodeNotCommitted
+	case now < at:
+		return idlmarket.ErrorCodeTooEarly
+	case n.State() == NodeSuspended && n.PendingFaults > 0:
+		return idlmarket.ErrorCodeFaultPending
+	}
+	return nil
+}
+
 // NodeRetireArgs take a machine out of the market for good.
 type NodeRetireArgs struct {
 	Wallet solana.PublicKey

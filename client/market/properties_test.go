@@ -86,15 +86,17 @@ func TestHarmIsTurnedIntoStakeExactly(t *testing.T) {
 	})
 }
 
-func TestABetterReputationNeverScoresWorse(t *testing.T) {
+func TestABetterReputationOrPromiseNeverScoresWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := market.PricePerHour(anySize(t, "price") >> 1)
 		low, high := rapid.Uint16Max(10_000).Draw(t, "a"), rapid.Uint16Max(10_000).Draw(t, "b")
 		low, high = min(low, high), max(low, high)
-		worse, errLow := market.Score(price, low)
-		better, errHigh := market.Score(price, high)
-		if errLow == nil && (errHigh != nil || better > worse || better < uint64(price)) {
-			t.Fatalf("%d at %d, %d at %d", worse, low, better, high)
+		few, many := rapid.Uint16Max(10_000).Draw(t, "c"), rapid.Uint16Max(10_000).Draw(t, "d")
+		few, many = min(few, many), max(few, many)
+		worse, errLow := market.Score(price, low, few)
+		better, errHigh := market.Score(price, high, many)
+		if errLow == nil && (errHigh != nil || better > worse || better < uint64(price)/20*19) {
+			t.Fatalf("%d at %d and %d, %d at %d and %d", worse, low, few, better, high, many)
 		}
 	})
 }

@@ -9,10 +9,15 @@ import (
 	idlmarket "github.com/gantry-market/gantry/idl/market"
 )
 
-// Satisfies says why a node may not serve gpus GPUs of an order at now; nil when it may. It is the twin of
+// LatestEnd is the latest end that a lease of the order can have, short of extensions.
+func (o *Order) LatestEnd(p *Params) int64 {
+	return satAdd(satAdd(o.AwardDeadline, int64(p.StartDeadlineSecs)), int64(o.DurationSecs))
+}
+
+// Satisfies says why a node may not serve gpus GPUs of an order from now to end at the latest; nil when it may. It is the twin of
 // Requirement::satisfied_by in program/src/state/order.rs, and returns the same codes. The node's status, price and
 // stake are checked by Awardable.
-func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now int64) error {
+func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
 	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id {
 		return idlmarket.ErrorCodeUnsuitableModel
 	}
@@ -33,6 +38,9 @@ func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, no
 	}
 	if n.UptimeBps < r.MinUptimeBps || n.Reputation(now) < r.MinReputationBps {
 		return idlmarket.ErrorCodeUnsuitableReputation
+	}
+	if r.Committed != 0 && n.CommittedUntil < end {
+		return idlmarket.ErrorCodeUnsuitableCommitment
 	}
 	return nil
 }
@@ -58,7 +66,7 @@ func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) 
 	if o.NodesAwarded == 0 {
 		site = n.Spec.Site
 	}
-	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now)
+	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now, o.LatestEnd(&mk.Params))
 }
 
 // Candidate is a node that may be awarded, with what it is compared by.
@@ -72,7 +80,7 @@ type Candidate struct {
 // NewCandidate scores a node for an order.
 func NewCandidate(order solana.PublicKey, n Node, now int64) (Candidate, error) {
 	rep := n.Reputation(now)
-	score, err := Score(n.Ask(), rep)
+	score, err := Score(n.Ask(), rep, n.PromiseAt(now))
 	if err != nil {
 		return Candidate{}, err
 	}

@@ -52,12 +52,15 @@ func TestSatisfies(t *testing.T) {
 		"other site":         {func(n *Node, _ *Model, r *Requirement) { n.Spec.Site, r.SameSite = Text16("b"), 1 }, 1, idlmarket.ErrorCodeUnsuitableLocation},
 		"uptime":             {func(_ *Node, _ *Model, r *Requirement) { r.MinUptimeBps = 9_901 }, 1, idlmarket.ErrorCodeUnsuitableReputation},
 		"reputation":         {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 9_000 }, 1, idlmarket.ErrorCodeUnsuitableReputation},
+		"not committed":      {func(_ *Node, _ *Model, r *Requirement) { r.Committed = 1 }, 1, idlmarket.ErrorCodeUnsuitableCommitment},
+		"committed":          {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 700 }, 1, nil},
+		"not long enough":    {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 699 }, 1, idlmarket.ErrorCodeUnsuitableCommitment},
 		"reputation reached": {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 8_450 }, 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, m, r := sampleNode()
 			c.change(&n, &m, &r)
-			err := Satisfies(&r, &n, &m, c.gpus, site, 0)
+			err := Satisfies(&r, &n, &m, c.gpus, site, 0, 700)
 			if c.want == nil {
 				require.NoError(t, err)
 			} else {
@@ -197,7 +200,7 @@ func event(t *testing.T, key solana.PublicKey, disc [8]byte, v interface {
 func TestViewFollowsChangesAndIndexes(t *testing.T) {
 	v := NewView(zerolog.Nop())
 	provider, key := solana.PublicKey{1}, solana.PublicKey{2}
-	node := idlmarket.Node{Provider: provider, NodeKey: key, Price: 5, Version: 1, Status: 1}
+	node := idlmarket.Node{Provider: provider, NodeKey: key, Price: 5, Version: NodeVersion, Status: 1}
 	node.Spec.Gpus = 2
 	address := NodeAddress(provider, key)
 	sub := v.Subscribe(true)
@@ -252,7 +255,7 @@ func TestWaitForWakesOnEveryChange(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- v.WaitFor(ctx, func(v *View) bool { return len(v.Nodes()) == 3 }) }()
 	for i := range byte(3) {
-		v.Apply(event(t, solana.PublicKey{i}, idlmarket.Account_Node, idlmarket.Node{Version: 1}))
+		v.Apply(event(t, solana.PublicKey{i}, idlmarket.Account_Node, idlmarket.Node{Version: NodeVersion}))
 	}
 	require.NoError(t, <-done)
 	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)

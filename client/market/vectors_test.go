@@ -65,12 +65,26 @@ func TestVectorsScore(t *testing.T) {
 	for i, c := range vectors[struct {
 		Price      uint64
 		Reputation uint16 `json:"reputation_bps"`
+		Promise    uint16 `json:"promise_bps"`
 		Penalty    uint16 `json:"penalty_bps"`
+		Discount   uint16 `json:"discount_bps"`
 		Score      *uint64
 	}](t, "score.json") {
 		require.Equal(t, c.Penalty, market.PenaltyBPS(c.Reputation), "case %d", i)
-		got, err := market.Score(market.PricePerHour(c.Price), c.Reputation)
+		require.Equal(t, c.Discount, market.DiscountBPS(c.Promise), "case %d", i)
+		got, err := market.Score(market.PricePerHour(c.Price), c.Reputation, c.Promise)
 		equal(t, c.Score, got, err, i)
+	}
+}
+
+func TestVectorsPromise(t *testing.T) {
+	for i, c := range vectors[struct {
+		Up      uint64 `json:"up_secs"`
+		Counted uint64 `json:"counted_secs"`
+		Promise uint16 `json:"promise_bps"`
+		Kept    bool
+	}](t, "promise.json") {
+		require.Equal(t, c.Kept, market.PromiseKept(c.Up, c.Counted, c.Promise), "case %d", i)
 	}
 }
 
@@ -227,9 +241,10 @@ func TestVectorsBid(t *testing.T) {
 	for i, c := range vectors[struct {
 		Score         uint64
 		ReputationBPS uint16 `json:"reputation_bps"`
+		PromiseBPS    uint16 `json:"promise_bps"`
 		Price         *uint64
 	}](t, "price_of.json") {
-		got, err := market.PriceOf(c.Score, c.ReputationBPS)
+		got, err := market.PriceOf(c.Score, c.ReputationBPS, c.PromiseBPS)
 		equal(t, c.Price, got, err, i)
 	}
 }

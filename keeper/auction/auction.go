@@ -48,6 +48,7 @@ func Choose(v *index.View, order solana.PublicKey, now int64) ([]market.Candidat
 	}
 	q := match.Query{
 		Order: order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
+		End: o.LatestEnd(&v.Market.Params),
 	}
 	if o.NodesAwarded > 0 {
 		q.Site = &o.Site

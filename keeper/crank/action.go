@@ -24,6 +24,7 @@ const (
 	LeaseEnd          Kind = "lease_end"
 	LeaseSettleReport Kind = "lease_settle_report"
 	SlashApply        Kind = "slash_apply"
+	CommitmentSettle  Kind = "commitment_settle"
 	LeaseClose        Kind = "lease_close"
 	OutputResolve     Kind = "output_resolve"
 	DisputeResolve    Kind = "dispute_resolve"
@@ -43,7 +44,7 @@ const (
 // Kinds lists all kinds.
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, AccusationOpen, ProveBetterAsk, LeaseMigrate,
-	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply,
+	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply, CommitmentSettle,
 	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, RewardsAccrue, RewardsClaim, ReportClose,
 	AccusationClose,
 }
@@ -133,6 +134,9 @@ var benign = map[Kind][]market.Code{
 	FaultOpen:      {market.CodeNoFault},
 	LeaseEnd:       {market.CodeUnauthorised},
 	SlashApply:     {market.CodeAppealWindowOpen},
+	CommitmentSettle: {
+		idlmarket.ErrorCodeNotCommitted, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly,
+	},
 	LeaseClose:     {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly},
 	OutputResolve:  {idlmarket.ErrorCodeWrongOutputState, idlmarket.ErrorCodeWrongAccount, market.CodeTooEarly},
 	DisputeResolve: {market.CodeTooEarly, idlmarket.ErrorCodeDisputeUpheld},

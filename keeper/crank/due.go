@@ -35,6 +35,7 @@ func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, 
 	d.leaves(sets)
 	d.leases()
 	d.faults()
+	d.commitments()
 	d.disputes()
 	d.outputs()
 	d.rewards()
@@ -169,6 +170,24 @@ func (d *due) faults() {
 			a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, f.Customer, mint))
 		}
 		ix, err := market.SlashApply(market.SlashApplyArgs{Fault: *f, StakeMint: mint})
+		d.add(a, ix, err)
+	})
+}
+
+// commitments settles those that are over. What keepers know of their last periods is applied before.
+func (d *due) commitments() {
+	if d.v.Market == nil {
+		return
+	}
+	mint := d.v.Market.StakeMint
+	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
+		if n.CommittedUntil == 0 || n.CanSettleCommitment(d.params, d.now) != nil {
+			return
+		}
+		since, _ := n.SettlesAt(d.params)
+		a := Action{Kind: CommitmentSettle, Key: fmt.Sprintf("%s/%d", key, n.CommittedUntil), Since: since}
+		a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, d.self, mint))
+		ix, err := market.CommitmentSettle(market.CommitmentSettleArgs{Finder: d.self, Node: *n, StakeMint: mint})
 		d.add(a, ix, err)
 	})
 }

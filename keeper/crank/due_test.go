@@ -119,6 +119,27 @@ func TestDueByAccount(t *testing.T) {
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.StartedAt = uint8(market.LeaseAwarded), 0 })
 		}, nil},
 		"a running lease": {func(v *index.View) { addOrder(v, nil); addLease(v, 10, nil) }, nil},
+		"a commitment that is over": {func(v *index.View) {
+			add(v, 30, func(m market.Meta) *market.Node {
+				n := &market.Node{Meta: m}
+				n.Status, n.PromiseBps, n.CommittedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
+				return n
+			})
+		}, []Kind{CommitmentSettle}},
+		"a commitment whose last reports and appeals may come": {func(v *index.View) {
+			add(v, 30, func(m market.Meta) *market.Node {
+				n := &market.Node{Meta: m}
+				n.Status, n.PromiseBps, n.CommittedUntil = uint8(market.NodeActive), 9_900, now-2*secs-100
+				return n
+			})
+		}, nil},
+		"a commitment of a node whose fault may be voided": {func(v *index.View) {
+			add(v, 30, func(m market.Meta) *market.Node {
+				n := &market.Node{Meta: m}
+				n.Status, n.PromiseBps, n.CommittedUntil, n.PendingFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1
+				return n
+			})
+		}, nil},
 		"a lease that ran out": {func(v *index.View) {
 			addLease(v, 10, func(l *market.Lease) { l.FundedUntil = now - 1 })
 		}, []Kind{LeaseEnd}},

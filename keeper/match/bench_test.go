@@ -198,7 +198,7 @@ func (w *world) leanScan(q match.Query) []uint64 {
 			continue
 		}
 		rep := n.Reputation(start)
-		score, err := market.Score(n.Ask(), rep)
+		score, err := market.Score(n.Ask(), rep, n.PromiseAt(start))
 		if err != nil {
 			continue
 		}

@@ -36,6 +36,9 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
 	n.JobsFailed = uint32(pick("failed", 0, 0, 3))
 	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
+	if n.PromiseBps = uint16(pick("promise", 0, 0, 9_000, 10_000)); n.PromiseBps > 0 {
+		n.CommittedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "committed")
+	}
 	return n
 }
 
@@ -55,6 +58,10 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
 	r.MinTier = uint8(pick("min tier", 0, 0, 1))
 	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
+	if r.Committed = uint8(pick("wanted committed", 0, 0, 0, 1)); r.Committed == 1 {
+		// Not before the award deadline, which a search does not know.
+		q.End = math.MaxInt64 - int64(pick("end", 0, 1, math.MaxInt64-start-100_000, math.MaxInt64-start-99_999))
+	}
 	if rapid.Bool().Draw(t, "same site") {
 		r.SameSite = 1
 		if rapid.Bool().Draw(t, "standing") {

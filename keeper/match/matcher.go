@@ -46,7 +46,7 @@ type row struct {
 	class   *class
 	here    *class // of the nodes of its site
 	keyedAt int64
-	until   int64 // from when on the reputation is another; MaxInt64 for never
+	until   int64 // from when on reputation or promise is another; MaxInt64 for never
 	dueAt   int   // in the heap, -1 outside
 }
 
@@ -218,9 +218,18 @@ func (m *Matcher) forget(o *owner) {
 	}
 }
 
-// validUntil is the first second after now at which a node's reputation is another. Reputation only grows with time, and
-// no longer after the age that counts in full.
+// validUntil is the first second after now at which a node's reputation or promise is another.
 func validUntil(n *market.Node, now int64, rep uint16) int64 {
+	until := reputationUntil(n, now, rep)
+	if n.PromiseAt(now) != 0 {
+		until = min(until, n.CommittedUntil)
+	}
+	return until
+}
+
+// reputationUntil is the first second after now at which a node's reputation is another. It only grows with time, and no
+// longer after the age that counts in full.
+func reputationUntil(n *market.Node, now int64, rep uint16) int64 {
 	record := n.Record()
 	hi := int64(math.MaxInt64)
 	if record.RegisteredAt < math.MaxInt64-market.FullAgeSecs {

@@ -27,7 +27,7 @@ func newBook() *book {
 // scan is the reference: it asks the program's twin about every node and sorts what is left.
 func (b *book) scan(q match.Query, now int64) []market.Candidate {
 	o := &market.Order{Meta: market.Meta{Address: q.Order}}
-	o.Status, o.AwardDeadline, o.Requirement, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), now, q.Requirement, q.GPUs, q.MaxPrice
+	o.Status, o.AwardDeadline, o.Requirement, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), max(now, q.End), q.Requirement, q.GPUs, q.MaxPrice
 	if q.Site != nil {
 		o.NodesAwarded, o.Site = 1, *q.Site
 	}

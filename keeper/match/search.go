@@ -20,6 +20,8 @@ type Query struct {
 	// GPUs are wanted free on each node, for at most MaxPrice (µUSDC per GPU-hour).
 	GPUs     uint8
 	MaxPrice uint64
+	// End is the unix second until which nodes are committed, if the requirement asks for commitments.
+	End int64
 	// Nodes is how many are wanted.
 	Nodes int
 	// Site is where nodes of the order stand already; nil where there are none. It counts only when the requirement asks
@@ -78,7 +80,7 @@ func (s *search) begin(m *Matcher, q *Query) {
 	s.q, s.r = q, &q.Requirement
 	s.picks, s.best = s.picks[:0], s.best[:0]
 	s.maxScore = math.MaxUint64
-	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0); err == nil {
+	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0, 0); err == nil {
 		s.maxScore = worst
 	}
 	if s.anyRegion = q.Requirement.Region == [16]byte{}; s.anyRegion {
@@ -140,6 +142,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 // satisfies is what an entry's class cannot say.
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
+		(s.r.Committed == 0 || e.row.node.CommittedUntil >= s.q.End) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }
 

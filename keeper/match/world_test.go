@@ -103,6 +103,9 @@ func (w *world) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 	n.RatingWeight = uint64(1 + rng.IntN(1_000_000))
 	n.RatingSum = n.RatingWeight * uint64(300+rng.IntN(200)) / 100
 	n.RegisteredAt = start - int64(rng.IntN(400*86_400))
+	if rng.IntN(3) == 0 {
+		n.CommittedUntil, n.PromiseBps = start-86_400+int64(rng.IntN(60*86_400)), uint16(9_000+rng.IntN(1_001))
+	}
 	return n
 }
 
@@ -126,6 +129,9 @@ func drawOrder(rng *rand.Rand, i int) match.Query {
 	r.MinInterconnect, r.MinTier = uint8(small(rng, 3)), uint8(small(rng, 4))
 	if rng.IntN(3) == 0 {
 		r.MinUptimeBps, r.MinReputationBps = uint16(9_000+rng.IntN(990)), uint16(7_000+rng.IntN(2_000))
+	}
+	if rng.IntN(10) == 0 {
+		r.Committed, q.End = 1, start+int64(rng.IntN(30*86_400))
 	}
 	switch rng.IntN(10) {
 	case 0:

@@ -80,8 +80,8 @@ pub fn play(w: &mut World) -> (Held, Held) {
     fees(w, &keepers);
     disputes(w, &keepers);
     outputs(w);
-    proofs(w, &keepers);
     commits(w, &keepers);
+    proofs(w, &keepers);
     leave(w, keepers);
     held
 }
@@ -237,7 +237,7 @@ fn proofs(w: &mut World, keepers: &[Actor; 3]) {
 }
 
 /// A final report in which this leaf is one of 40,000.
-fn report(w: &mut World, keepers: &[Actor], leaf: LeafData) -> Proof {
+fn report(w: &mut World, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
     let siblings: Vec<[u8; 32]> = (0..DEPTH as u8).map(|i| [i; 32]).collect();
     let proof = Proof { leaf, path: 0b1010_0101_1100_0011, siblings };
     let root = root_of(&leaf.bytes(), proof.path, &proof.siblings);
@@ -305,7 +305,7 @@ fn commits(w: &mut World, keepers: &[Actor; 3]) {
     let until = w.now() + i64::from(w.params.unstake_cooldown_secs) + 60;
     w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let leaf = w.good_leaf(machine.node, Address::default(), w.period() + 1);
-    let proof = report(w, &keepers[..2], LeafData { up_secs: 30, ..leaf });
+    let proof = report(w, keepers, LeafData { up_secs: 30, ..leaf });
     w.ok(ix::report_apply(&proof), &[]);
     w.set_now(until + i64::from(w.params.appeal_secs) + 120);
     w.ok(ix::commitment_settle(w, &finder, &machine.node), &[&finder.key]);

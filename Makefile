@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint hostile hostile-long bench fuzz nightly evidence-simulation work-table soak toolchain clean
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint nat hostile hostile-long bench fuzz nightly evidence-simulation work-table soak toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ check-generated: ## rebuild all generated files and fail on any difference
 
 lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
 	@scripts/lint.sh
+
+nat: ## reach a machine behind a home router, in network namespaces (Linux, root)
+	@scripts/nat.sh
 
 hostile: ## attack the program: substitution matrix, random sequences, planted bugs
 	@scripts/hostile.sh

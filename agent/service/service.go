@@ -165,14 +165,9 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 }
 
 func (a *Agent) openNetwork(cluster runtime.Cluster) error {
-	pc := p2p.Config{Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Log: a.log.With().Str("part", "p2p").Logger()}
-	local := cluster.CheckLocal() == nil
-	if len(pc.Listen) == 0 && local {
-		pc.Listen = []string{p2p.LoopbackListen}
-	}
-	if !local {
-		pc.PortMapping, pc.HolePunching = true, true
-	}
+	pc := p2p.Config{
+		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Log: a.log.With().Str("part", "p2p").Logger(),
+	}.ForNode(cluster.CheckLocal() == nil)
 	var err error
 	if a.p2p, err = p2p.New(pc); err != nil {
 		return err

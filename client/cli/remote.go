@@ -44,7 +44,7 @@ func (s *session) dial(v *market.View) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := p2p.New(p2p.Config{Key: key, Client: true, UserAgent: "gantry/" + Version, Log: s.log})
+	n, err := p2p.New(p2p.Config{Key: key, UserAgent: "gantry/" + Version, Log: s.log}.ForCustomer(s.client.Local()))
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,15 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
+	"github.com/multiformats/go-multistream"
 )
 
 // Call makes a request. Errors: *Error for a refusal, ErrUnknown, ErrTooBig,
@@ -26,6 +29,7 @@ func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 	defer stop()
 	e, err := receive(ctx, s, to, p)
 	if err != nil {
+		n.giveUpRelay(ctx, to)
 		return resp, err
 	}
 	if e.Code != CodeOK {
@@ -41,15 +45,20 @@ func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 // the stream, recv returns an error, or ctx ends.
 func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req, recv func(Item) error) error {
 	p = p.withDefaults()
-	octx, cancel := context.WithTimeout(ctx, p.Timeout)
+	octx, cancel := context.WithTimeout(ctx, min(p.Timeout, openTimeout))
 	defer cancel()
 	s, done, err := open(octx, n, to, p, req, true)
 	if err != nil {
 		return err
 	}
 	defer done()
+	ctx, left := context.WithCancel(ctx)
+	defer left()
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
+	if isCircuit(s.Conn().RemoteMultiaddr()) {
+		n.spawn(func() { n.watchRelay(ctx, s.Conn()) })
+	}
 	_ = s.SetReadDeadline(time.Time{}) // the next item may be long in coming
 	for {
 		e, err := receive(ctx, s, to, p)
@@ -71,6 +80,57 @@ func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey
 	}
 }
 
+// openTimeout is how long the opening of a stream of items may take.
+const openTimeout = 10 * time.Second
+
+// giveUpRelay closes a relayed connection on which an answer did not come in
+// time: the relay may be gone, which shows only half a minute later. The next
+// call finds another way.
+func (n *Node) giveUpRelay(ctx context.Context, to solana.PublicKey) {
+	id, err := PeerID(to)
+	if err != nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || n.Path(to) != Relayed {
+		return
+	}
+	for _, c := range n.host.Network().ConnsToPeer(id) {
+		n.closeRelayed(c)
+	}
+}
+
+// closeRelayed ends a relayed connection, and the one to its relay, through
+// which the next attempt would go as well.
+func (n *Node) closeRelayed(c network.Conn) {
+	n.log.Debug().Str("peer", c.RemotePeer().String()).Msg("no answer through the relay; it is given up")
+	_ = c.Close() // it is dead
+	if id, ok := relayOf(c.RemoteMultiaddr()); ok {
+		n.gate.relayDied(id)
+		_ = n.host.Network().ClosePeer(id)
+	}
+}
+
+// watchEvery is how often a relayed connection is tried while items are awaited.
+const watchEvery = 5 * time.Second
+
+// watchRelay closes a relayed connection on which nothing comes back, so that
+// whoever awaits items can find another way.
+func (n *Node) watchRelay(ctx context.Context, c network.Conn) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		tctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "watch relay"), watchEvery)
+		res, ok := <-ping.Ping(tctx, n.host, c.RemotePeer())
+		cancel()
+		if (!ok || res.Error != nil) && ctx.Err() == nil { // not ok: time is over
+			n.closeRelayed(c)
+			return
+		}
+	}
+}
+
 // open dials if needed, opens a stream and sends the request. stay keeps our
 // side open, so that the peer can see when we leave.
 func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any, stay bool) (network.Stream, func(), error) {
@@ -87,6 +147,7 @@ func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any
 	}
 	s, err := n.host.NewStream(network.WithAllowLimitedConn(ctx, p.ID), id, protocol.ID(p.ID))
 	if err != nil {
+		n.giveUpRelay(ctx, to)
 		return nil, nil, callErr(ctx, p, to, err)
 	}
 	if d, ok := ctx.Deadline(); ok {
@@ -124,8 +185,12 @@ func receive(ctx context.Context, s network.Stream, to solana.PublicKey, p Proto
 }
 
 func callErr(ctx context.Context, p Protocol, to solana.PublicKey, err error) error {
-	if ctx.Err() != nil {
+	var unsupported multistream.ErrNotSupported[protocol.ID]
+	switch {
+	case ctx.Err() != nil:
 		err = ctx.Err()
+	case errors.As(err, &unsupported):
+		err = fmt.Errorf("%w: one of you needs an update, or the peer has not started to answer yet", ErrProtocol)
 	}
 	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
 }

@@ -14,6 +14,7 @@ var (
 	ErrClosed    = errors.New("p2p node closed")
 	ErrUnknown   = errors.New("no address of the peer is known")
 	ErrTruncated = errors.New("stream ended early")
+	ErrProtocol  = errors.New("the peer does not speak this protocol")
 )
 
 // Code says why a peer refused a request.

@@ -2,10 +2,10 @@ package p2p
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
-	"time"
+	"regexp"
 
 	"github.com/gagliardetto/solana-go"
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -47,6 +47,7 @@ type Topic[M any] struct {
 	topic   *pubsub.Topic
 	sub     *pubsub.Subscription
 	authors *limiter
+	seen    *replays
 }
 
 // Join subscribes to a topic.
@@ -60,11 +61,14 @@ func Join[M any](n *Node, cfg TopicConfig[M]) (*Topic[M], error) {
 	if cfg.Burst <= 0 {
 		cfg.Burst = 500
 	}
+	n.mu.Lock()
+	n.known = append(n.known, cfg.Known)
+	n.mu.Unlock()
 	ps, err := n.pubsub()
 	if err != nil {
 		return nil, err
 	}
-	t := &Topic[M]{n: n, cfg: cfg, authors: newLimiter(cfg.Rate, cfg.Burst)}
+	t := &Topic[M]{n: n, cfg: cfg, authors: newLimiter(cfg.Rate, cfg.Burst), seen: newReplays()}
 	if err := ps.RegisterTopicValidator(cfg.Name, t.validate); err != nil {
 		return nil, fmt.Errorf("topic %s: %w", cfg.Name, err)
 	}
@@ -134,38 +138,52 @@ type accepted[M any] struct {
 
 // validate runs after pubsub has checked the author's signature.
 func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Message) pubsub.ValidationResult {
+	drop := func(r Reason, result pubsub.ValidationResult) pubsub.ValidationResult {
+		t.n.counts.add(r)
+		return result
+	}
 	if len(msg.Data) > t.cfg.MaxSize {
-		return pubsub.ValidationReject
+		return drop(ReasonSize, pubsub.ValidationReject)
 	}
 	author, err := PublicKey(msg.GetFrom())
 	if err != nil {
-		return pubsub.ValidationReject
+		return drop(ReasonStranger, pubsub.ValidationReject)
 	}
 	own := author == t.n.key
 	if t.cfg.Known != nil && !own {
 		relay, err := PublicKey(from)
 		if err != nil {
-			return pubsub.ValidationReject
+			return drop(ReasonStranger, pubsub.ValidationReject)
 		}
 		// Ignored rather than rejected: another keeper may have seen the
 		// registration of the author before us.
 		if !t.cfg.Known(author) || (relay != author && !t.cfg.Known(relay)) {
-			return pubsub.ValidationIgnore
+			return drop(ReasonStranger, pubsub.ValidationIgnore)
 		}
 	}
-	if !own && !t.authors.allow(msg.GetFrom()) {
-		return pubsub.ValidationIgnore
+	if !own {
+		// Before the author's share is touched: it is not the author who repeats.
+		if seq := msg.GetSeqno(); len(seq) != 8 || !t.seen.fresh(msg.GetFrom(), binary.BigEndian.Uint64(seq)) {
+			return drop(ReasonReplay, pubsub.ValidationIgnore)
+		}
+		if !t.authors.allow(msg.GetFrom()) {
+			return drop(ReasonRate, pubsub.ValidationIgnore)
+		}
 	}
 	e, err := unpack(msg.Data)
 	if err != nil || e.Code != CodeOK || e.Message != "" {
-		return pubsub.ValidationReject
+		return drop(ReasonEncoding, pubsub.ValidationReject)
 	}
-	if e.Version != t.cfg.Version {
-		return pubsub.ValidationIgnore // a newer or older keeper, not a cheat
+	if e.Version != t.cfg.Version { // a newer or older keeper, not a cheat; gossip has no answer, so it is said here
+		if t.n.counts.mayWarn(t.cfg.Name, msg.GetFrom()) {
+			t.n.log.Warn().Str("topic", t.cfg.Name).Stringer("author", author).Uint("theirs", e.Version).Uint("ours", t.cfg.Version).
+				Msg("a peer's messages have another version and are not read: one of us needs an update")
+		}
+		return drop(ReasonVersion, pubsub.ValidationIgnore)
 	}
 	var m M
 	if err := Decode(e.Body, &m); err != nil {
-		return pubsub.ValidationReject
+		return drop(ReasonEncoding, pubsub.ValidationReject)
 	}
 	if t.cfg.Validate != nil && !own {
 		switch t.cfg.Validate(ctx, author, m) {
@@ -173,7 +191,7 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 		case Ignore:
 			return pubsub.ValidationIgnore
 		default:
-			return pubsub.ValidationReject
+			return drop(ReasonContent, pubsub.ValidationReject)
 		}
 	}
 	msg.ValidatorData = accepted[M]{author, m}
@@ -182,6 +200,12 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 
 // maxGossip bounds any message of any topic in bytes.
 const maxGossip = 4 << 20
+
+// topicNames are those of the market; others are not kept track of.
+var topicNames = regexp.MustCompile("^gantry/")
+
+// maxTopics bounds the topics that a peer may name in one message.
+const maxTopics = 32
 
 // pubsub starts gossip on first use: agents and customers need none.
 func (n *Node) pubsub() (*pubsub.PubSub, error) {
@@ -199,8 +223,10 @@ func (n *Node) pubsub() (*pubsub.PubSub, error) {
 		// keepers need no mesh to have formed.
 		pubsub.WithFloodPublish(true),
 		pubsub.WithGossipSubParams(gossipParams()),
-		pubsub.WithPeerScore(peerScore()),
+		pubsub.WithPeerScore(n.peerScore()),
+		pubsub.WithPeerScoreInspect(n.noteScores, scoresEvery),
 		pubsub.WithMaxMessageSize(maxGossip),
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewRegexpSubscriptionFilter(topicNames), maxTopics)),
 		pubsub.WithPeerOutboundQueueSize(1024),
 		pubsub.WithValidateQueueSize(1024),
 	)
@@ -209,52 +235,4 @@ func (n *Node) pubsub() (*pubsub.PubSub, error) {
 	}
 	n.gossip = ps
 	return ps, nil
-}
-
-// gossipParams fit three to a few hundred keepers: a mesh of four, and a
-// heartbeat quick enough that a keeper that has just connected is grafted
-// within a second.
-func gossipParams() pubsub.GossipSubParams {
-	p := pubsub.DefaultGossipSubParams()
-	p.D, p.Dlo, p.Dhi, p.Dout, p.Dlazy, p.Dscore = 4, 2, 8, 1, 4, 2
-	p.HeartbeatInitialDelay = 50 * time.Millisecond
-	p.HeartbeatInterval = 500 * time.Millisecond
-	p.HistoryLength, p.HistoryGossip = 20, 6
-	return p
-}
-
-// peerScore punishes what only a faulty or hostile peer does. It expects no
-// number of deliveries: a small or quiet network would punish honest peers.
-func peerScore() (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
-	loop4 := &net.IPNet{IP: net.IPv4(127, 0, 0, 0), Mask: net.CIDRMask(8, 32)}
-	loop6 := &net.IPNet{IP: net.IPv6loopback, Mask: net.CIDRMask(128, 128)}
-	score := &pubsub.PeerScoreParams{
-		Topics:            map[string]*pubsub.TopicScoreParams{},
-		AppSpecificScore:  func(peer.ID) float64 { return 0 },
-		AppSpecificWeight: 1,
-		// Several keepers may share a data centre's address, hundreds not.
-		IPColocationFactorWeight:    -1,
-		IPColocationFactorThreshold: 16,
-		IPColocationFactorWhitelist: []*net.IPNet{loop4, loop6},
-		BehaviourPenaltyWeight:      -1,
-		BehaviourPenaltyThreshold:   10,
-		BehaviourPenaltyDecay:       pubsub.ScoreParameterDecay(10 * time.Minute),
-		DecayInterval:               time.Second,
-		DecayToZero:                 0.01,
-		RetainScore:                 10 * time.Minute,
-	}
-	thresholds := &pubsub.PeerScoreThresholds{
-		GossipThreshold: -50, PublishThreshold: -100, GraylistThreshold: -200,
-	}
-	return score, thresholds
-}
-
-// topicScore: four invalid messages in a short time silence a peer, ten shut
-// it out; it recovers within minutes.
-func topicScore() *pubsub.TopicScoreParams {
-	return &pubsub.TopicScoreParams{
-		SkipAtomicValidation: true, TopicWeight: 1, TimeInMeshQuantum: time.Second,
-		InvalidMessageDeliveriesWeight: -4,
-		InvalidMessageDeliveriesDecay:  pubsub.ScoreParameterDecay(5 * time.Minute),
-	}
 }

@@ -62,3 +62,35 @@ func (l *limiter) evict(now time.Time) {
 		delete(l.peers, id)
 	}
 }
+
+// slots bounds what is served at once, in all and for one peer.
+type slots struct {
+	most, perPeer int
+
+	mu    sync.Mutex
+	taken int
+	peers map[peer.ID]int
+}
+
+func newSlots(most, perPeer int) *slots {
+	return &slots{most: most, perPeer: perPeer, peers: map[peer.ID]int{}}
+}
+
+// take returns what frees the slot again; false when there is none left.
+func (s *slots) take(id peer.ID) (free func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken >= s.most || s.peers[id] >= s.perPeer {
+		return nil, false
+	}
+	s.taken++
+	s.peers[id]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.taken--
+		if s.peers[id]--; s.peers[id] <= 0 {
+			delete(s.peers, id)
+		}
+	}, true
+}

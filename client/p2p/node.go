@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p"
@@ -14,32 +13,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
-	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/rs/zerolog"
 )
-
-// Config describes a node. Key is required.
-type Config struct {
-	Key    solana.PrivateKey
-	Listen []string // multiaddresses; default TCP and QUIC on any port of all interfaces; LoopbackListen for local networks
-	Client bool     // do not listen at all
-
-	// For reaching machines behind home routers:
-	Public       bool   // known to be reachable directly; relaying starts only then or once found out
-	Private      bool   // known not to be; a reservation at Relays is made at once
-	PortMapping  bool   // ask the router for a port (UPnP, NAT-PMP)
-	RelayService bool   // relay for others; for keepers with a public address
-	HolePunching bool   // upgrade relayed connections to direct ones
-	Relays       []Peer // keep a reservation at these when not reachable directly
-
-	MaxConnections int // above which idle ones are closed, default 400
-	UserAgent      string
-	Log            zerolog.Logger
-}
-
-// LoopbackListen is the listen address of local networks: TCP on any port of
-// this machine only.
-const LoopbackListen = "/ip4/127.0.0.1/tcp/0"
 
 // Node is a libp2p host with our protocols.
 type Node struct {
@@ -49,74 +24,47 @@ type Node struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	gate   *gate
+	counts *counts
 
 	mu     sync.Mutex
 	closed bool
+	known  []func(solana.PublicKey) bool // of the topics
 	gossip *pubsub.PubSub
-	keep   map[peer.ID]*keeper
+
+	scoreMu sync.Mutex
+	scores  map[solana.PublicKey]float64
+
+	keep map[peer.ID]*keeper
 }
 
 // New starts a node.
 func New(cfg Config) (*Node, error) {
-	priv, err := libp2pKey(cfg.Key)
+	cfg.setDefaults()
+	opts, err := cfg.options()
 	if err != nil {
 		return nil, err
 	}
-	if cfg.MaxConnections <= 0 {
-		cfg.MaxConnections = 400
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &Node{
+		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
+		keep: map[peer.ID]*keeper{}, gate: newGate(cfg.Known), counts: newCounts(),
 	}
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = "gantry"
-	}
-	cm, err := connmgr.NewConnManager(cfg.MaxConnections*3/4, cfg.MaxConnections, connmgr.WithGracePeriod(20*time.Second))
-	if err != nil {
-		return nil, fmt.Errorf("connection manager: %w", err)
-	}
-	opts := []libp2p.Option{
-		libp2p.Identity(priv), libp2p.UserAgent(cfg.UserAgent), libp2p.ConnectionManager(cm),
-		libp2p.DisableMetrics(), // they would go to a global registry
-	}
-	switch {
-	case cfg.Client:
-		opts = append(opts, libp2p.NoListenAddrs, libp2p.EnableRelay())
-	case len(cfg.Listen) > 0:
-		opts = append(opts, libp2p.ListenAddrStrings(cfg.Listen...))
-	default:
-		opts = append(opts, libp2p.ListenAddrStrings("/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1"))
-	}
-	switch {
-	case cfg.Public:
-		opts = append(opts, libp2p.ForceReachabilityPublic())
-	case cfg.Private:
-		opts = append(opts, libp2p.ForceReachabilityPrivate())
-	}
-	if cfg.PortMapping {
-		opts = append(opts, libp2p.NATPortMap())
-	}
-	if cfg.RelayService {
-		opts = append(opts, libp2p.EnableRelayService(), libp2p.EnableNATService())
-	}
-	if cfg.HolePunching {
-		opts = append(opts, libp2p.EnableHolePunching())
-	}
-	if len(cfg.Relays) > 0 {
-		relays := make([]peer.AddrInfo, len(cfg.Relays))
-		for i, r := range cfg.Relays {
-			if relays[i], err = r.info(); err != nil {
-				return nil, fmt.Errorf("relay: %w", err)
-			}
-		}
-		opts = append(opts, libp2p.EnableAutoRelayWithStaticRelays(relays))
-	}
-	h, err := libp2p.New(opts...)
-	if err != nil {
+	opts = append(opts, n.relayOptions(cfg)...)
+	opts = append(opts, libp2p.ConnectionGater(n.gate))
+	if n.host, err = libp2p.New(opts...); err != nil {
+		cancel()
 		return nil, fmt.Errorf("start p2p host: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Node{
-		host: h, key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
-		keep: map[peer.ID]*keeper{},
-	}, nil
+	if cfg.UseRelays && !cfg.Private && !cfg.Public {
+		if err := n.startUnknown(); err != nil {
+			return nil, errors.Join(err, n.Close())
+		}
+	}
+	if cfg.Known != nil {
+		n.spawn(func() { n.watchStrangers(n.ctx) })
+	}
+	return n, nil
 }
 
 // Close ends all connections and waits for handlers and keepers.

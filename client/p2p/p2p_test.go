@@ -393,8 +393,7 @@ func TestRelay(t *testing.T) {
 	keeper := newNode(t, func(c *Config) { c.RelayService, c.Public = true, true })
 	keeper.ServeLookup(true)
 	agent := newNode(t, func(c *Config) {
-		c.Listen, c.Client, c.Private, c.HolePunching = nil, true, true, true
-		c.Relays = []Peer{keeper.Self()}
+		c.Listen, c.Client, c.Private, c.HolePunching, c.UseRelays = nil, true, true, true, true
 	})
 	Handle(agent, echo, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {
 		return echoResp{r.Text, from}, nil

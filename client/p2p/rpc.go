@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type Protocol struct {
 	Rate        float64       // requests a second that one peer may make, default 5
 	Burst       int           // at once, default 20
 	Concurrent  int           // requests served at the same time, default 256
+	PerPeer     int           // of them for one peer, default a sixteenth of Concurrent, at least 8
 }
 
 func (p Protocol) withDefaults() Protocol {
@@ -33,6 +35,7 @@ func (p Protocol) withDefaults() Protocol {
 	def(&p.MaxResponse, 1<<20)
 	def(&p.Burst, 20)
 	def(&p.Concurrent, 256)
+	def(&p.PerPeer, max(8, p.Concurrent/16))
 	if p.Timeout <= 0 {
 		p.Timeout = 10 * time.Second
 	}
@@ -44,6 +47,9 @@ func (p Protocol) withDefaults() Protocol {
 
 // maxMessage bounds the text of a refusal in bytes.
 const maxMessage = 300
+
+// requestTimeout is how long a request may take to arrive.
+const requestTimeout = 10 * time.Second
 
 // frameOverhead is what an envelope adds to a body.
 const frameOverhead = 64 + maxMessage
@@ -78,25 +84,16 @@ func (n *Node) Unhandle(p Protocol) { n.host.RemoveStreamHandler(protocol.ID(p.I
 func serve[Req any](n *Node, p Protocol, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
 	p = p.withDefaults()
 	lim := newLimiter(p.Rate, p.Burst)
-	slots := make(chan struct{}, p.Concurrent)
+	room := newSlots(p.Concurrent, p.PerPeer)
 	n.host.SetStreamHandler(protocol.ID(p.ID), func(s network.Stream) {
-		started := n.spawn(func() {
-			select {
-			case slots <- struct{}{}:
-				defer func() { <-slots }()
-			default:
-				_ = s.Reset()
-				return
-			}
-			serveOne(n, p, lim, s, h, stream)
-		})
+		started := n.spawn(func() { serveOne(n, p, lim, room, s, h, stream) })
 		if !started {
 			_ = s.Reset()
 		}
 	})
 }
 
-func serveOne[Req any](n *Node, p Protocol, lim *limiter, s network.Stream, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
+func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network.Stream, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
 	remote := s.Conn().RemotePeer()
 	log := n.log.With().Str("protocol", p.ID).Str("peer", remote.String()).Logger()
 	ctx, cancel := context.WithCancel(n.ctx)
@@ -104,7 +101,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, s network.Stream, h fu
 	// Whatever happens, the stream does not outlive the node.
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
-	_ = s.SetDeadline(time.Now().Add(p.Timeout))
+	_ = s.SetDeadline(time.Now().Add(min(p.Timeout, requestTimeout)))
 
 	var mu sync.Mutex
 	send := func(code Code, body any) error {
@@ -117,7 +114,10 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, s network.Stream, h fu
 		_ = s.SetWriteDeadline(time.Now().Add(p.Timeout))
 		return writeFrame(s, msg, p.MaxResponse+frameOverhead)
 	}
-	fail := func(e *Error) {
+	fail := func(reason Reason, e *Error) {
+		if reason != "" {
+			n.counts.add(reason)
+		}
 		if len(e.Message) > maxMessage {
 			e = &Error{e.Code, e.Message[:maxMessage]}
 		}
@@ -135,39 +135,57 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, s network.Stream, h fu
 
 	from, err := PublicKey(remote)
 	if err != nil {
-		fail(Refuse(CodeRefused, "identity is not an ed25519 key"))
+		fail(ReasonStranger, Refuse(CodeRefused, "identity is not an ed25519 key"))
+		return
+	}
+	if !n.gate.knows(remote) {
+		fail(ReasonStranger, Refuse(CodeRefused, "the key %s is not registered in this market", from))
 		return
 	}
 	if !lim.allow(remote) {
-		fail(Refuse(CodeRateLimited, "at most %g requests a second", p.Rate))
+		fail(ReasonRate, Refuse(CodeRateLimited, "at most %g requests a second", p.Rate))
 		return
 	}
+	free, ok := room.take(remote)
+	if !ok {
+		fail(ReasonBusy, Refuse(CodeRateLimited, "at most %d requests at once, %d from one peer", p.Concurrent, p.PerPeer))
+		return
+	}
+	defer free()
 	raw, err := readFrame(s, p.MaxRequest+frameOverhead)
-	if err != nil {
-		fail(Refuse(CodeBadRequest, "%v", err))
+	switch {
+	case errors.Is(err, ErrTooBig):
+		fail(ReasonSize, Refuse(CodeBadRequest, "%v", err))
+		return
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		fail(ReasonSlow, Refuse(CodeBadRequest, "the request did not arrive within %s", min(p.Timeout, requestTimeout)))
+		return
+	case err != nil:
+		fail(ReasonEncoding, Refuse(CodeBadRequest, "%v", err))
 		return
 	}
 	var req Req
 	e, err := unpack(raw)
 	switch {
 	case err != nil:
-		fail(Refuse(CodeBadRequest, "envelope: %v", err))
+		fail(ReasonEncoding, Refuse(CodeBadRequest, "envelope: %v", err))
 		return
 	case e.Version != p.Version:
-		fail(Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, p.Version))
+		fail(ReasonVersion, Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, p.Version))
 		return
 	case e.Code != CodeOK:
-		fail(Refuse(CodeBadRequest, "a request has no code"))
+		fail(ReasonEncoding, Refuse(CodeBadRequest, "a request has no code"))
 		return
 	}
 	if err := Decode(e.Body, &req); err != nil {
-		fail(Refuse(CodeBadRequest, "%v", err))
+		fail(ReasonEncoding, Refuse(CodeBadRequest, "%v", err))
 		return
 	}
 	if stream {
 		_ = s.SetDeadline(time.Time{}) // each item has its own
 		n.spawn(func() { watchCaller(s, cancel) })
 	} else {
+		_ = s.SetDeadline(time.Now().Add(p.Timeout))
 		var tcancel context.CancelFunc
 		ctx, tcancel = context.WithTimeout(ctx, p.Timeout)
 		defer tcancel()
@@ -178,7 +196,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, s network.Stream, h fu
 			log.Debug().Err(err).Msg("request failed")
 			refused = Refuse(CodeInternal, "")
 		}
-		fail(refused)
+		fail("", refused)
 		return
 	}
 	stop()

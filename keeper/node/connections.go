@@ -12,18 +12,35 @@ import (
 	"github.com/gantry-market/gantry/keeper/index"
 )
 
-const (
-	peersEvery = time.Second
-	// strangerGrace is how long a peer may stay that the chain does not know (yet).
-	strangerGrace = 30 * time.Second
-)
+const peersEvery = time.Second
 
-// runPeers keeps connections to the other keepers and ends those of strangers.
+// networkConfig is how a keeper takes part in the network. local is a cluster on this machine.
+func (k *Keeper) networkConfig(local bool) p2p.Config {
+	c := p2p.Config{
+		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.knownPeer, Log: k.component("network"),
+	}
+	if k.c.Announce != "" {
+		c.Announce = []string{k.c.Announce}
+	}
+	return c.ForKeeper(local)
+}
+
+// knownPeer reports whether a key takes part in the market. Until the chain has been read, any may.
+func (k *Keeper) knownPeer(key solana.PublicKey) (known bool) {
+	select {
+	case <-k.watcher.Ready():
+	default:
+		return true
+	}
+	k.index.Read(func(v *index.View) { known = v.KnownPeer(key) })
+	return known
+}
+
+// runPeers keeps connections to the other keepers. The network itself ends those of strangers.
 func (n *network) runPeers(ctx context.Context) error {
 	tick := time.NewTicker(peersEvery)
 	defer tick.Stop()
 	last := ""
-	strangers := map[solana.PublicKey]time.Time{}
 	for {
 		var peers []p2p.Peer
 		n.k.index.Read(func(v *index.View) {
@@ -40,7 +57,6 @@ func (n *network) runPeers(ctx context.Context) error {
 			}
 			last = now
 		}
-		n.sweep(strangers)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -64,31 +80,4 @@ func (n *network) keep(peers []p2p.Peer) error {
 		sound = append(sound, p)
 	}
 	return errors.Join(bad, n.node.Keep(sound))
-}
-
-func (n *network) sweep(strangers map[solana.PublicKey]time.Time) {
-	now := n.k.now()
-	connected := map[solana.PublicKey]bool{}
-	for _, key := range n.node.Peers() {
-		known := false
-		n.k.index.Read(func(v *index.View) { known = v.KnownPeer(key) })
-		if known {
-			continue
-		}
-		connected[key] = true
-		since, seen := strangers[key]
-		if !seen {
-			strangers[key] = now
-		} else if now.Sub(since) > strangerGrace {
-			n.k.log.Debug().Stringer("peer", key).Msg("disconnecting a stranger")
-			if err := n.node.Disconnect(key); err != nil {
-				n.k.log.Debug().Err(err).Msg("disconnect")
-			}
-		}
-	}
-	for key := range strangers {
-		if !connected[key] {
-			delete(strangers, key)
-		}
-	}
 }

@@ -104,14 +104,12 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	if k.node, err = p2p.New(p2p.Config{
-		Key: c.Wallet, Listen: []string{c.Listen}, UserAgent: "gantry-keeper", Log: k.component("network"),
-	}); err != nil {
-		return nil, err
-	}
 	if k.watcher, err = watch.New(watch.Options{
 		Client: c.Client, Program: market.ProgramID, Log: k.component("watcher"),
 	}); err != nil {
+		return nil, err
+	}
+	if k.node, err = p2p.New(k.networkConfig(c.Client.Local())); err != nil {
 		return nil, err
 	}
 	if c.HTTP != "" {

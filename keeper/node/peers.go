@@ -89,7 +89,7 @@ func (n *network) join() error {
 	}
 	p2p.Handle(n.node, statementsProtocol, n.serveStatements)
 	p2p.Handle(n.node, proposalsProtocol, n.serveProposal)
-	n.node.ServeLookup(false)
+	n.node.ServeLookup(true)
 	return nil
 }
 

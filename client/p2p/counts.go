@@ -1,0 +1,68 @@
+package p2p
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// Reason says why something of a peer was not taken.
+type Reason string
+
+// The reasons.
+const (
+	ReasonStranger Reason = "stranger" // its key is not registered
+	ReasonRate     Reason = "rate"     // more than its share a second
+	ReasonBusy     Reason = "busy"     // more than its share at once
+	ReasonSize     Reason = "size"
+	ReasonEncoding Reason = "encoding"
+	ReasonVersion  Reason = "version"
+	ReasonReplay   Reason = "replay" // seen before
+	ReasonSlow     Reason = "slow"   // the request did not arrive in time
+	ReasonContent  Reason = "content"
+)
+
+// counts are a node's refusals by reason.
+type counts struct {
+	mu     sync.Mutex
+	n      map[Reason]uint64
+	warned map[string]time.Time
+}
+
+func newCounts() *counts { return &counts{n: map[Reason]uint64{}, warned: map[string]time.Time{}} }
+
+func (c *counts) add(r Reason) {
+	c.mu.Lock()
+	c.n[r]++
+	c.mu.Unlock()
+}
+
+// Refusals returns how many requests and messages of others were refused, by reason.
+func (n *Node) Refusals() map[Reason]uint64 {
+	n.counts.mu.Lock()
+	defer n.counts.mu.Unlock()
+	return maps.Clone(n.counts.n)
+}
+
+const (
+	warnEvery = 10 * time.Minute
+	maxWarned = 1024
+)
+
+// mayWarn reports whether it is time to say again that a peer speaks another version.
+func (c *counts) mayWarn(what string, id peer.ID) bool {
+	key := what + string(id)
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.warned[key]) < warnEvery {
+		return false
+	}
+	if len(c.warned) >= maxWarned {
+		clear(c.warned)
+	}
+	c.warned[key] = now
+	return true
+}

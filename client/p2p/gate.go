@@ -1,0 +1,205 @@
+package p2p
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+const (
+	// StrangerGrace is how long a peer may stay whose key the chain does not
+	// know: its registration may be on its way here.
+	StrangerGrace = 30 * time.Second
+	// maxStrangers bounds them, so that they cannot take the place of others.
+	maxStrangers      = 128
+	maxStrangersPerIP = 8
+	sweepEvery        = time.Second
+	// recheckEvery is how often all peers are looked at again: those who have
+	// left the market become strangers.
+	recheckEvery = 30
+)
+
+// gate refuses strangers beyond the few that may wait for their registration,
+// and dials through relays that are dead.
+// It implements connmgr.ConnectionGater.
+type gate struct {
+	known func(solana.PublicKey) bool
+	now   func() time.Time
+
+	mu        sync.Mutex
+	strangers map[peer.ID]stranger
+	perIP     map[string]int
+	refused   uint64
+	dead      map[peer.ID]time.Time // relays, until when they are left out
+}
+
+type stranger struct {
+	since time.Time
+	ip    string
+}
+
+func newGate(known func(solana.PublicKey) bool) *gate {
+	return &gate{known: known, now: time.Now, strangers: map[peer.ID]stranger{}, perIP: map[string]int{}, dead: map[peer.ID]time.Time{}}
+}
+
+// knows reports whether a peer takes part in the market.
+func (g *gate) knows(id peer.ID) bool {
+	key, err := PublicKey(id)
+	if err != nil {
+		return false
+	}
+	return g.known == nil || g.known(key)
+}
+
+// InterceptPeerDial lets every dial pass.
+func (g *gate) InterceptPeerDial(peer.ID) bool { return true }
+
+// InterceptAddrDial leaves out relays that have just been found dead: libp2p
+// waits for one relay at a time.
+func (g *gate) InterceptAddrDial(_ peer.ID, m ma.Multiaddr) bool {
+	id, ok := relayOf(m)
+	if !ok {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.now().After(g.dead[id])
+}
+
+// deadFor is how long a relay is left out that did not answer.
+const deadFor = 30 * time.Second
+
+func (g *gate) relayDied(id peer.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, until := range g.dead {
+		if g.now().After(until) {
+			delete(g.dead, id)
+		}
+	}
+	g.dead[id] = g.now().Add(deadFor)
+}
+
+// InterceptAccept lets pass what the resource manager let pass; the key is not known yet.
+func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool { return true }
+
+// InterceptUpgraded lets pass what passed before.
+func (g *gate) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) {
+	return true, 0
+}
+
+// InterceptSecured sees a connection once the peer has proved its key.
+func (g *gate) InterceptSecured(dir network.Direction, id peer.ID, addrs network.ConnMultiaddrs) bool {
+	if g.known == nil || dir == network.DirOutbound || g.knows(id) {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.strangers[id]; ok {
+		return true
+	}
+	ip := ""
+	if a, err := manet.ToIP(addrs.RemoteMultiaddr()); err == nil {
+		ip = a.String()
+	}
+	if len(g.strangers) >= maxStrangers || g.perIP[ip] >= maxStrangersPerIP {
+		g.refused++
+		return false
+	}
+	g.strangers[id] = stranger{since: g.now(), ip: ip}
+	g.perIP[ip]++
+	return true
+}
+
+func (g *gate) forget(id peer.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s, ok := g.strangers[id]
+	if !ok {
+		return
+	}
+	delete(g.strangers, id)
+	if g.perIP[s.ip]--; g.perIP[s.ip] <= 0 {
+		delete(g.perIP, s.ip)
+	}
+}
+
+// overdue forgets those who have become known, and returns those whose time is over.
+func (g *gate) overdue() []peer.ID {
+	g.mu.Lock()
+	waiting := make(map[peer.ID]time.Time, len(g.strangers))
+	for id, s := range g.strangers {
+		waiting[id] = s.since
+	}
+	g.mu.Unlock()
+	var out []peer.ID
+	for id, since := range waiting {
+		switch {
+		case g.knows(id):
+			g.forget(id)
+		case g.now().Sub(since) > StrangerGrace:
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// count returns how many strangers wait and how many were refused.
+func (g *gate) count() (waiting int, refused uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.strangers), g.refused
+}
+
+// watchStrangers ends connections of strangers whose time is over, until ctx ends.
+func (n *Node) watchStrangers(ctx context.Context) {
+	note := &network.NotifyBundle{DisconnectedF: func(net network.Network, c network.Conn) {
+		if net.Connectedness(c.RemotePeer()) == network.NotConnected {
+			n.gate.forget(c.RemotePeer())
+		}
+	}}
+	n.host.Network().Notify(note)
+	defer n.host.Network().StopNotify(note)
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for round := 1; ; round++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		gone := n.gate.overdue()
+		if round%recheckEvery == 0 {
+			for _, id := range n.host.Network().Peers() {
+				if !n.gate.knows(id) && !n.gate.waits(id) {
+					gone = append(gone, id)
+				}
+			}
+		}
+		for _, id := range gone {
+			n.log.Debug().Str("peer", id.String()).Msg("disconnecting a stranger: its key is not registered on chain")
+			if err := n.host.Network().ClosePeer(id); err != nil {
+				n.log.Debug().Err(err).Msg("disconnect")
+			}
+			n.gate.forget(id)
+		}
+	}
+}
+
+func (g *gate) waits(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.strangers[id]
+	return ok
+}
+
+// Strangers returns how many connected peers the market does not know, and how
+// many more were refused so far.
+func (n *Node) Strangers() (waiting int, refused uint64) { return n.gate.count() }

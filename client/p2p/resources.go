@@ -1,0 +1,82 @@
+package p2p
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/proto"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
+	"github.com/libp2p/go-libp2p/x/rate"
+)
+
+// What one peer may hold at once. A keeper talks to a peer on a handful of
+// streams; gossip of a large proposal takes the most memory.
+const (
+	peerConns   = 8
+	peerStreams = 256
+	peerMemory  = 64 << 20 // bytes of buffers
+)
+
+// resources bounds connections, streams and buffers by what the node is meant
+// for. libp2p's own defaults follow the machine's memory and stop at a few
+// hundred connections, and at 8 from one address, less than a site of nodes
+// behind one router makes.
+func resources(maxConns, perIP int) (network.ResourceManager, error) {
+	scaling := rcmgr.DefaultLimits
+	libp2p.SetDefaultServiceLimits(&scaling)
+	hard := maxConns + maxConns/4 + 16
+	n := func(v int) rcmgr.LimitVal { return rcmgr.LimitVal(v) }
+	streams := n(16 * hard)
+	system := rcmgr.ResourceLimits{
+		Conns: n(2 * hard), ConnsInbound: n(hard), ConnsOutbound: n(hard), FD: n(2*hard + 64),
+		Streams: streams, StreamsInbound: streams, StreamsOutbound: streams,
+		Memory: rcmgr.LimitVal64(256<<20 + int64(hard)*(256<<10)),
+	}
+	// Not yet authenticated: a flood of half-open connections stops here.
+	transient := rcmgr.ResourceLimits{
+		Conns: n(hard/4 + 64), ConnsInbound: n(hard/4 + 32), ConnsOutbound: n(hard/4 + 32), FD: n(hard/4 + 64),
+		Streams: n(hard + 256), StreamsInbound: n(hard + 128), StreamsOutbound: n(hard + 128), Memory: 64 << 20,
+	}
+	relaying := rcmgr.ResourceLimits{Streams: streams, StreamsInbound: streams, StreamsOutbound: streams, Memory: 256 << 20}
+	relayingPeer := rcmgr.ResourceLimits{Streams: 2 * relayCircuits, StreamsInbound: 2 * relayCircuits, StreamsOutbound: 2 * relayCircuits, Memory: 16 << 20}
+	partial := rcmgr.PartialLimitConfig{
+		System: system, Transient: transient,
+		PeerDefault: rcmgr.ResourceLimits{
+			Conns: peerConns, ConnsInbound: peerConns, ConnsOutbound: peerConns, FD: peerConns,
+			Streams: 2 * peerStreams, StreamsInbound: peerStreams, StreamsOutbound: peerStreams, Memory: peerMemory,
+		},
+		ServiceDefault:  rcmgr.ResourceLimits{Streams: streams, StreamsInbound: streams, StreamsOutbound: streams},
+		ProtocolDefault: rcmgr.ResourceLimits{Streams: streams, StreamsInbound: streams, StreamsOutbound: streams},
+		Service:         map[string]rcmgr.ResourceLimits{relay.ServiceName: relaying},
+		ServicePeer:     map[string]rcmgr.ResourceLimits{relay.ServiceName: relayingPeer},
+	}
+	partial.Protocol = map[protocol.ID]rcmgr.ResourceLimits{proto.ProtoIDv2Hop: relaying, proto.ProtoIDv2Stop: relaying}
+	partial.ProtocolPeer = map[protocol.ID]rcmgr.ResourceLimits{proto.ProtoIDv2Hop: relayingPeer, proto.ProtoIDv2Stop: relayingPeer}
+	limiter := rcmgr.NewFixedLimiter(partial.Build(scaling.Scale(1<<30, 2*hard+64)))
+	rm, err := rcmgr.NewResourceManager(limiter, rcmgr.WithMetricsDisabled(),
+		rcmgr.WithLimitPerSubnet(
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: perIP}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: perIP}, {PrefixLength: 48, ConnCount: 4 * perIP}},
+		),
+		rcmgr.WithConnRateLimiters(&rate.Limiter{
+			NetworkPrefixLimits: []rate.PrefixLimit{
+				{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("::1/128")},
+			},
+			// As many new connections at once as there may be, then a tenth of it a second.
+			SubnetRateLimiter: rate.SubnetLimiter{
+				IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: rate.Limit{RPS: float64(perIP) / 10, Burst: perIP}}},
+				IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: rate.Limit{RPS: float64(perIP) / 10, Burst: perIP}}},
+				GracePeriod:      time.Minute,
+			},
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("resource manager: %w", err)
+	}
+	return rm, nil
+}

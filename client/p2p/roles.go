@@ -1,0 +1,55 @@
+package p2p
+
+// The settings of each kind of machine, in one place, so that what is tested
+// behind routers is what runs. local is a cluster on this machine: nothing is
+// between its members, and nothing listens beyond loopback.
+
+// keeperConnections is how many connections a keeper holds: nodes of the
+// largest markets today are some 40,000, spread over the keepers' relays, but
+// each keeper checks its committees only. See docs/network.md.
+const keeperConnections = 16_384
+
+// ForKeeper are the settings of a keeper, which must be reachable at the
+// address that it announces. It relays for nodes that are not.
+func (c Config) ForKeeper(local bool) Config {
+	if c.MaxConnections == 0 {
+		c.MaxConnections = keeperConnections
+	}
+	if local {
+		return c
+	}
+	var listen []string
+	for _, a := range c.Listen {
+		listen = append(listen, Twins(a)...)
+	}
+	c.Listen = listen
+	c.Public, c.RelayService = true, true
+	return c
+}
+
+// ForNode are the settings of an agent, which may be anywhere.
+func (c Config) ForNode(local bool) Config {
+	if local {
+		if len(c.Listen) == 0 {
+			c.Listen = []string{LoopbackListen}
+		}
+		return c
+	}
+	c.PortMapping, c.HolePunching, c.UseRelays = true, true, true
+	return c
+}
+
+// ForCustomer are the settings of a customer, who reaches out and is reached by
+// nobody. It listens all the same: a hole is punched from both sides, and from
+// the port that is listened on.
+func (c Config) ForCustomer(local bool) Config {
+	if local {
+		c.Client = true
+		return c
+	}
+	c.HolePunching = true
+	if c.MaxConnections == 0 {
+		c.MaxConnections = 64
+	}
+	return c
+}

@@ -364,6 +364,47 @@ func TestACheatingProposerIsPassedOver(t *testing.T) {
 	w.check()
 }
 
+// A proposer that tells one half of the others this and the other half that, and then is silent, divides nobody: no root is
+// opened before the next proposer opens one.
+func TestAProposerWithTwoFacesDividesNobody(t *testing.T) {
+	w := newTown(t, 4)
+	for i, p := range w.people {
+		p.see(100, uint32(i+1))
+	}
+	cheat := w.proposer(0)
+	w.cut[cheat.key.PublicKey()] = true
+	stop := w.run()
+	defer stop()
+	r, _, ok := cheat.engine.view(w.period)
+	require.True(t, ok)
+	face := func(all bool) protocol.Proposal {
+		in := cheat.engine.input(r)
+		for _, p := range w.people {
+			if own, err := p.engine.own(w.period); p != cheat || all {
+				require.NoError(t, err)
+				in.Statements = append(in.Statements, own...)
+			}
+		}
+		m, _, err := report.Propose(in, 0, cheat.key)
+		require.NoError(t, err)
+		return m
+	}
+	one, other := face(true), face(false)
+	require.NotEqual(t, one.Root, other.Root)
+	for i, p := range w.people {
+		switch {
+		case p == cheat:
+		case i%2 == 0:
+			p.engine.Handle(t.Context(), one)
+		default:
+			p.engine.Handle(t.Context(), other)
+		}
+	}
+	root := w.untilFinal()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, cheat) }, 2*time.Second, 5*time.Millisecond)
+	w.check()
+}
+
 func TestNothingToReport(t *testing.T) {
 	w := newTown(t, 3)
 	stop := w.run()

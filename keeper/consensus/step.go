@@ -162,7 +162,7 @@ func candidates(r *market.Report) []wire.Hash {
 	return out
 }
 
-// decide votes if there is a sound root to vote for, else proposes when it is our turn.
+// decide votes for a sound root that has votes already; when it is our turn, it opens a root.
 func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 	var missing []wire.Hash
 	for _, root := range candidates(r.report) {
@@ -179,11 +179,17 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 			return nil // what has votes goes first, for a round
 		}
 	}
+	// Votes cannot be moved, so two roots must not be opened at once: only the proposer of the running round opens one, and
+	// the chain says to everyone else which was first. A proposer that shows different proposals to different keepers can
+	// vote for one of them only.
+	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
+	if !ok || proposer != e.Signer.PublicKey() || n >= maxRounds*int64(len(r.weights)) {
+		return nil
+	}
 	if m, ok := s.first(); ok {
 		return e.choose(ctx, r, s, m)
 	}
-	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
-	if ok && proposer == e.Signer.PublicKey() && s.proposed < n && n < maxRounds*int64(len(r.weights)) && !s.gathering {
+	if s.proposed < n && !s.gathering {
 		e.gather(ctx, r, s, uint32(n))
 	}
 	return nil

@@ -58,6 +58,7 @@ type Keeper struct {
 	submit   consensus.Submit                        // to the chain
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
 
+	signer *wire.ReadySigner // the wallet's
 	damage atomic.Pointer[error]
 }
 
@@ -67,6 +68,9 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	k := &Keeper{c: c, log: c.Log, now: c.Now, index: index.New(), pool: statement.NewPool()}
 	if k.now == nil {
 		k.now = time.Now
+	}
+	if k.signer, err = wire.NewSigner(c.Wallet); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -214,7 +218,7 @@ func (k *Keeper) work(ctx context.Context) error {
 // serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
 func (k *Keeper) serve(ctx context.Context) error {
 	recorder := &challenge.Recorder{
-		Index: k.index, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
+		Index: k.index, Book: k.store, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Publish: k.net.publish, Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
 	}
 	if err := recorder.Init(); err != nil {
@@ -230,12 +234,12 @@ func (k *Keeper) serve(ctx context.Context) error {
 		return err
 	}
 	checker := &challenge.Checker{
-		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.c.Wallet, Domain: k.domain, Secs: k.secs,
+		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
 		Evidence: judge, Genesis: k.genesis, Convict: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
 	}
 	k.engine = &consensus.Engine{
-		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Timing: k.timing.consensus(),
+		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
 	}
 	k.engine.Init()
@@ -274,4 +278,4 @@ func sortPeers(peers []p2p.Peer) {
 }
 
 // publicKey is the keeper's wallet.
-func (k *Keeper) publicKey() solana.PublicKey { return k.c.Wallet.PublicKey() }
+func (k *Keeper) publicKey() solana.PublicKey { return k.signer.PublicKey() }

@@ -52,6 +52,8 @@ func (r *replica) start() {
 		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, index: index.New(), pool: statement.NewPool(),
 	}
 	var err error
+	k.signer, err = wire.NewSigner(r.wallet)
+	require.NoError(r.t, err)
 	k.timing, err = Timing{
 		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, WorkEvery: 0,
 		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,

@@ -22,7 +22,7 @@ func (k *Keeper) republish() error {
 		}
 		own := make([]statement.Signed, len(have))
 		for i, s := range have {
-			own[i] = statement.Signed{Keeper: k.c.Wallet.PublicKey(), Statement: s.Statement, Signature: s.Signature}
+			own[i] = statement.Signed{Keeper: k.publicKey(), Statement: s.Statement, Signature: s.Signature}
 		}
 		if len(own) > 0 {
 			k.net.publish(own)

@@ -98,3 +98,29 @@ func AuctionClose(a Auction) (solana.Instruction, error) {
 	ix, err := idlmarket.NewAuctionCloseInstruction(a.Order, a.Address, a.RentPayer)
 	return finish(ix, err, idlmarket.Instruction_AuctionClose)
 }
+
+// ModeSealed is the mode of orders that are awarded by auction.
+const ModeSealed = 1
+
+// MaxSealedNodes is how many nodes a sealed order may want.
+const MaxSealedNodes = 8
+
+// Bounds of an auction's two windows, seconds.
+const (
+	AuctionSecsMin = 5
+	AuctionSecsMax = 86_400
+	RevealSecsMin  = 5
+	RevealSecsMax  = 3_600
+)
+
+// CanClose says why auction_close would be refused at now; nil when it would not. orderExists is whether the order's
+// account is there. It is the twin of program/src/instructions/auction_close.rs.
+func (a *Auction) CanClose(orderExists bool, now int64) error {
+	if now <= max(a.RevealUntil, a.ChallengeUntil) {
+		return idlmarket.ErrorCodeTooEarly
+	}
+	if a.AwardedAt == 0 && orderExists {
+		return idlmarket.ErrorCodeStillInUse
+	}
+	return nil
+}

@@ -105,6 +105,14 @@ func (v *View) AllCredits() []Credits { return list[Credits](v, KindCredits) }
 // Order returns the order at an address.
 func (v *View) Order(address solana.PublicKey) (Order, bool) { return get[Order](v, address) }
 
+// AuctionOf returns the auction of an order.
+func (v *View) AuctionOf(order solana.PublicKey) (Auction, bool) {
+	return get[Auction](v, AuctionAddress(order))
+}
+
+// Auctions returns all auctions.
+func (v *View) Auctions() []Auction { return list[Auction](v, KindAuction) }
+
 // Orders returns all orders.
 func (v *View) Orders() []Order { return list[Order](v, KindOrder) }
 

@@ -48,6 +48,32 @@ func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, no
 // Awardable says why order_award would refuse the node for the order at now; nil when it would not. The keeper's own
 // standing is not looked at.
 func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) error {
+	if err := takesAwards(mk, o, n, now); err != nil {
+		return err
+	}
+	if n.Price > o.MaxPrice {
+		return idlmarket.ErrorCodePriceTooHigh
+	}
+	return Biddable(mk, o, n, p, m, now)
+}
+
+// Biddable says why a bid of the node for a sealed order could not be awarded at now, whatever its price; nil when it
+// could. A bid has a price of its own, so that the node's ask is not looked at.
+func Biddable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) error {
+	if err := takesAwards(mk, o, n, now); err != nil {
+		return err
+	}
+	if p.Stake < p.Committed {
+		return idlmarket.ErrorCodeInsufficientStake
+	}
+	site := o.Site
+	if o.NodesAwarded == 0 {
+		site = n.Spec.Site
+	}
+	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now, o.LatestEnd(&mk.Params))
+}
+
+func takesAwards(mk *Market, o *Order, n *Node, now int64) error {
 	switch {
 	case mk.Paused&PauseAwards != 0:
 		return idlmarket.ErrorCodeAwardsPaused
@@ -57,16 +83,8 @@ func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) 
 		return idlmarket.ErrorCodeTooLate
 	case n.State() != NodeActive:
 		return idlmarket.ErrorCodeWrongNodeStatus
-	case n.Price > o.MaxPrice:
-		return idlmarket.ErrorCodePriceTooHigh
-	case p.Stake < p.Committed:
-		return idlmarket.ErrorCodeInsufficientStake
 	}
-	site := o.Site
-	if o.NodesAwarded == 0 {
-		site = n.Spec.Site
-	}
-	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now, o.LatestEnd(&mk.Params))
+	return nil
 }
 
 // Candidate is a node that may be awarded, with what it is compared by.

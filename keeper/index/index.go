@@ -108,6 +108,8 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.Reports[a.Period] = a
 	case *market.Fault:
 		v.Faults[key] = a
+	case *market.Auction:
+		v.Auctions[a.Order] = a
 	case *market.Rewards:
 		v.Rewards = a
 	case *market.Dispute:
@@ -150,6 +152,8 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 		delete(v.Reports, a.Period)
 	case *market.Fault:
 		delete(v.Faults, key)
+	case *market.Auction:
+		delete(v.Auctions, a.Order)
 	case *market.Rewards:
 		v.Rewards = nil
 	case *market.Dispute:

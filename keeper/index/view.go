@@ -21,6 +21,7 @@ type View struct {
 	Leases    map[solana.PublicKey]*market.Lease
 	Reports   map[uint64]*market.Report // by period
 	Faults    map[solana.PublicKey]*market.Fault
+	Auctions  map[solana.PublicKey]*market.Auction // by order
 	Rewards   *market.Rewards
 	Disputes  map[solana.PublicKey]*market.Dispute
 	// Accusations are proofs of bad work that are half made.
@@ -52,6 +53,7 @@ func NewView() *View {
 		Leases:       map[solana.PublicKey]*market.Lease{},
 		Reports:      map[uint64]*market.Report{},
 		Faults:       map[solana.PublicKey]*market.Fault{},
+		Auctions:     map[solana.PublicKey]*market.Auction{},
 		Disputes:     map[solana.PublicKey]*market.Dispute{},
 		Accusations:  map[solana.PublicKey]*market.Accusation{},
 		Credits:      map[solana.PublicKey]*market.Credits{},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -48,8 +49,12 @@ var (
 	bucketVotes      = []byte("votes")
 	bucketProposals  = []byte("proposals")
 	bucketProofs     = []byte("proofs")
+	bucketBids       = []byte("bids")
+	bucketBidSets    = []byte("bid sets")
 
 	buckets = [][]byte{bucketMeta, bucketStatements, bucketVotes, bucketProposals}
+	// added are buckets that files of earlier versions do not have.
+	added = [][]byte{bucketProofs, bucketBids, bucketBidSets}
 
 	keySchema = []byte("schema")
 	keyOwner  = []byte("owner")
@@ -125,13 +130,23 @@ func (s *Store) open(o Options) error {
 	if fresh {
 		return db.Update(func(tx *bolt.Tx) error { return create(tx, o, &s.first) })
 	}
-	return db.View(func(tx *bolt.Tx) error { return s.check(tx, o) })
+	if err := db.View(func(tx *bolt.Tx) error { return s.check(tx, o) }); err != nil {
+		return err
+	}
+	return db.Update(func(tx *bolt.Tx) error {
+		for _, name := range added {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func owner(o Options) []byte { return append(append([]byte{}, o.Domain[:]...), o.Keeper[:]...) }
 
 func create(tx *bolt.Tx, o Options, first *wire.Period) error {
-	for _, name := range buckets {
+	for _, name := range slices.Concat(buckets, added) {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
@@ -154,10 +169,10 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 	if bad != nil {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, s.path, bad)
 	}
-	for _, name := range append(buckets[:len(buckets):len(buckets)], bucketProofs) {
+	for i, name := range slices.Concat(buckets, added) {
 		b := tx.Bucket(name)
-		if b == nil && bytes.Equal(name, bucketProofs) {
-			continue // made with the first proof
+		if b == nil && i >= len(buckets) {
+			continue // made below
 		}
 		if b == nil {
 			return fmt.Errorf("%w: %s has no %s", ErrCorrupt, s.path, name)

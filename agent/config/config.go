@@ -40,6 +40,11 @@ type Config struct {
 	Inventory string `yaml:"inventory,omitempty"`
 	// Price is the pricing policy: USDC per GPU-hour, "auto" or "auto:FLOOR".
 	Price string `yaml:"price,omitempty"`
+	// Power, Watts and Wear are what a GPU-hour costs its owner: USDC per kWh, watts a GPU, USDC per GPU-hour. Bids in
+	// sealed auctions cover them. Empty or 0 takes the defaults of package pricing.
+	Power string `yaml:"power_price,omitempty"`
+	Watts uint32 `yaml:"watts,omitempty"`
+	Wear  string `yaml:"wear,omitempty"`
 	// SettleInterval is the time between two settlements of a running lease's receipts.
 	SettleInterval time.Duration `yaml:"settle_interval,omitempty"`
 	// Simulations of bad nodes; refused on any cluster that is not local. They are never read from the file.
@@ -191,4 +196,5 @@ func (c Config) TxPath() string       { return filepath.Join(c.DataDir, "transac
 func (c Config) ProviderPath() string { return filepath.Join(c.DataDir, "provider-transactions.db") }
 func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
+func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
 func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

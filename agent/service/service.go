@@ -41,6 +41,7 @@ type Agent struct {
 	domain  wire.Domain
 	genesis [32]byte
 	policy  pricing.Policy
+	costs   pricing.Costs
 	client  *chain.Client
 	view    *market.View
 	shared  bool // client and view are the caller's
@@ -105,6 +106,9 @@ func (a *Agent) open(ctx context.Context) error {
 		return fmt.Errorf("the machine's own key (gantry-agent init makes one): %w", err)
 	}
 	if a.policy, err = pricing.Parse(orDefault(a.cfg.Price, "auto")); err != nil {
+		return err
+	}
+	if a.costs, err = pricing.ParseCosts(a.cfg.Power, a.cfg.Watts, a.cfg.Wear); err != nil {
 		return err
 	}
 	if !a.shared {
@@ -232,6 +236,7 @@ func (a *Agent) work(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.reportStatus(ctx) })
 	g.Go(func() error { return a.keepAsk(ctx) })
+	g.Go(func() error { return a.bidder().Run(ctx) })
 	select { // keepers are answered only once every lease has been looked at
 	case <-a.leases.Ready():
 	case <-ctx.Done():

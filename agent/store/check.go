@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -101,7 +103,7 @@ func (s *Store) checkMeta(path string, owner Owner) error {
 			return fmt.Errorf("%w: %s is of node %x on cluster %x", ErrOtherOwner, path, was.NodeKey, was.Domain)
 		}
 		for _, name := range buckets {
-			if tx.Bucket(name) == nil {
+			if tx.Bucket(name) == nil && !slices.ContainsFunc(added, func(a []byte) bool { return bytes.Equal(a, name) }) {
 				return fmt.Errorf("%w: %s lacks its %s", ErrCorrupt, path, name)
 			}
 		}

@@ -41,8 +41,11 @@ var (
 	bucketReceipts = []byte("receipts")
 	bucketWork     = []byte("work")
 	bucketSettings = []byte("settings")
+	bucketBids     = []byte("bids")
 
-	buckets = [][]byte{bucketMeta, bucketLeases, bucketReceipts, bucketWork, bucketSettings}
+	buckets = [][]byte{bucketMeta, bucketLeases, bucketReceipts, bucketWork, bucketSettings, bucketBids}
+	// added are buckets that files of earlier versions do not have.
+	added = [][]byte{bucketBids}
 
 	keySchema = []byte("schema")
 	keyOwner  = []byte("owner")
@@ -130,7 +133,22 @@ func (s *Store) open(path string, o Options) error {
 	if err := s.checkMeta(path, o.Owner); err != nil {
 		return err
 	}
+	if err := s.addBuckets(); err != nil {
+		return err
+	}
 	return s.checkRecords(path)
+}
+
+// addBuckets brings a file of an earlier version up to this one.
+func (s *Store) addBuckets() error {
+	return s.db.Update(func(tx *bolt.Tx) error {
+		for _, name := range added {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return fmt.Errorf("store: create %s: %w", name, err)
+			}
+		}
+		return nil
+	})
 }
 
 func openFile(path string, timeout time.Duration) (*bolt.DB, error) {

@@ -35,6 +35,7 @@ type deployJSON struct {
 	Reserved string      `json:"reserved"`
 	MaxPrice string      `json:"maxPricePerGpuHour"`
 	Seconds  uint32      `json:"seconds"`
+	Sealed   bool        `json:"sealed,omitempty"`
 	Tx       sent        `json:"transaction"`
 	Leases   []leaseJSON `json:"leases"`
 }
@@ -115,7 +116,11 @@ func (d *deployment) possible() error {
 		if !ok || !known || m.Id != d.r.model.Id {
 			continue
 		}
-		err := market.Awardable(&mk, &order, &n, &p, &m, now)
+		suits := market.Awardable
+		if d.r.args.Sealed { // the node bids a price of its own
+			suits = market.Biddable
+		}
+		err := suits(&mk, &order, &n, &p, &m, now)
 		if err == nil {
 			fit++
 			continue
@@ -144,21 +149,42 @@ func (d *deployment) place() error {
 	if d.r.noPrice {
 		d.s.say(" · price    at most %s USDC per GPU-hour, the reference price of %s", d.r.args.MaxPrice, d.r.model.ModelName())
 	}
-	ix, err := market.OrderCreate(d.r.args)
-	tx, err := d.s.one("order_create", ix, err)
+	ixs, err := d.instructions()
 	if err != nil {
 		return err
 	}
-	d.out = deployJSON{Order: d.order.String(), Reserved: d.r.cost.String(), MaxPrice: d.r.args.MaxPrice.String(), Seconds: d.r.args.Duration, Tx: tx, Leases: []leaseJSON{}}
+	tx, err := d.s.send("order_create", ixs)
+	if err != nil {
+		return err
+	}
+	d.out = deployJSON{Order: d.order.String(), Reserved: d.r.cost.String(), MaxPrice: d.r.args.MaxPrice.String(), Seconds: d.r.args.Duration, Sealed: d.r.args.Sealed, Tx: tx, Leases: []leaseJSON{}}
 	d.s.say(" ✓ escrow   %s USDC reserved        tx %s", d.r.cost, tx.Signature)
 	return nil
+}
+
+// instructions create the order and, for a sealed one, open its auction.
+func (d *deployment) instructions() ([]solana.Instruction, error) {
+	create, err := market.OrderCreate(d.r.args)
+	if err != nil || !d.r.args.Sealed {
+		return []solana.Instruction{create}, err
+	}
+	open, err := market.AuctionOpen(market.AuctionOpenArgs{
+		Customer: d.r.args.Customer, Order: d.order, Auction: d.r.auction, Reveal: d.r.reveal,
+	})
+	return []solana.Instruction{create, open}, err
 }
 
 // award waits until every node of the order is awarded, or the order is over.
 func (d *deployment) award() error {
 	wait := market.Seconds(d.mk.Params.AwardDeadlineSecs) + 5*time.Second
+	if d.r.args.Sealed {
+		wait += market.Seconds(d.r.auction + d.r.reveal)
+	}
 	ctx, cancel := context.WithTimeout(d.s.ctx, wait)
 	defer cancel()
+	if err := d.sealedWindows(ctx); err != nil {
+		return err
+	}
 	stop := d.s.waiting("the award by a keeper", fmt.Sprintf("Ctrl-C leaves the order; cancel it with: gantry order cancel %s", d.order))
 	defer stop()
 	var gone, seen bool

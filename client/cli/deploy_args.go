@@ -39,6 +39,9 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
 			&cli.Uint64Flag{Name: "disk", Usage: "disk limit in `MIB`"},
+			&cli.BoolFlag{Name: "sealed", Usage: "let nodes bid in a sealed second-price auction instead of taking the standing asks"},
+			&cli.UintFlag{Name: "auction-secs", Value: 30, Usage: "with --sealed: `SECONDS` for commitments, 5 to 86400"},
+			&cli.UintFlag{Name: "reveal-secs", Value: 15, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},
 			&cli.DurationFlag{Name: "receipt-every", Value: 3 * time.Second, Usage: "how often receipts are signed while attached"},
 		),
 		Action: action(s, (*session).deploy),
@@ -79,6 +82,8 @@ type request struct {
 	model   market.Model
 	cost    market.USDC // what is reserved
 	noPrice bool        // the reference price was taken
+	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
+	auction, reveal uint32
 }
 
 // request reads the flags of deploy. Nothing is sent before all of it is sound.
@@ -137,10 +142,34 @@ func (s *session) request(v *market.View) (request, error) {
 	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
 	// This client brings a job to the node that the order was awarded to, and follows it to no other.
 	r.args.NoMigration = true
+	if err := s.sealed(&r); err != nil {
+		return r, err
+	}
 	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {
 		return r, usage("the order costs more than there is money", "lower --max-price or the time")
 	}
 	return r, nil
+}
+
+// sealed reads the flags of auctions.
+func (s *session) sealed(r *request) error {
+	if !s.cli.Bool("sealed") {
+		if s.cli.IsSet("auction-secs") || s.cli.IsSet("reveal-secs") {
+			return usage("--auction-secs and --reveal-secs are for sealed orders", "add --sealed")
+		}
+		return nil
+	}
+	auction, reveal := s.cli.Uint("auction-secs"), s.cli.Uint("reveal-secs")
+	switch {
+	case auction < market.AuctionSecsMin || auction > market.AuctionSecsMax:
+		return usage(fmt.Sprintf("--auction-secs is %d", auction), fmt.Sprintf("give %d to %d seconds", market.AuctionSecsMin, market.AuctionSecsMax))
+	case reveal < market.RevealSecsMin || reveal > market.RevealSecsMax:
+		return usage(fmt.Sprintf("--reveal-secs is %d", reveal), fmt.Sprintf("give %d to %d seconds", market.RevealSecsMin, market.RevealSecsMax))
+	case r.args.Nodes > market.MaxSealedNodes:
+		return usage(fmt.Sprintf("--nodes is %d", r.args.Nodes), fmt.Sprintf("a sealed order is over at most %d nodes", market.MaxSealedNodes))
+	}
+	r.args.Sealed, r.auction, r.reveal = true, uint32(auction), uint32(reveal)
+	return nil
 }
 
 func (s *session) job(command []string) (protocol.JobSpec, error) {

@@ -50,12 +50,12 @@ func judge(mk *market.Market, o *market.Order, b protocol.Bid, look Lookup, now 
 		j.Code = uint8(wire.OutcomeUnsuitable)
 		return j
 	}
-	j.Reputation, j.Site = n.Reputation(now), n.Spec.Site
+	j.Reputation, j.Promise, j.Site = n.Reputation(now), n.PromiseAt(now), n.Spec.Site
 	if b.Reveal == nil {
 		j.Code = uint8(wire.OutcomeNotRevealed)
 		return j
 	}
-	score, err := market.Score(market.PricePerHour(b.Reveal.Price), j.Reputation)
+	score, err := market.Score(market.PricePerHour(b.Reveal.Price), j.Reputation, j.Promise)
 	if err != nil || b.Reveal.Price == 0 || b.Reveal.Price > o.MaxPrice {
 		j.Code = uint8(wire.OutcomeTooDear)
 		return j
@@ -177,24 +177,36 @@ func Decide(t Terms, judged []protocol.JudgedBid) Choice {
 	return c
 }
 
-// Price is what a winner of this reputation is paid: the bar's score turned back into a price, at most the order's
-// maximum; the maximum when there is no bar.
-func Price(t Terms, bar *protocol.JudgedBid, reputation uint16) (market.PricePerHour, error) {
+// Price is what a winner of this reputation and promise is paid: the bar's score turned back into a price, at most the
+// order's maximum; the maximum when there is no bar.
+func Price(t Terms, bar *protocol.JudgedBid, reputation, promise uint16) (market.PricePerHour, error) {
 	if bar == nil {
 		return t.MaxPrice, nil
 	}
-	p, err := market.PriceOf(bar.Score, reputation)
+	p, err := market.PriceOf(bar.Score, reputation, promise)
 	return min(p, t.MaxPrice), err
 }
 
-// Level is the highest price at which a node of this reputation would have scored as well as the last winner.
-func Level(judged []protocol.JudgedBid, c Choice, reputation uint16) market.PricePerHour {
+// Level is the highest price at which a node would have scored as well as the last winner.
+func Level(judged []protocol.JudgedBid, c Choice, of *protocol.JudgedBid) market.PricePerHour {
 	if len(c.Winners) == 0 {
 		return 0
 	}
-	p, err := market.PriceOf(judged[c.Winners[len(c.Winners)-1]].Score, reputation)
+	p, err := market.PriceOf(judged[c.Winners[len(c.Winners)-1]].Score, of.Reputation, of.Promise)
 	if err != nil {
 		return 0
 	}
 	return p
+}
+
+// Winners finds the winners in a set whose outcomes are written: best first.
+func Winners(order solana.PublicKey, judged []protocol.JudgedBid) Choice {
+	c := Choice{Bar: -1}
+	for i := range judged {
+		if judged[i].Code == uint8(wire.OutcomeWon) {
+			c.Winners = append(c.Winners, i)
+		}
+	}
+	slices.SortFunc(c.Winners, func(a, b int) int { return compare(order, &judged[a], &judged[b]) })
+	return c
 }

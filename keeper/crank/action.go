@@ -26,6 +26,7 @@ const (
 	SlashApply        Kind = "slash_apply"
 	CommitmentSettle  Kind = "commitment_settle"
 	LeaseClose        Kind = "lease_close"
+	AuctionClose      Kind = "auction_close"
 	OutputResolve     Kind = "output_resolve"
 	DisputeResolve    Kind = "dispute_resolve"
 	DisputeUphold     Kind = "dispute_uphold"
@@ -45,7 +46,7 @@ const (
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, AccusationOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply, CommitmentSettle,
-	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, RewardsAccrue, RewardsClaim, ReportClose,
+	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, ReportClose,
 	AccusationClose,
 }
 
@@ -138,6 +139,7 @@ var benign = map[Kind][]market.Code{
 		idlmarket.ErrorCodeNotCommitted, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly,
 	},
 	LeaseClose:     {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly},
+	AuctionClose:   {market.CodeTooEarly, idlmarket.ErrorCodeStillInUse},
 	OutputResolve:  {idlmarket.ErrorCodeWrongOutputState, idlmarket.ErrorCodeWrongAccount, market.CodeTooEarly},
 	DisputeResolve: {market.CodeTooEarly, idlmarket.ErrorCodeDisputeUpheld},
 	DisputeUphold:  {idlmarket.ErrorCodeWrongPeriod},

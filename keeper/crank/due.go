@@ -32,6 +32,7 @@ func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, 
 	d := due{v: v, self: self, now: now, params: &params}
 	d.keepers()
 	d.orders()
+	d.auctions()
 	d.leaves(sets)
 	d.leases()
 	d.faults()
@@ -100,6 +101,15 @@ func (d *due) orders() {
 		if o.CanExpire(d.now) == nil {
 			ix, err := market.OrderExpire(*o)
 			d.add(Action{Kind: OrderExpire, Key: fmt.Sprintf("%s/%d", key, o.AwardDeadline), Since: o.AwardDeadline}, ix, err)
+		}
+	})
+}
+
+func (d *due) auctions() {
+	inOrder(d.v.Auctions, func(order solana.PublicKey, a *market.Auction) {
+		if _, exists := d.v.Orders[order]; a.CanClose(exists, d.now) == nil {
+			ix, err := market.AuctionClose(*a)
+			d.add(Action{Kind: AuctionClose, Key: fmt.Sprintf("%s/%d", order, a.CloseAt), Since: max(a.RevealUntil, a.ChallengeUntil)}, ix, err)
 		}
 	})
 }

@@ -32,6 +32,8 @@ type Config struct {
 	// needs from outside, empty for none: see attest/policy.Dir.
 	Evidence   *policy.Policy
 	Collateral string
+	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
+	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

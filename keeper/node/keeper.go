@@ -255,12 +255,17 @@ func (k *Keeper) serve(ctx context.Context) error {
 	if err := k.net.join(); err != nil {
 		return err
 	}
+	auctions, err := k.openAuctions()
+	if err != nil {
+		return err
+	}
 	if err := k.republish(); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, f := range []func(context.Context) error{
 		k.net.runPeers, k.net.runOutbox, recorder.Run, checker.Run, k.engine.Run, awarder.Run, runner.Run, k.runPrune,
+		auctions.runOutbox, auctions.awarder.Run,
 	} {
 		g.Go(func() error { return f(ctx) })
 	}

@@ -41,6 +41,11 @@ func (k *Keeper) runPrune(ctx context.Context) error {
 		keep := max(k.timing.Keep, 2*market.Seconds(k.retention))
 		before := wire.Period(max(0, k.now().Add(-keep).Unix()) / int64(k.secs))
 		n, err := k.store.Prune(before)
+		if err == nil {
+			var old int
+			old, err = k.store.PruneBids(k.now().Add(-keep).Unix())
+			n += old
+		}
 		if store.IsDamage(err) {
 			k.damaged(err)
 			return err

@@ -41,6 +41,15 @@ func machineFlags() []cli.Flag {
 	}
 }
 
+// costFlags say what a GPU-hour costs; bids in sealed auctions are never below it.
+func costFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "power-price", Usage: "what electricity costs, `USDC` per kWh (default: 0.12)", EnvVars: []string{"GANTRY_POWER_PRICE"}},
+		&cli.UintFlag{Name: "watts", Usage: "what one GPU with its part of the machine draws at work, `WATTS` (default: 700)", EnvVars: []string{"GANTRY_WATTS"}},
+		&cli.StringFlag{Name: "wear", Usage: "what an hour of work takes off the hardware's worth, `USDC` per GPU-hour (default: 0.05)", EnvVars: []string{"GANTRY_WEAR"}},
+	}
+}
+
 func priceFlag(text string) cli.Flag {
 	return &cli.StringFlag{Name: "price", Usage: text, EnvVars: []string{"GANTRY_PRICE"}}
 }
@@ -57,7 +66,7 @@ func settings(c *cli.Context) (config.Config, error) {
 	}
 	for name, field := range map[string]*string{
 		"ws": &cfg.WS, "keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory,
-		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price,
+		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price, "power-price": &cfg.Power, "wear": &cfg.Wear,
 	} {
 		if c.IsSet(name) {
 			*field = c.String(name)
@@ -65,6 +74,9 @@ func settings(c *cli.Context) (config.Config, error) {
 	}
 	if c.IsSet("listen") {
 		cfg.Listen = c.StringSlice("listen")
+	}
+	if c.IsSet("watts") {
+		cfg.Watts = uint32(min(c.Uint("watts"), 1<<20))
 	}
 	if c.IsSet("settle-interval") {
 		cfg.SettleInterval = c.Duration("settle-interval")

@@ -59,7 +59,7 @@ func app() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			initCommand(), registerCommand(), runCommand(), statusCommand(), updateCommand(),
+			initCommand(), registerCommand(), runCommand(), statusCommand(), bidsCommand(), updateCommand(),
 			statusChange("drain", "serve running leases, take no new ones (before maintenance)", drainTo),
 			statusChange("hibernate", "sleep: neither awarded nor checked", hibernateTo),
 			commitCommand(), retireCommand(), closeCommand(), evidenceCommand(),

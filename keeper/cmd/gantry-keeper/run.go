@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/keeper/node"
@@ -14,6 +16,9 @@ func runCommand() *cli.Command {
 	flags = append(flags, &cli.StringFlag{
 		Name: "metrics", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_KEEPER_METRICS"},
 		Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none",
+	})
+	flags = append(flags, &cli.StringFlag{
+		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
 	return &cli.Command{
 		Name: "run", Usage: "keep until interrupted", Flags: append(flags, timingFlags()...),
@@ -27,6 +32,9 @@ func runCommand() *cli.Command {
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}
+			if err := simulation(c, &conf); err != nil {
+				return err
+			}
 			if conf.HTTP = c.String("metrics"); conf.HTTP == "off" {
 				conf.HTTP = ""
 			}
@@ -38,4 +46,22 @@ func runCommand() *cli.Command {
 			return k.Run(c.Context)
 		},
 	}
+}
+
+// simulation reads what makes a keeper misbehave, which only local networks allow.
+func simulation(c *cli.Context, out *node.Config) error {
+	name := c.String("simulate-omit-bids")
+	if name == "" {
+		return nil
+	}
+	if !out.Client.Local() {
+		return fmt.Errorf("%w: --simulate-omit-bids serves local networks only", errFlags)
+	}
+	address, err := solana.PublicKeyFromBase58(name)
+	if err != nil {
+		return fmt.Errorf("%w: --simulate-omit-bids %s is no address", errFlags, name)
+	}
+	out.OmitBidsOf = address
+	out.Log.Warn().Bool("simulated", true).Str("node", name).Msg("SIMULATION: this keeper leaves bids out")
+	return nil
 }

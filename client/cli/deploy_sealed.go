@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// sealedWindows shows a sealed order's two windows while they pass. What happens in them is between nodes and keepers:
+// the customer has nothing to do, and sees no bid before the award.
+func (d *deployment) sealedWindows(ctx context.Context) error {
+	if !d.r.args.Sealed {
+		return nil
+	}
+	var a market.Auction
+	err := d.v.WaitFor(ctx, func(v *market.View) (ok bool) {
+		a, ok = v.AuctionOf(d.order)
+		return ok
+	})
+	if err != nil {
+		return d.leftOpen(err)
+	}
+	d.s.say(" · auction  commitments until %s UTC, then reveals until %s; the winner is paid what the best losing bid sets", when(a.CloseAt), when(a.RevealUntil))
+	for _, w := range []struct {
+		what  string
+		until int64
+		then  string
+	}{
+		{"nodes to commit to their bids", a.CloseAt, "closed; it can no longer be cancelled, and nodes reveal their bids"},
+		{"nodes to reveal their bids", a.RevealUntil, "bids are in; a keeper awards"},
+	} {
+		stop := d.s.waiting(w.what, fmt.Sprintf("Ctrl-C leaves the order; until the close it can be cancelled: gantry order cancel %s", d.order))
+		err := d.passes(ctx, w.until)
+		stop()
+		if err != nil {
+			return d.leftOpen(err)
+		}
+		d.s.say(" · auction  %s", w.then)
+	}
+	return nil
+}
+
+// passes waits until a unix second is over on this machine's clock.
+func (d *deployment) passes(ctx context.Context, unix int64) error {
+	t := time.NewTimer(time.Until(time.Unix(unix+1, 0)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leftOpen says what is true of an order whose auction is not over.
+func (d *deployment) leftOpen(err error) error {
+	if d.s.ctx.Err() != nil {
+		return interrupted(fmt.Sprintf("interrupted while the auction of order %s is open; it goes on", d.order),
+			fmt.Sprintf("look at it with: gantry auction show %s      before the close it can be taken back: gantry order cancel %s", d.order, d.order))
+	}
+	return fmt.Errorf("the auction of order %s: %w", d.order, err)
+}

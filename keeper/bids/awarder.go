@@ -1,0 +1,312 @@
+package bids
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/keeper/task"
+)
+
+// Awarder closes the bids of auctions whose reveals are over, and awards. Run owns all its goroutines.
+type Awarder struct {
+	Index  *index.Index
+	Desk   *Desk
+	Self   solana.PublicKey
+	Submit func(context.Context, txm.Intent) (txm.Result, error)
+	// Step is how long each rank waits before it awards what those before it did not. It should be longer than an award
+	// takes to be confirmed: the first award decides which keeper makes the others of its order.
+	Step    time.Duration
+	Observe func(nodes int, lag time.Duration, err error)
+	// Fetch brings another keeper's published set.
+	Fetch func(ctx context.Context, key store.AuctionKey, keeper solana.PublicKey) (*sealed.Assembler, error)
+	Log   zerolog.Logger
+	Now   func() time.Time
+	// Tasks runs the awards; nil means goroutines and the wall clock.
+	Tasks task.Runner
+
+	stagger *crank.Stagger
+	wg      sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[store.AuctionKey]bool
+	wait map[store.AuctionKey]time.Time // not before
+}
+
+const (
+	tick = 100 * time.Millisecond
+	// idle is how long nothing is looked at when no auction is open and nothing changes.
+	idle = 5 * time.Second
+	// closeAfter is how long after the end of the reveals every keeper closes its bids, and awardAfter when the first of them
+	// awards: what is acknowledged last has time to be told to the others, and all have closed before the order is decided.
+	closeAfter = time.Second
+	awardAfter = 2 * time.Second
+	// afterward is how long an auction rests after an award was refused, for the accounts to be seen.
+	afterward = 500 * time.Millisecond
+	sendLimit = time.Minute
+)
+
+// Init must be called before Tick; Run calls it.
+func (a *Awarder) Init() {
+	a.stagger = crank.NewStagger()
+	a.busy, a.wait = map[store.AuctionKey]bool{}, map[store.AuctionKey]time.Time{}
+	a.Tasks = task.Or(a.Tasks)
+}
+
+// Run awards until ctx ends.
+func (a *Awarder) Run(ctx context.Context) error {
+	a.Init()
+	defer a.wg.Wait()
+	for {
+		ch := a.Index.Changed()
+		pause := idle
+		if a.Tick(ctx) {
+			pause, ch = tick, nil
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-ch:
+			t.Stop()
+			if err := a.Tasks.Sleep(ctx, tick/2); err != nil {
+				return err
+			}
+		case <-t.C:
+		}
+	}
+}
+
+// look is an auction as the chain shows it.
+type look struct {
+	key     store.AuctionKey
+	order   *market.Order
+	auction *market.Auction
+}
+
+// Tick does what is due and reports whether something waits for its time.
+func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
+	now := a.Now()
+	var open, over []look
+	var keepers []solana.PublicKey
+	active := false
+	live := map[store.AuctionKey]bool{}
+	a.Index.Read(func(v *index.View) {
+		k, ok := v.Keepers[a.Self]
+		active = ok && k.State() == market.KeeperActive
+		keepers = v.ActiveKeepers()
+		for address, x := range v.Auctions {
+			l := look{key: store.AuctionKey{CloseAt: x.CloseAt, Order: address}, auction: x}
+			o, ok := v.Orders[address]
+			if ok && o.AuctionClose == x.CloseAt {
+				l.order = o
+			}
+			if l.order != nil && o.State() == market.OrderOpen && o.Mode == market.ModeSealed {
+				open, live[l.key] = append(open, l), true
+			} else if x.WinnerCount > 0 && x.Keeper != a.Self {
+				over = append(over, l)
+			}
+		}
+	})
+	sortLooks(open)
+	sortLooks(over)
+	items := map[string]bool{}
+	for _, l := range open {
+		waiting = true
+		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
+		items[item] = true
+		since := now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is theirs
+		mine := active && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.Self)
+		switch {
+		case mine && a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step):
+			a.start(l.key, now, func() { a.award(ctx, l) })
+		case since >= closeAfter && a.Desk.held(l.key) == nil:
+			a.start(l.key, now, func() { a.close(l) })
+		}
+	}
+	for _, l := range over {
+		if l.order != nil && a.Desk.held(l.key) == nil {
+			a.close(l) // somebody's clock is ahead of ours; what was judged late is marked by its time
+			live[l.key] = true
+		}
+		if a.Fetch != nil && a.Desk.Missing(l.key, l.auction.Keeper) {
+			waiting = true
+			a.start(l.key, now, func() { a.fetch(ctx, l) })
+		}
+	}
+	a.stagger.Keep(items)
+	a.Desk.Forget(func(key store.AuctionKey) bool {
+		return live[key] || key.CloseAt+int64(maxSettle.Seconds()) > now.Unix() && a.unknown(key)
+	})
+	a.mu.Lock()
+	for key, at := range a.wait {
+		if now.Sub(at) > time.Minute {
+			delete(a.wait, key)
+		}
+	}
+	a.mu.Unlock()
+	return waiting
+}
+
+// unknown reports whether the chain shows nothing of an auction: its accounts may only not have been seen yet.
+func (a *Awarder) unknown(key store.AuctionKey) (yes bool) {
+	a.Index.Read(func(v *index.View) { yes = v.Market == nil })
+	return yes
+}
+
+func sortLooks(l []look) {
+	slices.SortFunc(l, func(a, b look) int { return bytes.Compare(a.key.Order[:], b.key.Order[:]) })
+}
+
+// start runs f beside the caller unless the auction is busy or rests.
+func (a *Awarder) start(key store.AuctionKey, now time.Time, f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[key] || now.Before(a.wait[key]) {
+		return
+	}
+	a.busy[key] = true
+	a.wg.Add(1)
+	a.Tasks.Go(func() {
+		defer a.wg.Done()
+		f()
+		a.mu.Lock()
+		delete(a.busy, key)
+		a.wait[key] = a.Now().Add(afterward)
+		a.mu.Unlock()
+	})
+}
+
+// close closes the bids without awarding.
+func (a *Awarder) close(l look) {
+	if _, err := a.Desk.Close(l.order); err != nil {
+		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
+	}
+}
+
+// award judges the bids as the nodes are now, and awards every node of the order. An award that was begun before goes on
+// by the choice that was made then: its bar and root are fixed on chain.
+func (a *Awarder) award(ctx context.Context, l look) {
+	var c *closed
+	var err error
+	if l.auction.WinnerCount == 0 {
+		c, err = a.Desk.Close(l.order)
+	} else if c, err = a.Desk.own(l.key); err == nil {
+		c = again(c)
+	}
+	if err != nil {
+		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
+		return
+	}
+	if len(c.choice.Winners) == 0 {
+		a.Log.Debug().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Msg("too few bids to award")
+		return
+	}
+	began := time.Unix(l.auction.RevealUntil, 0)
+	n, err := a.send(ctx, l, c)
+	var pe *txm.ProgramError
+	switch {
+	case err == nil:
+		a.Log.Info().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Int("nodes", n).Msg("auction awarded")
+	case errors.As(err, &pe):
+		a.Log.Debug().Err(err).Stringer("order", l.key.Order).Msg("award refused")
+	case ctx.Err() == nil:
+		a.Log.Warn().Err(err).Stringer("order", l.key.Order).Msg("award")
+	}
+	if ctx.Err() == nil {
+		a.Observe(n, a.Now().Sub(began), err)
+	}
+}
+
+// send awards the winners that have no lease yet, the best first: its award fixes the bar for the others.
+func (a *Awarder) send(ctx context.Context, l look, c *closed) (int, error) {
+	awarded := 0
+	for i, w := range c.choice.Winners {
+		in, done, err := a.intent(l, c, w, i == 0)
+		if err != nil {
+			return awarded, err
+		}
+		if done {
+			awarded++
+			continue
+		}
+		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
+		_, err = a.Submit(limit, in)
+		cancel()
+		if err != nil {
+			return awarded, err
+		}
+		awarded++
+	}
+	return awarded, nil
+}
+
+func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
+	args := market.AuctionAwardArgs{Keeper: a.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
+	of := sealed.AuctionOf(a.Desk.Domain, l.order)
+	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
+	lease := market.LeaseAddress(l.key.Order, node)
+	bid := func(v *index.View, i int) (market.SealedBid, error) {
+		b := &c.set.Bids[i].Bid
+		n, ok := v.Nodes[b.Node]
+		if !ok {
+			return market.SealedBid{}, fmt.Errorf("node %s is gone", solana.PublicKey(b.Node))
+		}
+		return market.SealedBid{Node: *n, Bid: of.Reveal(b.Node, *b.Reveal), Signature: b.Signature}, nil
+	}
+	a.Index.Read(func(v *index.View) {
+		if _, ok := v.Leases[lease]; ok {
+			done = true
+			return
+		}
+		if args.Winner, err = bid(v, winner); err != nil || !first || c.choice.Bar < 0 || l.auction.WinnerCount > 0 {
+			return
+		}
+		var loser market.SealedBid
+		if loser, err = bid(v, c.choice.Bar); err == nil {
+			args.Loser = &loser
+		}
+	})
+	if done || err != nil {
+		return in, done, err
+	}
+	ixs, err := market.AuctionAward(args)
+	return txm.Intent{
+		ID:   fmt.Sprintf("auction/%s/%d/%s/%d", l.key.Order, l.key.CloseAt, node, c.set.Head.ChosenAt),
+		Kind: "auction_award", Instructions: ixs,
+		ReadBack: func(context.Context) (bool, error) {
+			there := false
+			a.Index.Read(func(v *index.View) { _, there = v.Leases[lease] })
+			return there, nil
+		},
+	}, false, err
+}
+
+// fetch keeps what the awarding keeper published, and says when it is not what it recorded.
+func (a *Awarder) fetch(ctx context.Context, l look) {
+	keeper := l.auction.Keeper
+	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", keeper).Logger()
+	set, err := a.Fetch(ctx, l.key, keeper)
+	if err == nil {
+		err = a.Desk.Take(l.key, keeper, set)
+	}
+	if err != nil {
+		log.Debug().Err(err).Msg("bids of another keeper's award")
+		return
+	}
+	a.Desk.compare(l.key, l.auction, log)
+}

@@ -1,0 +1,79 @@
+package bids
+
+import (
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// again is the choice that the first award of an auction was made by: what the set says, not what would be chosen now.
+func again(c *closed) *closed {
+	out := *c
+	out.choice = sealed.Winners(c.set.Head.Order, c.set.Bids)
+	return &out
+}
+
+// set reads a kept set.
+func (d *Desk) set(key store.AuctionKey, keeper solana.PublicKey) (sealed.Set, error) {
+	parts, err := d.parts(key, keeper)
+	if err != nil {
+		return sealed.Set{}, err
+	}
+	var a sealed.Assembler
+	for _, p := range parts {
+		if err := a.Add(p); err != nil {
+			return sealed.Set{}, err
+		}
+	}
+	return a.Set(sealed.Auction{Domain: d.Domain, Order: key.Order, CloseAt: key.CloseAt})
+}
+
+// compare says what the awarding keeper's published bids show it to have done: another root than it recorded, or a
+// revealed bid left out that it had acknowledged.
+func (d *Desk) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) {
+	theirs, err := d.set(key, award.Keeper)
+	if err != nil {
+		log.Warn().Err(err).Msg("the awarding keeper's bids cannot be read")
+		return
+	}
+	if theirs.Head.Root != wire.Hash(award.BidsRoot) {
+		log.Error().Msg("the awarding keeper published other bids than it recorded on chain")
+	}
+	for _, o := range Omitted(d.known(key), &theirs) {
+		log.Error().Stringer("node", solana.PublicKey(o.Node)).Msg("the awarding keeper acknowledged this node's reveal and left its bid out")
+	}
+}
+
+// known are the bids that we hold of an auction, in memory or as we closed them.
+func (d *Desk) known(key store.AuctionKey) []protocol.Bid {
+	if bids := d.bids(key); len(bids) > 0 {
+		return bids
+	}
+	var out []protocol.Bid
+	if c, err := d.own(key); err == nil {
+		for _, j := range c.set.Bids {
+			out = append(out, j.Bid)
+		}
+	}
+	return out
+}
+
+// Omitted are the bids whose reveals a keeper acknowledged and that are not in its set. The acknowledgements' signatures
+// must have been checked.
+func Omitted(known []protocol.Bid, set *sealed.Set) []protocol.Bid {
+	var out []protocol.Bid
+	for _, b := range known {
+		if b.Reveal == nil || sealed.FindAck(b.Acks, set.Keeper, wire.AckReveal) == nil {
+			continue
+		}
+		if j := set.Find(b.Node); j == nil || j.Bid.Commitment != b.Commitment || j.Bid.Reveal == nil {
+			out = append(out, b)
+		}
+	}
+	return out
+}

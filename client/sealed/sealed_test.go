@@ -35,7 +35,9 @@ func nodes(judged []protocol.JudgedBid, at []int) []byte {
 }
 
 func TestPick(t *testing.T) {
-	terms := func(n int, same bool) Terms { return Terms{Order: auction.Order, Nodes: n, SameSite: same, MaxPrice: 1_000} }
+	terms := func(n int, same bool) Terms {
+		return Terms{Order: auction.Order, Nodes: n, SameSite: same, MaxPrice: 1_000}
+	}
 	for name, c := range map[string]struct {
 		terms   Terms
 		bids    []protocol.JudgedBid
@@ -51,7 +53,8 @@ func TestPick(t *testing.T) {
 		"one site": {
 			terms(2, true),
 			[]protocol.JudgedBid{running(1, 100, 0, "a"), running(2, 900, 0, "a"), running(3, 400, 0, "b"), running(4, 450, 0, "b"), running(5, 10, 0, ""), running(6, 10, 0, "c")},
-			[]byte{3, 4}, 2,
+			[]byte{3, 4},
+			2,
 		},
 		"no site is large enough": {terms(2, true), []protocol.JudgedBid{running(1, 1, 0, "a"), running(2, 2, 0, "b"), running(3, 3, 0, ""), running(4, 3, 0, "")}, []byte{}, 0},
 	} {
@@ -78,7 +81,7 @@ func TestDecideSaysWhy(t *testing.T) {
 	require.Equal(t, []wire.OutcomeCode{wire.OutcomeOtherSite, wire.OutcomeOutbid, wire.OutcomeWon, wire.OutcomeWon, wire.OutcomeNotRevealed}, codes)
 	require.Equal(t, c, Pick(Terms{Order: auction.Order, Nodes: 2, SameSite: true}, bids), "the codes change nothing about the choice")
 	require.Equal(t, c.Winners, Winners(auction.Order, bids).Winners)
-	require.EqualValues(t, 300, Level(bids, c, 0), "450 is the score of the last winner; without reputation a price scores half as much again")
+	require.EqualValues(t, 300, Level(bids, c, &bids[1]), "450 is the score of the last winner; without reputation a price scores half as much again")
 
 	few := []protocol.JudgedBid{running(1, 100, 0, "")}
 	Decide(Terms{Order: auction.Order, Nodes: 2}, few)
@@ -140,9 +143,9 @@ func TestTheChoiceIsAFunctionOfTheBids(t *testing.T) {
 		}
 		for _, i := range c.Winners {
 			// What the bid's price would be for its score.
-			own, err := market.PriceOf(bids[i].Score, bids[i].Reputation)
+			own, err := market.PriceOf(bids[i].Score, bids[i].Reputation, 0)
 			require.NoError(t, err)
-			paid, err := Price(terms, bar, bids[i].Reputation)
+			paid, err := Price(terms, bar, bids[i].Reputation, 0)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, paid, min(own, terms.MaxPrice))
 		}
@@ -169,7 +172,7 @@ func TestOnesTrueCostIsTheBestBid(t *testing.T) {
 			if c.Bar >= 0 {
 				bar = &bids[c.Bar]
 			}
-			paid, err := Price(terms, bar, 10_000)
+			paid, err := Price(terms, bar, 10_000, 0)
 			require.NoError(t, err)
 			return int64(paid) - int64(cost)
 		}
@@ -246,6 +249,7 @@ func TestSet(t *testing.T) {
 		"a reveal less":  func(p []protocol.BidSetPart) { p[1].Bids[0].Bid.Reveal = nil },
 		"a reason":       func(p []protocol.BidSetPart) { p[1].Bids[0].Code++ },
 		"a score":        func(p []protocol.BidSetPart) { p[1].Bids[0].Score++ },
+		"a promise":      func(p []protocol.BidSetPart) { p[1].Bids[0].Promise++ },
 		"a site":         func(p []protocol.BidSetPart) { p[1].Bids[0].Site[0]++ },
 		"a requirement":  func(p []protocol.BidSetPart) { p[1].Bids[0].Requirement++ },
 		"a reputation":   func(p []protocol.BidSetPart) { p[1].Bids[0].Reputation++ },

@@ -154,3 +154,54 @@ func TestAContradictionIsProven(t *testing.T) {
 		require.Equal(t, sdk.KeeperActive, other.State())
 	}
 }
+
+// A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a fifth
+// of its bond is gone, and the customer has the difference in price back.
+func TestAnUnjustAwardIsProven(t *testing.T) {
+	params := seed.Params()
+	params.ChallengeSecs = 8
+	nodes := network.DefaultNodes(3) // node-1 and node-3 are of one model, node-1 asks less
+	n, err := network.Start(t.Context(), network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Params: &params, Log: quiet(t),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	customer, unjust := n.World.Customers[0], n.World.Keepers[2]
+	ok(t, n, customer, "credits", "add", "10")
+	// The better node must have held its ask for longer than keepers may need to learn of it.
+	require.NoError(t, pause(t.Context(), (sdk.AwardViewSecs+5)*time.Second))
+
+	v := snapshotOf(t, n)
+	second, found := v.Node(n.Nodes[2].Address)
+	require.True(t, found)
+	order := sdk.Order{Meta: sdk.Meta{Address: sdk.OrderAddress(customer.Address(), 1)}}
+	order.Customer = customer.Address()
+	create, err := sdk.OrderCreate(sdk.OrderCreateArgs{
+		Customer: customer.Address(), Nonce: 1, MaxPrice: 2_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
+		Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
+	})
+	require.NoError(t, err)
+	award, err := sdk.OrderAward(sdk.OrderAwardArgs{Keeper: unjust.Address(), Order: order, Node: second})
+	require.NoError(t, err)
+	began := time.Now()
+	_, err = n.Sender().Send(t.Context(), customer.Key, []solana.PrivateKey{unjust.Key}, create, award)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		k, ok := snapshotOf(t, n).KeeperOf(unjust.Address())
+		return ok && k.Bond == seed.Bond*8/10
+	}, 30*time.Second, 50*time.Millisecond, "the unjust award is proven")
+	t.Logf("proven after %s", time.Since(began).Round(10*time.Millisecond))
+
+	all := auditSlash(t, n, unjust.Address())
+	require.Len(t, all, 1)
+	require.Equal(t, "unjust award", all[0].Proof)
+	require.True(t, all[0].OK)
+	for _, k := range n.World.Keepers[:2] {
+		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
+		require.EqualValues(t, seed.Bond, other.Bond)
+	}
+	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	require.NoError(t, err)
+	require.Empty(t, ledger.NewChecker().Check(books))
+}

@@ -231,6 +231,9 @@ func decideOver(f Facts) Decision {
 	}
 	if f.Chain.State() == market.LeaseFailed {
 		at := time.Unix(f.Chain.EndedAt, 0).Add(margin + courtesy)
+		if f.Chain.CanMigrate() { // for so long only keepers and the customer may act
+			at = at.Add(time.Duration(f.Chain.SettleSecs) * time.Second)
+		}
 		if f.Now.Before(at) {
 			return Decision{Action: Wait, Until: at, Why: "failed"}
 		}

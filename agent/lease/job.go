@@ -72,7 +72,7 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 	total := max(len(m.o.GPUUUIDs), gpus, 1)
 	share := func(whole float64) float64 { return whole * float64(gpus) / float64(total) }
 	s := runtime.Spec{
-		LeaseID: keyString(r.Address), GPUMask: r.GPUMask,
+		LeaseID: keyString(r.Address), GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
 		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image,
 		Limits: runtime.Limits{
 			CPUs:      least(float64(r.Job.CPUs), share(m.o.Node.CPUs)),

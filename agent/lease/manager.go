@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -184,10 +185,14 @@ func (m *Manager) adopt() ([]*worker, error) {
 
 // record is what the store keeps of a new lease.
 func record(l OnChain) store.Lease {
-	return store.Lease{
+	r := store.Lease{
 		Address: store.Key(l.Address), Order: store.Key(l.Order), Node: store.Key(l.Node), Customer: store.Key(l.Customer),
 		GPUMask: uint64(l.GpuMask), PricePerGPUHour: store.MicroUSDC(l.Price), AwardedAt: time.Unix(l.AwardedAt, 0).UTC(),
 	}
+	if l.CheckpointHash != [32]byte{} {
+		r.Checkpoint = hex.EncodeToString(l.CheckpointHash[:])
+	}
+	return r
 }
 
 func (m *Manager) forget(w *worker) {

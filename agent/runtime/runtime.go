@@ -92,7 +92,9 @@ type Spec struct {
 	GPUMask uint64 `json:"gpu_mask"`
 	// GPUUUIDs names the same GPUs where known.
 	GPUUUIDs []string `json:"gpu_uuids,omitempty"`
-	Limits   Limits   `json:"limits"`
+	// Checkpoint is the sha256 in hex that the job goes on from; empty for none.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	Limits     Limits `json:"limits"`
 }
 
 // Limits of a job.

@@ -125,6 +125,9 @@ func (s Spec) environment(workDir string) []string {
 		"CUDA_VISIBLE_DEVICES":   visible,
 		"NVIDIA_VISIBLE_DEVICES": nvidia,
 	}
+	if s.Checkpoint != "" {
+		env["GANTRY_CHECKPOINT"] = s.Checkpoint
+	}
 	for k, v := range s.Env {
 		env[k] = v
 	}

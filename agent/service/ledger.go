@@ -50,10 +50,14 @@ func (l *ledger) Order(ctx context.Context, of lease.OnChain) (lease.Order, erro
 			return lease.Order{}, fmt.Errorf("order %s: %w", of.Order, err)
 		}
 	}
-	return lease.Order{
+	out := lease.Order{
 		Complete:  o.State() == market.OrderAwarded || o.State() == market.OrderLapsed,
 		AwardedAt: time.Unix(o.AwardedAt, 0), Digest: o.ImageDigest, Duration: market.Seconds(o.DurationSecs),
-	}, nil
+	}
+	if of.Continues == 1 { // it goes on where a failed lease stopped, with the rest of its time and a start deadline of its own
+		out.Complete, out.AwardedAt, out.Duration = true, time.Unix(of.AwardedAt, 0), market.Seconds(of.DurationSecs)
+	}
+	return out, nil
 }
 
 // StartDeadline implements lease.Ledger.

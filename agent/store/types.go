@@ -118,7 +118,9 @@ type Lease struct {
 	FundedUntil     time.Time `json:"funded_until"`
 	EndedAt         time.Time `json:"ended_at"`
 	ConnectionHash  Key       `json:"connection_hash"`
-	Exit            *Exit     `json:"exit,omitempty"`
+	// Checkpoint is the sha256 in hex from which a moved lease's job goes on; empty for none.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	Exit       *Exit  `json:"exit,omitempty"`
 	// Note says why the last change happened, for people.
 	Note    string `json:"note,omitempty"`
 	History []Step `json:"history"`

@@ -23,7 +23,7 @@ func (d *deployment) attend() error {
 	g, ctx := errgroup.WithContext(d.s.ctx)
 	for _, l := range d.leases {
 		g.Go(func() error {
-			st, err := d.attendOne(ctx, l)
+			st, l, err := d.attendMoves(ctx, l)
 			d.jobs.Lock()
 			done[l.Address] = st
 			d.jobs.Unlock()
@@ -32,7 +32,7 @@ func (d *deployment) attend() error {
 	}
 	err := g.Wait()
 	if d.s.ctx.Err() != nil {
-		l := d.leases[0].Address
+		l := d.leases[len(d.leases)-1].Address
 		return interrupted(fmt.Sprintf("detached: lease %s runs on and is paid for", l),
 			fmt.Sprintf("its output: gantry logs -f %s      stop it with: gantry stop %s", l, l))
 	}
@@ -53,10 +53,10 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 	if d.s.json {
 		out = d.s.err
 	}
-	if len(d.leases) > 1 {
+	if d.r.args.Nodes > 1 {
 		out = &prefixed{w: out, prefix: "[" + short(l.Node) + "] "}
 	}
-	err := d.remote.follow(ctx, l, 0, out)
+	err := d.followUntilFailed(ctx, l, out)
 	if p, ok := out.(*prefixed); ok {
 		p.flush()
 	}
@@ -66,6 +66,9 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 			return protocol.LeaseStatus{}, err
 		}
 		d.s.say(" · output   %v", err)
+	}
+	if !d.r.args.NoMigration && d.failed(l.Address) {
+		return protocol.LeaseStatus{}, nil // the machine is gone, and its job with it
 	}
 	st := d.lastStatus(ctx, l)
 	if !d.r.args.RunToCompletion {
@@ -77,7 +80,7 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 	stop := d.s.waiting("the lease to end with its job", "Ctrl-C detaches; the machine ends the lease")
 	err = d.v.WaitFor(ctx, func(v *market.View) bool {
 		cur, ok := v.Lease(l.Address)
-		return !ok || cur.State() == market.LeaseEnded
+		return !ok || cur.State() == market.LeaseEnded || cur.CanMigrate()
 	})
 	stop()
 	if err != nil {

@@ -25,6 +25,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
+			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "return once it runs; keepers' reports settle it"},
 			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
 			&cli.StringFlag{Name: "min-uptime", Usage: "`PERCENT`"},
@@ -140,8 +141,12 @@ func (s *session) request(v *market.View) (request, error) {
 	r.args.Nonce = binary.LittleEndian.Uint64(nonce[:])
 	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
 	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
-	// This client brings a job to the node that the order was awarded to, and follows it to no other.
-	r.args.NoMigration = true
+	// A lease that moves costs money from its start on, and somebody must bring the job to the new machine: so it only
+	// moves for those who asked for it and stay.
+	r.args.NoMigration = !s.cli.Bool("migrate")
+	if !r.args.NoMigration && s.cli.Bool("detach") {
+		return r, usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
+	}
 	if err := s.sealed(&r); err != nil {
 		return r, err
 	}

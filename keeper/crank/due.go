@@ -132,6 +132,9 @@ func (d *due) leases() {
 			d.add(Action{Kind: LeaseAbort, Key: id}, ix, err)
 			return
 		}
+		if d.migrate(id, l) {
+			return
+		}
 		if l.CanEndByAnyone(d.now) == nil {
 			ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: d.self, Lease: *l})
 			d.add(Action{Kind: LeaseEnd, Key: id, Since: l.FundedUntil}, ix, err)

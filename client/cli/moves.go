@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+)
+
+// moveSlack is how much longer than keepers may take a move is waited for: the news of it, and the clocks.
+const moveSlack = 10 * time.Second
+
+// attendMoves stays with a lease and, when its machine fails and keepers move what is left of its time, with the one that
+// goes on. It returns the last one.
+func (d *deployment) attendMoves(ctx context.Context, l market.Lease) (protocol.LeaseStatus, market.Lease, error) {
+	for {
+		st, err := d.attendOne(ctx, l)
+		if err != nil || d.r.args.NoMigration || !d.failed(l.Address) {
+			return st, l, err
+		}
+		gone, known := d.v.Lease(l.Address)
+		if !known {
+			gone = l
+		}
+		next, moved, err := d.moved(ctx, gone)
+		if err != nil {
+			return st, l, err
+		}
+		if !moved {
+			return st, l, &failure{
+				code: ExitJobFailed, reason: fmt.Sprintf("the machine of lease %s failed, and no other took what is left of it", l.Address),
+				advice: "what was not delivered is free again; order anew with: gantry deploy",
+			}
+		}
+		start, cancel := context.WithTimeout(ctx, market.Seconds(d.mk.Params.StartDeadlineSecs)+10*time.Second)
+		err = d.startOne(start, next)
+		cancel()
+		if err != nil {
+			return st, next, err
+		}
+		if cur, ok := d.v.Lease(next.Address); ok {
+			// What was down before the lease failed, and what it took to move it.
+			gap := int64(gone.DowntimeSecs) + max(0, cur.StartedAt-gone.EndedAt)
+			d.s.say(" ✓ goes on  on %s after %d s without a machine, which are not paid; %s left", short(next.Node), gap,
+				market.Seconds(cur.DurationSecs))
+		}
+		l = next
+	}
+}
+
+// failed reports whether keepers found the lease's machine gone.
+func (d *deployment) failed(lease solana.PublicKey) bool {
+	cur, ok := d.v.Lease(lease)
+	return ok && (cur.State() == market.LeaseFailed || cur.State() == market.LeaseEnded && cur.Reason() == market.EndedFailed)
+}
+
+// followUntilFailed shows a job's output until it is complete or the machine is known to be gone: one that is silent is
+// not waited for any longer then.
+func (d *deployment) followUntilFailed(ctx context.Context, l market.Lease, out io.Writer) error {
+	if d.r.args.NoMigration {
+		return d.remote.follow(ctx, l, 0, out)
+	}
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if d.v.WaitFor(following, func(*market.View) bool { return d.failed(l.Address) }) == nil {
+			cancel()
+		}
+	}()
+	err := d.remote.follow(following, l, 0, out)
+	gone := following.Err() != nil && ctx.Err() == nil
+	cancel()
+	<-watched
+	if gone {
+		return nil
+	}
+	return err
+}
+
+// moved, given the failed lease, waits for the lease that goes on where a failed one stopped, as long as keepers may move it. Several leases of one
+// order may have failed: each takes one that nobody attends yet.
+func (d *deployment) moved(ctx context.Context, l market.Lease) (next market.Lease, ok bool, err error) {
+	if l.MayMigrate == 0 || l.EndedAt == 0 {
+		return l, false, nil
+	}
+	d.s.say(" · failed   %s was gone for %d s until %s UTC; keepers look for another machine", short(l.Node), l.DowntimeSecs, when(l.EndedAt))
+	last := time.Unix(l.EndedAt, 0).Add(market.Seconds(l.SettleSecs) + moveSlack)
+	wait, cancel := context.WithDeadline(ctx, last)
+	defer cancel()
+	stop := d.s.waiting("keepers to move the lease", "Ctrl-C detaches; a machine that takes it would wait for the command")
+	defer stop()
+	var over time.Time
+	err = d.v.WaitFor(wait, func(v *market.View) bool {
+		next, ok = d.claim(v)
+		cur, known := v.Lease(l.Address)
+		if !known || cur.State() == market.LeaseEnded {
+			if over.IsZero() {
+				over = time.Now()
+			}
+			// Both come from one transaction, but not at once.
+			return ok || time.Since(over) > 3*time.Second
+		}
+		return ok
+	})
+	if err != nil && ctx.Err() == nil {
+		err = nil // nobody took it in time
+	}
+	if err == nil && ok {
+		d.s.say(" ✓ moved    to %s at %s USDC per GPU-hour   lease %s", short(next.Node), market.PricePerHour(next.Price), next.Address)
+	}
+	return next, ok, err
+}
+
+// claim takes a lease of the order that goes on and that nobody attends.
+func (d *deployment) claim(v *market.View) (market.Lease, bool) {
+	d.jobs.Lock()
+	defer d.jobs.Unlock()
+	for _, l := range v.LeasesOfOrder(d.order) {
+		taken := false
+		for _, have := range d.leases {
+			taken = taken || have.Address == l.Address
+		}
+		if l.Continues == 1 && !taken && l.State() <= market.LeaseRunning {
+			d.leases = append(d.leases, l)
+			return l, true
+		}
+	}
+	return market.Lease{}, false
+}

@@ -1,0 +1,37 @@
+package crank
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/match"
+)
+
+// migrate moves a failed lease to the best node that may take it, for at most the price that it has. ok is false when it
+// cannot move, now or at all: then it is ended in its time.
+func (d *due) migrate(id string, l *market.Lease) (ok bool) {
+	o, known := d.v.Orders[l.Order]
+	me, active := d.v.Keepers[d.self]
+	if !known || !active || me.State() != market.KeeperActive || d.v.Market.Paused&market.PauseAwards != 0 ||
+		!l.CanMigrate() || l.CanEndByAnyone(d.now) == nil {
+		return false
+	}
+	q := match.Query{Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site}
+	for other := range d.v.LeasesOfOrder[l.Order] {
+		q.Except = append(q.Except, d.v.Leases[other].Node) // the address of an order's lease on a node is taken
+	}
+	slices.SortFunc(q.Except, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	best := d.v.Matcher().Best(q, d.now+Margin)
+	if len(best) == 0 {
+		return false
+	}
+	ix, err := market.LeaseMigrate(market.LeaseMigrateArgs{Keeper: d.self, Failed: *l, Node: best[0].Node})
+	d.add(Action{
+		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, best[0].Node.Address), Group: "migrate/" + id, Since: l.EndedAt,
+	}, ix, err)
+	return true
+}

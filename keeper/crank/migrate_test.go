@@ -47,9 +47,11 @@ func TestFailedLeasesMove(t *testing.T) {
 		"nobody for that price": {func(v *index.View, l *market.Lease) {
 			l.Price--
 		}, nil}, // until the time is over
-		"awards are paused":  {func(v *index.View, _ *market.Lease) { v.Market.Paused = market.PauseAwards }, nil},
-		"we are not active":  {func(v *index.View, _ *market.Lease) { v.Keepers[self].Keeper.Status = uint8(market.KeeperExiting) }, nil},
-		"it had been there":  {func(v *index.View, _ *market.Lease) { addLease(v, 61, func(l *market.Lease) { l.Lease.Node = solana.PublicKey{31} }) }, nil},
+		"awards are paused": {func(v *index.View, _ *market.Lease) { v.Market.Paused = market.PauseAwards }, nil},
+		"we are not active": {func(v *index.View, _ *market.Lease) { v.Keepers[self].Keeper.Status = uint8(market.KeeperExiting) }, nil},
+		"it had been there": {func(v *index.View, _ *market.Lease) {
+			addLease(v, 61, func(l *market.Lease) { l.Lease.Node = solana.PublicKey{31} })
+		}, nil},
 		"the order is going": {func(v *index.View, _ *market.Lease) { v.Remove(solana.PublicKey{20}, v.Orders[solana.PublicKey{20}]) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

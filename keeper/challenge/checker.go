@@ -1,13 +1,10 @@
 package challenge
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,11 +14,12 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/task"
 )
 
-// Checker asks every node what is due. One goroutine decides; each question has its own.
+// Checker asks nodes what its Planner says is due. One goroutine decides; each question has its own.
 type Checker struct {
 	Index    *index.Index
 	Asker    Asker
@@ -43,17 +41,24 @@ type Checker struct {
 	// Rand is where jitter and nonces come from; nil means crypto/rand. Only a simulation gives another.
 	Rand io.Reader
 
-	nodes map[solana.PublicKey]*progress
-	slots chan struct{}
-	wg    sync.WaitGroup
+	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
+	// everybody checks everything.
+	Seeds func(wire.Period) (committee.Seed, bool)
+	// Skipped counts checks that this keeper had no room for; nil for nobody.
+	Skipped func(int)
+
+	mu      sync.Mutex // planner and nodes
+	planner *Planner
+	nodes   map[solana.PublicKey]*progress
+	round   Round
+	scanAt  time.Time
+	slots   chan struct{}
+	wg      sync.WaitGroup
 }
 
-// progress is what is planned for a node; the deciding goroutine alone changes it, under mu where questions do.
+// progress is what is known of a node's answers.
 type progress struct {
-	next      time.Time // liveness
-	inventory wire.Period
-	work      wire.Period
-	evidence  wire.Period
+	subject subject
 
 	mu       sync.Mutex
 	asking   bool // liveness is out
@@ -66,6 +71,7 @@ const maxAsking = 256
 // Init must be called before Tick; Run calls it.
 func (c *Checker) Init() {
 	c.nodes = map[solana.PublicKey]*progress{}
+	c.planner = NewPlanner(c.Timing, c.Secs)
 	c.slots = make(chan struct{}, maxAsking)
 	c.Tasks = task.Or(c.Tasks)
 	if c.Rand == nil {
@@ -77,7 +83,7 @@ func (c *Checker) Init() {
 func (c *Checker) Run(ctx context.Context) error {
 	c.Init()
 	defer c.wg.Wait()
-	tick := time.NewTicker(min(max(c.Timing.Every/15, 20*time.Millisecond), time.Second))
+	tick := time.NewTicker(c.Timing.tick())
 	defer tick.Stop()
 	for {
 		select {
@@ -97,59 +103,129 @@ type subject struct {
 
 // Tick starts what is due.
 func (c *Checker) Tick(ctx context.Context) {
-	var tasks []subject
+	now := c.Now()
+	period := wire.Period(now.Unix() / int64(c.Secs))
+	into := now.Sub(time.Unix(int64(period)*int64(c.Secs), 0))
+	c.mu.Lock()
+	c.plan(period, now)
+	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
+	tasks := make([]*progress, len(checks))
+	for i, q := range checks {
+		tasks[i] = c.nodes[q.Node]
+	}
+	c.mu.Unlock()
+	if skipped > 0 {
+		c.Log.Warn().Int("skipped", skipped).Int("out", len(c.slots)).Msg("this keeper cannot keep up; checks are left out")
+		if c.Skipped != nil {
+			c.Skipped(skipped)
+		}
+	}
+	for i, q := range checks {
+		if p := tasks[i]; p != nil {
+			c.begin(ctx, q, p, period, into)
+		}
+	}
+}
+
+// begin starts one check.
+func (c *Checker) begin(ctx context.Context, q Check, p *progress, period wire.Period, into time.Duration) {
+	t := p.subject
+	switch q.Kind {
+	case wire.CheckLiveness:
+		c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p, q.Point) })
+	case wire.CheckInventory:
+		if t.model != nil {
+			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
+		}
+	case wire.CheckWork:
+		if t.model != nil && c.stillFree(t) && c.timeForWork(t, into) {
+			c.start(ctx, func(ctx context.Context) { c.work(ctx, t, period) })
+		}
+	case wire.CheckEvidence:
+		if t.model != nil && c.stillFree(t) && c.timeForEvidence(into) {
+			c.start(ctx, func(ctx context.Context) { c.evidence(ctx, t, period) })
+		}
+	}
+}
+
+// plan brings the planner up to date with the period and, now and then, with the market's nodes.
+func (c *Checker) plan(period wire.Period, now time.Time) {
+	r := c.round
+	if r.Roster == nil || r.Period != period || !r.Drawn {
+		fresh := r.Roster == nil || r.Period != period
+		next := Round{Period: period, Self: c.Signer.PublicKey(), Secret: r.Secret}
+		var seed committee.Seed
+		if c.Seeds != nil {
+			seed, next.Drawn = c.Seeds(period)
+		}
+		if fresh || next.Drawn {
+			c.Index.Read(func(v *index.View) {
+				next.Roster = committee.NewRoster(seed, v.Weights(int64(period+1)*int64(c.Secs)))
+			})
+			if _, err := io.ReadFull(c.Rand, next.Secret[:]); err != nil {
+				c.Log.Error().Err(err).Msg("no randomness; checks may be foreseen")
+			}
+			c.scanAt = time.Time{}
+			c.scan(now)
+			c.planner.Begin(next, now)
+			c.round = next
+		}
+	}
+	c.scan(now)
+}
+
+// scan shows the planner the nodes that can be asked.
+func (c *Checker) scan(now time.Time) {
+	if now.Before(c.scanAt) {
+		return
+	}
+	c.scanAt = now.Add(max(c.Timing.tick(), c.Timing.Every/6))
+	var watched []Watched
 	c.Index.Read(func(v *index.View) {
 		if me, ok := v.Keepers[c.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
 			return // what it says does not count any more
 		}
+		watched = make([]Watched, 0, len(v.Nodes))
 		for key, n := range v.Nodes {
-			if Checked(n.State()) {
-				tasks = append(tasks, subject{n, v.Models[n.Spec.Model]})
-			} else {
-				delete(c.nodes, key)
+			if !Checked(n.State()) {
+				continue
 			}
-		}
-		for key := range c.nodes {
-			if _, ok := v.Nodes[key]; !ok {
-				delete(c.nodes, key)
+			watched = append(watched, Watched{Node: key, Leased: n.LiveLeases > 0})
+			p := c.nodes[key]
+			if p == nil {
+				p = &progress{}
+				c.nodes[key] = p
 			}
+			p.subject = subject{n, v.Models[n.Spec.Model]}
 		}
 	})
-	slices.SortFunc(tasks, func(a, b subject) int { return bytes.Compare(a.node.Address[:], b.node.Address[:]) })
-	now := c.Now()
-	period := wire.Period(now.Unix() / int64(c.Secs))
-	into := now.Sub(time.Unix(int64(period)*int64(c.Secs), 0))
-	for _, t := range tasks {
-		p := c.nodes[t.node.Address]
-		if p == nil {
-			// A new node is first asked within one interval, spread.
-			p = &progress{next: now.Add(c.Timing.Jitter(c.draw()) / 4)}
-			c.nodes[t.node.Address] = p
-		}
-		if !now.Before(p.next) {
-			p.next = now.Add(c.Timing.Jitter(c.draw()))
-			c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p) })
-		}
-		if into < Offset(t.node.Address, c.Signer.PublicKey(), period, c.Secs) || t.model == nil {
-			continue
-		}
-		if p.inventory != period {
-			p.inventory = period
-			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
-		}
-		if p.work != period && c.Timing.WorkDue(t.node.Address, period) && c.timeForWork(t, into) {
-			p.work = period
-			if WorkAllowed(t.node) {
-				c.start(ctx, func(ctx context.Context) { c.work(ctx, t, period) })
-			}
-		}
-		if c.evidenceNow(t, p, period, into) {
-			p.evidence = period
-			if WorkAllowed(t.node) {
-				c.start(ctx, func(ctx context.Context) { c.evidence(ctx, t, period) })
+	c.planner.Sync(watched, now)
+	if len(c.nodes) > len(watched) {
+		for key := range c.nodes {
+			if !c.planner.Knows(key) {
+				delete(c.nodes, key)
 			}
 		}
 	}
+}
+
+// Accused takes another keeper's signed failed check, which may be reason to look for ourselves.
+func (c *Checker) Accused(by solana.PublicKey, s wire.CheckStatement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.planner != nil && c.planner.Accused(by, s, c.Now()) {
+		c.Log.Debug().Stringer("keeper", by).Stringer("node", s.Node).Stringer("kind", s.Kind).Msg("looking into an accusation")
+	}
+}
+
+// Duties counts the nodes that this keeper watches: as a member of their committee, and all.
+func (c *Checker) Duties() (member, watched int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.planner == nil {
+		return 0, 0
+	}
+	return c.planner.Duties()
 }
 
 // timeForWork reports whether a work proof that starts now can be judged before the period ends.
@@ -164,8 +240,7 @@ func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		c.Log.Warn().Int("out", maxAsking).Msg("too many questions are out; one is left for later")
-		return
+		return // the planner was told how much room there is
 	}
 	c.wg.Add(1)
 	c.Tasks.Go(func() {
@@ -196,7 +271,7 @@ func (c *Checker) ask(ctx context.Context, n *market.Node, req protocol.Challeng
 }
 
 // liveness asks whether the node is there. ok is false when the question could not be asked.
-func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress) {
+func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, point bool) {
 	p.mu.Lock()
 	if p.asking {
 		p.mu.Unlock()
@@ -217,6 +292,7 @@ func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress) {
 	if !known && c.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.Timing.Every {
 		return // it has only just registered and is on its way to us
 	}
+	f.Point = point
 	c.finish(ctx, f)
 }
 
@@ -287,16 +363,10 @@ func (c *Checker) finish(ctx context.Context, f Finding) {
 	if c.Observe != nil {
 		c.Observe(f.Kind, f.Passed, f.Latency)
 	}
+	c.mu.Lock()
+	c.planner.Result(f.Node, f.Kind, f.Passed, f.At)
+	c.mu.Unlock()
 	c.Record(ctx, f)
-}
-
-// draw is randomness for jitter.
-func (c *Checker) draw() uint32 {
-	var b [4]byte
-	if _, err := io.ReadFull(c.Rand, b[:]); err != nil {
-		return 1 << 31 // the middle: jitter is not a secret
-	}
-	return binary.LittleEndian.Uint32(b[:])
 }
 
 // errNoWork says why a proof was not judged.

@@ -80,6 +80,9 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	}
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
+	me := &market.Keeper{}
+	me.Wallet, me.Status, me.Weight = key.PublicKey(), uint8(market.KeeperActive), 1
+	x.Put(solana.PublicKey{70}, me)
 	got := &collected{}
 	c := &Checker{
 		Index: x, Asker: ask, Signer: key, Domain: wire.Domain{1}, Secs: 60,

@@ -36,13 +36,9 @@ func (c *Checker) evidenceWait() time.Duration {
 	return min(max(c.Timing.Timeout, time.Duration(c.Secs)*time.Second/4), maxEvidenceWait)
 }
 
-// evidenceNow reports whether it is time to ask a node for evidence: a quarter of a period after the other questions, so
-// that a work proof is out of the way, and early enough to be judged.
-func (c *Checker) evidenceNow(t subject, p *progress, period wire.Period, into time.Duration) bool {
-	length := time.Duration(c.Secs) * time.Second
-	at := Offset(t.node.Address, c.Signer.PublicKey(), period, c.Secs) + length/4
-	return c.Evidence != nil && p.evidence != period && c.Timing.EvidenceDue(t.node.Address, period) && into >= at &&
-		into+c.evidenceWait() < length
+// timeForEvidence reports whether evidence that is asked for now can be judged before the period ends.
+func (c *Checker) timeForEvidence(into time.Duration) bool {
+	return c.Evidence != nil && into+c.evidenceWait() < time.Duration(c.Secs)*time.Second
 }
 
 // evidence asks for a bundle and judges it. A node that is there and refuses three times has shown nothing: tier 0.

@@ -200,13 +200,10 @@ func TestEvidenceSchedule(t *testing.T) {
 	require.Equal(t, 10, due)
 	require.False(t, Timing{}.EvidenceDue(n.Address, 100), "never")
 
-	checker, _, work := newChecker(t, nil)
-	checker.Evidence, checker.Timing.EvidenceEvery = &judge{}, 1
-	asked := func(into time.Duration, p *progress) bool { return checker.evidenceNow(work, p, 7, into) }
-	require.False(t, asked(14*time.Second, &progress{}), "not in the first quarter of 60 s")
-	require.True(t, asked(31*time.Second, &progress{}))
-	require.False(t, asked(50*time.Second, &progress{}), "too late for an answer within the period")
-	require.False(t, asked(31*time.Second, &progress{evidence: 7}), "once")
+	checker, _, _ := newChecker(t, nil)
+	checker.Evidence = &judge{}
+	require.True(t, checker.timeForEvidence(31*time.Second))
+	require.False(t, checker.timeForEvidence(50*time.Second), "too late for an answer within the period of 60 s")
 	checker.Evidence = nil
-	require.False(t, asked(31*time.Second, &progress{}), "without a judge")
+	require.False(t, checker.timeForEvidence(31*time.Second), "without a judge")
 }

@@ -11,94 +11,144 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 func TestCover(t *testing.T) {
 	node := Subject{Node: solana.PublicKey{1}}
 	lease := Subject{Node: solana.PublicKey{1}, Lease: solana.PublicKey{2}}
-	c := NewCover(60)
-	check := func(s Subject, w Window, at int64, passed bool) [2]int64 {
-		p, n := c.Check(s, w, at, passed)
-		return [2]int64{int64(p), int64(n)}
+	c := NewCover(60, 15)
+	type said struct {
+		at      int64
+		seconds uint32
+		passed  bool
 	}
-	require.Equal(t, [2]int64{10, 5}, check(node, Window{}, 605, true), "from the period's start")
-	require.Equal(t, [2]int64{10, 0}, check(node, Window{}, 605, true), "no second twice")
-	require.Equal(t, [2]int64{10, 0}, check(node, Window{}, 603, true), "nor when the clock goes back")
-	require.Equal(t, [2]int64{10, 15}, check(node, Window{}, 620, false))
-	require.Equal(t, [2]int64{10, 10}, check(lease, Window{From: 610}, 620, true), "from the lease's start")
-	require.Equal(t, [2]int64{10, 5}, check(lease, Window{From: 610, To: 625}, 640, true), "to the lease's end")
+	check := func(s Subject, w Window, at int64, passed bool) []said {
+		var out []said
+		for _, x := range c.Check(s, w, at, passed, 0) {
+			require.EqualValues(t, at/60, x.Period)
+			out = append(out, said{x.At, x.Seconds, x.Passed})
+		}
+		return out
+	}
+	require.Empty(t, check(node, Window{}, 605, true), "what passes is held until there is news")
+	require.Empty(t, check(node, Window{}, 605, true))
+	require.Empty(t, check(node, Window{}, 603, true), "the clock goes back")
+	require.Equal(t, []said{{605, 5, true}, {615, 10, false}}, check(node, Window{}, 615, false), "the first failure is said at once")
+	require.Empty(t, check(node, Window{}, 620, false), "the next is held")
+	require.Empty(t, check(node, Window{}, 622, false))
+	require.Equal(t, []said{{622, 7, false}}, check(node, Window{}, 625, true))
+	require.Empty(t, check(lease, Window{From: 610}, 620, true))
+	require.Empty(t, check(lease, Window{From: 610, To: 625}, 640, true))
 
-	secs, passed, ok := c.Tail(node, Window{}, 10)
-	require.True(t, ok)
-	require.False(t, passed, "as the last check said")
-	require.EqualValues(t, 40, secs)
-	_, _, ok = c.Tail(node, Window{}, 10)
+	tail := func(s Subject, w Window, p wire.Period) said {
+		x, ok := c.Tail(s, w, p)
+		require.True(t, ok)
+		require.EqualValues(t, p, x.Period)
+		return said{x.At, x.Seconds, x.Passed}
+	}
+	require.Equal(t, said{660, 38, true}, tail(node, Window{}, 10), "from the last failure to the end")
+	_, ok := c.Tail(node, Window{}, 10)
 	require.False(t, ok)
-	_, _, ok = c.Tail(lease, Window{From: 610, To: 625}, 10)
-	require.False(t, ok, "covered to its end")
-	require.Equal(t, [2]int64{11, 1}, check(node, Window{}, 661, true))
-	_, _, ok = c.Tail(lease, Window{From: 610}, 11)
+	require.Equal(t, said{660, 15, true}, tail(lease, Window{From: 610, To: 625}, 10), "from the lease's start to its end")
+	require.Empty(t, check(node, Window{}, 661, true))
+	_, ok = c.Tail(lease, Window{From: 610}, 11)
 	require.False(t, ok, "not checked in that period")
-	_, _, ok = c.Tail(Subject{Node: solana.PublicKey{9}}, Window{}, 11)
+	_, ok = c.Tail(Subject{Node: solana.PublicKey{9}}, Window{}, 11)
 	require.False(t, ok)
 
-	again := NewCover(60)
-	again.Restore(wire.CheckStatement{Kind: wire.CheckLiveness, Node: node.Node, CheckedAt: 630, Passed: true})
-	again.Restore(wire.CheckStatement{Kind: wire.CheckWork, Node: node.Node, CheckedAt: 650, Passed: true})
-	_, n := again.Check(node, Window{}, 640, true)
-	require.EqualValues(t, 10, n, "a restart covers nothing again")
+	// A long time between checks: only the last of it is in doubt.
+	require.Equal(t, []said{{685, 25, true}, {700, 15, false}}, check(node, Window{}, 700, false))
+	never := NewCover(60, 15).Check(node, Window{}, 715, false, 0)
+	require.Equal(t, []Span{{Period: 11, At: 715, Seconds: 15}}, never, "whom we have never seen is down for no more than that")
+
+	x, ok := c.Flush(lease, 10)
+	require.False(t, ok, x)
+	check(lease, Window{From: 610}, 670, true)
+	x, ok = c.Flush(lease, 11)
+	require.True(t, ok, "of a lease that is gone before the period ends")
+	require.EqualValues(t, 10, x.Seconds)
+	_, ok = c.Flush(lease, 11)
+	require.False(t, ok)
+
+	again := NewCover(60, 15)
+	again.Restore(wire.CheckStatement{Kind: wire.CheckLiveness, Node: node.Node, Period: 10, CheckedAt: 630, Passed: true})
+	again.Restore(wire.CheckStatement{Kind: wire.CheckWork, Node: node.Node, Period: 10, CheckedAt: 650, Passed: true})
+	again.Check(node, Window{}, 640, true, 0)
+	x, ok = again.Tail(node, Window{}, 10)
+	require.True(t, ok)
+	require.EqualValues(t, 30, x.Seconds, "a restart covers nothing again")
 	require.Len(t, again.Subjects(), 1)
 	again.Forget(641)
 	require.Empty(t, again.Subjects())
 }
 
-// Whatever the times of the checks: what is covered in a period is never more than the period, and never more than lies
-// between its start (or the lease's) and the last check, and with the tail it is all of it.
+// Whatever the times and results of the checks: what is said about a period is never more than the period nor than what
+// lies between the subject's start and end, nothing is said of a time to come, and no second is said to be up and down at
+// once. A subject that passes every check is said to be up all the time.
 func TestNoSecondIsCoveredTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCover(60)
+		c := NewCover(60, rapid.Int64Range(1, 80).Draw(t, "doubt"))
 		s := Subject{Node: solana.PublicKey{1}}
 		w := Window{From: rapid.Int64Range(580, 680).Draw(t, "from")}
 		if rapid.Bool().Draw(t, "ends") {
 			w.To = w.From + rapid.Int64Range(0, 100).Draw(t, "lasts")
 		}
-		sum := map[wire.Period]int64{}
-		last := int64(0)
-		for _, at := range rapid.SliceOfN(rapid.Int64Range(600, 719), 1, 20).Draw(t, "checks") {
-			p, n := c.Check(s, w, at, true)
-			sum[p] += int64(n)
-			last = max(last, at)
-		}
 		end := int64(720)
 		if w.To != 0 {
 			end = min(end, w.To)
 		}
-		for p, n := range sum {
-			start, stop := int64(p)*60, min(int64(p+1)*60, end)
-			require.LessOrEqual(t, n, max(0, min(stop, last)-max(start, w.From)))
+		sum := map[wire.Period]int64{}
+		upTo, always := int64(600), true
+		say := func(x Span) {
+			sum[x.Period] += int64(x.Seconds)
+			require.LessOrEqual(t, x.At, upTo)
 		}
-		p := c.PeriodAt(last)
-		if n, _, ok := c.Tail(s, w, p); ok {
-			require.LessOrEqual(t, sum[p]+int64(n), max(0, min(int64(p+1)*60, end)-max(int64(p)*60, w.From)))
+		at := int64(600)
+		for i := range rapid.IntRange(1, 20).Draw(t, "checks") {
+			at += rapid.Int64Range(-3, 30).Draw(t, "step")
+			at = min(max(at, 600), 719)
+			passed := rapid.Bool().Draw(t, "passed")
+			if at/60 > upTo/60 {
+				upTo = at / 60 * 60
+				if x, ok := c.Tail(s, w, wire.Period(upTo/60-1)); ok {
+					say(x)
+				}
+			}
+			upTo, always = max(upTo, at), always && passed
+			if upTo/60 != at/60 {
+				break // a clock that goes back over a period's end: the recorder moves such findings
+			}
+			for _, x := range c.Check(s, w, at, passed, 0) {
+				say(x)
+			}
+			_ = i
+		}
+		p := wire.Period(upTo / 60)
+		upTo = int64(p+1) * 60
+		if x, ok := c.Tail(s, w, p); ok {
+			say(x)
+		}
+		for p, n := range sum {
+			room := max(0, min(int64(p+1)*60, end)-max(int64(p)*60, w.From))
+			require.LessOrEqual(t, n, room)
+			if always {
+				require.Equal(t, room, n)
+			}
 		}
 	})
 }
 
 func TestSchedule(t *testing.T) {
 	tm := Timing{Every: 10 * time.Second, WorkEvery: 4}
-	require.Equal(t, 9*time.Second, tm.Jitter(0))
-	require.InDelta(t, 11, tm.Jitter(1<<32-1).Seconds(), 0.01)
 	due := 0
 	for p := range wire.Period(1000) {
-		if tm.WorkDue(solana.PublicKey{1}, p) {
+		if tm.WorkDue(committee.Seed{}, solana.PublicKey{1}, p) {
 			due++
 		}
-		off := Offset(solana.PublicKey{1}, solana.PublicKey{2}, p, 60)
-		require.GreaterOrEqual(t, off, time.Duration(0))
-		require.Less(t, off, 15*time.Second)
 	}
 	require.InDelta(t, 250, due, 60)
-	require.False(t, Timing{}.WorkDue(solana.PublicKey{1}, 0), "never")
+	require.False(t, Timing{}.WorkDue(committee.Seed{}, solana.PublicKey{1}, 0), "never")
 	for status, want := range map[market.NodeStatus]bool{
 		market.NodeActive: true, market.NodeDraining: true, market.NodeHibernated: false,
 		market.NodeRetired: false, market.NodeSuspended: false,

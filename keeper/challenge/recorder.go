@@ -36,6 +36,9 @@ type Finding struct {
 	Detail   [32]byte
 	// Liveness is the node's answer, if there was one.
 	Liveness *protocol.Liveness
+	// Point marks a liveness check of a node that is not ours to watch: it says how the node was at that moment and speaks
+	// for no time.
+	Point bool
 }
 
 // Recorder turns findings into signed statements, alone and in order, and seals each period when it is over.
@@ -45,6 +48,7 @@ type Recorder struct {
 	Signer  wire.Signer
 	Domain  wire.Domain
 	Secs    uint32
+	Doubt   time.Duration            // before a first failed check that counts as down: the interval of the checks
 	Publish func([]statement.Signed) // after the statements are stored
 	Sealed  func(wire.Period)        // after a period's statements are complete
 	Damaged func(error)              // the book cannot be trusted any more
@@ -67,7 +71,11 @@ const (
 // Init prepares the recorder: what was signed in the running period counts, and earlier periods are over.
 func (r *Recorder) Init() error {
 	r.findings = make(chan Finding, 1024)
-	r.cover = NewCover(r.Secs)
+	doubt := int64((r.Doubt + time.Second - 1) / time.Second)
+	if doubt <= 0 {
+		doubt = int64(r.Secs)
+	}
+	r.cover = NewCover(r.Secs, doubt)
 	r.strikes = map[Subject]int{}
 	r.next = r.cover.PeriodAt(r.Now().Unix())
 	if r.next > 0 {
@@ -208,7 +216,13 @@ func (r *Recorder) statement(f Finding, lease solana.PublicKey, p wire.Period, a
 	}
 }
 
-// liveness makes the statements about a node and about each of its leases that run.
+// spoken is what a span says, as a statement.
+func (r *Recorder) spoken(s Subject, x Span) wire.CheckStatement {
+	f := Finding{Node: s.Node, Kind: wire.CheckLiveness, Latency: x.Latency}
+	return r.statement(f, s.Lease, x.Period, x.At, x.Seconds, x.Passed)
+}
+
+// liveness says what there is to say at once about a node and about each of its leases that run.
 func (r *Recorder) liveness(v *index.View, f Finding) []wire.CheckStatement {
 	n, ok := v.Nodes[f.Node]
 	if !ok || !Checked(n.State()) {
@@ -217,9 +231,13 @@ func (r *Recorder) liveness(v *index.View, f Finding) []wire.CheckStatement {
 	// Findings of a period that is sealed speak from the running one's start.
 	at := max(f.At.Unix(), int64(r.next)*int64(r.Secs))
 	var out []wire.CheckStatement
+	if f.Point {
+		return append(out, r.statement(f, solana.PublicKey{}, r.cover.PeriodAt(at), at, 0, f.Passed))
+	}
 	check := func(s Subject, w Window, passed bool) {
-		p, covered := r.cover.Check(s, w, at, passed)
-		out = append(out, r.statement(f, s.Lease, p, at, covered, passed))
+		for _, span := range r.cover.Check(s, w, at, passed, f.Latency) {
+			out = append(out, r.spoken(s, span))
+		}
 	}
 	check(Subject{Node: f.Node}, nodeWindow(n), f.Passed)
 	for _, l := range v.RunningLeases(f.Node) {

@@ -37,7 +37,7 @@ func newBench(t *testing.T, path string, at int64) *bench {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	b := &bench{at: time.Unix(at, 0)}
 	b.Recorder = &Recorder{
-		Index: index.New(), Book: s, Signer: key, Domain: wire.Domain{1}, Secs: 60,
+		Index: index.New(), Book: s, Signer: key, Domain: wire.Domain{1}, Secs: 60, Doubt: 15 * time.Second,
 		Publish: func(all []statement.Signed) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -102,13 +102,13 @@ func TestAPeriodOfStatements(t *testing.T) {
 	var all []wire.CheckStatement
 	all = append(all, b.check(t, 610, true, lease)...)
 	all = append(all, b.check(t, 625, true, lease)...)
-	require.Len(t, b.check(t, 630, true), 1, "the first time that a live node leaves out a lease, nothing is said about it")
-	all = append(all, b.out...)
+	require.Empty(t, all, "what passes can wait")
+	require.Empty(t, b.check(t, 630, true), "the first time that a live node leaves out a lease, nothing is said about it")
 	all = append(all, b.check(t, 640, true)...)
 	all = append(all, b.check(t, 650, false)...)
 	node, leased := covered(all)
 	require.Equal(t, [2]uint32{40, 10}, node)
-	require.Equal(t, [2]uint32{20, 25}, leased, "5 before its start are nobody's")
+	require.Equal(t, [2]uint32{20, 15}, leased, "5 before its start are nobody's; what failed again can wait")
 
 	b.at, b.out = time.Unix(660, 0).Add(2*sealAfter), nil
 	require.NoError(t, b.sealDue())
@@ -138,9 +138,10 @@ func TestFindingsAroundThePeriodsEnd(t *testing.T) {
 	for _, s := range all {
 		sums[s.Period] += s.CoveredSeconds
 	}
-	require.Equal(t, map[wire.Period]uint32{10: 60, 11: 0}, sums)
+	require.Equal(t, map[wire.Period]uint32{10: 60}, sums)
 	// A late one, of the sealed period, counts for the running one.
-	late := b.check(t, 659, true)
+	late := b.check(t, 659, false)
+	require.NotEmpty(t, late)
 	for _, s := range late {
 		require.EqualValues(t, 11, s.Period)
 	}
@@ -160,15 +161,48 @@ func TestALeaseEndsWithinThePeriod(t *testing.T) {
 
 func TestARestartCoversNothingTwice(t *testing.T) {
 	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
-	all := b.check(t, 620, true)
+	all := append(b.check(t, 620, true), b.check(t, 630, false)...)
+	restart := func() {
+		again := *b.Recorder
+		require.NoError(t, again.Init())
+		b.Recorder = &again
+	}
+	restart()
+	all = append(all, b.check(t, 640, true)...)
+	restart() // the passed check is forgotten, and its time with it
+	all = append(all, b.check(t, 650, true)...)
+	b.at, b.out = time.Unix(661, 0), nil
+	require.NoError(t, b.sealDue())
+	node, _ := covered(append(all, b.out...))
+	require.Equal(t, [2]uint32{50, 10}, node)
+}
+
+func TestASecondIsSpokenForOnce(t *testing.T) {
+	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b.check(t, 630, true)
+	out := b.check(t, 630, false)
+	require.Len(t, out, 1, "two answers for one second: the first stands")
+	require.True(t, out[0].Passed)
 	again := *b.Recorder
 	require.NoError(t, again.Init())
 	b.Recorder = &again
-	all = append(all, b.check(t, 640, true)...)
-	node, _ := covered(all)
-	require.Equal(t, [2]uint32{40, 0}, node)
-	// Another answer for a second that was signed for is not signed.
-	require.Empty(t, b.check(t, 640, false))
+	require.Empty(t, b.check(t, 630, false), "also after a restart")
+}
+
+// What others' accusations make us look at speaks for no time.
+func TestAPointCheckCoversNothing(t *testing.T) {
+	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	for i, passed := range []bool{true, false} {
+		b.out = nil
+		f := Finding{Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, Passed: passed, At: time.Unix(620+int64(i), 0), Point: true}
+		require.NoError(t, b.recordInOrder([]Finding{f}))
+		require.Len(t, b.out, 1)
+		require.Equal(t, passed, b.out[0].Passed)
+		require.Zero(t, b.out[0].CoveredSeconds)
+	}
+	b.at, b.out = time.Unix(661, 0), nil
+	require.NoError(t, b.sealDue())
+	require.Empty(t, b.out)
 }
 
 func TestOtherFindings(t *testing.T) {
@@ -201,7 +235,7 @@ func TestDamageStopsTheRecorder(t *testing.T) {
 	b.Damaged = func(err error) { told <- err }
 	done := make(chan error, 1)
 	go func() { done <- b.Run(t.Context()) }()
-	b.Add(t.Context(), Finding{Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, Passed: true, At: b.at})
+	b.Add(t.Context(), Finding{Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, At: b.at})
 	select {
 	case err := <-done:
 		require.ErrorIs(t, err, store.ErrCorrupt)

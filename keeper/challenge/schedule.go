@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // Timing is how often nodes are checked.
@@ -20,35 +21,25 @@ type Timing struct {
 	EvidenceEvery uint8
 }
 
-// Jitter is the time to a node's next liveness check: Every ± 10 %, by what is drawn.
-func (t Timing) Jitter(draw uint32) time.Duration {
-	fifth := t.Every / 5
-	return t.Every - fifth/2 + time.Duration(uint64(fifth)*uint64(draw)>>32)
-}
+// tick is how often it is looked what is due.
+func (t Timing) tick() time.Duration { return min(max(t.Every/15, 20*time.Millisecond), time.Second) }
 
 // hash is sha256(node ‖ period u64 LE ‖ extra).
 func hash(node solana.PublicKey, p wire.Period, extra []byte) [32]byte {
-	b := append(make([]byte, 0, 40+len(extra)), node[:]...)
+	b := append(make([]byte, 0, 72), node[:]...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p))
 	return sha256.Sum256(append(b, extra...))
 }
 
-// WorkDue reports whether the node owes a work proof in the period: sha256(node ‖ period)[0] mod WorkEvery = 0.
-func (t Timing) WorkDue(node solana.PublicKey, p wire.Period) bool {
-	return t.WorkEvery != 0 && hash(node, p, nil)[0]%t.WorkEvery == 0
+// WorkDue reports whether the node owes a work proof in the period: sha256(node ‖ period ‖ seed)[0] mod WorkEvery = 0. The
+// seed is zero where no committees are drawn.
+func (t Timing) WorkDue(seed committee.Seed, node solana.PublicKey, p wire.Period) bool {
+	return t.WorkEvery != 0 && hash(node, p, seed[:])[0]%t.WorkEvery == 0
 }
 
 // EvidenceDue reports whether the node owes evidence in the period: one in EvidenceEvery, at a place of its own.
 func (t Timing) EvidenceDue(node solana.PublicKey, p wire.Period) bool {
 	return t.EvidenceEvery != 0 && (uint64(p)+uint64(hash(node, 0, []byte("evidence"))[0]))%uint64(t.EvidenceEvery) == 0
-}
-
-// Offset is when in a period this keeper asks for what it asks for once a period: somewhere in its first quarter, so that
-// keepers and nodes are spread and slow answers still belong to the period.
-func Offset(node, keeper solana.PublicKey, p wire.Period, secs uint32) time.Duration {
-	h := hash(node, p, keeper[:])
-	quarter := time.Duration(secs) * time.Second / 4
-	return time.Duration(uint64(quarter) * uint64(binary.LittleEndian.Uint16(h[:2])) >> 16)
 }
 
 // Checked reports whether nodes of a status are asked whether they are there.

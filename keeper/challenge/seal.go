@@ -32,29 +32,40 @@ func (r *Recorder) sealDue() error {
 	return nil
 }
 
-// tails covers the time between the last check and the period's end.
+// tails says what is held of a period, with the time between the last check and the period's end where somebody could
+// have been there to answer.
 func (r *Recorder) tails(p wire.Period) []wire.CheckStatement {
 	var out []wire.CheckStatement
 	r.Index.Read(func(v *index.View) {
 		for _, s := range r.cover.Subjects() {
-			n, ok := v.Nodes[s.Node]
-			if !ok || !Checked(n.State()) {
-				continue
+			w, there := r.window(v, s)
+			var span Span
+			var ok bool
+			if there {
+				span, ok = r.cover.Tail(s, w, p)
+			} else {
+				span, ok = r.cover.Flush(s, p)
 			}
-			w := nodeWindow(n)
-			if !s.Lease.IsZero() {
-				l, ok := v.Leases[s.Lease]
-				if !ok || l.StartedAt == 0 {
-					continue
-				}
-				w = leaseWindow(l)
-			}
-			secs, passed, ok := r.cover.Tail(s, w, p)
 			if ok {
-				f := Finding{Node: s.Node, Kind: wire.CheckLiveness}
-				out = append(out, r.statement(f, s.Lease, p, r.end(p), secs, passed))
+				out = append(out, r.spoken(s, span))
 			}
 		}
 	})
 	return out
+}
+
+// window is when a subject can be up; false when it is not asked any more.
+func (r *Recorder) window(v *index.View, s Subject) (Window, bool) {
+	n, ok := v.Nodes[s.Node]
+	if !ok || !Checked(n.State()) {
+		return Window{}, false
+	}
+	if s.Lease.IsZero() {
+		return nodeWindow(n), true
+	}
+	l, ok := v.Leases[s.Lease]
+	if !ok || l.StartedAt == 0 {
+		return Window{}, false
+	}
+	return leaseWindow(l), true
 }

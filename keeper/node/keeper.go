@@ -218,7 +218,7 @@ func (k *Keeper) work(ctx context.Context) error {
 // serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
 func (k *Keeper) serve(ctx context.Context) error {
 	recorder := &challenge.Recorder{
-		Index: k.index, Book: k.store, Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		Index: k.index, Book: k.store, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
 		Publish: k.net.publish, Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
 	}
 	if err := recorder.Init(); err != nil {

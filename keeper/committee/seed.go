@@ -1,0 +1,28 @@
+package committee
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Seed is a period's randomness.
+type Seed [32]byte
+
+// String is the seed in hex.
+func (s Seed) String() string { return hex.EncodeToString(s[:]) }
+
+// seedTag separates seeds from all other hashes.
+const seedTag = "gantry-seed-1"
+
+// NewSeed is sha256(tag ‖ domain ‖ period u64 LE ‖ slot u64 LE ‖ block hash) of the block that the period's seed is
+// taken from.
+func NewSeed(domain wire.Domain, p wire.Period, slot uint64, block [32]byte) Seed {
+	b := append(make([]byte, 0, len(seedTag)+56), seedTag...)
+	b = append(b, domain[:]...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p))
+	b = binary.LittleEndian.AppendUint64(b, slot)
+	return sha256.Sum256(append(b, block[:]...))
+}

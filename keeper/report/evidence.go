@@ -8,46 +8,50 @@ import (
 	"github.com/gantry-market/gantry/client/wire"
 )
 
-// agreeOnEvidence sets tier and evidence hash. Keepers ask with challenges of their own, so each holds another bundle,
+// evidence sets tier and evidence hash. Keepers ask with challenges of their own, so each holds another bundle,
 // and their tiers can differ by a revocation list that one of them lacks. The tier is the weighted lower median over the
-// keepers whose check passed, if they have more than half of the weight; otherwise it stays what it was. The hash is of
-// the bundle of one keeper among those that found exactly that tier: the one with the most weight, then the smallest key.
+// keepers whose check passed, if they have more than two thirds of the weight; otherwise it stays what it was. The hash is
+// of the bundle of one keeper among those that found exactly that tier: the one with the most weight, then the smallest key.
 // Evidence that is found false, by the rule for all flags, leaves no tier; found false because of other devices, it is
 // flagged as that.
-func agreeOnEvidence(leaf *wire.Leaf, tallies map[solana.PublicKey]*tally, total uint64) {
+func (x *builder) evidence(leaf *wire.Leaf) {
 	if leaf.Flags.Has(wire.FlagEvidenceFailed) {
 		leaf.Tier = 0
 		var changed uint64
-		for _, t := range tallies {
-			if t.changed && t.passed[wire.CheckEvidence] == 0 {
-				changed += t.weight
+		for _, h := range x.about {
+			if h.changed && !h.kind(h.said.passed, wire.CheckEvidence) {
+				changed += h.voice.weight
 			}
 		}
-		if moreThan(changed, total, 2, 3) {
+		if moreThan(changed, x.total, 2, 3) {
 			leaf.Flags = leaf.Flags&^wire.FlagEvidenceFailed | wire.FlagDeviceChanged
 		}
 		return
 	}
-	var heard uint64
-	var tiers []value
-	for _, t := range tallies {
-		if t.evidence != nil {
-			heard += t.weight
-			tiers = append(tiers, value{t.weight, uint32(t.evidence.Tier())})
+	var spoke uint64
+	x.values = x.values[:0]
+	for _, h := range x.about {
+		if h.kind(h.said.passed, wire.CheckEvidence) {
+			spoke += h.voice.weight
+			x.values = append(x.values, value{h.voice.weight, uint32(h.tier)})
 		}
 	}
-	if !moreThan(heard, total, 1, 2) {
+	if !moreThan(spoke, x.total, 2, 3) {
 		return
 	}
-	leaf.Tier = uint8(median(tiers))
+	leaf.Tier = uint8(median(x.values))
 	var holder solana.PublicKey
 	var weight uint64
-	for keeper, t := range tallies {
-		if t.evidence == nil || t.evidence.Tier() != leaf.Tier {
+	for _, h := range x.about {
+		if !h.kind(h.said.passed, wire.CheckEvidence) || h.tier != leaf.Tier {
 			continue
 		}
-		if t.weight > weight || t.weight == weight && bytes.Compare(keeper[:], holder[:]) < 0 {
-			holder, weight, leaf.EvidenceHash = keeper, t.weight, t.evidence.Detail
+		key := h.voice.keeper
+		if h.voice.weight > weight || h.voice.weight == weight && bytes.Compare(key[:], holder[:]) < 0 {
+			holder, weight, leaf.EvidenceHash = key, h.voice.weight, [32]byte{}
+			if h.said.evidence >= 0 {
+				leaf.EvidenceHash = h.voice.details[h.said.evidence]
+			}
 		}
 	}
 }

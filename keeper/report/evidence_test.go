@@ -38,7 +38,8 @@ func TestAgreeOnEvidence(t *testing.T) {
 		"all agree":                   {weights(1, 1, 1), []int{2, 2, 2}, 2, [32]byte{1, 2, 10}, 0},
 		"nobody asked":                {weights(1, 1, 1), []int{none, none, none}, 1, [32]byte{}, 0},
 		"half is not enough":          {weights(1, 1), []int{3, none}, 1, [32]byte{}, 0},
-		"more than half is":           {weights(1, 1, 1), []int{3, 3, none}, 3, [32]byte{1, 3, 10}, 0},
+		"two thirds are not":          {weights(1, 1, 1), []int{3, 3, none}, 1, [32]byte{}, 0},
+		"more than two thirds are":    {weights(1, 1, 1, 1), []int{3, 3, 3, none}, 3, [32]byte{1, 3, 10}, 0},
 		"the lower median":            {weights(1, 1, 1, 1), []int{3, 2, 2, 3}, 2, [32]byte{2, 2, 10}, 0},
 		"one liar cannot raise":       {weights(1, 1, 1), []int{3, 1, 1}, 1, [32]byte{2, 1, 10}, 0},
 		"one liar cannot lower":       {weights(1, 1, 1), []int{0, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
@@ -74,7 +75,7 @@ func TestLaterEvidenceCounts(t *testing.T) {
 	node := key(100)
 	var all []statement.Signed
 	for k := byte(1); k <= 3; k++ {
-		all = append(all, proof(key(k), node, 3, 10), proof(key(k), node, 1, 20))
+		all = append(all, say(key(k), node, wire.CheckLiveness, true, 30, 5), proof(key(k), node, 3, 10), proof(key(k), node, 1, 20))
 	}
 	leaves := Build(input(weights(1, 1, 1), all...))
 	require.EqualValues(t, 1, leaves[0].Tier)
@@ -97,7 +98,7 @@ func TestTierIsWithinHonestTiers(t *testing.T) {
 			} else {
 				low, high = min(low, tier), max(high, tier)
 			}
-			all = append(all, proof(key(byte(k+1)), key(100), tier, 10))
+			all = append(all, say(key(byte(k+1)), key(100), wire.CheckLiveness, true, 30, 5), proof(key(byte(k+1)), key(100), tier, 10))
 		}
 		want := Build(input(w, all...))
 		got := Build(input(w, rapid.Permutation(all).Draw(t, "order")...))

@@ -1,39 +1,53 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 var (
 	// ErrProposal: the proposal is not what its content says, or is not signed by its proposer.
 	ErrProposal = errors.New("proposal is not sound")
-	// ErrOmission: one of our own statements is missing or was changed.
-	ErrOmission = errors.New("proposal leaves out or alters a statement of ours")
+	// ErrOmission: our own statements are missing or are not the ones that we made.
+	ErrOmission = errors.New("proposal leaves out or alters statements of ours")
+	// ErrSeed: the proposer drew other committees.
+	ErrSeed = errors.New("proposal has another seed")
 	// ErrLeaves: the leaves do not follow from the statements.
-	ErrLeaves = errors.New("proposed leaves do not follow from the statements")
+	ErrLeaves = errors.New("proposed root does not follow from the statements")
 	// ErrEmpty: nothing was checked by enough keepers.
 	ErrEmpty = errors.New("nothing to report")
 )
 
 // proposalTag separates proposals from everything else that a keeper signs.
-const proposalTag = "gantry-proposal-1"
+const proposalTag = "gantry-proposal-2"
 
-// SigningHash is what a proposer signs: sha256(tag ‖ period u64 LE ‖ round u32 LE ‖ root).
-func SigningHash(p wire.Period, round uint32, root wire.Hash) [32]byte {
-	b := make([]byte, 0, len(proposalTag)+44)
+// MaxManifests bounds what a proposal names: the program knows 256 keepers.
+const MaxManifests = 256
+
+// SigningHash is what a proposer signs: sha256(tag ‖ period u64 LE ‖ round u32 LE ‖ root ‖ seed ‖ keeper and digest of each
+// manifest).
+func SigningHash(m protocol.Proposal) [32]byte {
+	b := make([]byte, 0, len(proposalTag)+76+64*len(m.Manifests))
 	b = append(b, proposalTag...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(p))
-	b = binary.LittleEndian.AppendUint32(b, round)
-	b = append(b, root[:]...)
+	b = binary.LittleEndian.AppendUint64(b, m.Period)
+	b = binary.LittleEndian.AppendUint32(b, m.Round)
+	b = append(b, m.Root[:]...)
+	b = append(b, m.Seed[:]...)
+	for _, x := range m.Manifests {
+		b = append(b, x.Keeper[:]...)
+		b = append(b, x.Digest[:]...)
+	}
 	return sha256.Sum256(b)
 }
 
@@ -57,27 +71,32 @@ func NewSet(leaves []wire.Leaf) (*Set, error) {
 	return &Set{Period: leaves[0].Period, Root: tree.Root(), Leaves: leaves, Tree: tree}, nil
 }
 
-// Propose builds a signed proposal of the admissible statements. Error: ErrEmpty.
-func Propose(in Input, round uint32, signer wire.Signer) (protocol.Proposal, *Set, error) {
-	var admitted []statement.Signed
-	for _, s := range in.Statements {
-		if Admissible(s, in.Period, in.PeriodSecs, in.Weights) {
-			admitted = append(admitted, s)
-		}
+// Refs names the sets of manifests.
+func Refs(manifests []protocol.Manifest) []Ref {
+	out := make([]Ref, len(manifests))
+	for i, m := range manifests {
+		out[i] = Ref{m.Keeper, m.Digest}
 	}
-	in.Statements = admitted
-	set, err := NewSet(Build(in))
+	return out
+}
+
+// Propose builds a signed proposal of the sets with these manifests, all of which the docket must hold. roster and tier
+// are as in Basis. Errors: ErrEmpty, ErrMissing.
+func Propose(d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, manifests []statement.Manifest, round uint32, signer wire.Signer) (protocol.Proposal, *Set, error) {
+	m := protocol.Proposal{Version: protocol.Version, Period: uint64(d.frame.Period), Seed: roster.Seed()}
+	for _, x := range manifests {
+		m.Manifests = append(m.Manifests, x.Message())
+	}
+	slices.SortFunc(m.Manifests, func(a, b protocol.Manifest) int { return bytes.Compare(a.Keeper[:], b.Keeper[:]) })
+	leaves, err := d.Build(Basis{Weights: w, Roster: roster, Tier: tier, Sets: Refs(m.Manifests)})
 	if err != nil {
-		return protocol.Proposal{}, nil, err
+		return m, nil, err
 	}
-	m := protocol.Proposal{Version: protocol.Version, Period: uint64(in.Period), Root: set.Root}
-	for _, l := range set.Leaves {
-		enc := l.Encode()
-		m.Leaves = append(m.Leaves, enc[:])
+	set, err := NewSet(leaves)
+	if err != nil {
+		return m, nil, err
 	}
-	for _, s := range admitted {
-		m.Statements = append(m.Statements, s.Message())
-	}
+	m.Root = set.Root
 	m, err = Resign(m, round, signer)
 	return m, set, err
 }
@@ -85,7 +104,7 @@ func Propose(in Input, round uint32, signer wire.Signer) (protocol.Proposal, *Se
 // Resign is the same proposal for another round, signed by another keeper.
 func Resign(m protocol.Proposal, round uint32, signer wire.Signer) (protocol.Proposal, error) {
 	m.Round, m.Proposer = round, signer.PublicKey()
-	hash := SigningHash(wire.Period(m.Period), round, m.Root)
+	hash := SigningHash(m)
 	sig, err := signer.Sign(hash[:])
 	if err != nil {
 		return m, fmt.Errorf("sign proposal: %w", err)
@@ -94,8 +113,9 @@ func Resign(m protocol.Proposal, round uint32, signer wire.Signer) (protocol.Pro
 	return m, nil
 }
 
-// Authentic checks the proposer's signature and that the proposer is a keeper with weight. Error: ErrProposal.
-func Authentic(m protocol.Proposal, w Weights) error {
+// Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are signed
+// by keepers with more than two thirds of the weight, in order. Error: ErrProposal.
+func Authentic(m protocol.Proposal, domain wire.Domain, w Weights) error {
 	if m.Version != protocol.Version {
 		return fmt.Errorf("%w: version %d", ErrProposal, m.Version)
 	}
@@ -103,80 +123,51 @@ func Authentic(m protocol.Proposal, w Weights) error {
 	if w[proposer] == 0 {
 		return fmt.Errorf("%w: %s is not an active keeper", ErrProposal, proposer)
 	}
-	hash := SigningHash(wire.Period(m.Period), m.Round, m.Root)
+	if len(m.Manifests) > MaxManifests {
+		return fmt.Errorf("%w: %d manifests", ErrProposal, len(m.Manifests))
+	}
+	hash := SigningHash(m)
 	if !solana.Signature(m.Signature).Verify(proposer, hash[:]) {
 		return fmt.Errorf("%w: signature", ErrProposal)
+	}
+	var weight uint64
+	for i, raw := range m.Manifests {
+		x := statement.ReadManifest(raw)
+		switch {
+		case x.Period != wire.Period(m.Period):
+			return fmt.Errorf("%w: manifest of period %d", ErrProposal, x.Period)
+		case i > 0 && bytes.Compare(m.Manifests[i-1].Keeper[:], raw.Keeper[:]) >= 0:
+			return fmt.Errorf("%w: manifests out of order", ErrProposal)
+		case w[x.Keeper] == 0:
+			return fmt.Errorf("%w: statements of %s, which is not an active keeper", ErrProposal, x.Keeper)
+		}
+		if err := x.Verify(domain); err != nil {
+			return fmt.Errorf("%w: %w", ErrProposal, err)
+		}
+		weight += w[x.Keeper]
+	}
+	if !moreThan(weight, w.Total(), 2, 3) {
+		return fmt.Errorf("%w: statements of too few keepers", ErrProposal)
 	}
 	return nil
 }
 
-// ReadSet decodes a proposal's leaves and checks that they lead to its root, without judging where they come from: for
-// sets that the chain has made final. Errors: ErrProposal, those of leaves.
-func ReadSet(m protocol.Proposal) (*Set, error) {
-	leaves := make([]wire.Leaf, 0, len(m.Leaves))
-	for i, raw := range m.Leaves {
-		l, err := wire.DecodeLeaf(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%w: leaf %d: %w", ErrProposal, i, err)
-		}
-		leaves = append(leaves, l)
+// Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements are
+// among those that count, and the root is what follows. own is our manifest; nil when we have none.
+// Errors: ErrSeed, ErrOmission, ErrMissing, ErrLeaves.
+func Check(m protocol.Proposal, d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
+	if committee.Seed(m.Seed) != roster.Seed() {
+		return nil, ErrSeed
 	}
-	set, err := NewSet(leaves)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProposal, err)
+	if own != nil && w[own.Keeper] > 0 && !slices.Contains(m.Manifests, own.Message()) {
+		return nil, ErrOmission
 	}
-	if set.Root != wire.Hash(m.Root) || set.Period != wire.Period(m.Period) {
-		return nil, fmt.Errorf("%w: root", ErrProposal)
-	}
-	return set, nil
-}
-
-// Check decides whether to vote for a proposal: its statements are signed by keepers, all of own are among them as they
-// are, and the leaves are what follows. in.Statements is ignored; verify is asked for every statement of others and may
-// know some already. Errors: ErrProposal, ErrOmission, ErrLeaves.
-func Check(m protocol.Proposal, in Input, own []statement.Signed, verify func(statement.Signed) error) (*Set, error) {
-	if m.Period != uint64(in.Period) {
-		return nil, fmt.Errorf("%w: period %d", ErrProposal, m.Period)
-	}
-	set, err := ReadSet(m)
+	leaves, err := d.Build(Basis{Weights: w, Roster: roster, Tier: tier, Sets: Refs(m.Manifests)})
 	if err != nil {
 		return nil, err
 	}
-	given := make(map[statement.Key]statement.Signed, len(m.Statements))
-	in.Statements = make([]statement.Signed, 0, len(m.Statements))
-	for i, raw := range m.Statements {
-		s, err := statement.Read(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%w: statement %d: %w", ErrProposal, i, err)
-		}
-		if !Admissible(s, in.Period, in.PeriodSecs, in.Weights) {
-			return nil, fmt.Errorf("%w: statement %d of keeper %s does not belong in this report", ErrProposal, i, s.Keeper)
-		}
-		if err := verify(s); err != nil {
-			return nil, fmt.Errorf("%w: statement %d: %w", ErrProposal, i, err)
-		}
-		given[s.Key()] = s
-		in.Statements = append(in.Statements, s)
-	}
-	mine := map[statement.Key]bool{}
-	for _, s := range own {
-		if !Admissible(s, in.Period, in.PeriodSecs, in.Weights) {
-			continue
-		}
-		if have, ok := given[s.Key()]; !ok || have.Statement != s.Statement {
-			return nil, fmt.Errorf("%w: %s of node %s at %d", ErrOmission, s.Statement.Kind, s.Statement.Node, s.Statement.CheckedAt)
-		}
-		mine[s.Key()] = true
-	}
-	if len(own) > 0 {
-		for key := range given {
-			if key.Keeper == own[0].Keeper && !mine[key] {
-				return nil, fmt.Errorf("%w: one that we did not make", ErrOmission)
-			}
-		}
-	}
-	want, err := NewSet(Build(in))
-	if err != nil || want.Root != set.Root {
+	set, err := NewSet(leaves)
+	if err != nil || set.Root != wire.Hash(m.Root) {
 		return nil, ErrLeaves
 	}
 	return set, nil

@@ -81,7 +81,14 @@ func median(values []value) uint32 {
 	if total == 0 {
 		return 0
 	}
-	slices.SortFunc(values, func(a, b value) int { return int(int64(a.n) - int64(b.n)) })
+	// Few and mostly equal: insertion beats a general sort.
+	for i := 1; i < len(values); i++ {
+		v, j := values[i], i
+		for ; j > 0 && values[j-1].n > v.n; j-- {
+			values[j] = values[j-1]
+		}
+		values[j] = v
+	}
 	var below uint64
 	for _, v := range values {
 		below += v.weight

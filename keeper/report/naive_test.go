@@ -1,23 +1,57 @@
 package report
 
 import (
-	"math"
+	"bytes"
 	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// Input is all that a report's leaves follow from.
+// Input is all that a report's leaves follow from, as statements: what reports were once made of.
 type Input struct {
 	Period     wire.Period
 	PeriodSecs uint32
 	Weights    Weights
-	// Tier is what the chain says about a node's evidence, for periods in which it was not checked; nil gives 0.
+	Seed       committee.Seed
 	Tier       func(node solana.PublicKey) uint8
 	Statements []statement.Signed
+}
+
+// Build is the real thing, fed with statements: each keeper's in a set of its own, without keepers that contradict
+// themselves, which no set can hold.
+func Build(in Input) []wire.Leaf {
+	d := NewDocket(statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs})
+	said := map[statement.Key]wire.CheckStatement{}
+	liars := map[solana.PublicKey]bool{}
+	by := map[solana.PublicKey][]wire.CheckStatement{}
+	for _, s := range in.Statements {
+		if old, ok := said[s.Key()]; ok && old != s.Statement {
+			liars[s.Keeper] = true
+		}
+		said[s.Key()] = s.Statement
+		by[s.Keeper] = append(by[s.Keeper], s.Statement)
+	}
+	b := Basis{Weights: in.Weights, Roster: committee.NewRoster(in.Seed, in.Weights), Tier: in.Tier}
+	for keeper, all := range by {
+		if liars[keeper] {
+			continue
+		}
+		raw, _ := statement.EncodeSet(d.frame, all)
+		ref, err := d.Add(keeper, raw)
+		if err != nil {
+			panic(err)
+		}
+		b.Sets = append(b.Sets, ref)
+	}
+	leaves, err := d.Build(b)
+	if err != nil {
+		panic(err)
+	}
+	return leaves
 }
 
 // tally is what one keeper said about one node.
@@ -36,28 +70,33 @@ type tally struct {
 	changed  bool // a failed one found other devices
 	checks   int
 	passes   int
+
+	live, covers, failedLive bool
+	bound                    uint32
+}
+
+func (t *tally) upFor(secs uint32, member bool) uint32 {
+	if t.covers || member {
+		up, _ := t.up.clip(secs)
+		return up
+	}
+	return min(t.bound, secs)
 }
 
 // span sums covered seconds.
 type span struct{ passed, failed uint64 }
 
-// clip bounds the sums by the period: nobody covers more than there is.
-func (s span) clip(secs uint32) (passed, failed uint32) {
-	p := min(s.passed, uint64(secs))
-	return uint32(p), uint32(min(s.failed, uint64(secs)-p))
+func (s span) clip(secs uint32) (passed, failed uint32) { return clip(s.passed, s.failed, secs) }
+
+// admissible is the rule of what counts.
+func admissible(s statement.Signed, in Input) bool {
+	f := statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs}
+	return in.Weights[s.Keeper] > 0 && f.Admits(&s.Statement)
 }
 
-// Admissible reports whether a statement may count for the period: of a keeper with weight, of this period, made within
-// it, covering no more than it has.
-func Admissible(s statement.Signed, p wire.Period, secs uint32, w Weights) bool {
-	st := s.Statement
-	start := int64(uint64(p) * uint64(secs))
-	return w[s.Keeper] > 0 && st.Period == p && st.CoveredSeconds <= secs &&
-		st.CheckedAt >= start && st.CheckedAt <= start+int64(secs)
-}
-
-// Build computes the leaves: for every node one without a lease, and one for each lease that keepers saw.
-func Build(in Input) []wire.Leaf {
+// naive computes the leaves in the way that is easiest to read: everything sorted into maps. The tests hold Build against
+// it, the benchmarks compare with it.
+func naive(in Input) []wire.Leaf {
 	nodes := collect(in)
 	total := in.Weights.Total()
 	var leaves []wire.Leaf
@@ -85,7 +124,7 @@ func collect(in Input) map[solana.PublicKey]map[solana.PublicKey]*tally {
 	}
 	nodes := map[solana.PublicKey]map[solana.PublicKey]*tally{}
 	for _, s := range all {
-		if liars[s.Keeper] || !Admissible(s, in.Period, in.PeriodSecs, in.Weights) {
+		if liars[s.Keeper] || !admissible(s, in) {
 			continue
 		}
 		byKeeper := nodes[s.Statement.Node]
@@ -97,7 +136,7 @@ func collect(in Input) map[solana.PublicKey]map[solana.PublicKey]*tally {
 		if t == nil {
 			t = &tally{
 				weight: in.Weights[s.Keeper], leases: map[solana.PublicKey]*span{},
-				passed: map[wire.CheckKind]int{}, failed: map[wire.CheckKind]int{},
+				passed: map[wire.CheckKind]int{}, failed: map[wire.CheckKind]int{}, bound: in.PeriodSecs,
 			}
 			byKeeper[s.Keeper] = t
 		}
@@ -122,7 +161,14 @@ func (t *tally) add(s wire.CheckStatement) {
 				t.leases[s.Lease] = &span{}
 			}
 			sp = t.leases[s.Lease]
+		} else {
+			t.live = true
+			t.covers = t.covers || s.CoveredSeconds > 0
+			if !s.Passed {
+				t.bound = min(t.bound, uint32(s.CheckedAt-int64(uint64(s.Period)*secs)))
+			}
 		}
+		t.failedLive = t.failedLive || !s.Passed
 		if s.Passed {
 			sp.passed += uint64(s.CoveredSeconds)
 		} else {
@@ -155,29 +201,64 @@ func condemned(tallies map[solana.PublicKey]*tally, kind wire.CheckKind, total u
 	return moreThan(against, total, 2, 3)
 }
 
-func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) []wire.Leaf {
-	var heard uint64
-	for _, t := range tallies {
-		heard += t.weight
+func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) (uint32, bool) {
+	var spoke, memberWeight uint64
+	var all, members []value
+	clean := 0
+	roster := committee.NewRoster(in.Seed, in.Weights)
+	for keeper, t := range tallies {
+		if !t.live {
+			continue
+		}
+		spoke += t.weight
+		all = append(all, value{t.weight, t.upFor(in.PeriodSecs, roster.Sits(node, keeper))})
+		if roster.Sits(node, keeper) {
+			memberWeight += t.weight
+			members = append(members, value{1, t.upFor(in.PeriodSecs, true)})
+			if !t.failedLive {
+				clean++
+			}
+		}
 	}
-	if !moreThan(heard, total, 1, 2) {
+	if moreThan(spoke, total, 2, 3) {
+		return median(all), true
+	}
+	enough := len(members) >= 3
+	if len(roster.Draw(nil, node)) == roster.Len() {
+		enough = moreThan(memberWeight, total, 1, 2)
+	}
+	return median(members), enough && 2*clean > len(members)
+}
+
+func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) []wire.Leaf {
+	leaf := wire.Leaf{Node: node, Period: in.Period}
+	for kind, flag := range map[wire.CheckKind]wire.Flags{
+		wire.CheckLiveness: wire.FlagOffline, wire.CheckInventory: wire.FlagSpecMismatch,
+		wire.CheckWork: wire.FlagWorkFailed, wire.CheckEvidence: wire.FlagEvidenceFailed,
+		wire.CheckHealth: wire.FlagUnhealthy, wire.CheckOutput: wire.FlagBadOutput,
+	} {
+		if condemned(tallies, kind, total) {
+			leaf.Flags |= flag
+		}
+	}
+	up, ok := naiveUp(in, node, tallies, total)
+	switch {
+	case ok:
+		leaf.UpSeconds = up
+	case leaf.Flags == 0:
 		return nil
 	}
-	leaf := wire.Leaf{Node: node, Period: in.Period}
 	if in.Tier != nil {
 		leaf.Tier = in.Tier(node)
 	}
+	roster := committee.NewRoster(in.Seed, in.Weights)
 	var checks, passes uint64
-	var up, measured []value
+	var measured []value
 	devices := map[[32]byte]uint64{}
 	leases := map[solana.PublicKey]uint64{}
-	for _, t := range tallies {
+	for keeper, t := range tallies {
 		checks, passes = checks+uint64(t.checks), passes+uint64(t.passes)
-		if t.passed[wire.CheckLiveness]+t.failed[wire.CheckLiveness] > 0 {
-			secs, _ := t.up.clip(in.PeriodSecs)
-			up = append(up, value{t.weight, secs})
-		}
-		if len(t.measured) > 0 {
+		if len(t.measured) > 0 && roster.Sits(node, keeper) {
 			slices.Sort(t.measured)
 			measured = append(measured, value{t.weight, t.measured[(len(t.measured)-1)/2]})
 		}
@@ -189,30 +270,58 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 		}
 	}
 	leaf.ChecksPassed, leaf.ChecksTotal = capped(passes, checks)
-	leaf.UpSeconds = median(up)
 	leaf.Measured = median(measured)
 	for root, weight := range devices {
 		if moreThan(weight, total, 1, 2) {
 			leaf.DeviceRoot = root
 		}
 	}
-	for kind, flag := range map[wire.CheckKind]wire.Flags{
-		wire.CheckLiveness: wire.FlagOffline, wire.CheckInventory: wire.FlagSpecMismatch,
-		wire.CheckWork: wire.FlagWorkFailed, wire.CheckEvidence: wire.FlagEvidenceFailed,
-		wire.CheckHealth: wire.FlagUnhealthy, wire.CheckOutput: wire.FlagBadOutput,
-	} {
-		if condemned(tallies, kind, total) {
-			leaf.Flags |= flag
-		}
-	}
-	agreeOnEvidence(&leaf, tallies, total)
+	naiveEvidence(&leaf, tallies, total)
 	leaves := []wire.Leaf{leaf}
 	for lease, weight := range leases {
-		if moreThan(weight, total, 1, 2) {
+		if moreThan(weight, total, 2, 3) {
 			leaves = append(leaves, leaseLeaf(in, leaf, lease, tallies))
 		}
 	}
 	return leaves
+}
+
+func naiveEvidence(leaf *wire.Leaf, tallies map[solana.PublicKey]*tally, total uint64) {
+	if leaf.Flags.Has(wire.FlagEvidenceFailed) {
+		leaf.Tier = 0
+		var changed uint64
+		for _, t := range tallies {
+			if t.changed && t.passed[wire.CheckEvidence] == 0 {
+				changed += t.weight
+			}
+		}
+		if moreThan(changed, total, 2, 3) {
+			leaf.Flags = leaf.Flags&^wire.FlagEvidenceFailed | wire.FlagDeviceChanged
+		}
+		return
+	}
+	var spoke uint64
+	var tiers []value
+	for _, t := range tallies {
+		if t.evidence != nil {
+			spoke += t.weight
+			tiers = append(tiers, value{t.weight, uint32(t.evidence.Tier())})
+		}
+	}
+	if !moreThan(spoke, total, 2, 3) {
+		return
+	}
+	leaf.Tier = uint8(median(tiers))
+	var holder solana.PublicKey
+	var weight uint64
+	for keeper, t := range tallies {
+		if t.evidence == nil || t.evidence.Tier() != leaf.Tier {
+			continue
+		}
+		if t.weight > weight || t.weight == weight && bytes.Compare(keeper[:], holder[:]) < 0 {
+			holder, weight, leaf.EvidenceHash = keeper, t.weight, t.evidence.Detail
+		}
+	}
 }
 
 // leaseLeaf is the node's leaf with what was seen of one lease. Offline needs most of the covered time to be downtime.
@@ -230,12 +339,4 @@ func leaseLeaf(in Input, leaf wire.Leaf, lease solana.PublicKey, tallies map[sol
 		leaf.Flags &^= wire.FlagOffline
 	}
 	return leaf
-}
-
-// capped brings counts into 16 bits and keeps their ratio.
-func capped(passed, total uint64) (uint16, uint16) {
-	if total > math.MaxUint16 {
-		passed, total = passed*math.MaxUint16/total, math.MaxUint16
-	}
-	return uint16(passed), uint16(total)
 }

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// MaxLeafSet bounds the encoded leaves of a report, bytes: some 190,000 leaves.
+const MaxLeafSet = 32 << 20
+
+// ErrLeafSet: the bytes are not the leaves of the report.
+var ErrLeafSet = errors.New("not the leaves of the report")
+
+// EncodeLeaves is the leaves of a set one after the other, as they travel and are kept.
+func (s *Set) EncodeLeaves() []byte {
+	out := make([]byte, 0, len(s.Leaves)*wire.LeafSize)
+	for i := range s.Leaves {
+		b := s.Leaves[i].Encode()
+		out = append(out, b[:]...)
+	}
+	return out
+}
+
+// ReadLeaves decodes leaves and checks that they lead to a root, without judging where they come from: for roots that the
+// chain has made final. Error: ErrLeafSet.
+func ReadLeaves(raw []byte, p wire.Period, root wire.Hash) (*Set, error) {
+	if len(raw)%wire.LeafSize != 0 || len(raw) > MaxLeafSet {
+		return nil, fmt.Errorf("%w: %d bytes", ErrLeafSet, len(raw))
+	}
+	leaves := make([]wire.Leaf, 0, len(raw)/wire.LeafSize)
+	for i := 0; i < len(raw); i += wire.LeafSize {
+		l, err := wire.DecodeLeaf(raw[i : i+wire.LeafSize])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrLeafSet, err)
+		}
+		leaves = append(leaves, l)
+	}
+	set, err := NewSet(leaves)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLeafSet, err)
+	}
+	if set.Root != root || set.Period != p {
+		return nil, fmt.Errorf("%w: it has the root %x of period %d", ErrLeafSet, set.Root[:8], set.Period)
+	}
+	return set, nil
+}

@@ -1,0 +1,77 @@
+package statement
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Manifest is a keeper's signed word on what all of its statements about a period are. Because a keeper signs nothing
+// more about a sealed period, there is one for each; two different ones are a lie.
+type Manifest struct {
+	Keeper    solana.PublicKey
+	Period    wire.Period
+	Count     uint32 // statements
+	Size      uint32 // bytes of the set
+	Digest    [32]byte
+	Signature solana.Signature
+}
+
+// ErrManifest: the manifest is not sound or not its keeper's.
+var ErrManifest = errors.New("not a sound manifest")
+
+// manifestTag separates manifests from everything else that a keeper signs.
+const manifestTag = "gantry-manifest-1"
+
+// message is what is signed: tag ‖ domain ‖ period u64 ‖ count u32 ‖ size u32 ‖ digest, little-endian.
+func (m Manifest) message(domain wire.Domain) []byte {
+	b := append(make([]byte, 0, len(manifestTag)+56), manifestTag...)
+	b = append(b, domain[:]...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.Period))
+	b = binary.LittleEndian.AppendUint32(b, m.Count)
+	b = binary.LittleEndian.AppendUint32(b, m.Size)
+	return append(b, m.Digest[:]...)
+}
+
+// NewManifest signs for an encoded set.
+func NewManifest(f Frame, raw []byte, count int, signer wire.Signer) (Manifest, error) {
+	m := Manifest{
+		Keeper: signer.PublicKey(), Period: f.Period, Count: uint32(count), Size: uint32(len(raw)), Digest: Digest(raw),
+	}
+	sig, err := signer.Sign(m.message(f.Domain))
+	if err != nil {
+		return m, fmt.Errorf("sign manifest: %w", err)
+	}
+	m.Signature = sig
+	return m, nil
+}
+
+// Verify checks the bounds and the signature. Error: ErrManifest.
+func (m Manifest) Verify(domain wire.Domain) error {
+	if m.Size > MaxSet || m.Keeper.IsZero() || !m.Signature.Verify(m.Keeper, m.message(domain)) {
+		return fmt.Errorf("%w: of keeper %s about period %d", ErrManifest, m.Keeper, m.Period)
+	}
+	return nil
+}
+
+// Covers reports whether bytes are the set that the manifest is about.
+func (m Manifest) Covers(raw []byte) bool { return len(raw) == int(m.Size) && Digest(raw) == m.Digest }
+
+// Message is the manifest as it travels.
+func (m Manifest) Message() protocol.Manifest {
+	return protocol.Manifest{
+		Keeper: m.Keeper, Period: uint64(m.Period), Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: m.Signature,
+	}
+}
+
+// ReadManifest takes a manifest as it travels. It does not verify it.
+func ReadManifest(m protocol.Manifest) Manifest {
+	return Manifest{
+		Keeper: m.Keeper, Period: wire.Period(m.Period), Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: m.Signature,
+	}
+}

@@ -1,0 +1,135 @@
+package statement
+
+import (
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+var frame = Frame{Domain: wire.Domain{4}, Period: 500, Secs: 3600}
+
+func genStatement(t *rapid.T) wire.CheckStatement {
+	hash := func(name string) (h [32]byte) {
+		h[0], h[31] = byte(rapid.IntRange(0, 3).Draw(t, name)), 0
+		return h
+	}
+	s := wire.CheckStatement{
+		Domain: frame.Domain, Period: frame.Period, Node: solana.PublicKey{9, byte(rapid.IntRange(1, 4).Draw(t, "node"))},
+		Kind: wire.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
+		LatencyMS: rapid.Uint32().Draw(t, "latency"), CheckedAt: 500*3600 + rapid.Int64Range(0, 3600).Draw(t, "at"),
+		Lease: hash("lease"), Detail: hash("detail"),
+	}
+	switch s.Kind {
+	case wire.CheckLiveness:
+		s.CoveredSeconds = rapid.Uint32Range(0, 3600).Draw(t, "covered")
+	case wire.CheckWork:
+		s.Measured = rapid.Uint32().Draw(t, "measured")
+	case wire.CheckEvidence:
+		if s.Passed {
+			s.Measured = rapid.Uint32Range(0, 3).Draw(t, "tier")
+		}
+	}
+	return s
+}
+
+func decode(raw []byte) ([]wire.CheckStatement, error) {
+	var out []wire.CheckStatement
+	err := DecodeSet(frame, raw, func(s *wire.CheckStatement) error { out = append(out, *s); return nil })
+	return out, err
+}
+
+// Whatever the statements and their order: the same come back, each about something else, and the bytes are the same.
+func TestSetsComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Custom(genStatement), 0, 40).Draw(t, "all")
+		raw, n := EncodeSet(frame, all)
+		got, err := decode(raw)
+		require.NoError(t, err)
+		require.Len(t, got, n)
+		given := map[wire.CheckStatement]bool{}
+		subjects := map[Key]bool{}
+		for _, s := range all {
+			given[s] = true
+			subjects[Signed{Statement: s}.Key()] = true
+		}
+		for _, s := range got {
+			require.True(t, given[s])
+			delete(subjects, Signed{Statement: s}.Key())
+		}
+		require.Empty(t, subjects, "nothing is left out")
+		again, _ := EncodeSet(frame, got)
+		require.Equal(t, raw, again)
+	})
+}
+
+func TestWhatDoesNotBelongIsLeftOut(t *testing.T) {
+	good := wire.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, CheckedAt: 500 * 3600}
+	for name, change := range map[string]func(*wire.CheckStatement){
+		"domain": func(s *wire.CheckStatement) { s.Domain[0]++ },
+		"period": func(s *wire.CheckStatement) { s.Period++ },
+		"early":  func(s *wire.CheckStatement) { s.CheckedAt-- },
+		"late":   func(s *wire.CheckStatement) { s.CheckedAt += 3601 },
+		"covers": func(s *wire.CheckStatement) { s.CoveredSeconds = 3601 },
+		"kind":   func(s *wire.CheckStatement) { s.Kind = 7 },
+	} {
+		bad := good
+		change(&bad)
+		raw, n := EncodeSet(frame, []wire.CheckStatement{bad, good})
+		require.Equal(t, 1, n, name)
+		got, err := decode(raw)
+		require.NoError(t, err)
+		require.Equal(t, []wire.CheckStatement{good}, got)
+	}
+}
+
+func TestManifests(t *testing.T) {
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	m, err := NewManifest(frame, []byte("set"), 7, key)
+	require.NoError(t, err)
+	require.NoError(t, m.Verify(frame.Domain))
+	require.Equal(t, m, ReadManifest(m.Message()))
+	require.True(t, m.Covers([]byte("set")))
+	require.False(t, m.Covers([]byte("sez")))
+	require.ErrorIs(t, m.Verify(wire.Domain{}), ErrManifest)
+	for name, change := range map[string]func(*Manifest){
+		"keeper": func(m *Manifest) { m.Keeper[0] ^= 1 }, "period": func(m *Manifest) { m.Period++ },
+		"count": func(m *Manifest) { m.Count++ }, "size": func(m *Manifest) { m.Size++ },
+		"digest": func(m *Manifest) { m.Digest[0] ^= 1 }, "none": func(m *Manifest) { m.Keeper = solana.PublicKey{} },
+	} {
+		bad := m
+		change(&bad)
+		require.ErrorIs(t, bad.Verify(frame.Domain), ErrManifest, name)
+	}
+	huge, err := NewManifest(frame, nil, 0, key)
+	require.NoError(t, err)
+	huge.Size = MaxSet + 1
+	huge.Signature, err = key.Sign(huge.message(frame.Domain))
+	require.NoError(t, err)
+	require.ErrorIs(t, huge.Verify(frame.Domain), ErrManifest, "nobody is made to fetch more than the bound")
+}
+
+func FuzzDecodeSet(f *testing.F) {
+	node := wire.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, CheckedAt: 500*3600 + 9, Passed: true}
+	lease, evidence := node, node
+	lease.Lease = solana.PublicKey{2}
+	evidence.Kind, evidence.Measured, evidence.Detail = wire.CheckEvidence, 3, [32]byte{5}
+	raw, _ := EncodeSet(frame, []wire.CheckStatement{node, lease, evidence})
+	f.Add(raw)
+	f.Add([]byte{})
+	f.Add(make([]byte, 40))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, err := decode(raw)
+		if err != nil {
+			require.ErrorIs(t, err, ErrSet)
+			return
+		}
+		again, n := EncodeSet(frame, got)
+		require.Equal(t, len(got), n)
+		require.Equal(t, raw, again, "a set has one encoding")
+	})
+}

@@ -22,8 +22,12 @@ const (
 	ReceiptOffer = "/gantry/lease/receipt-offer/1"
 	// ReceiptSigned: customer → node, returns the customer's signature.
 	ReceiptSigned = "/gantry/lease/receipt-signed/1"
-	// Statements: keeper → keeper, asks for the statements of a period.
+	// Statements: anyone in the market → keeper, asks for signed statements of a period.
 	Statements = "/gantry/statements/1"
+	// ManifestsOf: keeper → keeper, asks for the manifests that it knows of a period.
+	ManifestsOf = "/gantry/manifests/1"
+	// Blobs: anyone in the market → keeper, asks for a piece of a set of statements or of a report's leaves.
+	Blobs = "/gantry/blobs/1"
 )
 
 // MaxMessage is the largest message, bytes. A work proof's product of side 512 is 1 MiB.
@@ -33,7 +37,10 @@ const MaxMessage = 5 << 20
 func StatementsTopic(domain string) string { return "gantry/" + domain + "/statements/1" }
 
 // ProposalsTopic is the gossip topic of report proposals.
-func ProposalsTopic(domain string) string { return "gantry/" + domain + "/proposals/1" }
+func ProposalsTopic(domain string) string { return "gantry/" + domain + "/proposals/2" }
+
+// ManifestsTopic is the gossip topic of keepers' manifests.
+func ManifestsTopic(domain string) string { return "gantry/" + domain + "/manifests/1" }
 
 // ContradictionsTopic is the gossip topic of proofs that a keeper contradicts itself.
 func ContradictionsTopic(domain string) string { return "gantry/" + domain + "/contradictions/1" }

@@ -44,8 +44,10 @@ type Checker struct {
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
 	// everybody checks everything.
 	Seeds func(wire.Period) (committee.Seed, bool)
-	// Skipped counts checks that this keeper had no room for; nil for nobody.
+	// Skipped counts checks that this keeper had no room for, Planned hears how many nodes it watches in a period, as a
+	// member of their committees and in all; nil for nobody.
 	Skipped func(int)
+	Planned func(member, watched int)
 
 	mu      sync.Mutex // planner and nodes
 	planner *Planner
@@ -154,14 +156,16 @@ func (c *Checker) plan(period wire.Period, now time.Time) {
 	if r.Roster == nil || r.Period != period || !r.Drawn {
 		fresh := r.Roster == nil || r.Period != period
 		next := Round{Period: period, Self: c.Signer.PublicKey(), Secret: r.Secret}
-		var seed committee.Seed
-		if c.Seeds != nil {
-			seed, next.Drawn = c.Seeds(period)
+		var weights map[solana.PublicKey]uint64
+		c.Index.Read(func(v *index.View) { weights = v.Weights(int64(period+1) * int64(c.Secs)) })
+		next.Roster = committee.NewRoster(committee.Seed{}, weights)
+		if next.Drawn = next.Roster.Everyone(); !next.Drawn && c.Seeds != nil {
+			var seed committee.Seed
+			if seed, next.Drawn = c.Seeds(period); next.Drawn {
+				next.Roster = committee.NewRoster(seed, weights)
+			}
 		}
 		if fresh || next.Drawn {
-			c.Index.Read(func(v *index.View) {
-				next.Roster = committee.NewRoster(seed, v.Weights(int64(period+1)*int64(c.Secs)))
-			})
 			if _, err := io.ReadFull(c.Rand, next.Secret[:]); err != nil {
 				c.Log.Error().Err(err).Msg("no randomness; checks may be foreseen")
 			}
@@ -169,6 +173,9 @@ func (c *Checker) plan(period wire.Period, now time.Time) {
 			c.scan(now)
 			c.planner.Begin(next, now)
 			c.round = next
+			if c.Planned != nil {
+				c.Planned(c.planner.Duties())
+			}
 		}
 	}
 	c.scan(now)
@@ -216,16 +223,6 @@ func (c *Checker) Accused(by solana.PublicKey, s wire.CheckStatement) {
 	if c.planner != nil && c.planner.Accused(by, s, c.Now()) {
 		c.Log.Debug().Stringer("keeper", by).Stringer("node", s.Node).Stringer("kind", s.Kind).Msg("looking into an accusation")
 	}
-}
-
-// Duties counts the nodes that this keeper watches: as a member of their committee, and all.
-func (c *Checker) Duties() (member, watched int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.planner == nil {
-		return 0, 0
-	}
-	return c.planner.Duties()
 }
 
 // timeForWork reports whether a work proof that starts now can be judged before the period ends.

@@ -1,29 +1,50 @@
 package consensus
 
 import (
+	"context"
+	"errors"
+	"maps"
+
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
+	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// own are our statements of a period, from the book.
-func (e *Engine) own(p wire.Period) ([]statement.Signed, error) {
-	have, err := e.Book.Statements(p)
-	if err != nil {
-		return nil, err
+// roster draws the committees of a period; false while its seed is not known.
+func (e *Engine) roster(r round, s *state) (*committee.Roster, bool) {
+	if s.roster != nil && maps.Equal(s.drawnBy, r.weights) {
+		return s.roster, true
 	}
-	out := make([]statement.Signed, len(have))
-	for i, s := range have {
-		out[i] = statement.Signed{Keeper: e.Signer.PublicKey(), Statement: s.Statement, Signature: s.Signature}
+	var seed committee.Seed
+	if e.Seeds != nil && !committee.NewRoster(seed, r.weights).Everyone() {
+		var ok bool
+		if seed, ok = e.Seeds(r.period); !ok {
+			return nil, false
+		}
 	}
-	return out, nil
+	s.roster, s.drawnBy = committee.NewRoster(seed, r.weights), maps.Clone(r.weights)
+	return s.roster, true
 }
 
-// consider checks a proposal and remembers the verdict.
-func (e *Engine) consider(m protocol.Proposal) {
+// tier is what the chain says about a node's evidence.
+func (e *Engine) tier(n solana.PublicKey) (tier uint8) {
+	e.Index.Read(func(v *index.View) { tier = v.Tier(n) })
+	return tier
+}
+
+// keeps reports whether a key is a keeper's.
+func (e *Engine) keeps(key solana.PublicKey) (ok bool) {
+	e.Index.Read(func(v *index.View) { _, ok = v.Keepers[key] })
+	return ok
+}
+
+// consider checks a proposal and remembers the verdict. One that names statements which are not here waits for them.
+func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 	p := wire.Period(m.Period)
 	sealed, err := e.Book.Sealed()
 	if err != nil || p >= sealed {
@@ -35,19 +56,41 @@ func (e *Engine) consider(m protocol.Proposal) {
 	}
 	s := e.state(p)
 	root := wire.Hash(m.Root)
-	if _, known := s.sound[root]; known || e.Now().Before(s.unsound[root]) {
+	if _, known := s.sound[root]; known || s.settled || e.Now().Before(s.unsound[root]) {
 		return
 	}
-	if err := report.Authentic(m, r.weights); err != nil {
+	if err := report.Authentic(m, e.Domain, r.weights); err != nil {
 		e.Log.Debug().Err(err).Uint64("period", m.Period).Msg("proposal")
 		return
 	}
-	own, err := e.own(p)
-	if err != nil {
-		e.Log.Error().Err(err).Msg("own statements")
+	if r.weights[e.Signer.PublicKey()] > 0 {
+		if err := e.ours(ctx, r, s); err != nil {
+			e.Log.Error().Err(err).Msg("own statements")
+			return
+		}
+	}
+	broken := false
+	for _, raw := range m.Manifests {
+		x := statement.ReadManifest(raw) // Authentic has verified it
+		e.learn(x)
+		broken = broken || s.broken[refOf(x)]
+	}
+	roster, ok := e.roster(r, s)
+	var set *report.Set
+	switch err = report.ErrMissing; {
+	case broken:
+		err = report.ErrProposal
+	case ok:
+		set, err = report.Check(m, e.counted(r, s), r.weights, roster, e.tier, s.own)
+	}
+	if errors.Is(err, report.ErrMissing) {
+		if len(s.waiting) < maxWaiting {
+			s.waiting[root] = m
+		}
+		from := solana.PublicKey(m.Proposer)
+		e.pull(ctx, r, s, &from)
 		return
 	}
-	set, err := report.Check(m, e.input(r), own, e.verify)
 	if err != nil {
 		// What we know of the chain may lag behind what the proposer knew.
 		s.unsound[root] = e.Now().Add(e.Timing.Round)
@@ -55,14 +98,21 @@ func (e *Engine) consider(m protocol.Proposal) {
 		e.Log.Warn().Err(err).Uint64("period", m.Period).Stringer("proposer", solana.PublicKey(m.Proposer)).Msg("proposal refused")
 		return
 	}
-	s.sound[root], s.rounds[root] = m, m.Round
+	s.accept(m, set, m.Round)
 	e.keepSet(set)
 }
 
-// verify checks a statement unless it was checked before.
-func (e *Engine) verify(s statement.Signed) error {
-	if e.Pool.Has(s) {
-		return nil
+// maxWaiting bounds the proposals that wait for statements.
+const maxWaiting = 16
+
+// again looks at proposals that wait for the seed, for statements, or for us to see what their proposer saw.
+func (e *Engine) again(ctx context.Context, r round, s *state) {
+	if len(s.waiting) == 0 || s.pulling || e.Now().Before(s.pullAt) {
+		return
 	}
-	return s.Verify(e.Domain)
+	waiting := s.waiting
+	s.waiting = map[wire.Hash]protocol.Proposal{}
+	for _, m := range waiting {
+		e.consider(ctx, m)
+	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -25,8 +25,12 @@ import (
 type Peers interface {
 	// Publish sends a proposal to all.
 	Publish(ctx context.Context, m protocol.Proposal) error
-	// Statements asks a keeper for all statements that it holds of a period. Error: ErrNotSealed.
-	Statements(ctx context.Context, keeper solana.PublicKey, p wire.Period) ([]protocol.SignedStatement, error)
+	// Announce sends our manifest to all.
+	Announce(ctx context.Context, m protocol.Manifest) error
+	// Manifests asks a keeper for the manifests that it knows of a period. Error: ErrNotSealed.
+	Manifests(ctx context.Context, keeper solana.PublicKey, p wire.Period) ([]protocol.Manifest, error)
+	// Blob asks a keeper for a piece of a set of statements or of a report's leaves.
+	Blob(ctx context.Context, keeper solana.PublicKey, req protocol.BlobRequest) (protocol.Piece, error)
 	// Proposal asks a keeper for a proposal with a root.
 	Proposal(ctx context.Context, keeper solana.PublicKey, p wire.Period, root wire.Hash) (protocol.Proposal, error)
 }
@@ -42,6 +46,8 @@ type Book interface {
 	Voted(wire.Period) (wire.Hash, error)
 	PutProposal(wire.Period, wire.Hash, []byte) error
 	Proposal(wire.Period, wire.Hash) ([]byte, error)
+	PutLeaves(wire.Period, wire.Hash, []byte) error
+	Leaves(wire.Period, wire.Hash) ([]byte, error)
 }
 
 // Submit sends an intent and waits until it is confirmed.
@@ -53,9 +59,10 @@ type Timing struct {
 	Round time.Duration
 }
 
-// Engine agrees on reports. All fields are required but Tasks; call Run once.
+// Engine agrees on reports. All fields are required but Tasks, Seeds and Pool; call Run once.
 type Engine struct {
-	Index   *index.Index
+	Index *index.Index
+	// Pool is what was heard by gossip; the engine only drops what is old.
 	Pool    *statement.Pool
 	Book    Book
 	Signer  wire.Signer
@@ -70,13 +77,18 @@ type Engine struct {
 	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
 	// place of Run, and waits for what Tasks has started.
 	Tasks task.Runner
+	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
+	// everybody checks everything.
+	Seeds func(wire.Period) (committee.Seed, bool)
 
+	shelf  shelf
 	wg     sync.WaitGroup
 	events chan func(context.Context)
 	states map[wire.Period]*state
 
-	mu   sync.Mutex
-	sets map[setKey]*report.Set // of proposals that were read, for the crank
+	mu     sync.Mutex
+	sets   map[setKey]*report.Set // of proposals that were read, for the crank
+	served served
 }
 
 type setKey struct {
@@ -94,7 +106,17 @@ type Observer interface {
 
 // state is what is known of a period's report.
 type state struct {
+	own     *statement.Manifest
+	docket  *report.Docket
+	broken  map[report.Ref]bool // sets that cannot be read
+	roster  *committee.Roster
+	drawnBy report.Weights                  // the roster's
+	waiting map[wire.Hash]protocol.Proposal // for statements
+	pulling bool
+	pullAt  time.Time // not before
+
 	sound      map[wire.Hash]protocol.Proposal // checked: we would vote for them
+	sets       map[wire.Hash]*report.Set       // of sound
 	rounds     map[wire.Hash]uint32            // in which each was first seen
 	unsound    map[wire.Hash]time.Time         // refused, not looked at again before
 	proposed   int64                           // last round in which we proposed
@@ -107,10 +129,19 @@ type state struct {
 	voteAt     time.Time // not before
 	final      bool      // its leaf set is held
 	settled    bool      // nothing is left to do
+	cleared    bool      // and nothing is left to give
 }
 
 func newState() *state {
-	return &state{sound: map[wire.Hash]protocol.Proposal{}, rounds: map[wire.Hash]uint32{}, unsound: map[wire.Hash]time.Time{}, proposed: -1}
+	return &state{
+		sound: map[wire.Hash]protocol.Proposal{}, sets: map[wire.Hash]*report.Set{}, rounds: map[wire.Hash]uint32{},
+		unsound: map[wire.Hash]time.Time{}, waiting: map[wire.Hash]protocol.Proposal{}, broken: map[report.Ref]bool{}, proposed: -1,
+	}
+}
+
+// accept remembers a proposal that we would vote for.
+func (s *state) accept(m protocol.Proposal, set *report.Set, round uint32) {
+	s.sound[set.Root], s.sets[set.Root], s.rounds[set.Root] = m, set, round
 }
 
 // Init must be called before Handle and Run.
@@ -182,7 +213,7 @@ func (e *Engine) later(ctx context.Context, f func(context.Context) func(context
 // Handle takes a proposal that a peer has published.
 func (e *Engine) Handle(ctx context.Context, m protocol.Proposal) {
 	select {
-	case e.events <- func(context.Context) { e.consider(m) }:
+	case e.events <- func(ctx context.Context) { e.consider(ctx, m) }:
 	case <-ctx.Done():
 	}
 }
@@ -215,16 +246,6 @@ func (e *Engine) view(p wire.Period) (r round, retention int64, ok bool) {
 	return r, retention, ok
 }
 
-func (e *Engine) input(r round) report.Input {
-	return report.Input{
-		Period: r.period, PeriodSecs: r.secs, Weights: r.weights,
-		Tier: func(n solana.PublicKey) (tier uint8) {
-			e.Index.Read(func(v *index.View) { tier = v.Tier(n) })
-			return tier
-		},
-	}
-}
-
 // Set returns the leaf set of a period with a root; nil when it is not held.
 func (e *Engine) Set(p wire.Period, root wire.Hash) *report.Set {
 	e.mu.Lock()
@@ -232,18 +253,13 @@ func (e *Engine) Set(p wire.Period, root wire.Hash) *report.Set {
 	if s, ok := e.sets[setKey{p, root}]; ok {
 		return s
 	}
-	raw, err := e.Book.Proposal(p, root)
+	raw, err := e.Book.Leaves(p, root)
 	if err != nil {
 		return nil
 	}
-	var m protocol.Proposal
-	if err := p2p.Decode(raw, &m); err != nil {
-		e.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept proposal cannot be read")
-		return nil
-	}
-	s, err := report.ReadSet(m)
-	if err != nil || s.Root != root {
-		e.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept proposal is not sound")
+	s, err := report.ReadLeaves(raw, p, root)
+	if err != nil {
+		e.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept leaves are not sound")
 		return nil
 	}
 	e.sets[setKey{p, root}] = s

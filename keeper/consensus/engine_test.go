@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/wire"
 	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -41,6 +42,22 @@ type town struct {
 	votes map[solana.PublicKey]map[wire.Hash]bool
 	cut   map[solana.PublicKey]bool // hears and says nothing
 	deaf  map[solana.PublicKey]bool // hears no gossip, but may ask
+	mean  map[solana.PublicKey]bool // hands out no statements of its own
+}
+
+// hides reports whether a keeper keeps its own statements to itself.
+func (w *town) hides(o *person, req protocol.BlobRequest) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.mean[o.key.PublicKey()] || req.Kind != protocol.BlobSet {
+		return false
+	}
+	for _, m := range o.engine.shelf.manifests(wire.Period(req.Period)) {
+		if m.Keeper == o.key.PublicKey() && m.Digest == req.Digest {
+			return true
+		}
+	}
+	return false
 }
 
 type person struct {
@@ -54,6 +71,7 @@ func newTown(t *testing.T, n int) *town {
 	w := &town{
 		t: t, index: index.New(), period: wire.Period(time.Now().Unix()/secs) - 1,
 		votes: map[solana.PublicKey]map[wire.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
+		mean: map[solana.PublicKey]bool{},
 	}
 	m := &market.Market{}
 	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 10 * secs, QuorumBps: 6667}
@@ -102,12 +120,6 @@ func (w *town) run() (stop func()) {
 	w.start = time.Now()
 	for _, p := range w.people {
 		require.NoError(w.t, p.store.Seal(w.period))
-		own, err := p.engine.own(w.period)
-		require.NoError(w.t, err)
-		for _, s := range own {
-			_, err := p.engine.Pool.Add(s)
-			require.NoError(w.t, err)
-		}
 	}
 	for _, p := range w.people {
 		wg.Add(1)
@@ -210,16 +222,45 @@ func (p *person) other(k solana.PublicKey) (*person, error) {
 	return nil, errors.New("no answer")
 }
 
-func (p *person) Statements(_ context.Context, k solana.PublicKey, period wire.Period) ([]protocol.SignedStatement, error) {
+func (p *person) Announce(ctx context.Context, m protocol.Manifest) error {
+	w := p.town
+	if w.apart(p.key.PublicKey()) {
+		return nil
+	}
+	for _, o := range w.people {
+		w.mu.Lock()
+		deaf := w.deaf[o.key.PublicKey()] || w.cut[o.key.PublicKey()]
+		w.mu.Unlock()
+		if o != p && !deaf {
+			o.engine.Heard(ctx, m)
+		}
+	}
+	return nil
+}
+
+func (p *person) Manifests(_ context.Context, k solana.PublicKey, period wire.Period) ([]protocol.Manifest, error) {
 	o, err := p.other(k)
 	if err != nil {
 		return nil, err
 	}
-	var out []protocol.SignedStatement
-	for _, s := range o.engine.Pool.Period(period) {
-		out = append(out, s.Message())
+	return o.engine.Manifests(period)
+}
+
+func (p *person) Blob(_ context.Context, k solana.PublicKey, req protocol.BlobRequest) (protocol.Piece, error) {
+	o, err := p.other(k)
+	if err != nil {
+		return protocol.Piece{}, err
 	}
-	return out, nil
+	if p.town.hides(o, req) {
+		return protocol.Piece{}, errors.New("no answer")
+	}
+	raw, err := o.engine.Blob(req.Kind, wire.Period(req.Period), req.Digest)
+	if err != nil {
+		return protocol.Piece{}, err
+	}
+	piece := Piece(raw, req.Offset)
+	piece.Data = piece.Data[:min(len(piece.Data), 30)] // so that there are several
+	return piece, nil
 }
 
 func (p *person) Proposal(_ context.Context, k solana.PublicKey, period wire.Period, root wire.Hash) (protocol.Proposal, error) {
@@ -272,6 +313,38 @@ func (w *town) untilFinal() wire.Hash {
 	require.Eventually(w.t, func() bool { _, ok := w.final(); return ok }, 5*time.Second, 5*time.Millisecond)
 	root, _ := w.final()
 	return root
+}
+
+// proposalOf is a sound proposal of all statements, signed by a keeper for round 0.
+func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8) protocol.Proposal {
+	r, _, ok := p.engine.view(w.period)
+	require.True(w.t, ok)
+	d := report.NewDocket(p.engine.frame(r))
+	var all []statement.Manifest
+	for _, o := range w.people {
+		raw, m := w.setOf(o)
+		_, err := d.Add(o.key.PublicKey(), raw)
+		require.NoError(w.t, err)
+		all = append(all, m)
+	}
+	m, _, err := report.Propose(d, r.weights, committee.NewRoster(committee.Seed{}, r.weights), tier, all, 0, p.key)
+	require.NoError(w.t, err)
+	return m
+}
+
+// setOf is what a keeper signed in the period.
+func (w *town) setOf(o *person) ([]byte, statement.Manifest) {
+	have, err := o.store.Statements(w.period)
+	require.NoError(w.t, err)
+	var all []wire.CheckStatement
+	for _, s := range have {
+		all = append(all, s.Statement)
+	}
+	f := statement.Frame{Domain: domain, Period: w.period, Secs: secs}
+	raw, n := statement.EncodeSet(f, all)
+	m, err := statement.NewManifest(f, raw, n, o.key)
+	require.NoError(w.t, err)
+	return raw, m
 }
 
 func TestAgreement(t *testing.T) {
@@ -336,23 +409,9 @@ func TestACheatingProposerIsPassedOver(t *testing.T) {
 	w.mu.Unlock()
 	stop := w.run()
 	defer stop()
-	r, _, ok := cheat.engine.view(w.period)
-	require.True(t, ok)
-	in := cheat.engine.input(r)
-	for _, p := range w.people {
-		own, err := p.engine.own(w.period)
-		require.NoError(t, err)
-		in.Statements = append(in.Statements, own...)
-	}
-	m, set, err := report.Propose(in, 0, cheat.key)
-	require.NoError(t, err)
-	leaf := set.Leaves[0]
-	leaf.UpSeconds = 1
-	lie, err := report.NewSet([]wire.Leaf{leaf})
-	require.NoError(t, err)
-	enc := leaf.Encode()
-	m.Leaves, m.Root = [][]byte{enc[:]}, lie.Root
-	m, err = report.Resign(m, 0, cheat.key)
+	m := w.proposalOf(cheat, nil)
+	m.Root[0] ^= 1
+	m, err := report.Resign(m, 0, cheat.key)
 	require.NoError(t, err)
 	for _, p := range w.people {
 		if p != cheat {
@@ -422,28 +481,18 @@ func TestARestartedKeeperKeepsItsWord(t *testing.T) {
 		p.see(100, 4)
 	}
 	faithful := w.people[0]
-	r, _, ok := faithful.engine.view(w.period)
-	require.True(t, ok)
-	in := faithful.engine.input(r)
-	for _, p := range w.people {
-		own, err := p.engine.own(w.period)
-		require.NoError(t, err)
-		in.Statements = append(in.Statements, own...)
-	}
-	in.Tier = func(solana.PublicKey) uint8 { return 3 } // another root than the others will find
-	m, set, err := report.Propose(in, 0, faithful.key)
-	require.NoError(t, err)
+	m := w.proposalOf(faithful, func(solana.PublicKey) uint8 { return 3 }) // another root than the others will find
 	raw, err := p2p.Encode(m)
 	require.NoError(t, err)
-	require.NoError(t, faithful.store.Vote(w.period, set.Root, raw))
+	require.NoError(t, faithful.store.Vote(w.period, m.Root, raw))
 	stop := w.run()
 	defer stop()
 	root := w.untilFinal()
-	require.NotEqual(t, set.Root, root)
+	require.NotEqual(t, wire.Hash(m.Root), root)
 	require.Eventually(t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.votes[faithful.key.PublicKey()][set.Root]
+		return w.votes[faithful.key.PublicKey()][m.Root]
 	}, 2*time.Second, 5*time.Millisecond)
 	w.check()
 }

@@ -29,7 +29,7 @@ func (e *Engine) others(r round) []solana.PublicKey {
 	return out
 }
 
-// gather asks every keeper for its statements, then proposes.
+// gather asks every keeper for what it knows of, gets what is missing, then proposes.
 func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 	s.gathering = true
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
@@ -48,7 +48,8 @@ func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 	})
 }
 
-// collect brings the pool up to date and reports whether every keeper answered and was done with the period.
+// collect brings the shelf up to date and reports whether every keeper answered, was done with the period, and its
+// statements are here.
 func (e *Engine) collect(ctx context.Context, r round) bool {
 	ctx, cancel := e.Tasks.Timeout(ctx, max(e.Timing.Round/3, 200*time.Millisecond))
 	defer cancel()
@@ -56,68 +57,78 @@ func (e *Engine) collect(ctx context.Context, r round) bool {
 	var ask []func()
 	for _, key := range e.others(r) {
 		ask = append(ask, func() {
-			got, err := e.Peers.Statements(ctx, key, r.period)
+			got, err := e.Peers.Manifests(ctx, key, r.period)
 			if err != nil {
 				missed.Store(true)
-				e.Log.Debug().Err(err).Stringer("keeper", key).Uint64("period", uint64(r.period)).Msg("statements")
+				e.Log.Debug().Err(err).Stringer("keeper", key).Uint64("period", uint64(r.period)).Msg("manifests")
 				return
 			}
 			e.Learn(got, r.period)
+			for _, m := range e.shelf.missing(r.period) {
+				if m.Keeper == key {
+					e.fetchSet(ctx, r, m, nil)
+				}
+			}
 		})
 	}
 	e.Tasks.All(ask...)
+	e.get(ctx, r, e.shelf.missing(r.period), nil) // of keepers that do not answer us
+	for _, key := range e.others(r) {
+		if !e.shelf.from(r.period, key) {
+			missed.Store(true)
+		}
+	}
 	return !missed.Load()
 }
 
-// Learn verifies statements of a period and puts them into the pool.
-func (e *Engine) Learn(got []protocol.SignedStatement, p wire.Period) {
-	for _, raw := range got {
-		s, err := statement.Read(raw)
-		if err != nil || s.Statement.Period != p || e.Pool.Has(s) {
+// Learn verifies manifests of a period and keeps them.
+func (e *Engine) Learn(got []protocol.Manifest, p wire.Period) {
+	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
+		m := statement.ReadManifest(raw)
+		if m.Period != p || e.shelf.knows(m) || m.Verify(e.Domain) != nil || !e.keeps(m.Keeper) {
 			continue
 		}
-		if s.Verify(e.Domain) != nil {
-			continue
-		}
-		if _, err := e.Pool.Add(s); err != nil {
-			e.Log.Warn().Err(err).Msg("statement")
-		}
+		e.learn(m)
 	}
 }
 
-// propose publishes a proposal of what the pool holds and votes for it.
+// propose publishes a proposal of the sets that are here and votes for it.
 func (e *Engine) propose(ctx context.Context, r round, s *state, n uint32) error {
 	if _, err := e.Book.Voted(r.period); err == nil || len(s.sound) > 0 {
 		return nil // a proposal came in meanwhile
 	}
-	s.proposed = int64(n)
-	in := e.input(r)
-	own, err := e.own(r.period)
-	if err != nil {
-		return err
+	roster, ok := e.roster(r, s)
+	if !ok {
+		return nil // the seed is not known yet
 	}
-	for _, mine := range own {
-		if _, err := e.Pool.Add(mine); err != nil {
-			e.Log.Warn().Err(err).Msg("own statement")
+	s.proposed = int64(n)
+	d := e.counted(r, s)
+	var use []statement.Manifest
+	for _, m := range e.shelf.held(r.period) {
+		if r.weights[m.Keeper] > 0 && d.Has(refOf(m)) {
+			use = append(use, m)
 		}
 	}
-	in.Statements = e.Pool.Period(r.period)
-	m, set, err := report.Propose(in, n, e.Signer)
+	m, set, err := report.Propose(d, r.weights, roster, e.tier, use, n, e.Signer)
 	if errors.Is(err, report.ErrEmpty) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.sound[set.Root], s.rounds[set.Root] = m, n
+	if report.Authentic(m, e.Domain, r.weights) != nil {
+		s.proposed = int64(n) - 1 // too few keepers' statements are here; they may still come in this round
+		return nil
+	}
+	s.accept(m, set, n)
 	e.keepSet(set)
 	e.Observe.Proposed(uint64(r.period))
-	e.Log.Debug().Uint64("period", uint64(r.period)).Uint32("round", n).Int("leaves", len(set.Leaves)).Int("statements", len(m.Statements)).Msg("proposing")
+	e.Log.Debug().Uint64("period", uint64(r.period)).Uint32("round", n).Int("leaves", len(set.Leaves)).Int("keepers", len(use)).Msg("proposing")
 	e.publish(ctx, m)
 	return e.choose(ctx, r, s, m)
 }
 
-// fetch asks the peers for proposals with these roots.
+// fetch asks the peers for proposals with these roots, and for the leaves of the one that is final.
 func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash) {
 	if s.fetching || e.Now().Before(s.fetchAt) {
 		return
@@ -134,6 +145,7 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 		others = slices.Concat(others[first:], others[:first])
 	}
 	s.fetches++
+	held := final != wire.Hash{} && e.Set(r.period, final) != nil
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		fctx, cancel := e.Tasks.Timeout(ctx, 2*time.Second)
 		defer cancel()
@@ -147,33 +159,55 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 				}
 			}
 		}
-		return func(context.Context) {
+		var leaves *report.Set
+		if final != (wire.Hash{}) && !held {
+			leaves = e.leavesOf(ctx, r, final, others)
+		}
+		return func(ctx context.Context) {
 			s.fetching = false
 			s.fetchAt = e.Now().Add(retry)
 			for _, m := range found {
-				e.consider(m)
-				if wire.Hash(m.Root) == final {
-					e.adopt(m)
-				}
+				e.consider(ctx, m)
+			}
+			if leaves != nil {
+				e.adopt(leaves)
 			}
 		}
 	})
 }
 
+// leavesOf asks the peers for the leaves of a final report and checks them against the root on chain.
+func (e *Engine) leavesOf(ctx context.Context, r round, root wire.Hash, peers []solana.PublicKey) *report.Set {
+	for _, key := range peers {
+		raw, err := e.blob(ctx, key, protocol.BlobLeaves, r.period, root, report.MaxLeafSet)
+		if err == nil {
+			var set *report.Set
+			if set, err = report.ReadLeaves(raw, r.period, root); err == nil {
+				return set
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.Log.Debug().Err(err).Stringer("peer", key).Uint64("period", uint64(r.period)).Msg("leaves of a final report")
+	}
+	return nil
+}
+
 // adopt keeps the leaf set of a report that the chain made final.
-func (e *Engine) adopt(m protocol.Proposal) {
-	set, err := report.ReadSet(m)
-	if err != nil {
-		e.Log.Warn().Err(err).Uint64("period", m.Period).Msg("leaf set of a final report")
-		return
-	}
-	raw, err := p2p.Encode(m)
-	if err == nil {
-		err = e.Book.PutProposal(set.Period, set.Root, raw)
-	}
-	if err != nil {
-		e.Log.Error().Err(err).Uint64("period", m.Period).Msg("leaf set was not kept")
+func (e *Engine) adopt(set *report.Set) {
+	if err := e.Book.PutLeaves(set.Period, set.Root, set.EncodeLeaves()); err != nil {
+		e.Log.Error().Err(err).Uint64("period", uint64(set.Period)).Msg("leaf set was not kept")
 		return
 	}
 	e.keepSet(set)
+}
+
+// kept reads a proposal that the book holds.
+func (e *Engine) kept(p wire.Period, root wire.Hash) (m protocol.Proposal, err error) {
+	raw, err := e.Book.Proposal(p, root)
+	if err != nil {
+		return m, err
+	}
+	return m, p2p.Decode(raw, &m)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
 	idlmarket "github.com/gantry-market/gantry/idl/market"
@@ -46,9 +45,13 @@ func (e *Engine) step(ctx context.Context) error {
 		}
 	}
 	e.dropSets(first)
-	e.Pool.Drop(first)
+	e.shelf.drop(first)
+	if e.Pool != nil {
+		e.Pool.Drop(first)
+	}
 	for p := first; p < sealed; p++ {
 		if s, ok := e.states[p]; ok && s.settled {
+			e.clear(p, s, int64(p+1)*int64(secs))
 			continue
 		}
 		r, _, ok := e.view(p)
@@ -84,11 +87,22 @@ func (e *Engine) period(ctx context.Context, r round) error {
 	if r.weights[e.Signer.PublicKey()] == 0 {
 		return nil
 	}
+	if err := e.ours(ctx, r, s); err != nil {
+		return err
+	}
+	n := int64(into / e.Timing.Round)
+	if n >= maxRounds*int64(len(r.weights)) && len(s.waiting) == 0 {
+		// Nobody proposes any more. Should there be a report all the same, its leaves can be fetched.
+		e.shelf.clear(r.period)
+		s.docket = nil
+	} else {
+		e.pull(ctx, r, s, nil)
+	}
 	if into < 0 {
 		e.prefetch(ctx, r, s, into)
 		return nil
 	}
-	n := int64(into / e.Timing.Round)
+	e.again(ctx, r, s)
 	voted, err := e.Book.Voted(r.period)
 	switch {
 	case err == nil:
@@ -103,6 +117,9 @@ func (e *Engine) period(ctx context.Context, r round) error {
 	}
 	return e.decide(ctx, r, s, n)
 }
+
+// lateVotes is for how many rounds after a report has become final a keeper tries to check it and vote for it.
+const lateVotes = 20
 
 // final gets hold of the leaf set of a final report, and votes for it if it can be checked: a vote counts in the
 // keeper's record even when it is not needed any more.
@@ -129,10 +146,22 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 		e.vote(ctx, r, s, root)
 	case sound:
 		return e.choose(ctx, r, s, m)
+	case len(s.waiting) > 0 && e.Now().Before(time.Unix(r.report.FinalisedAt, 0).Add(lateVotes*e.Timing.Round)):
+		e.pull(ctx, r, s, nil)
+		e.again(ctx, r, s)
 	default:
 		s.settled = true
 	}
 	return nil
+}
+
+// clear gives back the memory of a period that is settled, once nobody asks for its statements any more.
+func (e *Engine) clear(p wire.Period, s *state, end int64) {
+	if s.cleared || e.Now().Before(time.Unix(end, 0).Add(e.Timing.Delay+2*lateVotes*e.Timing.Round)) {
+		return
+	}
+	s.cleared, s.docket, s.roster, s.sets, s.waiting = true, nil, nil, nil, nil
+	e.shelf.clear(p)
 }
 
 // prefetch lets the first proposer ask for statements before its round begins, so that little is missing then.
@@ -216,13 +245,9 @@ func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wi
 		return nil
 	}
 	s.proposed = n
-	raw, err := e.Book.Proposal(r.period, root)
+	m, err := e.kept(r.period, root)
 	if err != nil {
-		return err
-	}
-	var m protocol.Proposal
-	if err := p2p.Decode(raw, &m); err != nil {
-		return fmt.Errorf("%w: proposal: %w", store.ErrCorrupt, err)
+		return fmt.Errorf("proposal that was voted for: %w", err)
 	}
 	if m, err = report.Resign(m, uint32(n), e.Signer); err != nil {
 		return err

@@ -19,6 +19,12 @@ func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Propo
 	if err != nil {
 		return err
 	}
+	// The leaves first: whoever has voted can hand them out.
+	if set := s.sets[wire.Hash(m.Root)]; set != nil {
+		if err := e.Book.PutLeaves(r.period, m.Root, set.EncodeLeaves()); err != nil {
+			return err
+		}
+	}
 	if err := e.Book.Vote(r.period, m.Root, raw); err != nil {
 		return err
 	}

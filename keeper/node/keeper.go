@@ -53,6 +53,8 @@ type Keeper struct {
 	metrics *server.Metrics
 	http    *server.Server
 	engine  *consensus.Engine
+	checker *challenge.Checker
+	seeds   *seeds
 	proofs  *proof.Desk
 
 	submit   consensus.Submit                        // to the chain
@@ -219,7 +221,7 @@ func (k *Keeper) work(ctx context.Context) error {
 func (k *Keeper) serve(ctx context.Context) error {
 	recorder := &challenge.Recorder{
 		Index: k.index, Book: k.store, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
-		Publish: k.net.publish, Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
+		Publish: k.net.publish, Sealed: k.net.over, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
 	}
 	if err := recorder.Init(); err != nil {
 		return err
@@ -233,14 +235,17 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	checker := &challenge.Checker{
+	k.seeds = newSeeds(chainBlocks{k.c.Client}, k.domain, k.secs, k.component("seeds"))
+	k.checker = &challenge.Checker{
 		Index: k.index, Asker: challenge.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
 		Evidence: judge, Genesis: k.genesis, Convict: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
+		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
 	}
 	k.engine = &consensus.Engine{
 		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
+		Seeds: k.seeds.get,
 	}
 	k.engine.Init()
 	awarder := &auction.Awarder{
@@ -264,8 +269,8 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, f := range []func(context.Context) error{
-		k.net.runPeers, k.net.runOutbox, recorder.Run, checker.Run, k.engine.Run, awarder.Run, runner.Run, k.runPrune,
-		auctions.runOutbox, auctions.awarder.Run,
+		k.net.runPeers, k.net.runOutbox, k.net.runAudit, recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, awarder.Run, runner.Run,
+		k.runPrune, auctions.runOutbox, auctions.awarder.Run,
 	} {
 		g.Go(func() error { return f(ctx) })
 	}

@@ -2,21 +2,21 @@ package node
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
-	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // proposalsID is how keepers ask each other for the proposal behind a root.
-const proposalsID = "/gantry/proposals/1"
+const proposalsID = "/gantry/proposals/2"
 
 // proposalRequest asks for the proposal of a period with a root.
 type proposalRequest struct {
@@ -27,10 +27,17 @@ type proposalRequest struct {
 
 var (
 	statementsProtocol = p2p.Protocol{
-		ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 20, Burst: 60,
+		ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 5, Burst: 20,
 	}
 	proposalsProtocol = p2p.Protocol{
-		ID: proposalsID, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 20, Burst: 60,
+		ID: proposalsID, Version: protocol.Version, MaxResponse: maxProposal, Rate: 20, Burst: 60,
+	}
+	manifestsProtocol = p2p.Protocol{
+		ID: protocol.ManifestsOf, Version: protocol.Version, MaxResponse: 3 * maxProposal, Rate: 20, Burst: 60,
+	}
+	// A set of 40,000 nodes has some ten pieces, the leaves of their report forty.
+	blobsProtocol = p2p.Protocol{
+		ID: protocol.Blobs, Version: protocol.Version, MaxResponse: protocol.MaxPiece + 1<<10, Rate: 50, Burst: 400, Concurrent: 32,
 	}
 )
 
@@ -41,8 +48,10 @@ const (
 	maxStatements = 128 << 10
 	// maxAnswer bounds the statements in one answer, so that they fit a message.
 	maxAnswer = 16_000
-	// maxProposal bounds a message of the proposals topic, bytes.
-	maxProposal = 4 << 20
+	// maxProposal bounds a message of the proposals topic, bytes: 256 manifests.
+	maxProposal = 64 << 10
+	// maxManifest bounds a message of the manifests topic, bytes.
+	maxManifest = 1 << 10
 )
 
 // network is the keeper's side of gossip and of the protocols between keepers. It implements consensus.Peers.
@@ -51,15 +60,18 @@ type network struct {
 	node       *p2p.Node
 	statements *p2p.Topic[protocol.StatementsAnswer]
 	proposals  *p2p.Topic[protocol.Proposal]
+	manifests  *p2p.Topic[protocol.Manifests]
 	outbox     chan []statement.Signed
 
 	contradictions *p2p.Topic[protocol.Contradiction]
 	proven         chan protocol.Contradiction // found here, to be published
+	sealed         chan wire.Period            // to be audited
 }
 
 func newNetwork(k *Keeper, node *p2p.Node) *network {
 	return &network{
 		k: k, node: node, outbox: make(chan []statement.Signed, 1024), proven: make(chan protocol.Contradiction, 64),
+		sealed: make(chan wire.Period, 1),
 	}
 }
 
@@ -84,11 +96,16 @@ func (n *network) join() error {
 	if err != nil {
 		return err
 	}
+	if err := n.joinManifests(domain); err != nil {
+		return err
+	}
 	if err := n.joinContradictions(domain); err != nil {
 		return err
 	}
 	p2p.Handle(n.node, statementsProtocol, n.serveStatements)
 	p2p.Handle(n.node, proposalsProtocol, n.serveProposal)
+	p2p.Handle(n.node, manifestsProtocol, n.serveManifests)
+	p2p.Handle(n.node, blobsProtocol, n.serveBlob)
 	n.node.ServeLookup(true)
 	return nil
 }
@@ -150,6 +167,7 @@ func (n *network) handleStatements(_ context.Context, _ solana.PublicKey, m prot
 		}
 		if fresh {
 			added++
+			n.k.checker.Accused(s.Keeper, s.Statement)
 		}
 	}
 	n.k.metrics.Statements(false, added)
@@ -164,7 +182,7 @@ func (n *network) validateProposal(_ context.Context, author solana.PublicKey, m
 	}
 	var weights report.Weights
 	n.k.index.Read(func(v *index.View) { weights = v.Weights(int64(m.Period+1) * int64(n.k.secs)) })
-	if report.Authentic(m, weights) != nil {
+	if report.Authentic(m, n.k.domain, weights) != nil {
 		return p2p.Ignore // another keeper may know the proposer before us
 	}
 	return p2p.Accept
@@ -181,14 +199,37 @@ func (n *network) serveStatements(_ context.Context, _ solana.PublicKey, req pro
 	if wire.Period(req.Period) >= sealed {
 		return out, p2p.Refuse(p2p.CodeUnavailable, "period %d is not sealed yet", req.Period)
 	}
-	// Our own first: they are what nobody else need have.
-	all := n.k.pool.Period(wire.Period(req.Period))
+	all, err := n.signed(wire.Period(req.Period), solana.PublicKey(req.Node))
+	if err != nil {
+		return out, err
+	}
+	all = all[min(int(req.Skip), len(all)):]
+	for _, s := range all[:min(maxAnswer, len(all))] {
+		out.Statements = append(out.Statements, s.Message())
+	}
+	out.More = len(all) > maxAnswer
+	return out, nil
+}
+
+// signed is all signed statements that are here: our own first, which are what nobody else need have. node, if not zero,
+// is whom they are about.
+func (n *network) signed(p wire.Period, node solana.PublicKey) ([]statement.Signed, error) {
+	read := n.k.store.Statements
+	if !node.IsZero() {
+		read = func(p wire.Period) ([]store.Signed, error) { return n.k.store.StatementsAbout(p, node) }
+	}
+	have, err := read(p)
+	if err != nil {
+		return nil, err
+	}
 	self := n.k.publicKey()
-	for _, own := range []bool{true, false} {
-		for _, s := range all {
-			if (s.Keeper == self) == own && len(out.Statements) < maxAnswer {
-				out.Statements = append(out.Statements, s.Message())
-			}
+	out := make([]statement.Signed, 0, len(have))
+	for _, s := range have {
+		out = append(out, statement.Signed{Keeper: self, Statement: s.Statement, Signature: s.Signature})
+	}
+	for _, s := range n.k.pool.Period(p) {
+		if s.Keeper != self && (node.IsZero() || s.Statement.Node == node) {
+			out = append(out, s)
 		}
 	}
 	return out, nil
@@ -211,30 +252,27 @@ func (n *network) Publish(ctx context.Context, m protocol.Proposal) error {
 	return n.proposals.Publish(ctx, m)
 }
 
-// Statements implements consensus.Peers.
-func (n *network) Statements(ctx context.Context, keeper solana.PublicKey, p wire.Period) ([]protocol.SignedStatement, error) {
-	req := protocol.StatementsRequest{Version: protocol.Version, Period: uint64(p)}
-	got, err := p2p.Call[protocol.StatementsRequest, protocol.StatementsAnswer](ctx, n.node, keeper, statementsProtocol, req)
-	if p2p.IsCode(err, p2p.CodeUnavailable) {
-		return nil, errors.Join(consensus.ErrNotSealed, err)
-	}
-	return got.Statements, err
-}
-
 // Proposal implements consensus.Peers.
 func (n *network) Proposal(ctx context.Context, keeper solana.PublicKey, p wire.Period, root wire.Hash) (protocol.Proposal, error) {
 	req := proposalRequest{Version: protocol.Version, Period: uint64(p), Root: root}
 	return p2p.Call[proposalRequest, protocol.Proposal](ctx, n.node, keeper, proposalsProtocol, req)
 }
 
-// publish takes own statements that are in the store already.
+// publish takes own statements that are in the store already. Where committees are drawn, only what failed is gossiped,
+// because others have to look at once: the rest travels as a set when the period is over, and signed to whoever asks.
 func (n *network) publish(all []statement.Signed) {
+	if !n.small() {
+		all = slices.DeleteFunc(slices.Clone(all), func(s statement.Signed) bool { return s.Statement.Passed })
+	}
 	for _, s := range all {
 		if _, err := n.k.pool.Add(s); err != nil {
 			n.k.log.Warn().Err(err).Msg("own statement")
 		}
 	}
 	n.k.metrics.Statements(true, len(all))
+	if len(all) == 0 {
+		return
+	}
 	select {
 	case n.outbox <- all:
 	default: // peers ask for what they miss

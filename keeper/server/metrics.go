@@ -16,6 +16,8 @@ type Metrics struct {
 	Registry *prometheus.Registry
 
 	checks     *prometheus.CounterVec
+	skipped    prometheus.Counter
+	duties     *prometheus.GaugeVec
 	latency    *prometheus.HistogramVec
 	statements *prometheus.CounterVec
 	rejected   prometheus.Counter
@@ -43,8 +45,12 @@ type Gauges struct {
 // NewMetrics registers everything.
 func NewMetrics(g Gauges) *Metrics {
 	m := &Metrics{
-		Registry:   prometheus.NewRegistry(),
-		checks:     counter("checks_total", "Checks of nodes.", "kind", "result"),
+		Registry: prometheus.NewRegistry(),
+		checks:   counter("checks_total", "Checks of nodes.", "kind", "result"),
+		skipped:  counter("checks_skipped_total", "Checks that were left out because too many were due: this keeper cannot keep up.").WithLabelValues(),
+		duties: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "nodes_watched", Help: "Nodes that this keeper watches in the running period: as a member of their committee, and all.",
+		}, []string{"duty"}),
 		latency:    histogram("check_seconds", "Time until a node answered.", prometheus.ExponentialBuckets(0.001, 2, 13), "kind"),
 		statements: counter("statements_total", "Signed statements.", "source"),
 		rejected:   counter("statements_rejected_total", "Statements of others that were not sound.").WithLabelValues(),
@@ -72,7 +78,7 @@ func NewMetrics(g Gauges) *Metrics {
 			}, f))
 		}
 	}
-	m.Registry.MustRegister(m.checks, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes, m.finals,
+	m.Registry.MustRegister(m.checks, m.skipped, m.duties, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes, m.finals,
 		m.finalLag, m.lastFinal, m.cranked, m.crankTook, m.crankLag, m.awards, m.awardLag, m.units, m.fees,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -100,6 +106,15 @@ func gauge(name, help string) prometheus.Gauge {
 func (m *Metrics) Check(kind wire.CheckKind, passed bool, latency time.Duration) {
 	m.checks.WithLabelValues(kind.String(), passedLabel(passed)).Inc()
 	m.latency.WithLabelValues(kind.String()).Observe(latency.Seconds())
+}
+
+// Skipped counts checks for which there was no room.
+func (m *Metrics) Skipped(n int) { m.skipped.Add(float64(n)) }
+
+// Duties shows how many nodes are watched in a period.
+func (m *Metrics) Duties(member, watched int) {
+	m.duties.WithLabelValues("committee").Set(float64(member))
+	m.duties.WithLabelValues("all").Set(float64(watched))
 }
 
 func passedLabel(passed bool) string {

@@ -101,11 +101,17 @@ func decodeSigned(raw []byte) (Signed, error) {
 }
 
 // Statements returns all statements of this keeper for a period.
-func (s *Store) Statements(p wire.Period) ([]Signed, error) {
+func (s *Store) Statements(p wire.Period) ([]Signed, error) { return s.statements(periodKey(p)) }
+
+// StatementsAbout returns the statements of this keeper about one node in a period.
+func (s *Store) StatementsAbout(p wire.Period, node solana.PublicKey) ([]Signed, error) {
+	return s.statements(append(periodKey(p), node[:]...))
+}
+
+func (s *Store) statements(prefix []byte) ([]Signed, error) {
 	var out []Signed
 	err := s.view(func(tx *bolt.Tx) error {
 		out = nil
-		prefix := periodKey(p)
 		c := tx.Bucket(bucketStatements).Cursor()
 		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
 			have, err := decodeSigned(v)
@@ -217,6 +223,36 @@ func (s *Store) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
 	var out []byte
 	err := s.view(func(tx *bolt.Tx) (err error) {
 		raw := tx.Bucket(bucketProposals).Get(proposalKey(p, root))
+		if raw == nil {
+			return ErrNotFound
+		}
+		out, err = unseal(raw)
+		return err
+	})
+	return out, err
+}
+
+// leavesMark makes the key of a leaf set from that of the proposal with its root.
+const leavesMark = 1
+
+func leavesKey(p wire.Period, root wire.Hash) []byte { return append(proposalKey(p, root), leavesMark) }
+
+// PutLeaves keeps the encoded leaves of a report.
+func (s *Store) PutLeaves(p wire.Period, root wire.Hash, leaves []byte) error {
+	err := s.update(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketProposals).Put(leavesKey(p, root), seal(leaves))
+	})
+	if err != nil {
+		return fmt.Errorf("keep leaves of period %d: %w", p, err)
+	}
+	return nil
+}
+
+// Leaves returns the encoded leaves of a report. Error: ErrNotFound.
+func (s *Store) Leaves(p wire.Period, root wire.Hash) ([]byte, error) {
+	var out []byte
+	err := s.view(func(tx *bolt.Tx) (err error) {
+		raw := tx.Bucket(bucketProposals).Get(leavesKey(p, root))
 		if raw == nil {
 			return ErrNotFound
 		}

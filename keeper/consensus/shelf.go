@@ -1,0 +1,184 @@
+package consensus
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// shelf holds the keepers' verified manifests and their sets of statements by period, for ourselves and for peers that
+// ask. It is safe for concurrent use.
+type shelf struct {
+	mu      sync.Mutex
+	periods map[wire.Period]*shelved
+}
+
+type shelved struct {
+	manifests map[report.Ref]statement.Manifest
+	of        map[solana.PublicKey]int // manifests of a keeper
+	sets      map[report.Ref][]byte
+}
+
+// maxManifests of one keeper and period: the honest have one.
+const maxManifests = 3
+
+func (s *shelf) period(p wire.Period) *shelved {
+	if s.periods == nil {
+		s.periods = map[wire.Period]*shelved{}
+	}
+	q, ok := s.periods[p]
+	if !ok {
+		q = &shelved{map[report.Ref]statement.Manifest{}, map[solana.PublicKey]int{}, map[report.Ref][]byte{}}
+		s.periods[p] = q
+	}
+	return q
+}
+
+func refOf(m statement.Manifest) report.Ref { return report.Ref{Keeper: m.Keeper, Digest: m.Digest} }
+
+// learn keeps a verified manifest. fresh: it was not known; liar: its keeper has signed another one.
+func (s *shelf) learn(m statement.Manifest) (fresh, liar bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.period(m.Period)
+	if _, ok := q.manifests[refOf(m)]; ok || q.of[m.Keeper] >= maxManifests {
+		return false, q.of[m.Keeper] > 1
+	}
+	q.manifests[refOf(m)] = m
+	q.of[m.Keeper]++
+	return true, q.of[m.Keeper] > 1
+}
+
+// knows reports whether exactly this manifest was verified before.
+func (s *shelf) knows(m statement.Manifest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, ok := s.periods[m.Period]
+	return ok && q.manifests[refOf(m)] == m
+}
+
+// put keeps a set that its manifest covers.
+func (s *shelf) put(m statement.Manifest, raw []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if raw == nil {
+		raw = []byte{} // a keeper that said nothing
+	}
+	s.period(m.Period).sets[refOf(m)] = raw
+}
+
+// set returns a set; nil when it is not held.
+func (s *shelf) set(p wire.Period, r report.Ref) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q, ok := s.periods[p]; ok {
+		return q.sets[r]
+	}
+	return nil
+}
+
+// byDigest returns a set whosever it is, for peers that know it by its digest.
+func (s *shelf) byDigest(p wire.Period, digest [32]byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q, ok := s.periods[p]; ok {
+		for r, raw := range q.sets {
+			if r.Digest == digest {
+				return raw
+			}
+		}
+	}
+	return nil
+}
+
+// manifests lists what is known of a period, in one order.
+func (s *shelf) manifests(p wire.Period) []statement.Manifest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, ok := s.periods[p]
+	if !ok {
+		return nil
+	}
+	out := make([]statement.Manifest, 0, len(q.manifests))
+	for _, m := range q.manifests {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b statement.Manifest) int {
+		if c := bytes.Compare(a.Keeper[:], b.Keeper[:]); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.Digest[:], b.Digest[:])
+	})
+	return out
+}
+
+// missing are the manifests without a set.
+func (s *shelf) missing(p wire.Period) []statement.Manifest {
+	var out []statement.Manifest
+	for _, m := range s.manifests(p) {
+		if s.set(p, refOf(m)) == nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// held are the manifests of keepers that signed one only, and whose set is here.
+func (s *shelf) held(p wire.Period) []statement.Manifest {
+	var out []statement.Manifest
+	for _, m := range s.manifests(p) {
+		s.mu.Lock()
+		one := s.periods[p].of[m.Keeper] == 1
+		s.mu.Unlock()
+		if one && s.set(p, refOf(m)) != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// from reports whether a keeper's manifest is known and its set is here.
+func (s *shelf) from(p wire.Period, keeper solana.PublicKey) bool {
+	for _, m := range s.manifests(p) {
+		if m.Keeper == keeper && s.set(p, refOf(m)) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// clear forgets the sets of a period.
+func (s *shelf) clear(p wire.Period) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q, ok := s.periods[p]; ok {
+		clear(q.sets)
+	}
+}
+
+// drop forgets periods before the given one.
+func (s *shelf) drop(before wire.Period) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.periods {
+		if p < before {
+			delete(s.periods, p)
+		}
+	}
+}
+
+// messages are manifests as they travel.
+func messages(all []statement.Manifest) []protocol.Manifest {
+	out := make([]protocol.Manifest, len(all))
+	for i, m := range all {
+		out[i] = m.Message()
+	}
+	return out
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -315,13 +316,16 @@ func (w *town) untilFinal() wire.Hash {
 	return root
 }
 
-// proposalOf is a sound proposal of all statements, signed by a keeper for round 0.
-func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8) protocol.Proposal {
+// proposalOf is a sound proposal of all statements but some keepers', signed by a keeper for round 0.
+func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8, but ...*person) protocol.Proposal {
 	r, _, ok := p.engine.view(w.period)
 	require.True(w.t, ok)
 	d := report.NewDocket(p.engine.frame(r))
 	var all []statement.Manifest
 	for _, o := range w.people {
+		if slices.Contains(but, o) {
+			continue
+		}
 		raw, m := w.setOf(o)
 		_, err := d.Add(o.key.PublicKey(), raw)
 		require.NoError(w.t, err)
@@ -434,21 +438,7 @@ func TestAProposerWithTwoFacesDividesNobody(t *testing.T) {
 	w.cut[cheat.key.PublicKey()] = true
 	stop := w.run()
 	defer stop()
-	r, _, ok := cheat.engine.view(w.period)
-	require.True(t, ok)
-	face := func(all bool) protocol.Proposal {
-		in := cheat.engine.input(r)
-		for _, p := range w.people {
-			if own, err := p.engine.own(w.period); p != cheat || all {
-				require.NoError(t, err)
-				in.Statements = append(in.Statements, own...)
-			}
-		}
-		m, _, err := report.Propose(in, 0, cheat.key)
-		require.NoError(t, err)
-		return m
-	}
-	one, other := face(true), face(false)
+	one, other := w.proposalOf(cheat, nil), w.proposalOf(cheat, nil, cheat)
 	require.NotEqual(t, one.Root, other.Root)
 	for i, p := range w.people {
 		switch {

@@ -3,11 +3,13 @@ package hardware
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -296,5 +298,29 @@ func TestSilentPeer(t *testing.T) {
 func TestSpeedServerRefusesNonsense(t *testing.T) {
 	for _, raw := range []string{"", "S", "X\x00\x00\x00\x00\x00\x00\x00\x00", "R\xff\xff\xff\xff\xff\xff\xff\x7f"} {
 		require.ErrorIs(t, ServeSpeed(bytes.NewBufferString(raw)), ErrSpeed)
+	}
+}
+
+// The chain has another implementation of the same rule; its vectors say what both must give.
+func TestDeviceRootIsTheChains(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "idl", "vectors", "device_root.json"))
+	require.NoError(t, err)
+	var file struct {
+		Cases []struct {
+			Devices []string
+			Root    string
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &file))
+	require.Len(t, file.Cases, 8)
+	for _, c := range file.Cases {
+		var ids []DeviceID
+		for _, d := range c.Devices {
+			b, err := hex.DecodeString(d)
+			require.NoError(t, err)
+			ids = append(ids, DeviceID(b))
+		}
+		root := DeviceRoot(ids)
+		require.Equal(t, c.Root, hex.EncodeToString(root[:]))
 	}
 }

@@ -27,6 +27,8 @@ type Join struct {
 	Spec    market.NodeSpec
 	Model   market.Model
 	Devices [][32]byte
+	// OverClaims registers GPUs that other nodes claim without evidence: the machine waits for its own, see docs/evidence.md.
+	OverClaims bool
 }
 
 // Needs is what registering takes, given what is on chain already.
@@ -93,8 +95,20 @@ func (c *Commands) Needs(ctx context.Context, j Join) (Needs, error) {
 	return n, c.balances(ctx, &n)
 }
 
-// checkDevices refuses GPUs that another node holds before anything is paid.
+// checkDevices refuses GPUs that another node holds before anything is paid. Claims of a registered machine that others hold
+// or nobody has are its evidence's matter, if what it registered is what it has.
 func (c *Commands) checkDevices(ctx context.Context, j Join, n Needs) error {
+	if n.IsNode {
+		if market.DeviceRoot(j.Devices) != n.Node.DeviceRoot {
+			return fmt.Errorf("%w than this machine has (%d found, %d registered): retire and close the node, then register it again",
+				ErrOtherDevices, len(j.Devices), n.Node.Spec.Gpus)
+		}
+		return nil
+	}
+	now, err := c.Chain.ClusterTime(ctx, level)
+	if err != nil {
+		return err
+	}
 	keys := make([]solana.PublicKey, len(j.Devices))
 	for i, d := range j.Devices {
 		keys[i] = market.DeviceAddress(d)
@@ -104,18 +118,21 @@ func (c *Commands) checkDevices(ctx context.Context, j Join, n Needs) error {
 		return err
 	}
 	for i, a := range accounts {
-		switch {
-		case a == nil && n.IsNode:
-			return fmt.Errorf("%w than this machine has (GPU %d is new): retire and close the node, then register it again", ErrOtherDevices, i)
-		case a == nil || a.Owner != market.ProgramID:
+		if a == nil || a.Owner != market.ProgramID {
 			continue
 		}
 		d, err := market.Decode(market.MetaOf(*a), a.Data)
 		if err != nil {
 			return err
 		}
-		if claim, ok := d.Value.(*market.Device); ok && (!n.IsNode || claim.Node != n.Node.Address) {
-			return fmt.Errorf("%w: GPU %d belongs to node %s; retire and close that one first", ErrDeviceClaimed, i, claim.Node)
+		claim, ok := d.Value.(*market.Device)
+		switch {
+		case !ok:
+		case claim.TierAt(now.Unix()) >= 2:
+			return fmt.Errorf("%w: node %s holds GPU %d by evidence; retire and close that one first", ErrDeviceClaimed, claim.Node, i)
+		case !j.OverClaims:
+			return fmt.Errorf("%w: node %s claims GPU %d. If that node is yours, retire and close it first. If it is not, register with "+
+				"--over-claims: the machine gets no work until keepers have seen evidence of tier 2", ErrDeviceClaimed, claim.Node, i)
 		}
 	}
 	return nil

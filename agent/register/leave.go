@@ -115,21 +115,21 @@ func (c *Commands) Close(ctx context.Context) error {
 }
 
 // claims are the device claims of a node.
-func (c *Commands) claims(ctx context.Context, node solana.PublicKey) ([]solana.PublicKey, error) {
+func (c *Commands) claims(ctx context.Context, node solana.PublicKey) ([]market.Device, error) {
 	accounts, _, err := c.Chain.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{
 		DataSize: deviceClaimSize, Offset: deviceNodeOffset, Bytes: node[:],
 	})
 	if err != nil {
 		return nil, err
 	}
-	var out []solana.PublicKey
+	var out []market.Device
 	for _, a := range accounts {
 		d, err := market.Decode(market.MetaOf(a), a.Data)
 		if err != nil {
 			return nil, err
 		}
 		if claim, ok := d.Value.(*market.Device); ok && claim.Node == node {
-			out = append(out, a.Key)
+			out = append(out, *claim)
 		}
 	}
 	return out, nil

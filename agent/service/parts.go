@@ -96,18 +96,11 @@ func (a *Agent) assemble(node market.Node) error {
 // checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would find
 // it out and the stake would pay for it.
 func (a *Agent) checkDevices(node market.Node) error {
-	claimed := map[[32]byte]bool{}
-	for _, d := range a.view.DevicesOf(node.Address) {
-		claimed[d.Identity] = true
-	}
+	// What the node registered, whoever holds the claims now.
 	have := a.machine.Devices()
-	same := len(have) == len(claimed)
-	for _, id := range have {
-		same = same && claimed[id]
-	}
-	if !same {
+	if market.DeviceRoot(have) != node.DeviceRoot {
 		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s); "+
-			"serving it would cost its stake", config.ErrConfig, node.Address, len(claimed), len(have), a.cfg.Inventory)
+			"serving it would cost its stake", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
 	}
 	return nil
 }

@@ -109,6 +109,7 @@ func (s *session) nodeShow() error {
 			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
 			[2]string{"machine", fmt.Sprintf("%d cores, %d MiB RAM, %d GiB disk, %s", j.CPUCores, j.RAMMiB, j.DiskGiB, j.Region)},
 			[2]string{"status", j.Status}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
+			[2]string{"GPUs that others claim", fmt.Sprint(n.ClaimsMissing)},
 			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
 			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed, %d failed", j.Completed, j.Failed)},
 			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"stake needed", j.Stake + " GNT"},
@@ -223,7 +224,6 @@ func (s *session) nodeClose() error {
 	if err != nil {
 		return err
 	}
-	claims := addresses(v.DevicesOf(n.Address), func(d market.Device) solana.PublicKey { return d.Address })
-	ix, err := market.NodeClose(market.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: claims})
+	ix, err := market.NodeClose(market.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: v.DevicesOf(n.Address)})
 	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", ix, err)
 }

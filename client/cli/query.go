@@ -167,7 +167,9 @@ func (q *query) matches(n *market.Node, m *market.Model, now int64) string {
 		return n.State().String()
 	case n.FreeGPUs() < q.Count:
 		return "too few free GPUs"
-	case n.Spec.VramMib < q.VRAMMiB || n.Tier < q.Tier || n.Tier < m.MinTier || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
+	case n.ClaimsMissing > 0:
+		return "GPUs that others claim"
+	case n.Spec.VramMib < q.VRAMMiB || n.TierAt(now) < max(q.Tier, m.MinTier) || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
 		return "other hardware"
 	case q.Simulated != nil && *q.Simulated != (n.Spec.Simulated == 1):
 		return "simulated or not"

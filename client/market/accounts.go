@@ -105,6 +105,7 @@ type (
 		Identity  [32]byte
 		RentPayer solana.PublicKey
 		Tier      uint8
+		Expires   int64 // until when the tier stands, unix seconds
 	}
 )
 

@@ -1,5 +1,7 @@
 package market
 
+import "math"
+
 // AwardViewSecs is how long before an order's creation everything about a better ask must have begun to hold.
 const AwardViewSecs = 30
 
@@ -14,15 +16,18 @@ type BetterAsk struct {
 }
 
 // AsThroughout is the node with the record (reputation, tier and commitment) that held from one unix second to another,
-// both included; ok is false when it changed in between or is too long ago. It is the twin of Node::record_throughout.
+// both included; ok is false when it changed in between or is too long ago. A tier that lapsed meanwhile counts as lapsed.
+// It is the twin of Node::record_throughout.
 func (n Node) AsThroughout(from, to int64) (then Node, ok bool) {
 	switch {
 	case n.RecordSince < from:
+		n.Tier, n.EvidenceExpiry = n.TierAt(to), math.MaxInt64
 		return n, true
 	case n.PreviousSince < from && to < n.RecordSince:
 		p := n.Previous
 		n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
 		n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
+		n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood
 		n.CommittedUntil, n.PromiseBps = n.PreviousPromise.Until, n.PreviousPromise.Bps
 		return n, true
 	}

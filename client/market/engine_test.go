@@ -116,10 +116,7 @@ func TestLifeOfALease(t *testing.T) {
 		return n.State() == market.NodeRetired
 	})
 	w.Until(node.RetiredAt + int64(mk.Params.PeriodSecs)*int64(mk.Params.SettleDeadlinePeriods+1))
-	var claims []solana.PublicKey
-	for _, d := range w.View.DevicesOf(node.Address) {
-		claims = append(claims, d.Address)
-	}
+	claims := w.View.DevicesOf(node.Address)
 	require.Len(t, claims, 1)
 	ix, err = market.NodeClose(market.NodeCloseArgs{Wallet: provider.PublicKey(), Node: node, Devices: claims})
 	w.Do("node_close", sign(provider), ix, err)

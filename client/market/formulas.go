@@ -17,7 +17,7 @@ const (
 	MaxDurationSecs = 31_536_000 // of an order: one year
 	FullAgeSecs     = 180 * 86_400
 	LayoutVersion   = 1 // of every account but nodes
-	NodeVersion     = 2 // of nodes: the second layout has commitments
+	NodeVersion     = 2 // of nodes: the second layout has commitments and the device root
 
 	// Bits of Market.Paused.
 	PauseOrders uint8 = 1

@@ -13,7 +13,7 @@ type NodeRegisterArgs struct {
 	Wallet, NodeKey solana.PublicKey
 	Spec            NodeSpec
 	Price           PricePerHour
-	Devices         [][32]byte // one identity for each of Spec.Gpus
+	Devices         [][32]byte // one identity for each of Spec.Gpus, in any order
 }
 
 // NodeRegister creates the node's account and one claim for each device. Error: ErrInstruction.
@@ -21,9 +21,13 @@ func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
 	if len(a.Devices) != int(a.Spec.Gpus) || len(a.Devices) > MaxGPUs {
 		return nil, fmt.Errorf("%w: %d device identities for %d GPUs (at most %d)", ErrInstruction, len(a.Devices), a.Spec.Gpus, MaxGPUs)
 	}
+	ascending := SortDevices(a.Devices)
+	if len(ascending) != len(a.Devices) {
+		return nil, fmt.Errorf("%w: a device identity comes twice", ErrInstruction)
+	}
 	var devices [MaxGPUs][32]uint8
-	claims := make([]*solana.AccountMeta, len(a.Devices))
-	for i, d := range a.Devices {
+	claims := make([]*solana.AccountMeta, len(ascending))
+	for i, d := range ascending {
 		devices[i] = d
 		claims[i] = solana.NewAccountMeta(DeviceAddress(d), true, false)
 	}
@@ -118,15 +122,47 @@ func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
 type NodeCloseArgs struct {
 	Wallet  solana.PublicKey
 	Node    Node
-	Devices []solana.PublicKey // addresses of all its claims: View.DevicesOf
+	Devices []Device // all claims that it holds: View.DevicesOf
 }
 
 // NodeClose closes the node and its device claims.
 func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
-	claims := make([]*solana.AccountMeta, len(a.Devices))
-	for i, d := range a.Devices {
-		claims[i] = solana.NewAccountMeta(d, true, false)
+	var claims, payers []*solana.AccountMeta
+	paid := map[solana.PublicKey]bool{a.Wallet: true}
+	for _, d := range a.Devices {
+		claims = append(claims, solana.NewAccountMeta(d.Address, true, false))
+		if !paid[d.RentPayer] {
+			paid[d.RentPayer] = true
+			payers = append(payers, solana.NewAccountMeta(d.RentPayer, true, false))
+		}
 	}
 	ix, err := idlmarket.NewNodeCloseInstruction(a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err, idlmarket.Instruction_NodeClose, claims...)
+	return finish(ix, err, idlmarket.Instruction_NodeClose, append(claims, payers...)...)
+}
+
+// NodeSetEvidenceArgs bring a node's device claims up to its evidence.
+type NodeSetEvidenceArgs struct {
+	Payer   solana.PublicKey // pays the rent of claims that nobody has, and gets it back when the node closes
+	Node    Node
+	Devices [][32]byte         // all that the node registered, in any order
+	Losers  []solana.PublicKey // other nodes that hold some of them, each once
+}
+
+// NodeSetEvidence raises the node's device claims to its evidence tier, and takes those that others hold by less.
+// Error: ErrInstruction.
+func NodeSetEvidence(a NodeSetEvidenceArgs) (solana.Instruction, error) {
+	if DeviceRoot(a.Devices) != a.Node.DeviceRoot || len(a.Devices) != int(a.Node.Spec.Gpus) || len(a.Devices) > MaxGPUs {
+		return nil, fmt.Errorf("%w: the %d devices are not those that node %s registered", ErrInstruction, len(a.Devices), a.Node.Address)
+	}
+	var devices [MaxGPUs][32]uint8
+	var remaining []*solana.AccountMeta
+	for i, d := range SortDevices(a.Devices) {
+		devices[i] = d
+		remaining = append(remaining, solana.NewAccountMeta(DeviceAddress(d), true, false))
+	}
+	for _, loser := range a.Losers {
+		remaining = append(remaining, solana.NewAccountMeta(loser, true, false))
+	}
+	ix, err := idlmarket.NewNodeSetEvidenceInstruction(devices, a.Payer, a.Node.Address, solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_NodeSetEvidence, remaining...)
 }

@@ -24,8 +24,12 @@ func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, no
 	if n.FreeGPUs() < gpus {
 		return idlmarket.ErrorCodeNotEnoughGpus
 	}
-	if n.Spec.VramMib < r.MinVramMib || n.Spec.Interconnect < r.MinInterconnect || n.Tier < r.MinTier ||
-		n.Tier < m.MinTier || n.Spec.Simulated > r.AllowSimulated {
+	if n.ClaimsMissing > 0 {
+		return idlmarket.ErrorCodeDevicesMissing
+	}
+	tier := n.TierAt(now)
+	if n.Spec.VramMib < r.MinVramMib || n.Spec.Interconnect < r.MinInterconnect || tier < r.MinTier || tier < m.MinTier ||
+		n.Spec.Simulated > r.AllowSimulated {
 		return idlmarket.ErrorCodeUnsuitableHardware
 	}
 	for i, wanted := range r.Region {

@@ -291,3 +291,27 @@ func unhex(t *testing.T, s string) []byte {
 	require.NoError(t, err)
 	return b
 }
+
+func TestVectorsDeviceRoot(t *testing.T) {
+	for i, c := range vectors[struct {
+		Devices []string
+		Root    string
+	}](t, "device_root.json") {
+		devices := make([][32]byte, len(c.Devices))
+		for j, d := range c.Devices {
+			devices[len(devices)-1-j] = [32]byte(unhex(t, d)) // in any order
+		}
+		root := market.DeviceRoot(devices)
+		require.Equal(t, c.Root, hex.EncodeToString(root[:]), "case %d", i)
+	}
+	require.Zero(t, market.DeviceRoot(nil))
+}
+
+func TestVectorsStandingTier(t *testing.T) {
+	for i, c := range vectors[struct {
+		Tier, Standing uint8
+		Expiry, Now    int64
+	}](t, "standing_tier.json") {
+		require.Equal(t, c.Standing, market.StandingTier(c.Tier, c.Expiry, c.Now), "case %d", i)
+	}
+}

@@ -36,11 +36,13 @@ var (
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
 	Event_CreditsWithdrawn    = [8]byte{183, 95, 31, 250, 78, 31, 234, 144}
+	Event_DeviceTaken         = [8]byte{38, 232, 97, 165, 209, 205, 119, 4}
 	Event_DisputeOpened       = [8]byte{239, 222, 102, 235, 193, 85, 1, 214}
 	Event_DisputeResolved     = [8]byte{121, 64, 249, 153, 139, 128, 236, 187}
 	Event_DisputeVoted        = [8]byte{246, 199, 201, 173, 194, 194, 97, 73}
 	Event_Emitted             = [8]byte{227, 185, 220, 253, 141, 96, 73, 178}
 	Event_EquivocationProven  = [8]byte{157, 154, 111, 89, 40, 151, 241, 121}
+	Event_EvidenceSet         = [8]byte{39, 179, 80, 255, 161, 239, 10, 50}
 	Event_FaultAppealed       = [8]byte{121, 167, 49, 147, 209, 35, 254, 95}
 	Event_FaultOpened         = [8]byte{188, 126, 50, 210, 101, 110, 59, 193}
 	Event_FaultVoided         = [8]byte{129, 123, 231, 101, 51, 3, 66, 86}
@@ -140,6 +142,7 @@ var (
 	Instruction_NodeCommit             = [8]byte{71, 59, 106, 96, 164, 169, 116, 41}
 	Instruction_NodeRegister           = [8]byte{71, 182, 143, 27, 170, 155, 10, 50}
 	Instruction_NodeRetire             = [8]byte{92, 87, 118, 69, 60, 83, 111, 126}
+	Instruction_NodeSetEvidence        = [8]byte{102, 33, 108, 43, 46, 205, 45, 70}
 	Instruction_NodeUpdate             = [8]byte{223, 255, 78, 121, 58, 123, 112, 116}
 	Instruction_OrderAward             = [8]byte{43, 173, 15, 244, 46, 52, 22, 195}
 	Instruction_OrderCancel            = [8]byte{205, 115, 160, 2, 95, 159, 147, 199}

@@ -190,6 +190,14 @@ const (
 	ErrorCodeCommitmentOver ErrorCode = 6088
 	// ErrorCodeUnsuitableCommitment: The node does not satisfy the requirement: committed until the latest end that the order can have
 	ErrorCodeUnsuitableCommitment ErrorCode = 6089
+	// ErrorCodeDevicesMissing: The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence
+	ErrorCodeDevicesMissing ErrorCode = 6090
+	// ErrorCodeWrongDevices: The devices are not those that the node registered, each once and in ascending order
+	ErrorCodeWrongDevices ErrorCode = 6091
+	// ErrorCodeEvidenceTooWeak: No evidence of tier 2 or 3 stands for these devices: wait for a report that names both
+	ErrorCodeEvidenceTooWeak ErrorCode = 6092
+	// ErrorCodeClaimsStand: The claims say already what the evidence is worth, or others have as good evidence
+	ErrorCodeClaimsStand ErrorCode = 6093
 )
 
 // errorTexts has name and message of every error.
@@ -284,6 +292,10 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeNotCommitted:         {"NotCommitted", "The node has no commitment"},
 	ErrorCodeCommitmentOver:       {"CommitmentOver", "The node's commitment is over: send commitment_settle, then commit again"},
 	ErrorCodeUnsuitableCommitment: {"UnsuitableCommitment", "The node does not satisfy the requirement: committed until the latest end that the order can have"},
+	ErrorCodeDevicesMissing:       {"DevicesMissing", "The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence"},
+	ErrorCodeWrongDevices:         {"WrongDevices", "The devices are not those that the node registered, each once and in ascending order"},
+	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
+	ErrorCodeClaimsStand:          {"ClaimsStand", "The claims say already what the evidence is worth, or others have as good evidence"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -379,6 +391,10 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeNotCommitted,
 		ErrorCodeCommitmentOver,
 		ErrorCodeUnsuitableCommitment,
+		ErrorCodeDevicesMissing,
+		ErrorCodeWrongDevices,
+		ErrorCodeEvidenceTooWeak,
+		ErrorCodeClaimsStand,
 	}
 }
 

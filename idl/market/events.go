@@ -106,6 +106,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as CreditsWithdrawn: %w", err)
 		}
 		return value, nil
+	case Event_DeviceTaken:
+		value := new(DeviceTaken)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as DeviceTaken: %w", err)
+		}
+		return value, nil
 	case Event_DisputeOpened:
 		value := new(DisputeOpened)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -139,6 +146,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as EquivocationProven: %w", err)
+		}
+		return value, nil
+	case Event_EvidenceSet:
+		value := new(EvidenceSet)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as EvidenceSet: %w", err)
 		}
 		return value, nil
 	case Event_FaultAppealed:
@@ -738,6 +752,23 @@ func ParseEvent_CreditsWithdrawn(eventData []byte) (*CreditsWithdrawn, error) {
 	return event, nil
 }
 
+func ParseEvent_DeviceTaken(eventData []byte) (*DeviceTaken, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_DeviceTaken {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_DeviceTaken, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(DeviceTaken)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type DeviceTaken: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_DisputeOpened(eventData []byte) (*DisputeOpened, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -819,6 +850,23 @@ func ParseEvent_EquivocationProven(eventData []byte) (*EquivocationProven, error
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type EquivocationProven: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_EvidenceSet(eventData []byte) (*EvidenceSet, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_EvidenceSet {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_EvidenceSet, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(EvidenceSet)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type EvidenceSet: %w", err)
 	}
 	return event, nil
 }

@@ -2061,6 +2061,52 @@ func NewNodeRetireInstruction(
 	), nil
 }
 
+// Builds a "node_set_evidence" instruction.
+func NewNodeSetEvidenceInstruction(
+	// Params:
+	devicesParam [8][32]uint8,
+
+	// Accounts:
+	payerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_NodeSetEvidence[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `devicesParam`:
+		err = enc__.Encode(devicesParam)
+		if err != nil {
+			return nil, errors.NewField("devicesParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "payer": Writable, Signer, Required
+		// Pays the rent of claims that nobody has, and gets it back when the node closes.
+		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
+		// Account 1 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 2 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "node_update" instruction.
 func NewNodeUpdateInstruction(
 	// Params:

@@ -1757,6 +1757,88 @@ func UnmarshalCreditsWithdrawn(buf []byte) (*CreditsWithdrawn, error) {
 	return obj, nil
 }
 
+type DeviceTaken struct {
+	Device [32]uint8          `json:"device"`
+	From   solanago.PublicKey `json:"from"`
+	To     solanago.PublicKey `json:"to"`
+	Tier   uint8              `json:"tier"`
+}
+
+func (obj DeviceTaken) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Device`:
+	err = encoder.Encode(obj.Device)
+	if err != nil {
+		return errors.NewField("Device", err)
+	}
+	// Serialize `From`:
+	err = encoder.Encode(obj.From)
+	if err != nil {
+		return errors.NewField("From", err)
+	}
+	// Serialize `To`:
+	err = encoder.Encode(obj.To)
+	if err != nil {
+		return errors.NewField("To", err)
+	}
+	// Serialize `Tier`:
+	err = encoder.Encode(obj.Tier)
+	if err != nil {
+		return errors.NewField("Tier", err)
+	}
+	return nil
+}
+
+func (obj DeviceTaken) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding DeviceTaken: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *DeviceTaken) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Device`:
+	err = decoder.Decode(&obj.Device)
+	if err != nil {
+		return errors.NewField("Device", err)
+	}
+	// Deserialize `From`:
+	err = decoder.Decode(&obj.From)
+	if err != nil {
+		return errors.NewField("From", err)
+	}
+	// Deserialize `To`:
+	err = decoder.Decode(&obj.To)
+	if err != nil {
+		return errors.NewField("To", err)
+	}
+	// Deserialize `Tier`:
+	err = decoder.Decode(&obj.Tier)
+	if err != nil {
+		return errors.NewField("Tier", err)
+	}
+	return nil
+}
+
+func (obj *DeviceTaken) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling DeviceTaken: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalDeviceTaken(buf []byte) (*DeviceTaken, error) {
+	obj := new(DeviceTaken)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Dispute struct {
 	Lease solanago.PublicKey `json:"lease"`
 	Node  solanago.PublicKey `json:"node"`
@@ -2494,6 +2576,103 @@ func (obj *EquivocationProven) Unmarshal(buf []byte) error {
 
 func UnmarshalEquivocationProven(buf []byte) (*EquivocationProven, error) {
 	obj := new(EquivocationProven)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type EvidenceSet struct {
+	Node solanago.PublicKey `json:"node"`
+	Tier uint8              `json:"tier"`
+
+	// Until when the tier stands.
+	Until int64 `json:"until"`
+
+	// Claims that the node got by this, and how many it still misses.
+	Gained  uint8 `json:"gained"`
+	Missing uint8 `json:"missing"`
+}
+
+func (obj EvidenceSet) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Tier`:
+	err = encoder.Encode(obj.Tier)
+	if err != nil {
+		return errors.NewField("Tier", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Serialize `Gained`:
+	err = encoder.Encode(obj.Gained)
+	if err != nil {
+		return errors.NewField("Gained", err)
+	}
+	// Serialize `Missing`:
+	err = encoder.Encode(obj.Missing)
+	if err != nil {
+		return errors.NewField("Missing", err)
+	}
+	return nil
+}
+
+func (obj EvidenceSet) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding EvidenceSet: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *EvidenceSet) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Tier`:
+	err = decoder.Decode(&obj.Tier)
+	if err != nil {
+		return errors.NewField("Tier", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Deserialize `Gained`:
+	err = decoder.Decode(&obj.Gained)
+	if err != nil {
+		return errors.NewField("Gained", err)
+	}
+	// Deserialize `Missing`:
+	err = decoder.Decode(&obj.Missing)
+	if err != nil {
+		return errors.NewField("Missing", err)
+	}
+	return nil
+}
+
+func (obj *EvidenceSet) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling EvidenceSet: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalEvidenceSet(buf []byte) (*EvidenceSet, error) {
+	obj := new(EvidenceSet)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -6241,6 +6420,8 @@ type Node struct {
 	CommittedUntil int64 `json:"committedUntil"`
 	RegisteredAt   int64 `json:"registeredAt"`
 	RetiredAt      int64 `json:"retiredAt"`
+
+	// Until when the tier stands; afterwards it counts as at most 1.
 	EvidenceExpiry int64 `json:"evidenceExpiry"`
 
 	// Last period whose leaf was applied.
@@ -6300,8 +6481,14 @@ type Node struct {
 	SlashCommitmentBps uint16 `json:"slashCommitmentBps"`
 
 	// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
-	Convicted uint8     `json:"convicted"`
-	Reserved  [11]uint8 `json:"reserved"`
+	Convicted uint8 `json:"convicted"`
+
+	// GPUs whose device claims the node does not hold: others hold them, or nobody does.
+	ClaimsMissing uint8 `json:"claimsMissing"`
+
+	// 1 when the last report that named the machine's devices named those that are registered.
+	DevicesSeen uint8    `json:"devicesSeen"`
+	Reserved    [9]uint8 `json:"reserved"`
 
 	// First second of the commitment: the start of a period.
 	CommittedSince int64 `json:"committedSince"`
@@ -6317,6 +6504,9 @@ type Node struct {
 
 	// The commitment that belongs to `previous`.
 	PreviousPromise Promise `json:"previousPromise"`
+
+	// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
+	DeviceRoot [32]uint8 `json:"deviceRoot"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -6520,6 +6710,16 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Convicted", err)
 	}
+	// Serialize `ClaimsMissing`:
+	err = encoder.Encode(obj.ClaimsMissing)
+	if err != nil {
+		return errors.NewField("ClaimsMissing", err)
+	}
+	// Serialize `DevicesSeen`:
+	err = encoder.Encode(obj.DevicesSeen)
+	if err != nil {
+		return errors.NewField("DevicesSeen", err)
+	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
 	if err != nil {
@@ -6549,6 +6749,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PreviousPromise)
 	if err != nil {
 		return errors.NewField("PreviousPromise", err)
+	}
+	// Serialize `DeviceRoot`:
+	err = encoder.Encode(obj.DeviceRoot)
+	if err != nil {
+		return errors.NewField("DeviceRoot", err)
 	}
 	return nil
 }
@@ -6764,6 +6969,16 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Convicted", err)
 	}
+	// Deserialize `ClaimsMissing`:
+	err = decoder.Decode(&obj.ClaimsMissing)
+	if err != nil {
+		return errors.NewField("ClaimsMissing", err)
+	}
+	// Deserialize `DevicesSeen`:
+	err = decoder.Decode(&obj.DevicesSeen)
+	if err != nil {
+		return errors.NewField("DevicesSeen", err)
+	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
 	if err != nil {
@@ -6793,6 +7008,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PreviousPromise)
 	if err != nil {
 		return errors.NewField("PreviousPromise", err)
+	}
+	// Deserialize `DeviceRoot`:
+	err = decoder.Decode(&obj.DeviceRoot)
+	if err != nil {
+		return errors.NewField("DeviceRoot", err)
 	}
 	return nil
 }

@@ -329,19 +329,16 @@ func (c *Checker) inventory(ctx context.Context, t subject, period wire.Period) 
 		return
 	}
 	var mismatches, ailments []string
-	complete := false
+	complete, waiting := false, false
+	var root [32]byte
 	c.Index.Read(func(v *index.View) {
 		n, ok := v.Nodes[t.node.Address]
-		if complete = ok && v.DevicesOfNode[n.Address] >= int(n.Spec.Gpus); !complete {
+		if complete = ok && v.ClaimsKnown(n); !complete {
 			return // its claims are not all known here yet
 		}
-		mismatches, ailments = JudgeInventory(resp.Inventory, n, t.model, func(device [32]byte) (solana.PublicKey, bool) {
-			d, ok := v.Devices[device]
-			if !ok {
-				return solana.PublicKey{}, false
-			}
-			return d.Node, true
-		})
+		mismatches, ailments = JudgeInventory(resp.Inventory, n, t.model, v.HolderOf)
+		root = ShownRoot(resp.Inventory, n, v.HolderOf)
+		waiting = n.ClaimsMissing > 0 && root == n.DeviceRoot
 	})
 	if !complete {
 		return
@@ -349,10 +346,22 @@ func (c *Checker) inventory(ctx context.Context, t subject, period wire.Period) 
 	if len(mismatches)+len(ailments) > 0 {
 		c.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
 	}
-	f.Passed, f.Detail = len(mismatches) == 0, resp.Inventory.Device
+	if waiting {
+		c.Index.Shown(t.node.Address, identities(resp.Inventory))
+	}
+	f.Passed, f.Detail = len(mismatches) == 0, root
 	health.Passed = len(ailments) == 0
 	c.finish(ctx, f)
 	c.finish(ctx, health)
+}
+
+// identities of the GPUs in an inventory.
+func identities(inv *protocol.Inventory) [][32]byte {
+	out := make([][32]byte, len(inv.GPUs))
+	for i, g := range inv.GPUs {
+		out[i] = g.Identity
+	}
+	return out
 }
 
 // finish hands a finding on.

@@ -86,13 +86,12 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period wire.Perio
 	q.Keepers = []ed25519.PublicKey{own[:]}
 	c.Index.Read(func(v *index.View) {
 		n, ok := v.Nodes[t.node.Address]
-		if !ok || v.DevicesOfNode[n.Address] < int(n.Spec.Gpus) {
-			return // its claims are not all known here yet
-		}
-		for id, d := range v.Devices {
-			if d.Node == n.Address {
-				q.Devices = append(q.Devices, id)
-			}
+		switch {
+		case !ok:
+		case n.ClaimsMissing > 0:
+			q.Root = n.DeviceRoot
+		default:
+			q.Devices = v.Registered(n) // none as long as its claims are not all known here
 		}
 	})
 	v, err := c.Evidence.Judge(q, resp.Evidence, c.Now())

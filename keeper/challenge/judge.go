@@ -22,7 +22,8 @@ const (
 const maxTempC = 100
 
 // JudgeInventory compares an inventory with the chain. mismatches are facts about the GPUs that no honest node of that
-// specification shows, and cost stake; ailments do not. holder finds the node that has claimed a device.
+// specification shows, and cost stake; ailments do not. holder finds the node that has claimed a device. Whose claims others
+// have taken or hold still is not judged by who holds them: that is for evidence to decide.
 func JudgeInventory(inv *protocol.Inventory, n *market.Node, m *market.Model, holder func(device [32]byte) (solana.PublicKey, bool)) (mismatches, ailments []string) {
 	differs := func(format string, args ...any) { mismatches = append(mismatches, fmt.Sprintf(format, args...)) }
 	ails := func(format string, args ...any) { ailments = append(ailments, fmt.Sprintf(format, args...)) }
@@ -42,7 +43,7 @@ func JudgeInventory(inv *protocol.Inventory, n *market.Node, m *market.Model, ho
 		}
 		if owner, ok := holder(g.Identity); ok && owner == n.Address {
 			held++
-		} else if ok {
+		} else if ok && n.ClaimsMissing == 0 {
 			differs("GPU %d is claimed by node %s", i, owner)
 		}
 		if g.TempC > maxTempC {
@@ -52,8 +53,8 @@ func JudgeInventory(inv *protocol.Inventory, n *market.Node, m *market.Model, ho
 			ails("GPU %d has %d uncorrected memory errors", i, g.ECCErrors)
 		}
 	}
-	if held < int(n.Spec.Gpus) && len(mismatches) == 0 {
-		differs("%d of %d registered devices are there", held, n.Spec.Gpus)
+	if registered := int(n.Spec.Gpus) - int(n.ClaimsMissing); held < registered && len(mismatches) == 0 {
+		differs("%d of %d registered devices are there", held, registered)
 	}
 	if inv.CPUCores < n.Spec.CpuCores {
 		ails("%d processor cores of %d", inv.CPUCores, n.Spec.CpuCores)
@@ -62,6 +63,19 @@ func JudgeInventory(inv *protocol.Inventory, n *market.Node, m *market.Model, ho
 		ails("%d MiB of memory of %d", inv.RAMMiB, n.Spec.RamMib)
 	}
 	return mismatches, ailments
+}
+
+// ShownRoot is the device root that an inventory shows. For a node that holds the claims of all its GPUs it is over those,
+// whatever else the machine has; for another it is over what is shown.
+func ShownRoot(inv *protocol.Inventory, n *market.Node, holder func(device [32]byte) (solana.PublicKey, bool)) [32]byte {
+	var shown [][32]byte
+	for _, g := range inv.GPUs {
+		owner, ok := holder(g.Identity)
+		if n.ClaimsMissing > 0 || ok && owner == n.Address {
+			shown = append(shown, g.Identity)
+		}
+	}
+	return market.DeviceRoot(shown)
 }
 
 // SameModel reports whether a device's name, as its driver writes it ("NVIDIA H100 80GB HBM3"), is of a model of the

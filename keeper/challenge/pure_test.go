@@ -216,6 +216,29 @@ func TestJudgeInventory(t *testing.T) {
 	}
 }
 
+// Whose claims others hold is not slashed for it: evidence decides. What it still holds must be there.
+func TestANodeThatMissesClaimsIsNotJudgedByWhoHoldsThem(t *testing.T) {
+	holder := func(d [32]byte) (solana.PublicKey, bool) {
+		return map[[32]byte]solana.PublicKey{{1}: {1}, {2}: {9}, {3}: {9}}[d], d[0] <= 3
+	}
+	n, m := sampleNode()
+	inv := sampleInventory()
+	mismatches, _ := JudgeInventory(inv, n, m, holder)
+	require.NotEmpty(t, mismatches, "it is said to hold both")
+	require.Equal(t, market.DeviceRoot([][32]byte{{1}}), ShownRoot(inv, n, holder), "a root over what it holds")
+	missing := *n
+	missing.ClaimsMissing = 1
+	mismatches, _ = JudgeInventory(inv, &missing, m, holder)
+	require.Empty(t, mismatches)
+	require.Equal(t, market.DeviceRoot([][32]byte{{2}, {1}}), ShownRoot(inv, &missing, holder))
+	inv.GPUs[0].Identity = [32]byte{8}
+	mismatches, _ = JudgeInventory(inv, &missing, m, holder)
+	require.NotEmpty(t, mismatches, "the GPU that it holds is gone")
+	missing.ClaimsMissing = 2
+	mismatches, _ = JudgeInventory(inv, &missing, m, holder)
+	require.Empty(t, mismatches)
+}
+
 func TestLeaseUp(t *testing.T) {
 	lease := solana.PublicKey{7}
 	for state, want := range map[protocol.LeaseState]bool{

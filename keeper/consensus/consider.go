@@ -31,10 +31,12 @@ func (e *Engine) roster(r round, s *state) (*committee.Roster, bool) {
 	return s.roster, true
 }
 
-// tier is what the chain says about a node's evidence.
-func (e *Engine) tier(n solana.PublicKey) (tier uint8) {
-	e.Index.Read(func(v *index.View) { tier = v.Tier(n) })
-	return tier
+// tier is what the chain says about nodes' evidence at the end of the round's period.
+func (e *Engine) tier(r round) func(node solana.PublicKey) uint8 {
+	return func(n solana.PublicKey) (tier uint8) {
+		e.Index.Read(func(v *index.View) { tier = v.Tier(n, r.end) })
+		return tier
+	}
 }
 
 // keeps reports whether a key is a keeper's.
@@ -81,7 +83,7 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 	case broken:
 		err = report.ErrProposal
 	case ok:
-		set, err = report.Check(m, e.counted(r, s), r.weights, roster, e.tier, s.own)
+		set, err = report.Check(m, e.counted(r, s), r.weights, roster, e.tier(r), s.own)
 	}
 	if errors.Is(err, report.ErrMissing) {
 		if len(s.waiting) < maxWaiting {

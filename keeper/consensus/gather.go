@@ -109,7 +109,7 @@ func (e *Engine) propose(ctx context.Context, r round, s *state, n uint32) error
 			use = append(use, m)
 		}
 	}
-	m, set, err := report.Propose(d, r.weights, roster, e.tier, use, n, e.Signer)
+	m, set, err := report.Propose(d, r.weights, roster, e.tier(r), use, n, e.Signer)
 	if errors.Is(err, report.ErrEmpty) {
 		return nil
 	}

@@ -20,6 +20,7 @@ const (
 	OrderExpire       Kind = "order_expire"
 	LeaseAbort        Kind = "lease_abort"
 	ReportApply       Kind = "report_apply"
+	NodeSetEvidence   Kind = "node_set_evidence"
 	FaultOpen         Kind = "fault_open"
 	LeaseEnd          Kind = "lease_end"
 	LeaseSettleReport Kind = "lease_settle_report"
@@ -45,7 +46,7 @@ const (
 // Kinds lists all kinds.
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, AccusationOpen, ProveBetterAsk, LeaseMigrate,
-	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, LeaseEnd, LeaseSettleReport, SlashApply, CommitmentSettle,
+	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, CommitmentSettle,
 	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, ReportClose,
 	AccusationClose,
 }
@@ -147,6 +148,7 @@ var benign = map[Kind][]market.Code{
 	RewardsClaim:   {idlmarket.ErrorCodeNothingOwed},
 	ReportClose:    {market.CodeTooEarly},
 
+	NodeSetEvidence:   {idlmarket.ErrorCodeClaimsStand, idlmarket.ErrorCodeEvidenceTooWeak, idlmarket.ErrorCodeMissingAccount},
 	LeaseMigrate:      {market.CodeUnauthorised},
 	ProveBadWork:      {idlmarket.ErrorCodeAlreadyProven, market.CodeTooEarly},
 	ProveEquivocation: {idlmarket.ErrorCodeWrongKeeperStatus},

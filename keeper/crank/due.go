@@ -34,6 +34,7 @@ func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, 
 	d.orders()
 	d.auctions()
 	d.leaves(sets)
+	d.evidence()
 	d.leases()
 	d.faults()
 	d.commitments()

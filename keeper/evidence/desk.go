@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"crypto/ed25519"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/tpm"
+	"github.com/gantry-market/gantry/client/market"
 )
 
 // Desk judges bundles. It is safe for concurrent use.
@@ -49,6 +51,9 @@ type Question struct {
 	Challenge attest.Challenge
 	// Devices are the identities that are claimed for the node on chain: all of them, or none to leave them out.
 	Devices [][32]byte
+	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise. Only
+	// evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
+	Root [32]byte
 	// Keepers are those whose word on TPM enrolments counts.
 	Keepers []ed25519.PublicKey
 }
@@ -101,6 +106,10 @@ func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 		v.Tier, record.Proven = min(v.Tier, 1), nil
 		v.Why = append(v.Why, fmt.Sprintf("not tier 2: %s is in the evidence of node %s too", reason, other))
 	}
+	if v.Tier > 1 && q.Root != [32]byte{} && record.root() != q.Root {
+		v.Tier = 1
+		v.Why = append(v.Why, "not tier 2: the node registered other devices, which others claim")
+	}
 	if !v.Passed {
 		v.Tier = 0
 	}
@@ -149,6 +158,19 @@ func recordOf(q Question, c *policy.Claims, b *bundle.Bundle) Record {
 		}
 	}
 	return r
+}
+
+// root is the device root of the GPUs in the inventory; zero when it is not known.
+func (r *Record) root() [32]byte {
+	devices := make([][32]byte, 0, len(r.GPUs))
+	for id := range r.GPUs {
+		var device [32]byte
+		if n, err := hex.Decode(device[:], []byte(id)); err != nil || n != len(device) || !r.Signed {
+			return [32]byte{}
+		}
+		devices = append(devices, device)
+	}
+	return market.DeviceRoot(devices)
 }
 
 // remember keeps the keys of GPUs that this time showed none, or were not listed: who leaves them out once must not have

@@ -21,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/snp/snptest"
 	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
 )
 
 // machine is a node with two GPUs, as real as its test makes it.
@@ -273,6 +274,23 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	v := judge(m)
 	require.True(t, v.Passed)
 	require.EqualValues(t, 3, v.Tier, v.Summary())
+
+	// Who registered other devices than it shows cannot use real evidence to take those from their holder: it would need
+	// their UUIDs, and the claims name only hashes.
+	asks := func(root [32]byte) Verdict {
+		q := m.question(nil)
+		q.Root = root
+		v, err := d.Judge(q, m.answer(q), m.now)
+		require.NoError(t, err)
+		require.True(t, v.Passed)
+		return v
+	}
+	require.EqualValues(t, 3, asks(market.DeviceRoot(m.devices())).Tier)
+	for _, others := range [][][32]byte{{{1}, {2}}, m.devices()[:1], append(m.devices(), [32]byte{1})} {
+		v = asks(market.DeviceRoot(others))
+		require.EqualValues(t, 1, v.Tier)
+		require.Contains(t, v.Summary(), "registered other devices")
+	}
 
 	// New firmware is the same GPU.
 	m.gpus[0] = l.gpu(t, nvgputest.GPUOptions{Firmware: "newer", Device: m.gpus[0].Chain[1]})

@@ -51,7 +51,9 @@ func (x *Index) put(key solana.PublicKey, value any) {
 		x.view.Remove(key, old)
 		delete(x.known, key)
 	}
-	if value != nil {
+	if value == nil {
+		delete(x.view.shown, key)
+	} else {
 		x.known[key] = value
 		x.view.Add(key, value)
 	}
@@ -90,6 +92,9 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.matcher.PutModel(a.Id, a)
 	case *market.Node:
 		v.Nodes[key] = a
+		if a.ClaimsMissing == 0 {
+			delete(v.shown, key)
+		}
 		link(v.NodesOfModel, a.Spec.Model, key)
 		link(v.NodesOfKey, a.NodeKey, key)
 		v.matcher.PutNode(key, a)

@@ -29,7 +29,7 @@ func TestApply(t *testing.T) {
 	x := New()
 	changed := x.Changed()
 	node := solana.PublicKey{1}
-	n := idl.Node{NodeKey: solana.PublicKey{2}, Version: market.NodeVersion, Status: uint8(market.NodeActive), Tier: 2}
+	n := idl.Node{NodeKey: solana.PublicKey{2}, Version: market.NodeVersion, Status: uint8(market.NodeActive), Tier: 2, EvidenceExpiry: 100}
 	n.Spec.Model = 3
 	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
 	select {
@@ -42,7 +42,8 @@ func TestApply(t *testing.T) {
 		require.Equal(t, market.NodeActive, v.Nodes[node].State())
 		require.Contains(t, v.NodesOfModel[3], node)
 		require.True(t, v.KnownPeer(solana.PublicKey{2}))
-		require.EqualValues(t, 2, v.Tier(node))
+		require.EqualValues(t, 2, v.Tier(node, 100))
+		require.EqualValues(t, 1, v.Tier(node, 101), "lapsed")
 	})
 	n.Status, n.Spec.Model, n.Spec.Simulated = uint8(market.NodeRetired), 4, 1
 	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
@@ -50,7 +51,7 @@ func TestApply(t *testing.T) {
 		require.NotContains(t, v.NodesOfModel, uint16(3))
 		require.Contains(t, v.NodesOfModel[4], node)
 		require.False(t, v.KnownPeer(solana.PublicKey{2}), "retired")
-		require.Zero(t, v.Tier(node), "simulated")
+		require.Zero(t, v.Tier(node, 100), "simulated")
 	})
 	require.NoError(t, x.Apply(watch.Event{Pubkey: node, Deleted: true}))
 	x.Read(func(v *View) {

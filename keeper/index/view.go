@@ -37,6 +37,8 @@ type View struct {
 	// DevicesOfNode counts the device claims of a node.
 	DevicesOfNode map[solana.PublicKey]int
 
+	// shown is what nodes that miss claims have shown as their devices.
+	shown   map[solana.PublicKey][][32]byte
 	matcher *match.Matcher
 }
 
@@ -65,6 +67,7 @@ func NewView() *View {
 		LeasesOfOrder: map[solana.PublicKey]set{},
 		DevicesOfNode: map[solana.PublicKey]int{},
 
+		shown:   map[solana.PublicKey][][32]byte{},
 		matcher: match.New(),
 	}
 }
@@ -129,13 +132,14 @@ func (v *View) Voted(period uint64, index uint16) (root [32]byte, voted bool) {
 	return root, false
 }
 
-// Tier is what a report says about a node's evidence: 0 for simulated GPUs, else what it has.
-func (v *View) Tier(node solana.PublicKey) uint8 {
+// Tier is what a report of a period that ends then says about a node's evidence, if it was not checked: 0 for simulated
+// GPUs, else what stands.
+func (v *View) Tier(node solana.PublicKey, end int64) uint8 {
 	n, ok := v.Nodes[node]
 	if !ok || n.Spec.Simulated == 1 {
 		return 0
 	}
-	return n.Tier
+	return n.TierAt(end)
 }
 
 // KnownPeer reports whether a key belongs to somebody whom a keeper talks to: a keeper's wallet, a live node's key, or

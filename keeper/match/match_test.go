@@ -31,6 +31,8 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.Spec.Interconnect = uint8(pick("interconnect", 0, 1, 2))
 	n.Spec.Simulated = uint8(pick("simulated", 0, 0, 0, 1))
 	n.Tier = uint8(pick("tier", 0, 1, 3))
+	n.EvidenceExpiry = start + rapid.SampledFrom([]int64{-1, 0, 1, 100, 86_400, math.MaxInt64 - start}).Draw(t, "evidence")
+	n.ClaimsMissing = uint8(pick("missing", 0, 0, 0, 0, 1))
 	n.Spec.Region = market.Text16(rapid.SampledFrom([]string{"", "us-west-1", "us-west-2", "us-east-1", "eu"}).Draw(t, "region"))
 	n.Spec.Site = market.Text16(rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "site"))
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
@@ -56,7 +58,7 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinUptimeBps = uint16(pick("min uptime", 0, 0, 9_500))
 	r.MinReputationBps = uint16(pick("min reputation", 0, 0, 8_999, 9_000))
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
-	r.MinTier = uint8(pick("min tier", 0, 0, 1))
+	r.MinTier = uint8(pick("min tier", 0, 0, 1, 2))
 	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
 	if r.Committed = uint8(pick("wanted committed", 0, 0, 0, 1)); r.Committed == 1 {
 		// Not before the award deadline, which a search does not know.

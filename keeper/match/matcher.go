@@ -46,7 +46,7 @@ type row struct {
 	class   *class
 	here    *class // of the nodes of its site
 	keyedAt int64
-	until   int64 // from when on reputation or promise is another; MaxInt64 for never
+	until   int64 // from when on reputation, tier or promise is another; MaxInt64 for never
 	dueAt   int   // in the heap, -1 outside
 }
 
@@ -191,7 +191,7 @@ func (m *Matcher) replace(r *row) {
 		delete(m.rows, r.key)
 		return
 	}
-	if r.owner.ok && r.node.State() == market.NodeActive {
+	if r.owner.ok && r.node.State() == market.NodeActive && r.node.ClaimsMissing == 0 {
 		m.place(r)
 	}
 }

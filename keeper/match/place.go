@@ -97,8 +97,12 @@ func (m *Matcher) place(r *row) {
 	}
 	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free, r.keyedAt, r.until = n.FreeGPUs(), m.now, validUntil(n, m.now, rep)
+	tier := n.TierAt(m.now)
+	if tier > 1 && n.EvidenceExpiry != math.MaxInt64 {
+		r.until = min(r.until, n.EvidenceExpiry+1) // then it lapses
+	}
 	g := m.group(n.Spec.Model)
-	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: n.Tier, simulated: n.Spec.Simulated}
+	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated}
 	r.class, _ = g.all.class(a, g)
 	r.class.insert(r)
 	if n.Spec.Site != [16]byte{} {

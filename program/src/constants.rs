@@ -87,6 +87,9 @@ pub const FLAGS_NODE: u16 =
 /// change so late.
 pub const AWARD_VIEW_SECS: i64 = 30;
 
+/// How long after a report's period the evidence tier stands that it names.
+pub const EVIDENCE_SECS: i64 = DAY as i64;
+
 /// Order modes: the standing ask is the bid, or bids are sealed.
 pub const MODE_INSTANT: u8 = 0;
 pub const MODE_SEALED: u8 = 1;
@@ -107,5 +110,5 @@ pub const MAX_COMMITMENT_SECS: i64 = 31_536_000;
 
 /// Layout version written into every account but nodes.
 pub const VERSION: u8 = 1;
-/// Layout version of nodes: the second one has commitments.
+/// Layout version of nodes: the second one has commitments and the device root.
 pub const NODE_VERSION: u8 = 2;

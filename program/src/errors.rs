@@ -185,6 +185,14 @@ pub enum MarketError {
     CommitmentOver, // 6088
     #[msg("The node does not satisfy the requirement: committed until the latest end that the order can have")]
     UnsuitableCommitment, // 6089
+    #[msg("The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence")]
+    DevicesMissing, // 6090
+    #[msg("The devices are not those that the node registered, each once and in ascending order")]
+    WrongDevices, // 6091
+    #[msg("No evidence of tier 2 or 3 stands for these devices: wait for a report that names both")]
+    EvidenceTooWeak, // 6092
+    #[msg("The claims say already what the evidence is worth, or others have as good evidence")]
+    ClaimsStand, // 6093
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

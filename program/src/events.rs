@@ -113,6 +113,23 @@ pub struct NodeRetired {
 pub struct NodeClosed {
     pub node: Address,
 }
+#[event]
+pub struct EvidenceSet {
+    pub node: Address,
+    pub tier: u8,
+    /// Until when the tier stands.
+    pub until: i64,
+    /// Claims that the node got by this, and how many it still misses.
+    pub gained: u8,
+    pub missing: u8,
+}
+#[event]
+pub struct DeviceTaken {
+    pub device: [u8; 32],
+    pub from: Address,
+    pub to: Address,
+    pub tier: u8,
+}
 
 #[event]
 pub struct KeeperRegistered {

@@ -19,6 +19,7 @@ pub mod events;
 pub mod instructions;
 pub mod math;
 pub mod planted;
+pub mod records;
 pub mod security;
 pub mod seeds;
 pub mod signatures;
@@ -68,6 +69,7 @@ use instructions::node_close::*;
 use instructions::node_commit::*;
 use instructions::node_register::*;
 use instructions::node_retire::*;
+use instructions::node_set_evidence::*;
 use instructions::node_update::*;
 use instructions::order_award::*;
 use instructions::order_cancel::*;
@@ -175,6 +177,10 @@ pub mod gantry_market {
     }
     pub fn node_close(ctx: &mut Context<NodeClose>) -> Result<()> {
         instructions::node_close::handler(ctx)
+    }
+
+    pub fn node_set_evidence(ctx: &mut Context<NodeSetEvidence>, devices: [[u8; 32]; 8]) -> Result<()> {
+        instructions::node_set_evidence::handler(ctx, devices)
     }
 
     pub fn keeper_register(

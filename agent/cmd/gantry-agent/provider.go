@@ -111,6 +111,7 @@ func registerCommand() *cli.Command {
 		Flags: commonFlags(append([]cli.Flag{
 			walletFlag(),
 			&cli.StringFlag{Name: "stake", Usage: "the provider's whole stake in `GNT`; auto is what is needed", Value: "auto"},
+			&cli.BoolFlag{Name: "over-claims", Usage: "register GPUs that another node claims without evidence; needs evidence of tier 2"},
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
 		}, machineFlags()...)...),
 		Action: runRegister,
@@ -171,7 +172,7 @@ func runRegister(c *cli.Context) error {
 
 // parseJoin reads the amounts before anything is opened. A nil policy means that the settings file decides.
 func parseJoin(c *cli.Context) (register.Join, pricing.Policy, error) {
-	var j register.Join
+	j := register.Join{OverClaims: c.Bool("over-claims")}
 	var err error
 	if v := c.String("stake"); !strings.EqualFold(v, "auto") {
 		if j.Stake, err = market.ParseGNT(v); err != nil {

@@ -111,7 +111,7 @@ fn standing(
     let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
     require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
     let reputation_bps = reputation_bps(node, now);
-    let score = score(bid.price, reputation_bps, node.record().promise.bps_at(now))?;
+    let score = score(bid.price, reputation_bps, node.record(now).promise.bps_at(now))?;
     Ok(Standing { score, reputation_bps, node: *node.address() })
 }
 
@@ -134,7 +134,7 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
     }
     let order = &accounts.order;
     let (site, end) = (&node.spec.site, order.latest_end(&accounts.market.params)?);
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(), now, end)?;
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
     standing(accounts, node, bid, -2, now).map(Some)
 }
 
@@ -170,7 +170,7 @@ pub fn handler(
     let most = accounts.order.max_price;
     let price = match accounts.auction.bar() {
         Some(bar) => {
-            let promise = accounts.node.record().promise.bps_at(now);
+            let promise = accounts.node.record(now).promise.bps_at(now);
             price_of(bar.score, winner.reputation_bps, promise)?.min(most)
         }
         // Nobody lost: the order's own maximum is the next best offer.

@@ -34,7 +34,7 @@ pub fn require_suitable(
         return fail(MarketError::InsufficientStake);
     }
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(), now, end)
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)
 }
 
 /// What is agreed for one node.

@@ -58,7 +58,7 @@ pub fn handler(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
     let finder = *accounts.finder.address();
     let finder_bps = accounts.market.params.finder_bps;
     let node = &mut accounts.node;
-    let record = node.record();
+    let record = node.record(now);
     let (promise_bps, up_secs) = (node.promise_bps, node.promise_up_secs);
     let counted_secs = node.close_promise(now)?;
     node.keep_record(&record, now);

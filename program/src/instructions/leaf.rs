@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF};
+use crate::constants::{EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
 use crate::math::bytes::take;
@@ -94,7 +94,7 @@ pub fn apply(
     if let Some((last, window)) = node_window {
         node.last_report_period = last;
         node.report_window = window;
-        let record = node.record();
+        let record = node.record(now);
         apply_to_node(&leaf, params, node)?;
         node.keep_record(&record, now);
     }
@@ -148,6 +148,15 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Resu
     // A simulated GPU stays at tier 0, whatever a report says.
     if node.spec.simulated == 0 {
         node.tier = leaf.tier;
+        node.evidence_expiry =
+            period_end(leaf.period, params.period_secs)?.checked_add(EVIDENCE_SECS).or_overflow()?;
+    }
+    if leaf.device_root != [0; 32] {
+        // A node of the first layout has no root yet, and holds all its claims: what keepers see there is its own.
+        if node.device_root == [0; 32] {
+            node.device_root = leaf.device_root;
+        }
+        node.devices_seen = u8::from(leaf.device_root == node.device_root);
     }
     if leaf.measured_tflops_x10 != 0 {
         node.measured_tflops_x10 = leaf.measured_tflops_x10;

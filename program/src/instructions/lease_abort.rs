@@ -69,7 +69,7 @@ pub fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
     order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
     if blamed {
-        let record = node.record();
+        let record = node.record(now);
         node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
         node.keep_record(&record, now);
     }

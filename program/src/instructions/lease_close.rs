@@ -1,7 +1,6 @@
 //! Closes a settled lease: sweeps the fee, gives the rest back to the customer and the rent to who paid it.
 
 use anchor_lang::prelude::*;
-use anchor_lang::Discriminator;
 use anchor_spl::token::{Token, TokenAccount};
 
 use crate::constants::BPS;
@@ -11,6 +10,7 @@ use crate::math::fees::share;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
 use crate::planted::planted;
+use crate::records;
 use crate::seeds;
 use crate::state::{
     Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED,
@@ -139,19 +139,9 @@ fn credit_provider(view: &AccountView, fee: u64) -> Result<()> {
     if !view.owned_by(&crate::ID) {
         return Ok(());
     }
-    let mut target = *view;
-    let mut data = target.try_borrow_mut()?;
-    let body = match data.split_at_mut_checked(Provider::DISCRIMINATOR.len()) {
-        Some((head, body)) if *head == *Provider::DISCRIMINATOR => body,
-        _ => return fail(MarketError::InvariantBroken),
-    };
-    let mut provider: Provider = match bytemuck::try_pod_read_unaligned(body) {
-        Ok(provider) => provider,
-        Err(_) => return fail(MarketError::InvariantBroken),
-    };
+    let mut provider: Provider = records::read(view)?;
     provider.fees_paid = provider.fees_paid.checked_add(fee).or_overflow()?;
-    body.copy_from_slice(bytemuck::bytes_of(&provider));
-    Ok(())
+    records::write(view, &provider)
 }
 
 pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {

@@ -123,7 +123,7 @@ pub fn finish(
     lease.reserved = lease.reserved.checked_sub(released).or_overflow()?;
     credits.release(released)?;
 
-    let record = node.record();
+    let record = node.record(now);
     node.free_gpus_of(lease.gpu_mask, now)?;
     if kept_word {
         node.jobs_completed = node.jobs_completed.checked_add(1).or_overflow()?;

@@ -25,7 +25,8 @@ pub fn handler(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
     if !(1..=5).contains(&stars) || lease.rating != 0 || lease.paid == 0 {
         return fail(MarketError::InvalidRating);
     }
-    let (now, record) = (Clock::get()?.unix_timestamp, node.record());
+    let now = Clock::get()?.unix_timestamp;
+    let record = node.record(now);
     lease.rating = stars;
     let weight = lease.paid;
     let weighed = weight.checked_mul(stars as u64).or_overflow()?;

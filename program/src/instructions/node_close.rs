@@ -4,9 +4,10 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeClosed;
+use crate::records;
 use crate::state::{DeviceClaim, Market, Node, Provider, NODE_RETIRED};
 
-/// The remaining accounts are all device claims of the node.
+/// The remaining accounts are all device claims that the node holds, then every other wallet that paid the rent of one.
 #[derive(Accounts)]
 pub struct NodeClose {
     #[account(mut)]
@@ -42,13 +43,16 @@ fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
 pub fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
-    let claims = ctx.remaining_accounts()?;
-    if claims.len() != ctx.accounts.node.spec.gpus as usize {
-        return fail(MarketError::DeviceCountMismatch);
-    }
+    let views = ctx.remaining_accounts()?;
+    let node = &ctx.accounts.node;
+    let held = node.spec.gpus.checked_sub(node.claims_missing).or_overflow()? as usize;
+    let (claims, payers) = match views.split_at_checked(held) {
+        Some(parts) => parts,
+        None => return fail(MarketError::DeviceCountMismatch),
+    };
     let address = *ctx.accounts.node.address();
     for view in claims {
-        close_claim(view, &address, *ctx.accounts.wallet.account())?;
+        close_claim(*view, &address, ctx.accounts.wallet.account(), payers)?;
     }
     let required = ctx.accounts.node.required_stake;
     let provider = &mut ctx.accounts.provider;
@@ -60,11 +64,23 @@ pub fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     Ok(())
 }
 
-/// Closes a claim of `node`. One passed twice is closed already when it comes again, and is refused.
-fn close_claim(mut view: AccountView, node: &Address, mut destination: AccountView) -> Result<()> {
-    if Account::<DeviceClaim>::load(view)?.node != *node {
+/// Closes a claim of `node`; its rent goes to who paid it. One passed twice is closed already when it comes again, and is
+/// refused.
+fn close_claim(
+    mut view: AccountView,
+    node: &Address,
+    wallet: &AccountView,
+    payers: &[AccountView],
+) -> Result<()> {
+    let claim: DeviceClaim = records::read(&view)?;
+    if claim.node != *node {
         return fail(MarketError::WrongAccount);
     }
+    let mut everyone = core::iter::once(wallet).chain(payers);
+    let mut destination = match everyone.find(|payer| *payer.address() == claim.rent_payer) {
+        Some(payer) => *payer,
+        None => return fail(MarketError::MissingAccount),
+    };
     let lamports = destination.lamports().checked_add(view.lamports()).or_overflow()?;
     destination.set_lamports(lamports);
     view.set_lamports(0);

@@ -65,7 +65,7 @@ pub fn handler(ctx: &mut Context<NodeCommit>, until: i64, promise_bps: u16) -> R
     let since = validate(&ctx.accounts, until, promise_bps, now)?;
     let slash_bps = ctx.accounts.market.params.slash_commitment_bps;
     let node = &mut ctx.accounts.node;
-    let record = node.record();
+    let record = node.record(now);
     node.committed_since = since;
     node.committed_until = until;
     node.promise_bps = promise_bps;

@@ -2,19 +2,23 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, MAX_GPUS, NODE_VERSION, VERSION};
+use crate::constants::{BPS, MAX_GPUS, NODE_VERSION};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeRegistered;
+use crate::instructions::claims::{claim_of, create_claim};
+use crate::math::evidence::device_root;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
 use crate::planted::planted;
 use crate::seeds;
-use crate::state::{DeviceClaim, GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
 
-/// One device identity for each GPU, the rest zero.
+/// One device identity for each GPU, ascending, the rest zero.
 pub type Devices = [[u8; 32]; MAX_GPUS as usize];
 
-/// The remaining accounts are the device claims to create, one for each GPU, in the order of `devices`.
+/// The remaining accounts are the device claims, one for each GPU, in the order of `devices`. Those that nobody has are
+/// created; those that others have by evidence of tier 2 or 3 cannot be registered; the others are left to who has them, until
+/// evidence decides.
 #[derive(Accounts)]
 pub struct NodeRegister {
     #[account(mut)]
@@ -65,8 +69,15 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
     let node_address = *ctx.accounts.node.address();
     // A simulated GPU proves nothing: tier 0, and no report lifts it.
     let tier = 1u8.saturating_sub(spec.simulated);
-    for (claim, device) in claims.iter().zip(devices.iter()) {
-        create_claim(ctx.accounts.wallet.account(), claim, device, &node_address, tier)?;
+    let device_root = match device_root(devices.get(..spec.gpus as usize).unwrap_or_default()) {
+        Some(root) => root,
+        None => return fail(MarketError::WrongDevices),
+    };
+    let mut missing = 0u8;
+    for (view, device) in claims.iter().zip(devices.iter()) {
+        if !claim(ctx.accounts.wallet.account(), view, device, &node_address, tier, now)? {
+            missing = missing.checked_add(1).or_overflow()?;
+        }
     }
     if devices.iter().skip(spec.gpus as usize).any(|device| *device != [0; 32]) {
         return fail(MarketError::DeviceCountMismatch);
@@ -102,6 +113,8 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
     node.uptime_bps = BPS as u16;
     node.status = NODE_ACTIVE;
     node.tier = tier;
+    node.claims_missing = missing;
+    node.device_root = device_root;
     node.version = NODE_VERSION;
     node.bump = bump;
     emit!(NodeRegistered {
@@ -115,43 +128,18 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
     node.invariant()
 }
 
-/// Creates the claim of one device, or says that it is taken.
-fn create_claim(
+/// Claims one device. False when another node has it by no more than a claim: then the machine waits for evidence.
+fn claim(
     payer: &AccountView,
-    claim: &AccountView,
+    view: &AccountView,
     device: &[u8; 32],
     node: &Address,
     tier: u8,
-) -> Result<()> {
-    let (address, bump) = find_program_address(&[seeds::DEVICE, device], &crate::ID);
-    if *claim.address() != address || *device == [0; 32] {
-        return fail(MarketError::WrongAccount);
+    now: i64,
+) -> Result<bool> {
+    match claim_of(view, device)? {
+        None => create_claim(payer, view, device, node, tier, 0).map(|()| true),
+        Some(held) if held.tier_at(now) < 2 => Ok(planted!(14, true, false)),
+        Some(_) => fail(MarketError::DeviceClaimed),
     }
-    if planted!(14, claim.owned_by(&crate::ID), false) {
-        return Ok(());
-    }
-    if claim.owned_by(&crate::ID) {
-        return fail(MarketError::DeviceClaimed);
-    }
-    let space =
-        DeviceClaim::DISCRIMINATOR.len().checked_add(core::mem::size_of::<DeviceClaim>()).or_overflow()?;
-    create_account_signed(payer, claim, space, &crate::ID, &[seeds::DEVICE, device, &[bump]])?;
-    let mut target = *claim;
-    let mut data = target.try_borrow_mut()?;
-    let record = DeviceClaim {
-        node: *node,
-        device: *device,
-        rent_payer: *payer.address(),
-        tier,
-        version: VERSION,
-        bump,
-        reserved: [0; 5],
-    };
-    let (head, body) = match data.split_at_mut_checked(DeviceClaim::DISCRIMINATOR.len()) {
-        Some(parts) => parts,
-        None => return fail(MarketError::InvariantBroken),
-    };
-    head.copy_from_slice(DeviceClaim::DISCRIMINATOR);
-    body.copy_from_slice(bytemuck::bytes_of(&record));
-    Ok(())
 }

@@ -5,11 +5,11 @@
 //! decides only over the money that the customer has put up for that very job.
 
 use anchor_lang::prelude::*;
-use anchor_lang::Discriminator;
 
 use crate::constants::MAX_REDUNDANCY;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OutputsResolved;
+use crate::records;
 use crate::state::{Lease, Market, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED};
 
 /// All live leases of the order follow, writable.
@@ -21,28 +21,11 @@ pub struct OutputResolve {
 
 /// A lease of the order, read from one of the accounts that follow.
 fn lease_of(view: &AccountView, order: &Address) -> Result<Lease> {
-    if !view.owned_by(&crate::ID) {
-        return fail(MarketError::WrongAccount);
-    }
-    let data = view.try_borrow()?;
-    let lease: Option<Lease> =
-        data.strip_prefix(Lease::DISCRIMINATOR).and_then(|body| bytemuck::try_pod_read_unaligned(body).ok());
-    match lease {
-        Some(lease) if lease.order == *order => Ok(lease),
-        _ => fail(MarketError::WrongAccount),
-    }
-}
-
-/// Writes a lease back to the account that it was read from.
-fn store(view: &AccountView, lease: &Lease) -> Result<()> {
-    let mut target = *view;
-    let mut data = target.try_borrow_mut()?;
-    match data.split_at_mut_checked(Lease::DISCRIMINATOR.len()) {
-        Some((_, body)) if body.len() == core::mem::size_of::<Lease>() => {
-            body.copy_from_slice(bytemuck::bytes_of(lease));
-            Ok(())
-        }
-        _ => fail(MarketError::InvariantBroken),
+    let lease: Lease = records::read(view)?;
+    if lease.order == *order {
+        Ok(lease)
+    } else {
+        fail(MarketError::WrongAccount)
     }
 }
 
@@ -92,7 +75,7 @@ pub fn handler(ctx: &mut Context<OutputResolve>) -> Result<()> {
         lease.output = if wins { OUTPUT_ACCEPTED } else { OUTPUT_REJECTED };
         accepted = accepted.checked_add(u8::from(wins)).or_overflow()?;
         lease.invariant(now)?;
-        store(view, &lease)?;
+        records::write(view, &lease)?;
     }
     emit!(OutputsResolved {
         order: *order.address(),

@@ -44,7 +44,7 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
 
 /// A node's reputation at `now`.
 pub fn reputation_bps(node: &Node, now: i64) -> u16 {
-    reputation_of(&node.record().score, node.registered_at, now)
+    reputation_of(&node.record(now).score, node.registered_at, now)
 }
 
 /// The reputation that a score record gives at `now`.

@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::MAX_GPUS;
 use crate::errors::{fail, MarketError, OrOverflow};
+use crate::math::evidence::standing_tier;
 use crate::planted::planted;
 
 pub const NODE_ACTIVE: u8 = 1;
@@ -100,6 +101,7 @@ pub struct Node {
     pub committed_until: i64,
     pub registered_at: i64,
     pub retired_at: i64,
+    /// Until when the tier stands; afterwards it counts as at most 1.
     pub evidence_expiry: i64,
     /// Last period whose leaf was applied.
     pub last_report_period: u64,
@@ -145,7 +147,11 @@ pub struct Node {
     pub slash_commitment_bps: u16,
     /// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
     pub convicted: u8,
-    pub reserved: [u8; 11],
+    /// GPUs whose device claims the node does not hold: others hold them, or nobody does.
+    pub claims_missing: u8,
+    /// 1 when the last report that named the machine's devices named those that are registered.
+    pub devices_seen: u8,
+    pub reserved: [u8; 9],
     // Version 2 begins here.
     /// First second of the commitment: the start of a period.
     pub committed_since: i64,
@@ -157,6 +163,8 @@ pub struct Node {
     pub suspended_at: i64,
     /// The commitment that belongs to `previous`.
     pub previous_promise: Promise,
+    /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
+    pub device_root: [u8; 32],
 }
 
 impl Node {
@@ -200,24 +208,30 @@ impl Node {
         Ok(())
     }
 
-    /// What the node is compared by now.
-    pub fn record(&self) -> NodeRecord {
+    /// What its evidence is worth at `now`.
+    pub fn tier_at(&self, now: i64) -> u8 {
+        standing_tier(self.tier, self.evidence_expiry, now)
+    }
+
+    /// What the node is compared by at `now`.
+    pub fn record(&self, now: i64) -> NodeRecord {
         let score = ScoreRecord {
             rating_sum: self.rating_sum,
             rating_weight: self.rating_weight,
             jobs_completed: self.jobs_completed,
             jobs_failed: self.jobs_failed,
             uptime_bps: self.uptime_bps,
-            tier: self.tier,
+            tier: self.tier_at(now),
             pad: [0; 5],
         };
         let promise = Promise { until: self.committed_until, bps: self.promise_bps, pad: [0; 6] };
         NodeRecord { score, promise }
     }
 
-    /// Keeps the record from before a change, if it was one.
+    /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed before it is kept as
+    /// lapsed, so that the record kept is never better than what held until the change.
     pub fn keep_record(&mut self, before: &NodeRecord, now: i64) {
-        if *before != self.record() {
+        if *before != self.record(now) {
             self.previous = before.score;
             self.previous_promise = before.promise;
             self.previous_since = self.record_since;
@@ -225,10 +239,12 @@ impl Node {
         }
     }
 
-    /// The record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago.
+    /// A record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago. A tier
+    /// that lapsed meanwhile counts as lapsed. Evidence that was renewed after `to` had not lapsed before, or the record
+    /// would have changed with it.
     pub fn record_throughout(&self, from: i64, to: i64) -> Option<NodeRecord> {
         if self.record_since < from {
-            Some(self.record())
+            Some(self.record(to))
         } else if self.previous_since < from && to < self.record_since {
             Some(NodeRecord { score: self.previous, promise: self.previous_promise })
         } else {
@@ -242,6 +258,7 @@ impl Node {
             && self.gpu_mask & !self.all_gpus() == 0
             && (self.live_leases == 0) == (self.gpu_mask == 0)
             && self.price > 0
+            && self.claims_missing <= self.spec.gpus
             && self.checks_passed <= self.checks_total
             && self.uptime_bps <= 10_000
             && self.promise_sound()

@@ -82,6 +82,9 @@ impl Requirement {
         if node.free_gpus() < gpus {
             return fail(MarketError::NotEnoughGpus);
         }
+        if node.claims_missing > 0 {
+            return fail(MarketError::DevicesMissing);
+        }
         let hardware_suits = node.spec.vram_mib >= self.min_vram_mib
             && node.spec.interconnect >= self.min_interconnect
             && record.tier >= self.min_tier

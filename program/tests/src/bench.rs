@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, WORK_MAX_ORDER};
 use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{Market, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};
 use serde_json::{json, Map, Value};
@@ -77,6 +78,7 @@ pub fn play(w: &mut World) -> (Held, Held) {
     lapses(w, &keepers[0]);
     sealed(w, &keepers[0]);
     faults(w, &keepers);
+    evidence(w, &keepers);
     fees(w, &keepers);
     disputes(w, &keepers);
     outputs(w);
@@ -205,6 +207,26 @@ fn faults(w: &mut World, keepers: &[Actor; 3]) {
     w.ok(apply, &[]);
     w.warp(i64::from(w.params.report_retention_secs));
     w.ok(ix::report_close(period, &keepers[0].wallet()), &[]);
+}
+
+/// A machine of two GPUs whose evidence takes them from who claimed them first.
+fn evidence(w: &mut World, keepers: &[Actor; 3]) {
+    let (squatter, owner) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+    let (key, junk) = (w.fresh_key(), w.fresh_key());
+    let devices = ix::devices(&key.pubkey(), 2);
+    let squat = ix::node_register_with(&squatter, &junk.pubkey(), ix::spec(2), ASK, devices);
+    w.ok(squat, &[&squatter.key, &junk]);
+    let machine = w.fresh_key();
+    let register = ix::node_register_with(&owner, &machine.pubkey(), ix::spec(2), ASK, devices);
+    w.ok(register, &[&owner.key, &machine]);
+    let node = pda::node(&owner.provider(), &machine.pubkey());
+    let device_root = device_root(&devices[..2]).expect("ascending");
+    let leaf = LeafData { tier: 2, device_root, ..w.good_leaf(node, Address::default(), w.period() + 1) };
+    let proof = report(w, keepers, leaf);
+    w.ok(ix::report_apply(&proof), &[]);
+    let held = pda::node(&squatter.provider(), &junk.pubkey());
+    let payer = keepers[0].wallet();
+    w.ok(ix::node_set_evidence(&payer, &node, devices, 2, &[held]), &[&keepers[0].key]);
 }
 
 /// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that contradicts itself.

@@ -25,7 +25,7 @@ use crate::{bench, ix, shapes, World};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 22] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 28] = [
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
@@ -41,6 +41,12 @@ pub const HARMLESS: [(&str, &str, &str, &str); 22] = [
         "another of its type",
         "any final report that is newer than the last will do",
     ),
+    ("node_set_evidence", "payer", "another signer", ANYONE_SHOWS),
+    ("node_set_evidence", "payer", "another wallet", ANYONE_SHOWS),
+    ("node_set_evidence", "payer", "no account", ANYONE_SHOWS),
+    ("node_set_evidence", "payer", "wrong owner", ANYONE_SHOWS),
+    ("node_set_evidence", "remaining_0", "closed", NOBODYS),
+    ("node_set_evidence", "remaining_1", "closed", NOBODYS),
     ("rewards_buy_back", "buyer_payment", "a stranger's token account", BUYER),
     ("rewards_buy_back", "buyer_payment", "another's token account", BUYER),
     ("rewards_claim", "report", "another of its type", SUBJECT),
@@ -65,6 +71,8 @@ pub const HARMLESS: [(&str, &str, &str, &str); 22] = [
     ),
 ];
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
+const ANYONE_SHOWS: &str = "anyone who signs may send what a final report says; it pays rent only where a claim is made";
+const NOBODYS: &str = "a claim that nobody has is made for the node whose evidence names the device";
 const NO_LOSER: &str =
     "a call that names no losing bid is another right call: the keeper answers for what it names";
 const AWARDED: &str =

@@ -1,7 +1,7 @@
 //! Longer ways into a state: a machine on offer, an order, an award, a running lease, a final report.
 
 use gantry_market::instructions::order_create::OrderArgs;
-use gantry_market::state::{Lease, NodeSpec};
+use gantry_market::state::{Lease, Node, NodeSpec};
 use solana_address::Address;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
@@ -158,6 +158,17 @@ impl World {
         let (root, proofs) = tree(leaves);
         self.ok(ix::report_vote(keeper, leaves[0].period, root), &[&keeper.key]);
         proofs
+    }
+
+    /// A final report of the running period says that the machine has this evidence, and names its devices.
+    pub fn show_evidence(&mut self, keeper: &Actor, node: &Address, tier: u8, device_root: [u8; 32]) {
+        // Not of the period in which the node was registered, nor of one that is reported on already.
+        let last = self.read::<Node>(node).last_report_period;
+        let period = self.period().max(last + 1);
+        self.warp_past_period(period);
+        let leaf = self.good_leaf(*node, Address::default(), period);
+        let proofs = self.finalise(keeper, &[LeafData { tier, device_root, evidence_hash: [8; 32], ..leaf }]);
+        self.ok(ix::report_apply(&proofs[0]), &[]);
     }
 
     /// What keepers would say of a machine that was up all period, for a lease or for none.

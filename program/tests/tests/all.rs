@@ -52,6 +52,7 @@ mod node_close;
 mod node_commit;
 mod node_register;
 mod node_retire;
+mod node_set_evidence;
 mod node_update;
 mod order_award;
 mod order_cancel;

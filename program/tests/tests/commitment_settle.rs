@@ -120,7 +120,7 @@ fn a_promise_that_was_kept_costs_nothing() {
     let node = c.node();
     assert_eq!((node.committed_until, node.committed_since, node.promise_bps), (0, 0, 0));
     assert_eq!((node.promise_up_secs, node.promise_counted_secs), (0, 0));
-    assert_eq!((node.record_since, node.previous_promise), (now, before.record().promise));
+    assert_eq!((node.record_since, node.previous_promise), (now, before.record(now).promise));
     c.refused(MarketError::NotCommitted);
     // And again from the start.
     let until = c.w.now() + 1_000;

@@ -28,7 +28,14 @@ const RARE: [&str; 9] = [
 ];
 
 /// Instructions that the random sequences do not send yet: their own tests and the substitution matrix cover them.
-const UNSENT: [&str; 5] = ["auction_award", "auction_close", "auction_open", "commitment_settle", "node_commit"];
+const UNSENT: [&str; 6] = [
+    "auction_award",
+    "auction_close",
+    "auction_open",
+    "commitment_settle",
+    "node_commit",
+    "node_set_evidence",
+];
 /// Account types that only those instructions make.
 const UNRULED: [&str; 1] = ["Auction"];
 

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::NodeClosed;
-use gantry_market::state::{Node, Provider};
+use gantry_market::state::{DeviceClaim, Node, Provider};
 use gantry_market_tests::attempts::{with_account, without_last};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::stories::ASK;
@@ -93,17 +93,55 @@ fn all_its_claims_close_with_it_and_no_others() {
     let devices = ix::devices(&machine.key.pubkey(), 2);
     let foreign = pda::device(&ix::devices(&others.key.pubkey(), 1)[0]);
     w.refused(without_last(good.clone()), &[&provider.key], MarketError::DeviceCountMismatch);
-    let more = with_account(good.clone(), AccountMeta::new(foreign, false));
-    w.refused(more, &[&provider.key], MarketError::DeviceCountMismatch);
     let wrong = swap(good.clone(), &pda::device(&devices[1]), &foreign);
     w.refused(wrong, &[&provider.key], MarketError::WrongAccount);
     let twice = swap(good.clone(), &pda::device(&devices[1]), &pda::device(&devices[0]));
     assert!(w.send(&[twice], &[&provider.key]).is_err(), "a claim counts once");
     let forged = w.forged(&pda::device(&devices[1]));
     let wrong = swap(good.clone(), &pda::device(&devices[1]), &forged);
-    w.refused(wrong, &[&provider.key], InstructionError::IllegalOwner);
-    w.ok(good, &[&provider.key]);
+    w.refused(wrong, &[&provider.key], MarketError::WrongAccount);
+    // Another account is nothing to it.
+    w.ok(with_account(good, AccountMeta::new(foreign, false)), &[&provider.key]);
     assert!(w.exists(&foreign));
+}
+
+/// A claim that came from another node was paid for by that node's provider, and one that evidence made by its sender.
+#[test]
+fn rent_goes_to_who_paid_it() {
+    let (mut w, provider, machine) = closable(2);
+    let (one, other) = (w.actor(), w.actor());
+    let devices = ix::devices(&machine.key.pubkey(), 2);
+    let rent = w.lamports(&pda::device(&devices[0]));
+    w.alter(&pda::device(&devices[0]), |c: &mut DeviceClaim| c.rent_payer = one.wallet());
+    w.alter(&pda::device(&devices[1]), |c: &mut DeviceClaim| c.rent_payer = other.wallet());
+    let good = close(&provider, &machine);
+    let payer = |who: &Actor| AccountMeta::new(who.wallet(), false);
+    w.refused(good.clone(), &[&provider.key], MarketError::MissingAccount);
+    let half = with_account(good.clone(), payer(&one));
+    w.refused(half.clone(), &[&provider.key], MarketError::MissingAccount);
+    let stranger = w.actor();
+    let wrong = with_account(half.clone(), payer(&stranger));
+    w.refused(wrong, &[&provider.key], MarketError::MissingAccount);
+    let whole = with_account(half, payer(&other));
+    let before = (w.lamports(&one.wallet()), w.lamports(&other.wallet()));
+    w.ok(whole, &[&provider.key]);
+    let after = (w.lamports(&one.wallet()), w.lamports(&other.wallet()));
+    assert_eq!(after, (before.0 + rent, before.1 + rent));
+}
+
+/// What others took does not keep a machine from leaving.
+#[test]
+fn a_machine_closes_with_the_claims_that_it_has() {
+    let (mut w, provider, machine) = closable(2);
+    let other = w.machine(&provider, 1);
+    let devices = ix::devices(&machine.key.pubkey(), 2);
+    w.alter(&pda::device(&devices[1]), |c: &mut DeviceClaim| c.node = other.node);
+    w.alter(&machine.node, |n: &mut Node| n.claims_missing = 1);
+    let all = close(&provider, &machine);
+    let none = without_last(without_last(all.clone()));
+    w.refused(none, &[&provider.key], MarketError::DeviceCountMismatch);
+    w.ok(without_last(all), &[&provider.key]);
+    assert!(!w.exists(&pda::device(&devices[0])) && w.exists(&pda::device(&devices[1])));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_node_commits_itself_until_a_date() {
     assert_eq!(node.slash_commitment_bps, w.params.slash_commitment_bps);
     // It is a change of the record that awards are judged by.
     assert_eq!((node.record_since, node.previous_since), (now, before.record_since));
-    assert_eq!((node.previous, node.previous_promise), (before.record().score, before.record().promise));
+    assert_eq!((node.previous, node.previous_promise), (before.record(now).score, before.record(now).promise));
 }
 
 #[test]
@@ -238,6 +238,6 @@ fn wrong_signers_and_accounts_are_refused() {
         ("node's type", machine.node, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
     ];
     w.refuses_swaps(&good, &[&provider.key, &other.key], &cases);
-    let none: Promise = w.read::<Node>(&machine.node).record().promise;
+    let none: Promise = w.read::<Node>(&machine.node).record(0).promise;
     assert_eq!((none.until, none.bps), (0, 0));
 }

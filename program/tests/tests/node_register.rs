@@ -126,10 +126,17 @@ fn every_gpu_has_its_own_claim() {
     devices[2] = [0; 32];
     devices[1] = [0; 32];
     let nameless = ix::node_register_with(&provider, &key.pubkey(), ix::spec(2), ASK, devices);
-    w.refused(nameless, signers, MarketError::WrongAccount);
+    w.refused(nameless, signers, MarketError::WrongDevices);
     devices[1] = devices[0];
     let twice = ix::node_register_with(&provider, &key.pubkey(), ix::spec(2), ASK, devices);
-    w.refused(twice, signers, MarketError::DeviceClaimed);
+    w.refused(twice, signers, MarketError::WrongDevices);
+    devices.swap(0, 2);
+    let zero_first = ix::node_register_with(&provider, &key.pubkey(), ix::spec(2), ASK, devices);
+    w.refused(zero_first, signers, MarketError::WrongDevices);
+    let mut descending = ix::devices(&key.pubkey(), 2);
+    descending.swap(0, 1);
+    let descending = ix::node_register_with(&provider, &key.pubkey(), ix::spec(2), ASK, descending);
+    w.refused(descending, signers, MarketError::WrongDevices);
 }
 
 #[test]
@@ -139,7 +146,34 @@ fn a_device_is_registered_once() {
     let (thief, other) = (w.provider(20_000_000_000), w.fresh_key());
     let devices = ix::devices(&key.pubkey(), 1);
     let again = ix::node_register_with(&thief, &other.pubkey(), ix::spec(1), ASK, devices);
+    let (claim, until) = (pda::device(&devices[0]), w.now() + 100);
+    w.alter(&claim, |c: &mut DeviceClaim| c.set(2, until).expect("fits"));
     w.refused(again, &[&thief.key, &other], MarketError::DeviceClaimed);
+    let held: DeviceClaim = w.read(&claim);
+    assert_eq!((held.node, held.tier), (pda::node(&provider.provider(), &key.pubkey()), 2));
+}
+
+/// Who only claims a device cannot keep its owner from registering it; until evidence decides, the first holds it.
+#[test]
+fn over_a_mere_claim_a_machine_registers_and_waits_for_evidence() {
+    let (mut w, provider, key) = ready();
+    w.ok(ix::node_register(&provider, &key.pubkey(), ix::spec(2), ASK), &[&provider.key, &key]);
+    let (owner, other) = (w.provider(20_000_000_000), w.fresh_key());
+    let mut devices = ix::devices(&other.pubkey(), 2);
+    devices[0] = ix::devices(&key.pubkey(), 1)[0];
+    devices[..2].sort_unstable();
+    let held = pda::device(&ix::devices(&key.pubkey(), 1)[0]);
+    // Evidence that has lapsed is no more than a claim.
+    let until = w.now() - 1;
+    w.alter(&held, |c: &mut DeviceClaim| c.set(3, until).expect("fits"));
+    let before: DeviceClaim = w.read(&held);
+    let over = ix::node_register_with(&owner, &other.pubkey(), ix::spec(2), ASK, devices);
+    w.ok(over, &[&owner.key, &other]);
+    let node: Node = w.read(&pda::node(&owner.provider(), &other.pubkey()));
+    assert_eq!((node.claims_missing, node.status), (1, NODE_ACTIVE));
+    assert_eq!(bytemuck::bytes_of(&w.read::<DeviceClaim>(&held)), bytemuck::bytes_of(&before));
+    let first: Node = w.read(&pda::node(&provider.provider(), &key.pubkey()));
+    assert_eq!(first.claims_missing, 0);
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn the_record_of_the_time_of_the_award_counts_even_after_a_change() {
     c.w.warp(2);
     let now = c.w.now();
     c.w.alter(&c.better.node, |n: &mut Node| {
-        let before = n.record();
+        let before = n.record(now);
         n.uptime_bps = 0;
         n.keep_record(&before, now);
     });
@@ -214,8 +214,8 @@ fn the_record_of_the_time_of_the_award_counts_even_after_a_change() {
 #[test]
 fn records_move_only_when_something_changes() {
     let mut node: Node = bytemuck::Zeroable::zeroed();
-    (node.record_since, node.previous_since) = (10, 10);
-    let same = node.record();
+    (node.record_since, node.previous_since, node.evidence_expiry) = (10, 10, 1_000);
+    let same = node.record(10);
     node.keep_record(&same, 20);
     assert_eq!((node.record_since, node.previous_since), (10, 10));
     node.tier = 2;
@@ -259,9 +259,9 @@ fn a_commitment_counts_while_it_held() {
     // Made while the order waited, it could not be known.
     let mut c = equal();
     c.w.alter(&c.better.node, |n: &mut Node| {
-        let before = n.record();
+        let (before, at) = (n.record(n.registered_at + 20), n.registered_at + 20);
         commit(n, awarded_at + 1_000);
-        n.keep_record(&before, n.registered_at + 20);
+        n.keep_record(&before, at);
     });
     c.refused(MarketError::NotBetter);
     // Settled after the award, it counts as it was then.
@@ -270,7 +270,7 @@ fn a_commitment_counts_while_it_held() {
     c.w.warp(2);
     c.w.alter(&c.better.node, |n: &mut Node| {
         commit(n, awarded_at + 1);
-        let before = n.record();
+        let before = n.record(now);
         n.close_promise(now).expect("closes");
         n.keep_record(&before, now);
         assert_eq!(n.previous_promise, Promise { until: awarded_at + 1, bps: 9_900, pad: [0; 6] });

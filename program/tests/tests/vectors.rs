@@ -3,6 +3,7 @@
 use gantry_market::constants::MAX_GPUS;
 use gantry_market::instructions::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of};
+use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
@@ -623,4 +624,32 @@ fn settlements() {
         }));
     }
     check("settlement", &file("What a lease may bill, still owes, and has split into fee and pay.", cases));
+}
+
+#[test]
+fn evidence() {
+    let mut r = Random::new(0x0e71_dece);
+    let mut roots = vec![];
+    for count in 1..=usize::from(MAX_GPUS) {
+        let mut devices = vec![[0u8; 32]; count];
+        for device in &mut devices {
+            device.iter_mut().for_each(|byte| *byte = r.below(256) as u8);
+        }
+        devices.sort_unstable();
+        let root = device_root(&devices).expect("ascending");
+        let devices: Vec<String> = devices.iter().map(|device| hex(device)).collect();
+        roots.push(json!({ "devices": devices, "root": hex(&root) }));
+    }
+    check(
+        "device_root",
+        &file("Roots over ascending device identities, hashed as report leaves. Hex throughout.", roots),
+    );
+    let mut tiers = vec![];
+    for tier in 0..=3u8 {
+        for (expiry, now) in [(0, 0), (0, 1), (100, 99), (100, 100), (100, 101), (i64::MAX, i64::MAX), (-5, -6)] {
+            let standing = standing_tier(tier, expiry, now);
+            tiers.push(json!({ "tier": tier, "expiry": expiry, "now": now, "standing": standing }));
+        }
+    }
+    check("standing_tier", &file("What an evidence tier is worth at a time.", tiers));
 }

@@ -77,6 +77,7 @@ names! {
     ProviderWithdrawStake => "provider_withdraw_stake",
     ProviderClose => "provider_close",
     NodeRegister => "node_register",
+    NodeSetEvidence => "node_set_evidence",
     NodeUpdate => "node_update",
     NodeCommit => "node_commit",
     CommitmentSettle => "commitment_settle",

@@ -122,6 +122,22 @@ pub fn node_retire(who: &Actor, node: &Address) -> Instruction {
     )
 }
 
+/// `payer` signs; `losers` are the nodes that lose claims to this one.
+pub fn node_set_evidence(
+    payer: &Address,
+    node: &Address,
+    devices: [[u8; 32]; 8],
+    gpus: u8,
+    losers: &[Address],
+) -> Instruction {
+    let instruction = build(
+        accounts::NodeSetEvidence { payer: *payer, node: *node, system_program: system_program() },
+        instruction::NodeSetEvidence { devices },
+    );
+    let losers = losers.iter().map(|node| AccountMeta::new(*node, false));
+    with_remaining(instruction, claims(&devices, gpus).into_iter().chain(losers).collect())
+}
+
 pub fn node_close(who: &Actor, node_key: &Address, gpus: u8) -> Instruction {
     let instruction = build(
         accounts::NodeClose {

@@ -84,7 +84,7 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     let suits = model.is_some_and(|model| {
         order
             .requirement
-            .satisfied_by(node, model, order.gpus_per_node, site, &node.record(), act.now, end)
+            .satisfied_by(node, model, order.gpus_per_node, site, &node.record(act.now), act.now, end)
             .is_ok()
     });
     must!(suits, "the node satisfies the order", "{at}");

@@ -123,7 +123,8 @@ pub fn check(book: &Book, now: i64) -> Verdict {
             "{at}"
         );
         must!(u32::from(node.pending_faults) == of(&sums.faults, at), "a node's faults", "{at}");
-        must!(of(&sums.claims, at) == u32::from(node.spec.gpus), "each GPU is claimed once", "{at}");
+        let claims = of(&sums.claims, at) + u32::from(node.claims_missing);
+        must!(claims == u32::from(node.spec.gpus), "each GPU is claimed once", "{at}");
         must!(node.invariant().is_ok(), "a node is sound", "{at}");
         must!(*at == pda::node(&node.provider, &node.node_key), "accounts lie where they derive", "{at}");
     }

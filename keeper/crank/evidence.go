@@ -1,0 +1,54 @@
+package crank
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// refreshSecs is how long before a claim's tier lapses it is raised again.
+const refreshSecs = market.EvidenceSecs / 2
+
+// evidence brings device claims up to what reports say: those that lapse soon, those that are worth less than the node's
+// evidence, and those that another node, or nobody, holds.
+func (d *due) evidence() {
+	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
+		tier := n.TierAt(d.now)
+		if tier < 2 || n.DevicesSeen == 0 || n.State() == market.NodeRetired || n.State() == market.NodeSuspended {
+			return
+		}
+		devices := d.v.Registered(n)
+		if len(devices) == 0 || market.DeviceRoot(devices) != n.DeviceRoot {
+			return // not all of them are known here
+		}
+		losers, better := d.claims(n, devices, tier)
+		if !better {
+			return
+		}
+		ix, err := market.NodeSetEvidence(market.NodeSetEvidenceArgs{Payer: d.self, Node: *n, Devices: devices, Losers: losers})
+		d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/%d/%d/%d", key, tier, n.EvidenceExpiry, n.ClaimsMissing)}, ix, err)
+	})
+}
+
+// claims says from which nodes claims would be taken, and whether it is worth a transaction.
+func (d *due) claims(n *market.Node, devices [][32]byte, tier uint8) (losers []solana.PublicKey, better bool) {
+	for _, id := range devices {
+		claim, ok := d.v.Devices[id]
+		switch {
+		case !ok:
+			better = true
+		case claim.Node != n.Address:
+			if claim.TierAt(d.now) < tier {
+				losers, better = append(losers, claim.Node), true
+			}
+		case claim.TierAt(d.now) < tier, claim.Tier <= tier && claim.Expires < min(d.now+refreshSecs, n.EvidenceExpiry):
+			better = true
+		}
+	}
+	slices.SortFunc(losers, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(losers), better
+}

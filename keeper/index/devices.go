@@ -1,0 +1,48 @@
+package index
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// HolderOf is the node that has claimed a device; false when nobody has.
+func (v *View) HolderOf(device [32]byte) (solana.PublicKey, bool) {
+	d, ok := v.Devices[device]
+	if !ok {
+		return solana.PublicKey{}, false
+	}
+	return d.Node, true
+}
+
+// ClaimsKnown reports whether all device claims that the node holds are in the view.
+func (v *View) ClaimsKnown(n *market.Node) bool {
+	return v.DevicesOfNode[n.Address]+int(n.ClaimsMissing) >= int(n.Spec.Gpus)
+}
+
+// Registered are the identities of the devices that a node registered; nil when they are not known. Of a node that holds
+// all its claims they are those; of another they are what it has shown.
+func (v *View) Registered(n *market.Node) [][32]byte {
+	if n.ClaimsMissing > 0 {
+		return v.shown[n.Address]
+	}
+	if !v.ClaimsKnown(n) {
+		return nil
+	}
+	var out [][32]byte
+	for id, d := range v.Devices {
+		if d.Node == n.Address {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Shown notes what a node that misses claims has shown as the devices that it registered: no account says which they are.
+func (x *Index) Shown(node solana.PublicKey, devices [][32]byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n, ok := x.view.Nodes[node]; ok && n.ClaimsMissing > 0 && market.DeviceRoot(devices) == n.DeviceRoot {
+		x.view.shown[node] = devices
+	}
+}

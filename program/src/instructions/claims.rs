@@ -1,0 +1,49 @@
+//! Claims of devices, among the accounts that follow an instruction's own.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::VERSION;
+use crate::errors::{fail, MarketError};
+use crate::records;
+use crate::seeds;
+use crate::state::DeviceClaim;
+
+/// The claim of a device as it is; `None` when nobody has one, and the account is where it would be.
+pub fn claim_of(view: &AccountView, device: &[u8; 32]) -> Result<Option<DeviceClaim>> {
+    if !view.owned_by(&crate::ID) {
+        return Ok(None);
+    }
+    let claim: DeviceClaim = records::read(view)?;
+    if claim.device == *device {
+        Ok(Some(claim))
+    } else {
+        fail(MarketError::WrongAccount)
+    }
+}
+
+/// Creates the claim of a device that nobody has, or says that the account is not where it would be.
+#[inline(never)]
+pub fn create_claim(
+    payer: &AccountView,
+    view: &AccountView,
+    device: &[u8; 32],
+    node: &Address,
+    tier: u8,
+    until: i64,
+) -> Result<()> {
+    let (address, bump) = find_program_address(&[seeds::DEVICE, device], &crate::ID);
+    if *view.address() != address {
+        return fail(MarketError::WrongAccount);
+    }
+    let mut claim = DeviceClaim {
+        node: *node,
+        device: *device,
+        rent_payer: *payer.address(),
+        tier: 0,
+        version: VERSION,
+        bump,
+        expiry: [0; 5],
+    };
+    claim.set(tier, until)?;
+    records::create(payer, view, &[seeds::DEVICE, device, &[bump]], &claim)
+}

@@ -36,6 +36,8 @@ type fakeChain struct {
 	uncertain bool // and keeps no ledger
 	sendErr   error
 	stale     int // sends to refuse with BlockhashNotFound
+	fork      func(height uint64) forked
+	forks     int // transactions that a fork took back
 	latency   time.Duration
 }
 
@@ -44,7 +46,15 @@ type fakeTx struct {
 	at uint64
 }
 
+// forked is what becomes of the newest block and of its transactions.
+type forked struct {
+	off  bool // another block takes its place
+	lost bool // its transactions are not known to the other fork
+	late uint64
+}
+
 type fakeLanded struct {
+	tx     *solana.Transaction
 	height uint64
 	err    json.RawMessage
 	units  uint64
@@ -61,6 +71,7 @@ func newFakeChain() *fakeChain {
 func (c *fakeChain) step() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.takeBack()
 	c.height++
 	var rest []fakeTx
 	for _, p := range c.pool {
@@ -74,13 +85,43 @@ func (c *fakeChain) step() {
 	c.pool = rest
 }
 
+func (c *fakeChain) setFork(f func(height uint64) forked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fork = f
+}
+
+// takeBack drops the newest block when the fork that it is on loses. What nobody voted for can only be a processed one.
+func (c *fakeChain) takeBack() {
+	if c.fork == nil {
+		return
+	}
+	f := c.fork(c.height)
+	if !f.off {
+		return
+	}
+	for sig, l := range c.landed {
+		if l.height != c.height {
+			continue
+		}
+		delete(c.landed, sig)
+		c.forks++
+		if l.err == nil {
+			c.effects[string(l.tx.Message.Instructions[0].Data)]--
+		}
+		if !f.lost {
+			c.pool = append(c.pool, fakeTx{l.tx, c.height + 1 + f.late})
+		}
+	}
+}
+
 func (c *fakeChain) land(tx *solana.Transaction) {
 	sig := tx.Signatures[0]
 	if _, twice := c.landed[sig]; twice {
 		return // as a real cluster: one signature, one effect
 	}
 	name := string(tx.Message.Instructions[0].Data)
-	l := fakeLanded{height: c.height, units: 450}
+	l := fakeLanded{tx: tx, height: c.height, units: 450}
 	if code, ok := strings.CutPrefix(name, "late:"); ok {
 		l.err = json.RawMessage(`{"InstructionError":[0,{"Custom":` + code + `}]}`)
 	} else if name == "burn" && unitLimitOf(tx) < 20_000 {

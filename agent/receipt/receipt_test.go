@@ -25,14 +25,18 @@ type fakeChain struct {
 	l      lease.OnChain
 	gone   bool
 	now    func() time.Time
-	fail   bool // the next settlement lands, and the caller is told that it failed
-	lost   bool // the next settlement never lands
+	fail   bool           // the next settlement lands, and the caller is told that it failed
+	lost   bool           // the next settlement never lands
+	before *lease.OnChain // what a list that was made earlier shows
 	landed int
 }
 
 func (f *fakeChain) Leases() []lease.OnChain {
 	if f.gone {
 		return nil
+	}
+	if f.before != nil {
+		return []lease.OnChain{*f.before}
 	}
 	return []lease.OnChain{f.l}
 }
@@ -50,7 +54,7 @@ func (f *fakeChain) SettleReceipt(_ context.Context, l lease.OnChain, r Signed) 
 		f.lost = false
 		return errAway
 	}
-	message := market.LeaseReceipt(f.l, r.Sequence, uint64(r.Seconds))
+	message := market.LeaseReceipt(l, r.Sequence, uint64(r.Seconds))
 	switch {
 	case f.gone:
 		return errors.New("no such account")
@@ -200,6 +204,24 @@ func TestReceiptsOnlyGrow(t *testing.T) {
 			require.GreaterOrEqual(rt, o.chain.l.ReceiptSequence, agreed, "what both signed is settled")
 		}
 	})
+}
+
+// A list of leases may be older than a receipt: the lease started in between, and the receipt says when.
+func TestSettlesTheLeaseAsItIs(t *testing.T) {
+	o := newOffice(t)
+	old := o.chain.l
+	old.Status, old.StartedAt = uint8(market.LeaseAwarded), 0
+	o.chain.before = &old
+	o.now = o.now.Add(30 * time.Second)
+	r, err := o.Offer(t.Context(), o.customer.PublicKey(), address)
+	require.NoError(t, err)
+	require.NoError(t, o.Accept(t.Context(), o.customer.PublicKey(), o.sign(t, r)))
+	o.round(t.Context())
+	require.Equal(t, 1, o.chain.landed)
+	require.Empty(t, o.lastErr)
+
+	_, due := o.pending(old)
+	require.False(t, due, "nothing is owed before the start")
 }
 
 func TestSeconds(t *testing.T) {

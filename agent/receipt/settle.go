@@ -51,6 +51,11 @@ func (o *Office) round(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		// A settlement may take long, and a receipt is of the lease as it is when it is signed.
+		l, ok := o.o.Ledger.Lease(l.Address)
+		if !ok {
+			continue
+		}
 		r, due := o.pending(l)
 		if !due || !o.dueNow(l) {
 			continue
@@ -74,6 +79,9 @@ func (o *Office) forget(live []lease.OnChain) {
 
 // pending is the newest receipt of both sides that the chain does not have.
 func (o *Office) pending(l lease.OnChain) (Signed, bool) {
+	if l.StartedAt == 0 {
+		return Signed{}, false
+	}
 	r, err := o.o.Store.Receipt(store.Key(l.Address))
 	if err != nil || r.Signed == nil || r.Signed.Sequence <= l.ReceiptSequence || r.Signed.Seconds > math.MaxUint32 ||
 		r.Signed.Seconds < uint64(l.ReceiptSecs) || len(r.Signed.NodeSignature) != 64 || len(r.Signed.CustomerSignature) != 64 {

@@ -24,7 +24,7 @@ type Config struct {
 	Nodes              []NodeSpec
 	// Params are the market's; nil means seed.Params.
 	Params *bindings.Params
-	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection.
+	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection, or spoil answers.
 	Relay bool
 	// WorkEvery makes one in so many (node, period) pairs due for a work proof; 0 means 2.
 	WorkEvery int

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
 	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/chaos"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/ledger"
 	"github.com/gantry-market/gantry/localnet/process"
@@ -39,6 +40,7 @@ type Network struct {
 	Chain *chain.Client
 
 	relays []*relay.Relay    // RPC, then WebSocket; empty without a relay
+	chaos  *chaos.Proxy      // between the first relay and the node; nil without a relay
 	ports  map[string]uint16 // on which keepers listen
 }
 
@@ -273,6 +275,9 @@ func (n *Network) LogPath(name string) string { return n.sup.LogPath(name) }
 func (n *Network) Close() error {
 	for _, r := range n.relays {
 		r.Close()
+	}
+	if n.chaos != nil {
+		n.chaos.Close()
 	}
 	if n.Chain != nil {
 		n.Chain.Close()

@@ -6,20 +6,26 @@ import (
 	"net/url"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/localnet/chaos"
 	"github.com/gantry-market/gantry/localnet/relay"
 )
 
-// startRelays puts a relay before each of the node's two ports, if the configuration asks for it.
+// startRelays puts a relay before each of the node's two ports, and a proxy for bad days before the first, if the
+// configuration asks for it.
 func (n *Network) startRelays(ctx context.Context) error {
 	if !n.cfg.Relay {
 		return nil
 	}
-	for _, at := range []string{n.At.RPC, n.At.WS} {
-		u, err := url.Parse(at)
-		if err != nil {
-			return err
-		}
-		r, err := relay.Start(ctx, u.Host)
+	var err error
+	if n.chaos, err = chaos.Start(ctx, n.At.RPC); err != nil {
+		return err
+	}
+	u, err := url.Parse(n.At.WS)
+	if err != nil {
+		return err
+	}
+	for _, host := range []string{n.chaos.Addr(), u.Host} {
+		r, err := relay.Start(ctx, host)
 		if err != nil {
 			return err
 		}
@@ -45,6 +51,24 @@ func (n *Network) Cut() error {
 		r.Cut()
 	}
 	return nil
+}
+
+// Trouble makes the node's answers to keepers and agents as bad as this from now on; the network must have been started
+// with a relay.
+func (n *Network) Trouble(f chaos.Faults) error {
+	if n.chaos == nil {
+		return errors.New("network: started without a relay")
+	}
+	n.chaos.Set(f)
+	return nil
+}
+
+// Troubles is how often answers were spoilt so far.
+func (n *Network) Troubles() chaos.Counts {
+	if n.chaos == nil {
+		return chaos.Counts{}
+	}
+	return n.chaos.Counts()
 }
 
 // Restore mends what Cut broke.

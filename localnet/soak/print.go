@@ -19,6 +19,10 @@ func (r *Result) Print(out io.Writer) {
 	line("crank", "done within %s (p50) and %s (p95) of being due", r.CrankP50.Round(time.Millisecond), r.CrankP95.Round(time.Millisecond))
 	line("books", "%d checks of all sums, %d violations, %d tries gave up on a chain that did not stand still", r.Checks, len(r.Violations), r.Restless)
 	line("faults", "%d of honest machines", len(r.Faults))
+	if t := r.Trouble; t.Requests > 0 {
+		line("trouble", "of %d requests to the node %d refused, %d never answered, %d answers broken off, %d transactions lost, %d old blockhashes, %d fees inflated",
+			t.Requests, t.Refused, t.Hung, t.Cut, t.Lost, t.Old, t.Fees)
+	}
 	for _, k := range r.PerKeeper {
 		heap := "too short a run to judge the heap"
 		if k.HeapStart > 0 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/gantry-market/gantry/localnet/chaos"
 )
 
 // Result is what a soak saw.
@@ -34,6 +36,10 @@ type Result struct {
 	Restless   int      `json:"book_checks_given_up"`
 	Violations []string `json:"violations,omitempty"`
 	Faults     []string `json:"faults_of_honest_machines,omitempty"`
+	Left       []string `json:"not_closed_in_time,omitempty"`
+
+	// Trouble is what was done to the node's answers.
+	Trouble chaos.Counts `json:"trouble"`
 
 	PerKeeper  []KeeperCost `json:"keepers_measured"`
 	Complaints []Complaint  `json:"complaints,omitempty"`
@@ -69,6 +75,7 @@ func (r *run) result() (*Result, error) {
 		StartP50: quantile(r.orders.toStart, 0.5), StartP95: quantile(r.orders.toStart, 0.95),
 		Reports: len(lags), Missed: missed, LagP50: quantile(lags, 0.5), LagP95: quantile(lags, 0.95),
 		Checks: r.books.checks, Restless: r.books.restless, Violations: r.books.violations,
+		Left: r.left, Trouble: r.net.Troubles(),
 	}
 	for _, f := range r.faults {
 		out.Faults = append(out.Faults, f)
@@ -159,6 +166,9 @@ func (r *Result) Wrong() []string {
 	for _, v := range r.Violations {
 		add(true, "the books do not add up: %s", v)
 	}
+	for _, l := range r.Left {
+		add(true, "it should have been closed: %s", l)
+	}
 	for _, f := range r.Faults {
 		add(true, "every machine is honest, and yet: %s", f)
 	}
@@ -168,7 +178,7 @@ func (r *Result) Wrong() []string {
 		add(k.HeapStart > 0 && k.HeapEnd > flat*k.HeapStart, "%s holds more and more memory: %.1f MiB, then %.1f MiB", k.Name, k.HeapStart, k.HeapEnd)
 	}
 	for _, c := range r.Complaints {
-		add(c.Why == "", "%d× unexplained: %s %s: %s", c.Times, c.Level, c.Part, c.Example)
+		add(c.Why == "" && r.Trouble.Requests == 0, "%d× unexplained: %s %s: %s", c.Times, c.Level, c.Part, c.Example)
 	}
 	return wrong
 }

@@ -27,6 +27,7 @@ type run struct {
 	reports reports
 	faults  map[string]string // what reports hold against machines that are all honest
 	samples map[string][]sample
+	left    []string // orders and leases that were not closed in time
 }
 
 // Run runs the soak and returns what it saw. The error is about running it: whether what was seen is good is for
@@ -75,7 +76,7 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	}
 	return network.Start(ctx, network.Config{
 		Engine: r.o.Engine, Dir: r.o.Dir, Keepers: r.o.Keepers, Customers: r.o.Customers, Nodes: nodes, Params: &params,
-		Fleet: true, WorkEvery: workEvery, Log: r.o.Log,
+		Fleet: true, Relay: r.o.Trouble, WorkEvery: workEvery, Log: r.o.Log,
 		KeeperFlags: []string{
 			"--check-interval", r.o.CheckEvery.String(), "--check-timeout", min(r.o.CheckEvery, 10*time.Second).String(),
 			"--evidence-every", "0",
@@ -125,17 +126,38 @@ func (r *run) soak(ctx context.Context) error {
 	g.Go(func() error { return every(gctx, samplesEvery, r.sample) })
 	g.Go(func() error {
 		defer stop()
-		if err := r.trade(gctx); err != nil {
+		calm := r.trouble(gctx)
+		if err := errors.Join(r.trade(gctx), calm()); err != nil {
 			return err
 		}
 		fmt.Fprintln(r.o.Out, "no more orders; the last reports and refunds are awaited")
 		if !sleep(gctx, 3*r.o.Period) {
 			return gctx.Err()
 		}
-		return nil
+		return r.atRest(gctx)
 	})
 	return g.Wait()
 }
+
+// atRest waits until no order and no lease is left: everything that was awarded has been paid, refunded and closed.
+func (r *run) atRest(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, restTime+5*r.o.Period)
+	defer cancel()
+	err := r.view.WaitFor(wait, func(v *sdk.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, l := range r.view.Leases() {
+		r.left = append(r.left, fmt.Sprintf("lease %s is %s", l.Address, l.State()))
+	}
+	for _, o := range r.view.Orders() {
+		r.left = append(r.left, fmt.Sprintf("order %s is %s", o.Address, o.State()))
+	}
+	return nil
+}
+
+// restTime is how long the last leases may take to be closed, beside some periods.
+const restTime = 2 * time.Minute
 
 // look notes reports that became final and faults that were opened.
 func (r *run) look(context.Context) error {

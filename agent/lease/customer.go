@@ -16,7 +16,11 @@ import (
 )
 
 // RefusedError is the error of a request that is refused; its text may be shown to the caller.
-type RefusedError struct{ Why string }
+type RefusedError struct {
+	Why string
+	// Unknown: the node has not seen the lease; asking again may help.
+	Unknown bool
+}
 
 func (e *RefusedError) Error() string { return e.Why }
 
@@ -111,7 +115,7 @@ func (m *Manager) await(ctx context.Context, address solana.PublicKey) (OnChain,
 			return OnChain{}, ctx.Err()
 		case <-changed:
 		case <-t.C:
-			return OnChain{}, refuse("this node has no such lease")
+			return OnChain{}, &RefusedError{Why: "this node has no such lease", Unknown: true}
 		}
 	}
 }

@@ -107,8 +107,10 @@ func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req protoc
 		return protocol.LeaseAnswer{}, err
 	}
 	st, err := h.leases.Deploy(ctx, from, req)
+	var refused *lease.RefusedError
+	unknown := errors.As(err, &refused) && refused.Unknown
 	why, err := h.refusal(err)
-	return protocol.LeaseAnswer{Version: protocol.Version, Status: st, Refused: why}, err
+	return protocol.LeaseAnswer{Version: protocol.Version, Status: st, Refused: why, Unknown: unknown}, err
 }
 
 func (h *handlers) status(ctx context.Context, from solana.PublicKey, req protocol.LeaseRequest) (protocol.LeaseAnswer, error) {

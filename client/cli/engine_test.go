@@ -231,9 +231,10 @@ type machine struct {
 	exit     int32
 	hold     chan struct{} // the job ends when it is closed
 
-	mu   sync.Mutex
-	jobs map[[32]byte]protocol.JobSpec
-	seq  uint64
+	mu     sync.Mutex
+	jobs   map[[32]byte]protocol.JobSpec
+	seq    uint64
+	unseen int // deploy requests for leases that its view of the chain does not show yet
 }
 
 func (m *machine) serve(t *testing.T) {
@@ -283,6 +284,10 @@ func (m *machine) status(lease [32]byte) protocol.LeaseStatus {
 func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r protocol.DeployRequest) (protocol.LeaseAnswer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.unseen > 0 {
+		m.unseen--
+		return protocol.LeaseAnswer{Version: 1, Refused: "this node has no such lease", Unknown: true}, nil
+	}
 	if _, known := m.jobs[r.Lease]; !known {
 		m.jobs[r.Lease] = r.Job
 		l := m.w.Lease(r.Lease, func(market.Lease) bool { return true })
@@ -350,7 +355,7 @@ func TestDeployAndAudit(t *testing.T) {
 	params := markettest.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20
 	w.InitMarket(params)
-	m := &machine{w: w, keeper: w.Keeper(), output: "epoch 1\nepoch 2\n", hold: make(chan struct{}), jobs: map[[32]byte]protocol.JobSpec{}}
+	m := &machine{w: w, keeper: w.Keeper(), output: "epoch 1\nepoch 2\n", unseen: 1, hold: make(chan struct{}), jobs: map[[32]byte]protocol.JobSpec{}}
 	m.provider = w.Provider(100 * market.OneGNT)
 	m.payout = market.TokenAddress(m.provider.PublicKey(), w.PaymentMint)
 	var node market.Node

@@ -104,8 +104,10 @@ func (r *remote) deploy(ctx context.Context, l market.Lease, job protocol.JobSpe
 		switch {
 		case err == nil && ans.Refused == "":
 			return ans.Status, nil
-		case err == nil:
+		case err == nil && !ans.Unknown:
 			return ans.Status, &errRefusedByNode{ans.Refused}
+		case err == nil:
+			err = &errRefusedByNode{ans.Refused} // the machine may see the lease a little later than we do
 		}
 		t := time.NewTimer(500 * time.Millisecond)
 		select {

@@ -51,6 +51,8 @@ type LeaseAnswer struct {
 	Version uint8       `cbor:"1,keyasint"`
 	Status  LeaseStatus `cbor:"2,keyasint"`
 	Refused string      `cbor:"3,keyasint,omitempty"`
+	// Unknown says that the node has not seen the lease (yet): its view of the chain may be behind the customer's.
+	Unknown bool `cbor:"4,keyasint,omitempty"`
 }
 
 // LogsRequest asks for a job's output from an offset on.

@@ -64,25 +64,33 @@ func order(ctx context.Context, n *network.Network, w seed.Wallet, attached bool
 		args = append(args, "--detach", "--", "sh", "-c", "echo working; while :; do sleep 1; done")
 	}
 	out, err := n.Gantry(ctx, w, args...)
-	if err != nil {
-		return err
+	if err = errors.Join(err, out.Err()); err != nil {
+		return errors.Join(err, stopAll(ctx, n, w))
 	}
-	if err := out.Err(); err != nil || attached {
-		return err
+	if attached {
+		return nil
 	}
 	o.count(func(o *orders) { o.toStart = append(o.toStart, out.Took) })
-	var placed struct {
-		Leases []struct {
-			Address string `json:"address"`
-		} `json:"leases"`
-	}
-	if err := out.Decode(&placed); err != nil {
-		return err
-	}
 	if !sleep(ctx, time.Duration(work)*time.Second) {
 		return ctx.Err()
 	}
-	for _, l := range placed.Leases {
+	return stopAll(ctx, n, w)
+}
+
+// stopAll stops what runs for a customer.
+func stopAll(ctx context.Context, n *network.Network, w seed.Wallet) error {
+	out, err := n.Gantry(ctx, w, "leases")
+	if err = errors.Join(err, out.Err()); err != nil {
+		return err
+	}
+	var list []struct{ Address, Status string }
+	if err := out.Decode(&list); err != nil {
+		return err
+	}
+	for _, l := range list {
+		if l.Status != "running" {
+			continue
+		}
 		out, err := n.Gantry(ctx, w, "stop", l.Address)
 		if err = errors.Join(err, out.Err()); err != nil {
 			return err

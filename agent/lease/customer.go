@@ -41,7 +41,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req protoco
 	if err != nil {
 		return protocol.LeaseStatus{}, err
 	}
-	if chain.Customer != from {
+	if !m.ledger().ActsFor(from, chain.Customer) {
 		return protocol.LeaseStatus{}, refuse("the lease is of another customer")
 	}
 	if chain.State() != market.LeaseAwarded && chain.State() != market.LeaseRunning {
@@ -128,7 +128,7 @@ func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]b
 	return m.read(ctx, lease)
 }
 
-// authorise lets a lease's customer pass and nobody else.
+// authorise lets a lease's customer and its session keys pass and nobody else.
 func (m *Manager) authorise(ctx context.Context, from solana.PublicKey, lease [32]byte) error {
 	r, err := m.o.Store.Lease(lease)
 	if errors.Is(err, store.ErrNotFound) {
@@ -141,7 +141,7 @@ func (m *Manager) authorise(ctx context.Context, from solana.PublicKey, lease [3
 	if err != nil {
 		return err
 	}
-	if solana.PublicKey(r.Customer) != from {
+	if !m.ledger().ActsFor(from, solana.PublicKey(r.Customer)) {
 		return refuse("the lease is of another customer")
 	}
 	return nil

@@ -57,6 +57,11 @@ type fakeChain struct {
 
 	starts, ends int
 	hash         [32]byte
+	session      solana.PublicKey // of the customer
+}
+
+func (c *fakeChain) ActsFor(key, customer solana.PublicKey) bool {
+	return key == customer || key == c.session && !key.IsZero()
 }
 
 var (

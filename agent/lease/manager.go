@@ -33,6 +33,8 @@ type Ledger interface {
 	Start(ctx context.Context, l OnChain, connection [32]byte) error
 	// End sends lease_end and waits until it is confirmed.
 	End(ctx context.Context, l OnChain) error
+	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
+	ActsFor(key, customer solana.PublicKey) bool
 }
 
 // Share is what the machine gives to one lease: GPUs leased / GPUs of the node, of each resource. Zero is unlimited.

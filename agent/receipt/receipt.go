@@ -29,6 +29,7 @@ type Signed struct {
 	Sequence          uint64
 	Seconds           uint32
 	NodeSignature     solana.Signature
+	CustomerKey       solana.PublicKey // that signed for the customer; zero is its own
 	CustomerSignature solana.Signature
 }
 
@@ -42,6 +43,8 @@ type Ledger interface {
 	Changed() <-chan struct{}
 	// SettleReceipt sends lease_settle_receipt and waits until it is confirmed.
 	SettleReceipt(ctx context.Context, l lease.OnChain, r Signed) error
+	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
+	ActsFor(key, customer solana.PublicKey) bool
 }
 
 // Options of an Office. Ledger, Store, Key and Domain are required.
@@ -130,7 +133,7 @@ func (o *Office) Offer(_ context.Context, from solana.PublicKey, address solana.
 	if err != nil {
 		return protocol.Receipt{}, err
 	}
-	if err := o.o.Store.SignReceipt(store.Key(address), sequence, signature[:], nil); err != nil {
+	if err := o.o.Store.SignReceipt(store.Key(address), sequence, signature[:], nil, store.Key{}); err != nil {
 		return protocol.Receipt{}, err
 	}
 	return protocol.Receipt{
@@ -168,7 +171,7 @@ func (o *Office) find(from, address solana.PublicKey) (lease.OnChain, store.Leas
 	if !ok {
 		return l, store.Lease{}, refuse("this node has no such lease, or it is closed")
 	}
-	if l.Customer != from {
+	if !o.o.Ledger.ActsFor(from, l.Customer) {
 		return l, store.Lease{}, refuse("the lease is of another customer")
 	}
 	if l.State() < market.LeaseRunning || l.StartedAt == 0 {
@@ -200,10 +203,15 @@ func (o *Office) Accept(_ context.Context, from solana.PublicKey, s protocol.Sig
 	if s.Receipt.StartedAt != l.StartedAt || s.Receipt.Sequence != last.Sequence || s.Receipt.Seconds != last.Seconds {
 		return refuse("receipt %d over %d s was offered last", last.Sequence, last.Seconds)
 	}
-	if err := o.message(l, last.Sequence, last.Seconds).Verify(l.Customer, s.CustomerSignature); err != nil {
-		return refuse("the signature is not the customer's over this receipt")
+	// Who speaks for the customer signs for it, with its own key.
+	if err := o.message(l, last.Sequence, last.Seconds).Verify(from, s.CustomerSignature); err != nil {
+		return refuse("the signature is not yours over this receipt")
 	}
-	if err := o.o.Store.SignReceipt(store.Key(address), last.Sequence, nil, s.CustomerSignature[:]); err != nil {
+	var by store.Key
+	if from != l.Customer {
+		by = store.Key(from)
+	}
+	if err := o.o.Store.SignReceipt(store.Key(address), last.Sequence, nil, s.CustomerSignature[:], by); err != nil {
 		return err
 	}
 	o.o.Log.Debug().Str("lease", address.String()).Uint64("sequence", last.Sequence).Uint64("seconds", last.Seconds).Msg("receipt signed by both")

@@ -29,7 +29,10 @@ type fakeChain struct {
 	lost   bool           // the next settlement never lands
 	before *lease.OnChain // what a list that was made earlier shows
 	landed int
+	by     map[solana.PublicKey]bool // session keys of the customer
 }
+
+func (f *fakeChain) ActsFor(key, customer solana.PublicKey) bool { return key == customer || f.by[key] }
 
 func (f *fakeChain) Leases() []lease.OnChain {
 	if f.gone {
@@ -62,7 +65,7 @@ func (f *fakeChain) SettleReceipt(_ context.Context, l lease.OnChain, r Signed) 
 		return nil // stale: as AlreadyDone has it
 	case r.Seconds > f.l.BillableSecs(f.now().Unix()):
 		return errors.New("receipt too large")
-	case message.Verify(f.l.NodeKey, r.NodeSignature) != nil || message.Verify(f.l.Customer, r.CustomerSignature) != nil:
+	case message.Verify(f.l.NodeKey, r.NodeSignature) != nil || message.Verify(f.speaker(r), r.CustomerSignature) != nil:
 		return errors.New("bad signature")
 	}
 	f.l.ReceiptSequence, f.l.ReceiptSecs = r.Sequence, r.Seconds
@@ -73,6 +76,14 @@ func (f *fakeChain) SettleReceipt(_ context.Context, l lease.OnChain, r Signed) 
 		return errAway
 	}
 	return nil
+}
+
+// speaker is whose signature a receipt must have, as the program sees it.
+func (f *fakeChain) speaker(r Signed) solana.PublicKey {
+	if f.by[r.CustomerKey] {
+		return r.CustomerKey
+	}
+	return f.l.Customer
 }
 
 var address = solana.PublicKey{4}
@@ -222,6 +233,33 @@ func TestSettlesTheLeaseAsItIs(t *testing.T) {
 
 	_, due := o.pending(old)
 	require.False(t, due, "nothing is owed before the start")
+}
+
+// A session key signs for its customer with its own key, across a crash of the agent; what it signed is not brought to the
+// chain any more once it is over.
+func TestSessionKeysSignReceipts(t *testing.T) {
+	o := newOffice(t)
+	o.now = o.now.Add(10 * time.Second)
+	session, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	var refused *lease.RefusedError
+	_, err = o.Offer(t.Context(), session.PublicKey(), address)
+	require.ErrorAs(t, err, &refused, "nobody has named it")
+	o.chain.by = map[solana.PublicKey]bool{session.PublicKey(): true}
+	offer, err := o.Offer(t.Context(), session.PublicKey(), address)
+	require.NoError(t, err)
+	require.ErrorAs(t, o.Accept(t.Context(), session.PublicKey(), o.sign(t, offer)), &refused, "the customer's signature, from a session key")
+	sig, err := market.LeaseReceipt(o.chain.l, offer.Sequence, offer.Seconds).Sign(session)
+	require.NoError(t, err)
+	require.NoError(t, o.Accept(t.Context(), session.PublicKey(), protocol.SignedReceipt{Receipt: offer, CustomerSignature: sig}))
+	o.open(t)
+	o.chain.by = nil // over
+	require.NoError(t, o.Flush(t.Context(), address))
+	require.Zero(t, o.chain.landed)
+	o.chain.by = map[solana.PublicKey]bool{session.PublicKey(): true}
+	require.NoError(t, o.Flush(t.Context(), address))
+	require.Equal(t, 1, o.chain.landed)
+	require.EqualValues(t, offer.Seconds, o.chain.l.ReceiptSecs)
 }
 
 func TestSeconds(t *testing.T) {

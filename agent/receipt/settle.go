@@ -91,8 +91,13 @@ func (o *Office) pending(l lease.OnChain) (Signed, bool) {
 	if err != nil || rec.AwardedAt.Unix() != l.AwardedAt {
 		return Signed{}, false
 	}
+	by := solana.PublicKey(r.Signed.CustomerKey)
+	if !by.IsZero() && !o.o.Ledger.ActsFor(by, l.Customer) {
+		return Signed{}, false // the session key is over: reports settle what it signed for
+	}
 	return Signed{
-		Sequence: r.Signed.Sequence, Seconds: uint32(r.Signed.Seconds),
+		CustomerKey: by,
+		Sequence:    r.Signed.Sequence, Seconds: uint32(r.Signed.Seconds),
 		NodeSignature:     solana.SignatureFromBytes(r.Signed.NodeSignature),
 		CustomerSignature: solana.SignatureFromBytes(r.Signed.CustomerSignature),
 	}, true

@@ -60,6 +60,15 @@ func (l *ledger) Order(ctx context.Context, of lease.OnChain) (lease.Order, erro
 	return out, nil
 }
 
+// ActsFor implements lease.Ledger and receipt.Ledger.
+func (l *ledger) ActsFor(key, customer solana.PublicKey) bool {
+	if key == customer {
+		return true
+	}
+	c, ok := l.view.CreditsOf(customer)
+	return ok && c.ActsFor(key, time.Now())
+}
+
 // StartDeadline implements lease.Ledger.
 func (l *ledger) StartDeadline() time.Duration {
 	p, _ := l.view.Params()
@@ -92,7 +101,7 @@ func (l *ledger) SettleReceipt(ctx context.Context, of lease.OnChain, r receipt.
 	}
 	ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
 		Lease: of, Payout: provider.Payout, Receipt: market.LeaseReceipt(of, r.Sequence, uint64(r.Seconds)),
-		NodeSignature: r.NodeSignature, CustomerSignature: r.CustomerSignature,
+		NodeSignature: r.NodeSignature, CustomerKey: r.CustomerKey, CustomerSignature: r.CustomerSignature,
 	})
 	if err != nil {
 		return err

@@ -50,9 +50,10 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 }
 
 // SignReceipt records the signatures of the receipt that was reserved last.
-// customer may be empty until the customer has answered. A receipt that has been
-// overtaken is [ErrReceipt].
-func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte) error {
+// customer may be empty until the customer has answered; by is the session key
+// that signed for it, zero for its own. A receipt that has been overtaken is
+// [ErrReceipt].
+func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte, by Key) error {
 	for _, sig := range [][]byte{node, customer} {
 		if len(sig) != 0 && len(sig) != ed25519.SignatureSize {
 			return fmt.Errorf("store: signature of %d bytes", len(sig))
@@ -71,12 +72,12 @@ func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte) e
 			r.NodeSignature = bytes.Clone(node)
 		}
 		if len(customer) != 0 {
-			r.CustomerSignature = bytes.Clone(customer)
+			r.CustomerSignature, r.CustomerKey = bytes.Clone(customer), by
 		}
 		if len(r.NodeSignature) != 0 && len(r.CustomerSignature) != 0 {
 			r.Signed = &SignedReceipt{
 				Sequence: r.Sequence, Seconds: r.Seconds,
-				NodeSignature: r.NodeSignature, CustomerSignature: r.CustomerSignature,
+				NodeSignature: r.NodeSignature, CustomerKey: r.CustomerKey, CustomerSignature: r.CustomerSignature,
 			}
 		}
 		return put(b, bucketReceipts, lease[:], r)

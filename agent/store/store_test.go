@@ -189,9 +189,9 @@ func TestReceiptSignatures(t *testing.T) {
 	_, err = s.ReserveReceipt(Key{1}, 1, 10)
 	require.NoError(t, err)
 	sig := bytes.Repeat([]byte{1}, 64)
-	require.NoError(t, s.SignReceipt(Key{1}, 1, sig, nil))
-	require.NoError(t, s.SignReceipt(Key{1}, 1, nil, sig))
-	require.Error(t, s.SignReceipt(Key{1}, 1, sig[:3], nil))
+	require.NoError(t, s.SignReceipt(Key{1}, 1, sig, nil, Key{}))
+	require.NoError(t, s.SignReceipt(Key{1}, 1, nil, sig, Key{}))
+	require.Error(t, s.SignReceipt(Key{1}, 1, sig[:3], nil, Key{}))
 	r, err := s.Receipt(Key{1})
 	require.NoError(t, err)
 	require.Equal(t, sig, r.NodeSignature)
@@ -203,7 +203,7 @@ func TestReceiptSignatures(t *testing.T) {
 	require.Equal(t, r, again, "reserving again keeps the signatures")
 	_, err = s.ReserveReceipt(Key{1}, 2, 20)
 	require.NoError(t, err)
-	require.ErrorIs(t, s.SignReceipt(Key{1}, 1, sig, nil), ErrReceipt)
+	require.ErrorIs(t, s.SignReceipt(Key{1}, 1, sig, nil, Key{}), ErrReceipt)
 }
 
 func TestOneRootForOneSeed(t *testing.T) {

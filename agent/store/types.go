@@ -137,6 +137,8 @@ type Receipt struct {
 	NodeSignature []byte `json:"node_signature,omitempty"`
 	// CustomerSignature is empty until the customer has answered.
 	CustomerSignature []byte `json:"customer_signature,omitempty"`
+	// CustomerKey is the session key that signed for the customer; zero is its own.
+	CustomerKey Key `json:"customer_key"`
 	// Signed is the newest receipt of this lease that both sides signed. It stays when a newer one is offered, so that
 	// a customer who goes away takes no money along.
 	Signed *SignedReceipt `json:"signed,omitempty"`
@@ -148,6 +150,7 @@ type SignedReceipt struct {
 	Seconds           uint64 `json:"seconds"`
 	NodeSignature     []byte `json:"node_signature"`
 	CustomerSignature []byte `json:"customer_signature"`
+	CustomerKey       Key    `json:"customer_key"`
 }
 
 // Work is a commitment that the node signed for a period.

@@ -68,8 +68,8 @@ func addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {
 func (s *session) lease(v *market.View, text string) (market.Lease, error) {
 	all := v.Leases()
 	var own []market.Lease
-	if key, err := s.wallet(); err == nil {
-		own = v.LeasesOfCustomer(key.PublicKey())
+	if customer, err := s.customer(); err == nil {
+		own = v.LeasesOfCustomer(customer)
 	}
 	at := func(l market.Lease) solana.PublicKey { return l.Address }
 	key, err := pick(text, "lease", addresses(own, at))

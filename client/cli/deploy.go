@@ -41,7 +41,11 @@ type deployJSON struct {
 }
 
 func (s *session) deploy() error {
-	mk, key, err := s.open()
+	mk, _, err := s.open()
+	if err != nil {
+		return err
+	}
+	customer, err := s.customer()
 	if err != nil {
 		return err
 	}
@@ -53,8 +57,11 @@ func (s *session) deploy() error {
 	if err != nil {
 		return err
 	}
-	r.args.Customer = key.PublicKey()
-	d := &deployment{s: s, v: v, mk: mk, r: r, order: market.OrderAddress(key.PublicKey(), r.args.Nonce), began: time.Now()}
+	r.args.Customer = customer
+	if r.args.Authority, err = s.authority(); err != nil {
+		return err
+	}
+	d := &deployment{s: s, v: v, mk: mk, r: r, order: market.OrderAddress(customer, r.args.Nonce), began: time.Now()}
 	if err := d.affordable(); err != nil {
 		return err
 	}
@@ -84,6 +91,10 @@ func (d *deployment) affordable() error {
 	c, _, err := d.s.credits(d.r.args.Customer)
 	if err != nil {
 		return err
+	}
+	if k, ok := c.SessionKeyOf(d.r.args.Authority); ok && d.r.cost > market.USDC(k.Cap-min(k.Cap, k.Spent)) {
+		return refused(fmt.Sprintf("order refused: %s USDC needed, %s of the session key's %s are left", d.r.cost,
+			market.USDC(k.Cap-min(k.Cap, k.Spent)), market.USDC(k.Cap)), "the customer raises it with: gantry session add, or lower --hours / --max-price")
 	}
 	if d.r.cost <= c.Free() {
 		return nil
@@ -169,7 +180,7 @@ func (d *deployment) instructions() ([]solana.Instruction, error) {
 		return []solana.Instruction{create}, err
 	}
 	open, err := market.AuctionOpen(market.AuctionOpenArgs{
-		Customer: d.r.args.Customer, Order: d.order, Auction: d.r.auction, Reveal: d.r.reveal,
+		Customer: d.r.args.Customer, Authority: d.r.args.Authority, Order: d.order, Auction: d.r.auction, Reveal: d.r.reveal,
 	})
 	return []solana.Instruction{create, open}, err
 }

@@ -18,7 +18,7 @@ func deployCommand(s Streams) *cli.Command {
 		Name: "deploy", Usage: "buy compute and run a command on it", ArgsUsage: "-- COMMAND…",
 		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
 			"output and signs receipts while it stays. What is not used goes back to your credits.",
-		Flags: append(durationFlags(),
+		Flags: append(asSession(durationFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},

@@ -71,7 +71,7 @@ func (s *session) stop() error {
 	case market.LeaseEnded:
 		return refused(fmt.Sprintf("lease %s is over already (%s)", l.Address, l.Reason()), "")
 	}
-	before, _, err := s.credits(key.PublicKey())
+	before, _, err := s.credits(l.Customer)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *session) stop() error {
 	if err != nil {
 		return err
 	}
-	after, _, err := s.credits(key.PublicKey())
+	after, _, err := s.credits(l.Customer)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,11 @@ func (s *session) extend() error {
 		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), reservedBy(c)),
 			fmt.Sprintf("add %s with: gantry credits add %s      or give less time", cost-c.Free(), cost-c.Free()))
 	}
-	ix, err := market.LeaseExtend(market.LeaseExtendArgs{Lease: l, Seconds: secs})
+	by, err := s.authority()
+	if err != nil {
+		return err
+	}
+	ix, err := market.LeaseExtend(market.LeaseExtendArgs{Lease: l, Authority: by, Seconds: secs})
 	tx, err := s.one("lease_extend", ix, err)
 	if err != nil {
 		return err

@@ -16,19 +16,19 @@ func customerCommands(s Streams) []*cli.Command {
 		searchCommand(s),
 		deployCommand(s),
 		{
-			Name: "leases", Usage: "your leases", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}},
+			Name: "leases", Usage: "your leases", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),
 			Action: action(s, (*session).leases),
 		},
 		{
 			Name: "logs", Usage: "output of a lease's job", ArgsUsage: "LEASE",
-			Flags: []cli.Flag{
+			Flags: asSession(
 				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the job ends"},
 				&cli.Uint64Flag{Name: "offset", Usage: "skip so many `BYTES`"},
-			},
+			),
 			Action: action(s, (*session).logs),
 		},
-		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Action: action(s, (*session).stop)},
-		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: durationFlags(), Action: action(s, (*session).extend)},
+		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: asSession(), Action: action(s, (*session).stop)},
+		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: asSession(durationFlags()...), Action: action(s, (*session).extend)},
 		{Name: "rate", Usage: "rate a lease that is over, 1 to 5 stars", ArgsUsage: "LEASE STARS", Action: action(s, (*session).rate)},
 		{Name: "close", Usage: "close a settled lease and get the rest back at once", ArgsUsage: "LEASE", Action: action(s, (*session).closeLease)},
 	}
@@ -123,11 +123,11 @@ func (s *session) leases() error {
 	}
 	all := v.Leases()
 	if !s.cli.Bool("all") {
-		key, err := s.wallet()
+		customer, err := s.customer()
 		if err != nil {
 			return err
 		}
-		all = v.LeasesOfCustomer(key.PublicKey())
+		all = v.LeasesOfCustomer(customer)
 	}
 	slices.SortStableFunc(all, func(a, b market.Lease) int { return int(b.AwardedAt - a.AwardedAt) })
 	out := make([]leaseJSON, len(all))
@@ -149,7 +149,7 @@ func (s *session) leases() error {
 
 // owned finds a lease that must be the wallet's.
 func (s *session) owned(v *market.View, text string) (market.Lease, error) {
-	key, err := s.wallet()
+	customer, err := s.customer()
 	if err != nil {
 		return market.Lease{}, err
 	}
@@ -157,8 +157,8 @@ func (s *session) owned(v *market.View, text string) (market.Lease, error) {
 	if err != nil {
 		return l, err
 	}
-	if l.Customer != key.PublicKey() {
-		return l, refused(fmt.Sprintf("lease %s belongs to %s, not to your wallet %s", l.Address, l.Customer, key.PublicKey()), "pass the customer's keypair with --keypair")
+	if l.Customer != customer {
+		return l, refused(fmt.Sprintf("lease %s belongs to %s, not to your wallet %s", l.Address, l.Customer, customer), "pass the customer's keypair with --keypair, or a session key of it with --session")
 	}
 	return l, nil
 }

@@ -15,8 +15,8 @@ func orderCommands(s Streams) []*cli.Command {
 	return []*cli.Command{{
 		Name: "order", Usage: "orders that wait for their award",
 		Subcommands: []*cli.Command{
-			{Name: "list", Usage: "your orders", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}}, Action: action(s, (*session).orders)},
-			{Name: "cancel", Usage: "take an order back that has no lease", ArgsUsage: "ORDER", Action: action(s, (*session).orderCancel)},
+			{Name: "list", Usage: "your orders", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}), Action: action(s, (*session).orders)},
+			{Name: "cancel", Usage: "take an order back that has no lease", ArgsUsage: "ORDER", Flags: asSession(), Action: action(s, (*session).orderCancel)},
 		},
 	}}
 }
@@ -60,11 +60,11 @@ func (s *session) orders() error {
 	}
 	all := v.Orders()
 	if !s.cli.Bool("all") {
-		key, err := s.wallet()
+		customer, err := s.customer()
 		if err != nil {
 			return err
 		}
-		all = v.OrdersOf(key.PublicKey())
+		all = v.OrdersOf(customer)
 	}
 	slices.SortStableFunc(all, func(a, b market.Order) int { return int(b.CreatedAt - a.CreatedAt) })
 	out := make([]orderJSON, len(all))
@@ -100,7 +100,11 @@ func (s *session) orderCancel() error {
 	if err != nil {
 		return err
 	}
-	address, err := pick(args[0], "order", addresses(v.OrdersOf(key.PublicKey()), func(o market.Order) solana.PublicKey { return o.Address }))
+	customer, err := s.customer()
+	if err != nil {
+		return err
+	}
+	address, err := pick(args[0], "order", addresses(v.OrdersOf(customer), func(o market.Order) solana.PublicKey { return o.Address }))
 	if err != nil {
 		return err
 	}
@@ -108,12 +112,12 @@ func (s *session) orderCancel() error {
 	switch {
 	case !ok:
 		return refused(fmt.Sprintf("order %s does not exist (any more)", address), "see: gantry order list, gantry leases")
-	case o.Customer != key.PublicKey():
+	case o.Customer != customer:
 		return refused(fmt.Sprintf("order %s belongs to %s", address, o.Customer), "pass the customer's keypair with --keypair")
 	case o.CanCancel() != nil:
 		return refused(fmt.Sprintf("order %s is %s and has leases", address, o.State()), "stop its leases instead: gantry leases")
 	}
-	ix, err := market.OrderCancel(o)
+	ix, err := market.OrderCancelBy(o, key.PublicKey())
 	tx, err := s.one("order_cancel", ix, err)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type session struct {
 	client  *chain.Client
 	key     solana.PrivateKey
 	mk      *market.Market
+	actsFor solana.PublicKey // whom a session key acts for, once it was looked up
 	closers []func()
 }
 
@@ -111,12 +112,16 @@ func (s *session) close() {
 	}
 }
 
-// wallet reads the keypair file once.
+// wallet reads the keypair file once: of a session key, where one is named.
 func (s *session) wallet() (solana.PrivateKey, error) {
 	if s.key != nil {
 		return s.key, nil
 	}
-	key, err := chain.LoadKeypair(s.config.KeypairPath)
+	path := s.config.KeypairPath
+	if session := s.cli.String(flagSession); session != "" {
+		path = session
+	}
+	key, err := chain.LoadKeypair(path)
 	if err != nil {
 		return nil, err
 	}

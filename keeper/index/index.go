@@ -123,6 +123,11 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.Accusations[key] = a
 	case *market.Credits:
 		v.Credits[a.Customer] = a
+		for _, k := range a.SessionKeys {
+			if k.Cap > 0 {
+				link(v.CustomersOfKey, k.Key, a.Customer)
+			}
+		}
 	case *market.Device:
 		v.Devices[a.Identity] = a
 		v.DevicesOfNode[a.Node]++
@@ -167,6 +172,11 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 		delete(v.Accusations, key)
 	case *market.Credits:
 		delete(v.Credits, a.Customer)
+		for _, k := range a.SessionKeys {
+			if k.Cap > 0 {
+				unlink(v.CustomersOfKey, k.Key, a.Customer)
+			}
+		}
 	case *market.Device:
 		delete(v.Devices, a.Identity)
 		if v.DevicesOfNode[a.Node]--; v.DevicesOfNode[a.Node] <= 0 {

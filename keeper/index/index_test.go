@@ -94,6 +94,31 @@ func TestWeightsAndVotes(t *testing.T) {
 	require.False(t, ok)
 }
 
+func TestSessionKeysAreKnown(t *testing.T) {
+	x := New()
+	robot := solana.PublicKey{7}
+	known := func() (ok bool) {
+		x.Read(func(v *View) { ok = v.KnownPeer(robot) })
+		return ok
+	}
+	for i := byte(1); i <= 2; i++ {
+		c := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{i}}}
+		c.Customer = solana.PublicKey{i, 1}
+		x.Put(c.Address, c)
+		require.Equal(t, i > 1, known())
+		named := *c
+		named.SessionKeys[i].Key, named.SessionKeys[i].Cap = robot, 5
+		x.Put(c.Address, &named)
+		require.True(t, known())
+	}
+	x.Put(solana.PublicKey{1}, nil)
+	require.True(t, known(), "the other has named it, too")
+	removed := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{2}}}
+	removed.Customer, removed.SessionKeys[2].Key = solana.PublicKey{2, 1}, robot
+	x.Put(removed.Address, removed)
+	require.False(t, known(), "a cap of 0 is no key")
+}
+
 // After any sequence of changes the links are those of a view built anew.
 func TestLinksFollow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -34,6 +34,8 @@ type View struct {
 	// LeasesOfOrder are an order's leases, running or over.
 	LeasesOfOrder map[solana.PublicKey]set
 	NodesOfKey    map[solana.PublicKey]set // by the agent's key
+	// CustomersOfKey are the customers that have named a session key, also one that is over.
+	CustomersOfKey map[solana.PublicKey]set
 	// DevicesOfNode counts the device claims of a node.
 	DevicesOfNode map[solana.PublicKey]int
 
@@ -63,6 +65,8 @@ func NewView() *View {
 		NodesOfModel: map[uint16]set{},
 		LeasesOfNode: map[solana.PublicKey]set{},
 		NodesOfKey:   map[solana.PublicKey]set{},
+
+		CustomersOfKey: map[solana.PublicKey]set{},
 
 		LeasesOfOrder: map[solana.PublicKey]set{},
 		DevicesOfNode: map[solana.PublicKey]int{},
@@ -143,7 +147,7 @@ func (v *View) Tier(node solana.PublicKey, end int64) uint8 {
 }
 
 // KnownPeer reports whether a key belongs to somebody whom a keeper talks to: a keeper's wallet, a live node's key, or
-// the wallet of a customer with Credits.
+// a customer with Credits, by its wallet or a session key.
 func (v *View) KnownPeer(key solana.PublicKey) bool {
 	if _, ok := v.Keepers[key]; ok {
 		return true
@@ -153,6 +157,6 @@ func (v *View) KnownPeer(key solana.PublicKey) bool {
 			return true
 		}
 	}
-	_, ok := v.Credits[key]
-	return ok
+	_, customer := v.Credits[key]
+	return customer || len(v.CustomersOfKey[key]) > 0
 }

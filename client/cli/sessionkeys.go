@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/gagliardetto/solana-go/programs/system"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Flags with which a session key acts in place of the customer's wallet.
+const (
+	flagSession  = "session"
+	flagCustomer = "customer"
+)
+
+// asSession adds them to the flags of a command that session keys may use.
+func asSession(flags ...cli.Flag) []cli.Flag {
+	return append(flags,
+		&cli.StringFlag{Name: flagSession, Usage: "keypair `FILE` of a session key that acts for its customer", EnvVars: []string{"GANTRY_SESSION"}},
+		&cli.StringFlag{Name: flagCustomer, Usage: "`WALLET` that the session key acts for (default: the one that names it)"},
+	)
+}
+
+func sessionKeyCommands(s Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "session", Usage: "keys that spend your credits up to a cap, for programs that buy compute",
+		Description: "A session key orders, extends and ends leases and signs receipts for you, and reserves at most its cap in all, until\n" +
+			"it expires. It never withdraws, rates, disputes or names keys. It pays fees and rent itself, so it needs some SOL.\n" +
+			"Use it with --session FILE on deploy, leases, logs, stop, extend and order.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "add", Usage: "name a key, or change its cap and expiry", ArgsUsage: "KEY|FILE",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "cap", Usage: "the most `USDC` that it may reserve in all"},
+					&cli.DurationFlag{Name: "expires", Value: 24 * time.Hour, Usage: "`TIME` from now on"},
+					&cli.StringFlag{Name: "fund", Usage: "`SOL` to send it for fees and rent"},
+				},
+				Action: action(s, (*session).sessionAdd),
+			},
+			{Name: "list", Usage: "the keys of your wallet, or of another", ArgsUsage: "[WALLET]", Action: action(s, (*session).sessionList)},
+			{Name: "remove", Usage: "take a key's powers back", ArgsUsage: "KEY|FILE", Action: action(s, (*session).sessionRemove)},
+		},
+	}}
+}
+
+// keyOrFile reads an address, or the public key of a keypair file.
+func keyOrFile(text string) (solana.PublicKey, error) {
+	if key, err := solana.PublicKeyFromBase58(text); err == nil {
+		return key, nil
+	}
+	if _, err := os.Stat(text); err != nil {
+		return solana.PublicKey{}, usage(fmt.Sprintf("%q is neither an address nor a keypair file", text), "make one with: solana-keygen new -o session.json")
+	}
+	key, err := chain.LoadKeypair(text)
+	return key.PublicKey(), err
+}
+
+func (s *session) sessionAdd() error {
+	args, err := s.args("KEY|FILE")
+	if err != nil {
+		return err
+	}
+	key, err := keyOrFile(args[0])
+	if err != nil {
+		return err
+	}
+	if s.cli.String("cap") == "" {
+		return usage("--cap is missing", "give the most USDC that the key may reserve, such as --cap 25")
+	}
+	most, err := market.ParseUSDC(s.cli.String("cap"))
+	if err != nil || most == 0 {
+		return usage(fmt.Sprintf("--cap %s is not an amount of USDC", s.cli.String("cap")), "such as --cap 25; to take a key back: gantry session remove")
+	}
+	lasts := s.cli.Duration("expires")
+	if lasts < time.Second {
+		return usage(fmt.Sprintf("--expires %s is over at once", lasts), "such as --expires 24h")
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	_, wallet, err := s.open()
+	if err != nil {
+		return err
+	}
+	set, err := market.CreditsSetSessionKey(market.SessionKeyArgs{
+		Customer: wallet.PublicKey(), Key: key, Cap: most, Expiry: now + int64(lasts/time.Second),
+	})
+	if err != nil {
+		return err
+	}
+	ixs := []solana.Instruction{set}
+	if text := s.cli.String("fund"); text != "" {
+		sol, err := chain.ParseSOL(text)
+		if err != nil {
+			return usage("--fund: "+err.Error(), "such as --fund 0.05")
+		}
+		ixs = append(ixs, system.NewTransferInstruction(uint64(sol), wallet.PublicKey(), key).Build())
+	}
+	return s.sessionDone(wallet.PublicKey(), ixs, fmt.Sprintf("session key %s may reserve %s USDC until %s UTC", key, most, when(now+int64(lasts/time.Second))))
+}
+
+func (s *session) sessionRemove() error {
+	args, err := s.args("KEY|FILE")
+	if err != nil {
+		return err
+	}
+	key, err := keyOrFile(args[0])
+	if err != nil {
+		return err
+	}
+	_, wallet, err := s.open()
+	if err != nil {
+		return err
+	}
+	c, _, err := s.credits(wallet.PublicKey())
+	if err != nil {
+		return err
+	}
+	if _, ok := c.SessionKeyOf(key); !ok {
+		return refused(fmt.Sprintf("%s is no session key of %s", key, wallet.PublicKey()), "see: gantry session list")
+	}
+	ix, err := market.CreditsSetSessionKey(market.SessionKeyArgs{Customer: wallet.PublicKey(), Key: key})
+	if err != nil {
+		return err
+	}
+	return s.sessionDone(wallet.PublicKey(), []solana.Instruction{ix}, fmt.Sprintf("session key %s may do nothing any more; its leases run on", key))
+}
+
+// sessionKeyJSON is a session key as printed.
+type sessionKeyJSON struct {
+	Key     string `json:"key"`
+	Cap     string `json:"cap"`
+	Spent   string `json:"spent"`
+	Left    string `json:"left"`
+	Expiry  int64  `json:"expiry"`
+	Expired bool   `json:"expired"`
+}
+
+type sessionsJSON struct {
+	Customer string           `json:"customer"`
+	Keys     []sessionKeyJSON `json:"sessionKeys"`
+	Tx       *sent            `json:"transaction,omitempty"`
+}
+
+func (s *session) sessionsOf(customer solana.PublicKey) (sessionsJSON, error) {
+	out := sessionsJSON{Customer: customer.String(), Keys: []sessionKeyJSON{}}
+	c, _, err := s.credits(customer)
+	if err != nil {
+		return out, err
+	}
+	now, err := s.now()
+	for _, k := range c.SessionKeys {
+		if k.Cap > 0 {
+			out.Keys = append(out.Keys, sessionKeyJSON{
+				Key: k.Key.String(), Cap: market.USDC(k.Cap).String(), Spent: market.USDC(k.Spent).String(),
+				Left: market.USDC(k.Cap - min(k.Cap, k.Spent)).String(), Expiry: k.Expiry, Expired: now >= k.Expiry,
+			})
+		}
+	}
+	return out, err
+}
+
+func (s *session) sessionDone(customer solana.PublicKey, ixs []solana.Instruction, what string) error {
+	tx, err := s.send("credits_set_session_key", ixs)
+	if err != nil {
+		return err
+	}
+	out, err := s.sessionsOf(customer)
+	if err != nil {
+		return err
+	}
+	out.Tx = &tx
+	return s.done(out, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", what, tx.Signature) })
+}
+
+func (s *session) sessionList() error {
+	var customer solana.PublicKey
+	switch args := s.cli.Args().Slice(); len(args) {
+	case 0:
+		wallet, err := s.wallet()
+		if err != nil {
+			return err
+		}
+		customer = wallet.PublicKey()
+	case 1:
+		var err error
+		if customer, err = address(args[0], "wallet"); err != nil {
+			return err
+		}
+	default:
+		return usage(fmt.Sprintf("%q is one argument too many", args[1]), "write: gantry session list [WALLET]")
+	}
+	if _, err := s.market(); err != nil {
+		return err
+	}
+	out, err := s.sessionsOf(customer)
+	if err != nil {
+		return err
+	}
+	return s.done(out, func(w io.Writer) {
+		if len(out.Keys) == 0 {
+			fmt.Fprintln(w, "no session keys; name one with: gantry session add KEY --cap USDC")
+			return
+		}
+		rows := make([][]string, len(out.Keys))
+		for i, k := range out.Keys {
+			state := when(k.Expiry)
+			if k.Expired {
+				state += " (over)"
+			}
+			rows[i] = []string{k.Key, k.Cap, k.Spent, k.Left, state}
+		}
+		table(w, "KEY|CAP|SPENT|LEFT|UNTIL (UTC)", rows)
+	})
+}
+
+// customer is whom the command acts for: the wallet, or the customer that has named the session key.
+func (s *session) customer() (solana.PublicKey, error) {
+	key, err := s.wallet()
+	if err != nil || s.cli.String(flagSession) == "" {
+		return key.PublicKey(), err
+	}
+	if !s.actsFor.IsZero() {
+		return s.actsFor, nil
+	}
+	now, err := s.now()
+	if err != nil {
+		return solana.PublicKey{}, err
+	}
+	accounts, _, err := s.client.ProgramAccounts(s.ctx, market.ProgramID, s.client.Commitment(), chain.Filter{Prefix: idlmarket.Account_Credits[:]})
+	if err != nil {
+		return solana.PublicKey{}, err
+	}
+	var found []solana.PublicKey
+	for _, a := range accounts {
+		d, err := market.Decode(market.MetaOf(a), a.Data)
+		if c, ok := d.Value.(*market.Credits); err == nil && ok {
+			if k, named := c.SessionKeyOf(key.PublicKey()); named && now < k.Expiry {
+				found = append(found, c.Customer)
+			}
+		}
+	}
+	if text := s.cli.String(flagCustomer); text != "" {
+		want, err := address(text, "wallet")
+		if err != nil {
+			return want, err
+		}
+		for _, c := range found {
+			if c == want {
+				s.actsFor = want
+				return want, nil
+			}
+		}
+		return want, refused(fmt.Sprintf("%s is no session key of %s, or is over", key.PublicKey(), want), "see: gantry session list "+text)
+	}
+	switch len(found) {
+	case 1:
+		s.actsFor = found[0]
+		return found[0], nil
+	case 0:
+		return solana.PublicKey{}, refused(fmt.Sprintf("%s is nobody's session key, or is over", key.PublicKey()),
+			fmt.Sprintf("the customer names it with: gantry session add %s --cap USDC", key.PublicKey()))
+	}
+	return solana.PublicKey{}, usage(fmt.Sprintf("%s is a session key of %d customers", key.PublicKey(), len(found)), "say whom it acts for with --customer WALLET")
+}
+
+// authority is who signs for the customer: zero when it does itself, as builders take it.
+func (s *session) authority() (solana.PublicKey, error) {
+	if s.cli.String(flagSession) == "" {
+		return solana.PublicKey{}, nil
+	}
+	key, err := s.wallet()
+	return key.PublicKey(), err
+}

@@ -1,0 +1,32 @@
+package market
+
+import (
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// SessionKey is a key that spends for a customer.
+type SessionKey = idlmarket.SessionKey
+
+// SessionKeyOf is what the customer has allowed a key; ok is false when it is named by nobody here. It may be over.
+func (c *Credits) SessionKeyOf(key solana.PublicKey) (SessionKey, bool) {
+	for _, k := range c.SessionKeys {
+		if k.Cap > 0 && k.Key == key {
+			return k, true
+		}
+	}
+	return SessionKey{}, false
+}
+
+// ActsFor reports whether a key acts for the customer at a time: its own, or a session key that is not over. It is the
+// twin of Credits::actor.
+func (c *Credits) ActsFor(key solana.PublicKey, now time.Time) bool {
+	if key == c.Customer {
+		return true
+	}
+	k, ok := c.SessionKeyOf(key)
+	return ok && now.Unix() < k.Expiry
+}

@@ -59,6 +59,14 @@ func (a *auditor) event(t Tx, e market.Event) {
 		if v.Order == a.lease.Order {
 			a.orderCreated(t, v)
 		}
+	case *idlmarket.AuctionOpened:
+		if v.Order == a.lease.Order {
+			a.step(t, "auction", nil, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
+		}
+	case *idlmarket.AuctionAwarded:
+		if v.Order == a.lease.Order && v.Node == a.award.Node {
+			a.auctioned(t, v)
+		}
 	case *idlmarket.LeaseAwarded:
 		if v.Lease == address {
 			a.awarded(t, v)
@@ -156,6 +164,20 @@ func (a *auditor) awarded(t Tx, v *idlmarket.LeaseAwarded) {
 	a.reserved, a.funded = market.USDC(v.Reserved), a.duration
 	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",
 		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
+}
+
+// auctioned checks a sealed order's price against the bids that its award names. Whether they were the best ones that the
+// keeper had is for the auction's replay.
+func (a *auditor) auctioned(t Tx, v *idlmarket.AuctionAwarded) {
+	var c checks
+	c.that(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.maxPrice, "the price is not between the bid and the order's maximum")
+	c.that(market.PricePerHour(v.Price) == a.lease.Price, "the lease has another price")
+	by := "no other bid lost, so that the order's maximum is the price"
+	if !v.BarNode.IsZero() {
+		c.that(v.Score <= v.BarScore && explained(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.maxPrice)), "the price does not follow from the best losing score")
+		by = fmt.Sprintf("the price follows from the best losing bid, of node %s", v.BarNode)
+	}
+	a.step(t, "auction", c, "won with a bid of %s USDC per GPU-hour; %s; all bids: gantry auction replay %s", market.PricePerHour(v.Bid), by, v.Order)
 }
 
 // continued is the award of a lease that goes on where a failed one stopped.

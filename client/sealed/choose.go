@@ -87,13 +87,7 @@ func Pick(t Terms, judged []protocol.JudgedBid) Choice {
 	if t.Nodes < 1 {
 		return none
 	}
-	var running []int
-	for i := range judged {
-		switch wire.OutcomeCode(judged[i].Code) {
-		case 0, wire.OutcomeWon, wire.OutcomeOutbid, wire.OutcomeOtherSite, wire.OutcomeNotAwarded:
-			running = append(running, i)
-		}
-	}
+	running := inTheRunning(judged)
 	less := func(a, b int) int { return compare(t.Order, &judged[a], &judged[b]) }
 	slices.SortFunc(running, less)
 	c := Choice{Winners: running, Bar: -1}
@@ -199,7 +193,7 @@ func Level(judged []protocol.JudgedBid, c Choice, of *protocol.JudgedBid) market
 	return p
 }
 
-// Winners finds the winners in a set whose outcomes are written: best first.
+// Winners is the choice that the outcomes written in a set say.
 func Winners(order solana.PublicKey, judged []protocol.JudgedBid) Choice {
 	c := Choice{Bar: -1}
 	for i := range judged {
@@ -208,5 +202,26 @@ func Winners(order solana.PublicKey, judged []protocol.JudgedBid) Choice {
 		}
 	}
 	slices.SortFunc(c.Winners, func(a, b int) int { return compare(order, &judged[a], &judged[b]) })
+	if n := len(c.Winners); n > 0 {
+		last := c.Winners[n-1]
+		for _, i := range inTheRunning(judged) {
+			behind := compare(order, &judged[last], &judged[i]) < 0
+			if behind && (c.Bar < 0 || compare(order, &judged[i], &judged[c.Bar]) < 0) {
+				c.Bar = i
+			}
+		}
+	}
 	return c
+}
+
+// inTheRunning are the bids that may win.
+func inTheRunning(judged []protocol.JudgedBid) []int {
+	var out []int
+	for i := range judged {
+		switch wire.OutcomeCode(judged[i].Code) {
+		case 0, wire.OutcomeWon, wire.OutcomeOutbid, wire.OutcomeOtherSite, wire.OutcomeNotAwarded:
+			out = append(out, i)
+		}
+	}
+	return out
 }

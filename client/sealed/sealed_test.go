@@ -119,6 +119,9 @@ func TestTheChoiceIsAFunctionOfTheBids(t *testing.T) {
 			return
 		}
 		require.Len(t, c.Winners, terms.Nodes)
+		written := slices.Clone(bids)
+		require.Equal(t, c, Decide(terms, written))
+		require.Equal(t, c, Winners(terms.Order, written), "the outcomes say the choice")
 		less := func(i, j int) int { return compare(terms.Order, &bids[i], &bids[j]) }
 		require.True(t, slices.IsSortedFunc(c.Winners, less))
 		last := c.Winners[len(c.Winners)-1]

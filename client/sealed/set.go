@@ -113,6 +113,14 @@ func (a *Assembler) Set(of Auction) (Set, error) {
 	return a.set, a.set.Verify(of)
 }
 
+// Unverified is the whole as it came: whoever uses it must call Verify. Error: ErrSet for no parts at all.
+func (a *Assembler) Unverified() (Set, error) {
+	if !a.have {
+		return Set{}, fmt.Errorf("no head: %w", ErrSet)
+	}
+	return a.set, nil
+}
+
 // Of is the auction that the set says it is about.
 func (s *Set) Of() Auction {
 	return Auction{Domain: s.Head.Domain, Order: s.Head.Order, CloseAt: s.Head.CloseAt}

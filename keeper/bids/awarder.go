@@ -44,6 +44,10 @@ type Awarder struct {
 	mu   sync.Mutex
 	busy map[store.AuctionKey]bool
 	wait map[store.AuctionKey]time.Time // not before
+	// done are auctions of others that nothing is left to do for. Only Tick uses it.
+	done map[store.AuctionKey]bool
+	// refused: the last award that was tried was refused by the program.
+	refused map[store.AuctionKey]bool
 }
 
 const (
@@ -63,6 +67,7 @@ const (
 func (a *Awarder) Init() {
 	a.stagger = crank.NewStagger()
 	a.busy, a.wait = map[store.AuctionKey]bool{}, map[store.AuctionKey]time.Time{}
+	a.refused = map[store.AuctionKey]bool{}
 	a.Tasks = task.Or(a.Tasks)
 }
 
@@ -138,16 +143,23 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			a.start(l.key, now, func() { a.close(l) })
 		}
 	}
+	done := map[store.AuctionKey]bool{}
 	for _, l := range over {
-		if l.order != nil && a.Desk.held(l.key) == nil {
+		if a.done[l.key] {
+			done[l.key] = true
+			continue
+		}
+		if l.order != nil && a.Desk.Missing(l.key, a.Self) {
 			a.close(l) // somebody's clock is ahead of ours; what was judged late is marked by its time
-			live[l.key] = true
 		}
 		if a.Fetch != nil && a.Desk.Missing(l.key, l.auction.Keeper) {
-			waiting = true
+			waiting, live[l.key] = true, true
 			a.start(l.key, now, func() { a.fetch(ctx, l) })
+			continue
 		}
+		done[l.key] = true
 	}
+	a.done = done
 	a.stagger.Keep(items)
 	a.Desk.Forget(func(key store.AuctionKey) bool {
 		return live[key] || key.CloseAt+int64(maxSettle.Seconds()) > now.Unix() && a.unknown(key)
@@ -156,6 +168,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	for key, at := range a.wait {
 		if now.Sub(at) > time.Minute {
 			delete(a.wait, key)
+			delete(a.refused, key)
 		}
 	}
 	a.mu.Unlock()
@@ -191,21 +204,26 @@ func (a *Awarder) start(key store.AuctionKey, now time.Time, f func()) {
 	})
 }
 
-// close closes the bids without awarding.
+// close closes the bids without awarding, unless they were closed before.
 func (a *Awarder) close(l look) {
-	if _, err := a.Desk.Close(l.order); err != nil {
+	_, err := a.Desk.own(l.key)
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = a.Desk.Close(l.order)
+	}
+	if err != nil {
 		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
 	}
 }
 
-// award judges the bids as the nodes are now, and awards every node of the order. An award that was begun before goes on
-// by the choice that was made then: its bar and root are fixed on chain.
+// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only after
+// the program has refused an award that was made by them: as long as one may still take effect, what is published must be
+// what it was made by. An award that was begun before goes on by the same choice, since its bar and root are fixed.
 func (a *Awarder) award(ctx context.Context, l look) {
-	var c *closed
-	var err error
-	if l.auction.WinnerCount == 0 {
+	c, err := a.Desk.own(l.key)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && l.auction.WinnerCount == 0 && a.wasRefused(l.key):
 		c, err = a.Desk.Close(l.order)
-	} else if c, err = a.Desk.own(l.key); err == nil {
+	case err == nil:
 		c = again(c)
 	}
 	if err != nil {
@@ -219,6 +237,9 @@ func (a *Awarder) award(ctx context.Context, l look) {
 	began := time.Unix(l.auction.RevealUntil, 0)
 	n, err := a.send(ctx, l, c)
 	var pe *txm.ProgramError
+	a.mu.Lock()
+	a.refused[l.key] = errors.As(err, &pe)
+	a.mu.Unlock()
 	switch {
 	case err == nil:
 		a.Log.Info().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Int("nodes", n).Msg("auction awarded")
@@ -230,6 +251,12 @@ func (a *Awarder) award(ctx context.Context, l look) {
 	if ctx.Err() == nil {
 		a.Observe(n, a.Now().Sub(began), err)
 	}
+}
+
+func (a *Awarder) wasRefused(key store.AuctionKey) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refused[key]
 }
 
 // send awards the winners that have no lease yet, the best first: its award fixes the bar for the others.

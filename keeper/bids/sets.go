@@ -124,7 +124,13 @@ func (d *Desk) own(key store.AuctionKey) (*closed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
-	return &closed{set: set}, nil
+	c := &closed{set: set}
+	d.mu.Lock()
+	if x, ok := d.auctions[key]; ok {
+		x.closing, x.closed = true, c
+	}
+	d.mu.Unlock()
+	return c, nil
 }
 
 func (d *Desk) parts(key store.AuctionKey, keeper solana.PublicKey) ([]protocol.BidSetPart, error) {

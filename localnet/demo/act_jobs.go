@@ -24,8 +24,8 @@ func (d *demo) smallJob(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	order := deployment{gpu: "A100", region: "us-", maxPrice: "1.60", duration: "10m", attached: true, script: jobScript}
-	step := d.out.begin(customer.Name+" deploys a small job on 1×A100", "stays and signs receipts")
+	order := deployment{gpu: "A100", region: "us-", maxPrice: "1.60", duration: "10m", attached: true, sealed: true, script: jobScript}
+	step := d.out.begin(customer.Name+" deploys a small job on 1×A100 by sealed auction", "stays and signs receipts")
 	// The client stays until the last receipt is signed; what happens meanwhile is watched on the chain.
 	group, groupCtx := errgroup.WithContext(ctx)
 	var text string
@@ -36,7 +36,7 @@ func (d *demo) smallJob(ctx context.Context) error {
 	})
 	var lease sdk.Lease
 	group.Go(func() error {
-		lease, err = d.lease(groupCtx, 30*time.Second, customer.Address(), node.Address, sdk.LeaseRunning, sdk.LeaseEnded)
+		lease, err = d.lease(groupCtx, 50*time.Second, customer.Address(), node.Address, sdk.LeaseRunning, sdk.LeaseEnded)
 		if err != nil {
 			return err
 		}
@@ -59,6 +59,9 @@ func (d *demo) smallJob(ctx context.Context) error {
 	d.book.expect(strings.Contains(text, "epoch 20"), "the small job's output is shown", "got %q", text)
 	d.out.note(step, "job output:\n"+indent(text, "  "))
 	if err := d.closed(ctx, step, lease); err != nil {
+		return err
+	}
+	if err := d.replay(ctx, step, customer, lease); err != nil {
 		return err
 	}
 	close(d.unneeded[honestA100])

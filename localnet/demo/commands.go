@@ -25,6 +25,8 @@ type deployment struct {
 	gpu, region, maxPrice, duration string
 	// attached stays until the job has ended and signs receipts meanwhile; else reports settle the lease.
 	attached bool
+	// sealed lets nodes bid, in windows of the shortest length.
+	sealed bool
 	// script is what a shell on the node runs.
 	script string
 }
@@ -33,6 +35,9 @@ func (o deployment) args() []string {
 	args := []string{
 		"deploy", "--gpu", o.gpu, "--count", "1", "--region", o.region, "--max-price", o.maxPrice,
 		"--duration", o.duration, "--allow-simulated",
+	}
+	if o.sealed {
+		args = append(args, "--sealed", "--auction-secs", "5", "--reveal-secs", "5")
 	}
 	if o.attached {
 		args = append(args, "--run-to-completion")

@@ -26,6 +26,8 @@ type Config struct {
 	Params *bindings.Params
 	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection, or spoil answers.
 	Relay bool
+	// OmitBidsOf names a machine whose sealed bids every keeper acknowledges and leaves out: keepers that lie.
+	OmitBidsOf string
 	// WorkEvery makes one in so many (node, period) pairs due for a work proof; 0 means 2.
 	WorkEvery int
 	// KeeperFlags are added to those that every keeper is run with, such as other timing.

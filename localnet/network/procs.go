@@ -73,6 +73,13 @@ func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.relayed())...),
 		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
 	args = append(args, n.cfg.KeeperFlags...)
+	if n.cfg.OmitBidsOf != "" {
+		m, err := n.Machine(n.cfg.OmitBidsOf)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--simulate-omit-bids", m.Address.String())
+	}
 	p, err := n.sup.Start(process.Spec{
 		Name: wallet.Name, Path: n.bins.keeper, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(wallet.Name),
 	})
@@ -158,6 +165,11 @@ func (n *Network) agentCommand(ctx context.Context, m *Machine, args ...string) 
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	return nil
+}
+
+// Bids is what a machine's agent says about its sealed bids, as JSON.
+func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
+	return runBinary(ctx, n.mark, n.bins.agent, n.home(m.Name), "bids", "--json", "--data-dir", n.agentDir(m.Name))
 }
 
 // StartAgent starts a machine's agent.

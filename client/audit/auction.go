@@ -1,0 +1,271 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Charge is an injustice that is shown by signatures or by the chain.
+type Charge struct {
+	Who  string // in words, such as "keeper 7x…"
+	What string
+	// Omitted is set when the charge is that a keeper left an acknowledged bid out: what a proof on chain needs.
+	Omitted *protocol.Bid
+}
+
+// Award is one award of an auction, from its transaction.
+type Award struct {
+	Node, Keeper solana.PublicKey
+	Bid, Price   market.PricePerHour
+	Score        uint64
+	Bar          solana.PublicKey // zero when no bid lost
+	BarScore     uint64
+	Root         wire.Hash
+	At           time.Time
+	Signature    solana.Signature
+	winner       shown // the winner's bid as the transaction shows it
+	loser        *shown
+}
+
+// shown is a bid that an award transaction proves.
+type shown struct {
+	node  solana.PublicKey
+	key   solana.PublicKey
+	price protocol.BidPrice
+	sig   solana.Signature
+}
+
+// Auction is one life of a sealed order's auction.
+type Auction struct {
+	Order       solana.PublicKey
+	Customer    solana.PublicKey
+	Terms       sealed.Terms
+	Requirement market.Requirement
+	GPUs        uint8
+	Duration    uint32
+	CloseAt     int64
+	RevealUntil int64
+	Deadline    int64
+	Lives       int
+	Awards      []Award
+	Steps       []Step
+	// Charges are what is shown to be unjust, Doubts what looks wrong and is shown by nothing.
+	Charges []Charge
+	Doubts  []string
+}
+
+// OK reports whether nobody was shown to be unjust and everything adds up.
+func (a *Auction) OK() bool {
+	return len(a.Charges) == 0 && !slices.ContainsFunc(a.Steps, func(s Step) bool { return !s.OK() })
+}
+
+// Keeper is who awarded; zero when nobody did.
+func (a *Auction) Keeper() solana.PublicKey {
+	if len(a.Awards) == 0 {
+		return solana.PublicKey{}
+	}
+	return a.Awards[0].Keeper
+}
+
+func (a *Auction) step(t Tx, name string, c checks, format string, args ...any) {
+	a.Steps = append(a.Steps, Step{Name: name, Time: t.Time, Text: fmt.Sprintf(format, args...), Signature: t.Signature, Problems: c})
+}
+
+// AuditAuction rebuilds an order's last auction from transactions alone, also when its accounts are closed, and checks
+// what the award transactions themselves show: signatures, commitments, and the price by the bar. Error: ErrNoHistory for
+// an order that had no auction, the source's.
+func AuditAuction(ctx context.Context, o Options, domain wire.Domain, order solana.PublicKey) (*Auction, error) {
+	txs, err := Read(ctx, o.Source, order, o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	start, lives := -1, 0
+	for i := range txs {
+		if _, _, ok := find(txs[i:i+1], func(e *idlmarket.AuctionOpened) bool { return e.Order == order }); ok {
+			start = i
+			lives++
+		}
+	}
+	if start < 0 {
+		return nil, fmt.Errorf("order %s had no auction: %w", order, ErrNoHistory)
+	}
+	txs = txs[start:]
+	for i := 1; i < len(txs); i++ { // a later life of the address, without an auction
+		if _, _, ok := find(txs[i:i+1], func(e *idlmarket.OrderCreated) bool { return e.Order == order }); ok {
+			txs = txs[:i]
+			break
+		}
+	}
+	a := &Auction{Order: order, Lives: lives}
+	for _, t := range txs {
+		for _, e := range t.Events {
+			a.event(t, e, domain)
+		}
+	}
+	return a, nil
+}
+
+func (a *Auction) event(t Tx, e market.Event, domain wire.Domain) {
+	switch v := e.Value.(type) {
+	case *idlmarket.OrderCreated:
+		if v.Order == a.Order {
+			a.created(t, v)
+		}
+	case *idlmarket.AuctionOpened:
+		if v.Order == a.Order {
+			a.CloseAt, a.RevealUntil, a.Deadline = v.CloseAt, v.RevealUntil, v.AwardDeadline
+			a.step(t, "opened", nil, "commitments until %s, reveals until %s, award until %s", clock(v.CloseAt), clock(v.RevealUntil), clock(v.AwardDeadline))
+		}
+	case *idlmarket.AuctionAwarded:
+		if v.Order == a.Order {
+			a.awarded(t, v, domain)
+		}
+	case *idlmarket.AuctionClosed:
+		if v.Order == a.Order {
+			a.step(t, "closed", nil, "the auction's account is closed")
+		}
+	}
+}
+
+// created reads what was ordered, with the requirement from the instruction.
+func (a *Auction) created(t Tx, v *idlmarket.OrderCreated) {
+	a.Customer, a.GPUs, a.Duration = v.Customer, v.Gpus, v.DurationSecs
+	a.Terms = sealed.Terms{Order: a.Order, Nodes: int(v.Nodes), MaxPrice: market.PricePerHour(v.MaxPrice)}
+	var c checks
+	args, ok := orderArgs(t, a.Order)
+	c.that(ok, "the transaction does not show the order's requirement")
+	if ok {
+		a.Requirement, a.Terms.SameSite = args.Requirement, args.Requirement.SameSite != 0
+		c.that(args.Mode == market.ModeSealed, "the order is not a sealed one")
+	}
+	a.step(t, "order", c, "%d node(s) of %d GPU(s), at most %s USDC per GPU-hour", v.Nodes, v.Gpus, a.Terms.MaxPrice)
+}
+
+// orderArgs reads the arguments of an order's creation.
+func orderArgs(t Tx, order solana.PublicKey) (*idlmarket.OrderArgs, bool) {
+	for _, ix := range t.Instructions {
+		if ix.Program == market.ProgramID && len(ix.Data) > 8 && [8]byte(ix.Data[:8]) == idlmarket.Instruction_OrderCreate && slices.Contains(ix.Accounts, order) {
+			args, err := idlmarket.UnmarshalOrderArgs(ix.Data[8:])
+			return args, err == nil
+		}
+	}
+	return nil, false
+}
+
+// Places of accounts and arguments in auction_award.
+const (
+	awardNode  = 6
+	awardLoser = 9
+	revealSize = 8 + 32
+)
+
+// awarded checks an award by what its own transaction proves.
+func (a *Auction) awarded(t Tx, v *idlmarket.AuctionAwarded, domain wire.Domain) {
+	w := Award{
+		Node: v.Node, Keeper: v.Keeper, Bid: market.PricePerHour(v.Bid), Price: market.PricePerHour(v.Price), Score: v.Score, Bar: v.BarNode,
+		BarScore: v.BarScore, Root: v.BidsRoot, At: t.Time, Signature: t.Signature,
+	}
+	of := sealed.Auction{Domain: domain, Order: a.Order, CloseAt: a.CloseAt}
+	var c checks
+	c.that(t.Time.IsZero() || t.Time.Unix() > a.RevealUntil, "it was made before the reveals were over")
+	winner, loser, err := awardBids(t, v.Node, of)
+	c.that(err == nil, "%v", err)
+	if err == nil {
+		w.winner, w.loser = winner, loser
+		c.that(winner.price.Price == v.Bid, "the bid is not the one that was shown")
+		c.that(loser == nil || loser.node == v.BarNode, "the best losing bid is another one than was shown")
+	}
+	if len(a.Awards) == 0 {
+		c.that((loser != nil) == !v.BarNode.IsZero(), "the best losing bid was not shown")
+	} else {
+		first := a.Awards[0]
+		c.that(first.Keeper == v.Keeper, "another keeper made the first award")
+		c.that(first.Root == wire.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
+	}
+	c.that(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
+	if v.BarNode.IsZero() {
+		c.that(market.PricePerHour(v.Price) == a.Terms.MaxPrice, "no bid lost, so that the price must be the order's maximum")
+	} else {
+		c.that(v.Score <= v.BarScore, "the winner's score is not below the best losing one")
+		c.that(explained(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.Terms.MaxPrice)), "the price does not follow from the best losing score")
+	}
+	a.Awards = append(a.Awards, w)
+	bar := "no bid lost, so that the order's maximum is the price"
+	if !v.BarNode.IsZero() {
+		bar = fmt.Sprintf("the best losing bid, of node %s, scores %d", v.BarNode, v.BarScore)
+	}
+	a.step(t, "award", c, "by keeper %s to node %s, which bid %s (score %d) and is paid %s USDC per GPU-hour: %s", v.Keeper, v.Node, w.Bid, v.Score, w.Price, bar)
+}
+
+// awardBids finds the bids that an award proves: the winner's, and the loser's where one is named.
+func awardBids(t Tx, node solana.PublicKey, of sealed.Auction) (winner shown, loser *shown, err error) {
+	for i, ix := range t.Instructions {
+		if ix.Program != market.ProgramID || len(ix.Data) != 8+2*revealSize+32 || [8]byte(ix.Data[:8]) != idlmarket.Instruction_AuctionAward ||
+			len(ix.Accounts) <= awardLoser || ix.Accounts[awardNode] != node {
+			continue
+		}
+		if winner, err = signedBid(t, i-1, ix.Accounts[awardNode], ix.Data[8:], of); err != nil {
+			return winner, nil, fmt.Errorf("the winner's bid: %w", err)
+		}
+		if at := ix.Accounts[awardLoser]; at != market.ProgramID { // the program stands for nobody
+			l, err := signedBid(t, i-2, at, ix.Data[8+revealSize:], of)
+			if err != nil {
+				return winner, nil, fmt.Errorf("the best losing bid: %w", err)
+			}
+			return winner, &l, nil
+		}
+		return winner, nil, nil
+	}
+	return winner, nil, fmt.Errorf("the transaction has no such award")
+}
+
+// signedBid reads price and salt, and checks that the instruction at a position verifies the node's signature over the
+// commitment that they make.
+func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealed.Auction) (shown, error) {
+	r, err := idlmarket.UnmarshalReveal(reveal[:revealSize])
+	if err != nil {
+		return shown{}, err
+	}
+	out := shown{node: node, price: protocol.BidPrice{Price: r.Price, Salt: r.Salt}}
+	if at < 0 {
+		return out, fmt.Errorf("no signature is shown")
+	}
+	sigs := signatures(Tx{Instructions: t.Instructions[at : at+1]})
+	if len(sigs) != 1 {
+		return out, fmt.Errorf("no signature is shown")
+	}
+	message := wire.CommitmentMessage(of.Reveal(node, out.price).Commitment())
+	if string(sigs[0].Message) != string(message[:]) {
+		return out, fmt.Errorf("what was signed is not the commitment to this price")
+	}
+	out.key, out.sig = sigs[0].Key, sigs[0].Sig
+	return out, of.Check(&protocol.Bid{Node: node, Commitment: of.Reveal(node, out.price).Commitment(), Signature: out.sig, Reveal: &out.price}, out.key)
+}
+
+// explained reports whether one factor makes the score of the bid and the price of the bar. The factor is reputation's
+// and promise's and lies between 0.95 and 1.5; the node's account, which has them, may be gone.
+func explained(bid, score, bar, price, most uint64) bool {
+	for _, promise := range []uint16{0, market.BPS} { // the widest range of factors: 1 to 1.5, and 0.95 to 1.45
+		for reputation := 0; reputation <= market.BPS; reputation++ {
+			s, err := market.Score(market.PricePerHour(bid), uint16(reputation), promise)
+			if err != nil || s != score {
+				continue
+			}
+			p, err := market.PriceOf(bar, uint16(reputation), promise)
+			if err == nil && min(uint64(p), most) == price {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,394 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// Replay is what an auction is replayed with.
+type Replay struct {
+	Domain wire.Domain
+	// Sets are published by keepers, verified or not.
+	Sets []sealed.Set
+	// Bids are nodes' own records, with the acknowledgements that they hold.
+	Bids []protocol.Bid
+	// Nodes finds the accounts that are there now, which may be none: what needs them is then said to be unchecked.
+	Nodes  sealed.Lookup
+	Market market.Market
+}
+
+// Replay recomputes winner and price from the published bids and says who was unjust: the keeper that left out or added
+// bids or chose against its own, a node that bid twice.
+func (a *Auction) Replay(r Replay) {
+	of := sealed.Auction{Domain: r.Domain, Order: a.Order, CloseAt: a.CloseAt}
+	sets := a.readable(r, of)
+	if len(a.Awards) == 0 {
+		a.conclusion("result", nil, "nobody was awarded; %s were published", count(len(sets), "set of bids", "sets of bids"))
+		a.twice(r, of, sets)
+		return
+	}
+	keeper := a.Keeper()
+	i := slices.IndexFunc(sets, func(s sealed.Set) bool { return s.Keeper == keeper })
+	if i < 0 {
+		a.Doubts = append(a.Doubts, fmt.Sprintf("the bids that keeper %s awarded by were not found: it does not publish them, or nobody who has them was asked", keeper))
+		a.twice(r, of, sets)
+		return
+	}
+	own := &sets[i]
+	a.set(r, of, own)
+	a.choice(own)
+	a.judgements(r, own)
+	a.omissions(r, of, own, sets)
+	a.twice(r, of, sets)
+	text := "nobody is shown to be unjust"
+	if len(a.Charges) > 0 {
+		text = count(len(a.Charges), "injustice is shown", "injustices are shown")
+	}
+	a.conclusion("result", nil, "%s; of %s, %d were revealed", text, count(len(own.Bids), "bid", "bids"), revealed(own.Bids))
+}
+
+func (a *Auction) conclusion(name string, c checks, format string, args ...any) {
+	a.Steps = append(a.Steps, Step{Name: name, Text: fmt.Sprintf(format, args...), Problems: c})
+}
+
+func (a *Auction) charge(who solana.PublicKey, kind string, omitted *protocol.Bid, format string, args ...any) {
+	a.Charges = append(a.Charges, Charge{Who: kind + " " + who.String(), What: fmt.Sprintf(format, args...), Omitted: omitted})
+}
+
+// readable leaves out sets that are not what their keepers signed: anybody could have made them.
+func (a *Auction) readable(r Replay, of sealed.Auction) []sealed.Set {
+	var out []sealed.Set
+	for i := range r.Sets {
+		s := r.Sets[i]
+		if err := s.Verify(of); err != nil {
+			a.Doubts = append(a.Doubts, fmt.Sprintf("a set of bids of keeper %s is left out: %v", s.Keeper, err))
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// nodeKey finds the key that a node signs with: from its account, or from an award that shows it.
+func (a *Auction) nodeKey(r Replay, node solana.PublicKey) (solana.PublicKey, bool) {
+	if r.Nodes != nil {
+		if n, _, _, ok := r.Nodes(node); ok {
+			return n.NodeKey, true
+		}
+	}
+	for _, w := range a.Awards {
+		if w.winner.node == node && !w.winner.key.IsZero() {
+			return w.winner.key, true
+		}
+		if w.loser != nil && w.loser.node == node {
+			return w.loser.key, true
+		}
+	}
+	return solana.PublicKey{}, false
+}
+
+// set checks the awarding keeper's bids against the chain, the nodes' signatures and the acknowledgements.
+func (a *Auction) set(r Replay, of sealed.Auction, own *sealed.Set) {
+	keeper := own.Keeper
+	var c checks
+	if own.Head.Root != a.Awards[0].Root {
+		a.charge(keeper, "keeper", nil, "published other bids than it recorded on chain: the Merkle root of the published ones is %x, on chain stands %x", own.Head.Root[:8], a.Awards[0].Root[:8])
+	}
+	unknown := 0
+	for i := range own.Bids {
+		b := &own.Bids[i].Bid
+		node := solana.PublicKey(b.Node)
+		key, ok := a.nodeKey(r, node)
+		if !ok {
+			unknown++
+			continue
+		}
+		if err := of.Check(b, key); err != nil {
+			a.charge(keeper, "keeper", nil, "published a bid that node %s did not make: %v", node, err)
+		}
+		for j := range b.Acks {
+			_, err := sealed.Ack(&b.Acks[j], b.Commitment)
+			c.that(err == nil, "an acknowledgement of keeper %s for node %s does not verify", solana.PublicKey(b.Acks[j].Keeper), node)
+		}
+	}
+	text := fmt.Sprintf("%s by keeper %s; the Merkle root is the one on chain", count(len(own.Bids), "bid", "bids"), keeper)
+	if own.Head.Root != a.Awards[0].Root {
+		text = fmt.Sprintf("%s by keeper %s; the Merkle root is NOT the one on chain", count(len(own.Bids), "bid", "bids"), keeper)
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf("; the signatures of %s, whose accounts are closed, were not checked", count(unknown, "node", "nodes"))
+	}
+	a.conclusion("bids", c, "%s", text)
+}
+
+// choice does the keeper's choice again, from what it said about its own bids.
+func (a *Auction) choice(own *sealed.Set) {
+	keeper := own.Keeper
+	var bad []string
+	for i := range own.Bids {
+		if why := wrongScore(&own.Bids[i], a.Terms.MaxPrice); why != "" {
+			bad = append(bad, fmt.Sprintf("node %s: %s", solana.PublicKey(own.Bids[i].Bid.Node), why))
+		}
+	}
+	if len(bad) > 0 {
+		a.charge(keeper, "keeper", nil, "scored bids against the rules: %s", strings.Join(bad, "; "))
+	}
+	c := sealed.Pick(a.Terms, own.Bids)
+	var should, did []string
+	for _, i := range c.Winners {
+		should = append(should, solana.PublicKey(own.Bids[i].Bid.Node).String())
+	}
+	for _, w := range a.Awards {
+		did = append(did, w.Node.String())
+	}
+	slices.Sort(should)
+	slices.Sort(did)
+	partial := len(did) < len(should) && !slices.ContainsFunc(did, func(n string) bool { return !slices.Contains(should, n) })
+	switch {
+	case partial:
+		a.Doubts = append(a.Doubts, fmt.Sprintf("only %d of %d nodes were awarded", len(did), len(should)))
+	case !slices.Equal(should, did):
+		a.charge(keeper, "keeper", nil, "chose against its own bids: %s should have won, %s did", words(should), words(did))
+	}
+	bar := solana.PublicKey{}
+	if c.Bar >= 0 {
+		bar = own.Bids[c.Bar].Bid.Node
+	}
+	if !partial && slices.Equal(should, did) && bar != a.Awards[0].Bar {
+		a.charge(keeper, "keeper", nil, "took another price than its own bids give: the best losing bid is that of %s, not of %s", orNobody(bar), orNobody(a.Awards[0].Bar))
+	}
+	a.conclusion("choice", nil, "by these bids %s wins; the best losing bid is that of %s", words(should), orNobody(bar))
+}
+
+// wrongScore says what is wrong about a keeper's score of a bid; empty when nothing is.
+func wrongScore(j *protocol.JudgedBid, most market.PricePerHour) string {
+	code := wire.OutcomeCode(j.Code)
+	if j.Bid.Reveal == nil {
+		if code != wire.OutcomeNotRevealed && code != wire.OutcomeUnsuitable {
+			return "it was not revealed"
+		}
+		return ""
+	}
+	price := market.PricePerHour(j.Bid.Reveal.Price)
+	switch dear := price == 0 || price > most; {
+	case code == wire.OutcomeNotRevealed:
+		return "it was revealed"
+	case dear != (code == wire.OutcomeTooDear) && code != wire.OutcomeUnsuitable:
+		return fmt.Sprintf("a price of %s of at most %s", price, most)
+	case dear || code == wire.OutcomeUnsuitable:
+		return ""
+	}
+	if score, err := market.Score(price, j.Reputation, j.Promise); err != nil || score != j.Score {
+		return fmt.Sprintf("the score is %d, not %d", score, j.Score)
+	}
+	return ""
+}
+
+// judgements compares what the keeper said of nodes with what the chain still shows: only what cannot have changed since.
+func (a *Auction) judgements(r Replay, own *sealed.Set) {
+	if r.Nodes == nil {
+		return
+	}
+	at, checked, open := own.Head.ChosenAt, 0, 0
+	awardedAt := at
+	if t := a.Awards[0].At; !t.IsZero() {
+		awardedAt = max(at, t.Unix())
+	}
+	for i := range own.Bids {
+		j := &own.Bids[i]
+		node := solana.PublicKey(j.Bid.Node)
+		n, p, m, ok := r.Nodes(node)
+		if !ok {
+			open++
+			continue
+		}
+		then, held := n.AsThroughout(a.CloseAt, awardedAt)
+		if !held {
+			open++
+			continue
+		}
+		checked++
+		if rep := then.Reputation(at); j.Bid.Reveal != nil && rep != j.Reputation {
+			a.charge(own.Keeper, "keeper", nil, "gave node %s a reputation of %d, the chain shows %d", node, j.Reputation, rep)
+		}
+		if wire.OutcomeCode(j.Code) == wire.OutcomeUnsuitable && j.Bid.Reveal != nil && a.suited(r, &then, p, m, at) {
+			a.charge(own.Keeper, "keeper", nil, "says that node %s did not satisfy the order; the chain shows that it did all the time", node)
+		}
+	}
+	a.conclusion("nodes", nil, "what is said of %s was compared with the chain; of %s it shows too little", count(checked, "node", "nodes"), count(open, "node", "nodes"))
+}
+
+// suited reports whether the chain shows that a node could have been awarded from the close on: nothing that the award
+// depends on has changed since.
+func (a *Auction) suited(r Replay, n *market.Node, p *market.Provider, m *market.Model, at int64) bool {
+	held := n.State() == market.NodeActive && n.AvailableSince < a.CloseAt && n.GpusFreedAt < a.CloseAt && p.CoveredSince < a.CloseAt && m.Since < a.CloseAt
+	o := market.Order{Meta: market.Meta{Address: a.Order}}
+	o.Order.Status, o.AwardDeadline, o.MaxPrice, o.GpusPerNode = uint8(market.OrderOpen), a.Deadline, uint64(a.Terms.MaxPrice), a.GPUs
+	o.Requirement, o.DurationSecs, o.Mode, o.AuctionClose = a.Requirement, a.Duration, market.ModeSealed, a.CloseAt
+	mk := r.Market
+	mk.Paused = 0
+	return held && market.Biddable(&mk, &o, n, p, m, at) == nil
+}
+
+// omissions looks for bids that the awarding keeper acknowledged and left out. A bid that only others acknowledged may
+// never have reached it.
+func (a *Auction) omissions(r Replay, of sealed.Auction, own *sealed.Set, sets []sealed.Set) {
+	type known struct {
+		bid protocol.Bid
+		by  []string
+	}
+	at := map[[32]byte]*known{}
+	var order [][32]byte
+	note := func(b protocol.Bid, by string) {
+		k := at[b.Commitment]
+		if k == nil {
+			k = &known{bid: b}
+			k.bid.Acks = nil
+			at[b.Commitment] = k
+			order = append(order, b.Commitment)
+		}
+		k.bid.Acks = append(k.bid.Acks, b.Acks...)
+		if k.bid.Reveal == nil {
+			k.bid.Reveal = b.Reveal
+		}
+		k.by = append(k.by, by)
+	}
+	for i := range sets {
+		if sets[i].Keeper == own.Keeper {
+			continue
+		}
+		for j := range sets[i].Bids {
+			note(sets[i].Bids[j].Bid, "keeper "+sets[i].Keeper.String())
+		}
+	}
+	for _, b := range r.Bids {
+		note(b, "the node itself")
+	}
+	for _, c := range order {
+		k := at[c]
+		b := &k.bid
+		node := solana.PublicKey(b.Node)
+		key, ok := a.nodeKey(r, node)
+		if b.Reveal == nil || !ok || of.Check(b, key) != nil {
+			continue // not revealed, or not this node's
+		}
+		if j := own.Find(node); j != nil && j.Bid.Commitment == b.Commitment && j.Bid.Reveal != nil {
+			continue
+		}
+		if ack := validAck(b, own.Keeper, a); ack != nil {
+			a.charge(own.Keeper, "keeper", b, "left out the bid of node %s (%s USDC per GPU-hour): it acknowledged the reveal at %s%s",
+				node, market.PricePerHour(b.Reveal.Price), clock(ack.ReceivedAt), a.harm(own, sets, b))
+			continue
+		}
+		a.Doubts = append(a.Doubts, fmt.Sprintf("the bid of node %s is known by %s and not among those of keeper %s, which did not acknowledge its reveal: it may not have arrived",
+			node, strings.Join(k.by, ", "), own.Keeper))
+	}
+}
+
+// validAck is a keeper's acknowledgement of a bid's reveal within the window.
+func validAck(b *protocol.Bid, keeper solana.PublicKey, a *Auction) *protocol.BidAck {
+	for i := range b.Acks {
+		x := &b.Acks[i]
+		if x.Keeper != keeper || x.Stage != uint8(wire.AckReveal) || x.ReceivedAt <= a.CloseAt || x.ReceivedAt > a.RevealUntil {
+			continue
+		}
+		if _, err := sealed.Ack(x, b.Commitment); err == nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// harm says what the omitted bid would have changed, as another keeper judged it.
+func (a *Auction) harm(own *sealed.Set, sets []sealed.Set, b *protocol.Bid) string {
+	for i := range sets {
+		j := sets[i].Find(b.Node)
+		if j == nil || sets[i].Keeper == own.Keeper || j.Bid.Commitment != b.Commitment || wrongScore(j, a.Terms.MaxPrice) != "" {
+			continue
+		}
+		with := slices.DeleteFunc(slices.Clone(own.Bids), func(x protocol.JudgedBid) bool { return x.Bid.Node == b.Node })
+		with = append(with, *j)
+		c := sealed.Pick(a.Terms, with)
+		if slices.Contains(c.Winners, len(with)-1) {
+			return "; with it, this node would have won"
+		}
+		if c.Bar == len(with)-1 {
+			var paid []string
+			for _, w := range c.Winners {
+				if p, err := sealed.Price(a.Terms, &with[c.Bar], with[w].Reputation, with[w].Promise); err == nil {
+					paid = append(paid, p.String())
+				}
+			}
+			return fmt.Sprintf("; with it, the price would have been %s", strings.Join(paid, ", "))
+		}
+		return "; it would have changed nothing"
+	}
+	return ""
+}
+
+// twice looks for nodes that signed two bids for one auction.
+func (a *Auction) twice(r Replay, of sealed.Auction, sets []sealed.Set) {
+	first := map[[32]byte]protocol.Bid{}
+	told := map[[32]byte]bool{}
+	look := func(b protocol.Bid) {
+		key, ok := a.nodeKey(r, b.Node)
+		if !ok || b.Reveal == nil || of.Check(&b, key) != nil {
+			return
+		}
+		was, seen := first[b.Node]
+		if !seen {
+			first[b.Node] = b
+			return
+		}
+		if was.Commitment != b.Commitment && !told[b.Node] {
+			told[b.Node] = true
+			a.charge(b.Node, "node", nil, "made two bids for this order, of %s and %s USDC per GPU-hour", market.PricePerHour(was.Reveal.Price), market.PricePerHour(b.Reveal.Price))
+		}
+	}
+	for i := range sets {
+		for j := range sets[i].Bids {
+			look(sets[i].Bids[j].Bid)
+		}
+	}
+	for _, b := range r.Bids {
+		look(b)
+	}
+}
+
+func revealed(bids []protocol.JudgedBid) (n int) {
+	for i := range bids {
+		if bids[i].Bid.Reveal != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func words(nodes []string) string {
+	if len(nodes) == 0 {
+		return "nobody"
+	}
+	return "node " + strings.Join(nodes, " and ")
+}
+
+func orNobody(node solana.PublicKey) string {
+	if node.IsZero() {
+		return "nobody"
+	}
+	return "node " + node.String()
+}

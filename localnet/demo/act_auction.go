@@ -1,0 +1,44 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// replay has the client recompute a sealed order's winner and price from the chain and the keepers' published bids, after
+// its lease is closed.
+func (d *demo) replay(ctx context.Context, step int, customer seed.Wallet, lease sdk.Lease) error {
+	history, err := d.past(ctx, lease.Order)
+	if err != nil {
+		return err
+	}
+	_, award, ok := ledger.Find(history, func(e *bindings.AuctionAwarded) bool { return e.Order == lease.Order })
+	if !d.book.expect(ok, "the auction's award is in the order's history") {
+		return nil
+	}
+	d.book.expect(award.Price > award.Bid && sdk.PricePerHour(award.Price) < sdk.PricePerHour(1_600_000), "the winner is paid the second price",
+		"bid %s, price %s", sdk.PricePerHour(award.Bid), sdk.PricePerHour(award.Price))
+	equal(d.book, award.Node, lease.Node, "the lease is the auction winner's")
+	out, err := d.gantry(ctx, customer, "auction", "replay", lease.Order.String())
+	if err != nil {
+		return err
+	}
+	var replayed struct {
+		OK   bool
+		Bids []struct{ Outcome, Price string }
+	}
+	if err := out.Decode(&replayed); err != nil {
+		return err
+	}
+	d.book.expect(replayed.OK, "the auction's replay finds nobody unjust")
+	equal(d.book, len(replayed.Bids), 2, "both A100s have bid")
+	d.out.note(step, fmt.Sprintf("replayed: %d sealed bids, the winner's %s is paid by the best losing one: %s $/GPU-h; nobody unjust",
+		len(replayed.Bids), sdk.PricePerHour(award.Bid), sdk.PricePerHour(award.Price)))
+	d.leases.add(leaseOf{command: []string{"auction", "replay", lease.Order.String()}, customer: customer, what: "the sealed auction"})
+	return nil
+}

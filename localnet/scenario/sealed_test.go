@@ -44,7 +44,10 @@ func sealedMarket(t *testing.T, cfg network.Config) (*network.Network, seed.Wall
 // deployed is what deploy prints.
 type deployed struct {
 	Order  string
-	Leases []struct{ Address, Node, Price string }
+	Leases []struct {
+		Address, Node string
+		Price         string `json:"pricePerGpuHour"`
+	}
 }
 
 // sealedOrder places a sealed order and waits until it runs. Jobs end at once, so that machines are free again.

@@ -337,6 +337,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as NodeCommitted: %w", err)
 		}
 		return value, nil
+	case Event_NodeMigrated:
+		value := new(NodeMigrated)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as NodeMigrated: %w", err)
+		}
+		return value, nil
 	case Event_NodeRegistered:
 		value := new(NodeRegistered)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1309,6 +1316,23 @@ func ParseEvent_NodeCommitted(eventData []byte) (*NodeCommitted, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type NodeCommitted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_NodeMigrated(eventData []byte) (*NodeMigrated, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_NodeMigrated {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_NodeMigrated, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(NodeMigrated)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type NodeMigrated: %w", err)
 	}
 	return event, nil
 }

@@ -127,7 +127,7 @@ pub enum MarketError {
     WrongAccount, // 6059
     #[msg("An optional account that this call needs is missing")]
     MissingAccount, // 6060
-    #[msg("The market's program does not know this account version")]
+    #[msg("The account has another layout than the program's: node_migrate brings an older node to the present one")]
     UnknownVersion, // 6061
     #[msg("A session key must be another key than the customer's, and expire in the future")]
     InvalidSessionKey, // 6062
@@ -183,7 +183,9 @@ pub enum MarketError {
     NotCommitted, // 6087
     #[msg("The node's commitment is over: send commitment_settle, then commit again")]
     CommitmentOver, // 6088
-    #[msg("The node does not satisfy the requirement: committed until the latest end that the order can have")]
+    #[msg(
+        "The node does not satisfy the requirement: committed until the latest end that the order can have"
+    )]
     UnsuitableCommitment, // 6089
     #[msg("The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence")]
     DevicesMissing, // 6090
@@ -193,6 +195,8 @@ pub enum MarketError {
     EvidenceTooWeak, // 6092
     #[msg("The claims say already what the evidence is worth, or others have as good evidence")]
     ClaimsStand, // 6093
+    #[msg("The account has the present layout already")]
+    AlreadyMigrated, // 6094
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

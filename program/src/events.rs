@@ -104,6 +104,12 @@ pub struct CommitmentSettled {
     pub finder_share: u64,
     pub burned: u64,
 }
+/// A node of an older layout has the present one.
+#[event]
+pub struct NodeMigrated {
+    pub node: Address,
+    pub version: u8,
+}
 #[event]
 pub struct NodeRetired {
     pub node: Address,

@@ -67,6 +67,7 @@ use instructions::market_propose_params::*;
 use instructions::market_set_authority::*;
 use instructions::node_close::*;
 use instructions::node_commit::*;
+use instructions::node_migrate::*;
 use instructions::node_register::*;
 use instructions::node_retire::*;
 use instructions::node_set_evidence::*;
@@ -171,6 +172,9 @@ pub mod gantry_market {
     }
     pub fn commitment_settle(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
         instructions::commitment_settle::handler(ctx)
+    }
+    pub fn node_migrate(ctx: &mut Context<NodeMigrate>) -> Result<()> {
+        instructions::node_migrate::handler(ctx)
     }
     pub fn node_retire(ctx: &mut Context<NodeRetire>) -> Result<()> {
         instructions::node_retire::handler(ctx)

@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 use anchor_lang::Discriminator;
 
 use crate::errors::{fail, MarketError, OrOverflow};
+use crate::state::explain;
 
 /// The account's content; refused when it is another program's, or of another type.
 pub fn read<T: bytemuck::Pod + Discriminator>(view: &AccountView) -> Result<T> {
@@ -40,7 +41,7 @@ fn read_bytes(view: &AccountView, tag: &[u8], out: &mut [u8]) -> Result<()> {
             }
         }
     }
-    fail(MarketError::WrongAccount)
+    Err(explain(view, MarketError::WrongAccount.into()))
 }
 
 #[inline(never)]

@@ -10,7 +10,7 @@ use crate::math::bytes::take;
 use crate::math::hash::sha256_of;
 use crate::seeds;
 use crate::signatures::require_signed;
-use crate::state::{Accusation, Commitment, Market, Node};
+use crate::state::{Accusation, Commitment, Market, NodeAccount};
 
 /// The instruction before this one verifies the node's signature over the commitment.
 #[derive(Accounts)]
@@ -18,7 +18,7 @@ pub struct AccusationOpen {
     #[account(mut)]
     pub finder: Signer,
     pub market: Account<Market>,
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(
         init,
         payer = finder,

@@ -11,14 +11,14 @@ use crate::math::promise::kept;
 use crate::math::slashing::split;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Market, Node, Provider, NODE_SUSPENDED};
+use crate::state::{Market, NodeAccount, Provider, NODE_SUSPENDED};
 
 #[derive(Accounts)]
 pub struct CommitmentSettle {
     pub finder: Signer,
     pub market: Account<Market>,
     #[account(mut)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(
@@ -41,7 +41,8 @@ fn validate(accounts: &CommitmentSettle, now: i64) -> Result<()> {
         return fail(MarketError::NotCommitted);
     }
     // The leaf of the last period must have had its chance, then whatever may void the fault of a suspended node.
-    let wait = (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
+    let wait =
+        (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
     if now < node.committed_until.checked_add(wait).or_overflow()? {
         return fail(MarketError::TooEarly);
     }

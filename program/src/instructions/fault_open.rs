@@ -13,7 +13,7 @@ use crate::events::FaultOpened;
 use crate::instructions::leaf::{apply, slash_amount, LeafLease, LeafProof};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Fault, Lease, Market, Node, Provider, Report};
+use crate::state::{Fault, Lease, Market, NodeAccount, Provider, Report};
 
 /// Bytes of the leaf that are part of the fault's address: lease and period.
 fn leaf_part(leaf: &[u8; LEAF_LEN], from: usize, to: usize) -> &[u8] {
@@ -30,7 +30,7 @@ pub struct FaultOpen {
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
     /// Its address instead, when it is closed.

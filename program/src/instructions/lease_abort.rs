@@ -6,7 +6,8 @@ use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseAborted, OrderClosed};
 use crate::planted::planted;
 use crate::state::{
-    Credits, Lease, Market, Node, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
+    Credits, Lease, Market, NodeAccount, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED,
+    ORDER_LAPSED,
 };
 
 #[derive(Accounts)]
@@ -20,7 +21,7 @@ pub struct LeaseAbort {
     #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, close = keeper_wallet)]

@@ -13,7 +13,7 @@ use crate::instructions::lease_end::{finish, Ending};
 use crate::math::pricing::cost;
 use crate::seeds;
 use crate::state::{
-    Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ENDED_FAILED, LEASE_FAILED,
+    Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ENDED_FAILED, LEASE_FAILED,
 };
 
 #[derive(Accounts)]
@@ -31,12 +31,12 @@ pub struct LeaseMigrate {
     #[account(mut)]
     pub failed: Account<Lease>,
     #[account(mut, address = failed.node @ MarketError::WrongAccount)]
-    pub failed_node: Account<Node>,
+    pub failed_node: NodeAccount,
     /// Absent when the new node is of the same provider.
     #[account(mut)]
     pub failed_provider: Option<Account<Provider>>,
     #[account(mut)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]

@@ -44,6 +44,7 @@ pub mod market_propose_params;
 pub mod market_set_authority;
 pub mod node_close;
 pub mod node_commit;
+pub mod node_migrate;
 pub mod node_register;
 pub mod node_retire;
 pub mod node_set_evidence;

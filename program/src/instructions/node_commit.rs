@@ -7,7 +7,7 @@ use crate::constants::{BPS, MAX_COMMITMENT_SECS, PROMISE_BPS_MIN};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeCommitted;
 use crate::math::periods::{period_end, period_of};
-use crate::state::{Market, Node, Provider, NODE_ACTIVE};
+use crate::state::{Market, NodeAccount, Provider, NODE_ACTIVE};
 
 #[derive(Accounts)]
 pub struct NodeCommit {
@@ -19,7 +19,7 @@ pub struct NodeCommit {
     )]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
 }
 
 /// The first second of the commitment: the next period's for a new one.

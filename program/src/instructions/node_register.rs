@@ -11,7 +11,7 @@ use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
 use crate::planted::planted;
 use crate::seeds;
-use crate::state::{GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Market, NodeAccount, NodeSpec, Provider, NODE_ACTIVE};
 
 /// One device identity for each GPU, ascending, the rest zero.
 pub type Devices = [[u8; 32]; MAX_GPUS as usize];
@@ -35,7 +35,7 @@ pub struct NodeRegister {
         seeds = [seeds::NODE, provider.address().as_ref(), node_key.address().as_ref()],
         bump
     )]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     pub system_program: Program<System>,
 }
 

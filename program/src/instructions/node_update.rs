@@ -6,7 +6,7 @@ use crate::errors::{fail, MarketError};
 use crate::events::NodeUpdated;
 use crate::planted::planted;
 use crate::state::{
-    Node, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+    NodeAccount, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
 };
 
 #[derive(Accounts)]
@@ -15,7 +15,7 @@ pub struct NodeUpdate {
     #[account(address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
 }
 
 /// `status` is active, hibernated or draining. Only the provider's wallet brings a suspended node back.

@@ -19,7 +19,7 @@ use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Accusation, Market, Node, Provider};
+use crate::state::{Accusation, Market, NodeAccount, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBadWork {
@@ -29,7 +29,7 @@ pub struct ProveBadWork {
     #[account(mut, close = finder)]
     pub accusation: Account<Accusation>,
     #[account(mut, address = accusation.node @ MarketError::WrongAccount)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(

@@ -18,7 +18,7 @@ use crate::math::score::score;
 use crate::math::slashing::{harm_in_stake, split};
 use crate::seeds;
 use crate::slashing::{lighten, Slashed};
-use crate::state::{GpuModel, Keeper, Lease, Market, Node, Order, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, NODE_ACTIVE};
 
 #[derive(Accounts)]
 pub struct ProveBetterAsk {
@@ -30,7 +30,7 @@ pub struct ProveBetterAsk {
     #[account(mut)]
     pub lease: Account<Lease>,
     /// The node that should have been awarded.
-    pub better: Account<Node>,
+    pub better: NodeAccount,
     #[account(address = better.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == better.spec.model @ MarketError::WrongAccount)]

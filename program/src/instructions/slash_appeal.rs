@@ -17,7 +17,7 @@ use crate::math::periods::period_end;
 use crate::planted::planted;
 use crate::signatures::require_signed;
 use crate::state::{
-    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE,
+    add_voter, Fault, Keeper, Lease, Market, NodeAccount, Provider, Statement, KEEPER_ACTIVE,
 };
 
 /// The flags that slash, by what they cost.
@@ -38,7 +38,7 @@ pub struct SlashAppeal {
     #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, address = fault.node @ MarketError::WrongAccount)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
     #[account(mut)]

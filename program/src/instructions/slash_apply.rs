@@ -10,7 +10,7 @@ use crate::math::slashing::split;
 use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Fault, Lease, Market, Node, Provider};
+use crate::state::{Fault, Lease, Market, Node, NodeAccount, Provider};
 
 #[derive(Accounts)]
 pub struct SlashApply {
@@ -26,7 +26,7 @@ pub struct SlashApply {
     #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
     pub stake_mint: Account<Mint>,
     #[account(mut, address = fault.node @ MarketError::WrongAccount)]
-    pub node: Account<Node>,
+    pub node: NodeAccount,
     /// The lease that the fault names, if it names one.
     #[account(mut)]
     pub lease: Option<Account<Lease>>,

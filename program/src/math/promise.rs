@@ -10,5 +10,6 @@ pub fn discount_bps(promise_bps: u16) -> u16 {
 /// Whether `up_secs` of `counted_secs` are at least the promised share. Without anything counted nobody has shown that
 /// it was not.
 pub fn kept(up_secs: u64, counted_secs: u64, promise_bps: u16) -> bool {
-    (up_secs as u128).saturating_mul(BPS as u128) >= (counted_secs as u128).saturating_mul(promise_bps as u128)
+    (up_secs as u128).saturating_mul(BPS as u128)
+        >= (counted_secs as u128).saturating_mul(promise_bps as u128)
 }

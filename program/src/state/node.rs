@@ -167,6 +167,15 @@ pub struct Node {
     pub device_root: [u8; 32],
 }
 
+/// Bytes of an account of the first layout, discriminator included.
+pub const NODE_LEN_V1: usize = 400;
+/// Where the first layout's reserved bytes, which were zero, begin: what is there now and behind it came later.
+pub const NODE_NEW_FROM: usize = 384;
+/// Where every layout has its version.
+pub const NODE_VERSION_AT: usize = 382;
+const _: () = assert!(NODE_VERSION_AT == 8 + core::mem::offset_of!(Node, version));
+const _: () = assert!(NODE_NEW_FROM == 8 + core::mem::offset_of!(Node, bump) + 1);
+
 impl Node {
     /// One bit for each GPU that the machine has.
     pub fn all_gpus(&self) -> u16 {

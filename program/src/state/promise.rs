@@ -41,7 +41,8 @@ impl Node {
             return Ok(());
         }
         self.promise_up_secs = self.promise_up_secs.checked_add(up_secs as u64).or_overflow()?;
-        self.promise_counted_secs = self.promise_counted_secs.checked_add(period_secs as u64).or_overflow()?;
+        self.promise_counted_secs =
+            self.promise_counted_secs.checked_add(period_secs as u64).or_overflow()?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The committed description of the program: which instructions there are, and which accounts each of them takes.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -24,6 +25,16 @@ pub struct Idl {
     pub instructions: Vec<InstructionShape>,
     /// Names and discriminators of the account types.
     pub accounts: Vec<(String, Vec<u8>)>,
+    types: BTreeMap<String, Value>,
+}
+
+/// A field of an account: where it begins, after the discriminator, how long it is, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub name: String,
+    pub at: usize,
+    pub len: usize,
+    pub kind: String,
 }
 
 impl Idl {
@@ -47,7 +58,52 @@ impl Idl {
                 (name(account), tag.collect())
             })
             .collect();
-        Self { instructions, accounts }
+        let types = list(&root["types"]).iter().map(|of| (name(of), of["type"].clone())).collect();
+        Self { instructions, accounts, types }
+    }
+
+    /// The fields of a type, those of nested structs in their places: layouts are packed.
+    pub fn fields(&self, of: &str) -> Vec<Field> {
+        let mut fields = vec![];
+        self.unfold(&serde_json::json!({ "defined": { "name": of } }), String::new(), &mut fields);
+        fields
+    }
+
+    fn unfold(&self, kind: &Value, path: String, into: &mut Vec<Field>) {
+        let at = into.last().map_or(0, |last: &Field| last.at + last.len);
+        let mut leaf = |kind: &str, len: usize| {
+            into.push(Field { name: path.clone(), at, len, kind: kind.to_owned() });
+        };
+        match kind {
+            Value::String(kind) => {
+                let len = match kind.as_str() {
+                    "u8" | "i8" | "bool" => 1,
+                    "u16" | "i16" => 2,
+                    "u32" | "i32" => 4,
+                    "u64" | "i64" => 8,
+                    "pubkey" => 32,
+                    other => panic!("{path}: no length of {other} is known"),
+                };
+                leaf(kind, len);
+            }
+            Value::Object(parts) if parts.contains_key("array") => {
+                let count = parts["array"][1].as_u64().expect("an array has a length") as usize;
+                if parts["array"][0] == "u8" {
+                    return leaf("bytes", count);
+                }
+                for index in 0..count {
+                    self.unfold(&parts["array"][0], format!("{path}[{index}]"), into);
+                }
+            }
+            Value::Object(parts) => {
+                let of = &self.types[&name(&parts["defined"])];
+                for field in list(&of["fields"]) {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    self.unfold(&field["type"], format!("{path}{dot}{}", name(field)), into);
+                }
+            }
+            other => panic!("{path}: {other} is no type"),
+        }
     }
 
     pub fn shape(&self, name: &str) -> &InstructionShape {

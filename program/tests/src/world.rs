@@ -184,6 +184,11 @@ impl World {
         key(self.keys)
     }
 
+    /// Leaves the first keys of the series to those who have them.
+    pub fn skip_keys(&mut self, to: u64) {
+        self.keys = self.keys.max(to);
+    }
+
     pub fn fresh_address(&mut self) -> Address {
         self.fresh_key().pubkey()
     }

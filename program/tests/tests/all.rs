@@ -50,6 +50,7 @@ mod math;
 mod matrix;
 mod node_close;
 mod node_commit;
+mod node_migrate;
 mod node_register;
 mod node_retire;
 mod node_set_evidence;

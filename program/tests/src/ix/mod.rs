@@ -81,6 +81,7 @@ names! {
     NodeUpdate => "node_update",
     NodeCommit => "node_commit",
     CommitmentSettle => "commitment_settle",
+    NodeMigrate => "node_migrate",
     NodeRetire => "node_retire",
     NodeClose => "node_close",
     KeeperRegister => "keeper_register",

@@ -97,5 +97,6 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeNotCommitted:         "commit first with `gantry-agent commit`",
 	idlmarket.ErrorCodeCommitmentOver:       "wait until a keeper has settled it",
 	idlmarket.ErrorCodeUnsuitableCommitment: "choose a node that is committed for longer, or order for a shorter time",
-	idlmarket.ErrorCodeUnknownVersion:       "update gantry to the version of the market's program",
+	idlmarket.ErrorCodeUnknownVersion:       "bring the node to the present layout with `gantry-agent migrate`; for other accounts update gantry",
+	idlmarket.ErrorCodeAlreadyMigrated:      "nothing is left to do",
 }

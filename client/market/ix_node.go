@@ -106,6 +106,13 @@ func (n *Node) CanSettleCommitment(p *Params, now int64) error {
 	return nil
 }
 
+// NodeMigrate brings a node that an older program wrote to the present layout: see ErrOldNode. Anyone may pay for the rent
+// of its new bytes, which is the node's from then on.
+func NodeMigrate(payer, node solana.PublicKey) (solana.Instruction, error) {
+	ix, err := idlmarket.NewNodeMigrateInstruction(payer, node, solana.SystemProgramID)
+	return finish(ix, err, idlmarket.Instruction_NodeMigrate)
+}
+
 // NodeRetireArgs take a machine out of the market for good.
 type NodeRetireArgs struct {
 	Wallet solana.PublicKey

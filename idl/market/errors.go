@@ -132,7 +132,7 @@ const (
 	ErrorCodeWrongAccount ErrorCode = 6059
 	// ErrorCodeMissingAccount: An optional account that this call needs is missing
 	ErrorCodeMissingAccount ErrorCode = 6060
-	// ErrorCodeUnknownVersion: The market's program does not know this account version
+	// ErrorCodeUnknownVersion: The account has another layout than the program's: node_migrate brings an older node to the present one
 	ErrorCodeUnknownVersion ErrorCode = 6061
 	// ErrorCodeInvalidSessionKey: A session key must be another key than the customer's, and expire in the future
 	ErrorCodeInvalidSessionKey ErrorCode = 6062
@@ -198,6 +198,8 @@ const (
 	ErrorCodeEvidenceTooWeak ErrorCode = 6092
 	// ErrorCodeClaimsStand: The claims say already what the evidence is worth, or others have as good evidence
 	ErrorCodeClaimsStand ErrorCode = 6093
+	// ErrorCodeAlreadyMigrated: The account has the present layout already
+	ErrorCodeAlreadyMigrated ErrorCode = 6094
 )
 
 // errorTexts has name and message of every error.
@@ -263,7 +265,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeAlreadyCounted:       {"AlreadyCounted", "The keeper's statement is already counted"},
 	ErrorCodeWrongAccount:         {"WrongAccount", "The account is not the one that the state names"},
 	ErrorCodeMissingAccount:       {"MissingAccount", "An optional account that this call needs is missing"},
-	ErrorCodeUnknownVersion:       {"UnknownVersion", "The market's program does not know this account version"},
+	ErrorCodeUnknownVersion:       {"UnknownVersion", "The account has another layout than the program's: node_migrate brings an older node to the present one"},
 	ErrorCodeInvalidSessionKey:    {"InvalidSessionKey", "A session key must be another key than the customer's, and expire in the future"},
 	ErrorCodeTooManySessionKeys:   {"TooManySessionKeys", "There are already as many session keys as an account can hold"},
 	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
@@ -296,6 +298,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongDevices:         {"WrongDevices", "The devices are not those that the node registered, each once and in ascending order"},
 	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
 	ErrorCodeClaimsStand:          {"ClaimsStand", "The claims say already what the evidence is worth, or others have as good evidence"},
+	ErrorCodeAlreadyMigrated:      {"AlreadyMigrated", "The account has the present layout already"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -395,6 +398,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeWrongDevices,
 		ErrorCodeEvidenceTooWeak,
 		ErrorCodeClaimsStand,
+		ErrorCodeAlreadyMigrated,
 	}
 }
 

@@ -178,34 +178,34 @@ func (e *Engine) prefetch(ctx context.Context, r round, s *state, into time.Dura
 }
 
 // candidates are the roots that have votes on chain, the heaviest first.
-func candidates(r *market.Report) []wire.Hash {
+func candidates(r *market.Report) []idlmarket.Candidate {
 	if r == nil {
 		return nil
 	}
 	cs := slices.Clone(r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))])
 	slices.SortStableFunc(cs, func(a, b idlmarket.Candidate) int { return cmp.Compare(b.Weight, a.Weight) })
-	out := make([]wire.Hash, len(cs))
-	for i, c := range cs {
-		out[i] = c.Root
-	}
-	return out
+	return cs
 }
 
 // decide votes for a sound root that has votes already; when it is our turn, it opens a root.
 func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 	var missing []wire.Hash
-	for _, root := range candidates(r.report) {
-		if m, ok := s.sound[root]; ok {
+	vouched := false
+	for _, c := range candidates(r.report) {
+		if m, ok := s.sound[c.Root]; ok {
 			return e.choose(ctx, r, s, m)
 		}
-		if e.Now().After(s.unsound[root]) {
-			missing = append(missing, root)
+		if e.Now().After(s.unsound[c.Root]) {
+			missing = append(missing, c.Root)
+			vouched = vouched || 3*c.Weight > r.weights.Total()
 		}
 	}
 	if len(missing) > 0 {
 		e.fetch(ctx, r, s, missing)
-		if n == 0 {
-			return nil // what has votes goes first, for a round
+		// What has votes goes first, for a round; and for as long as it takes when some of the votes must be honest, since
+		// whoever voted holds the proposal: it comes when the network heals.
+		if n == 0 || vouched {
+			return nil
 		}
 	}
 	// Votes cannot be moved, so two roots must not be opened at once: only the proposer of the running round opens one, and

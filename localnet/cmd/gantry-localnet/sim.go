@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/localnet/sim"
+)
+
+func simCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "sim",
+		Usage: "run keepers and machines in virtual time, with faults and liars, and hold the chain against the truth",
+		Description: "Everything is a function of the options, seed included: a failure can be played again with the command that is printed\n" +
+			"with it. Exit code 1 says that something was paid, slashed, lost or missed that never may be.",
+		Flags: []cli.Flag{
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "of the first run; the others count on from it"},
+			&cli.IntFlag{Name: "runs", Value: 1, Usage: "how many"},
+			&cli.BoolFlag{Name: "random", Usage: "small markets, their sizes and faults drawn by the seed, in place of the options below"},
+			&cli.IntFlag{Name: "keepers", Value: 16},
+			&cli.IntFlag{Name: "nodes", Value: 2_000},
+			&cli.IntFlag{Name: "periods", Value: 30},
+			&cli.DurationFlag{Name: "period", Value: time.Minute, Usage: "length of a report period; every node is checked four times in it"},
+			&cli.IntFlag{Name: "faults", Value: -1, Usage: "keepers that may be faulty at a time (default f of 3f+1)"},
+			&cli.IntFlag{Name: "liars", Value: -1, Usage: "keepers of these that conspire (default: drawn); more than the market bears is allowed, and must fail"},
+			&cli.Float64Flag{Name: "loss", Value: 0.01, Usage: "share of packets that the network loses"},
+			&cli.BoolFlag{Name: "split", Usage: "cut all keepers in two once, for up to two periods"},
+			&cli.IntFlag{Name: "parallel", Value: runtime.GOMAXPROCS(0), Usage: "runs at the same time"},
+			&cli.BoolFlag{Name: "json", Usage: "one JSON document for each run on standard output"},
+		},
+		Action: simulate,
+	}
+}
+
+// simOptions are those of the i-th run.
+func simOptions(c *cli.Context, i int) sim.Options {
+	seed := c.Uint64("seed") + uint64(i)
+	if c.Bool("random") {
+		return sim.Draw(seed)
+	}
+	o := sim.Options{
+		Seed: seed, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Periods: c.Int("periods"), Period: c.Duration("period"),
+		Faults: c.Int("faults"), Liars: c.Int("liars"), Loss: c.Float64("loss"), Split: c.Bool("split"),
+	}
+	if o.Faults < 0 {
+		o.Faults = sim.Faultless(o.Keepers)
+	}
+	return o
+}
+
+func simulate(c *cli.Context) error {
+	runs := c.Int("runs")
+	if runs < 1 || c.Int("parallel") < 1 {
+		return cli.Exit("at least one run is needed", usageError)
+	}
+	failed := 0
+	report := func(r *sim.Result) error {
+		if r.Failed() {
+			failed++
+		}
+		switch {
+		case c.Bool("json"):
+			return json.NewEncoder(c.App.Writer).Encode(r)
+		case runs == 1:
+			return r.WriteText(c.App.Writer)
+		}
+		fmt.Fprintln(c.App.Writer, r.Line())
+		if r.Failed() {
+			for _, what := range r.What {
+				fmt.Fprintln(c.App.Writer, "   ", what)
+			}
+			fmt.Fprintln(c.App.Writer, "    again:", again(c, r.Options))
+		}
+		return nil
+	}
+	err := sim.Each(c.Context, runs, c.Int("parallel"), func(i int) sim.Options { return simOptions(c, i) }, report)
+	if err != nil {
+		return err
+	}
+	if runs > 1 && !c.Bool("json") {
+		fmt.Fprintf(c.App.Writer, "%d of %d runs failed\n", failed, runs)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d simulated runs show what never may happen; play one again with its seed and options", failed, runs)
+	}
+	return nil
+}
+
+// again is the command that plays a run once more.
+func again(c *cli.Context, o sim.Options) string {
+	if c.Bool("random") {
+		return fmt.Sprintf("gantry-localnet sim --random --seed %d", o.Seed)
+	}
+	out := fmt.Sprintf("gantry-localnet sim --seed %d --keepers %d --nodes %d --periods %d --period %s --faults %d --liars %d --loss %g",
+		o.Seed, o.Keepers, o.Nodes, o.Periods, o.Period, o.Faults, o.Liars, o.Loss)
+	if o.Split {
+		out += " --split"
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// book is a keeper's memory that survives its crashes: package store's promises without its file. A test holds the two
+// against each other.
+type book struct {
+	first    wire.Period
+	sealed   wire.Period
+	signed   map[wire.Period]map[statementKey]store.Signed
+	votes    map[wire.Period]wire.Hash
+	proposed map[wire.Period]map[wire.Hash][]byte
+	proofs   map[string][]byte
+}
+
+type statementKey struct {
+	node, lease solana.PublicKey
+	kind        wire.CheckKind
+	at          int64
+}
+
+func keyOf(s wire.CheckStatement) statementKey {
+	return statementKey{s.Node, s.Lease, s.Kind, s.CheckedAt}
+}
+
+func newBook(first wire.Period) *book {
+	return &book{
+		first: first, signed: map[wire.Period]map[statementKey]store.Signed{}, votes: map[wire.Period]wire.Hash{},
+		proposed: map[wire.Period]map[wire.Hash][]byte{}, proofs: map[string][]byte{},
+	}
+}
+
+// Sign implements challenge.Book.
+func (b *book) Sign(all []wire.CheckStatement, sign func(wire.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+	var out []store.Signed
+	var refused []store.Refusal
+	for _, s := range all {
+		have, known := b.signed[s.Period][keyOf(s)]
+		switch {
+		case known && have.Statement != s:
+			refused = append(refused, store.Refusal{Statement: s, Err: store.ErrContradiction})
+		case known:
+			out = append(out, have)
+		case s.Period < b.first:
+			refused = append(refused, store.Refusal{Statement: s, Err: store.ErrEarly})
+		case s.Period < b.sealed:
+			refused = append(refused, store.Refusal{Statement: s, Err: store.ErrSealed})
+		default:
+			sig, err := sign(s)
+			if err != nil {
+				return nil, nil, err
+			}
+			if b.signed[s.Period] == nil {
+				b.signed[s.Period] = map[statementKey]store.Signed{}
+			}
+			fresh := store.Signed{Statement: s, Signature: sig}
+			b.signed[s.Period][keyOf(s)] = fresh
+			out = append(out, fresh)
+		}
+	}
+	return out, refused, nil
+}
+
+// Statements implements challenge.Book and consensus.Book: in the order of package store.
+func (b *book) Statements(p wire.Period) ([]store.Signed, error) {
+	var out []store.Signed
+	for _, s := range b.signed[p] {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(x, y store.Signed) int { return bytes.Compare(orderOf(x.Statement), orderOf(y.Statement)) })
+	return out, nil
+}
+
+// orderOf is the key by which package store sorts the statements of a period.
+func orderOf(s wire.CheckStatement) []byte {
+	k := append(append(append([]byte{}, s.Node[:]...), s.Lease[:]...), byte(s.Kind))
+	for shift := 56; shift >= 0; shift -= 8 {
+		k = append(k, byte(uint64(s.CheckedAt)>>shift))
+	}
+	return k
+}
+
+// Seal implements challenge.Book.
+func (b *book) Seal(p wire.Period) error {
+	b.sealed = max(b.sealed, p+1)
+	return nil
+}
+
+// Sealed implements consensus.Book.
+func (b *book) Sealed() (wire.Period, error) { return b.sealed, nil }
+
+// Vote implements consensus.Book.
+func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
+	if have, ok := b.votes[p]; ok {
+		if have != root {
+			return store.ErrVoted
+		}
+		return nil
+	}
+	b.votes[p] = root
+	return b.PutProposal(p, root, proposal)
+}
+
+// Voted implements consensus.Book.
+func (b *book) Voted(p wire.Period) (wire.Hash, error) {
+	root, ok := b.votes[p]
+	if !ok {
+		return root, store.ErrNotFound
+	}
+	return root, nil
+}
+
+// PutProposal implements consensus.Book.
+func (b *book) PutProposal(p wire.Period, root wire.Hash, proposal []byte) error {
+	if b.proposed[p] == nil {
+		b.proposed[p] = map[wire.Hash][]byte{}
+	}
+	b.proposed[p][root] = bytes.Clone(proposal)
+	return nil
+}
+
+// Proposal implements consensus.Book.
+func (b *book) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
+	raw, ok := b.proposed[p][root]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	return bytes.Clone(raw), nil
+}
+
+// PutProof implements proof.Book.
+func (b *book) PutProof(name string, proof []byte) error {
+	b.proofs[name] = bytes.Clone(proof)
+	return nil
+}
+
+// DropProof implements proof.Book.
+func (b *book) DropProof(name string) error {
+	delete(b.proofs, name)
+	return nil
+}
+
+// Proofs implements proof.Book.
+func (b *book) Proofs() (map[string][]byte, error) { return maps.Clone(b.proofs), nil }
+
+// prune forgets everything about periods before the given one.
+func (b *book) prune(before wire.Period) {
+	for p := range b.signed {
+		if p < before {
+			delete(b.signed, p)
+		}
+	}
+	for p := range b.votes {
+		if p < before {
+			delete(b.votes, p)
+		}
+	}
+	for p := range b.proposed {
+		if p < before {
+			delete(b.proposed, p)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package chain
+
+import (
+	"encoding/binary"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idl "github.com/gantry-market/gantry/idl/market"
+)
+
+// reportVote follows program/src/instructions/report_vote.rs and state/report.rs.
+func (t *tx) reportVote(wallet solana.PublicKey, body []byte) error {
+	m, err := t.market()
+	if err != nil {
+		return err
+	}
+	k, err := edit[market.Keeper](t, market.KeeperAddress(wallet))
+	if err != nil {
+		return err
+	}
+	period, root := binary.LittleEndian.Uint64(body), [32]byte(body[8:40])
+	if err := k.CanVote(&m.Params, period, t.now); err != nil {
+		return err
+	}
+	key := market.ReportAddress(period)
+	r, err := edit[market.Report](t, key)
+	if err != nil {
+		r = &market.Report{Meta: market.Meta{Address: key}}
+		r.Period, r.TotalWeight, r.CreatedAt, r.RentPayer = period, m.TotalWeight, t.now, wallet
+		r.Report.Status, r.Report.Version = uint8(market.ReportOpen), market.LayoutVersion
+		t.set(key, r)
+	}
+	fresh, err := vote(r, root, k)
+	if err != nil || !fresh {
+		return err
+	}
+	if k.LastVotePeriod != 0 && period > k.LastVotePeriod {
+		k.Misses += period - k.LastVotePeriod - 1
+	}
+	k.Votes++
+	k.LastVotePeriod = max(k.LastVotePeriod, period)
+	t.say(Fact{Kind: Voted, Keeper: wallet, Period: period, Root: root})
+	if finalise(r, m.Params.QuorumBps, t.now) {
+		t.say(Fact{Kind: Finalised, Period: period, Root: root})
+	}
+	return nil
+}
+
+// vote counts a vote; fresh is false when it repeats an earlier one.
+func vote(r *market.Report, root [32]byte, k *market.Keeper) (fresh bool, err error) {
+	count := int(r.CandidateCount)
+	at := 0
+	for at < count && r.Candidates[at].Root != root {
+		at++
+	}
+	if r.Voted(k.Index) {
+		if at < count && market.Has(r.Candidates[at].Voters, k.Index) {
+			return false, nil
+		}
+		return false, idl.ErrorCodeAlreadyVoted
+	}
+	if at == len(r.Candidates) {
+		return false, idl.ErrorCodeTooManyCandidates
+	}
+	c := &r.Candidates[at]
+	if at == count {
+		r.CandidateCount++
+		c.Root, c.Proposer = root, k.Wallet
+	}
+	bit := uint8(1) << (k.Index % 8)
+	c.Voters[k.Index/8] |= bit
+	r.Voters[k.Index/8] |= bit
+	c.Weight += k.Weight
+	return true, nil
+}
+
+func finalise(r *market.Report, quorumBPS uint16, now int64) bool {
+	if r.State() == market.ReportFinal {
+		return false
+	}
+	for _, c := range r.Candidates[:r.CandidateCount] {
+		if c.Weight*market.BPS >= r.TotalWeight*uint64(quorumBPS) {
+			r.Root, r.Proposer, r.FinalisedAt = c.Root, c.Proposer, now
+			r.Report.Status = uint8(market.ReportFinal)
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tx) reportClose(key solana.PublicKey) error {
+	m, err := t.market()
+	if err != nil {
+		return err
+	}
+	r, err := get[market.Report](t, key)
+	if err != nil {
+		return err
+	}
+	if err := r.CanClose(&m.Params, t.now); err != nil {
+		return err
+	}
+	t.set(key, nil)
+	t.say(Fact{Kind: ReportClosed, Period: r.Period})
+	return nil
+}
+
+// proof reads the arguments that report_apply and fault_open share.
+func proof(body []byte) (leaf wire.Leaf, root wire.Hash, err error) {
+	const fixed = wire.LeafSize + 8
+	if len(body) < fixed {
+		return leaf, root, idl.ErrorCodeInvalidLeaf
+	}
+	raw := body[:wire.LeafSize]
+	path, n := binary.LittleEndian.Uint32(body[wire.LeafSize:]), int(binary.LittleEndian.Uint32(body[wire.LeafSize+4:]))
+	if len(body) != fixed+32*n {
+		return leaf, root, idl.ErrorCodeInvalidProof
+	}
+	siblings := make([]wire.Hash, n)
+	for i := range siblings {
+		siblings[i] = wire.Hash(body[fixed+32*i:])
+	}
+	if leaf, err = wire.DecodeLeaf(raw); err != nil {
+		return leaf, root, idl.ErrorCodeInvalidLeaf
+	}
+	return leaf, wire.RootOf(wire.LeafHash(raw), path, siblings), nil
+}
+
+// applyLeaf follows program/src/instructions/leaf.rs. It returns the flags that open a fault.
+func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (wire.Leaf, error) {
+	t.flags = 0
+	leaf, root, err := proof(body)
+	if err != nil {
+		return leaf, err
+	}
+	m, err := t.market()
+	if err != nil {
+		return leaf, err
+	}
+	r, err := get[market.Report](t, report)
+	if err != nil {
+		return leaf, err
+	}
+	switch {
+	case r.State() != market.ReportFinal:
+		return leaf, idl.ErrorCodeReportNotFinal
+	case root != wire.Hash(r.Root):
+		return leaf, idl.ErrorCodeInvalidProof
+	case uint64(leaf.Period) != r.Period || leaf.Node != node:
+		return leaf, idl.ErrorCodeInvalidLeaf
+	}
+	n, err := edit[market.Node](t, node)
+	if err != nil {
+		return leaf, err
+	}
+	var l *market.Lease
+	if !leaf.Lease.IsZero() && lease == leaf.Lease {
+		if l, err = edit[market.Lease](t, lease); err != nil {
+			return leaf, err
+		}
+		if l.Lease.Node != leaf.Node || l.StartedAt == 0 {
+			return leaf, idl.ErrorCodeInvalidLeaf
+		}
+	}
+	nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, &m.Params)
+	if !nodeNew && !leaseNew {
+		return leaf, idl.ErrorCodeAlreadyApplied
+	}
+	if nodeNew {
+		n.LastReportPeriod, n.ReportWindow = mark(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period))
+		t.applyToNode(&leaf, n, &m.Params)
+	}
+	if leaseNew {
+		l.LastReportPeriod, l.ReportWindow = mark(l.LastReportPeriod, l.ReportWindow, uint64(leaf.Period))
+		t.applyToLease(&leaf, l, &m.Params)
+	}
+	t.flags = uint16(flags)
+	t.say(Fact{Kind: Applied, Node: node, Lease: leaf.Lease, Period: uint64(leaf.Period), Flags: uint16(leaf.Flags), Seconds: leaf.VerifiedSeconds})
+	return leaf, nil
+}
+
+// mark notes a period that is new: math/window.rs.
+func mark(last uint64, window uint32, period uint64) (uint64, uint32) {
+	if period <= last {
+		return last, window | 1<<(last-period)
+	}
+	if period-last < 32 {
+		return period, window<<(period-last) | 1
+	}
+	return period, 1
+}
+
+func (t *tx) applyToNode(leaf *wire.Leaf, n *market.Node, p *market.Params) {
+	before := record(n)
+	n.ChecksPassed += uint64(leaf.ChecksPassed)
+	n.ChecksTotal += uint64(leaf.ChecksTotal)
+	n.UptimeBps = market.NextUptimeBPS(n.UptimeBps, leaf.UpSeconds, p.PeriodSecs)
+	n.DowntimeSecs += uint64(leaf.DowntimeSeconds)
+	if uint64(leaf.Period) == n.LastReportPeriod {
+		if n.Spec.Simulated == 0 {
+			n.Tier = leaf.Tier
+		}
+		if leaf.Measured != 0 {
+			n.MeasuredTflopsX10 = leaf.Measured
+		}
+		if leaf.EvidenceHash != [32]byte{} {
+			n.EvidenceHash = leaf.EvidenceHash
+		}
+	}
+	keepRecord(n, before, t.now)
+}
+
+func (t *tx) applyToLease(leaf *wire.Leaf, l *market.Lease, p *market.Params) {
+	l.VerifiedSecs += leaf.VerifiedSeconds
+	if leaf.Flags.Has(wire.FlagOffline) && leaf.DowntimeSeconds > p.MigrationGraceSecs && l.State() == market.LeaseRunning {
+		end := int64(uint64(leaf.Period)+1) * int64(p.PeriodSecs)
+		paidUntil := l.StartedAt + int64(l.DowntimeSecs) + int64(l.PaidSecs)
+		l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), max(min(end, t.now, l.FundedUntil), paidUntil)
+		t.say(Fact{Kind: Failed, Node: l.Lease.Node, Lease: l.Address, Period: uint64(leaf.Period)})
+	}
+	l.DowntimeSecs += min(leaf.DowntimeSeconds, l.BillableSecs(t.now)-l.PaidSecs)
+}
+
+// record is what a node is compared by; keepRecord remembers the one before a change: state/node.rs.
+func record(n *market.Node) idl.ScoreRecord {
+	return idl.ScoreRecord{
+		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
+		UptimeBps: n.UptimeBps, Tier: n.Tier,
+	}
+}
+
+func keepRecord(n *market.Node, before idl.ScoreRecord, now int64) {
+	if record(n) != before {
+		n.Previous, n.PreviousSince, n.RecordSince = before, n.RecordSince, now
+	}
+}

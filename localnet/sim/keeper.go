@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/auction"
+	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/proof"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/localnet/sim/vtime"
+)
+
+// keeper is one keeper: the real parts, and what stands in for the process around them.
+type keeper struct {
+	w     *world
+	place place
+	key   *wire.ReadySigner
+	dice  dice
+	skew  time.Duration // of its clock
+	book  *book         // what survives a crash
+	lie   *conspiracy   // nil for honest ones
+	twin  bool          // signs the opposite of what it signs, too
+
+	group    *vtime.Group // nil while it is down
+	index    *index.Index
+	pool     *statement.Pool
+	engine   *consensus.Engine
+	checker  *challenge.Checker
+	recorder *challenge.Recorder
+	awarder  *auction.Awarder
+	crank    *crank.Runner
+	proofs   *proof.Desk
+
+	lag        time.Duration // of what it sees of the chain
+	news       [][]change    // of the chain, on their way to the index
+	recordSoon bool
+}
+
+// gather is how long findings are collected to be signed together. A running keeper takes 40 ms, and more when it is busy.
+const gather = 250 * time.Millisecond
+
+func (k *keeper) wallet() solana.PublicKey { return k.key.PublicKey() }
+
+// now is its own clock.
+func (k *keeper) now() time.Time { return k.w.loop.Now().Add(k.skew) }
+
+func (k *keeper) up() bool { return k.group != nil }
+
+// start brings the keeper up with what its book remembers, as gantry-keeper does: see keeper/node.
+func (k *keeper) start() error {
+	w := k.w
+	k.index, k.pool, k.news = index.New(), statement.NewPool(), nil
+	w.chain.Each(k.index.Put)
+	k.pool.Contradicted = k.contradicted
+	k.group = vtime.NewGroup(w.loop, func() { k.engine.Drain(k.group.Context()) })
+	g, t, secs := k.group, w.o.times(), w.secs()
+	k.recorder = &challenge.Recorder{
+		Index: k.index, Book: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
+		Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
+	}
+	if err := k.recorder.Init(); err != nil {
+		return err
+	}
+	k.checker = &challenge.Checker{
+		Index: k.index, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
+		Timing:   challenge.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
+		SlotHash: k.slotHash, Record: k.record, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
+	}
+	k.checker.Init()
+	k.engine = &consensus.Engine{
+		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.key, Domain: domain, Tasks: g,
+		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
+		Damaged: k.damaged, Observe: watch{k}, Log: zerolog.Nop(), Now: k.now,
+	}
+	k.engine.Init()
+	k.awarder = &auction.Awarder{
+		Index: k.index, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
+		Observe: func(int, time.Duration, error) {}, Log: zerolog.Nop(), Now: k.now, Tasks: g,
+	}
+	k.awarder.Init()
+	var err error
+	if k.proofs, err = proof.Open(proof.Options{Book: k.book, Self: k.wallet(), Patience: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
+		return err
+	}
+	k.crank = &crank.Runner{
+		Index: k.index, Self: k.wallet(), Sets: k.sets, Submit: k.submit, Interval: t.crank, Step: t.crank * 3 / 2,
+		More:    []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
+		Observe: func(crank.Kind, int, string, time.Duration) {}, Overdue: func(crank.Kind, time.Duration) {},
+		Log: zerolog.Nop(), Now: k.now, Tasks: g,
+	}
+	k.crank.Init()
+	k.republish()
+	k.tick(min(max(t.every/15, 20*time.Millisecond), time.Second), func() { k.checker.Tick(g.Context()) })
+	k.tick(min(max(t.round/6, 20*time.Millisecond), time.Second), func() { k.must(k.engine.Tick(g.Context())) })
+	k.tick(500*time.Millisecond, func() { k.awarder.Tick(g.Context()) })
+	k.tick(t.crank, func() { k.crank.Tick(g.Context()) })
+	k.tick(w.o.Period, func() {
+		if p, back := w.period(k.now()), wire.Period(2*retentionPeriods); p > back {
+			k.book.prune(p - back)
+		}
+	})
+	k.sealing()
+	return nil
+}
+
+// tick calls f at intervals, from a random moment of the first on, until the keeper goes down.
+func (k *keeper) tick(d time.Duration, f func()) {
+	g := k.group
+	k.w.loop.Every(k.w.loop.Now().Add(k.dice.between(0, d)), d, func() bool {
+		if g.Stopped() {
+			return false
+		}
+		f()
+		return true
+	})
+}
+
+// sealing lets the recorder close each period when its clock says that it is over.
+func (k *keeper) sealing() {
+	g, secs := k.group, int64(k.w.secs())
+	end := time.Unix((k.now().Unix()/secs+1)*secs, 0).Add(100 * time.Millisecond)
+	k.w.loop.At(end.Add(-k.skew), func() {
+		if !g.Stopped() {
+			k.must(k.recorder.Tick())
+			k.sealing()
+		}
+	})
+}
+
+// crash takes the keeper down: its book is all that stays.
+func (k *keeper) crash() {
+	if k.up() {
+		k.group.Stop()
+		k.group = nil
+	}
+}
+
+func (k *keeper) damaged(err error) { k.w.fail(fmt.Errorf("keeper %d: %w", k.place, err)) }
+
+func (k *keeper) must(err error) {
+	if err != nil {
+		k.w.fail(fmt.Errorf("keeper %d: %w", k.place, err))
+	}
+}
+
+// record hands a finding to the recorder, which signs what it has a moment later.
+func (k *keeper) record(ctx context.Context, f challenge.Finding) {
+	if k.lie != nil {
+		f = k.lie.twist(k, f)
+	}
+	k.recorder.Add(ctx, f)
+	if k.recordSoon {
+		return
+	}
+	k.recordSoon = true
+	g := k.group
+	k.w.loop.After(gather, func() {
+		k.recordSoon = false
+		if !g.Stopped() {
+			k.must(k.recorder.Tick())
+		}
+	})
+}
+
+// sets finds leaf sets for the crank. A liar knows what its like has made up.
+func (k *keeper) sets(p wire.Period, root wire.Hash) *setType {
+	if k.lie != nil {
+		if s := k.lie.forged[p]; s != nil && s.Root == root {
+			return s
+		}
+	}
+	return k.engine.Set(p, root)
+}
+
+// slotHash stands for the hash of a recent final slot: the same for all, new in every minute.
+func (k *keeper) slotHash(context.Context) ([32]byte, error) {
+	return sha256.Sum256(fmt.Appendf(nil, "slot/%d/%d", k.w.o.Seed, k.w.loop.Now().Unix()/60)), nil
+}
+
+// submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as the
+// transaction manager does, for as long as the keeper runs.
+func (k *keeper) submit(ctx context.Context, in txm.Intent) (txm.Result, error) {
+	if k.lie != nil && in.Kind == "report_vote" && k.lie.votes != follow {
+		return txm.Result{}, errors.New("a liar votes as it likes")
+	}
+	g, w := k.group, k.w
+	var outcome error
+	var send func(wake func())
+	send = func(wake func()) {
+		w.loop.After(k.toChain(), func() {
+			if g.Stopped() {
+				return
+			}
+			if w.plan.offChain(k.place) {
+				w.loop.After(5*time.Second, func() { send(wake) })
+				return
+			}
+			w.enqueue(k.wallet(), in.Instructions, func(err error) {
+				outcome = err
+				w.loop.After(k.toChain(), wake)
+			})
+		})
+	}
+	if err := g.Wait(ctx, send); err != nil {
+		return txm.Result{}, err
+	}
+	return txm.Result{ID: in.ID, State: txm.StateConfirmed}, outcome
+}
+
+// toChain draws the way to the keeper's endpoint.
+func (k *keeper) toChain() time.Duration {
+	return 20*time.Millisecond + k.dice.exponential(60*time.Millisecond) + k.w.net.slowness(k.place)
+}
+
+// see takes a block's changes; the watcher delivers them in order, some time later.
+func (k *keeper) see(block []change) {
+	if !k.up() {
+		return // it reads everything when it starts
+	}
+	k.news = append(k.news, block)
+	k.w.loop.After(k.lag+k.dice.exponential(k.lag/4), k.deliver(k.group))
+}
+
+func (k *keeper) deliver(g *vtime.Group) func() {
+	return func() {
+		if g.Stopped() || len(k.news) == 0 {
+			return
+		}
+		if k.w.plan.offChain(k.place) {
+			k.w.loop.After(time.Second, k.deliver(g))
+			return
+		}
+		block := k.news[0]
+		k.news = k.news[1:]
+		for _, c := range block {
+			k.index.Put(c.key, c.account)
+		}
+	}
+}
+
+// watch hears what the engine does.
+type watch struct{ k *keeper }
+
+func (o watch) Proposed(p uint64) { o.k.w.result.Proposals++ }
+func (o watch) Voted(p uint64, err error) {
+	if err != nil && !market.AlreadyDone(err) {
+		o.k.w.result.RefusedVotes++
+	}
+}
+
+func (o watch) Refused(p uint64, err error)       { o.k.w.result.RefusedProposals++; o.k.w.why(err) }
+func (o watch) Final(p uint64, lag time.Duration) {}

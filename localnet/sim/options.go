@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options say all that a run is a function of.
+type Options struct {
+	Seed    uint64 `json:"seed"`
+	Keepers int    `json:"keepers"`
+	Nodes   int    `json:"nodes"`
+	Periods int    `json:"periods"`
+	// Period is the length of a report period; a check of each node is due a quarter of it after the last.
+	Period time.Duration `json:"period"`
+	// Faults is how many keepers may be faulty at a time, in any way. Faulty keepers are drawn by the seed.
+	Faults int `json:"faults"`
+	// Liars is how many of all keepers conspire from the first to the last second. They count as faulty; when there are more
+	// than Faults, they are the only ones. Negative: drawn, up to Faults.
+	Liars int `json:"liars"`
+	// Loss is the share of packets that the network loses: gossip is gone, a stream sends again and is late.
+	Loss float64 `json:"loss"`
+	// Split cuts all keepers in two once, for up to two periods, beyond what Faults allow: nothing can be final then, and
+	// everything must be, after it heals.
+	Split bool `json:"split"`
+}
+
+// ErrOptions is the error of options that make no market.
+var ErrOptions = errors.New("these options make no market")
+
+// Faultless is how many keepers of n may be faulty: f of 3f+1.
+func Faultless(n int) int { return (n - 1) / 3 }
+
+func (o Options) check() error {
+	switch {
+	case o.Keepers < 1 || o.Keepers > 64:
+		return fmt.Errorf("%w: %d keepers, want 1 to 64", ErrOptions, o.Keepers)
+	case o.Nodes < 1 || o.Nodes > 100_000:
+		return fmt.Errorf("%w: %d nodes, want 1 to 100000", ErrOptions, o.Nodes)
+	case o.Periods < 1 || o.Periods > 10_000:
+		return fmt.Errorf("%w: %d periods, want 1 to 10000", ErrOptions, o.Periods)
+	case o.Period < 20*time.Second || o.Period%time.Second != 0:
+		return fmt.Errorf("%w: a period of %s, want whole seconds, 20 at least", ErrOptions, o.Period)
+	case o.Faults < 0 || o.Faults > o.Keepers || o.Liars > o.Keepers:
+		return fmt.Errorf("%w: more faulty keepers than keepers", ErrOptions)
+	case o.Loss < 0 || o.Loss > 0.5:
+		return fmt.Errorf("%w: loss of %g, want 0 to 0.5", ErrOptions, o.Loss)
+	}
+	return nil
+}
+
+// times are the times of a run that follow from its period.
+type times struct {
+	every   time.Duration // between checks of a node
+	timeout time.Duration // for an answer
+	delay   time.Duration // between a period's end and the first proposal
+	round   time.Duration // before the next keeper proposes
+	crank   time.Duration
+}
+
+func (o Options) times() times {
+	return times{
+		every: o.Period / 4, timeout: o.Period / 12, delay: o.Period / 6, round: o.Period / 4, crank: min(o.Period/8, 10*time.Second),
+	}
+}

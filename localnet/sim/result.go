@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// Result is what a run shows. All but Cost is a function of the options.
+type Result struct {
+	Options Options `json:"options"`
+	// Trace is the hash of everything that happened, in order.
+	Trace string `json:"trace"`
+
+	Conspiracy string         `json:"conspiracy"`
+	LiarsDrawn int            `json:"liars"`
+	TwinsDrawn int            `json:"equivocators"`
+	Ailments   map[string]int `json:"ailments"`
+	Conducts   map[string]int `json:"conducts"`
+
+	// What must be zero, with what happened, in the order of time.
+	UnjustPayments int      `json:"unjust_payments"`
+	UnjustSeconds  uint64   `json:"unjust_seconds"`
+	UnjustSlashes  int      `json:"unjust_slashes"`
+	Outside        int      `json:"results_outside_of_what_honest_keepers_saw"`
+	Lost           int      `json:"lost_statements_that_change_a_result"`
+	Missed         int      `json:"missed_periods"`
+	What           []string `json:"what,omitempty"`
+
+	Final     int      `json:"final_reports"`
+	ReportLag Spread   `json:"report_lag"` // from a period's end to its final report
+	Detection []Found  `json:"detection"`
+	Notes     []string `json:"notes,omitempty"`
+
+	Paid             uint64         `json:"paid_micro_usdc"`
+	Statements       int            `json:"statements"`
+	Equivocations    int            `json:"equivocations_seen"`
+	Proposals        int            `json:"proposals"`
+	RefusedProposals int            `json:"refused_proposals"`
+	RefusedVotes     int            `json:"refused_votes"`
+	Transactions     int            `json:"transactions"`
+	Facts            map[string]int `json:"facts"`
+	WhyRefused       map[string]int `json:"why_refused,omitempty"`
+	Lies             uint64         `json:"lies"`
+	LostMessages     uint64         `json:"lost_messages"`
+	Events           uint64         `json:"events"`
+	PerNode          Traffic        `json:"per_node_and_period"`
+	PerKeeper        Traffic        `json:"per_keeper_and_period"`
+	PerKeeperAndNode Traffic        `json:"per_keeper_node_and_period"`
+
+	Cost Cost `json:"cost"`
+}
+
+// Cost is what the run itself took; it differs from run to run.
+type Cost struct {
+	Wall   time.Duration `json:"wall"`
+	HeapMB uint64        `json:"heap_mib"`
+}
+
+// Spread is a distribution of times.
+type Spread struct {
+	N   int           `json:"n"`
+	P50 time.Duration `json:"p50_ns"`
+	P95 time.Duration `json:"p95_ns"`
+	Max time.Duration `json:"max_ns"`
+}
+
+func spread(all []time.Duration) Spread {
+	slices.Sort(all)
+	return Spread{N: len(all), P50: quantile(all, 0.5), P95: quantile(all, 0.95), Max: quantile(all, 1)}
+}
+
+// Found is how soon machines of a conduct were found out.
+type Found struct {
+	Conduct   string `json:"conduct"`
+	Machines  int    `json:"machines"`
+	Suspected Spread `json:"suspected"` // until the first failed check of an honest keeper
+	Reported  Spread `json:"reported"`  // until a final report with the flag was applied
+	Faulted   Spread `json:"faulted"`   // until a fault was opened
+}
+
+const maxNotes = 20
+
+func newResult(o Options) *Result {
+	return &Result{Options: o, Ailments: map[string]int{}, Conducts: map[string]int{}, Facts: map[string]int{}, WhyRefused: map[string]int{}}
+}
+
+// Failed reports whether something happened that never may.
+func (r *Result) Failed() bool {
+	return r.UnjustPayments+r.UnjustSlashes+r.Outside+r.Lost+r.Missed > 0
+}
+
+func (r *Result) unjust(at time.Time, what string) { r.say(at, "unjust: "+what) }
+
+func (r *Result) outside(at time.Time, what string) {
+	r.Outside++
+	r.say(at, "outside: "+what)
+}
+
+func (r *Result) lost(at time.Time, what string) {
+	r.Lost++
+	r.say(at, "lost: "+what)
+}
+
+func (r *Result) say(at time.Time, what string) {
+	if len(r.What) < maxNotes {
+		r.What = append(r.What, at.Format("15:04:05")+" "+what)
+	}
+}
+
+func (r *Result) note(format string, args ...any) {
+	if len(r.Notes) < maxNotes {
+		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *Result) countAdd(_ bool, err error) {
+	if errors.Is(err, statement.ErrEquivocation) {
+		r.Equivocations++
+	}
+}
+
+// why counts reasons for which proposals were refused, by their kind.
+func (w *world) why(err error) {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	w.result.WhyRefused[err.Error()]++
+}
+
+// Run plays one market. The error is about the run, not about what it shows: ErrOptions, the context's, or that the
+// code under test broke.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	w, err := newWorld(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, fmt.Errorf("seed %d: %w", o.Seed, err)
+	}
+	w.conclude()
+	w.result.Cost.Wall = time.Since(began)
+	return w.result, nil
+}
+
+// conclude fills in what is known at the end.
+func (w *world) conclude() {
+	r := w.result
+	r.Trace = hex.EncodeToString(w.trace.Sum(nil))
+	r.Events, r.LostMessages = w.loop.Events(), w.net.lost
+	for _, m := range w.machines {
+		r.Conducts[string(m.conduct)]++
+	}
+	for _, k := range w.keepers {
+		if k.lie != nil {
+			r.Lies = k.lie.lies
+		}
+	}
+	w.concludeReports()
+	w.concludeDetection()
+	var nodes, keepers Traffic
+	for i, t := range w.net.traffic {
+		if i < w.o.Keepers {
+			keepers.add(t)
+		} else {
+			nodes.add(t)
+		}
+	}
+	r.PerNode = nodes.over(w.o.Nodes * w.o.Periods)
+	r.PerKeeper = keepers.over(w.o.Keepers * w.o.Periods)
+	r.PerKeeperAndNode = keepers.over(w.o.Keepers * w.o.Periods * w.o.Nodes)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	r.Cost.HeapMB = m.HeapAlloc >> 20
+}
+
+func (t Traffic) over(n int) Traffic {
+	k := uint64(max(n, 1))
+	return Traffic{t.MessagesOut / k, t.MessagesIn / k, t.BytesOut / k, t.BytesIn / k}
+}
+
+func (w *world) concludeReports() {
+	var lags []time.Duration
+	for i := range w.o.Periods {
+		p := w.first + wire.Period(i)
+		at, ok := w.truth.final[p]
+		if !ok {
+			w.result.Missed++
+			w.result.say(w.loop.Now(), fmt.Sprintf("missed: period %d has no final report", i))
+			continue
+		}
+		w.result.Final++
+		lags = append(lags, at.Sub(w.begins(p+1)))
+	}
+	w.result.ReportLag = spread(lags)
+}
+
+func (w *world) concludeDetection() {
+	type times struct{ suspected, reported, faulted []time.Duration }
+	all := map[conduct]*times{}
+	counts := map[conduct]int{}
+	for _, key := range sortedKeys(w.truth.offences) {
+		o, c := w.truth.offences[key], w.byNode[key].conduct
+		if all[c] == nil {
+			all[c] = &times{}
+		}
+		counts[c]++
+		add := func(to *[]time.Duration, at time.Time) {
+			if !at.IsZero() {
+				*to = append(*to, at.Sub(o.began))
+			}
+		}
+		add(&all[c].suspected, o.suspected)
+		add(&all[c].reported, o.proven)
+		add(&all[c].faulted, o.paid)
+	}
+	for _, c := range []conduct{vanishing, dropping, shrunken, weak} {
+		if x := all[c]; x != nil {
+			w.result.Detection = append(w.result.Detection, Found{string(c), counts[c], spread(x.suspected), spread(x.reported), spread(x.faulted)})
+		}
+	}
+}

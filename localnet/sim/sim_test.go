@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// small is a market that a test can afford, with everything else drawn by the seed.
+func small(seed uint64) Options {
+	o := Draw(seed)
+	o.Keepers = []int{4, 4, 7}[seed%3]
+	o.Faults, o.Nodes, o.Periods, o.Split = Faultless(o.Keepers), 8, 4, false
+	return o
+}
+
+func play(t *testing.T, o Options) *Result {
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	t.Log(r.Line())
+	for _, what := range r.What {
+		t.Log(what)
+	}
+	return r
+}
+
+// Whoever is faulty and however, as long as they are not more than f: nobody is paid or slashed unjustly, nothing is lost,
+// every period gets its report.
+func TestUpToFAreBorne(t *testing.T) {
+	runs := uint64(5)
+	if os.Getenv("GANTRY_EXHAUSTIVE") == "1" {
+		runs = 100
+	} else {
+		t.Log("5 small runs; GANTRY_EXHAUSTIVE=1 plays 100, make nightly 200 larger ones")
+	}
+	for seed := range runs {
+		require.False(t, play(t, small(seed+1)).Failed(), "seed %d", seed+1)
+	}
+}
+
+// The check can fail: one liar more than the market bears stops reports, and twice as many take money and stake.
+func TestMoreThanFAreSeen(t *testing.T) {
+	o := small(3)
+	o.Keepers, o.Faults, o.Liars, o.Nodes = 4, 1, 2, 16
+	r := play(t, o)
+	require.Positive(t, r.Missed, "honest keepers alone are fewer than two thirds")
+	require.Zero(t, r.UnjustPayments+r.UnjustSlashes, "and so are liars")
+
+	o.Liars = 3
+	r = play(t, o)
+	require.Positive(t, r.UnjustSlashes, "more than two thirds of liars slash whom they like")
+	require.Positive(t, r.Outside)
+}
+
+// What happens is a function of the options: the same trace on one processor and on many, another one for another seed.
+func TestOneSeedOneTrace(t *testing.T) {
+	o := small(7)
+	first := play(t, o)
+	before := runtime.GOMAXPROCS(1)
+	second := play(t, o)
+	runtime.GOMAXPROCS(before)
+	require.Equal(t, first.Trace, second.Trace)
+	first.Cost, second.Cost = Cost{}, Cost{}
+	require.Equal(t, first, second)
+	o.Seed++
+	require.NotEqual(t, first.Trace, play(t, o).Trace)
+}
+
+func TestOptions(t *testing.T) {
+	good := Options{Keepers: 4, Nodes: 3, Periods: 1, Period: time.Minute}
+	require.NoError(t, good.check())
+	for name, change := range map[string]func(*Options){
+		"no keepers":    func(o *Options) { o.Keepers = 0 },
+		"no nodes":      func(o *Options) { o.Nodes = 0 },
+		"no periods":    func(o *Options) { o.Periods = 0 },
+		"short periods": func(o *Options) { o.Period = time.Second },
+		"half seconds":  func(o *Options) { o.Period += time.Millisecond },
+		"all liars":     func(o *Options) { o.Liars = 5 },
+		"too much loss": func(o *Options) { o.Loss = 0.9 },
+	} {
+		o := good
+		change(&o)
+		_, err := Run(t.Context(), o)
+		require.ErrorIs(t, err, ErrOptions, name)
+	}
+}

@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// sizes knows how many bytes messages have. Most are alike, so that each kind is encoded once; numbers in them are of a
+// few bytes more or less.
+type sizes struct {
+	statement int
+	liveness  int
+	alive     map[int]int // answers by how many leases they list
+}
+
+func newSizes() *sizes {
+	s := statement.Signed{Statement: wire.CheckStatement{Kind: wire.CheckLiveness}}
+	return &sizes{
+		statement: size(s.Message()),
+		liveness:  size(protocol.ChallengeRequest{Version: 1, Kind: protocol.CheckLiveness, Period: 1 << 20}),
+		alive:     map[int]int{},
+	}
+}
+
+func (s *sizes) request(q protocol.ChallengeRequest) int {
+	if q.Kind == protocol.CheckLiveness {
+		return s.liveness
+	}
+	return size(q)
+}
+
+func (s *sizes) response(r protocol.ChallengeResponse) int {
+	if r.Liveness == nil {
+		return size(r)
+	}
+	n := len(r.Liveness.Leases)
+	if _, ok := s.alive[n]; !ok {
+		s.alive[n] = size(r)
+	}
+	return s.alive[n]
+}

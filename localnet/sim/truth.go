@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/localnet/sim/chain"
+)
+
+// truth compares what the chain does with what really happened.
+type truth struct {
+	w        *world
+	started  map[solana.PublicKey]time.Time                                             // of leases
+	said     map[wire.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words // by node and lease
+	offences map[solana.PublicKey]*offence                                              // of machines
+	final    map[wire.Period]time.Time
+	faulty   map[solana.PublicKey]uint16 // flags for which a machine had a fault
+}
+
+// words are what an honest keeper has said about a subject in a period.
+type words struct {
+	passed, failed   uint64 // seconds
+	passing, failing uint8  // bits of kinds
+	well             bool   // nothing is wrong with the keeper in the whole term
+}
+
+// offence is what a machine began to do, and when that was seen.
+type offence struct {
+	began                   time.Time
+	suspected, proven, paid time.Time // first statement, first leaf with the flag, first fault
+}
+
+func newTruth(w *world) *truth {
+	return &truth{
+		w: w, started: map[solana.PublicKey]time.Time{}, said: map[wire.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words{},
+		offences: map[solana.PublicKey]*offence{}, final: map[wire.Period]time.Time{}, faulty: map[solana.PublicKey]uint16{},
+	}
+}
+
+// blur is how long a machine may have been another than checks at intervals say: two intervals, because a lease that is
+// missing counts the second time only, the time for an answer, and the honest clocks' differences.
+func (t *truth) blur() time.Duration {
+	x := t.w.o.times()
+	return x.every*22/10 + 2*x.timeout + maxSkew
+}
+
+// signed hears of every statement.
+func (t *truth) signed(k *keeper, s wire.CheckStatement) {
+	if k.lie != nil || k.twin {
+		return
+	}
+	period := make2(t.said, s.Period)
+	delete(t.said, s.Period-retentionPeriods-2)
+	byPlace := make2(make2(period, s.Node), s.Lease)
+	x := byPlace[k.place]
+	if x == nil {
+		x = &words{well: t.w.plan.well(k, s.Period)}
+		byPlace[k.place] = x
+	}
+	bit := uint8(1) << s.Kind
+	if s.Passed {
+		x.passing |= bit
+	} else {
+		x.failing |= bit
+		t.suspect(k, s)
+	}
+	if s.Kind == wire.CheckLiveness {
+		if s.Passed {
+			x.passed += uint64(s.CoveredSeconds)
+		} else {
+			x.failed += uint64(s.CoveredSeconds)
+		}
+	}
+}
+
+// offenceOf is what a machine does that should be found out; nil when it does nothing of that.
+func (t *truth) offenceOf(m *machine) *offence {
+	now := t.w.loop.Now()
+	switch m.conduct {
+	case vanishing, dropping, shrunken, weak:
+		if now.Before(m.from) {
+			return nil
+		}
+		if t.offences[m.account] == nil {
+			t.offences[m.account] = &offence{began: m.from}
+		}
+	}
+	return t.offences[m.account]
+}
+
+// suspect notes the first word of an honest keeper against a machine.
+func (t *truth) suspect(k *keeper, s wire.CheckStatement) {
+	m := t.w.byNode[s.Node]
+	if o := t.offenceOf(m); o != nil && o.suspected.IsZero() && matches(m.conduct, s.Kind) && t.w.plan.well(k, s.Period) {
+		o.suspected = t.w.loop.Now()
+	}
+}
+
+// matches reports whether a kind of check is the one that finds a conduct out.
+func matches(c conduct, kind wire.CheckKind) bool {
+	switch c {
+	case vanishing, dropping:
+		return kind == wire.CheckLiveness
+	case shrunken:
+		return kind == wire.CheckInventory
+	case weak:
+		return kind == wire.CheckWork
+	}
+	return false
+}
+
+var flagOf = map[conduct]wire.Flags{
+	vanishing: wire.FlagOffline, dropping: wire.FlagOffline, shrunken: wire.FlagSpecMismatch, weak: wire.FlagWorkFailed,
+}
+
+// happened hears of every fact of the chain.
+func (w *world) happened(f chain.Fact) {
+	t := w.truth
+	w.result.Facts[string(f.Kind)]++
+	now := w.loop.Now()
+	switch f.Kind {
+	case chain.Finalised:
+		t.final[wire.Period(f.Period)] = now
+		t.judgeReport(wire.Period(f.Period), f.Root)
+	case chain.Started:
+		t.started[f.Lease] = now
+	case chain.Paid:
+		t.judgePayment(f)
+	case chain.Applied:
+		m := w.byNode[f.Node]
+		if o := t.offenceOf(m); o != nil && o.proven.IsZero() && wire.Flags(f.Flags)&flagOf[m.conduct] != 0 {
+			o.proven = now
+		}
+	case chain.FaultOpened, chain.Slashed:
+		t.judgeFault(f)
+	case chain.KeeperLost:
+		if k := w.byWallet[f.Keeper]; !k.twin {
+			w.result.unjust(now, fmt.Sprintf("keeper %d was expelled and has not contradicted itself", k.place))
+		}
+	}
+}
+
+// judgePayment holds paid seconds against served ones.
+func (t *truth) judgePayment(f chain.Fact) {
+	w := t.w
+	now := w.loop.Now()
+	served, changes := w.byNode[f.Node].serves(t.started[f.Lease], now)
+	allowed := served + time.Duration(changes)*t.blur() + maxSkew + time.Second
+	w.result.Paid += f.Amount
+	if over := time.Duration(f.Seconds)*time.Second - allowed; over > 0 {
+		w.result.UnjustSeconds += uint64(math.Ceil(over.Seconds()))
+		w.result.UnjustPayments++
+		w.result.unjust(now, fmt.Sprintf("node %d (%s) was paid for %d s of a lease that it served for %.0f s with %d gaps",
+			w.byNode[f.Node].place, w.byNode[f.Node].conduct, f.Seconds, served.Seconds(), changes))
+	}
+}
+
+// judgeFault asks whether the machine did what it is slashed for.
+func (t *truth) judgeFault(f chain.Fact) {
+	w := t.w
+	m, now := w.byNode[f.Node], w.loop.Now()
+	if o := t.offenceOf(m); o != nil && o.paid.IsZero() && wire.Flags(f.Flags)&flagOf[m.conduct] != 0 {
+		o.paid = now
+	}
+	for _, flag := range []wire.Flags{wire.FlagOffline, wire.FlagSpecMismatch, wire.FlagWorkFailed, wire.FlagEvidenceFailed, wire.FlagDeviceChanged, wire.FlagBadOutput} {
+		if wire.Flags(f.Flags)&flag == 0 || t.guilty(m, flag, f) {
+			continue
+		}
+		w.result.UnjustSlashes++
+		w.result.unjust(now, fmt.Sprintf("node %d (%s): %s for flag %d of period %d, which it did not deserve", m.place, m.conduct, f.Kind, flag, f.Period))
+	}
+}
+
+func (t *truth) guilty(m *machine, flag wire.Flags, f chain.Fact) bool {
+	w := t.w
+	p := wire.Period(f.Period)
+	from, to := w.begins(p), w.begins(p+1)
+	switch flag {
+	case wire.FlagOffline:
+		if s, ok := t.started[f.Lease]; ok && s.After(from) {
+			from = s
+		}
+		served, _ := m.serves(from, to)
+		return served <= t.blur()
+	case wire.FlagSpecMismatch:
+		return m.conduct == shrunken && m.from.Before(to)
+	case wire.FlagWorkFailed:
+		return m.conduct == weak && m.from.Before(to)
+	}
+	return false
+}
+
+// judgeReport holds a final report against what honest keepers have said: no result lies outside of it, and nothing that
+// all of them said is missing.
+func (t *truth) judgeReport(p wire.Period, root wire.Hash) {
+	w := t.w
+	var set *report.Set
+	for _, k := range w.keepers {
+		if k.up() && set == nil {
+			set = k.sets(p, root)
+		}
+	}
+	if set == nil {
+		w.result.note("period %d: nobody who is up holds the final leaf set", p-w.first)
+		return
+	}
+	for _, leaf := range set.Leaves {
+		t.judgeLeaf(p, leaf)
+	}
+}
+
+func (t *truth) judgeLeaf(p wire.Period, leaf wire.Leaf) {
+	w := t.w
+	least, most, heard := uint64(math.MaxUint64), uint64(0), 0
+	for _, x := range t.said[p][leaf.Node][leaf.Lease] {
+		heard++
+		secs := min(x.passed, uint64(w.secs()))
+		least, most = min(least, secs), max(most, secs)
+	}
+	now := w.loop.Now()
+	if !leaf.Lease.IsZero() {
+		switch v := uint64(leaf.VerifiedSeconds); {
+		case v > most:
+			w.result.outside(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and no honest keeper of %d saw more than %d", p-w.first, w.byNode[leaf.Node].place, v, heard, most))
+		case heard > 0 && v < least:
+			w.result.lost(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and every honest keeper of %d saw at least %d", p-w.first, w.byNode[leaf.Node].place, v, heard, least))
+		}
+		return
+	}
+	t.judgeFlag(p, leaf, wire.CheckLiveness, wire.FlagOffline)
+	t.judgeFlag(p, leaf, wire.CheckInventory, wire.FlagSpecMismatch)
+	t.judgeFlag(p, leaf, wire.CheckWork, wire.FlagWorkFailed)
+}
+
+// judgeFlag looks at one flag of a node's leaf.
+func (t *truth) judgeFlag(p wire.Period, leaf wire.Leaf, kind wire.CheckKind, flag wire.Flags) {
+	w := t.w
+	bit := uint8(1) << kind
+	passing, failing := map[place]bool{}, map[place]bool{} // keepers that said so, about the node or a lease of it
+	for _, byPlace := range t.said[p][leaf.Node] {
+		for k, x := range byPlace {
+			if x.passing&bit != 0 {
+				passing[k] = true
+			}
+			if x.failing&bit != 0 {
+				failing[k] = failing[k] || x.well
+			}
+		}
+	}
+	against := 0
+	for k, well := range failing {
+		against += boolInt(well && !passing[k])
+	}
+	now := w.loop.Now()
+	switch {
+	case leaf.Flags.Has(flag) && len(failing) == 0:
+		w.result.outside(now, fmt.Sprintf("period %d, node %d: flag %d, and no honest keeper saw a failure", p-w.first, w.byNode[leaf.Node].place, flag))
+	case !leaf.Flags.Has(flag) && against*3 > 2*w.o.Keepers:
+		w.result.lost(now, fmt.Sprintf("period %d, node %d: no flag %d, and %d honest keepers saw nothing but failures", p-w.first, w.byNode[leaf.Node].place, flag, against))
+	}
+}

@@ -1,9 +1,11 @@
 package consensus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -93,6 +95,15 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 		e.pull(ctx, r, s, &from)
 		return
 	}
+	if errors.Is(err, report.ErrOmission) {
+		// It names the complete sets of more than two thirds of the weight all the same, so that its leaves are as good as
+		// those of ours would be. It is not what we vote for unless others have: see decide.
+		if set, errAsIs := report.Check(m, e.counted(r, s), r.weights, roster, e.tier, nil); errAsIs == nil {
+			s.bearable[root], s.sets[root] = m, set
+			s.rounds[root] = m.Round
+			e.keepSet(set)
+		}
+	}
 	if err != nil {
 		// What we know of the chain may lag behind what the proposer knew.
 		s.unsound[root] = e.Now().Add(e.Timing.Round)
@@ -114,7 +125,12 @@ func (e *Engine) again(ctx context.Context, r round, s *state) {
 	}
 	waiting := s.waiting
 	s.waiting = map[wire.Hash]protocol.Proposal{}
-	for _, m := range waiting {
-		e.consider(ctx, m)
+	e.considerAll(ctx, waiting)
+}
+
+// considerAll looks at proposals in one order.
+func (e *Engine) considerAll(ctx context.Context, all map[wire.Hash]protocol.Proposal) {
+	for _, root := range slices.SortedFunc(maps.Keys(all), func(a, b wire.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		e.consider(ctx, all[root])
 	}
 }

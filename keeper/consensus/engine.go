@@ -116,7 +116,8 @@ type state struct {
 	pullAt  time.Time // not before
 
 	sound      map[wire.Hash]protocol.Proposal // checked: we would vote for them
-	sets       map[wire.Hash]*report.Set       // of sound
+	bearable   map[wire.Hash]protocol.Proposal // sound but for our own statements, which they leave out
+	sets       map[wire.Hash]*report.Set       // of sound and bearable
 	rounds     map[wire.Hash]uint32            // in which each was first seen
 	unsound    map[wire.Hash]time.Time         // refused, not looked at again before
 	proposed   int64                           // last round in which we proposed
@@ -134,7 +135,7 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		sound: map[wire.Hash]protocol.Proposal{}, sets: map[wire.Hash]*report.Set{}, rounds: map[wire.Hash]uint32{},
+		sound: map[wire.Hash]protocol.Proposal{}, bearable: map[wire.Hash]protocol.Proposal{}, sets: map[wire.Hash]*report.Set{}, rounds: map[wire.Hash]uint32{},
 		unsound: map[wire.Hash]time.Time{}, waiting: map[wire.Hash]protocol.Proposal{}, broken: map[report.Ref]bool{}, proposed: -1,
 	}
 }

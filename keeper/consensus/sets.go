@@ -164,9 +164,7 @@ func (e *Engine) pull(ctx context.Context, r round, s *state, hint *solana.Publi
 			e.counted(r, s)
 			waiting := s.waiting
 			s.waiting = map[wire.Hash]protocol.Proposal{}
-			for _, m := range waiting {
-				e.consider(ctx, m)
-			}
+			e.considerAll(ctx, waiting)
 		}
 	})
 }

@@ -135,6 +135,9 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 	}
 	mine, err := e.Book.Voted(r.period)
 	m, sound := s.sound[root]
+	if !sound {
+		m, sound = s.bearable[root]
+	}
 	switch {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
@@ -195,9 +198,13 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 		if m, ok := s.sound[c.Root]; ok {
 			return e.choose(ctx, r, s, m)
 		}
+		honest := 3*c.Weight > r.weights.Total() // some of its votes are, however many lie
+		if m, ok := s.bearable[c.Root]; ok && honest {
+			return e.choose(ctx, r, s, m) // those votes cannot be moved: insisting on our statements would undo the period
+		}
 		if e.Now().After(s.unsound[c.Root]) {
 			missing = append(missing, c.Root)
-			vouched = vouched || 3*c.Weight > r.weights.Total()
+			vouched = vouched || honest
 		}
 	}
 	if len(missing) > 0 {

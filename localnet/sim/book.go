@@ -19,6 +19,7 @@ type book struct {
 	signed   map[wire.Period]map[statementKey]store.Signed
 	votes    map[wire.Period]wire.Hash
 	proposed map[wire.Period]map[wire.Hash][]byte
+	leaves   map[wire.Period]map[wire.Hash][]byte
 	proofs   map[string][]byte
 }
 
@@ -35,7 +36,7 @@ func keyOf(s wire.CheckStatement) statementKey {
 func newBook(first wire.Period) *book {
 	return &book{
 		first: first, signed: map[wire.Period]map[statementKey]store.Signed{}, votes: map[wire.Period]wire.Hash{},
-		proposed: map[wire.Period]map[wire.Hash][]byte{}, proofs: map[string][]byte{},
+		proposed: map[wire.Period]map[wire.Hash][]byte{}, leaves: map[wire.Period]map[wire.Hash][]byte{}, proofs: map[string][]byte{},
 	}
 }
 
@@ -59,11 +60,8 @@ func (b *book) Sign(all []wire.CheckStatement, sign func(wire.CheckStatement) (s
 			if err != nil {
 				return nil, nil, err
 			}
-			if b.signed[s.Period] == nil {
-				b.signed[s.Period] = map[statementKey]store.Signed{}
-			}
 			fresh := store.Signed{Statement: s, Signature: sig}
-			b.signed[s.Period][keyOf(s)] = fresh
+			make2(b.signed, s.Period)[keyOf(s)] = fresh
 			out = append(out, fresh)
 		}
 	}
@@ -121,16 +119,28 @@ func (b *book) Voted(p wire.Period) (wire.Hash, error) {
 
 // PutProposal implements consensus.Book.
 func (b *book) PutProposal(p wire.Period, root wire.Hash, proposal []byte) error {
-	if b.proposed[p] == nil {
-		b.proposed[p] = map[wire.Hash][]byte{}
-	}
-	b.proposed[p][root] = bytes.Clone(proposal)
+	make2(b.proposed, p)[root] = bytes.Clone(proposal)
 	return nil
 }
 
 // Proposal implements consensus.Book.
 func (b *book) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
 	raw, ok := b.proposed[p][root]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	return bytes.Clone(raw), nil
+}
+
+// PutLeaves implements consensus.Book.
+func (b *book) PutLeaves(p wire.Period, root wire.Hash, raw []byte) error {
+	make2(b.leaves, p)[root] = bytes.Clone(raw)
+	return nil
+}
+
+// Leaves implements consensus.Book.
+func (b *book) Leaves(p wire.Period, root wire.Hash) ([]byte, error) {
+	raw, ok := b.leaves[p][root]
 	if !ok {
 		return nil, store.ErrNotFound
 	}
@@ -167,6 +177,11 @@ func (b *book) prune(before wire.Period) {
 	for p := range b.proposed {
 		if p < before {
 			delete(b.proposed, p)
+		}
+	}
+	for p := range b.leaves {
+		if p < before {
+			delete(b.leaves, p)
 		}
 	}
 }

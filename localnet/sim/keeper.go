@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
@@ -69,7 +70,7 @@ func (k *keeper) start() error {
 	g, t, secs := k.group, w.o.times(), w.secs()
 	k.recorder = &challenge.Recorder{
 		Index: k.index, Book: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
-		Sealed: func(wire.Period) {}, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
+		Sealed: k.audit, Doubt: t.every, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
 	}
 	if err := k.recorder.Init(); err != nil {
 		return err
@@ -77,11 +78,11 @@ func (k *keeper) start() error {
 	k.checker = &challenge.Checker{
 		Index: k.index, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
 		Timing:   challenge.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
-		SlotHash: k.slotHash, Record: k.record, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
+		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { w.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
 	}
 	k.checker.Init()
 	k.engine = &consensus.Engine{
-		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.key, Domain: domain, Tasks: g,
+		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
 		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
 		Damaged: k.damaged, Observe: watch{k}, Log: zerolog.Nop(), Now: k.now,
 	}
@@ -188,6 +189,12 @@ func (k *keeper) sets(p wire.Period, root wire.Hash) *setType {
 // slotHash stands for the hash of a recent final slot: the same for all, new in every minute.
 func (k *keeper) slotHash(context.Context) ([32]byte, error) {
 	return sha256.Sum256(fmt.Appendf(nil, "slot/%d/%d", k.w.o.Seed, k.w.loop.Now().Unix()/60)), nil
+}
+
+// seed stands for the block from which a period's committees are drawn: known to all from a little before its start.
+func (k *keeper) seed(p wire.Period) (committee.Seed, bool) {
+	known := k.w.loop.Now().After(k.w.begins(p).Add(-maxSkew))
+	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.w.o.Seed, p))), known
 }
 
 // submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as the

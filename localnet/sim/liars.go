@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -36,12 +37,14 @@ type conspiracy struct {
 	accomplices map[solana.PublicKey]bool
 	victims     map[solana.PublicKey]bool
 	forged      map[wire.Period]*report.Set
+	faces       map[[32]byte][]byte // second sets of statements, by digest
 	lies        uint64
 }
 
 func newConspiracy(w *world, d dice) *conspiracy {
 	c := &conspiracy{
 		w: w, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[wire.Period]*report.Set{},
+		faces: map[[32]byte][]byte{},
 	}
 	c.votes = []votes{follow, follow, forge, withhold}[d.IntN(4)]
 	if w.o.Liars > w.o.Faults {
@@ -97,11 +100,7 @@ func (c *conspiracy) propose(k *keeper, m protocol.Proposal) {
 		return
 	case c.votes == forge:
 		if set := c.forge(k, wire.Period(m.Period)); set != nil {
-			m.Root, m.Leaves = set.Root, nil
-			for _, l := range set.Leaves {
-				enc := l.Encode()
-				m.Leaves = append(m.Leaves, enc[:])
-			}
+			m.Root = set.Root
 		}
 	}
 	m, err := report.Resign(m, m.Round, k.key)
@@ -120,25 +119,67 @@ func (c *conspiracy) propose(k *keeper, m protocol.Proposal) {
 	k.spreadProposal(other, func(p place) bool { return p%2 == 1 })
 }
 
-// otherFace is the same proposal without one of the liar's own statements.
+// otherFace is the same proposal with another set of the liar's own statements, which lacks one.
 func (c *conspiracy) otherFace(k *keeper, m protocol.Proposal) (protocol.Proposal, bool) {
-	in := report.Input{Period: wire.Period(m.Period), PeriodSecs: c.w.secs(), Tier: func(n solana.PublicKey) (t uint8) {
+	p := wire.Period(m.Period)
+	d, basis := c.everything(k, p)
+	own := c.statements(k, p)
+	if len(own) == 0 {
+		return m, false
+	}
+	raw, count := statement.EncodeSet(d.Frame(), own[1:])
+	second, err := statement.NewManifest(d.Frame(), raw, count, k.key)
+	k.must(err)
+	_, err = d.Add(k.wallet(), raw)
+	k.must(err)
+	c.faces[second.Digest] = raw
+	var manifests []statement.Manifest
+	for _, x := range m.Manifests {
+		named := statement.ReadManifest(x)
+		if named.Keeper == k.wallet() {
+			named = second
+		}
+		if !d.Has(report.Ref{Keeper: named.Keeper, Digest: named.Digest}) {
+			return m, false
+		}
+		manifests = append(manifests, named)
+	}
+	other, set, err := report.Propose(d, basis.Weights, basis.Roster, basis.Tier, manifests, m.Round, k.key)
+	return other, err == nil && set.Root != wire.Hash(m.Root)
+}
+
+// statements are all that a keeper has signed about a period.
+func (c *conspiracy) statements(k *keeper, p wire.Period) []wire.CheckStatement {
+	have, err := k.book.Statements(p)
+	k.must(err)
+	out := make([]wire.CheckStatement, len(have))
+	for i := range have {
+		out[i] = have[i].Statement
+	}
+	return out
+}
+
+// everything is what all keepers have said about a period: liars are given more than they could know.
+func (c *conspiracy) everything(k *keeper, p wire.Period) (*report.Docket, report.Basis) {
+	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
 		k.index.Read(func(v *index.View) { t = v.Tier(n) })
 		return t
 	}}
-	k.index.Read(func(v *index.View) { in.Weights = v.Weights(int64(m.Period+1) * int64(c.w.secs())) })
-	left := false
-	for _, raw := range m.Statements {
-		s, err := statement.Read(raw)
-		k.must(err)
-		if s.Keeper == k.wallet() && !left {
-			left = true
-			continue
-		}
-		in.Statements = append(in.Statements, s)
+	k.index.Read(func(v *index.View) { b.Weights = v.Weights(int64(p+1) * int64(c.w.secs())) })
+	seed, _ := k.seed(p)
+	b.Roster = committee.NewRoster(seed, b.Weights)
+	if b.Roster.Everyone() {
+		b.Roster = committee.NewRoster(committee.Seed{}, b.Weights)
 	}
-	other, set, err := report.Propose(in, m.Round, k.key)
-	return other, err == nil && left && set.Root != wire.Hash(m.Root)
+	d := report.NewDocket(statement.Frame{Domain: domain, Period: p, Secs: c.w.secs()})
+	for _, wallet := range sortedKeys(c.w.byWallet) {
+		o := c.w.byWallet[wallet]
+		raw, _ := statement.EncodeSet(d.Frame(), c.statements(o, p))
+		ref, err := d.Add(wallet, raw)
+		k.must(err)
+		b.Sets = append(b.Sets, ref)
+	}
+	return d, b
 }
 
 // forge is the report that the liars want for a period: the same for all of them, made by the first that needs it.
@@ -146,9 +187,9 @@ func (c *conspiracy) forge(k *keeper, p wire.Period) *report.Set {
 	if s, ok := c.forged[p]; ok {
 		return s
 	}
-	in := report.Input{Period: p, PeriodSecs: c.w.secs(), Statements: k.pool.Period(p)}
-	k.index.Read(func(v *index.View) { in.Weights = v.Weights(int64(p+1) * int64(c.w.secs())) })
-	leaves := report.Build(in)
+	d, basis := c.everything(k, p)
+	leaves, err := d.Build(basis)
+	k.must(err)
 	for i := range leaves {
 		l := &leaves[i]
 		switch {
@@ -202,6 +243,6 @@ func (k *keeper) publishTwins(all []statement.Signed) {
 	s.Signature = sig
 	k.w.opposites[sig] = true
 	k.w.signed(k, s)
-	k.w.result.countAdd(k.pool.Add(s))
+	k.add(s)
 	k.spread([]statement.Signed{s}, func(p place) bool { return p%2 == 1 })
 }

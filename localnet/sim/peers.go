@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/proof"
@@ -75,22 +77,43 @@ func (k *keeper) call(ctx context.Context, to solana.PublicKey, bytes int, serve
 	})
 }
 
-// Statements implements consensus.Peers.
-func (k *keeper) Statements(ctx context.Context, to solana.PublicKey, p wire.Period) (out []protocol.SignedStatement, err error) {
-	req := protocol.StatementsRequest{Version: protocol.Version, Period: uint64(p)}
+// Manifests implements consensus.Peers.
+func (k *keeper) Manifests(ctx context.Context, to solana.PublicKey, p wire.Period) (out []protocol.Manifest, err error) {
+	var refused error
+	err = k.call(ctx, to, size(protocol.ManifestsRequest{Version: protocol.Version, Period: uint64(p)}), func(o *keeper) (int, func()) {
+		all, err := o.engine.Manifests(p)
+		return 40 + len(all)*k.w.sizes.manifest, func() { out, refused = all, err }
+	})
+	return out, errors.Join(err, refused)
+}
+
+// Announce implements consensus.Peers.
+func (k *keeper) Announce(_ context.Context, m protocol.Manifest) error {
+	k.w.net.gossip(k.place, k.w.sizes.manifest, func(to place) bool {
+		o := k.w.keepers[to]
+		if !o.up() || !o.inTime(m.Period) || statement.ReadManifest(m).Verify(domain) != nil {
+			return false
+		}
+		o.engine.Heard(o.group.Context(), m)
+		o.engine.Drain(o.group.Context())
+		return true
+	})
+	return nil
+}
+
+// Blob implements consensus.Peers.
+func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req protocol.BlobRequest) (out protocol.Piece, err error) {
 	var refused error
 	err = k.call(ctx, to, size(req), func(o *keeper) (int, func()) {
-		if sealed, _ := o.book.Sealed(); p >= sealed {
-			return 40, func() { refused = consensus.ErrNotSealed }
+		raw, err := o.engine.Blob(req.Kind, wire.Period(req.Period), req.Digest)
+		if err != nil && o.lie != nil && o.lie.faces[req.Digest] != nil {
+			raw, err = o.lie.faces[req.Digest], nil
 		}
-		held := o.pool.Period(p)
-		answer := make([]protocol.SignedStatement, 0, len(held))
-		for _, s := range held {
-			if !o.twin || s.Keeper != o.wallet() || k.place%2 == 0 || !o.w.opposites[s.Signature] {
-				answer = append(answer, s.Message())
-			}
+		if err != nil {
+			return 40, func() { refused = err }
 		}
-		return 10 + len(answer)*o.w.sizes.statement, func() { out = answer }
+		piece := consensus.Piece(raw, req.Offset)
+		return 20 + len(piece.Data), func() { out = piece }
 	})
 	return out, errors.Join(err, refused)
 }
@@ -128,7 +151,7 @@ func (k *keeper) spreadProposal(m protocol.Proposal, only func(place) bool) {
 		}
 		var weights report.Weights
 		o.index.Read(func(v *index.View) { weights = v.Weights(int64(m.Period+1) * int64(w.secs())) })
-		if report.Authentic(m, weights) != nil {
+		if report.Authentic(m, domain, weights) != nil {
 			return false
 		}
 		o.engine.Handle(o.group.Context(), m)
@@ -143,19 +166,39 @@ func (k *keeper) inTime(p uint64) bool {
 	return p+retentionPeriods+2 >= now && p <= now+1
 }
 
-// publish takes own statements that are in the book already: Recorder.Publish.
+// small reports whether all keepers check all nodes.
+func (k *keeper) small() bool { return len(k.w.keepers) <= committee.Size }
+
+// publish takes own statements that are in the book already: Recorder.Publish. Where committees are drawn, only what failed
+// is gossiped.
 func (k *keeper) publish(all []statement.Signed) {
 	for _, s := range all {
 		k.w.signed(k, s)
-		k.w.result.countAdd(k.pool.Add(s))
 	}
 	if k.twin {
 		k.publishTwins(all)
+	}
+	if !k.small() {
+		all = slices.DeleteFunc(slices.Clone(all), func(s statement.Signed) bool { return s.Statement.Passed })
+	}
+	for _, s := range all {
+		k.add(s)
 	}
 	for len(all) > 0 {
 		batch := all[:min(len(all), maxBatch)]
 		all = all[len(batch):]
 		k.spread(batch, func(place) bool { return true })
+	}
+}
+
+// add puts a genuine statement into the pool.
+func (k *keeper) add(s statement.Signed) {
+	fresh, err := k.pool.Add(s)
+	if errors.Is(err, statement.ErrEquivocation) {
+		k.w.result.Equivocations++
+	}
+	if fresh && s.Keeper != k.wallet() {
+		k.checker.Accused(s.Keeper, s.Statement)
 	}
 }
 
@@ -169,7 +212,7 @@ func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
 		}
 		for _, s := range batch {
 			if w.genuine(s) {
-				w.result.countAdd(o.pool.Add(s))
+				o.add(s)
 			}
 		}
 		return true

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/wire"
-	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // Result is what a run shows. All but Cost is a function of the options.
@@ -42,6 +41,7 @@ type Result struct {
 	Paid             uint64         `json:"paid_micro_usdc"`
 	Statements       int            `json:"statements"`
 	Equivocations    int            `json:"equivocations_seen"`
+	SkippedChecks    int            `json:"skipped_checks"`
 	Proposals        int            `json:"proposals"`
 	RefusedProposals int            `json:"refused_proposals"`
 	RefusedVotes     int            `json:"refused_votes"`
@@ -118,12 +118,6 @@ func (r *Result) say(at time.Time, what string) {
 func (r *Result) note(format string, args ...any) {
 	if len(r.Notes) < maxNotes {
 		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
-	}
-}
-
-func (r *Result) countAdd(_ bool, err error) {
-	if errors.Is(err, statement.ErrEquivocation) {
-		r.Equivocations++
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // few bytes more or less.
 type sizes struct {
 	statement int
+	manifest  int
 	liveness  int
 	alive     map[int]int // answers by how many leases they list
 }
@@ -18,6 +19,7 @@ func newSizes() *sizes {
 	s := statement.Signed{Statement: wire.CheckStatement{Kind: wire.CheckLiveness}}
 	return &sizes{
 		statement: size(s.Message()),
+		manifest:  size(statement.Manifest{Count: 1000, Size: 1 << 17}.Message()),
 		liveness:  size(protocol.ChallengeRequest{Version: 1, Kind: protocol.CheckLiveness, Period: 1 << 20}),
 		alive:     map[int]int{},
 	}

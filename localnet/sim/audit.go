@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// auditNodes is how many nodes each of the other keepers is asked about after a period, where committees are drawn.
+const auditNodes = 4
+
+// audit asks the other keepers for their signed statements of a period that is over: see keeper/node/audit.go.
+func (k *keeper) audit(p wire.Period) {
+	g := k.group
+	g.Go(func() {
+		if g.Sleep(g.Context(), k.w.o.times().delay) != nil {
+			return
+		}
+		nodes := []solana.PublicKey{{}}
+		if !k.small() {
+			nodes = nil
+			for _, i := range k.dice.some(auditNodes, len(k.w.machines)) {
+				nodes = append(nodes, k.w.machines[i].account)
+			}
+		}
+		for _, i := range k.dice.Perm(len(k.w.keepers)) {
+			for _, node := range nodes {
+				if o := k.w.keepers[i]; o != k && !k.auditOne(g.Context(), o, p, node) {
+					break
+				}
+			}
+		}
+	})
+}
+
+// auditOne takes a keeper's signed statements about a node, or about all, into the pool, and reports whether it answered.
+func (k *keeper) auditOne(ctx context.Context, of *keeper, p wire.Period, node solana.PublicKey) bool {
+	ctx, cancel := k.group.Timeout(ctx, k.w.o.times().timeout)
+	defer cancel()
+	var got []statement.Signed
+	req := protocol.StatementsRequest{Version: protocol.Version, Period: uint64(p), Node: node}
+	err := k.call(ctx, of.wallet(), size(req), func(o *keeper) (int, func()) {
+		answer := o.signedOf(p, node, k.place)
+		return 10 + len(answer)*k.w.sizes.statement, func() { got = answer }
+	})
+	if err != nil {
+		return false
+	}
+	for _, s := range got {
+		if s.Statement.Period == p && !k.pool.Has(s) && k.w.genuine(s) {
+			k.add(s)
+		}
+	}
+	return true
+}
+
+// signedOf is what a keeper answers: its own statements, then those of others. One that contradicts itself shows its second
+// face to some.
+func (k *keeper) signedOf(p wire.Period, node solana.PublicKey, asker place) []statement.Signed {
+	if sealed, err := k.book.Sealed(); err != nil || p >= sealed {
+		return nil
+	}
+	have, err := k.book.Statements(p)
+	k.must(err)
+	var out []statement.Signed
+	for _, s := range have {
+		if node.IsZero() || s.Statement.Node == node {
+			out = append(out, statement.Signed{Keeper: k.wallet(), Statement: s.Statement, Signature: s.Signature})
+		}
+	}
+	for _, s := range k.pool.Period(p) {
+		second := k.twin && asker%2 == 1 && s.Keeper == k.wallet() && k.w.opposites[s.Signature]
+		if (s.Keeper != k.wallet() || second) && (node.IsZero() || s.Statement.Node == node) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -98,7 +98,7 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 	if errors.Is(err, report.ErrOmission) {
 		// It names the complete sets of more than two thirds of the weight all the same, so that its leaves are as good as
 		// those of ours would be. It is not what we vote for unless others have: see decide.
-		if set, errAsIs := report.Check(m, e.counted(r, s), r.weights, roster, e.tier, nil); errAsIs == nil {
+		if set, errAsIs := report.Check(m, e.counted(r, s), r.weights, roster, e.tier(r), nil); errAsIs == nil {
 			s.bearable[root], s.sets[root] = m, set
 			s.rounds[root] = m.Round
 			e.keepSet(set)

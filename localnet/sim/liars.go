@@ -162,7 +162,7 @@ func (c *conspiracy) statements(k *keeper, p wire.Period) []wire.CheckStatement 
 // everything is what all keepers have said about a period: liars are given more than they could know.
 func (c *conspiracy) everything(k *keeper, p wire.Period) (*report.Docket, report.Basis) {
 	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
-		k.index.Read(func(v *index.View) { t = v.Tier(n) })
+		k.index.Read(func(v *index.View) { t = v.Tier(n, c.w.begins(p+1).Unix()) })
 		return t
 	}}
 	k.index.Read(func(v *index.View) { b.Weights = v.Weights(int64(p+1) * int64(c.w.secs())) })

@@ -127,7 +127,7 @@ func (m *machine) answer(from place, keeper solana.PublicKey, q protocol.Challen
 }
 
 func (m *machine) inventory(now time.Time) *protocol.Inventory {
-	inv := &protocol.Inventory{CPUCores: 32, RAMMiB: 131_072, DiskGiB: 2_000, Device: [32]byte{1}}
+	inv := &protocol.Inventory{CPUCores: 32, RAMMiB: 131_072, DiskGiB: 2_000, Device: market.DeviceRoot(m.devices)}
 	for i, id := range m.devices {
 		if i > 0 && m.is(shrunken, now) {
 			continue

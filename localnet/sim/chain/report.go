@@ -200,7 +200,16 @@ func (t *tx) applyToNode(leaf *wire.Leaf, n *market.Node, p *market.Params) {
 	n.DowntimeSecs += uint64(leaf.DowntimeSeconds)
 	if uint64(leaf.Period) == n.LastReportPeriod {
 		if n.Spec.Simulated == 0 {
-			n.Tier = leaf.Tier
+			n.Tier, n.EvidenceExpiry = leaf.Tier, int64(uint64(leaf.Period)+1)*int64(p.PeriodSecs)+market.EvidenceSecs
+		}
+		if leaf.DeviceRoot != [32]byte{} {
+			if n.DeviceRoot == [32]byte{} {
+				n.DeviceRoot = leaf.DeviceRoot
+			}
+			n.DevicesSeen = 0
+			if leaf.DeviceRoot == n.DeviceRoot {
+				n.DevicesSeen = 1
+			}
 		}
 		if leaf.Measured != 0 {
 			n.MeasuredTflopsX10 = leaf.Measured

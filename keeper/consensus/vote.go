@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/wire"
+	bindings "github.com/gantry-market/gantry/idl/market"
 )
 
 // choose binds us to a proposal, then votes for it.
@@ -57,9 +58,13 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
 			return nil
 		}
 		e.Observe.Voted(uint64(p), err)
-		if err != nil {
+		switch {
+		case market.Is(err, bindings.ErrorCodePeriodNotEnded):
+			// The chain's clock moves in steps of slots and may be behind ours.
+			e.Log.Info().Uint64("period", uint64(p)).Msg("the chain's clock has not reached the period's end yet; the vote is sent again")
+		case err != nil:
 			e.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
-		} else {
+		default:
 			e.Log.Debug().Uint64("period", uint64(p)).Hex("root", root[:4]).Msg("voted")
 		}
 		return func(context.Context) {

@@ -31,6 +31,10 @@ var explained = []struct {
 	{regexp.MustCompile(`"message":"SIMULATION`), "the GPUs of a local network are simulated, and every agent says so"},
 	{regexp.MustCompile(`"message":"the node's status on chain has changed"`), "an agent tells its owner"},
 	{
+		regexp.MustCompile(`"message":"this machine's clock differs from the chain's`),
+		"a test validator on a busy computer makes slots more slowly than it should, so that its clock falls behind",
+	},
+	{
 		regexp.MustCompile(`"message":"work proof is late"|work proof not finished in time`),
 		"hundreds of machines share this computer's processors; a late proof is a failed check and no fault by itself",
 	},

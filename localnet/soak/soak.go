@@ -67,6 +67,7 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	secs := uint32(r.o.Period / time.Second)
 	params.PeriodSecs = secs
 	params.ReportRetentionSecs = retained*secs + params.AppealSecs
+	params.AwardDeadlineSecs, params.StartDeadlineSecs = awardDeadline, startDeadline
 	nodes := make([]network.NodeSpec, r.o.Nodes)
 	for i := range nodes {
 		nodes[i] = network.NodeSpec{
@@ -83,6 +84,12 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 		},
 	})
 }
+
+// Deadlines of a real market, in seconds: the short ones of other local networks are for stories that are watched.
+const (
+	awardDeadline = 60
+	startDeadline = 120
+)
 
 // retained is for how many periods a report can be voted on.
 const retained = 6

@@ -5,7 +5,7 @@
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- nvgpu snp tdx tpm work fuzz
+[ $# -gt 0 ] || set -- nvgpu snp tdx tpm work kill nat fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -17,8 +17,10 @@ for part in "$@"; do
   snp | tdx) exhaustive -timeout 1h "./attest/$part" ;;
   tpm) exhaustive -run Recorded -timeout 30m ./attest/tpm ;;
   work) exhaustive -timeout 1h ./attest/work ;;
+  kill) exhaustive -timeout 1h ./keeper/store ;;
+  nat) if [ "$(id -u)" = 0 ]; then "$root/scripts/nat.sh"; else say "SKIPPED nat: it needs root, to make network namespaces"; fi ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are nvgpu, snp, tdx, tpm, work and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are nvgpu, snp, tdx, tpm, work, kill, nat and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

@@ -35,7 +35,7 @@ type Refusal struct {
 
 // Sign stores the statements that contradict nothing and returns them with their signatures; the others come back as
 // refusals. A statement that was signed before comes back with the signature it had. Nothing of what is returned is
-// lost after the call.
+// lost after the call. Error: ErrFrozen, or that the file cannot be written.
 func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckStatement) (solana.Signature, error)) ([]Signed, []Refusal, error) {
 	var out []Signed
 	var refused []Refusal
@@ -43,6 +43,13 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 		out, refused = nil, nil
 		b, meta := tx.Bucket(bucketStatements), tx.Bucket(bucketMeta)
 		sealed, err := sealedUntil(meta)
+		if err == nil {
+			err = frozen(tx)
+		}
+		if err != nil {
+			return err
+		}
+		all, err := readDigest(tx)
 		if err != nil {
 			return err
 		}
@@ -72,12 +79,14 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 			if err != nil {
 				return err
 			}
-			if err := b.Put(key, seal(append(enc[:], sig[:]...))); err != nil {
+			record := seal(append(enc[:], sig[:]...))
+			if err := b.Put(key, record); err != nil {
 				return err
 			}
+			all.add(bucketStatements, key, record)
 			out = append(out, Signed{st, sig})
 		}
-		return nil
+		return all.save(tx)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("sign statements: %w", err)
@@ -161,7 +170,7 @@ func (s *Store) Sealed() (wire.Period, error) {
 }
 
 // Vote stores the root that the keeper is about to vote for, with the proposal that led to it. The same root again is
-// fine. Error: ErrVoted.
+// fine. Errors: ErrVoted, ErrEarly, ErrFrozen.
 func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 	err := s.update(func(tx *bolt.Tx) error {
 		votes := tx.Bucket(bucketVotes)
@@ -175,10 +184,21 @@ func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 			}
 			return nil
 		}
+		if p < s.first {
+			return ErrEarly
+		}
+		if err := frozen(tx); err != nil {
+			return err
+		}
+		all, err := readDigest(tx)
+		if err != nil {
+			return err
+		}
 		if err := votes.Put(periodKey(p), seal(root[:])); err != nil {
 			return err
 		}
-		return putProposal(tx, p, root, proposal)
+		all.add(bucketVotes, periodKey(p), seal(root[:]))
+		return errors.Join(all.save(tx), putProposal(tx, p, root, proposal))
 	})
 	if err != nil {
 		return fmt.Errorf("vote for period %d: %w", p, err)
@@ -262,5 +282,5 @@ func (s *Store) Leaves(p wire.Period, root wire.Hash) ([]byte, error) {
 	return out, err
 }
 
-// IsDamage reports whether an error means that the store can no longer be trusted.
-func IsDamage(err error) bool { return errors.Is(err, ErrCorrupt) }
+// IsDamage reports whether an error means that nothing can be signed with the store any more.
+func IsDamage(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFrozen) }

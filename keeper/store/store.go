@@ -20,7 +20,7 @@ import (
 )
 
 // Schema is the layout that this code writes.
-const Schema = 1
+const Schema = 2
 
 var (
 	// ErrCorrupt: the file is damaged. The keeper must not sign anything with it.
@@ -117,6 +117,14 @@ func (s *Store) open(o Options) error {
 	if err == nil && info.Size() == 0 {
 		return fmt.Errorf("%w: %s is empty", ErrCorrupt, s.path)
 	}
+	if fresh {
+		if err := s.make(o); err != nil {
+			return err
+		}
+	}
+	if err := checkPages(s.path); err != nil {
+		return err
+	}
 	db, err := bolt.Open(s.path, 0o600, &bolt.Options{Timeout: o.LockTimeout, FreelistType: bolt.FreelistMapType})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
@@ -127,9 +135,6 @@ func (s *Store) open(o Options) error {
 		return fmt.Errorf("keeper store %s: %w", s.path, err)
 	}
 	s.db = db
-	if fresh {
-		return db.Update(func(tx *bolt.Tx) error { return create(tx, o, &s.first) })
-	}
 	if err := db.View(func(tx *bolt.Tx) error { return s.check(tx, o) }); err != nil {
 		return err
 	}
@@ -145,30 +150,47 @@ func (s *Store) open(o Options) error {
 
 func owner(o Options) []byte { return append(append([]byte{}, o.Domain[:]...), o.Keeper[:]...) }
 
-func create(tx *bolt.Tx, o Options, first *wire.Period) error {
+// make creates the file under another name and moves it into place when it is whole: a process that is killed meanwhile
+// leaves nothing that looks like damage.
+func (s *Store) make(o Options) error {
+	part := s.path + ".new"
+	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("keeper store: %w", err)
+	}
+	db, err := bolt.Open(part, 0o600, &bolt.Options{Timeout: o.LockTimeout})
+	if err != nil {
+		return fmt.Errorf("keeper store %s: %w", part, err)
+	}
+	if err := errors.Join(db.Update(func(tx *bolt.Tx) error { return create(tx, o) }), db.Close()); err != nil {
+		return fmt.Errorf("keeper store %s: %w", part, err)
+	}
+	if err := os.Rename(part, s.path); err != nil {
+		return fmt.Errorf("keeper store: %w", err)
+	}
+	dir, err := os.Open(filepath.Dir(s.path))
+	if err != nil {
+		return fmt.Errorf("keeper store: %w", err)
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func create(tx *bolt.Tx, o Options) error {
 	for _, name := range slices.Concat(buckets, added) {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
 	}
-	*first = o.FirstPeriod
 	meta := tx.Bucket(bucketMeta)
 	return errors.Join(
 		meta.Put(keySchema, seal(number(Schema))),
 		meta.Put(keyOwner, seal(owner(o))),
 		meta.Put(keyFirst, seal(number(uint64(o.FirstPeriod)))),
+		(&digest{}).save(tx),
 	)
 }
 
-// check reads every page and record.
+// check reads every record; pages were checked before.
 func (s *Store) check(tx *bolt.Tx, o Options) error {
-	var bad error
-	for err := range tx.Check() { // to its end: the checker must not outlive the transaction
-		bad = errors.Join(bad, err)
-	}
-	if bad != nil {
-		return fmt.Errorf("%w: %s: %w", ErrCorrupt, s.path, bad)
-	}
 	for i, name := range slices.Concat(buckets, added) {
 		b := tx.Bucket(name)
 		if b == nil && i >= len(buckets) {
@@ -198,7 +220,7 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 	}
 	first, err := getNumber(meta, keyFirst)
 	s.first = wire.Period(first)
-	return err
+	return errors.Join(err, checkDigest(tx), frozen(tx))
 }
 
 // Close closes the file.
@@ -213,6 +235,10 @@ func (s *Store) Prune(before wire.Period) (int, error) {
 	err := s.update(func(tx *bolt.Tx) error {
 		n = 0
 		limit := periodKey(before)
+		all, err := readDigest(tx)
+		if err != nil {
+			return err
+		}
 		for _, name := range [][]byte{bucketStatements, bucketVotes, bucketProposals} {
 			b := tx.Bucket(name)
 			var old [][]byte
@@ -221,13 +247,16 @@ func (s *Store) Prune(before wire.Period) (int, error) {
 				old = append(old, bytes.Clone(k))
 			}
 			for _, k := range old {
+				if slices.ContainsFunc(promises, func(p []byte) bool { return bytes.Equal(p, name) }) {
+					all.drop(name, k, b.Get(k))
+				}
 				if err := b.Delete(k); err != nil {
 					return err
 				}
 			}
 			n += len(old)
 		}
-		return nil
+		return all.save(tx)
 	})
 	return n, err
 }
@@ -242,6 +271,8 @@ func (s *Store) view(f func(*bolt.Tx) error) error {
 
 // periodKey sorts by period.
 func periodKey(p wire.Period) []byte { return binary.BigEndian.AppendUint64(nil, uint64(p)) }
+
+func periodOf(k []byte) wire.Period { return wire.Period(binary.BigEndian.Uint64(k)) }
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// ErrFrozen: signing was stopped for good, because somebody else signs with the keeper's wallet, or because the file is
+// older than what the keeper has signed.
+var ErrFrozen = errors.New("this store signs nothing any more")
+
+var keyFrozen = []byte("frozen")
+
+// Freeze stops all signing with this file, also after a restart. The first reason stays.
+func (s *Store) Freeze(why string) error {
+	err := s.update(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		if meta.Get(keyFrozen) != nil {
+			return nil
+		}
+		return meta.Put(keyFrozen, seal([]byte(why)))
+	})
+	if err != nil {
+		return fmt.Errorf("stop signing: %w", err)
+	}
+	return nil
+}
+
+// Frozen returns ErrFrozen with the reason, or nil.
+func (s *Store) Frozen() error { return s.view(frozen) }
+
+func frozen(tx *bolt.Tx) error {
+	raw := tx.Bucket(bucketMeta).Get(keyFrozen)
+	if raw == nil {
+		return nil
+	}
+	why, err := unseal(raw)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrFrozen, why)
+}
+
+// LastVote returns the last period that was voted for; false when there is none.
+func (s *Store) LastVote() (p wire.Period, ok bool, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		k, _ := tx.Bucket(bucketVotes).Cursor().Last()
+		if k != nil {
+			p, ok = periodOf(k), true
+		}
+		return nil
+	})
+	return p, ok, err
+}
+
+// Knows reports whether a statement was signed with this file. A statement of a period before FirstPeriod may have been
+// signed with an earlier one: it counts as known.
+func (s *Store) Knows(st wire.CheckStatement) (known bool, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		if st.Period < s.first {
+			known = true
+			return nil
+		}
+		raw := tx.Bucket(bucketStatements).Get(statementKey(st))
+		if raw == nil {
+			return nil
+		}
+		have, err := decodeSigned(raw)
+		known = have.Statement == st
+		return err
+	})
+	return known, err
+}

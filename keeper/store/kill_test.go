@@ -1,0 +1,196 @@
+package store
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// The test program runs itself as a keeper that does nothing but promise: it signs and votes at random and writes what
+// it has promised to its output, as a keeper would to the network.
+const (
+	childStore = "GANTRY_TEST_STORE" // its file; set in the child only
+	childSeed  = "GANTRY_TEST_SEED"
+	childLimit = "GANTRY_TEST_FILE_LIMIT" // bytes that a file may have
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childStore); path != "" {
+		if err := promise(path); err != nil {
+			fmt.Println("error", err)
+			os.Exit(3)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// promise signs and votes until it is killed. Errors of the disk are printed and do not end it.
+func promise(path string) error {
+	if limit, err := strconv.ParseUint(os.Getenv(childLimit), 10, 64); err == nil {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: unix.RLIM_INFINITY}); err != nil {
+			return err
+		}
+	}
+	seed, err := strconv.ParseUint(os.Getenv(childSeed), 10, 64)
+	if err != nil {
+		return err
+	}
+	raw, err := hex.DecodeString(os.Getenv("GANTRY_TEST_KEY"))
+	if err != nil {
+		return err
+	}
+	key := solana.PrivateKey(raw)
+	s, err := Open(path, Options{Keeper: key.PublicKey(), Domain: wire.Domain{1}, FirstPeriod: 5, LockTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	out := bufio.NewWriter(os.Stdout)
+	for {
+		var batch []wire.CheckStatement
+		for range 1 + rnd.IntN(8) {
+			batch = append(batch, st(byte(1+rnd.IntN(3)), wire.Period(5+rnd.IntN(8)), int64(rnd.IntN(200)), rnd.IntN(2) == 0))
+		}
+		signed, _, err := s.Sign(batch, func(x wire.CheckStatement) (solana.Signature, error) { return x.Sign(key) })
+		if err != nil {
+			fmt.Fprintln(out, "failed", err)
+			if IsDamage(err) {
+				return err
+			}
+		}
+		for _, x := range signed {
+			enc := x.Statement.Encode()
+			fmt.Fprintf(out, "signed %x %x\n", enc[:], x.Signature[:])
+		}
+		p, root := wire.Period(5+rnd.IntN(40)), wire.Hash{byte(rnd.IntN(4)), 1}
+		if err := s.Vote(p, root, make([]byte, rnd.IntN(3000))); err == nil {
+			fmt.Fprintf(out, "voted %d %x\n", p, root[:])
+		} else if !errors.Is(err, ErrVoted) {
+			fmt.Fprintln(out, "failed", err)
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// world is everybody who hears what the keeper says.
+type world struct {
+	said   map[string]wire.CheckStatement
+	roots  map[wire.Period]wire.Hash
+	heard  int
+	failed []string
+}
+
+func newWorld() *world {
+	return &world{said: map[string]wire.CheckStatement{}, roots: map[wire.Period]wire.Hash{}}
+}
+
+// hear takes whole lines; a kill may cut the last one.
+func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
+	f := strings.Fields(line)
+	if len(f) < 2 {
+		return
+	}
+	switch f[0] {
+	case "signed":
+		raw, err := hex.DecodeString(f[1])
+		require.NoError(t, err)
+		s, err := wire.DecodeStatement(raw)
+		require.NoError(t, err)
+		sig, err := hex.DecodeString(f[2])
+		require.NoError(t, err)
+		require.NoError(t, s.Verify(key, solana.SignatureFromBytes(sig)))
+		k := string(statementKey(s))
+		if old, ok := w.said[k]; ok {
+			require.Equal(t, old, s, "two different statements about one thing")
+		}
+		w.said[k] = s
+	case "voted":
+		p, err := strconv.ParseUint(f[1], 10, 64)
+		require.NoError(t, err)
+		raw, err := hex.DecodeString(f[2])
+		require.NoError(t, err)
+		root := wire.Hash(raw)
+		if old, ok := w.roots[wire.Period(p)]; ok {
+			require.Equal(t, old, root, "two roots for period %d", p)
+		}
+		w.roots[wire.Period(p)] = root
+	default:
+		w.failed = append(w.failed, line)
+	}
+	w.heard++
+}
+
+// listen runs a child on the file for a while, kills it, and hears what it said.
+func (w *world) listen(t *testing.T, path string, seed uint64, life time.Duration, env ...string) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), childStore+"="+path, fmt.Sprint(childSeed, "=", seed), "GANTRY_TEST_KEY="+hex.EncodeToString(testKey))
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	kill := time.AfterFunc(life, func() { _ = cmd.Process.Signal(syscall.SIGKILL) }) // it may have ended
+	r := bufio.NewReader(out)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			break
+		}
+		w.hear(t, testKey.PublicKey(), line)
+	}
+	kill.Stop()
+	_ = cmd.Wait() // it was killed
+}
+
+func kills() int {
+	if os.Getenv("GANTRY_EXHAUSTIVE") != "" {
+		return 1000
+	}
+	return 25
+}
+
+// A process that is killed at any moment, again and again on the same file, never says two different things, and always
+// finds its file sound.
+func TestKilledAtAnyMoment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k.db")
+	w := newWorld()
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	t.Logf("seed %d", seed)
+	for i := range kills() {
+		w.listen(t, path, rnd.Uint64(), time.Duration(rnd.IntN(250))*time.Millisecond)
+		require.Empty(t, w.failed)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			continue // killed before there was a file
+		}
+		s, err := Open(path, options())
+		require.NoError(t, err, "after kill %d", i)
+		for _, x := range w.said {
+			known, err := s.Knows(x)
+			require.NoError(t, err)
+			require.True(t, known, "said and not in the store")
+		}
+		require.NoError(t, s.Close())
+	}
+	t.Logf("%d kills, %d promises heard, %d statements, %d roots", kills(), w.heard, len(w.said), len(w.roots))
+	require.NotEmpty(t, w.said)
+}

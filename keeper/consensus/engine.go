@@ -40,6 +40,7 @@ var ErrNotSealed = errors.New("period is not sealed yet")
 
 // Book is what the engine needs of the store.
 type Book interface {
+	FirstPeriod() wire.Period
 	Statements(wire.Period) ([]store.Signed, error)
 	Sealed() (wire.Period, error)
 	Vote(wire.Period, wire.Hash, []byte) error
@@ -74,6 +75,8 @@ type Engine struct {
 	Observe Observer
 	Log     zerolog.Logger
 	Now     func() time.Time
+	// Elsewhere, if not nil, is called with a manifest that was signed with our key and not by us.
+	Elsewhere func(statement.Manifest)
 	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
 	// place of Run, and waits for what Tasks has started.
 	Tasks task.Runner

@@ -23,7 +23,7 @@ func (e *Engine) frame(r round) statement.Frame {
 // ours makes the set of our own statements of a sealed period and tells everybody its manifest, once. The book takes no
 // more statements about the period, so that it is the same after a restart.
 func (e *Engine) ours(ctx context.Context, r round, s *state) error {
-	if s.own != nil {
+	if s.own != nil || r.period < e.Book.FirstPeriod() { // a new book cannot know what was signed before it
 		return nil
 	}
 	have, err := e.Book.Statements(r.period)
@@ -70,6 +70,9 @@ func (e *Engine) Heard(ctx context.Context, raw protocol.Manifest) {
 // learn keeps a verified manifest and reports whether it is new.
 func (e *Engine) learn(m statement.Manifest) bool {
 	fresh, liar := e.shelf.learn(m)
+	if fresh && liar && m.Keeper == e.Signer.PublicKey() && e.Elsewhere != nil {
+		e.Elsewhere(m)
+	}
 	if fresh && liar {
 		e.Log.Warn().Stringer("keeper", m.Keeper).Uint64("period", uint64(m.Period)).
 			Msg("keeper signed two different manifests for one period; its statements are left out of our proposals")

@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -12,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/wire"
 	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // choose binds us to a proposal, then votes for it.
@@ -26,7 +28,13 @@ func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Propo
 			return err
 		}
 	}
-	if err := e.Book.Vote(r.period, m.Root, raw); err != nil {
+	err = e.Book.Vote(r.period, m.Root, raw)
+	if errors.Is(err, store.ErrEarly) {
+		// A new book: what was voted before is not known.
+		s.settled = r.report != nil && r.report.State() == market.ReportFinal
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	e.vote(ctx, r, s, m.Root)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/keeper/index"
 )
@@ -80,4 +81,28 @@ func (n *network) keep(peers []p2p.Peer) error {
 		sound = append(sound, p)
 	}
 	return errors.Join(bad, n.node.Keep(sound))
+}
+
+// connected counts the other keepers that there is a connection to.
+func (n *network) connected() (count int) {
+	n.k.index.Read(func(v *index.View) {
+		for wallet := range v.Keepers {
+			if wallet != n.node.Key() && n.node.Connected(wallet) {
+				count++
+			}
+		}
+	})
+	return count
+}
+
+// others counts the other keepers that count.
+func (n *network) others() (count int) {
+	n.k.index.Read(func(v *index.View) {
+		for wallet, k := range v.Keepers {
+			if wallet != n.node.Key() && k.State() == market.KeeperActive {
+				count++
+			}
+		}
+	})
+	return count
 }

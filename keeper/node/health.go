@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,7 +22,38 @@ func (k *Keeper) gauges() server.Gauges {
 		InFlight:   func() float64 { return float64(k.txm.InFlight()) },
 		PoolSize:   func() float64 { return float64(k.pool.Len()) },
 		Reconnects: func() float64 { return float64(k.watcher.Status().Reconnects) },
+		More: map[string]func() float64{
+			"clock_ahead_seconds": func() float64 { return k.clock.Ahead().Seconds() },
+			"signing":             func() float64 { return flag(k.unsafe() == nil) },
+			"store_writable":      func() float64 { return flag(k.book.trouble() == nil) },
+			"keepers_connected":   func() float64 { return float64(k.net.connected()) },
+			"relayed_circuits":    func() float64 { _, carried := k.node.Relaying(); return float64(carried) },
+			"strangers":           func() float64 { waiting, _ := k.node.Strangers(); return float64(waiting) },
+			"strangers_refused":   func() float64 { _, refused := k.node.Strangers(); return float64(refused) },
+			"network_refusals": func() float64 {
+				n := uint64(0)
+				for _, v := range k.node.Refusals() {
+					n += v
+				}
+				return float64(n)
+			},
+		},
 	}
+}
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// unsafe says why nothing is signed now.
+func (k *Keeper) unsafe() error {
+	if err := k.damage.Load(); err != nil {
+		return *err
+	}
+	return errors.Join(k.clock.err(), k.book.trouble())
 }
 
 // healthy says what only a person can mend.
@@ -32,9 +64,20 @@ func (k *Keeper) healthy() []string {
 	return nil
 }
 
+// aloneAfter is how long after its start a keeper may be without another one: they may all be starting.
+const aloneAfter = time.Minute
+
 // ready says what is missing for this keeper to count.
 func (k *Keeper) ready() []string {
 	wrong := k.healthy()
+	for _, err := range []error{k.clock.err(), k.book.trouble()} {
+		if err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	if n, all := k.net.connected(), k.net.others(); all > 0 && n == 0 && time.Since(k.opened) > aloneAfter {
+		wrong = append(wrong, fmt.Sprintf("connected to none of the other %d keepers", all))
+	}
 	st := k.watcher.Status()
 	if !st.Connected {
 		text := "not connected to the chain"

@@ -45,6 +45,10 @@ type Keeper struct {
 	index   *index.Index
 	pool    *statement.Pool
 	store   *store.Store
+	book    *book // the store, while signing is safe
+	clock   *clock
+	lock    *os.File
+	opened  time.Time
 	intents *txm.Store
 	txm     *txm.Manager
 	node    *p2p.Node
@@ -67,7 +71,7 @@ type Keeper struct {
 // Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
 // Errors: those of market.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
 func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
-	k := &Keeper{c: c, log: c.Log, now: c.Now, index: index.New(), pool: statement.NewPool()}
+	k := &Keeper{c: c, log: c.Log, now: c.Now, index: index.New(), pool: statement.NewPool(), opened: time.Now()}
 	if k.now == nil {
 		k.now = time.Now
 	}
@@ -90,9 +94,10 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	if k.store, err = store.Open(c.path(fileStore), store.Options{
-		Keeper: c.Wallet.PublicKey(), Domain: k.domain, FirstPeriod: wire.Period(k.now().Unix()/int64(k.secs)) + 1,
-	}); err != nil {
+	if k.lock, err = lockWallet(k.publicKey(), k.domain); err != nil {
+		return nil, err
+	}
+	if err := k.openStore(ctx); err != nil {
 		return nil, explainStore(err, k.secs)
 	}
 	genesis, err := c.Client.Genesis(ctx)
@@ -132,10 +137,41 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	return k, nil
 }
 
+// openStore compares the clocks, since a new store begins by them, and opens the store.
+func (k *Keeper) openStore(ctx context.Context) error {
+	period := market.Seconds(k.secs)
+	k.clock = &clock{
+		chain: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
+		now:   k.now, limit: clockLimit(period), every: min(max(period/3, time.Second), 20*time.Second), log: k.component("clock"),
+	}
+	if err := k.clock.measure(ctx); err != nil {
+		return err
+	}
+	var me *market.Keeper
+	if found, ok, err := market.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.publicKey()), chain.Confirmed); err != nil {
+		return err
+	} else if ok {
+		me = &found
+	}
+	now := k.now()
+	s, err := store.Open(k.c.path(fileStore), store.Options{
+		Keeper: k.publicKey(), Domain: k.domain, FirstPeriod: firstPeriod(now, now.Add(-k.clock.Ahead()), period, me),
+	})
+	if err != nil {
+		return err
+	}
+	k.store, k.book = s, &book{Store: s, clock: k.clock}
+	k.watchOwn()
+	return nil
+}
+
 // explainStore says what a person can do about a store that does not open.
 func explainStore(err error, secs uint32) error {
-	if store.IsDamage(err) {
-		return fmt.Errorf("%w; nothing is signed with it. Move the file away: a new one signs again from the next period (%d s) on, because it cannot know what was signed before", err, secs)
+	switch {
+	case errors.Is(err, store.ErrFrozen):
+		return fmt.Errorf("%w. Find the other process or the older copy and end it; then move this file away: a new one signs from a later period (%d s each) on", err, secs)
+	case store.IsDamage(err), errors.Is(err, store.ErrSchema):
+		return fmt.Errorf("%w; nothing is signed with it. Move the file away: a new one signs again from a later period (%d s each) on, because it cannot know what was signed before", err, secs)
 	}
 	return err
 }
@@ -162,6 +198,10 @@ func (k *Keeper) Close() error {
 	if k.store != nil {
 		errs = errors.Join(errs, k.store.Close())
 		k.store = nil
+	}
+	if k.lock != nil {
+		errs = errors.Join(errs, k.lock.Close())
+		k.lock = nil
 	}
 	return errs
 }
@@ -220,7 +260,7 @@ func (k *Keeper) work(ctx context.Context) error {
 // serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
 func (k *Keeper) serve(ctx context.Context) error {
 	recorder := &challenge.Recorder{
-		Index: k.index, Book: k.store, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
+		Index: k.index, Book: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
 		Publish: k.net.publish, Sealed: k.net.over, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
 	}
 	if err := recorder.Init(); err != nil {
@@ -243,9 +283,13 @@ func (k *Keeper) serve(ctx context.Context) error {
 		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
 	}
 	k.engine = &consensus.Engine{
-		Index: k.index, Pool: k.pool, Book: k.store, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
+		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
 		Seeds: k.seeds.get,
+		Elsewhere: func(m statement.Manifest) {
+			// The error is kept and ends the keeper.
+			_ = k.elsewhere(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))
+		},
 	}
 	k.engine.Init()
 	awarder := &auction.Awarder{
@@ -270,7 +314,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, f := range []func(context.Context) error{
 		k.net.runPeers, k.net.runOutbox, k.net.runAudit, recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, awarder.Run, runner.Run,
-		k.runPrune, auctions.runOutbox, auctions.awarder.Run,
+		k.runPrune, k.runGuard, auctions.runOutbox, auctions.awarder.Run,
 	} {
 		g.Go(func() error { return f(ctx) })
 	}

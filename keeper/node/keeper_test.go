@@ -63,6 +63,12 @@ func (r *replica) start() {
 	// A first period of zero: tests do not wait for the next one.
 	k.store, err = store.Open(filepath.Join(r.data, fileStore), store.Options{Keeper: r.wallet.PublicKey(), Domain: k.domain})
 	require.NoError(r.t, err)
+	k.clock = &clock{
+		chain: func(context.Context) (time.Time, error) { return time.Now().Add(-500 * time.Millisecond), nil },
+		now:   k.now, limit: 5 * time.Second, every: time.Second, log: zerolog.Nop(),
+	}
+	k.book = &book{Store: k.store, clock: k.clock}
+	k.watchOwn()
 	k.metrics = server.NewMetrics(server.Gauges{})
 	k.node, err = p2p.New(p2p.Config{Key: r.wallet, Listen: []string{r.listen}, Log: zerolog.Nop()})
 	require.NoError(r.t, err)

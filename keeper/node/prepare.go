@@ -10,7 +10,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/index"
@@ -27,9 +26,6 @@ var (
 	ErrAnnounce = errors.New("the keeper has no address at which others can reach it")
 )
 
-// clockTolerance is how far our clock may be from the chain's before it is said.
-const clockTolerance = 2 * time.Second
-
 // prepare checks that this wallet may keep and writes its address when it has changed.
 func (k *Keeper) prepare(ctx context.Context) error {
 	var me *market.Keeper
@@ -40,10 +36,8 @@ func (k *Keeper) prepare(ctx context.Context) error {
 	case me.State() == market.KeeperExiting:
 		return fmt.Errorf("%w; take the bond back with `gantry-keeper withdraw` after %s", ErrLeaving, time.Unix(me.ExitAt, 0).UTC().Format(time.RFC3339))
 	}
-	if now, err := k.c.Client.ClusterTime(ctx, chain.Confirmed); err != nil {
-		k.log.Warn().Err(err).Msg("chain's clock")
-	} else if off := k.now().Sub(now); off.Abs() > clockTolerance {
-		k.log.Warn().Dur("ahead", off).Msg("this machine's clock differs from the chain's; set it by NTP")
+	if err := k.checkVotes(); err != nil {
+		return err
 	}
 	addr, err := announce(k.c.Announce, k.c.Listen, k.node.Addrs())
 	if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,8 @@ type Metrics struct {
 type Gauges struct {
 	Slot, Accounts, Peers, InFlight, PoolSize func() float64
 	Reconnects                                func() float64
+	// More are those that the keeper names itself.
+	More map[string]func() float64
 }
 
 // NewMetrics registers everything.
@@ -68,10 +71,15 @@ func NewMetrics(g Gauges) *Metrics {
 		units:      histogram("transaction_compute_units", "Compute units of landed transactions.", prometheus.ExponentialBuckets(1000, 2, 11), "kind"),
 		fees:       counter("transaction_fees_lamports_total", "Fees paid.").WithLabelValues(),
 	}
-	for name, f := range map[string]func() float64{
+	gauges := maps.Clone(g.More)
+	if gauges == nil {
+		gauges = map[string]func() float64{}
+	}
+	maps.Copy(gauges, map[string]func() float64{
 		"chain_slot": g.Slot, "accounts": g.Accounts, "peers": g.Peers, "transactions_in_flight": g.InFlight,
 		"statements_held": g.PoolSize, "watcher_reconnects": g.Reconnects,
-	} {
+	})
+	for name, f := range gauges {
 		if f != nil {
 			m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 				Namespace: namespace, Name: name, Help: "Current " + name + ".",

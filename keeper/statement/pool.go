@@ -28,6 +28,8 @@ var (
 type Pool struct {
 	// Contradicted, if not nil, is called with the two statements of each pair that is kept; set it before the first Add.
 	Contradicted func(one, other Signed)
+	// Added, if not nil, is called with each statement that was not held; set it before the first Add.
+	Added func(Signed)
 
 	mu      sync.RWMutex
 	periods map[wire.Period]*period
@@ -85,6 +87,9 @@ func (q *period) shows(old wire.CheckStatement, s Signed) bool {
 // passed over without a word.
 func (p *Pool) Add(s Signed) (bool, error) {
 	added, contradicts, err := p.add(s)
+	if added && p.Added != nil {
+		p.Added(s)
+	}
 	if contradicts != nil && p.Contradicted != nil {
 		p.Contradicted(*contradicts, s)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -19,6 +20,9 @@ func runCommand() *cli.Command {
 	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
+	})
+	flags = append(flags, &cli.DurationFlag{
+		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
 	})
 	return &cli.Command{
 		Name: "run", Usage: "keep until interrupted", Flags: append(flags, timingFlags()...),
@@ -50,6 +54,13 @@ func runCommand() *cli.Command {
 
 // simulation reads what makes a keeper misbehave, which only local networks allow.
 func simulation(c *cli.Context, out *node.Config) error {
+	if ahead := c.Duration("simulate-clock-ahead"); ahead != 0 {
+		if !out.Client.Local() {
+			return fmt.Errorf("%w: --simulate-clock-ahead serves local networks only", errFlags)
+		}
+		out.Now = func() time.Time { return time.Now().Add(ahead) }
+		out.Log.Warn().Bool("simulated", true).Dur("ahead", ahead).Msg("SIMULATION: this keeper's clock is wrong")
+	}
 	name := c.String("simulate-omit-bids")
 	if name == "" {
 		return nil

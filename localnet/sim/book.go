@@ -40,6 +40,9 @@ func newBook(first wire.Period) *book {
 	}
 }
 
+// FirstPeriod implements consensus.Book.
+func (b *book) FirstPeriod() wire.Period { return b.first }
+
 // Sign implements challenge.Book.
 func (b *book) Sign(all []wire.CheckStatement, sign func(wire.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
 	var out []store.Signed
@@ -103,6 +106,9 @@ func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 			return store.ErrVoted
 		}
 		return nil
+	}
+	if p < b.first {
+		return store.ErrEarly
 	}
 	b.votes[p] = root
 	return b.PutProposal(p, root, proposal)

@@ -20,6 +20,8 @@ type Order struct {
 	Digest [32]byte
 	// Duration is the paid-for time.
 	Duration time.Duration
+	// Outputs are those of a redundant order.
+	Outputs Outputs
 }
 
 // JobPhase is how far the job of a lease is.
@@ -81,11 +83,17 @@ const (
 	NoteClosed
 	// Remove deletes the job's directory; the worker ends.
 	Remove
+	// HashOutput writes down the output of a redundant job, with a salt.
+	HashOutput
+	// CommitOutput sends output_commit.
+	CommitOutput
+	// RevealOutput sends output_reveal, once the others have committed.
+	RevealOutput
 )
 
 var actionNames = [...]string{
 	"wait", "begin start", "submit start", "start job", "note running", "extend job", "note exited", "stop job", "end done job",
-	"end due lease", "note ended", "note closed", "remove",
+	"end due lease", "note ended", "note closed", "remove", "write down output", "commit to output", "show output",
 }
 
 func (a Action) String() string {
@@ -193,6 +201,9 @@ func decideRunning(f Facts) Decision {
 	case store.Starting, store.Running:
 		return decideJob(f, wait)
 	case store.Exited:
+		if d, ok := decideOutput(f); ok && d.Action != Wait {
+			return d // before the end: a node that is gone then has at least committed
+		}
 		if f.Chain.RunToCompletion == 1 {
 			return Decision{Action: EndDone}
 		}
@@ -241,6 +252,9 @@ func decideOver(f Facts) Decision {
 	}
 	if f.Record.State.Live() {
 		return Decision{Action: NoteEnded, Why: overWhy(f.Chain)}
+	}
+	if d, ok := decideOutput(f); ok {
+		return d
 	}
 	return Decision{Action: Wait, Why: "over; waiting until it is settled and closed"}
 }

@@ -56,12 +56,40 @@ type fakeChain struct {
 	next     trouble
 
 	starts, ends int
+	commits      int
 	hash         [32]byte
 	session      solana.PublicKey // of the customer
 }
 
 func (c *fakeChain) ActsFor(key, customer solana.PublicKey) bool {
 	return key == customer || key == c.session && !key.IsZero()
+}
+
+func (f *fakeChain) CommitOutput(_ context.Context, _ OnChain, commitment [32]byte) error {
+	return f.send(func() error {
+		if market.OutputState(f.lease.Output) != market.OutputWanted {
+			return nil // done before
+		}
+		f.lease.Output, f.lease.OutputHash = uint8(market.OutputCommitted), commitment
+		f.order.Outputs.Committed++
+		f.commits++
+		return nil
+	})
+}
+
+func (f *fakeChain) RevealOutput(_ context.Context, l OnChain, output, salt [32]byte) error {
+	return f.send(func() error {
+		switch {
+		case market.OutputState(f.lease.Output) == market.OutputRevealed:
+			return nil
+		case market.OutputState(f.lease.Output) != market.OutputCommitted, f.order.Outputs.Committed < f.order.Outputs.Wanted:
+			return errors.New("too early")
+		case market.OutputCommitment(l.Address, output, salt) != f.lease.OutputHash:
+			return errors.New("not what was committed to")
+		}
+		f.lease.Output, f.lease.OutputHash = uint8(market.OutputRevealed), output
+		return nil
+	})
 }
 
 var (

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
@@ -248,15 +250,68 @@ func (a *agentModel) toTheEnd(completes bool) {
 
 // A crash after each single act of an undisturbed life changes nothing about its outcome.
 func TestCrashAfterEveryAct(t *testing.T) {
-	acts := runLife(t, -1)
+	acts := runLife(t, false, -1)
 	require.Equal(t, []Action{BeginStart, SubmitStart, StartJob, NoteExited, EndDone, NoteEnded, NoteClosed, Remove}, acts)
 	for at := range acts {
-		require.Subset(t, acts, runLife(t, at), "crash after act %d (%s)", at, acts[at])
+		require.Subset(t, acts, runLife(t, false, at), "crash after act %d (%s)", at, acts[at])
+	}
+}
+
+// The same for a redundant job: what a node has committed to is what it shows, and it shows it once the others cannot copy
+// it any more.
+func TestCrashAfterEveryActOfARedundantJob(t *testing.T) {
+	acts := runLife(t, true, -1)
+	require.Equal(t, []Action{
+		BeginStart, SubmitStart, StartJob, NoteExited, HashOutput, CommitOutput, EndDone, NoteEnded, RevealOutput, NoteClosed, Remove,
+	}, acts)
+	for at := range acts {
+		require.Subset(t, acts, runLife(t, true, at), "crash after act %d (%s)", at, acts[at])
+	}
+}
+
+func TestOutputsAreDecided(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	base := func() Facts {
+		f := Facts{Now: now, Exists: true}
+		f.Chain.StartedAt, f.Chain.Output = 9_000, uint8(market.OutputWanted)
+		f.Record.Exit = &store.Exit{Reason: string(runtime.ReasonExited)}
+		f.Order.Outputs = Outputs{Wanted: 3, By: now.Add(time.Minute), Shown: now.Add(2 * time.Minute)}
+		return f
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   Action
+		ok     bool
+	}{
+		"not a redundant job":   {func(f *Facts) { f.Chain.Output = 0 }, Wait, false},
+		"the job runs":          {func(f *Facts) { f.Record.Exit = nil }, Wait, false},
+		"it was stopped":        {func(f *Facts) { f.Record.Exit.Reason = string(runtime.ReasonStopped) }, Wait, false},
+		"written down first":    {func(*Facts) {}, HashOutput, true},
+		"then committed":        {func(f *Facts) { f.Record.Output = &store.Output{} }, CommitOutput, true},
+		"too late to commit":    {func(f *Facts) { f.Now = f.Order.Outputs.By.Add(time.Second) }, Wait, false},
+		"others are waited for": {func(f *Facts) { f.Record.Output, f.Chain.Output = &store.Output{}, uint8(market.OutputCommitted) }, Wait, true},
+		"all have committed": {func(f *Facts) {
+			f.Record.Output, f.Chain.Output, f.Order.Outputs.Committed = &store.Output{}, uint8(market.OutputCommitted), 3
+		}, RevealOutput, true},
+		"some never will": {func(f *Facts) {
+			f.Record.Output, f.Chain.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(62*time.Second)
+		}, RevealOutput, true},
+		"too late to show": {func(f *Facts) {
+			f.Record.Output, f.Chain.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(time.Hour)
+		}, Wait, false},
+		"committed by nobody here": {func(f *Facts) { f.Chain.Output = uint8(market.OutputCommitted) }, Wait, false},
+		"shown":                    {func(f *Facts) { f.Record.Output, f.Chain.Output = &store.Output{}, uint8(market.OutputRevealed) }, Wait, false},
+	} {
+		f := base()
+		c.change(&f)
+		d, ok := decideOutput(f)
+		require.Equal(t, c.ok, ok, name)
+		require.Equal(t, c.want, d.Action, name)
 	}
 }
 
 // runLife plays a run-to-completion lease and crashes the agent after one act; it returns all acts.
-func runLife(t *testing.T, crashAfter int) []Action {
+func runLife(t *testing.T, redundant bool, crashAfter int) []Action {
 	t.Helper()
 	var acts []Action
 	c := newClock()
@@ -265,6 +320,10 @@ func runLife(t *testing.T, crashAfter int) []Action {
 	a.open()
 	defer func() { require.NoError(t, a.store.Close()) }()
 	a.chain.award(testJob(), true, time.Hour, true)
+	if redundant {
+		a.chain.lease.Output = uint8(market.OutputWanted)
+		a.chain.order.Outputs = Outputs{Wanted: 3, By: c.now().Add(2 * time.Hour), Shown: c.now().Add(3 * time.Hour)}
+	}
 	_, err := a.m.Deploy(context.Background(), testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
 	require.NoError(t, err)
 	for i := 0; i < 200 && !a.removed; i++ {
@@ -282,7 +341,10 @@ func runLife(t *testing.T, crashAfter int) []Action {
 			a.rt.finish(0, false)
 		}
 		a.chain.update(func() {
-			if a.chain.exists && a.chain.lease.State() == market.LeaseEnded {
+			over := a.chain.exists && a.chain.lease.State() == market.LeaseEnded
+			if over && redundant && market.OutputState(a.chain.lease.Output) != market.OutputRevealed {
+				a.chain.order.Outputs.Committed = 3 // the others have their turn
+			} else if over {
 				a.chain.exists = false
 			}
 		})
@@ -291,5 +353,9 @@ func runLife(t *testing.T, crashAfter int) []Action {
 	require.Equal(t, 1, a.rt.starts)
 	require.Equal(t, 1, a.chain.starts)
 	require.Equal(t, 1, a.chain.ends)
+	if redundant {
+		require.Equal(t, 1, a.chain.commits)
+		require.EqualValues(t, sha256.Sum256([]byte("output\n")), a.chain.lease.OutputHash)
+	}
 	return acts
 }

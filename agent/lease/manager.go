@@ -33,6 +33,9 @@ type Ledger interface {
 	Start(ctx context.Context, l OnChain, connection [32]byte) error
 	// End sends lease_end and waits until it is confirmed.
 	End(ctx context.Context, l OnChain) error
+	// CommitOutput and RevealOutput send output_commit and output_reveal and wait until they are confirmed.
+	CommitOutput(ctx context.Context, l OnChain, commitment [32]byte) error
+	RevealOutput(ctx context.Context, l OnChain, output, salt [32]byte) error
 	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
 	ActsFor(key, customer solana.PublicKey) bool
 }

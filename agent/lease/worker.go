@@ -144,7 +144,7 @@ func (w *worker) look(ctx context.Context) (Decision, Facts, error) {
 		return Decision{}, f, err
 	}
 	f.Job = phase(job)
-	if f.Exists && chain.State() == market.LeaseAwarded {
+	if f.Exists && (chain.State() == market.LeaseAwarded || wantsOutput(chain)) {
 		if f.Order, err = w.m.ledger().Order(ctx, chain); err != nil {
 			return Decision{}, f, err
 		}
@@ -212,6 +212,12 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		return w.note(store.Closed, d.Why, nil)
 	case Remove:
 		return w.remove(ctx)
+	case HashOutput:
+		return w.hashOutput(ctx)
+	case CommitOutput:
+		return w.commitOutput(ctx, f)
+	case RevealOutput:
+		return w.revealOutput(ctx, f)
 	}
 	return fmt.Errorf("lease: action %s is not known", d.Action)
 }

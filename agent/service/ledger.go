@@ -54,6 +54,12 @@ func (l *ledger) Order(ctx context.Context, of lease.OnChain) (lease.Order, erro
 		Complete:  o.State() == market.OrderAwarded || o.State() == market.OrderLapsed,
 		AwardedAt: time.Unix(o.AwardedAt, 0), Digest: o.ImageDigest, Duration: market.Seconds(o.DurationSecs),
 	}
+	if p, ok := l.view.Params(); ok && o.Redundant == 1 {
+		by := time.Unix(o.OutputsBy(&p, &of), 0)
+		out.Outputs = lease.Outputs{
+			Committed: o.Order.Outputs, Wanted: o.NodesWanted, By: by, Shown: by.Add(market.Seconds(of.SettleSecs)),
+		}
+	}
 	if of.Continues == 1 { // it goes on where a failed lease stopped, with the rest of its time and a start deadline of its own
 		out.Complete, out.AwardedAt, out.Duration = true, time.Unix(of.AwardedAt, 0), market.Seconds(of.DurationSecs)
 	}
@@ -91,6 +97,24 @@ func (l *ledger) End(ctx context.Context, of lease.OnChain) error {
 		return err
 	}
 	return l.send(ctx, "lease_end", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), ix)
+}
+
+// CommitOutput implements lease.Ledger.
+func (l *ledger) CommitOutput(ctx context.Context, of lease.OnChain, commitment [32]byte) error {
+	ix, err := market.OutputCommit(of, commitment)
+	if err != nil {
+		return err
+	}
+	return l.send(ctx, "output_commit", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), ix)
+}
+
+// RevealOutput implements lease.Ledger.
+func (l *ledger) RevealOutput(ctx context.Context, of lease.OnChain, output, salt [32]byte) error {
+	ix, err := market.OutputReveal(of, output, salt)
+	if err != nil {
+		return err
+	}
+	return l.send(ctx, "output_reveal", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), ix)
 }
 
 // SettleReceipt implements receipt.Ledger.

@@ -97,6 +97,13 @@ type Exit struct {
 	At     time.Time `json:"at"`
 }
 
+// Output is what a node of a redundant job stands for: the sha256 of what the job wrote to its standard output, and the
+// salt of its commitment.
+type Output struct {
+	Hash Key `json:"hash"`
+	Salt Key `json:"salt"`
+}
+
 // Step is one entry of a lease's history.
 type Step struct {
 	State State     `json:"state"`
@@ -120,7 +127,9 @@ type Lease struct {
 	ConnectionHash  Key       `json:"connection_hash"`
 	// Checkpoint is the sha256 in hex from which a moved lease's job goes on; empty for none.
 	Checkpoint string `json:"checkpoint,omitempty"`
-	Exit       *Exit  `json:"exit,omitempty"`
+	// Output of a redundant job, once it is over.
+	Output *Output `json:"output,omitempty"`
+	Exit   *Exit   `json:"exit,omitempty"`
 	// Note says why the last change happened, for people.
 	Note    string `json:"note,omitempty"`
 	History []Step `json:"history"`

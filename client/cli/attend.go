@@ -88,7 +88,10 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 	}
 	halt()
 	d.s.lastReceipt(d.remote, l.Address)
-	return st, nil
+	if d.r.args.Redundant {
+		err = d.compared(ctx, l)
+	}
+	return st, err
 }
 
 // lastStatus asks the machine how the job ended, for a short time.

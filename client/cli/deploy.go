@@ -293,7 +293,7 @@ func (d *deployment) finish(done map[solana.PublicKey]protocol.LeaseStatus) erro
 	if err != nil {
 		return err
 	}
-	failed := false
+	failed, accepted := false, 0
 	for _, l := range d.leases {
 		if cur, ok := d.v.Lease(l.Address); ok {
 			l = cur
@@ -304,6 +304,9 @@ func (d *deployment) finish(done map[solana.PublicKey]protocol.LeaseStatus) erro
 			j.ExitCode, j.Detail = &code, st.Detail
 			failed = failed || code != 0 || st.State == protocol.LeaseBroken
 		}
+		if market.OutputState(l.Output) == market.OutputAccepted {
+			accepted++
+		}
 		d.out.Leases = append(d.out.Leases, j)
 	}
 	err = d.s.done(d.out, func(w io.Writer) {
@@ -311,6 +314,12 @@ func (d *deployment) finish(done map[solana.PublicKey]protocol.LeaseStatus) erro
 			j.summary(w)
 		}
 	})
+	if d.r.args.Redundant && done != nil {
+		if err == nil && accepted == 0 {
+			err = &failure{code: ExitJobFailed, reason: "no output was that of most machines", advice: "nothing is paid, everything is free again; jobs that are not the same to the bit cannot be redundant"}
+		}
+		return err // a machine that went wrong is outvoted
+	}
 	if err == nil && failed {
 		return &failure{code: ExitJobFailed, reason: "the job failed", advice: "its output is above; the lease itself was served and is paid"}
 	}

@@ -25,6 +25,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
+			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners, 3 to 8; only those are paid that show what most of them show"},
 			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "return once it runs; keepers' reports settle it"},
 			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
@@ -150,10 +151,32 @@ func (s *session) request(v *market.View) (request, error) {
 	if err := s.sealed(&r); err != nil {
 		return r, err
 	}
+	if err := s.redundant(&r); err != nil {
+		return r, err
+	}
 	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {
 		return r, usage("the order costs more than there is money", "lower --max-price or the time")
 	}
 	return r, nil
+}
+
+// redundant reads the flag of jobs whose outputs are compared.
+func (s *session) redundant(r *request) error {
+	n := s.cli.Uint("redundancy")
+	switch {
+	case !s.cli.IsSet("redundancy"):
+		return nil
+	case n < market.MinRedundancy || n > market.MaxRedundancy:
+		return usage(fmt.Sprintf("--redundancy is %d", n), "outputs are compared of 3 to 8 machines")
+	case s.cli.IsSet("nodes"):
+		return usage("--redundancy says how many machines there are", "leave --nodes out")
+	case !r.args.NoMigration:
+		return usage("a redundant job stays where it is", "leave --migrate out")
+	case r.args.Sealed:
+		return usage("an auction does not spread machines over owners", "leave --sealed out")
+	}
+	r.args.Redundant, r.args.RunToCompletion, r.args.Nodes = true, true, uint8(n)
+	return nil
 }
 
 // sealed reads the flags of auctions.

@@ -93,7 +93,11 @@ func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease 
 		if ok {
 			last = l
 		}
-		return !ok || (l.State() == market.LeaseEnded && l.PaidSecs == l.BillableSecs(l.EndedAt))
+		settled := l.PaidSecs
+		if !l.Payable() { // the outputs of a redundant job are compared first
+			settled = l.ReceiptSecs
+		}
+		return !ok || (l.State() == market.LeaseEnded && settled == l.BillableSecs(l.EndedAt))
 	}
 	for !paid() && ctx.Err() == nil {
 		changed := r.view.Changed()

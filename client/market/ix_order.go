@@ -19,6 +19,7 @@ type OrderCreateArgs struct {
 	GPUsPerNode     uint8
 	RunToCompletion bool     // the lease ends with its job
 	Sealed          bool     // nodes bid in an auction: AuctionOpen belongs into the same transaction
+	Redundant       bool     // all nodes run the same job, and only what most of them show is paid; needs RunToCompletion and NoMigration
 	NoMigration     bool     // a failed lease must not move to another node
 	JobDigest       [32]byte // protocol.JobSpec.Digest
 	Requirement     Requirement
@@ -28,7 +29,7 @@ type OrderCreateArgs struct {
 func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
 	args := idlmarket.OrderArgs{
 		Nonce: a.Nonce, MaxPrice: uint64(a.MaxPrice), DurationSecs: a.Duration, Nodes: a.Nodes, GpusPerNode: a.GPUsPerNode,
-		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), Mode: flag(a.Sealed),
+		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), Mode: flag(a.Sealed), Redundant: flag(a.Redundant),
 		ImageDigest: a.JobDigest, Requirement: a.Requirement,
 	}
 	ix, err := idlmarket.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), MarketAddress(), CreditsAddress(a.Customer),

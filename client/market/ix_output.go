@@ -24,6 +24,12 @@ const (
 	OutputRejected
 )
 
+// The number of nodes of a redundant job.
+const (
+	MinRedundancy = 3
+	MaxRedundancy = 8
+)
+
 // Payable is false while the outputs of a redundant job wait to be compared, and for ever when this one lost.
 func (l *Lease) Payable() bool {
 	return OutputState(l.Output) == OutputNone || OutputState(l.Output) == OutputAccepted

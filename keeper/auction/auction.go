@@ -56,6 +56,9 @@ func Choose(v *index.View, order solana.PublicKey, now int64) ([]market.Candidat
 	for lease := range v.LeasesOfOrder[order] {
 		q.Except = append(q.Except, v.Leases[lease].Node) // one lease of an order on a node
 	}
+	if o.Redundant == 1 {
+		return spread(v, o, q, now)
+	}
 	best := v.Matcher().Best(q, now)
 	if len(best) < q.Nodes {
 		return nil, fmt.Errorf("%w: %d of %d", ErrNoMatch, len(best), q.Nodes)

@@ -149,6 +149,36 @@ func TestSameSite(t *testing.T) {
 
 // Two keepers that see the same accounts choose the same nodes, in whatever order they learned of them, and nobody who
 // was left out is better than one who was chosen.
+// The machines of a redundant job belong to different providers, also when one of them has the best.
+func TestRedundantJobsAreSpread(t *testing.T) {
+	v, order := newView(func(o *market.Order) { o.NodesWanted, o.Redundant = 3, 1 })
+	owned := func(n byte, price uint64, provider byte) solana.PublicKey {
+		return addNode(v, n, price, func(m *market.Node) { m.Provider = solana.PublicKey{100, provider} })
+	}
+	best := owned(1, 500, 1)
+	owned(2, 501, 1)
+	owned(3, 502, 1)
+	second := owned(4, 600, 4)
+	owned(5, 601, 4)
+	_, err := Choose(v, order, now)
+	require.ErrorIs(t, err, ErrNoMatch, "five machines of two owners are not three")
+	third := owned(6, 900, 6)
+	got, err := Choose(v, order, now)
+	require.NoError(t, err)
+	require.Equal(t, []solana.PublicKey{best, second, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address, got[2].Node.Address})
+
+	// One is awarded already: what is left comes from others.
+	o := *v.Orders[order]
+	o.NodesAwarded = 1
+	v.Add(order, &o)
+	l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{77}}}
+	l.Order, l.Lease.Node = order, second
+	v.Add(l.Address, l)
+	got, err = Choose(v, order, now)
+	require.NoError(t, err)
+	require.Equal(t, []solana.PublicKey{best, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address})
+}
+
 func TestTheChoiceIsAFunctionOfTheAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type drawn struct {

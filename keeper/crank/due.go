@@ -154,9 +154,9 @@ func (d *due) leases() {
 	})
 }
 
-// settle pays for verified seconds beyond those paid for.
+// settle pays for seconds beyond those paid for: verified ones, and those of receipts that an output had to wait for.
 func (d *due) settle(id string, l *market.Lease) bool {
-	if l.State() < market.LeaseRunning || l.VerifiedSecs <= l.PaidSecs || l.UnsettledSecs(d.now) == 0 {
+	if l.State() < market.LeaseRunning || l.UnsettledSecs(d.now) == 0 {
 		return false
 	}
 	p, ok := d.v.Providers[l.Provider]
@@ -164,7 +164,7 @@ func (d *due) settle(id string, l *market.Lease) bool {
 		return false
 	}
 	ix, err := market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: *l, Payout: p.Payout})
-	key := fmt.Sprintf("%s/%d/%d", id, l.PaidSecs, l.VerifiedSecs)
+	key := fmt.Sprintf("%s/%d/%d", id, l.PaidSecs, l.ClaimedSecs())
 	d.add(Action{Kind: LeaseSettleReport, Key: key}, ix, err)
 	return true
 }

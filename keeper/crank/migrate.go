@@ -20,7 +20,8 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 		!l.CanMigrate() || l.CanEndByAnyone(d.now) == nil {
 		return false
 	}
-	q := match.Query{Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site,
+	q := match.Query{
+		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site,
 		End: d.now + Margin + int64(d.params.StartDeadlineSecs) + int64(l.UndeliveredSecs()),
 	}
 	for other := range d.v.LeasesOfOrder[l.Order] {

@@ -91,7 +91,7 @@ func TestCommittees(t *testing.T) {
 
 // A keeper's seats follow its weight while they are few, whether its bond is in one wallet or in many.
 func TestSeatsFollowWeight(t *testing.T) {
-	const nodes = 20_000
+	const nodes = 6_000
 	seats := func(weights map[solana.PublicKey]uint64, of ...int) float64 {
 		r, n := NewRoster(Seed{7}, weights), 0
 		for node := range nodes {
@@ -104,12 +104,12 @@ func TestSeatsFollowWeight(t *testing.T) {
 		return float64(n) / nodes
 	}
 	w := equal(100)
-	require.InDelta(t, 0.05, seats(w, 3), 0.006)
+	require.InDelta(t, 0.05, seats(w, 3), 0.015)
 	w[key(3)] = 2_000
-	require.InDelta(t, 0.0988, seats(w, 3), 0.008)
+	require.InDelta(t, 0.0988, seats(w, 3), 0.02)
 	w[key(3)] = 1_000
 	w[key(200)] = 1_000
-	require.InDelta(t, 0.0989, seats(w, 3, 200), 0.008, "split over two wallets")
+	require.InDelta(t, 0.0989, seats(w, 3, 200), 0.02, "split over two wallets")
 }
 
 func TestSeedsDiffer(t *testing.T) {

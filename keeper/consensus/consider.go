@@ -84,6 +84,8 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 	switch err = report.ErrMissing; {
 	case broken:
 		err = report.ErrProposal
+	case e.overlooks(r, s, m):
+		err = report.ErrOmission
 	case ok:
 		set, err = report.Check(m, e.counted(r, s), r.weights, roster, e.tier(r), s.own)
 	}
@@ -113,6 +115,17 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 	}
 	s.accept(m, set, m.Round)
 	e.keepSet(set)
+}
+
+// overlooks reports whether a proposal leaves out a keeper whose statements we have had for long enough that the proposer
+// could have them too, since it asks everybody. Without this a lying proposer chose which honest keepers are not heard.
+func (e *Engine) overlooks(r round, s *state, m protocol.Proposal) bool {
+	for _, x := range e.shelf.heldSince(r.period, e.Now().Add(-e.Timing.grace())) {
+		if r.weights[x.Keeper] > 0 && !s.broken[refOf(x)] && !slices.ContainsFunc(m.Manifests, func(y protocol.Manifest) bool { return y.Keeper == x.Keeper }) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxWaiting bounds the proposals that wait for statements.

@@ -60,6 +60,10 @@ type Timing struct {
 	Round time.Duration
 }
 
+// grace is how long statements may be here before proposals have to name them: less than the time between a period's end
+// and its first proposal, more than a proposer takes to ask everybody.
+func (t Timing) grace() time.Duration { return max(t.Delay/2, t.Round/10) }
+
 // Engine agrees on reports. All fields are required but Tasks, Seeds and Pool; call Run once.
 type Engine struct {
 	Index *index.Index

@@ -41,7 +41,7 @@ func (e *Engine) ours(ctx context.Context, r round, s *state) error {
 	}
 	s.own = &m
 	e.shelf.learn(m)
-	e.shelf.put(m, raw)
+	e.shelf.put(m, raw, e.Now())
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		if err := e.Peers.Announce(ctx, m.Message()); err != nil && ctx.Err() == nil {
 			e.Log.Warn().Err(err).Uint64("period", uint64(m.Period)).Msg("manifest was not published")
@@ -192,15 +192,15 @@ func (e *Engine) get(ctx context.Context, r round, missing []statement.Manifest,
 	return n
 }
 
-// fetchSet asks whoever may have a set: its keeper, whoever is known to have it, then some of the others.
+// fetchSet asks whoever may have a set: its keeper, whoever is known to have it, then all others. A keeper that gives its
+// statements to some and not to the proposer would otherwise divide them: see overlooks.
 func (e *Engine) fetchSet(ctx context.Context, r round, m statement.Manifest, hint *solana.PublicKey) bool {
 	from := []solana.PublicKey{m.Keeper}
 	if hint != nil {
 		from = append(from, *hint)
 	}
-	const others = 3
 	all := e.others(r)
-	for i := range min(others, len(all)) {
+	for i := range all {
 		from = append(from, all[(int(m.Digest[0])+int(e.Signer.PublicKey()[0])+i)%len(all)])
 	}
 	for _, peer := range from {
@@ -210,7 +210,7 @@ func (e *Engine) fetchSet(ctx context.Context, r round, m statement.Manifest, hi
 		raw, err := e.blob(ctx, peer, protocol.BlobSet, r.period, m.Digest, int(m.Size))
 		switch {
 		case err == nil && m.Covers(raw):
-			e.shelf.put(m, raw)
+			e.shelf.put(m, raw, e.Now())
 			return true
 		case ctx.Err() != nil:
 			return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -24,6 +25,7 @@ type shelved struct {
 	manifests map[report.Ref]statement.Manifest
 	of        map[solana.PublicKey]int // manifests of a keeper
 	sets      map[report.Ref][]byte
+	since     map[report.Ref]time.Time // that a set is here
 }
 
 // maxManifests of one keeper and period: the honest have one.
@@ -35,7 +37,7 @@ func (s *shelf) period(p wire.Period) *shelved {
 	}
 	q, ok := s.periods[p]
 	if !ok {
-		q = &shelved{map[report.Ref]statement.Manifest{}, map[solana.PublicKey]int{}, map[report.Ref][]byte{}}
+		q = &shelved{map[report.Ref]statement.Manifest{}, map[solana.PublicKey]int{}, map[report.Ref][]byte{}, map[report.Ref]time.Time{}}
 		s.periods[p] = q
 	}
 	return q
@@ -65,13 +67,17 @@ func (s *shelf) knows(m statement.Manifest) bool {
 }
 
 // put keeps a set that its manifest covers.
-func (s *shelf) put(m statement.Manifest, raw []byte) {
+func (s *shelf) put(m statement.Manifest, raw []byte, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if raw == nil {
 		raw = []byte{} // a keeper that said nothing
 	}
-	s.period(m.Period).sets[refOf(m)] = raw
+	q := s.period(m.Period)
+	q.sets[refOf(m)] = raw
+	if _, ok := q.since[refOf(m)]; !ok {
+		q.since[refOf(m)] = now
+	}
 }
 
 // set returns a set; nil when it is not held.
@@ -138,6 +144,20 @@ func (s *shelf) held(p wire.Period) []statement.Manifest {
 		one := s.periods[p].of[m.Keeper] == 1
 		s.mu.Unlock()
 		if one && s.set(p, refOf(m)) != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// heldSince lists what held does, of what is here since before a moment.
+func (s *shelf) heldSince(p wire.Period, before time.Time) []statement.Manifest {
+	var out []statement.Manifest
+	for _, m := range s.held(p) {
+		s.mu.Lock()
+		old := s.periods[p].since[refOf(m)].Before(before)
+		s.mu.Unlock()
+		if old {
 			out = append(out, m)
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"slices"
 
 	"github.com/gantry-market/gantry/client/wire"
@@ -37,7 +38,7 @@ func (d *Docket) count(raw []byte) (*testimony, error) {
 // counter adds up what a set says about the node that is read.
 type counter struct {
 	said       *said
-	up, down   uint64
+	up         uint64
 	leaseUp    uint64
 	leaseDown  uint64
 	measured   []uint32
@@ -56,7 +57,7 @@ func (c *counter) close(d *Docket, t *testimony) {
 	if c.said == nil {
 		return
 	}
-	c.said.up, c.said.down = clip(c.up, c.down, d.frame.Secs)
+	c.said.up, _ = clip(c.up, 0, d.frame.Secs)
 	c.closeLease(d, t)
 	if len(c.measured) > 0 {
 		slices.Sort(c.measured)
@@ -109,6 +110,9 @@ func (c *counter) add(d *Docket, t *testimony, s *wire.CheckStatement) {
 func (c *counter) live(d *Docket, t *testimony, s *wire.CheckStatement) {
 	if !s.Lease.IsZero() {
 		id := d.leases.id(s.Lease)
+		if c.said.leaseN == math.MaxUint16 {
+			return // no node has so many
+		}
 		if c.said.leaseN == 0 || t.leases[len(t.leases)-1].lease != id {
 			c.closeLease(d, t)
 			c.leaseUp, c.leaseDown = 0, 0
@@ -128,7 +132,6 @@ func (c *counter) live(d *Docket, t *testimony, s *wire.CheckStatement) {
 		c.up += uint64(s.CoveredSeconds)
 		return
 	}
-	c.down += uint64(s.CoveredSeconds)
 	start := int64(uint64(d.frame.Period) * uint64(d.frame.Secs))
 	c.said.bound = min(c.said.bound, uint32(s.CheckedAt-start))
 }

@@ -134,18 +134,19 @@ type testimony struct {
 
 // said is what one keeper said about one node.
 type said struct {
-	node              uint32
-	leaseFrom, leaseN uint32
-	checks, passes    uint32
-	up, down          uint32 // seconds, together at most the period
-	bound             uint32 // up for at most so many seconds, by checks that cover no time
-	measured          uint32 // lower median of the passed work checks
-	passed, failed    uint8  // kinds, as bits
-	tier              uint8
-	live              bool // said something about the node's liveness,
-	covers            bool // and for how long
-	changed           bool // failed evidence that found other devices
-	device, evidence  int32
+	node             uint32
+	leaseFrom        uint32
+	checks, passes   uint32
+	up               uint32 // seconds
+	bound            uint32 // up for at most so many seconds, by checks that cover no time
+	leaseN           uint16
+	measured         uint32 // lower median of the passed work checks
+	passed, failed   uint8  // kinds, as bits
+	tier             uint8
+	live             bool // said something about the node's liveness,
+	covers           bool // and for how long
+	changed          bool // failed evidence that found other devices
+	device, evidence int32
 }
 
 // leaseSaid is what one keeper said about one lease.

@@ -88,8 +88,12 @@ func (x *builder) node(leaves []wire.Leaf, node uint32) []wire.Leaf {
 		return leaves
 	}
 	leaf := wire.Leaf{Node: x.d.nodes.keys[node], Period: x.d.frame.Period}
+	var failed uint8
+	for _, h := range x.about {
+		failed |= h.failed
+	}
 	for kind, flag := range flagOf {
-		if flag != 0 && x.condemned(wire.CheckKind(kind)) {
+		if failed&(1<<kind) != 0 && flag != 0 && x.condemned(wire.CheckKind(kind)) {
 			leaf.Flags |= flag
 		}
 	}
@@ -132,7 +136,6 @@ func (x *builder) up(node uint32) (secs uint32, ok bool) {
 	if moreThan(spoke, x.total, 2, 3) {
 		return median(x.values), true
 	}
-	x.values = x.values[:0]
 	members, clean := 0, 0
 	spoke = 0
 	for _, h := range x.about {
@@ -143,8 +146,8 @@ func (x *builder) up(node uint32) (secs uint32, ok bool) {
 		spoke += h.voice.weight
 		if !h.kind(h.failed, wire.CheckLiveness) {
 			clean++
+			secs = max(secs, h.said.up)
 		}
-		x.values = append(x.values, value{1, h.said.up})
 	}
 	enough := members >= committee.Quorum
 	if x.b.Roster.Everyone() {
@@ -153,7 +156,7 @@ func (x *builder) up(node uint32) (secs uint32, ok bool) {
 	if !enough || 2*clean <= members {
 		return 0, false
 	}
-	return median(x.values), true
+	return secs, true
 }
 
 // upFor is the seconds that a keeper saw the node up, or, of one that does not watch it and only looked once, that it can
@@ -194,6 +197,15 @@ func (x *builder) measured(node uint32) uint32 {
 
 // device is the device root that keepers with more than half of the weight saw.
 func (x *builder) device() [32]byte {
+	var spoke uint64
+	for _, h := range x.about {
+		if h.said.device >= 0 {
+			spoke += h.voice.weight
+		}
+	}
+	if !moreThan(spoke, x.total, 1, 2) {
+		return [32]byte{}
+	}
 	for i, h := range x.about {
 		if h.said.device < 0 {
 			continue
@@ -227,7 +239,7 @@ func (x *builder) condemned(kind wire.CheckKind) bool {
 func (x *builder) withLeases(leaves []wire.Leaf, leaf wire.Leaf) []wire.Leaf {
 	x.leases = x.leases[:0]
 	for _, h := range x.about {
-		for _, l := range h.voice.leases[h.leaseFrom : h.leaseFrom+h.leaseN] {
+		for _, l := range h.voice.leases[h.leaseFrom : h.leaseFrom+uint32(h.leaseN)] {
 			at := len(x.leases)
 			x.leases = append(x.leases, leaseVote{})
 			for at > 0 && x.after(x.leases[at-1].lease, l.lease) {

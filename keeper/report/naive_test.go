@@ -203,8 +203,8 @@ func condemned(tallies map[solana.PublicKey]*tally, kind wire.CheckKind, total u
 
 func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) (uint32, bool) {
 	var spoke, memberWeight uint64
-	var all, members []value
-	clean := 0
+	var all []value
+	members, clean, most := 0, 0, uint32(0)
 	roster := committee.NewRoster(in.Seed, in.Weights)
 	for keeper, t := range tallies {
 		if !t.live {
@@ -214,20 +214,21 @@ func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tall
 		all = append(all, value{t.weight, t.upFor(in.PeriodSecs, roster.Sits(node, keeper))})
 		if roster.Sits(node, keeper) {
 			memberWeight += t.weight
-			members = append(members, value{1, t.upFor(in.PeriodSecs, true)})
+			members++
 			if !t.failedLive {
 				clean++
+				most = max(most, t.upFor(in.PeriodSecs, true))
 			}
 		}
 	}
 	if moreThan(spoke, total, 2, 3) {
 		return median(all), true
 	}
-	enough := len(members) >= 3
+	enough := members >= 3
 	if len(roster.Draw(nil, node)) == roster.Len() {
 		enough = moreThan(memberWeight, total, 1, 2)
 	}
-	return median(members), enough && 2*clean > len(members)
+	return most, enough && 2*clean > members
 }
 
 func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) []wire.Leaf {

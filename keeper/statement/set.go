@@ -135,6 +135,7 @@ func DecodeSet(f Frame, raw []byte, visit func(*wire.CheckStatement) error) erro
 	}
 	r := reader{raw: raw}
 	var node solana.PublicKey
+	var s, before wire.CheckStatement
 	for first := true; len(r.raw) > 0; first = false {
 		next := solana.PublicKey(r.hash())
 		if !first && bytes.Compare(next[:], node[:]) <= 0 {
@@ -145,9 +146,8 @@ func DecodeSet(f Frame, raw []byte, visit func(*wire.CheckStatement) error) erro
 		if n == 0 {
 			return fmt.Errorf("%w: node without statements", ErrSet)
 		}
-		var before wire.CheckStatement
 		for i := range n {
-			s := wire.CheckStatement{Domain: f.Domain, Node: node, Period: f.Period}
+			s = wire.CheckStatement{Domain: f.Domain, Node: node, Period: f.Period}
 			r.record(f, &s)
 			if r.bad || !f.Admits(&s) {
 				return fmt.Errorf("%w: record %d of node %s", ErrSet, i, node)

@@ -1,0 +1,238 @@
+package consensus
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// Two of seven keepers are wrong in every way at once or one by one; the report becomes final and says what the honest saw.
+func TestTwoOfSevenAreFaulty(t *testing.T) {
+	for name, spoil := range map[string]func(w *town, bad []*person){
+		"silent": func(w *town, bad []*person) {
+			for _, p := range bad {
+				w.cut[p.key.PublicKey()] = true
+			}
+		},
+		"deaf": func(w *town, bad []*person) {
+			for _, p := range bad {
+				w.deaf[p.key.PublicKey()] = true
+			}
+		},
+		"withholding what they signed": func(w *town, bad []*person) {
+			for _, p := range bad {
+				w.mean[p.key.PublicKey()] = true
+			}
+		},
+		"one silent, one withholding": func(w *town, bad []*person) {
+			w.cut[bad[0].key.PublicKey()] = true
+			w.mean[bad[1].key.PublicKey()] = true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTown(t, 7)
+			// The first two proposers are the faulty ones.
+			bad := []*person{w.proposer(0), w.proposer(1)}
+			for _, p := range w.people {
+				if p == bad[0] || p == bad[1] {
+					p.see(100, 1) // a lie
+				} else {
+					p.see(100, 4)
+				}
+			}
+			spoil(w, bad)
+			stop := w.run()
+			defer stop()
+			root := w.untilFinal()
+			require.Eventually(t, func() bool { return w.everybodyHolds(root, bad...) }, 10*time.Second, 5*time.Millisecond)
+			for _, p := range w.people {
+				if p != bad[0] && p != bad[1] {
+					require.EqualValues(t, 4, p.engine.Set(w.period, root).Leaves[0].UpSeconds)
+				}
+			}
+			w.check()
+		})
+	}
+}
+
+// A keeper that tells every peer of another set has no say: honest proposers leave it out.
+func TestTwoManifestsCountForNothing(t *testing.T) {
+	w := newTown(t, 4)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	liar := w.proposer(3)
+	w.cut[liar.key.PublicKey()] = true
+	stop := w.run()
+	defer stop()
+	f := statement.Frame{Domain: domain, Period: w.period, Secs: secs}
+	for i, p := range w.people {
+		if p == liar {
+			continue
+		}
+		raw, n := statement.EncodeSet(f, []wire.CheckStatement{{
+			Domain: domain, Node: solana.PublicKey{100}, Period: w.period, Kind: wire.CheckLiveness,
+			CoveredSeconds: uint32(i), CheckedAt: int64(w.period) * secs,
+		}})
+		m, err := statement.NewManifest(f, raw, n, liar.key)
+		require.NoError(t, err)
+		p.engine.shelf.put(m, raw, w.now()) // it hands out each set to one keeper
+		p.engine.Heard(t.Context(), m.Message())
+	}
+	root := w.untilFinal()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, liar) }, 10*time.Second, 5*time.Millisecond)
+	for _, p := range w.people {
+		if p != liar {
+			require.EqualValues(t, 4, p.engine.Set(w.period, root).Leaves[0].UpSeconds)
+		}
+	}
+	w.check()
+}
+
+// A proposer that leaves out an honest keeper, whose statements all others hold, gets no vote but its own.
+func TestAProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
+	w := newTown(t, 7)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	cheat, victim := w.proposer(0), w.proposer(6)
+	w.cut[cheat.key.PublicKey()] = true
+	stop := w.run()
+	defer stop()
+	for _, p := range w.people { // until all hold the victim's statements, and for long enough
+		if p != cheat {
+			require.Eventually(t, func() bool {
+				return p == victim || len(p.engine.shelf.heldSince(w.period, w.now().Add(-p.engine.Timing.grace()))) >= 6
+			}, 10*time.Second, time.Millisecond)
+		}
+	}
+	m := w.proposalOf(cheat, nil, victim)
+	for _, p := range w.people {
+		if p != cheat {
+			p.engine.Handle(t.Context(), m)
+		}
+	}
+	root := w.untilFinal()
+	var named bool
+	for _, p := range w.people {
+		if kept, err := p.engine.kept(w.period, root); err == nil {
+			for _, x := range kept.Manifests {
+				named = named || solana.PublicKey(x.Keeper) == victim.key.PublicKey()
+			}
+		}
+	}
+	require.True(t, named)
+	w.check()
+}
+
+// Three of seven are cut off: nothing becomes final, and nobody votes twice. When they are back, the period does.
+func TestAPartitionHeals(t *testing.T) {
+	w := newTown(t, 7)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	away := w.people[:3]
+	for _, p := range away {
+		w.cut[p.key.PublicKey()] = true
+	}
+	stop := w.run()
+	defer stop()
+	time.Sleep(4 * w.people[0].engine.Timing.Round)
+	_, ok := w.final()
+	require.False(t, ok)
+	w.mu.Lock()
+	clear(w.cut)
+	w.mu.Unlock()
+	root := w.untilFinal()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 10*time.Second, 5*time.Millisecond)
+	w.check()
+}
+
+// A keeper that missed a period gets the leaves from a peer and believes only those that lead to the root on chain.
+func TestALateJoinerBelievesTheChainOnly(t *testing.T) {
+	w := newTown(t, 4)
+	for _, p := range w.people {
+		p.see(100, 4)
+	}
+	late := w.proposer(3)
+	w.cut[late.key.PublicKey()] = true
+	stop := w.run()
+	defer stop()
+	root := w.untilFinal()
+	liar := w.proposer(0)
+	leaf := wire.Leaf{Node: solana.PublicKey{100}, Period: w.period, UpSeconds: 1}
+	forged, err := report.NewSet([]wire.Leaf{leaf})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, late) }, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, liar.store.PutLeaves(w.period, root, forged.EncodeLeaves()), "a peer hands out other leaves under that root")
+	w.mu.Lock()
+	clear(w.cut)
+	w.mu.Unlock()
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, root, late.engine.Set(w.period, root).Root)
+	require.EqualValues(t, 4, late.engine.Set(w.period, root).Leaves[0].UpSeconds)
+}
+
+// A restart makes the same set again, to the byte, and signs the same manifest.
+func TestAManifestSurvivesARestart(t *testing.T) {
+	w := newTown(t, 3)
+	p := w.people[0]
+	p.see(100, 4)
+	p.see(101, 3)
+	require.NoError(t, p.store.Seal(w.period))
+	r, _, ok := p.engine.view(w.period)
+	require.True(t, ok)
+	var seen []statement.Manifest
+	for range 3 {
+		p.engine.Init()
+		s := newState()
+		require.NoError(t, p.engine.ours(t.Context(), r, s))
+		seen = append(seen, *s.own)
+	}
+	require.Equal(t, seen[0], seen[1])
+	require.Equal(t, seen[0], seen[2])
+	_, refused, err := p.store.Sign([]wire.CheckStatement{{
+		Domain: domain, Node: solana.PublicKey{102}, Period: w.period, Kind: wire.CheckLiveness, CheckedAt: int64(w.period) * secs,
+	}}, func(s wire.CheckStatement) (solana.Signature, error) { return s.Sign(p.key) })
+	require.NoError(t, err)
+	require.Len(t, refused, 1)
+	require.ErrorIs(t, refused[0].Err, store.ErrSealed, "nothing is added to what a manifest was signed for")
+}
+
+// Peers that hand out nonsense are not believed and do not make us take more than was announced.
+func TestPiecesThatDoNotFit(t *testing.T) {
+	for name, piece := range map[string]protocol.Piece{
+		"more than announced": {Total: 1000, Data: make([]byte, 10)},
+		"more than in all":    {Total: 5, Data: make([]byte, 10)},
+		"nothing":             {Total: 50},
+		"too large a piece":   {Total: 60, Data: make([]byte, protocol.MaxPiece+1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTown(t, 2)
+			e := w.people[0].engine
+			e.Peers = nonsense{e.Peers, piece}
+			_, err := e.blob(t.Context(), w.people[1].key.PublicKey(), protocol.BlobSet, 1, [32]byte{}, 100)
+			require.ErrorIs(t, err, ErrPiece)
+		})
+	}
+}
+
+// nonsense answers every request for a piece with the same.
+type nonsense struct {
+	Peers
+	piece protocol.Piece
+}
+
+func (n nonsense) Blob(context.Context, solana.PublicKey, protocol.BlobRequest) (protocol.Piece, error) {
+	return n.piece, nil
+}

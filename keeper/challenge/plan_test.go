@@ -59,7 +59,7 @@ func play(p *Planner, begin time.Time, room int, each func(time.Time, Check)) (s
 func never(int) bool { return false }
 
 func TestCommitteesShareTheWork(t *testing.T) {
-	const keepers, nodes = 19, 300
+	const keepers, nodes = 19, 120
 	begin := time.Unix(500*planSecs, 0)
 	watched := planNodes(nodes, func(i int) bool { return i%3 == 0 })
 	liveness := map[solana.PublicKey]map[int]int{}
@@ -244,7 +244,7 @@ func TestAnAccusationIsLookedInto(t *testing.T) {
 // A keeper that fails everybody costs the others no more than its credit, however long it goes on; one that is right is
 // followed through an outage of everything.
 func TestCreditBoundsALiar(t *testing.T) {
-	const nodes = 5000
+	const nodes = 1500
 	watched := planNodes(nodes, func(int) bool { return true })
 	for name, dead := range map[string]bool{"a liar": false, "an outage": true} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestTwoOfSevenAreFaulty(t *testing.T) {
 			stop := w.run()
 			defer stop()
 			root := w.untilFinal()
-			require.Eventually(t, func() bool { return w.everybodyHolds(root, bad...) }, 10*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return w.everybodyHolds(root, bad...) }, 90*time.Second, 5*time.Millisecond)
 			for _, p := range w.people {
 				if p != bad[0] && p != bad[1] {
 					require.EqualValues(t, 4, p.engine.Set(w.period, root).Leaves[0].UpSeconds)
@@ -90,7 +90,7 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 		p.engine.Heard(t.Context(), m.Message())
 	}
 	root := w.untilFinal()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root, liar) }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, liar) }, 90*time.Second, 5*time.Millisecond)
 	for _, p := range w.people {
 		if p != liar {
 			require.EqualValues(t, 4, p.engine.Set(w.period, root).Leaves[0].UpSeconds)
@@ -113,7 +113,7 @@ func TestAProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
 		if p != cheat {
 			require.Eventually(t, func() bool {
 				return p == victim || len(p.engine.shelf.heldSince(w.period, w.now().Add(-p.engine.Timing.grace()))) >= 6
-			}, 10*time.Second, time.Millisecond)
+			}, 90*time.Second, time.Millisecond)
 		}
 	}
 	m := w.proposalOf(cheat, nil, victim)
@@ -154,7 +154,7 @@ func TestAPartitionHeals(t *testing.T) {
 	clear(w.cut)
 	w.mu.Unlock()
 	root := w.untilFinal()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 90*time.Second, 5*time.Millisecond)
 	w.check()
 }
 
@@ -173,12 +173,12 @@ func TestALateJoinerBelievesTheChainOnly(t *testing.T) {
 	leaf := wire.Leaf{Node: solana.PublicKey{100}, Period: w.period, UpSeconds: 1}
 	forged, err := report.NewSet([]wire.Leaf{leaf})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return w.everybodyHolds(root, late) }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, late) }, 90*time.Second, 5*time.Millisecond)
 	require.NoError(t, liar.store.PutLeaves(w.period, root, forged.EncodeLeaves()), "a peer hands out other leaves under that root")
 	w.mu.Lock()
 	clear(w.cut)
 	w.mu.Unlock()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 90*time.Second, 5*time.Millisecond)
 	require.Equal(t, root, late.engine.Set(w.period, root).Root)
 	require.EqualValues(t, 4, late.engine.Set(w.period, root).Leaves[0].UpSeconds)
 }

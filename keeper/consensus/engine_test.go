@@ -75,7 +75,7 @@ func newTown(t *testing.T, n int) *town {
 		mean: map[solana.PublicKey]bool{},
 	}
 	m := &market.Market{}
-	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 10 * secs, QuorumBps: 6667}
+	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 50 * secs, QuorumBps: 6667}
 	w.index.Put(market.MarketAddress(), m)
 	for i := range n {
 		key, err := solana.NewRandomPrivateKey()
@@ -89,7 +89,7 @@ func newTown(t *testing.T, n int) *town {
 		p := &person{town: w, key: key, store: s}
 		p.engine = &Engine{
 			Index: w.index, Pool: statement.NewPool(), Book: s, Signer: key, Domain: domain,
-			Timing: Timing{Delay: time.Millisecond, Round: 150 * time.Millisecond},
+			Timing: Timing{Delay: time.Millisecond, Round: max(150*time.Millisecond, time.Duration(n)*100*time.Millisecond)},
 			Peers:  p, Submit: p.submit, Damaged: func(err error) { t.Errorf("damaged: %v", err) }, Observe: p,
 			Log: zerolog.Nop(), Now: w.now,
 		}
@@ -311,7 +311,7 @@ func (w *town) everybodyHolds(root wire.Hash, but ...*person) bool {
 }
 
 func (w *town) untilFinal() wire.Hash {
-	require.Eventually(w.t, func() bool { _, ok := w.final(); return ok }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(w.t, func() bool { _, ok := w.final(); return ok }, 90*time.Second, 5*time.Millisecond)
 	root, _ := w.final()
 	return root
 }
@@ -359,7 +359,7 @@ func TestAgreement(t *testing.T) {
 	stop := w.run()
 	defer stop()
 	root := w.untilFinal()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 2*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 90*time.Second, 5*time.Millisecond)
 	require.EqualValues(t, 2, w.people[0].engine.Set(w.period, root).Leaves[0].UpSeconds, "the median of 1, 2 and 3")
 	w.check()
 }
@@ -374,13 +374,13 @@ func TestTheNextOneProposes(t *testing.T) {
 	stop := w.run()
 	defer stop()
 	root := w.untilFinal()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root, dead) }, 2*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, dead) }, 90*time.Second, 5*time.Millisecond)
 
 	// Back again, it fetches what it missed. Its own statement is not in it, so it does not vote for it.
 	w.mu.Lock()
 	w.cut[dead.key.PublicKey()] = false
 	w.mu.Unlock()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 4*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 90*time.Second, 5*time.Millisecond)
 	_, err := dead.store.Voted(w.period)
 	require.ErrorIs(t, err, store.ErrNotFound)
 	w.check()
@@ -397,7 +397,7 @@ func TestGossipIsNotNeeded(t *testing.T) {
 	stop := w.run()
 	defer stop()
 	root := w.untilFinal()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 4*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 90*time.Second, 5*time.Millisecond)
 	w.check()
 }
 
@@ -450,7 +450,7 @@ func TestAProposerWithTwoFacesDividesNobody(t *testing.T) {
 		}
 	}
 	root := w.untilFinal()
-	require.Eventually(t, func() bool { return w.everybodyHolds(root, cheat) }, 2*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return w.everybodyHolds(root, cheat) }, 90*time.Second, 5*time.Millisecond)
 	w.check()
 }
 
@@ -483,6 +483,6 @@ func TestARestartedKeeperKeepsItsWord(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.votes[faithful.key.PublicKey()][m.Root]
-	}, 2*time.Second, 5*time.Millisecond)
+	}, 90*time.Second, 5*time.Millisecond)
 	w.check()
 }

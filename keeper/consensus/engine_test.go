@@ -75,7 +75,7 @@ func newTown(t *testing.T, n int) *town {
 		mean: map[solana.PublicKey]bool{},
 	}
 	m := &market.Market{}
-	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 50 * secs, QuorumBps: 6667}
+	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 15 * secs, QuorumBps: 6667}
 	w.index.Put(market.MarketAddress(), m)
 	for i := range n {
 		key, err := solana.NewRandomPrivateKey()

@@ -87,15 +87,15 @@ func (e *Engine) period(ctx context.Context, r round) error {
 	if r.weights[e.Signer.PublicKey()] == 0 {
 		return nil
 	}
-	if err := e.ours(ctx, r, s); err != nil {
-		return err
-	}
 	n := int64(into / e.Timing.Round)
 	if n >= maxRounds*int64(len(r.weights)) && len(s.waiting) == 0 {
 		// Nobody proposes any more. Should there be a report all the same, its leaves can be fetched.
 		e.shelf.clear(r.period)
 		s.docket = nil
 	} else {
+		if err := e.ours(ctx, r, s); err != nil {
+			return err
+		}
 		e.pull(ctx, r, s, nil)
 	}
 	if into < 0 {

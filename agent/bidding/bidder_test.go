@@ -1,0 +1,375 @@
+package bidding
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	bin "github.com/gagliardetto/binary"
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/client/wire"
+	idl "github.com/gantry-market/gantry/idl/market"
+)
+
+const start = 1_700_000_000
+
+var domain = wire.Domain{7}
+
+// world is a market with one node, one sealed order and keepers in memory.
+type world struct {
+	t    *testing.T
+	view *market.View
+	path string
+	key  solana.PrivateKey
+	node solana.PublicKey
+
+	order solana.PublicKey
+	slot  uint64
+
+	mu      sync.Mutex
+	now     time.Time
+	keepers []*keeper
+	price   market.PricePerHour
+	calls   []protocol.BidRequest
+}
+
+// keeper answers as the test wants.
+type keeper struct {
+	key    solana.PrivateKey
+	silent bool
+	refuse wire.OutcomeCode // 0 acknowledges
+	decide wire.OutcomeCode // 0: not decided yet
+	forge  bool
+}
+
+func newWorld(t *testing.T, keepers int) *world {
+	w := &world{
+		t: t, view: market.NewView(zerolog.Nop()), path: filepath.Join(t.TempDir(), "agent.db"), key: solana.NewWallet().PrivateKey,
+		now: time.Unix(start, 0), price: 500_000, order: solana.PublicKey{200},
+	}
+	provider := solana.PublicKey{100}
+	w.node = market.NodeAddress(provider, w.key.PublicKey())
+	w.put(market.MarketAddress(), idl.Account_Market, idl.Market{Version: 1, Domain: domain, Params: idl.Params{AwardDeadlineSecs: 20}})
+	w.put(market.ModelAddress(1), idl.Account_GpuModel, idl.GpuModel{Id: 1, Version: 1})
+	w.put(provider, idl.Account_Provider, idl.Provider{Stake: 1, Version: 1})
+	n := idl.Node{Provider: provider, NodeKey: w.key.PublicKey(), Status: uint8(market.NodeActive), UptimeBps: market.BPS, Version: market.NodeVersion}
+	n.Spec.Model, n.Spec.Gpus = 1, 1
+	w.put(w.node, idl.Account_Node, n)
+	for range keepers {
+		k := &keeper{key: solana.NewWallet().PrivateKey}
+		w.keepers = append(w.keepers, k)
+		w.put(market.KeeperAddress(k.key.PublicKey()), idl.Account_Keeper, idl.Keeper{Wallet: k.key.PublicKey(), Status: uint8(market.KeeperActive), Version: 1})
+	}
+	w.placed(market.OrderOpen)
+	w.put(market.AuctionAddress(w.order), idl.Account_Auction, idl.Auction{Order: w.order, CloseAt: start + 10, RevealUntil: start + 20, Version: 1})
+	return w
+}
+
+func (w *world) placed(state market.OrderStatus) {
+	w.put(w.order, idl.Account_Order, idl.Order{
+		Status: uint8(state), Mode: market.ModeSealed, NodesWanted: 1, GpusPerNode: 1, MaxPrice: 1_000_000,
+		AuctionClose: start + 10, AwardDeadline: start + 40, Requirement: idl.Requirement{Model: 1}, Version: 1,
+	})
+}
+
+func (w *world) put(key solana.PublicKey, disc [8]byte, account interface {
+	MarshalWithEncoder(*bin.Encoder) error
+},
+) {
+	var b bytes.Buffer
+	b.Write(disc[:])
+	require.NoError(w.t, account.MarshalWithEncoder(bin.NewBorshEncoder(&b)))
+	w.slot++
+	w.view.Apply(watch.Event{Pubkey: key, Data: b.Bytes(), Slot: w.slot})
+}
+
+func (w *world) find(k solana.PublicKey) (*keeper, error) {
+	for _, x := range w.keepers {
+		if x.key.PublicKey() == k && !x.silent {
+			return x, nil
+		}
+	}
+	return nil, errors.New("nobody answers")
+}
+
+func (w *world) answer(to solana.PublicKey, req protocol.BidRequest, stage wire.AckStage) (protocol.BidAnswer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, err := w.find(to)
+	if err != nil {
+		return protocol.BidAnswer{}, err
+	}
+	w.calls = append(w.calls, req)
+	if k.refuse != 0 {
+		s, err := sealed.SignOutcome(k.key, wire.Outcome{Commitment: req.Bid.Commitment, Code: k.refuse})
+		return protocol.BidAnswer{Version: 1, Outcome: &s}, err
+	}
+	a, err := sealed.SignAck(k.key, stage, req.Bid.Commitment, w.now.Unix())
+	if k.forge {
+		a.ReceivedAt++
+	}
+	return protocol.BidAnswer{Version: 1, Ack: &a}, err
+}
+
+func (w *world) Commit(_ context.Context, k solana.PublicKey, req protocol.BidRequest) (protocol.BidAnswer, error) {
+	return w.answer(k, req, wire.AckCommitment)
+}
+
+func (w *world) Reveal(_ context.Context, k solana.PublicKey, req protocol.BidRequest) (protocol.BidAnswer, error) {
+	return w.answer(k, req, wire.AckReveal)
+}
+
+func (w *world) Outcome(_ context.Context, to solana.PublicKey, req protocol.OutcomeRequest) (protocol.SignedOutcome, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, err := w.find(to)
+	if err != nil {
+		return protocol.SignedOutcome{}, err
+	}
+	if k.decide == 0 {
+		return protocol.SignedOutcome{}, p2p.Refuse(p2p.CodeUnavailable, "not yet")
+	}
+	return sealed.SignOutcome(k.key, wire.Outcome{Commitment: req.Commitment, Code: k.decide, Price: 5})
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) at(second float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = time.Unix(start, 0).Add(time.Duration(second * float64(time.Second)))
+}
+
+// agent is one life of the node's agent.
+type agent struct {
+	*Bidder
+	w     *world
+	store *store.Store
+	shown []store.Bid
+}
+
+func (w *world) agent() *agent {
+	s, err := store.Open(w.path, store.Options{Owner: store.Owner{Domain: domain, NodeKey: store.Key(w.key.PublicKey())}, Now: w.clock})
+	require.NoError(w.t, err)
+	a := &agent{w: w, store: s}
+	a.Bidder = &Bidder{
+		View: w.view, Store: s, Network: w, Key: w.key, Node: w.node, Domain: domain, Log: zerolog.Nop(), Now: w.clock,
+		Price: func(market.Order) market.PricePerHour { return w.price },
+		Tell:  func(all []store.Bid) { a.shown = all },
+	}
+	require.NoError(w.t, a.load())
+	return a
+}
+
+func (a *agent) kill() {
+	a.wg.Wait()
+	require.NoError(a.w.t, a.store.Close())
+}
+
+// tickAt looks at the clock at some seconds after the start.
+func (a *agent) tickAt(seconds ...float64) {
+	for _, s := range seconds {
+		a.w.at(s)
+		_, err := a.tick(context.Background())
+		require.NoError(a.w.t, err)
+		a.wg.Wait()
+	}
+}
+
+func (a *agent) bid() store.Bid {
+	all, err := a.store.Bids()
+	require.NoError(a.w.t, err)
+	require.Len(a.w.t, all, 1)
+	return all[0]
+}
+
+func acks(b store.Bid, stage wire.AckStage) (n int) {
+	for _, a := range b.Acks {
+		if a.Stage == uint8(stage) {
+			n++
+		}
+	}
+	return n
+}
+
+// A bid's whole life, with the agent killed at every step: one price, one salt, nothing shown before the close.
+func TestOneBidWhateverHappens(t *testing.T) {
+	w := newWorld(t, 3)
+	w.keepers[2].silent = true
+	a := w.agent()
+	a.tickAt(0, 0.1)
+	first := a.bid()
+	require.EqualValues(t, 500_000, first.Price)
+	require.Equal(t, 2, acks(first, wire.AckCommitment))
+	a.kill()
+	w.price = 100_000 // the policy would name another price now
+	for _, second := range []float64{1, 5, 11, 12, 15} {
+		a = w.agent()
+		a.tickAt(second, second+0.5)
+		again := a.bid()
+		require.Equal(t, first.Salt, again.Salt)
+		require.Equal(t, first.Price, again.Price)
+		require.Equal(t, first.Commitment, again.Commitment)
+		a.kill()
+	}
+	w.keepers[2].silent = false // missed the commitments; the others vouch for it
+	a = w.agent()
+	a.tickAt(16, 16.5)
+	got := a.bid()
+	require.Equal(t, 3, acks(got, wire.AckReveal))
+	for _, c := range w.calls {
+		require.Equal(t, [32]byte(first.Commitment), c.Bid.Commitment)
+		if c.Bid.Reveal != nil {
+			require.EqualValues(t, 500_000, c.Bid.Reveal.Price)
+			require.Len(t, c.Bid.Acks, 2)
+		}
+	}
+	a.tickAt(22, 23) // the order is still open: nobody is asked
+	require.False(t, a.bid().Over)
+	w.placed(market.OrderAwarded)
+	w.keepers[1].decide = wire.OutcomeOutbid
+	a.tickAt(24, 25, 27, 29)
+	got = a.bid()
+	require.True(t, got.Over)
+	out, err := wire.DecodeOutcome(got.Outcome.Outcome)
+	require.NoError(t, err)
+	require.Equal(t, wire.OutcomeOutbid, out.Code)
+	require.Equal(t, w.keepers[1].key.PublicKey(), solana.PublicKey(got.Outcome.Keeper))
+	calls := len(w.calls)
+	a.kill()
+	a = w.agent() // what is over stays over
+	a.tickAt(30, 31)
+	require.Len(t, w.calls, calls)
+	require.True(t, a.shown[0].Over)
+	a.kill()
+}
+
+// Nothing is shown while commitments are taken, whatever keepers say.
+func TestNothingIsRevealedBeforeTheClose(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.agent()
+	a.tickAt(0, 1, 5, 9, 10, 10.9)
+	for _, c := range w.calls {
+		require.Nil(t, c.Bid.Reveal)
+	}
+	a.tickAt(11)
+	require.NotNil(t, w.calls[len(w.calls)-1].Bid.Reveal)
+	a.kill()
+}
+
+func TestNoBid(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"too little is paid": func(w *world) { w.price = 1_000_001 },
+		"no price":           func(w *world) { w.price = 0 },
+		"the close is over":  func(w *world) { w.at(11) },
+		"not for this node": func(w *world) {
+			w.put(market.ModelAddress(1), idl.Account_GpuModel, idl.GpuModel{Id: 1, MinTier: 3, Version: 1})
+		},
+		"the order is gone": func(w *world) { w.view.Apply(watch.Event{Pubkey: w.order, Deleted: true, Slot: 99}) },
+	} {
+		w := newWorld(t, 1)
+		change(w)
+		a := w.agent()
+		_, err := a.tick(context.Background())
+		require.NoError(t, err)
+		all, err := a.store.Bids()
+		require.NoError(t, err)
+		require.Empty(t, all, name)
+		a.kill()
+	}
+}
+
+// Why a bid was not taken is remembered with the keeper's signature; what may change is tried again.
+func TestRefusals(t *testing.T) {
+	w := newWorld(t, 2)
+	w.keepers[0].refuse, w.keepers[1].refuse = wire.OutcomeUnsuitable, wire.OutcomeSecondBid
+	a := w.agent()
+	a.tickAt(0, 0.5, 1)
+	require.Len(t, a.bid().Words, 2, "each reason once")
+	w.keepers[0].refuse = 0
+	a.tickAt(2, 2.5)
+	require.Equal(t, 1, acks(a.bid(), wire.AckCommitment), "the node satisfies the order now")
+	a.kill()
+
+	w = newWorld(t, 1)
+	w.keepers[0].refuse = wire.OutcomeFull
+	a = w.agent()
+	a.tickAt(0, 21)
+	require.True(t, a.bid().Over)
+	require.Equal(t, "no keeper acknowledged it", a.bid().Note)
+	a.kill()
+}
+
+// Nobody answers: that is said, and is nobody's word. Words without a signature count for nothing.
+func TestUnreachable(t *testing.T) {
+	w := newWorld(t, 2)
+	w.keepers[0].silent, w.keepers[1].forge = true, true
+	a := w.agent()
+	a.tickAt(0, 1, 11, 12, 21)
+	require.Empty(t, a.bid().Acks)
+	require.True(t, a.bid().Over)
+	require.Equal(t, "no keeper could be reached in time", a.bid().Note)
+	a.kill()
+
+	w = newWorld(t, 1)
+	a = w.agent()
+	a.tickAt(0, 11)
+	w.placed(market.OrderAwarded)
+	w.keepers[0].silent = true
+	a.tickAt(21, 100, 700)
+	require.Equal(t, "no keeper said what became of it", a.bid().Note)
+	a.kill()
+}
+
+// The keeper that awarded is asked first; others when it does not answer.
+func TestWhoIsAsked(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.agent()
+	a.tickAt(0, 11)
+	w.placed(market.OrderAwarded)
+	first := w.keepers[0]
+	w.put(market.AuctionAddress(w.order), idl.Account_Auction, idl.Auction{
+		Order: w.order, CloseAt: start + 10, RevealUntil: start + 20, Keeper: first.key.PublicKey(), WinnerCount: 1, Version: 1,
+	})
+	first.silent = true
+	w.keepers[1].decide = wire.OutcomeOutbid
+	a.tickAt(21, 24)
+	require.False(t, a.bid().Over)
+	a.tickAt(27, 30, 33)
+	require.True(t, a.bid().Over)
+	require.Equal(t, w.keepers[1].key.PublicKey(), solana.PublicKey(a.bid().Outcome.Keeper))
+	a.kill()
+}
+
+// Run ends with its context and leaves nothing behind.
+func TestRun(t *testing.T) {
+	w := newWorld(t, 1)
+	a := w.agent()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	require.Eventually(t, func() bool {
+		all, err := a.store.Bids()
+		return err == nil && len(all) == 1 && len(all[0].Acks) == 1
+	}, 20*time.Second, 10*time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	a.kill()
+}

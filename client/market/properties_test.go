@@ -86,6 +86,18 @@ func TestHarmIsTurnedIntoStakeExactly(t *testing.T) {
 	})
 }
 
+func TestAPromiseIsKeptByItsShareAndNoLess(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counted, promise := anySize(t, "counted"), rapid.Uint16Range(9_000, 10_000).Draw(t, "promise")
+		up := min(anySize(t, "up"), counted)
+		want := new(big.Int).Mul(new(big.Int).SetUint64(up), big.NewInt(market.BPS)).
+			Cmp(new(big.Int).Mul(new(big.Int).SetUint64(counted), big.NewInt(int64(promise)))) >= 0
+		if got := market.PromiseKept(up, counted, promise); got != want {
+			t.Fatalf("%d of %d, %d: %v", up, counted, promise, got)
+		}
+	})
+}
+
 func TestABetterReputationOrPromiseNeverScoresWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := market.PricePerHour(anySize(t, "price") >> 1)

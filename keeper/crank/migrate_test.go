@@ -36,6 +36,14 @@ func failedView() (*index.View, *market.Lease) {
 	return v, l
 }
 
+// committed has the order ask for commitments, and the other node committed until the latest end of what moves, and more.
+func committed(v *index.View, l *market.Lease, more int64) {
+	v.Orders[l.Order].Requirement.Committed = 1
+	n := *v.Nodes[solana.PublicKey{31}]
+	n.PromiseBps, n.CommittedUntil = 9_900, now+50+int64(l.UndeliveredSecs())+more
+	v.Add(n.Address, &n)
+}
+
 func TestFailedLeasesMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(v *index.View, l *market.Lease)
@@ -52,6 +60,12 @@ func TestFailedLeasesMove(t *testing.T) {
 		"it had been there": {func(v *index.View, _ *market.Lease) {
 			addLease(v, 61, func(l *market.Lease) { l.Lease.Node = solana.PublicKey{31} })
 		}, nil},
+		"nobody is committed for so long": {func(v *index.View, l *market.Lease) {
+			committed(v, l, -1)
+		}, nil},
+		"to one that is committed for long enough": {func(v *index.View, l *market.Lease) {
+			committed(v, l, 0)
+		}, []Kind{LeaseMigrate}},
 		"the order is going": {func(v *index.View, _ *market.Lease) { v.Remove(solana.PublicKey{20}, v.Orders[solana.PublicKey{20}]) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

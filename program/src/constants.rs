@@ -16,6 +16,11 @@ pub const MAX_CANDIDATES: usize = 4;
 pub const MAX_PROOF: usize = 24;
 /// The longest waiting time that governance may set: money and stake that wait for a deadline come free within it.
 pub const MAX_WAIT_SECS: u32 = 90 * 86_400;
+/// Where GPUs are real, time for people to see what comes and to answer: before a parameter change takes effect, before a
+/// slash, and after an award. Local networks, which allow simulated GPUs, run faster.
+pub const TIMELOCK_SECS_MIN: u32 = 86_400;
+pub const APPEAL_SECS_MIN: u32 = 21_600;
+pub const CHALLENGE_SECS_MIN: u32 = 600;
 /// The longest order: one year.
 pub const MAX_DURATION_SECS: u32 = 31_536_000;
 /// The most nodes one order may want.

@@ -3,7 +3,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    BPS, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MIN,
+    APPEAL_SECS_MIN, BPS, CHALLENGE_SECS_MIN, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX,
+    MAX_WAIT_SECS, QUORUM_BPS_MIN, TIMELOCK_SECS_MIN,
 };
 use crate::errors::{fail, MarketError};
 
@@ -138,12 +139,27 @@ impl Params {
             // A bond cannot leave while an award of its keeper can be contested.
             && self.keeper_exit_secs >= self.challenge_secs
             && self.allow_simulated <= 1
+            && (self.allow_simulated == 1 || self.leaves_time())
             && self.pad == [0; 3];
         if valid {
             Ok(())
         } else {
             fail(MarketError::ParameterOutOfRange)
         }
+    }
+
+    /// Whether people have time to see what comes and to answer, and stake stays until a fault of the running period can be
+    /// reported and applied.
+    fn leaves_time(&self) -> bool {
+        let reported = self
+            .settle_deadline_secs()
+            .ok()
+            .and_then(|settled| settled.checked_add(self.period_secs))
+            .and_then(|settled| settled.checked_add(self.appeal_secs));
+        self.timelock_secs >= TIMELOCK_SECS_MIN
+            && self.appeal_secs >= APPEAL_SECS_MIN
+            && self.challenge_secs >= CHALLENGE_SECS_MIN
+            && reported.is_some_and(|reported| self.unstake_cooldown_secs >= reported)
     }
 
     /// Seconds after a lease's end in which its last claims may still be settled.

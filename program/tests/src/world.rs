@@ -85,6 +85,19 @@ pub fn test_params() -> Params {
     }
 }
 
+/// The same for a market whose GPUs are real: as fast as that may be.
+pub fn real_params() -> Params {
+    Params {
+        timelock_secs: 86_400,
+        appeal_secs: 21_600,
+        challenge_secs: 600,
+        unstake_cooldown_secs: 21_600 + 3 * 60,
+        report_retention_secs: 21_600,
+        allow_simulated: 0,
+        ..test_params()
+    }
+}
+
 /// The binary under test: `GANTRY_PROGRAM_SO`, or the committed one.
 pub fn program_path() -> PathBuf {
     match std::env::var_os("GANTRY_PROGRAM_SO") {

@@ -3,7 +3,7 @@ use gantry_market::state::Params;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::tokens::{put_mint, token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::{test_params, DOMAIN};
+use gantry_market_tests::world::{real_params, test_params, DOMAIN};
 use gantry_market_tests::{ix, pda, Change, World};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
@@ -153,14 +153,31 @@ pub fn nonsense() -> Vec<(&'static str, Params)> {
         ("an award above the keepers' share", |p| p.award_bps = p.keeper_bps + 1),
         ("emission worth more than half of the fee", |p| p.emission_bps = 5_001),
     ];
+    // Where GPUs are real, people need time.
+    let hasty: [(&'static str, Change<Params>); 5] = [
+        ("real GPUs, a change before anyone has seen it", |p| p.timelock_secs -= 1),
+        ("real GPUs, a slash before anyone has seen it", |p| p.appeal_secs -= 1),
+        ("real GPUs, an award that nobody can contest", |p| p.challenge_secs -= 1),
+        ("real GPUs, stake gone before its last report", |p| p.unstake_cooldown_secs -= 1),
+        ("real GPUs, sums that do not fit", |p| (p.period_secs, p.settle_deadline_periods) = (7_776_000, 1)),
+    ];
+    let with = |params: Params, (name, change): (&'static str, Change<Params>)| {
+        let mut params = params;
+        change(&mut params);
+        (name, params)
+    };
     cases
         .drain(..)
-        .map(|(name, change)| {
-            let mut params = test_params();
-            change(&mut params);
-            (name, params)
-        })
+        .map(|case| with(test_params(), case))
+        .chain(hasty.into_iter().map(|case| with(real_params(), case)))
         .collect()
+}
+
+#[test]
+fn a_market_of_real_gpus_has_time_for_people() {
+    let w = World::with(real_params());
+    assert_eq!(w.market().params.allow_simulated, 0);
+    // And so have the parameters that a market gets if nobody says otherwise: client/market/params.go.
 }
 
 #[test]

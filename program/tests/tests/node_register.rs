@@ -8,7 +8,7 @@ use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::stories::ASK;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::{test_params, H100};
+use gantry_market_tests::world::{real_params, H100};
 use gantry_market_tests::{ix, pda, Actor, Change, World};
 use solana_instruction::AccountMeta;
 use solana_instruction_error::InstructionError;
@@ -73,9 +73,7 @@ fn simulated_gpus_are_tier_zero_and_only_where_allowed() {
     assert_eq!(w.read::<Node>(&pda::node(&provider.provider(), &key.pubkey())).tier, 0);
     assert_eq!(w.read::<DeviceClaim>(&pda::device(&ix::devices(&key.pubkey(), 1)[0])).tier, 0);
 
-    let mut strict = test_params();
-    strict.allow_simulated = 0;
-    let mut w = World::with(strict);
+    let mut w = World::with(real_params());
     let (provider, key) = (w.provider(20_000_000_000), w.fresh_key());
     let register = ix::node_register(&provider, &key.pubkey(), spec, ASK);
     w.refused(register, &[&provider.key, &key], MarketError::SimulatedNotAllowed);

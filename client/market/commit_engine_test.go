@@ -1,0 +1,125 @@
+package market_test
+
+import (
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/internal/markettest"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// TestCommitments makes two commitments, lets keepers see that one is kept and one broken, and settles both.
+func TestCommitments(t *testing.T) {
+	t.Parallel()
+	w := markettest.New(t, markettest.Options{})
+	params := markettest.FastParams()
+	params.ReportRetentionSecs = 60
+	w.InitMarket(params)
+	keeper := w.Keeper()
+	provider := w.Provider(200 * market.OneGNT)
+	_, steady := w.Node(provider, markettest.A100, 1, 1_000_000)
+	nodeKey, shaky := w.Node(provider, markettest.A100, 1, 1_000_000)
+	byKeeper, byProvider := []solana.PrivateKey{keeper}, []solana.PrivateKey{provider}
+
+	until := w.Now() + 9
+	commit := func(n market.Node, until int64, promise uint16) (solana.Instruction, error) {
+		return market.NodeCommit(market.NodeCommitArgs{Wallet: provider.PublicKey(), Node: n, Until: until, PromiseBPS: promise})
+	}
+	for _, n := range []market.Node{steady, shaky} {
+		ix, err := commit(n, until, 9_500)
+		w.Do("node_commit", byProvider, ix, err)
+	}
+	// A commitment grows, and does not shrink.
+	ix, err := commit(shaky, until, 9_900)
+	w.Do("node_commit", byProvider, ix, err)
+	ix, err = commit(shaky, until, 9_800)
+	require.NoError(t, err)
+	_, err = w.Try("node_commit", byProvider, ix)
+	require.ErrorIs(t, err, idlmarket.ErrorCodeInvalidPromise)
+	w.Wait("committed", func(v *market.View) bool {
+		a, _ := v.Node(steady.Address)
+		b, _ := v.Node(shaky.Address)
+		steady, shaky = a, b
+		return a.CommittedUntil == until && b.PromiseBps == 9_900
+	})
+	now := w.Now()
+	score, err := shaky.Score(now)
+	require.NoError(t, err)
+	plain, err := market.Score(shaky.Ask(), shaky.Reputation(now), 0)
+	require.NoError(t, err)
+	require.Less(t, score, plain)
+
+	// It stays.
+	ix, err = market.NodeUpdate(market.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: shaky, Price: 1, Status: market.NodeHibernated})
+	require.NoError(t, err)
+	_, err = w.Try("node_update", []solana.PrivateKey{nodeKey}, ix)
+	require.ErrorIs(t, err, idlmarket.ErrorCodeNodeCommitted)
+	ix, err = market.NodeRetire(market.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
+	require.NoError(t, err)
+	_, err = w.Try("node_retire", byProvider, ix)
+	require.ErrorIs(t, err, idlmarket.ErrorCodeNodeCommitted)
+	// Its layout is the present one.
+	ix, err = market.NodeMigrate(keeper.PublicKey(), shaky.Address)
+	require.NoError(t, err)
+	_, err = w.Try("node_migrate", byKeeper, ix)
+	require.ErrorIs(t, err, idlmarket.ErrorCodeAlreadyMigrated)
+	require.True(t, market.AlreadyDone(err))
+
+	// Keepers see the first whole period.
+	period := uint64(shaky.CommittedSince) / uint64(params.PeriodSecs)
+	leaves := []wire.Leaf{
+		{Node: steady.Address, Period: wire.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
+		{Node: shaky.Address, Period: wire.Period(period), ChecksPassed: 1, ChecksTotal: 3, UpSeconds: params.PeriodSecs - 1},
+	}
+	wire.SortLeaves(leaves)
+	tree, err := wire.LeafTree(leaves)
+	require.NoError(t, err)
+	end, err := market.PeriodEnd(period, params.PeriodSecs)
+	require.NoError(t, err)
+	w.Until(end)
+	ix, err = market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: period, Root: tree.Root()})
+	w.Do("report_vote", byKeeper, ix, err)
+	for i, l := range leaves {
+		p, err := tree.Proof(uint32(i))
+		require.NoError(t, err)
+		ix, err := market.ReportApply(market.NewLeafProof(l, p))
+		w.Do("report_apply", byKeeper, ix, err)
+	}
+	w.Wait("counted", func(v *market.View) bool {
+		a, _ := v.Node(steady.Address)
+		b, _ := v.Node(shaky.Address)
+		steady, shaky = a, b
+		return a.PromiseCountedSecs == 2 && a.PromiseUpSecs == 2 && b.PromiseCountedSecs == 2 && b.PromiseUpSecs == 1
+	})
+	require.True(t, market.PromiseKept(steady.PromiseUpSecs, steady.PromiseCountedSecs, steady.PromiseBps))
+	require.False(t, market.PromiseKept(shaky.PromiseUpSecs, shaky.PromiseCountedSecs, shaky.PromiseBps))
+
+	w.Give(keeper.PublicKey(), w.StakeMint, 0)
+	settle := func(n market.Node) solana.Instruction {
+		ix, err := market.CommitmentSettle(market.CommitmentSettleArgs{Finder: keeper.PublicKey(), Node: n, StakeMint: w.StakeMint})
+		require.NoError(t, err)
+		return ix
+	}
+	at, ok := shaky.SettlesAt(&params)
+	require.True(t, ok)
+	require.Equal(t, until+7, at)
+	require.ErrorIs(t, shaky.CanSettleCommitment(&params, at-1), idlmarket.ErrorCodeTooEarly)
+	require.NoError(t, shaky.CanSettleCommitment(&params, at))
+	w.Until(at)
+	for _, n := range []market.Node{steady, shaky} {
+		w.Do("commitment_settle", byKeeper, settle(n), nil)
+		_, err = w.Try("commitment_settle", byKeeper, settle(n))
+		require.ErrorIs(t, err, idlmarket.ErrorCodeNotCommitted)
+	}
+	w.Wait("settled", func(v *market.View) bool {
+		b, _ := v.Node(shaky.Address)
+		p, _ := v.ProviderOf(provider.PublicKey())
+		return b.CommittedUntil == 0 && p.Stake == uint64(190*market.OneGNT)
+	})
+	require.EqualValues(t, market.OneGNT, w.Tokens(market.TokenAddress(keeper.PublicKey(), w.StakeMint)))
+	require.ErrorIs(t, (&market.Node{}).CanSettleCommitment(&params, at), idlmarket.ErrorCodeNotCommitted)
+}

@@ -29,8 +29,8 @@ func (r *Result) Print(out io.Writer) {
 			heap = fmt.Sprintf("heap %.1f → %.1f MiB (%+.1f MiB/h)", k.HeapStart, k.HeapEnd, k.HeapGrowth)
 		}
 		line(k.Name, "%s, resident at most %.0f MiB, %.0f goroutines, %.0f files", heap, k.ResidentMax, k.Goroutines, k.Files)
-		line("", "%.1f s of processor (%.0f µs a node and period), %.0f transactions, %.0f lamports (%.0f a node and day), %.0f checks passed, %.0f failed",
-			k.CPUSecs, k.CPUPerNode, k.Transactions, k.Fees, k.FeesPerNodeDay, k.Checks["passed"], k.Checks["failed"])
+		line("", "%.1f s of processor (%.0f µs a node and period), %.0f transactions, %.0f lamports (%.0f a node and period), %.0f checks passed, %.0f failed",
+			k.CPUSecs, k.CPUPerNode, k.Transactions, k.Fees, k.FeesPerNode, k.Checks["passed"], k.Checks["failed"])
 	}
 	for _, c := range r.Complaints {
 		why := c.Why

@@ -58,8 +58,8 @@ type KeeperCost struct {
 	Goroutines, Files float64
 	// CPUSecs of the processor, Fees in lamports, Transactions landed, all while it was watched.
 	CPUSecs, Fees, Transactions float64
-	// CPUPerNode is microseconds of a processor for each node and period, FeesPerNodeDay lamports for each node and day.
-	CPUPerNode, FeesPerNodeDay float64
+	// CPUPerNode is microseconds of a processor, FeesPerNode lamports, each for a node and period.
+	CPUPerNode, FeesPerNode float64
 	// Checks of nodes by result.
 	Checks map[string]float64
 }
@@ -139,7 +139,7 @@ func cost(name string, restarts int, s []sample, o Options) KeeperCost {
 	if span := last.at.Sub(first.at); span > 0 {
 		periods := float64(span) / float64(o.Period)
 		k.CPUPerNode = k.CPUSecs * 1e6 / (float64(o.Nodes) * periods)
-		k.FeesPerNodeDay = k.Fees / float64(o.Nodes) / (span.Hours() / 24)
+		k.FeesPerNode = k.Fees / (float64(o.Nodes) * periods)
 	}
 	return k
 }

@@ -4,6 +4,7 @@
 #   GANTRY_HOSTILE_INSTRUCTIONS  instructions that `run` sends at least (50,000)
 #   GANTRY_HOSTILE_SEED          the first story's seed (1)
 #   GANTRY_HOSTILE_STEPS         steps in a story
+#   GANTRY_HOSTILE_ERRORS        instructions whose refusals `run` lists by error, with commas between
 #   GANTRY_HOSTILE_SEEDS         stories for each planted bug (3)
 # --write replaces docs/planted-bugs.md and program/tests/regressions.
 source "$(dirname "$0")/common.sh"

@@ -6,7 +6,7 @@ use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::Emitted;
-use crate::math::fees::fee;
+use crate::math::fees::{fee, fees_turned};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
 use crate::state::{Market, Provider, Rewards};
@@ -42,12 +42,7 @@ pub fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
     if amount == 0 {
         return fail(MarketError::NothingOwed);
     }
-    // Rounded up: a rest never grows by being claimed in parts.
-    let turned = (provider.fees_paid as u128)
-        .checked_mul(amount as u128)
-        .map(|product| product.div_ceil(wanted as u128))
-        .and_then(|turned| u64::try_from(turned).ok())
-        .or_overflow()?;
+    let turned = fees_turned(provider.fees_paid, amount, wanted)?;
     provider.fees_paid = provider.fees_paid.checked_sub(turned).or_overflow()?;
     let before = provider.covered();
     provider.stake = provider.stake.checked_add(amount).or_overflow()?;

@@ -17,6 +17,7 @@ use crate::math::merkle::climb;
 use crate::math::periods::period_of;
 use crate::math::slashing::split;
 use crate::math::work::cell;
+use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
 use crate::state::{Accusation, Market, NodeAccount, Provider};
@@ -59,7 +60,7 @@ fn committed(accusation: &Accusation, siblings: &[[u8; 32]]) -> bool {
 /// The entry as it should be.
 fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
     let (accusation, node) = (&accounts.accusation, &accounts.node);
-    if accusation.period <= node.bad_work_period {
+    if planted!(55, false, accusation.period <= node.bad_work_period) {
         return fail(MarketError::AlreadyProven);
     }
     // A commitment for a time to come would count again after its proof.
@@ -70,7 +71,7 @@ fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Resu
         return fail(MarketError::InvalidProof);
     }
     let right = cell(&accusation.seed, accusation.order, accusation.row, accusation.column);
-    if right == accusation.claimed {
+    if planted!(41, false, right == accusation.claimed) {
         return fail(MarketError::WorkIsRight);
     }
     Ok(right)

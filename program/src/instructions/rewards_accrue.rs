@@ -4,11 +4,11 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::constants::BPS;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::RewardsAccrued;
-use crate::math::fees::share;
+use crate::math::fees::{fee_shares, FeeShares};
 use crate::math::periods::period_end;
+use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Market, Report, Rewards, REPORT_FINAL};
 use crate::token::transfer;
@@ -22,7 +22,7 @@ pub struct RewardsAccrue {
     pub report: Account<Report>,
     #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
     pub fee_vault: Account<TokenAccount>,
-    #[account(mut, address = market.treasury @ MarketError::WrongAccount)]
+    #[account(mut, address = planted!(33, *treasury.address(), market.treasury) @ MarketError::WrongAccount)]
     pub treasury: Account<TokenAccount>,
     pub token_program: Program<Token>,
 }
@@ -53,12 +53,8 @@ pub fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
     let (rewards, report) = (&mut accounts.rewards, &mut accounts.report);
-    // The awarding keepers' part has left `pending` already: the others share what is left in their proportions.
-    let whole = BPS.checked_sub(params.award_bps as u64).or_overflow()?;
-    let treasury = share(rewards.pending, params.treasury_bps, whole)?;
-    let buy_back = share(rewards.pending, params.burn_bps, whole)?;
-    let pool =
-        rewards.pending.checked_sub(treasury).and_then(|rest| rest.checked_sub(buy_back)).or_overflow()?;
+    let FeeShares { treasury, buy_back, voters: pool } =
+        fee_shares(rewards.pending, params.award_bps, params.treasury_bps, params.burn_bps)?;
     if rewards.buy_back == 0 {
         rewards.buy_back_since = now;
     }

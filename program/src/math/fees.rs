@@ -18,3 +18,32 @@ pub fn share(amount: u64, part: u16, whole: u64) -> Result<u64> {
     let quotient = product.checked_div(whole as u128).or_overflow()?;
     u64::try_from(quotient).ok().or_overflow()
 }
+
+/// Where swept fees go.
+pub struct FeeShares {
+    pub treasury: u64,
+    /// For whoever burns stake tokens.
+    pub buy_back: u64,
+    /// For those who voted for a final report: the rest.
+    pub voters: u64,
+}
+
+/// The awarding keepers' part has left `pending` already: the others share what is left in their proportions.
+pub fn fee_shares(pending: u64, award_bps: u16, treasury_bps: u16, burn_bps: u16) -> Result<FeeShares> {
+    let whole = BPS.checked_sub(award_bps as u64).or_overflow()?;
+    let treasury = share(pending, treasury_bps, whole)?;
+    let buy_back = share(pending, burn_bps, whole)?;
+    let voters = pending.checked_sub(treasury).and_then(|rest| rest.checked_sub(buy_back)).or_overflow()?;
+    Ok(FeeShares { treasury, buy_back, voters })
+}
+
+/// The fees that an emission of `emitted` of `wanted` base units turns into stake, rounded up: claimed in parts, none is
+/// worth more than its fees.
+pub fn fees_turned(fees: u64, emitted: u64, wanted: u64) -> Result<u64> {
+    let product = (fees as u128).checked_mul(emitted as u128).or_overflow()?;
+    match wanted {
+        0 => None,
+        _ => u64::try_from(product.div_ceil(wanted as u128)).ok(),
+    }
+    .or_overflow()
+}

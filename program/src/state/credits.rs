@@ -66,7 +66,11 @@ impl Credits {
         }
         for (slot, key) in (1u8..).zip(&self.session_keys) {
             if key.key == *who && key.cap > 0 {
-                return if now < key.expiry { Ok(slot) } else { fail(MarketError::SessionKeyExpired) };
+                return if planted!(46, true, now < key.expiry) {
+                    Ok(slot)
+                } else {
+                    fail(MarketError::SessionKeyExpired)
+                };
             }
         }
         fail(MarketError::Unauthorised)
@@ -92,7 +96,7 @@ impl Credits {
     /// slot later, or again, did not spend it.
     pub fn release_of(&mut self, slot: u8, reserved_at: i64, amount: u64) -> Result<()> {
         if let Some(key) = self.session_key(slot) {
-            if key.since < reserved_at {
+            if planted!(47, true, key.since < reserved_at) {
                 key.spent = key.spent.saturating_sub(amount);
             }
         }

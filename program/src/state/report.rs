@@ -130,7 +130,7 @@ impl Report {
     pub fn take_reward(&mut self, keeper: &Keeper) -> Result<u64> {
         let (byte, bit) = (keeper.index as usize / 8, 1u8 << (keeper.index % 8));
         let voted = match self.reward_voters.get_mut(byte) {
-            Some(slot) if *slot & bit != 0 && keeper.registered_at <= self.created_at => {
+            Some(slot) if planted!(34, true, *slot & bit != 0) && keeper.registered_at <= self.created_at => {
                 *slot &= !bit;
                 true
             }

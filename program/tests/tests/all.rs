@@ -20,6 +20,7 @@ mod dispute_vote;
 mod emission_claim;
 mod errors;
 mod fault_open;
+mod formulas;
 mod gpu_model_set;
 mod hostile;
 mod invariants;

@@ -178,6 +178,19 @@ fn several_nodes_are_paid_by_the_best_bid_that_lost() {
 }
 
 #[test]
+fn nobody_sets_its_own_price_by_a_second_bid() {
+    let mut s = sale_of(OrderArgs { nodes: 2, ..ix::sealed_args(1) });
+    let award = s.award(s.bid(0, 1_000_000), Some(s.bid(1, 2_000_000)));
+    s.ok(&award);
+    // The node that lost with one bid has another, which would win at what the first one asked.
+    let second = Bid { salt: [7; 32], ..s.bid(1, 900_000) };
+    let award = s.award(second, None);
+    s.refused(&award, MarketError::BidDoesNotWin);
+    let award = s.award(s.bid(2, 900_000), None);
+    s.ok(&award);
+}
+
+#[test]
 fn not_before_the_reveals_are_over_and_not_after_the_deadline() {
     let mut s = sale();
     let award = s.award(s.bid(0, 1_000_000), None);

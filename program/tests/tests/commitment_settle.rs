@@ -330,7 +330,8 @@ fn a_voided_fault_frees_nobody_from_another() {
     c.w.ok_all(&[signed(&keeper.key, &passed), appeal], &[]);
     assert_eq!((c.node().status, c.node().pending_faults), (NODE_SUSPENDED, 0));
     // The agent alone cannot wake it.
-    let wake = ix::node_update(&c.machine.key.pubkey(), &c.provider.provider(), &node, 2_000_000, NODE_ACTIVE);
+    let wake =
+        ix::node_update(&c.machine.key.pubkey(), &c.provider.provider(), &node, 2_000_000, NODE_ACTIVE);
     c.w.refused(wake, &[&c.machine.key], MarketError::Unauthorised);
 }
 

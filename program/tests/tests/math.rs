@@ -98,10 +98,16 @@ fn score_lies_between_the_price_less_a_twentieth_and_half_as_much_again() {
             let found = u128::from(found);
             assert!(found >= u128::from(price) * 19 / 20 && found <= u128::from(price) * 3 / 2);
             if bps < 10_000 {
-                assert!(u128::from(score(price, bps + 1, promise).unwrap()) <= found, "reputation never hurts");
+                assert!(
+                    u128::from(score(price, bps + 1, promise).unwrap()) <= found,
+                    "reputation never hurts"
+                );
             }
             if promise < 10_000 {
-                assert!(u128::from(score(price, bps, promise + 1).unwrap()) <= found, "a promise never hurts");
+                assert!(
+                    u128::from(score(price, bps, promise + 1).unwrap()) <= found,
+                    "a promise never hurts"
+                );
             }
         }
     }

@@ -146,8 +146,9 @@ fn a_committed_node_stays() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 1_000;
     w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
-    let update =
-        |status| ix::node_update(&machine.key.pubkey(), &provider.provider(), &machine.node, 3_000_000, status);
+    let update = |status| {
+        ix::node_update(&machine.key.pubkey(), &provider.provider(), &machine.node, 3_000_000, status)
+    };
     let retire = ix::node_retire(&provider, &machine.node);
     for now in [w.now(), until - 1] {
         w.set_now(now);
@@ -184,7 +185,8 @@ fn a_commitment_is_a_better_score_until_it_ends() {
         let reputation = reputation_bps(&w.read(&machine.node), now);
         let want = score(ASK, reputation, promise).expect("fits");
         assert_eq!(want < score(ASK, reputation, 0).expect("fits"), promise > 0);
-        let award = ix::order_award_at(&keeper, &customer, &order, &provider.provider(), &machine.node, want - 1);
+        let award =
+            ix::order_award_at(&keeper, &customer, &order, &provider.provider(), &machine.node, want - 1);
         w.refused(award, &[&keeper.key], MarketError::ScoreTooHigh);
         let award = ix::order_award_at(&keeper, &customer, &order, &provider.provider(), &machine.node, want);
         w.ok(award, &[&keeper.key]);

@@ -225,7 +225,10 @@ fn promises() {
         .into_iter()
         .map(|(up, counted, promise)| json!({ "up_secs": up, "counted_secs": counted, "promise_bps": promise, "kept": kept(up, counted, promise) }))
         .collect();
-    check("promise", &file("Whether a commitment was kept: up × 10,000 is at least counted × promise.", cases));
+    check(
+        "promise",
+        &file("Whether a commitment was kept: up × 10,000 is at least counted × promise.", cases),
+    );
 }
 
 #[test]

@@ -75,9 +75,10 @@ fn report(stats: &Stats, stories: u64, begin: Instant) {
             |map: &std::collections::BTreeMap<&'static str, u64>| map.get(*name).copied().unwrap_or(0);
         println!("  {name:<26} {:>9} {:>9}", count(&stats.successes), count(&stats.refusals));
     }
+    let explained = std::env::var("GANTRY_HOSTILE_ERRORS").unwrap_or_default();
     for ((name, error), count) in &stats.errors {
-        if !stats.successes.contains_key(name) {
-            println!("  {name} never succeeded: {error}, {count} times");
+        if !stats.successes.contains_key(name) || explained.split(',').any(|wanted| wanted == *name) {
+            println!("  {name} refused: {error}, {count} times");
         }
     }
     println!(
@@ -95,8 +96,12 @@ fn report(stats: &Stats, stories: u64, begin: Instant) {
 fn planted(write: bool) -> bool {
     let seeds = number("GANTRY_HOSTILE_SEEDS", 3);
     let most = number("GANTRY_HOSTILE_STEPS", 12_000) as usize;
+    let chosen = std::env::var("GANTRY_HOSTILE_BUGS").unwrap_or_default();
+    let chosen: Vec<u64> = chosen.split(',').filter_map(|bug| bug.trim().parse().ok()).collect();
+    let wanted: Vec<_> =
+        BUGS.into_iter().filter(|(bug, _)| chosen.is_empty() || chosen.contains(bug)).collect();
     let mut finds = vec![];
-    for (bug, what) in BUGS {
+    for (bug, what) in wanted {
         let find = hunt(bug, seeds, most);
         println!("bug {bug:>2}: {:?} steps, {}: {what}", find.steps, find.rule);
         if write && !find.record.is_empty() {
@@ -107,7 +112,7 @@ fn planted(write: bool) -> bool {
         }
         finds.push(find);
     }
-    if write {
+    if write && chosen.is_empty() {
         std::fs::write(docs_path(), to_markdown(&finds, seeds)).expect("the document is written");
     }
     let found = finds.iter().filter(|find| find.found()).count();

@@ -91,7 +91,14 @@ pub struct Arena {
 
 /// Parameters under which much happens in few steps.
 pub fn params() -> Params {
-    Params { report_retention_secs: 600, timelock_secs: 300, ..test_params() }
+    Params {
+        report_retention_secs: 600,
+        timelock_secs: 300,
+        // On, and soon used up.
+        emission_bps: 2_000,
+        emission_cap: 60_000_000,
+        ..test_params()
+    }
 }
 
 impl Arena {

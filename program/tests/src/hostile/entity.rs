@@ -2,8 +2,8 @@
 
 use anchor_lang::Discriminator;
 use gantry_market::state::{
-    Accusation, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider,
-    Report, Rewards,
+    Accusation, Auction, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order,
+    Provider, Report, Rewards,
 };
 use gantry_market::ID;
 use solana_account::{AccountSharedData, ReadableAccount};
@@ -19,6 +19,7 @@ pub struct Token {
     pub amount: u64,
     /// Who may move tokens besides the owner; zero for nobody.
     pub delegate: Address,
+    pub frozen: bool,
 }
 
 /// A kind of entity that rules ask for by type.
@@ -80,6 +81,7 @@ entities!(
     Rewards,
     Dispute,
     Accusation,
+    Auction,
 );
 
 impl Kind for Token {
@@ -112,6 +114,7 @@ impl Entity {
                 owner: address(data, 32),
                 amount: amount(data, 64),
                 delegate: if delegated { address(data, 76) } else { Address::default() },
+                frozen: data[108] == 2,
             });
         }
         if *owner == token_program() && data.len() == 82 {

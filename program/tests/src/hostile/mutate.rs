@@ -174,13 +174,15 @@ pub fn around(s: &mut Scene) -> Option<Step> {
             Some(Step::Tokens(s.one(vaults)?, amount))
         }
         _ => {
-            let own: Vec<(Address, Address)> =
-                s.a.book
-                    .all::<Token>()
-                    .filter(|(_, token)| s.a.keys.contains_key(&token.owner))
-                    .map(|(at, token)| (*at, token.owner))
-                    .collect();
-            let (at, _) = s.one(own)?;
+            let own = |token: &Token| s.a.keys.contains_key(&token.owner);
+            // What is frozen does not stay so for long: it would hold up everyone who waits for it.
+            let frozen: Vec<Address> =
+                s.a.book.all::<Token>().filter(|(_, t)| t.frozen && own(t)).map(|(at, _)| *at).collect();
+            if let Some(at) = s.one(frozen).filter(|_| !s.once_in(3)) {
+                return Some(Step::Token(at, TokenTrick::Thaw));
+            }
+            let own = s.a.book.all::<Token>().filter(|(_, token)| own(token)).map(|(at, _)| *at).collect();
+            let at = s.one(own)?;
             let thief = s.a.actors[ATTACKER].wallet();
             let trick = match s.below(8) {
                 0 => TokenTrick::Freeze,

@@ -12,7 +12,7 @@ use super::shrink::shrink;
 use super::trace::Step;
 
 /// Number and nature of every bug; the numbers are those of `planted!` in program/src.
-pub const BUGS: [(u64, &str); 31] = [
+pub const BUGS: [(u64, &str); 56] = [
     (1, "anyone sets a node's ask and status: a missing signer check"),
     (2, "anyone ends a lease"),
     (3, "the fee is rounded up"),
@@ -44,6 +44,31 @@ pub const BUGS: [(u64, &str); 31] = [
     (29, "a bond made after a period votes on it"),
     (30, "a slash does not wait for its appeal window"),
     (31, "a session key reserves more than its cap"),
+    (32, "a keeper's fees can be claimed twice"),
+    (33, "the treasury's share goes to whom the caller names"),
+    (34, "who did not vote is paid for a vote"),
+    (35, "what a buy-back burns is rounded down"),
+    (36, "the day's cap on emission starts anew with every claim"),
+    (37, "a keeper votes twice on a dispute"),
+    (38, "half of the weight decides a dispute"),
+    (39, "one output alone is the majority"),
+    (40, "an output is shown that nobody committed to"),
+    (41, "right work is taken for wrong"),
+    (42, "statements about two periods contradict each other"),
+    (43, "a node that scores as well is a better one"),
+    (44, "the winner of an auction is paid its own bid"),
+    (45, "a worse bid wins against a better one"),
+    (46, "an expired session key still acts"),
+    (47, "a session key gets back what an earlier one reserved"),
+    (48, "a lease moves without its checkpoint"),
+    (49, "a lease moves to a dearer node"),
+    (50, "a lease that moves runs for the whole time again"),
+    (51, "a losing bid that nobody signed sets the price"),
+    (52, "the auction of an earlier life of the order awards it"),
+    (53, "another keeper goes on with a keeper's auction"),
+    (54, "a customer whose dispute is rejected keeps its deposit"),
+    (55, "one wrong product is slashed twice"),
+    (56, "a sealed order is awarded at a node's ask"),
 ];
 
 /// How a bug was found.

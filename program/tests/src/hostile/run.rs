@@ -106,12 +106,21 @@ fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, 
         })
         .expect("weights add up");
     let Some(mut plan) = (action.plan)(&mut s) else { return (vec![], false) };
+    // Of a long plan most steps stay right, or its end would never be reached.
+    let sends = plan.iter().filter(|step| step.instructions() > 0).count() as u64;
     for step in &mut plan {
-        if let Step::Send(instructions) = step {
+        let Step::Send(instructions) = step else { continue };
+        if sends <= 2 || s.once_in(sends) {
             dress(&mut s, instructions);
         }
     }
-    (plan, matches!(action.name, "order_create" | "order_award" | "lease_migrate"))
+    (
+        plan,
+        matches!(
+            action.name,
+            "order_create" | "order_award" | "auction_open" | "lease_migrate" | "prove_better_ask"
+        ),
+    )
 }
 
 /// Right as it is, spoiled, or with company.

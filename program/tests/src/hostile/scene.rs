@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::{Node, Order, Provider, NODE_ACTIVE};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
@@ -23,6 +25,8 @@ pub struct Memory {
     pub proofs: Vec<Proof>,
     /// The second halves of accusations, by the accusation's address.
     pub accused: BTreeMap<Address, Vec<[u8; 32]>>,
+    /// When the auctions of each order closed, in all lives of its address.
+    pub closes: BTreeMap<Address, Vec<i64>>,
     /// Transactions sent before.
     pub sent: Vec<Vec<Instruction>>,
 }
@@ -33,6 +37,26 @@ impl Memory {
             self.sent.remove(0);
         }
         self.sent.push(instructions.to_vec());
+    }
+}
+
+/// What an order asks of a node.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub most: u64,
+    pub gpus: u8,
+    pub simulated: u8,
+}
+
+impl Wanted {
+    pub fn by(order: &Order) -> Self {
+        let simulated = order.requirement.allow_simulated;
+        Self { most: order.max_price, gpus: order.gpus_per_node, simulated }
+    }
+
+    pub fn of(args: &OrderArgs) -> Self {
+        let simulated = args.requirement.allow_simulated;
+        Self { most: args.max_price, gpus: args.gpus_per_node, simulated }
     }
 }
 
@@ -77,6 +101,16 @@ impl<'a> Scene<'a> {
             .map(|(at, found)| (*at, *found))
             .collect();
         self.one(all)
+    }
+
+    /// Whether a node could have work of this size at this price.
+    pub fn fits(arena: &Arena, node: &Node, wanted: &Wanted) -> bool {
+        let covered = |provider: &Provider| provider.stake >= provider.committed;
+        node.status == NODE_ACTIVE
+            && node.price <= wanted.most
+            && node.free_gpus() >= wanted.gpus
+            && node.spec.simulated <= wanted.simulated
+            && arena.book.get::<Provider>(&node.provider).is_some_and(covered)
     }
 
     pub fn actor(&mut self) -> &'a Actor {

@@ -1,8 +1,8 @@
 //! Nothing gets stuck: on a copy of the world, in a paused market, everyone takes out what is theirs.
 
 use gantry_market::state::{
-    Accusation, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report, KEEPER_ACTIVE,
-    KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
+    Accusation, Auction, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report,
+    KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -70,6 +70,13 @@ fn wind_down(a: &mut Arena) -> Verdict {
     let guardian = a.w.guardian.pubkey();
     send(a, ix::market_pause(&guardian, 3))?;
     fresh_accounts(a)?;
+    // Auctions and commitments may be longer than all other waits.
+    let auctions = all::<Auction>(a).into_iter().map(|(_, auction)| auction.reveal_until);
+    let commitments = all::<Node>(a).into_iter().map(|(_, node)| node.committed_until);
+    let longest = auctions.chain(commitments).max().map(|until| until - a.now());
+    if let Some(longest) = longest.filter(|longest| *longest > 1_300) {
+        a.apply(&Step::Warp(longest))?;
+    }
     for _ in 0..ROUNDS {
         a.apply(&Step::Warp(1_300))?;
         disputes(a)?;
@@ -82,6 +89,7 @@ fn wind_down(a: &mut Arena) -> Verdict {
             + all::<Dispute>(a).len()
             + all::<Accusation>(a).len()
             + all::<Order>(a).len()
+            + all::<Auction>(a).len()
             + all::<Fault>(a).len()
             + all::<Node>(a).len();
         if left == 0
@@ -97,6 +105,7 @@ fn wind_down(a: &mut Arena) -> Verdict {
     stuck::<Fault>(a, "a fault")?;
     stuck::<Lease>(a, "a lease")?;
     stuck::<Order>(a, "an order")?;
+    stuck::<Auction>(a, "an auction")?;
     stuck::<Credits>(a, "a customer's money")?;
     stuck::<Node>(a, "a machine")?;
     stuck::<Provider>(a, "a provider's stake")?;
@@ -189,6 +198,9 @@ fn orders(a: &mut Arena) -> Verdict {
             send(a, cancel)?;
         }
     }
+    for (_, auction) in all::<Auction>(a) {
+        send(a, ix::auction_close(&auction.order, &auction.rent_payer))?;
+    }
     for (_, report) in all::<Report>(a) {
         send(a, ix::report_close(report.period, &report.rent_payer))?;
     }
@@ -204,6 +216,10 @@ fn people(a: &mut Arena) -> Verdict {
     for (at, node) in all::<Node>(a) {
         let wallet = a.book.get::<Provider>(&node.provider).map(|provider| provider.wallet);
         let Some(who) = wallet.and_then(|wallet| owner(a, &wallet)) else { continue };
+        if node.is_committed() {
+            let settle = ix::commitment_settle(&a.w, &who, &at);
+            send(a, settle)?;
+        }
         if node.status == NODE_RETIRED {
             let close = super::actions::node_close_of(a, &who, &at, &node);
             send(a, close)?;

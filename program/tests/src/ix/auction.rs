@@ -8,6 +8,7 @@ use gantry_market::state::{Auction, Node, Order};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
+use solana_keypair::Keypair;
 
 use super::{build, instructions_sysvar, order_args, signed, system_program};
 use crate::world::DOMAIN;
@@ -48,15 +49,37 @@ pub struct Bid<'a> {
 }
 
 impl Bid<'_> {
+    /// The runtime's check of what the node signed for the order's auction.
+    pub fn check(&self, w: &World, order: &Address) -> Instruction {
+        let (auction, node) = (w.read::<Auction>(&pda::auction(order)), w.read::<Node>(&self.machine.node));
+        self.offer(&node).check(order, auction.close_at)
+    }
+
+    fn offer<'a>(&'a self, node: &'a Node) -> Offer<'a> {
+        let Bid { machine, price, salt } = *self;
+        Offer { node: machine.node, state: node, key: &machine.key, price, salt }
+    }
+}
+
+/// The same for whoever knows the node's state already.
+#[derive(Clone, Copy)]
+pub struct Offer<'a> {
+    pub node: Address,
+    pub state: &'a Node,
+    /// Signs the commitment.
+    pub key: &'a Keypair,
+    pub price: u64,
+    pub salt: [u8; 32],
+}
+
+impl Offer<'_> {
     fn reveal(&self) -> Reveal {
         Reveal { price: self.price, salt: self.salt }
     }
 
-    /// The runtime's check of what the node signed for the order's auction.
-    pub fn check(&self, w: &World, order: &Address) -> Instruction {
-        let auction: Auction = w.read(&pda::auction(order));
-        let hidden = commitment(&DOMAIN, order, &self.machine.node, auction.close_at, self.price, &self.salt);
-        signed(&self.machine.key, &commitment_message(&hidden))
+    pub fn check(&self, order: &Address, close_at: i64) -> Instruction {
+        let hidden = commitment(&DOMAIN, order, &self.node, close_at, self.price, &self.salt);
+        signed(self.key, &commitment_message(&hidden))
     }
 }
 
@@ -69,11 +92,24 @@ pub fn auction_award(
     losing: Option<Bid>,
     bids_root: [u8; 32],
 ) -> Instruction {
-    let state: Order = w.read(order);
+    let customer = w.read::<Order>(order).customer;
     let node: Node = w.read(&bid.machine.node);
-    let loser = losing.map(|losing| losing.machine.node);
-    let loser_model =
-        loser.map(|at| w.read::<Node>(&at).spec.model).filter(|model| *model != node.spec.model);
+    let loser = losing.map(|losing| w.read::<Node>(&losing.machine.node));
+    let losing = losing.as_ref().zip(loser.as_ref()).map(|(losing, node)| losing.offer(node));
+    auction_award_of(keeper, order, &customer, &bid.offer(&node), losing.as_ref(), bids_root)
+}
+
+/// The same without a look at the chain.
+pub fn auction_award_of(
+    keeper: &Actor,
+    order: &Address,
+    customer: &Address,
+    bid: &Offer,
+    losing: Option<&Offer>,
+    bids_root: [u8; 32],
+) -> Instruction {
+    let model = bid.state.spec.model;
+    let loser_model = losing.map(|losing| losing.state.spec.model).filter(|other| *other != model);
     build(
         accounts::AuctionAward {
             wallet: keeper.wallet(),
@@ -81,19 +117,19 @@ pub fn auction_award(
             market: pda::market(),
             order: *order,
             auction: pda::auction(order),
-            credits: pda::credits(&state.customer),
-            node: bid.machine.node,
-            provider: node.provider,
-            gpu_model: pda::gpu_model(node.spec.model),
-            loser,
+            credits: pda::credits(customer),
+            node: bid.node,
+            provider: bid.state.provider,
+            gpu_model: pda::gpu_model(model),
+            loser: losing.map(|losing| losing.node),
             loser_model: loser_model.map(pda::gpu_model),
-            lease: pda::lease(order, &bid.machine.node),
+            lease: pda::lease(order, &bid.node),
             instructions: instructions_sysvar(),
             system_program: system_program(),
         },
         instruction::AuctionAward {
             bid: bid.reveal(),
-            losing_bid: losing.map_or(Reveal { price: 0, salt: [0; 32] }, |losing| losing.reveal()),
+            losing_bid: losing.map_or(Reveal { price: 0, salt: [0; 32] }, Offer::reveal),
             bids_root,
         },
     )

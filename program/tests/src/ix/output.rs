@@ -17,13 +17,18 @@ pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) ->
 /// Signed by the node's key.
 pub fn output_commit(w: &World, lease: &Address, commitment: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
+    output_commit_of(&state.node_key, &state.order, lease, commitment)
+}
+
+/// The same without a look at the chain.
+pub fn output_commit_of(
+    node_key: &Address,
+    order: &Address,
+    lease: &Address,
+    commitment: [u8; 32],
+) -> Instruction {
     build(
-        accounts::OutputCommit {
-            node_key: state.node_key,
-            market: pda::market(),
-            order: state.order,
-            lease: *lease,
-        },
+        accounts::OutputCommit { node_key: *node_key, market: pda::market(), order: *order, lease: *lease },
         instruction::OutputCommit { commitment },
     )
 }
@@ -31,13 +36,19 @@ pub fn output_commit(w: &World, lease: &Address, commitment: [u8; 32]) -> Instru
 /// Signed by the node's key.
 pub fn output_reveal(w: &World, lease: &Address, output: [u8; 32], salt: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
+    output_reveal_of(&state.node_key, &state.order, lease, output, salt)
+}
+
+/// The same without a look at the chain.
+pub fn output_reveal_of(
+    node_key: &Address,
+    order: &Address,
+    lease: &Address,
+    output: [u8; 32],
+    salt: [u8; 32],
+) -> Instruction {
     build(
-        accounts::OutputReveal {
-            node_key: state.node_key,
-            market: pda::market(),
-            order: state.order,
-            lease: *lease,
-        },
+        accounts::OutputReveal { node_key: *node_key, market: pda::market(), order: *order, lease: *lease },
         instruction::OutputReveal { output, salt },
     )
 }

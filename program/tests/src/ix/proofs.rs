@@ -100,12 +100,23 @@ pub fn prove_better_ask(
     customer_tokens: Option<Address>,
 ) -> Instruction {
     let (state, node): (Lease, Node) = (w.read(lease), w.read(better));
-    let keeper = pda::keeper(&state.keeper);
+    prove_better_ask_of(w, finder, (&state.order, lease, &state.keeper), (better, &node), customer_tokens)
+}
+
+/// The same without a look at the chain: order, lease and awarding keeper's wallet; the better node and its state.
+pub fn prove_better_ask_of(
+    w: &World,
+    finder: &Actor,
+    (order, lease, awarded_by): (&Address, &Address, &Address),
+    (better, node): (&Address, &Node),
+    customer_tokens: Option<Address>,
+) -> Instruction {
+    let keeper = pda::keeper(awarded_by);
     build(
         accounts::ProveBetterAsk {
             finder: finder.wallet(),
             market: pda::market(),
-            order: state.order,
+            order: *order,
             lease: *lease,
             better: *better,
             provider: node.provider,

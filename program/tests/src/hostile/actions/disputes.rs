@@ -23,8 +23,16 @@ pub fn dispute_open(s: &mut Scene) -> Option<Plan> {
                 .collect();
         for wallet in voters {
             let keeper = s.who(&wallet)?;
+            if s.once_in(4) {
+                continue;
+            }
             let vote = if s.once_in(8) { 1 - uphold } else { uphold };
             plan.push(Step::Send(vec![ix::dispute_vote(keeper, &at, vote)]));
+        }
+        if s.once_in(2) {
+            let period = s.a.w.period();
+            let payer = s.actor().wallet();
+            plan.push(Step::Send(vec![ix::dispute_uphold_at(&s.a.w, &payer, &at, period)]));
         }
     }
     Some(plan)

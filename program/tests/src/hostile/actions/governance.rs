@@ -36,7 +36,7 @@ pub fn market_apply_params(_: &mut Scene) -> Option<Plan> {
 
 /// Open more often than not: otherwise little would happen.
 pub fn market_pause(s: &mut Scene) -> Option<Plan> {
-    let paused = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3][s.below(12)];
+    let paused = [1, 2, 3].get(s.below(20)).copied().unwrap_or(0);
     let by = if s.once_in(2) { s.a.w.guardian.pubkey() } else { s.a.w.authority.pubkey() };
     one(ix::market_pause(&by, paused))
 }

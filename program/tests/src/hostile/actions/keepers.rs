@@ -8,6 +8,12 @@ use crate::ix;
 const NEWCOMERS: [usize; 3] = [9, 9, ATTACKER];
 
 pub fn keeper_register(s: &mut Scene) -> Option<Plan> {
+    // Mostly one of the cast that left comes back: without keepers little would happen.
+    let gone = KEEPERS.into_iter().filter(|at| s.a.book.held(&s.a.actors[*at].keeper()).is_none()).collect();
+    if let Some(at) = s.one(gone).filter(|_| !s.once_in(4)) {
+        let bond = (1 + s.r.below(4)).saturating_mul(s.a.w.params.min_bond);
+        return one(ix::keeper_register(&s.a.w, &s.a.actors[at], bond));
+    }
     let who = s.actor_of(&NEWCOMERS);
     let bond = if s.once_in(2) { s.a.w.params.min_bond } else { s.about(3_000_000_000) };
     one(ix::keeper_register(&s.a.w, who, bond))

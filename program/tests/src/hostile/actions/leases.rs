@@ -1,31 +1,40 @@
+use gantry_market::constants::MODE_INSTANT;
 use gantry_market::state::{
-    Lease, Node, Order, Provider, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, NODE_ACTIVE,
-    ORDER_OPEN,
+    Lease, Node, Order, Provider, LEASE_AWARDED, LEASE_ENDED, LEASE_RUNNING, NODE_ACTIVE, ORDER_AWARDED,
+    ORDER_LAPSED, ORDER_OPEN,
 };
 use solana_address::Address;
 
 use crate::hostile::arena::KEEPERS;
-use crate::hostile::scene::{one, send, Plan, Scene};
+use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 pub fn order_award(s: &mut Scene) -> Option<Plan> {
     let now = s.a.now();
     let any = s.once_in(10);
-    let (order, state) =
-        s.any_where::<Order>(|order| any || (order.status == ORDER_OPEN && order.award_deadline >= now))?;
+    let (order, state) = s.any_where::<Order>(|order| {
+        let waits = order.status == ORDER_OPEN && order.award_deadline >= now;
+        any || (waits && order.mode == MODE_INSTANT)
+    })?;
     let last = state.nodes_awarded + 1 == state.nodes_wanted;
-    award_of(s, &order, &state.customer, state.max_price, last)
+    award_of(s, &order, &state.customer, &Wanted::by(&state), last)
 }
 
 /// An award to a node that may suit, often followed by the start.
-pub fn award_of(s: &mut Scene, order: &Address, customer: &Address, most: u64, last: bool) -> Option<Plan> {
+pub fn award_of(
+    s: &mut Scene,
+    order: &Address,
+    customer: &Address,
+    wanted: &Wanted,
+    last: bool,
+) -> Option<Plan> {
     let any = s.once_in(10);
     let keeper = s.actor_of(&KEEPERS);
     let customer = s.who(customer)?;
-    let (node, machine) = s.any_where::<Node>(|node| {
-        any || (node.status == NODE_ACTIVE && node.price <= most && node.free_gpus() > 0)
-    })?;
+    let a = s.a;
+    let suits = |node: &Node| Scene::fits(a, node, wanted);
+    let (node, machine) = s.any_where::<Node>(|node| any || suits(node))?;
     let award = ix::order_award(keeper, customer, order, &machine.provider, &node);
     let mut plan = vec![Step::Send(vec![award])];
     if last && !s.once_in(4) {
@@ -36,20 +45,29 @@ pub fn award_of(s: &mut Scene, order: &Address, customer: &Address, most: u64, l
 }
 
 pub fn lease_start(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(10);
-    let (at, _) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    let any = s.once_in(4);
+    let book = &s.a.book;
+    let whole = |lease: &Lease| {
+        let order = book.get::<Order>(&lease.order);
+        order.is_some_and(|order| matches!(order.status, ORDER_AWARDED | ORDER_LAPSED))
+    };
+    let (at, _) = s.any_where::<Lease>(|lease| lease.status == LEASE_AWARDED && (any || whole(lease)))?;
     one(ix::lease_start(&s.a.w, &at, [3; 32]))
 }
 
 pub fn lease_abort(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(10);
-    let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    let (any, now) = (s.once_in(4), s.a.now());
+    let wait = i64::from(s.a.w.params.start_deadline_secs);
+    let late = |lease: &Lease| lease.status == LEASE_AWARDED && now > lease.awarded_at + wait;
+    let (at, lease) = s.any_where::<Lease>(|lease| any || late(lease))?;
     s.a.book.get::<Order>(&lease.order)?;
     one(ix::lease_abort(&s.a.w, &at))
 }
 
 pub fn lease_extend(s: &mut Scene) -> Option<Plan> {
-    let (at, lease) = s.any::<Lease>()?;
+    let (any, now) = (s.once_in(4), s.a.now());
+    let runs = |lease: &Lease| lease.status == LEASE_RUNNING && now < lease.funded_until;
+    let (at, lease) = s.any_where::<Lease>(|lease| any || runs(lease))?;
     let seconds = if s.once_in(10) { s.r.u32() } else { 1 + s.below(300) as u32 };
     let extend = ix::lease_extend(&s.a.w, &at, seconds);
     one(super::customers::by_someone(s, extend, &lease.customer))
@@ -105,7 +123,7 @@ pub fn lease_checkpoint(s: &mut Scene) -> Option<Plan> {
 /// A failed lease goes to another machine, which often starts at once.
 pub fn lease_migrate(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(60);
-    let (failed, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_FAILED)?;
+    let (failed, lease) = s.any_where::<Lease>(|lease| any || lease.can_migrate().unwrap_or(false))?;
     let keeper = s.actor_of(&KEEPERS);
     let dear = s.once_in(4);
     let (node, machine) = s.any_where::<Node>(|node| {

@@ -2,6 +2,7 @@
 //!
 //! A new instruction needs one here; `every_instruction_has_a_generator` says which is missing.
 
+mod auctions;
 mod customers;
 mod disputes;
 mod governance;
@@ -42,10 +43,13 @@ pub const ACTIONS: &[Action] = &[
     action("provider_request_unstake", 4, providers::provider_request_unstake),
     action("provider_withdraw_stake", 5, providers::provider_withdraw_stake),
     action("provider_close", 1, providers::provider_close),
-    action("node_register", 6, providers::node_register),
+    action("node_register", 10, providers::node_register),
     action("node_update", 12, providers::node_update),
-    action("node_retire", 2, providers::node_retire),
+    action("node_retire", 1, providers::node_retire),
     action("node_close", 5, providers::node_close),
+    action("node_set_evidence", 8, providers::node_set_evidence),
+    action("node_commit", 5, providers::node_commit),
+    action("commitment_settle", 6, providers::commitment_settle),
     action("keeper_register", 3, keepers::keeper_register),
     action("keeper_update", 1, keepers::keeper_update),
     action("keeper_activate", 4, keepers::keeper_activate),
@@ -55,13 +59,16 @@ pub const ACTIONS: &[Action] = &[
     action("credits_withdraw", 5, customers::credits_withdraw),
     action("credits_close", 1, customers::credits_close),
     action("credits_set_session_key", 5, customers::credits_set_session_key),
-    action("order_create", 14, customers::order_create),
-    action("order_cancel", 3, customers::order_cancel),
-    action("order_expire", 5, customers::order_expire),
+    action("order_create", 18, customers::order_create),
+    action("order_cancel", 5, customers::order_cancel),
+    action("order_expire", 8, customers::order_expire),
     action("order_reopen", 4, customers::order_reopen),
     action("order_award", 20, leases::order_award),
+    action("auction_open", 12, auctions::auction_open),
+    action("auction_award", 8, auctions::auction_award),
+    action("auction_close", 8, auctions::auction_close),
     action("lease_start", 16, leases::lease_start),
-    action("lease_abort", 5, leases::lease_abort),
+    action("lease_abort", 8, leases::lease_abort),
     action("lease_extend", 6, leases::lease_extend),
     action("lease_settle_receipt", 20, leases::lease_settle_receipt),
     action("lease_settle_report", 8, leases::lease_settle_report),
@@ -87,7 +94,7 @@ pub const ACTIONS: &[Action] = &[
     action("output_commit", 12, outputs::output_commit),
     action("output_reveal", 12, outputs::output_reveal),
     action("output_resolve", 8, outputs::output_resolve),
-    action("prove_equivocation", 1, proofs::prove_equivocation),
+    action("prove_equivocation", 3, proofs::prove_equivocation),
     action("accusation_open", 3, proofs::accusation_open),
     action("accusation_close", 2, proofs::accusation_close),
     action("prove_bad_work", 4, proofs::prove_bad_work),

@@ -1,24 +1,27 @@
 use std::collections::BTreeSet;
 
 use gantry_market::state::{
-    Lease, Node, Order, LEASE_RUNNING, NODE_ACTIVE, OUTPUT_COMMITTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+    Lease, Node, Order, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_REVEALED, OUTPUT_WANTED,
 };
 use solana_address::Address;
 
 use crate::hostile::arena::{Arena, KEEPERS};
-use crate::hostile::scene::{one, Plan, Scene};
+use crate::hostile::scene::{one, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 /// Awards of a redundant job to machines that may suit, the starts of all, and often their outputs.
-pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, most: u64) -> Option<Plan> {
+pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, wanted: &Wanted) -> Option<Plan> {
     let customer = s.who(customer)?;
     let mut nodes: Vec<(Address, Node)> =
         s.a.book
             .all::<Node>()
-            .filter(|(_, node)| node.status == NODE_ACTIVE && node.price <= most && node.free_gpus() > 0)
+            .filter(|(_, node)| Scene::fits(s.a, node, wanted))
             .map(|(at, node)| (*at, *node))
             .collect();
+    if nodes.len() < 3 {
+        return Some(vec![]);
+    }
     let mut plan = vec![];
     let mut awarded = vec![];
     while awarded.len() < 3 && !nodes.is_empty() {
@@ -28,8 +31,13 @@ pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, most: u64) 
         plan.push(Step::Send(vec![ix::order_award(keeper, customer, order, &machine.provider, &node)]));
         awarded.push((node, machine.node_key));
     }
-    for (node, key) in awarded {
-        plan.push(Step::Send(vec![ix::lease_start_of(&key, order, &pda::lease(order, &node))]));
+    let leases: Vec<(Address, Address)> =
+        awarded.iter().map(|(node, key)| (pda::lease(order, node), *key)).collect();
+    for (lease, key) in &leases {
+        plan.push(Step::Send(vec![ix::lease_start_of(key, order, lease)]));
+    }
+    if s.once_in(2) {
+        plan.extend(compared(s, order, &leases));
     }
     Some(plan)
 }
@@ -46,6 +54,27 @@ fn output(s: &mut Scene) -> [u8; 32] {
     } else {
         [9; 32]
     }
+}
+
+/// The whole comparison at once: every machine commits, shows, and somebody counts.
+fn compared(s: &mut Scene, order: &Address, leases: &[(Address, Address)]) -> Plan {
+    let shown: Vec<[u8; 32]> = leases.iter().map(|_| [s.below(2) as u8; 32]).collect();
+    let mut plan = vec![];
+    for ((lease, key), shown) in leases.iter().zip(&shown) {
+        let commitment = ix::output_commitment(lease, shown, &lease.to_bytes());
+        plan.push(Step::Send(vec![ix::output_commit_of(key, order, lease, commitment)]));
+    }
+    for ((lease, key), shown) in leases.iter().zip(&shown) {
+        if s.once_in(4) {
+            // Another output than it committed to; the right one follows.
+            let wrong = ix::output_reveal_of(key, order, lease, [7; 32], lease.to_bytes());
+            plan.push(Step::Send(vec![wrong]));
+        }
+        plan.push(Step::Send(vec![ix::output_reveal_of(key, order, lease, *shown, lease.to_bytes())]));
+    }
+    let all: Vec<Address> = leases.iter().map(|(lease, _)| *lease).collect();
+    plan.push(Step::Send(vec![ix::output_resolve(order, &all)]));
+    plan
 }
 
 /// One machine commits, or all of its job do.

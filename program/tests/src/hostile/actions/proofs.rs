@@ -1,9 +1,15 @@
-use gantry_market::constants::MODE_INSTANT;
+use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::math::bid::price_of;
+use gantry_market::math::reputation::reputation_bps;
+use gantry_market::math::score::score;
 use gantry_market::math::work::cell;
-use gantry_market::state::{Accusation, Lease, Node, Order, NODE_ACTIVE};
+use gantry_market::state::{Accusation, Lease, Node, Order, Provider, NODE_ACTIVE};
 
-use crate::hostile::arena::{ATTACKER, KEEPERS};
-use crate::hostile::scene::{one, send, Plan, Scene};
+use super::customers::free_nonce;
+use crate::hostile::arena::{ATTACKER, CUSTOMERS, KEEPERS};
+use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
+use crate::hostile::trace::Step;
 use crate::ix::signed;
 use crate::leaves::statement;
 use crate::work::Opened;
@@ -20,7 +26,7 @@ pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
     let (node, _) = s.any::<Node>()?;
     let period = s.a.w.period().saturating_sub(s.r.below(3));
     let mut said = [true, false].map(|passed| statement(&node, period, 3, passed));
-    match s.below(8) {
+    match s.below(6) {
         // The same twice, of two periods, of two machines, of another network.
         0 => said[1] = said[0],
         1 => said[1][48..56].copy_from_slice(&(period + 1).to_le_bytes()),
@@ -80,8 +86,48 @@ pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
     one(ix::prove_bad_work(&s.a.w, finder, &accusation.node, &siblings))
 }
 
+/// A keeper passes over a node that scored better, or as well: the whole story, from the order to the proof.
+fn unjust_award(s: &mut Scene) -> Option<Plan> {
+    let now = s.a.now();
+    let a = s.a;
+    let wanted = Wanted { most: u64::MAX, gpus: 1, simulated: 0 };
+    let fit = |node: &Node| Scene::fits(a, node, &wanted);
+    let (better, best) = s.any_where::<Node>(fit)?;
+    let (worse, awarded) = s.any_where::<Node>(|node| fit(node) && node.node_key != best.node_key)?;
+    let who = s.actor_of(&CUSTOMERS);
+    let nonce = free_nonce(s, &who.wallet())?;
+    let args =
+        OrderArgs { gpus_per_node: 1, max_price: 6_000_000, duration_secs: 60, ..ix::order_args(nonce) };
+    let order = pda::order(&who.wallet(), nonce);
+    let mut plan = vec![];
+    // Nothing about the better one may have moved in this time.
+    if !s.once_in(4) {
+        plan.push(Step::Warp(1 + AWARD_VIEW_SECS));
+    }
+    let owner = s.a.book.get::<Provider>(&awarded.provider)?.wallet;
+    // As good as the other, or worse.
+    let later = now + 1 + AWARD_VIEW_SECS;
+    let score = score(best.price, reputation_bps(&best, later), best.record(later).promise.bps_at(later)).ok()?;
+    let even =
+        price_of(score, reputation_bps(&awarded, later), awarded.record(later).promise.bps_at(later)).ok()?;
+    let price = even.saturating_add(if s.once_in(2) { 0 } else { 1 + s.r.below(1_000_000) }).min(6_000_000);
+    plan.push(Step::Send(vec![ix::node_update(&owner, &awarded.provider, &worse, price, NODE_ACTIVE)]));
+    plan.push(Step::Send(vec![ix::order_create(who, args)]));
+    let keeper = s.actor_of(&KEEPERS);
+    plan.push(Step::Send(vec![ix::order_award(keeper, who, &order, &awarded.provider, &worse)]));
+    let (finder, mint) = (s.actor(), s.a.w.stake_mint);
+    let tokens = s.tokens_of(&who.wallet(), &mint);
+    let award = (&order, &pda::lease(&order, &worse), &keeper.wallet());
+    let prove = ix::prove_better_ask_of(&s.a.w, finder, award, (&better, &best), tokens);
+    plan.push(Step::Send(vec![prove]));
+    Some(plan)
+}
+
 /// Keepers of the cast award at random, so now and then one can be shown a better node.
 pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
+    if s.once_in(2) {
+        return unjust_award(s);
+    }
     let any = s.once_in(10);
     let window = i64::from(s.a.w.params.challenge_secs);
     let now = s.a.now();

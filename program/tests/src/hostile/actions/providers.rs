@@ -1,4 +1,6 @@
-use gantry_market::state::{DeviceClaim, Node, Provider, NODE_RETIRED};
+use gantry_market::constants::{BPS, PROMISE_BPS_MIN};
+use gantry_market::math::evidence::device_root;
+use gantry_market::state::{DeviceClaim, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
@@ -22,6 +24,13 @@ pub fn provider_set_payout(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn provider_stake(s: &mut Scene) -> Option<Plan> {
+    // Mostly what a slash has left open: machines of a provider with too little stake get no work.
+    let any = s.once_in(3);
+    if let Some((_, short)) = s.any_where::<Provider>(|found| !any && found.stake < found.committed) {
+        let who = s.who(&short.wallet)?;
+        let more = s.about(10_000_000_000);
+        return one(ix::provider_stake(&s.a.w, who, (short.committed - short.stake).saturating_add(more)));
+    }
     let who = s.actor_of(&PROVIDERS);
     let amount = s.about(30_000_000_000);
     one(ix::provider_stake(&s.a.w, who, amount))
@@ -61,7 +70,7 @@ pub fn node_register(s: &mut Scene) -> Option<Plan> {
     let mut spec = ix::spec(gpus);
     spec.simulated = u8::from(s.once_in(5));
     let price = s.about(3_000_000);
-    if s.once_in(3) {
+    if s.once_in(5) {
         let (_, other, _) = MACHINES[s.below(MACHINES.len())];
         let devices = ix::devices(&key(other).pubkey(), gpus);
         return one(ix::node_register_with(who, &machine, spec, price, devices));
@@ -70,6 +79,15 @@ pub fn node_register(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn node_update(s: &mut Scene) -> Option<Plan> {
+    // Mostly of a machine that is out of work, which comes back at a usual price: else little would happen.
+    let any = s.once_in(2);
+    let out =
+        |node: &Node| node.status != NODE_RETIRED && (node.status != NODE_ACTIVE || node.price > 3_000_000);
+    if let Some((at, node)) = s.any_where::<Node>(|node| !any && out(node)) {
+        let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+        let price = 1 + s.r.below(3_000_000);
+        return one(ix::node_update(&owner, &node.provider, &at, price, NODE_ACTIVE));
+    }
     let (at, node) = s.any::<Node>()?;
     let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
     let authority = match s.below(5) {
@@ -92,16 +110,81 @@ pub fn node_retire(s: &mut Scene) -> Option<Plan> {
 
 pub fn node_close(s: &mut Scene) -> Option<Plan> {
     let early = s.once_in(8);
-    let (at, node) = s.any_where::<Node>(|node| early || node.status == NODE_RETIRED)?;
+    let (at, node) = s.any_where::<Node>(|node| {
+        early || (node.status == NODE_RETIRED && node.live_leases == 0 && node.pending_faults == 0)
+    })?;
     let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
     let who = s.who(&owner)?;
     one(node_close_of(s.a, who, &at, &node))
 }
 
+/// Mostly of a machine whose evidence is good, with the devices that it registered.
+pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
+    let (any, now) = (s.once_in(6), s.a.now());
+    let (at, node) =
+        s.any_where::<Node>(|node| any || (node.tier_at(now) >= 2 && node.devices_seen == 1))?;
+    let gpus = node.spec.gpus;
+    let lists = MACHINES.map(|(_, number, _)| ix::devices(&key(number).pubkey(), gpus));
+    let own = lists.iter().find(|list| device_root(&list[..usize::from(gpus)]) == Some(node.device_root));
+    let mut devices = own.copied()?;
+    match s.below(12) {
+        0 => devices.swap(0, usize::from(gpus) - 1),
+        1 => devices = lists[s.below(lists.len())],
+        _ => {}
+    }
+    let claims = devices.iter().take(usize::from(gpus)).map(pda::device);
+    let mut losers: Vec<Address> = claims
+        .filter_map(|claim| s.a.book.get::<DeviceClaim>(&claim).map(|claim| claim.node))
+        .filter(|holder| *holder != at)
+        .collect();
+    losers.sort();
+    losers.dedup();
+    if s.once_in(12) {
+        losers.pop();
+    }
+    let payer = s.actor().wallet();
+    one(ix::node_set_evidence(&payer, &at, devices, gpus, &losers))
+}
+
+/// A promise of uptime for a while, or a longer and higher one.
+pub fn node_commit(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(6);
+    let (at, node) = s.any_where::<Node>(|node| any || node.status == NODE_ACTIVE)?;
+    let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    let who = s.who(&owner)?;
+    let wait = i64::from(s.a.w.params.unstake_cooldown_secs);
+    let until = match s.below(8) {
+        0 => s.about(u64::MAX) as i64,
+        1 => node.committed_until,
+        _ => s.a.now().max(node.committed_until - wait) + wait + s.r.below(300) as i64,
+    };
+    let promise = match s.below(6) {
+        0 => s.r.u16(),
+        1 => node.promise_bps,
+        2 => 10_000,
+        _ => PROMISE_BPS_MIN + s.r.below(1 + BPS - u64::from(PROMISE_BPS_MIN)) as u16,
+    };
+    one(ix::node_commit(who, &at, until, promise))
+}
+
+/// What is over; now and then what is not.
+pub fn commitment_settle(s: &mut Scene) -> Option<Plan> {
+    let (any, now) = (s.once_in(4), s.a.now());
+    let (at, _) = s.any_where::<Node>(|node| any || (node.is_committed() && now > node.committed_until))?;
+    let finder = s.actor();
+    one(ix::commitment_settle(&s.a.w, finder, &at))
+}
+
 /// With the claims that the node really has.
 pub fn node_close_of(a: &Arena, who: &Actor, at: &Address, node: &Node) -> Instruction {
     let mut close = ix::node_close(who, &node.node_key, 0);
-    let claims = a.book.all::<DeviceClaim>().filter(|(_, claim)| claim.node == *at);
-    close.accounts.extend(claims.map(|(claim, _)| AccountMeta::new(*claim, false)));
+    let claims: Vec<_> = a.book.all::<DeviceClaim>().filter(|(_, claim)| claim.node == *at).collect();
+    close.accounts.extend(claims.iter().map(|(claim, _)| AccountMeta::new(**claim, false)));
+    // Others that paid the rent of one.
+    let mut payers: Vec<Address> = claims.iter().map(|(_, claim)| claim.rent_payer).collect();
+    payers.retain(|payer| *payer != who.wallet());
+    payers.sort();
+    payers.dedup();
+    close.accounts.extend(payers.into_iter().map(|payer| AccountMeta::new(payer, false)));
     close
 }

@@ -2,10 +2,13 @@ use gantry_market::constants::{
     FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
     FLAG_WORK_FAILED,
 };
-use gantry_market::state::{Fault, Keeper, Lease, Node, Report, KEEPER_ACTIVE, REPORT_FINAL};
+use gantry_market::state::{
+    Fault, Keeper, Lease, Node, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, REPORT_FINAL,
+};
 use solana_address::Address;
 use solana_instruction::Instruction;
 
+use crate::hostile::arena::KEEPERS;
 use crate::hostile::scene::{one, send, Plan, Scene};
 use crate::hostile::trace::Step;
 use crate::ix::signed;
@@ -33,6 +36,11 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
         if lease != Address::default() {
             leaf.verified_secs = s.below(61) as u32;
             leaf.downtime_secs = s.r.below(61 - u64::from(leaf.verified_secs)) as u32;
+        }
+        if let Some(found) = s.a.book.get::<Node>(&node).filter(|_| s.once_in(2)) {
+            // What evidence has found: the machine's devices, or others.
+            leaf.tier = s.below(4) as u8;
+            leaf.device_root = if s.once_in(8) { [7; 32] } else { found.device_root };
         }
         if s.once_in(6) {
             leaf.flags = 1 << s.below(7);
@@ -69,6 +77,7 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
             plan.push(Step::Send(vec![ix::report_vote(keeper, period, root)]));
         }
     }
+    plan.extend(moves(s, &proofs));
     // Most leaves are applied soon after.
     for _ in 0..4 {
         let Some(proof) = s.one(proofs.clone()) else { break };
@@ -91,6 +100,33 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     let excess = s.memory.proofs.len().saturating_sub(60);
     s.memory.proofs.drain(..excess);
     Some(plan)
+}
+
+/// A lease that failed by this report goes to another machine, which asks for as much, and starts.
+fn moves(s: &mut Scene, proofs: &[Proof]) -> Plan {
+    let mut plan = vec![];
+    for proof in proofs {
+        let failed = proof.leaf.lease;
+        let lease = s.a.book.get::<Lease>(&failed).copied().filter(|lease| lease.status == LEASE_RUNNING);
+        let Some(lease) = lease.filter(|_| proof.leaf.flags == FLAG_OFFLINE && !s.once_in(4)) else {
+            continue;
+        };
+        let payer = s.actor().wallet();
+        plan.push(Step::Send(vec![ix::fault_open(&s.a.w, &payer, proof)]));
+        let able = |node: &Node| node.status == NODE_ACTIVE && node.free_gpus() >= lease.gpus;
+        let other = s.any_where::<Node>(|node| able(node) && node.node_key != lease.node_key);
+        let Some((node, machine)) = other.filter(|_| lease.may_migrate == 1) else { continue };
+        let Some(owner) = s.a.book.get::<Provider>(&machine.provider) else { continue };
+        if machine.price > lease.price && !s.once_in(3) {
+            let ask = ix::node_update(&owner.wallet, &machine.provider, &node, lease.price, NODE_ACTIVE);
+            plan.push(Step::Send(vec![ask]));
+        }
+        let keeper = s.actor_of(&KEEPERS);
+        plan.push(Step::Send(vec![ix::lease_migrate(&s.a.w, keeper, &failed, &node)]));
+        let moved = pda::lease(&lease.order, &node);
+        plan.push(Step::Send(vec![ix::lease_start_of(&machine.node_key, &lease.order, &moved)]));
+    }
+    plan
 }
 
 fn proof(s: &mut Scene) -> Option<Proof> {

@@ -1,7 +1,10 @@
 //! Leases: what was awarded stays, time is paid once, nobody is cheated out of the rest.
 
+use gantry_market::constants::MODE_SEALED;
 use gantry_market::instructions::lease_settle_receipt::receipt_message;
 use gantry_market::math::pricing::cost;
+use gantry_market::math::reputation::reputation_bps;
+use gantry_market::math::score::score;
 use gantry_market::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED,
     LEASE_FAILED, LEASE_RUNNING, NODE_ACTIVE, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED, ORDER_OPEN,
@@ -57,12 +60,33 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         must!(lease.duration_secs == order.duration_secs, "a lease lasts as long as ordered", "{at}");
     }
     must!(node.status == NODE_ACTIVE, "only active nodes are awarded", "{at}");
+    must!(node.claims_missing == 0, "a node without its claims gets no work", "{at}");
     must!(
         lease.customer == order.customer && lease.provider == node.provider,
         "a lease names its parties",
         "{at}"
     );
-    must!(lease.price == node.price && lease.price <= order.max_price, "the ask is the price", "{at}");
+    // What an auction's award costs is in the rules about auctions.
+    let sealed = act.name == "auction_award";
+    must!(
+        (sealed || lease.price == node.price) && lease.price <= order.max_price,
+        "the ask is the price",
+        "{at}"
+    );
+    let by_mode = moved.is_some() || sealed == (order.mode == MODE_SEALED);
+    must!(
+        by_mode && (!sealed || moved.is_none()),
+        "a sealed order is awarded by its bids",
+        "{}: {at}",
+        act.name
+    );
+    let promise = node.record(act.now).promise.bps_at(act.now);
+    let best = if moved.is_some() {
+        Some(0)
+    } else {
+        score(lease.price, reputation_bps(node, act.now), promise).ok()
+    };
+    must!(best == Some(lease.score), "a lease keeps its score", "{at}: {} and {best:?}", lease.score);
     let reserved = cost(lease.price, lease.gpus, lease.duration_secs).ok();
     must!(reserved == Some(lease.reserved), "a lease holds what it costs", "{at}");
     must!(

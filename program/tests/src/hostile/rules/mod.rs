@@ -4,6 +4,7 @@
 //! all accounts together. Formulas come from the program's own pure functions, compiled for the host, whose
 //! definitions are tested against plain integers in tests/math.rs.
 
+mod auctions;
 mod disputes;
 mod governance;
 mod keepers;
@@ -142,6 +143,7 @@ pub fn of_change(act: &Act) -> Verdict {
     money::check(act, market)?;
     providers::check(act, market)?;
     leases::check(act, market)?;
+    auctions::check(act, market)?;
     reports::check(act, market)?;
     rewards::check(act, market)?;
     disputes::check(act, market)?;

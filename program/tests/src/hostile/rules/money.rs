@@ -188,6 +188,20 @@ fn session_keys(act: &Act) -> Verdict {
                     new.cap
                 );
             }
+            if same && new.spent < old.spent {
+                let placed = act.changes::<Order>().any(|order| order.either().created_at > old.since)
+                    || act.changes::<Lease>().any(|lease| {
+                        let order = act.book.get::<Order>(&lease.either().order);
+                        order.is_some_and(|order| order.created_at > old.since)
+                    });
+                must!(
+                    placed,
+                    "a session key gets back what it reserved itself",
+                    "{}: {}",
+                    act.name,
+                    change.at
+                );
+            }
         }
         if after.reserved > before.reserved && !by_customer && act.name != "lease_migrate" {
             let spent =
@@ -222,8 +236,8 @@ fn orders(act: &Act, market: &Market) -> Verdict {
             let same =
                 (before.customer, before.rent_payer, before.nonce, before.max_price, before.created_at)
                     == (after.customer, after.rent_payer, after.nonce, after.max_price, after.created_at)
-                    && (before.duration_secs, before.nodes_wanted, before.gpus_per_node, before.mode)
-                        == (after.duration_secs, after.nodes_wanted, after.gpus_per_node, after.mode)
+                    && (before.duration_secs, before.nodes_wanted, before.gpus_per_node)
+                        == (after.duration_secs, after.nodes_wanted, after.gpus_per_node)
                     && bytemuck::bytes_of(&before.requirement) == bytemuck::bytes_of(&after.requirement)
                     && before.image_digest == after.image_digest;
             must!(same, "an order's terms stay", "{}: {}", act.name, change.at);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use gantry_market::constants::{MAX_COMMITMENT_SECS, PROMISE_BPS_MIN};
+use gantry_market::math::evidence::device_root;
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
     Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED,
@@ -24,10 +26,42 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         node(act, market, &change)?;
     }
     for change in act.changes::<DeviceClaim>() {
-        must!(change.both().is_none(), "a claim is made and closed, never changed", "{}", change.at);
         let of = change.either().node;
         let with_node = act.changes::<Node>().any(|node| node.at == of && node.both().is_none());
-        must!(with_node, "a claim lives with its node", "{}: {}", act.name, change.at);
+        let moved = change.after.filter(|_| act.name == "node_set_evidence");
+        must!(with_node || moved.is_some(), "a claim lives with its node", "{}: {}", act.name, change.at);
+        if let Some(after) = moved {
+            evidence(act, &change, after)?;
+        }
+    }
+    Ok(())
+}
+
+/// A claim follows evidence that keepers have found, and none that is worth as much.
+fn evidence(act: &Act, change: &Change<DeviceClaim>, after: &DeviceClaim) -> Verdict {
+    let at = change.at;
+    let node = act.book.get::<Node>(&after.node).filter(|_| act.instruction.accounts[1].pubkey == after.node);
+    must!(node.is_some(), "a claim goes to the node of its evidence", "{at}");
+    let node = node.expect("just checked");
+    let tier = node.tier_at(act.now);
+    must!(tier >= 2 && node.devices_seen == 1, "a claim needs evidence that was checked", "{at}: {tier}");
+    let works = !matches!(node.status, NODE_RETIRED | NODE_SUSPENDED);
+    must!(works, "a machine that left takes nothing", "{at}");
+    let listed: Vec<[u8; 32]> = act.instruction.data.get(8..264).map_or(vec![], |data| {
+        data.chunks(32).take(usize::from(node.spec.gpus)).map(|c| c.try_into().expect("32")).collect()
+    });
+    let own = device_root(&listed) == Some(node.device_root) && listed.contains(&after.device);
+    must!(own, "a node claims what it registered", "{at}");
+    let terms = (after.tier, after.expires()) == (tier, node.evidence_expiry);
+    must!(terms, "a claim is worth what its evidence is", "{at}: {}", after.tier);
+    if let Some(before) = change.before {
+        let kept = (before.device, before.rent_payer, before.bump) == (after.device, after.rent_payer, after.bump);
+        must!(kept, "a claim stays that of its device", "{at}");
+        let standing = before.tier_at(act.now);
+        let better = if before.node == after.node { standing <= tier } else { standing < tier };
+        must!(better, "evidence as good stays", "{at}: {standing} and {tier}");
+    } else {
+        must!(act.signed(&after.rent_payer), "who sends pays the rent", "{at}");
     }
     Ok(())
 }
@@ -203,7 +237,8 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     let (before, after) = change.both().expect("neither created nor closed");
     let fixed = (before.provider, before.node_key, before.required_stake, before.registered_at)
         == (after.provider, after.node_key, after.required_stake, after.registered_at)
-        && bytemuck::bytes_of(&before.spec) == bytemuck::bytes_of(&after.spec);
+        && bytemuck::bytes_of(&before.spec) == bytemuck::bytes_of(&after.spec)
+        && (before.device_root == after.device_root || before.device_root == [0; 32]);
     must!(fixed, "a node is what it registered as", "{}: {at}", act.name);
     let by_agent = act.signed(&before.node_key);
     must!(
@@ -233,7 +268,8 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     }
     if before.is_committed() || after.is_committed() {
         let settled = act.name == "commitment_settle" && !after.is_committed();
-        let grows = after.committed_until >= before.committed_until && after.promise_bps >= before.promise_bps;
+        let grows =
+            after.committed_until >= before.committed_until && after.promise_bps >= before.promise_bps;
         must!(settled || grows, "a commitment only grows until it is settled", "{}: {at}", act.name);
         let new = after.committed_until != before.committed_until || after.promise_bps != before.promise_bps;
         must!(settled || !new || by_owner, "the owner commits", "{}: {at}", act.name);
@@ -245,10 +281,70 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
             act.name
         );
     }
+    promise(act, market, change, before, after)?;
     let grows = after.jobs_completed >= before.jobs_completed
         && after.jobs_failed >= before.jobs_failed
         && after.checks_total >= before.checks_total
         && after.rating_weight >= before.rating_weight;
     must!(grows, "a record only grows", "{}: {at}", act.name);
+    Ok(())
+}
+
+/// What a commitment says, what counts in it, and when it is over.
+fn promise(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after: &Node) -> Verdict {
+    let at = change.at;
+    let terms = |node: &Node| (node.committed_since, node.committed_until, node.promise_bps);
+    let counted = |node: &Node| (node.promise_up_secs, node.promise_counted_secs);
+    let period = i64::from(market.params.period_secs);
+    if act.name == "commitment_settle" {
+        let wait = i64::from(market.params.settle_deadline_secs().expect("fits") + market.params.appeal_secs);
+        let due = before.is_committed() && act.now >= before.committed_until + wait;
+        must!(due, "a commitment is settled when all is known", "{at}: {}", before.committed_until);
+        let waits = before.status == NODE_SUSPENDED && before.pending_faults > 0;
+        must!(!waits, "a fault that may be voided decides nothing", "{at}");
+        must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a commitment is settled once", "{at}");
+        return Ok(());
+    }
+    if terms(before) != terms(after) {
+        let start = (act.now / period + 1) * period;
+        let since = if before.is_committed() { before.committed_since } else { start };
+        must!(
+            act.name == "node_commit" && after.committed_since == since,
+            "a commitment has a start",
+            "{at}"
+        );
+        let long = after.committed_until >= act.now + i64::from(market.params.unstake_cooldown_secs)
+            && after.committed_until >= since + period;
+        let bound = after.committed_until <= since + MAX_COMMITMENT_SECS;
+        must!(long && bound, "a commitment lasts longer than stake takes to leave", "{at}");
+        let share = (PROMISE_BPS_MIN..=10_000).contains(&after.promise_bps);
+        must!(share && before.status == NODE_ACTIVE, "an active machine promises uptime", "{at}");
+        must!(!before.is_committed() || act.now < before.committed_until, "what is over is settled", "{at}");
+        let covered = act.book.get::<Provider>(&before.provider).is_some_and(|p| p.stake >= p.committed);
+        must!(covered, "stake answers for a promise", "{at}");
+        let cost = after.slash_commitment_bps == market.params.slash_commitment_bps;
+        must!(cost && counted(after) == counted(before), "a promise has the terms of its day", "{at}");
+        return Ok(());
+    }
+    if counted(before) == counted(after) {
+        return Ok(());
+    }
+    let (up, seen) = (
+        after.promise_up_secs - before.promise_up_secs,
+        after.promise_counted_secs - before.promise_counted_secs,
+    );
+    must!(before.is_committed() && up <= seen, "only a commitment counts time", "{}: {at}", act.name);
+    if let Some(leaf) = super::reports::leaf(act, market) {
+        let end = (leaf.period as i64 + 1) * period;
+        let within = end - period >= before.committed_since && end <= before.committed_until;
+        let away = before.status == NODE_SUSPENDED && end > before.suspended_at;
+        let right = (up, seen) == (u64::from(leaf.up_secs), period as u64);
+        must!(within && !away && right, "a period counts as its leaf says", "{at}: {up} of {seen}");
+    } else {
+        let from = before.suspended_at.max(before.committed_since);
+        let away = act.now.min(before.committed_until) - from;
+        let back = before.status == NODE_SUSPENDED && up == 0 && seen as i64 == away;
+        must!(back, "the time of a suspension counts as down", "{}: {at}: {seen} of {away}", act.name);
+    }
     Ok(())
 }

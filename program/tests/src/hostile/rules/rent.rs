@@ -29,6 +29,7 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Fault(found) => Some(found.rent_payer),
         Entity::Dispute(found) => Some(found.customer),
         Entity::Accusation(found) => Some(found.finder),
+        Entity::Auction(found) => Some(found.rent_payer),
         Entity::Token(token) => wallet_of(act, &token.owner),
         Entity::Market(_)
         | Entity::Rewards(_)

@@ -97,6 +97,11 @@ fn leaf_of(act: &Act, market: &Market) -> Option<(Leaf, [u8; 32], usize)> {
     Some((parsed, root_of(&leaf, path, &siblings), count))
 }
 
+/// The leaf that the instruction applies.
+pub fn leaf(act: &Act, market: &Market) -> Option<Leaf> {
+    leaf_of(act, market).map(|(leaf, _, _)| leaf)
+}
+
 /// Nothing about a node or a lease that only reports may say changes without a leaf of a final report.
 fn leaves(act: &Act, market: &Market) -> Verdict {
     let found = leaf_of(act, market);
@@ -110,7 +115,8 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Node>() {
         let Some((before, after)) = change.both() else { continue };
         let said = |node: &Node| {
-            (node.checks_passed, node.checks_total, node.last_report_period, node.report_window)
+            let evidence = (node.evidence_expiry, node.devices_seen, node.device_root);
+            (node.checks_passed, node.checks_total, node.last_report_period, node.report_window, evidence)
         };
         if said(before) == said(after) && (before.uptime_bps, before.tier) == (after.uptime_bps, after.tier) {
             continue;

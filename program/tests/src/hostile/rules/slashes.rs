@@ -1,9 +1,11 @@
 //! Proofs: stake and bonds that a proof takes, with nobody's vote.
 
-use gantry_market::constants::MODE_INSTANT;
+use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use gantry_market::math::fees::fee;
 use gantry_market::math::pricing::cost;
 use gantry_market::math::promise::kept;
+use gantry_market::math::reputation::reputation_of;
+use gantry_market::math::score::score;
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
@@ -148,5 +150,16 @@ fn better_ask(act: &Act, market: &Market) -> Verdict {
             && node.free_gpus() >= order.gpus_per_node
     });
     must!(sound, "a better node could have had the order", "{at}");
+    // As it was from a while before the order until the award, when its reputation was lowest.
+    let (order, better) = order.zip(better).expect("just checked");
+    let since = order.created_at - AWARD_VIEW_SECS;
+    let stood = better.ask_since.max(better.available_since).max(better.gpus_freed_at) < since;
+    let record = better.record_throughout(since, before.awarded_at).filter(|_| stood);
+    must!(record.is_some(), "what is compared has not moved", "{at}");
+    let record = record.expect("just checked");
+    let reputation = reputation_of(&record.score, better.registered_at, since);
+    let promise = record.promise.bps_at(before.awarded_at);
+    let lower = score(better.price, reputation, promise).is_ok_and(|score| score < before.score);
+    must!(lower, "an award is unjust when another node scored lower", "{at}: {}", before.score);
     Ok(())
 }

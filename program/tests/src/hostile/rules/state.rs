@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use gantry_market::state::{
-    Accusation, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order, Provider,
-    Report, Rewards, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+    Accusation, Auction, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order,
+    Provider, Report, Rewards, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
+    ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -249,6 +250,10 @@ fn addresses(book: &Book) -> Verdict {
     }
     for (at, found) in book.all::<Accusation>() {
         must!(*at == pda::accusation(&found.node, &found.finder), "accounts lie where they derive", "{at}");
+    }
+    for (at, found) in book.all::<Auction>() {
+        must!(*at == pda::auction(&found.order), "accounts lie where they derive", "{at}");
+        must!(found.invariant().is_ok(), "an auction is sound", "{at}");
     }
     for (at, _) in book.all::<Rewards>() {
         must!(*at == pda::rewards(), "accounts lie where they derive", "{at}");

@@ -71,7 +71,8 @@ pub const HARMLESS: [(&str, &str, &str, &str); 28] = [
     ),
 ];
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
-const ANYONE_SHOWS: &str = "anyone who signs may send what a final report says; it pays rent only where a claim is made";
+const ANYONE_SHOWS: &str =
+    "anyone who signs may send what a final report says; it pays rent only where a claim is made";
 const NOBODYS: &str = "a claim that nobody has is made for the node whose evidence names the device";
 const NO_LOSER: &str =
     "a call that names no losing bid is another right call: the keeper answers for what it names";

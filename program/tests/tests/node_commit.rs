@@ -43,7 +43,10 @@ fn a_node_commits_itself_until_a_date() {
     assert_eq!(node.slash_commitment_bps, w.params.slash_commitment_bps);
     // It is a change of the record that awards are judged by.
     assert_eq!((node.record_since, node.previous_since), (now, before.record_since));
-    assert_eq!((node.previous, node.previous_promise), (before.record(now).score, before.record(now).promise));
+    assert_eq!(
+        (node.previous, node.previous_promise),
+        (before.record(now).score, before.record(now).promise)
+    );
 }
 
 #[test]

@@ -245,7 +245,8 @@ fn simulated_gpus_have_no_evidence() {
     let mut w = World::new();
     let keeper = w.keeper(w.params.min_bond);
     let (provider, sender) = (w.provider(20_000_000_000), w.actor());
-    let machine = w.machine_of(&provider, gantry_market::state::NodeSpec { simulated: 1, ..ix::spec(1) }, ASK);
+    let machine =
+        w.machine_of(&provider, gantry_market::state::NodeSpec { simulated: 1, ..ix::spec(1) }, ASK);
     let devices = ix::devices(&machine.key.pubkey(), 1);
     w.show_evidence(&keeper, &machine.node, 3, device_root(&devices[..1]).expect("one"));
     assert_eq!(w.read::<Node>(&machine.node).tier, 0);
@@ -386,7 +387,12 @@ fn wrong_signers_and_accounts_are_refused() {
         ("claim's type", claim, pda::market(), MarketError::WrongAccount.into()),
         ("another loser", loser, forged_loser, MarketError::MissingAccount.into()),
         ("no loser", loser, c.keeper.keeper(), MarketError::MissingAccount.into()),
-        ("system program", ix::system_program(), token_program(), InstructionError::IncorrectProgramId.into()),
+        (
+            "system program",
+            ix::system_program(),
+            token_program(),
+            InstructionError::IncorrectProgramId.into(),
+        ),
     ];
     c.w.refuses_swaps(&good, &[&c.sender.key], &cases);
     c.refused(without_last(good.clone()), MarketError::MissingAccount);

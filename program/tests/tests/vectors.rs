@@ -649,7 +649,9 @@ fn evidence() {
     );
     let mut tiers = vec![];
     for tier in 0..=3u8 {
-        for (expiry, now) in [(0, 0), (0, 1), (100, 99), (100, 100), (100, 101), (i64::MAX, i64::MAX), (-5, -6)] {
+        for (expiry, now) in
+            [(0, 0), (0, 1), (100, 99), (100, 100), (100, 101), (i64::MAX, i64::MAX), (-5, -6)]
+        {
             let standing = standing_tier(tier, expiry, now);
             tiers.push(json!({ "tier": tier, "expiry": expiry, "now": now, "standing": standing }));
         }

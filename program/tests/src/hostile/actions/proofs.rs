@@ -107,7 +107,8 @@ fn unjust_award(s: &mut Scene) -> Option<Plan> {
     let owner = s.a.book.get::<Provider>(&awarded.provider)?.wallet;
     // As good as the other, or worse.
     let later = now + 1 + AWARD_VIEW_SECS;
-    let score = score(best.price, reputation_bps(&best, later), best.record(later).promise.bps_at(later)).ok()?;
+    let score =
+        score(best.price, reputation_bps(&best, later), best.record(later).promise.bps_at(later)).ok()?;
     let even =
         price_of(score, reputation_bps(&awarded, later), awarded.record(later).promise.bps_at(later)).ok()?;
     let price = even.saturating_add(if s.once_in(2) { 0 } else { 1 + s.r.below(1_000_000) }).min(6_000_000);

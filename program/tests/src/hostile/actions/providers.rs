@@ -121,8 +121,7 @@ pub fn node_close(s: &mut Scene) -> Option<Plan> {
 /// Mostly of a machine whose evidence is good, with the devices that it registered.
 pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(6), s.a.now());
-    let (at, node) =
-        s.any_where::<Node>(|node| any || (node.tier_at(now) >= 2 && node.devices_seen == 1))?;
+    let (at, node) = s.any_where::<Node>(|node| any || (node.tier_at(now) >= 2 && node.devices_seen == 1))?;
     let gpus = node.spec.gpus;
     let lists = MACHINES.map(|(_, number, _)| ix::devices(&key(number).pubkey(), gpus));
     let own = lists.iter().find(|list| device_root(&list[..usize::from(gpus)]) == Some(node.device_root));

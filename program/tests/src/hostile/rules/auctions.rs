@@ -153,7 +153,8 @@ fn awarded(
     };
     must!(bar.node != winner.node, "nobody sets its own price", "{at}");
     must!(beats(&before.order, &winner, &bar), "a winner stands before the losers", "{at}");
-    let promise = act.book.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).promise.bps_at(act.now));
+    let promise =
+        act.book.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).promise.bps_at(act.now));
     let fits =
         |price: u64| score(price, winner.reputation_bps, promise).is_ok_and(|score| score <= bar.score);
     let most = fits(price) && (price == order.max_price || !fits(price + 1));
@@ -177,7 +178,8 @@ fn standing(
     must!(signed, "a bid is signed for this auction", "{at}");
     let reputation_bps = reputation_bps(node, act.now);
     Ok(Standing {
-        score: score(bid.price, reputation_bps, node.record(act.now).promise.bps_at(act.now)).unwrap_or(u64::MAX),
+        score: score(bid.price, reputation_bps, node.record(act.now).promise.bps_at(act.now))
+            .unwrap_or(u64::MAX),
         reputation_bps,
         node: *at,
     })

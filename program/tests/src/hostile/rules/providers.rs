@@ -55,7 +55,8 @@ fn evidence(act: &Act, change: &Change<DeviceClaim>, after: &DeviceClaim) -> Ver
     let terms = (after.tier, after.expires()) == (tier, node.evidence_expiry);
     must!(terms, "a claim is worth what its evidence is", "{at}: {}", after.tier);
     if let Some(before) = change.before {
-        let kept = (before.device, before.rent_payer, before.bump) == (after.device, after.rent_payer, after.bump);
+        let kept =
+            (before.device, before.rent_payer, before.bump) == (after.device, after.rent_payer, after.bump);
         must!(kept, "a claim stays that of its device", "{at}");
         let standing = before.tier_at(act.now);
         let better = if before.node == after.node { standing <= tier } else { standing < tier };

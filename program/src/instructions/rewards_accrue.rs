@@ -22,7 +22,7 @@ pub struct RewardsAccrue {
     pub report: Account<Report>,
     #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
     pub fee_vault: Account<TokenAccount>,
-    #[account(mut, address = planted!(33, *treasury.address(), market.treasury) @ MarketError::WrongAccount)]
+    #[account(mut, address = market.treasury @ MarketError::WrongAccount)]
     pub treasury: Account<TokenAccount>,
     pub token_program: Program<Token>,
 }
@@ -53,8 +53,12 @@ pub fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
     let (rewards, report) = (&mut accounts.rewards, &mut accounts.report);
-    let FeeShares { treasury, buy_back, voters: pool } =
-        fee_shares(rewards.pending, params.award_bps, params.treasury_bps, params.burn_bps)?;
+    let FeeShares { treasury, buy_back, voters: pool } = fee_shares(
+        rewards.pending,
+        params.award_bps,
+        planted!(33, params.burn_bps, params.treasury_bps),
+        params.burn_bps,
+    )?;
     if rewards.buy_back == 0 {
         rewards.buy_back_since = now;
     }

@@ -246,7 +246,10 @@ impl World {
         assert_eq!(account.owner, ID, "{at} is not the program's");
         let (head, body) = account.data.split_at(T::DISCRIMINATOR.len());
         assert_eq!(head, T::DISCRIMINATOR, "{at} is of another type");
-        bytemuck::pod_read_unaligned(body)
+        // What an older layout did not have is zero.
+        let mut whole = body.to_vec();
+        whole.resize(whole.len().max(size_of::<T>()), 0);
+        bytemuck::pod_read_unaligned(&whole)
     }
 
     /// Overwrites an account of the program: for states that only long stories lead to.

@@ -98,7 +98,8 @@ fn a_layout_changes_only_with_its_version() {
     let path = folder(newest).join("layouts.json");
     if writing() {
         std::fs::create_dir_all(folder(newest)).expect("folder is made");
-        let text = serde_json::to_string_pretty(&fields(|account| version(account) == newest)).expect("serialises");
+        let text =
+            serde_json::to_string_pretty(&fields(|account| version(account) == newest)).expect("serialises");
         std::fs::write(&path, text + "\n").expect("layouts are written");
     }
     for (account, _) in Idl::load().accounts {
@@ -120,7 +121,8 @@ fn a_layout_changes_only_with_its_version() {
             assert!(now.contains(field), "{hint}: {field:?} is gone or moved");
         }
         for field in now.iter().filter(|field| !before.contains(field)) {
-            let room = before.iter().any(|b| unused(&b.3) && b.0 <= field.0 && b.0 + b.1 >= field.0 + field.1);
+            let room =
+                before.iter().any(|b| unused(&b.3) && b.0 <= field.0 && b.0 + b.1 >= field.0 + field.1);
             assert!(room, "{hint}: {field:?} stands where something was");
         }
     }
@@ -140,7 +142,8 @@ fn fixtures_have_every_account_as_its_version_says() {
         let world: Value = serde_json::from_str(&text).expect("a world is JSON");
         for (account, tag) in Idl::load().accounts {
             let own = version(&account).min(number);
-            let layouts = std::fs::read_to_string(folder(own).join("layouts.json")).expect("layouts are committed");
+            let layouts =
+                std::fs::read_to_string(folder(own).join("layouts.json")).expect("layouts are committed");
             let layouts: Value = serde_json::from_str(&layouts).expect("layouts are JSON");
             let fields: Vec<_> = layouts[&account].as_array().expect("known").iter().map(parsed).collect();
             let (size, at) = (

@@ -59,7 +59,7 @@ macro_rules! entities {
         fn of_program(data: &[u8]) -> Entity {
             $(if data.starts_with($kind::DISCRIMINATOR) {
                 let body = &data[$kind::DISCRIMINATOR.len()..];
-                return Entity::$kind(Box::new(bytemuck::pod_read_unaligned(body)));
+                return sized(body).map_or(Entity::Unruled, |body| Entity::$kind(Box::new(body)));
             })*
             Entity::Unruled
         }
@@ -91,6 +91,13 @@ impl Kind for Token {
             _ => None,
         }
     }
+}
+
+/// The account's content; what an older layout did not have is zero.
+fn sized<T: bytemuck::Pod>(body: &[u8]) -> Option<T> {
+    let mut whole = body.to_vec();
+    whole.resize(whole.len().max(size_of::<T>()), 0);
+    bytemuck::try_pod_read_unaligned(&whole).ok()
 }
 
 fn address(data: &[u8], at: usize) -> Address {

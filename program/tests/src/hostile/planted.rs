@@ -45,7 +45,7 @@ pub const BUGS: [(u64, &str); 56] = [
     (30, "a slash does not wait for its appeal window"),
     (31, "a session key reserves more than its cap"),
     (32, "a keeper's fees can be claimed twice"),
-    (33, "the treasury's share goes to whom the caller names"),
+    (33, "the treasury gets the share of the buy-back"),
     (34, "who did not vote is paid for a vote"),
     (35, "what a buy-back burns is rounded down"),
     (36, "the day's cap on emission starts anew with every claim"),

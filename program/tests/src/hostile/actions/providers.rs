@@ -1,4 +1,4 @@
-use gantry_market::constants::{BPS, PROMISE_BPS_MIN};
+use gantry_market::constants::{BPS, NODE_VERSION, PROMISE_BPS_MIN};
 use gantry_market::math::evidence::device_root;
 use gantry_market::state::{DeviceClaim, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
 use solana_address::Address;
@@ -143,6 +143,14 @@ pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
     }
     let payer = s.actor().wallet();
     one(ix::node_set_evidence(&payer, &at, devices, gpus, &losers))
+}
+
+/// By anybody, mostly of one that needs it.
+pub fn node_migrate(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(20);
+    let (at, _) = s.any_where::<Node>(|node| any || node.version < NODE_VERSION)?;
+    let payer = s.actor().wallet();
+    one(ix::node_migrate(&payer, &at))
 }
 
 /// A promise of uptime for a while, or a longer and higher one.

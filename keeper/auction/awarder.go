@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -38,11 +39,14 @@ type Awarder struct {
 	mu   sync.Mutex
 	busy map[solana.PublicKey]bool
 	wait map[solana.PublicKey]time.Time // orders that were refused: not before
+	aims map[solana.PublicKey]time.Time // nodes for which an award is on its way, or was just decided: not before
 }
 
 const (
 	debounce  = 15 * time.Millisecond
 	afterward = 500 * time.Millisecond
+	// sendTimeout bounds one award.
+	sendTimeout = time.Minute
 	// idlePause is how long nothing is looked at without a change: asks and the clock change the answer as well.
 	idlePause = 5 * time.Second
 )
@@ -50,7 +54,7 @@ const (
 // Init must be called before Tick; Run calls it.
 func (a *Awarder) Init() {
 	a.stagger = crank.NewStagger()
-	a.busy, a.wait = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}
+	a.busy, a.wait, a.aims = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}, map[solana.PublicKey]time.Time{}
 	a.Tasks = task.Or(a.Tasks)
 }
 
@@ -122,10 +126,21 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			}
 		}
 	})
+	maps.DeleteFunc(a.aims, func(_ solana.PublicKey, until time.Time) bool { return !now.Before(until) })
 	slices.SortFunc(due, func(x, y award) int { return bytes.Compare(x.order.Address[:], y.order.Address[:]) })
-	for _, x := range due {
+	// Many orders may want the same best node. One is sent, and the others look again when it is gone: all but one award
+	// would be refused, and the next best is unjust while the best is free.
+	due = slices.DeleteFunc(due, func(x award) bool {
+		taken := slices.ContainsFunc(x.nodes, func(c market.Candidate) bool { return now.Before(a.aims[c.Node.Address]) })
+		if waiting = waiting || taken; taken {
+			return true
+		}
 		a.busy[x.order.Address] = true
-	}
+		for _, c := range x.nodes {
+			a.aims[c.Node.Address] = now.Add(sendTimeout)
+		}
+		return false
+	})
 	a.mu.Unlock()
 	for _, x := range due {
 		a.wg.Add(1)
@@ -155,6 +170,9 @@ func (a *Awarder) award(ctx context.Context, o *market.Order, nodes []market.Can
 	}
 	a.mu.Lock()
 	delete(a.busy, o.Address)
+	for _, c := range nodes {
+		a.aims[c.Node.Address] = a.Now().Add(afterward)
+	}
 	a.wait[o.Address] = a.Now().Add(afterward)
 	a.mu.Unlock()
 }
@@ -174,7 +192,7 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	for i, c := range nodes {
 		leases[i] = market.LeaseAddress(o.Address, c.Node.Address)
 	}
-	ctx, cancel := a.Tasks.Timeout(ctx, time.Minute)
+	ctx, cancel := a.Tasks.Timeout(ctx, sendTimeout)
 	defer cancel()
 	_, err := a.Submit(ctx, txm.Intent{
 		ID: id, Kind: "order_award", Instructions: ixs,

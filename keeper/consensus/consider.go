@@ -89,6 +89,18 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 	case ok:
 		set, err = report.Check(m, e.counted(r, s), r.weights, roster, e.tier(r), s.own)
 	}
+	if errors.Is(err, report.ErrOmission) {
+		// It names the complete sets of more than two thirds of the weight all the same, so that its leaves are as good as
+		// those of ours would be. It is not what we vote for unless others have: see decide.
+		bearable, without := report.Check(m, e.counted(r, s), r.weights, roster, e.tier(r), nil)
+		switch {
+		case errors.Is(without, report.ErrMissing):
+			err = without
+		case without == nil:
+			s.bearable[root], s.sets[root], s.rounds[root] = m, bearable, m.Round
+			e.keepSet(bearable)
+		}
+	}
 	if errors.Is(err, report.ErrMissing) {
 		if len(s.waiting) < maxWaiting {
 			s.waiting[root] = m
@@ -96,15 +108,6 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 		from := solana.PublicKey(m.Proposer)
 		e.pull(ctx, r, s, &from)
 		return
-	}
-	if errors.Is(err, report.ErrOmission) {
-		// It names the complete sets of more than two thirds of the weight all the same, so that its leaves are as good as
-		// those of ours would be. It is not what we vote for unless others have: see decide.
-		if set, errAsIs := report.Check(m, e.counted(r, s), r.weights, roster, e.tier(r), nil); errAsIs == nil {
-			s.bearable[root], s.sets[root] = m, set
-			s.rounds[root] = m.Round
-			e.keepSet(set)
-		}
 	}
 	if err != nil {
 		// What we know of the chain may lag behind what the proposer knew.

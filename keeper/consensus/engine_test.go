@@ -454,6 +454,32 @@ func TestAProposerWithTwoFacesDividesNobody(t *testing.T) {
 	w.check()
 }
 
+// A proposer that leaves out the statements of two honest keepers, and a keeper whose vote is lost: those two vote for that
+// root all the same once it must have honest votes, since these can never go elsewhere.
+func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
+	w := newTown(t, 7)
+	for i, p := range w.people {
+		p.see(100, uint32(i%4+1))
+	}
+	cheat := w.proposer(0)
+	var others []*person
+	for _, p := range w.people {
+		if p != cheat {
+			others = append(others, p)
+		}
+	}
+	leftOut, lost := others[:2], others[2]
+	m := w.proposalOf(cheat, nil, leftOut...)
+	raw, err := p2p.Encode(m)
+	require.NoError(t, err)
+	require.NoError(t, cheat.store.Vote(w.period, m.Root, raw))
+	require.NoError(t, lost.store.Vote(w.period, wire.Hash{1}, raw))
+	stop := w.run()
+	defer stop()
+	require.Equal(t, wire.Hash(m.Root), w.untilFinal())
+	w.check()
+}
+
 func TestNothingToReport(t *testing.T) {
 	w := newTown(t, 3)
 	stop := w.run()

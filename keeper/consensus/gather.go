@@ -41,6 +41,10 @@ func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 			if !complete && late < e.Timing.Round/2 {
 				return
 			}
+			// Asking took time: what was opened on chain meanwhile goes first.
+			if now, _, ok := e.view(r.period); !ok || len(candidates(now.report)) > len(candidates(r.report)) {
+				return
+			}
 			if err := e.propose(ctx, r, s, n); err != nil {
 				e.Log.Error().Err(err).Uint64("period", uint64(r.period)).Msg("proposal")
 			}

@@ -8,7 +8,7 @@ func Draw(seed uint64) Options {
 	d := newDice(seed, "options")
 	keepers := []int{4, 5, 6, 7, 7, 8, 10, 10, 13}[d.IntN(9)]
 	return Options{
-		Seed: seed, Keepers: keepers, Nodes: 10 + d.IntN(31), Periods: 6 + d.IntN(5), Period: time.Minute,
+		Seed: seed, Keepers: keepers, Nodes: 8 + d.IntN(17), Periods: 5 + d.IntN(4), Period: time.Minute,
 		Faults: Faultless(keepers), Liars: -1, Loss: d.Float64() * 0.05, Split: d.chance(1. / 3),
 	}
 }

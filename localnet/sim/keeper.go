@@ -217,6 +217,9 @@ func (k *keeper) submit(ctx context.Context, in txm.Intent) (txm.Result, error) 
 			}
 			w.enqueue(k.wallet(), in.Instructions, func(err error) {
 				outcome = err
+				if err != nil {
+					w.result.Refusals[in.Kind]++
+				}
 				w.loop.After(k.toChain(), wake)
 			})
 		})

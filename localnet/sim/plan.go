@@ -152,8 +152,12 @@ func (p *plan) cut(a, b place) bool {
 // offChain reports whether a keeper cannot reach the chain now.
 func (p *plan) offChain(k place) bool { return p.ailing[k] == alone || p.ailing[k] == blind }
 
-// well reports whether a keeper is honest and has nothing in the term to which a period belongs.
+// well reports whether a keeper is honest and has nothing in the term to which a period belongs, and is not cut off by a
+// split while the period and its report are made.
 func (p *plan) well(k *keeper, period wire.Period) bool {
+	if p.splitAt.from.Before(p.w.begins(period+2)) && p.splitAt.to.After(p.w.begins(period)) {
+		return false
+	}
 	t := int(period-p.w.first) / termPeriods
 	return k.lie == nil && !k.twin && (period < p.w.first || t >= len(p.terms) || !p.terms[t][k.place])
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/localnet/sim/chain"
 )
 
 // Result is what a run shows. All but Cost is a function of the options.
@@ -46,6 +48,7 @@ type Result struct {
 	RefusedProposals int            `json:"refused_proposals"`
 	RefusedVotes     int            `json:"refused_votes"`
 	Transactions     int            `json:"transactions"`
+	Refusals         map[string]int `json:"refused_transactions"`
 	Facts            map[string]int `json:"facts"`
 	WhyRefused       map[string]int `json:"why_refused,omitempty"`
 	Lies             uint64         `json:"lies"`
@@ -89,7 +92,7 @@ type Found struct {
 const maxNotes = 20
 
 func newResult(o Options) *Result {
-	return &Result{Options: o, Ailments: map[string]int{}, Conducts: map[string]int{}, Facts: map[string]int{}, WhyRefused: map[string]int{}}
+	return &Result{Options: o, Ailments: map[string]int{}, Conducts: map[string]int{}, Facts: map[string]int{}, Refusals: map[string]int{}, WhyRefused: map[string]int{}}
 }
 
 // Failed reports whether something happened that never may.
@@ -191,7 +194,7 @@ func (w *world) concludeReports() {
 		at, ok := w.truth.final[p]
 		if !ok {
 			w.result.Missed++
-			w.result.say(w.loop.Now(), fmt.Sprintf("missed: period %d has no final report", i))
+			w.result.say(w.loop.Now(), fmt.Sprintf("missed: period %d has no final report%s", i, w.votesOf(p)))
 			continue
 		}
 		w.result.Final++
@@ -224,4 +227,22 @@ func (w *world) concludeDetection() {
 			w.result.Detection = append(w.result.Detection, Found{string(c), counts[c], spread(x.suspected), spread(x.reported), spread(x.faulted)})
 		}
 	}
+}
+
+// votesOf says who voted for what in a period: for people who look for the reason of a missed one.
+func (w *world) votesOf(p wire.Period) string {
+	r, ok := chain.Find[market.Report](w.chain, market.ReportAddress(uint64(p)))
+	if !ok {
+		return ", and no votes"
+	}
+	out := ""
+	for _, c := range r.Candidates[:r.CandidateCount] {
+		out += fmt.Sprintf("; root %x:", c.Root[:3])
+		for i, k := range w.keepers {
+			if market.Has(c.Voters, uint16(i)) {
+				out += fmt.Sprintf(" %d%s", i, map[bool]string{true: " (liar)"}[k.lie != nil])
+			}
+		}
+	}
+	return out
 }

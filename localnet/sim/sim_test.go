@@ -13,7 +13,7 @@ import (
 func small(seed uint64) Options {
 	o := Draw(seed)
 	o.Keepers = []int{4, 4, 7}[seed%3]
-	o.Faults, o.Nodes, o.Periods, o.Split = Faultless(o.Keepers), 8, 4, false
+	o.Faults, o.Nodes, o.Periods, o.Split = Faultless(o.Keepers), 6, 3, false
 	return o
 }
 
@@ -30,11 +30,11 @@ func play(t *testing.T, o Options) *Result {
 // Whoever is faulty and however, as long as they are not more than f: nobody is paid or slashed unjustly, nothing is lost,
 // every period gets its report.
 func TestUpToFAreBorne(t *testing.T) {
-	runs := uint64(5)
+	runs := uint64(4)
 	if os.Getenv("GANTRY_EXHAUSTIVE") == "1" {
 		runs = 100
 	} else {
-		t.Log("5 small runs; GANTRY_EXHAUSTIVE=1 plays 100, make nightly 200 larger ones")
+		t.Log("4 small runs; GANTRY_EXHAUSTIVE=1 plays 100, make nightly 200 larger ones")
 	}
 	for seed := range runs {
 		require.False(t, play(t, small(seed+1)).Failed(), "seed %d", seed+1)
@@ -44,7 +44,7 @@ func TestUpToFAreBorne(t *testing.T) {
 // The check can fail: one liar more than the market bears stops reports, and twice as many take money and stake.
 func TestMoreThanFAreSeen(t *testing.T) {
 	o := small(3)
-	o.Keepers, o.Faults, o.Liars, o.Nodes = 4, 1, 2, 16
+	o.Keepers, o.Faults, o.Liars, o.Nodes, o.Periods = 4, 1, 2, 16, 2
 	r := play(t, o)
 	require.Positive(t, r.Missed, "honest keepers alone are fewer than two thirds")
 	require.Zero(t, r.UnjustPayments+r.UnjustSlashes, "and so are liars")
@@ -57,7 +57,8 @@ func TestMoreThanFAreSeen(t *testing.T) {
 
 // What happens is a function of the options: the same trace on one processor and on many, another one for another seed.
 func TestOneSeedOneTrace(t *testing.T) {
-	o := small(7)
+	o := small(6)
+	o.Periods = 2
 	first := play(t, o)
 	before := runtime.GOMAXPROCS(1)
 	second := play(t, o)

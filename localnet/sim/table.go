@@ -32,6 +32,7 @@ func (r *Result) WriteText(out io.Writer) error {
 	row("refused proposals", "%d of %d (%s)", r.RefusedProposals, r.Proposals, counts(r.WhyRefused, "no reasons"))
 	row("paid for verified time", "%.2f USDC", float64(r.Paid)/1e6)
 	row("statements, transactions", "%d, %d", r.Statements, r.Transactions)
+	row("refused transactions", "%s", counts(r.Refusals, "none"))
 	row("on chain", "%s", counts(r.Facts, "nothing"))
 	row("a node, each period", "%s", r.PerNode)
 	row("a keeper, each period", "%s", r.PerKeeper)

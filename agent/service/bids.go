@@ -50,7 +50,7 @@ func (k keeperNetwork) Outcome(ctx context.Context, keeper solana.PublicKey, req
 func (a *Agent) bidder() *bidding.Bidder {
 	return &bidding.Bidder{
 		View: a.view, Store: a.store, Network: keeperNetwork{a.p2p}, Key: a.key, Node: a.ledger.node, Domain: a.domain,
-		Price: a.bidPrice, Tell: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: time.Now,
+		Price: a.bidPrice, Tell: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
 	}
 }
 

@@ -42,6 +42,7 @@ type Agent struct {
 	genesis [32]byte
 	policy  pricing.Policy
 	costs   pricing.Costs
+	clock   marketClock
 	client  *chain.Client
 	view    *market.View
 	shared  bool // client and view are the caller's
@@ -236,6 +237,7 @@ func (a *Agent) work(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.reportStatus(ctx) })
 	g.Go(func() error { return a.keepAsk(ctx) })
+	g.Go(func() error { return a.keepTime(ctx) })
 	g.Go(func() error { return a.bidder().Run(ctx) })
 	select { // keepers are answered only once every lease has been looked at
 	case <-a.leases.Ready():

@@ -189,6 +189,8 @@ func (s *session) sealed(r *request) error {
 	}
 	auction, reveal := s.cli.Uint("auction-secs"), s.cli.Uint("reveal-secs")
 	switch {
+	case s.cli.IsSet("redundancy"):
+		return usage("a sealed order cannot be redundant: the best bids may be one owner's", "leave --sealed or --redundancy out")
 	case auction < market.AuctionSecsMin || auction > market.AuctionSecsMax:
 		return usage(fmt.Sprintf("--auction-secs is %d", auction), fmt.Sprintf("give %d to %d seconds", market.AuctionSecsMin, market.AuctionSecsMax))
 	case reveal < market.RevealSecsMin || reveal > market.RevealSecsMax:

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/sealed"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/crank"
@@ -44,6 +45,8 @@ type Awarder struct {
 	mu   sync.Mutex
 	busy map[store.AuctionKey]bool
 	wait map[store.AuctionKey]time.Time // not before
+	// omitted are the bids that other keepers' awards left out, once they were looked over.
+	omitted map[store.AuctionKey][]protocol.Bid
 	// done are auctions of others that nothing is left to do for. Only Tick uses it.
 	done map[store.AuctionKey]bool
 	// refused: the last award that was tried was refused by the program.
@@ -67,7 +70,7 @@ const (
 func (a *Awarder) Init() {
 	a.stagger = crank.NewStagger()
 	a.busy, a.wait = map[store.AuctionKey]bool{}, map[store.AuctionKey]time.Time{}
-	a.refused = map[store.AuctionKey]bool{}
+	a.refused, a.omitted = map[store.AuctionKey]bool{}, map[store.AuctionKey][]protocol.Bid{}
 	a.Tasks = task.Or(a.Tasks)
 }
 
@@ -109,7 +112,6 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	var open, over []look
 	var keepers []solana.PublicKey
 	active := false
-	live := map[store.AuctionKey]bool{}
 	a.Index.Read(func(v *index.View) {
 		k, ok := v.Keepers[a.Self]
 		active = ok && k.State() == market.KeeperActive
@@ -121,7 +123,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 				l.order = o
 			}
 			if l.order != nil && o.State() == market.OrderOpen && o.Mode == market.ModeSealed {
-				open, live[l.key] = append(open, l), true
+				open = append(open, l)
 			} else if x.WinnerCount > 0 && x.Keeper != a.Self {
 				over = append(over, l)
 			}
@@ -153,17 +155,26 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			a.close(l) // somebody's clock is ahead of ours; what was judged late is marked by its time
 		}
 		if a.Fetch != nil && a.Desk.Missing(l.key, l.auction.Keeper) {
-			waiting, live[l.key] = true, true
+			waiting = true
 			a.start(l.key, now, func() { a.fetch(ctx, l) })
 			continue
 		}
-		done[l.key] = true
+		a.mu.Lock()
+		_, compared := a.omitted[l.key]
+		a.mu.Unlock()
+		switch {
+		case !compared:
+			a.start(l.key, now, func() { a.examine(l) })
+		default:
+			done[l.key] = true
+			continue
+		}
+		waiting = true
 	}
 	a.done = done
 	a.stagger.Keep(items)
-	a.Desk.Forget(func(key store.AuctionKey) bool {
-		return live[key] || key.CloseAt+int64(maxSettle.Seconds()) > now.Unix() && a.unknown(key)
-	})
+	a.forget(over)
+	a.Desk.Forget(func(key store.AuctionKey) bool { return a.undecided(key, now.Unix()) })
 	a.mu.Lock()
 	for key, at := range a.wait {
 		if now.Sub(at) > time.Minute {
@@ -175,10 +186,27 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	return waiting
 }
 
-// unknown reports whether the chain shows nothing of an auction: its accounts may only not have been seen yet.
-func (a *Awarder) unknown(key store.AuctionKey) (yes bool) {
-	a.Index.Read(func(v *index.View) { yes = v.Market == nil })
-	return yes
+// forget drops what was found about auctions that are gone.
+func (a *Awarder) forget(over []look) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.omitted {
+		if !slices.ContainsFunc(over, func(l look) bool { return l.key == key }) {
+			delete(a.omitted, key)
+		}
+	}
+}
+
+// undecided reports whether an auction's bids may still be needed in memory: until its order is decided and our set is on
+// disk, or for the longest time that an auction can take. It looks at the chain as it is when it is asked: a bid may have
+// been taken since the caller looked.
+func (a *Awarder) undecided(key store.AuctionKey, now int64) bool {
+	open := false
+	a.Index.Read(func(v *index.View) {
+		o, ok := v.Orders[key.Order]
+		open = v.Market == nil || ok && o.State() == market.OrderOpen && o.AuctionClose == key.CloseAt
+	})
+	return open || key.CloseAt+int64(maxSettle.Seconds()) > now && a.Desk.Missing(key, a.Self)
 }
 
 func sortLooks(l []look) {
@@ -323,17 +351,22 @@ func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Inte
 	}, false, err
 }
 
-// fetch keeps what the awarding keeper published, and says when it is not what it recorded.
+// fetch keeps what the awarding keeper published.
 func (a *Awarder) fetch(ctx context.Context, l look) {
-	keeper := l.auction.Keeper
-	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", keeper).Logger()
-	set, err := a.Fetch(ctx, l.key, keeper)
+	set, err := a.Fetch(ctx, l.key, l.auction.Keeper)
 	if err == nil {
-		err = a.Desk.Take(l.key, keeper, set)
+		err = a.Desk.Take(l.key, l.auction.Keeper, set)
 	}
 	if err != nil {
-		log.Debug().Err(err).Msg("bids of another keeper's award")
-		return
+		a.Log.Debug().Err(err).Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Msg("bids of another keeper's award")
 	}
-	a.Desk.compare(l.key, l.auction, log)
+}
+
+// examine compares another keeper's published bids with what it recorded and with what we know.
+func (a *Awarder) examine(l look) {
+	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
+	found := a.Desk.compare(l.key, l.auction, log)
+	a.mu.Lock()
+	a.omitted[l.key] = found
+	a.mu.Unlock()
 }

@@ -33,20 +33,22 @@ func (d *Desk) set(key store.AuctionKey, keeper solana.PublicKey) (sealed.Set, e
 	return a.Set(sealed.Auction{Domain: d.Domain, Order: key.Order, CloseAt: key.CloseAt})
 }
 
-// compare says what the awarding keeper's published bids show it to have done: another root than it recorded, or a
-// revealed bid left out that it had acknowledged.
-func (d *Desk) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) {
+// compare says what the awarding keeper's published bids show it to have done: another root than it recorded, or revealed
+// bids left out that it had acknowledged, which are returned.
+func (d *Desk) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) []protocol.Bid {
 	theirs, err := d.set(key, award.Keeper)
 	if err != nil {
 		log.Warn().Err(err).Msg("the awarding keeper's bids cannot be read")
-		return
+		return nil
 	}
 	if theirs.Head.Root != wire.Hash(award.BidsRoot) {
 		log.Error().Msg("the awarding keeper published other bids than it recorded on chain")
 	}
-	for _, o := range Omitted(d.known(key), &theirs) {
+	out := Omitted(d.known(key), &theirs)
+	for _, o := range out {
 		log.Error().Stringer("node", solana.PublicKey(o.Node)).Msg("the awarding keeper acknowledged this node's reveal and left its bid out")
 	}
+	return out
 }
 
 // known are the bids that we hold of an auction, in memory or as we closed them.

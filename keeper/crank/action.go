@@ -149,10 +149,10 @@ var benign = map[Kind][]market.Code{
 	ReportClose:    {market.CodeTooEarly},
 
 	NodeSetEvidence:   {idlmarket.ErrorCodeClaimsStand, idlmarket.ErrorCodeEvidenceTooWeak, idlmarket.ErrorCodeMissingAccount},
-	LeaseMigrate:      {market.CodeUnauthorised},
+	LeaseMigrate:      {market.CodeUnauthorised, idlmarket.ErrorCodeMigrationNotAllowed},
 	ProveBadWork:      {idlmarket.ErrorCodeAlreadyProven, market.CodeTooEarly},
 	ProveEquivocation: {idlmarket.ErrorCodeWrongKeeperStatus},
-	ProveBetterAsk:    {idlmarket.ErrorCodeNotContestable},
+	ProveBetterAsk:    {idlmarket.ErrorCodeNotContestable, idlmarket.ErrorCodeNotBetter},
 }
 
 // gone are the runtime's names for accounts that somebody has created or closed in between.

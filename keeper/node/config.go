@@ -57,7 +57,7 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{
 		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, WorkEvery: 24, EvidenceEvery: 24,
-		ReportDelay: 20 * time.Second, RoundTimeout: 30 * time.Second, Keep: 30 * 24 * time.Hour,
+		ReportDelay: 20 * time.Second, RoundTimeout: 30 * time.Second, Keep: 26 * time.Hour,
 	}
 }
 

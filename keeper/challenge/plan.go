@@ -28,7 +28,7 @@ type Round struct {
 // Watched is what the plan has to know of a node.
 type Watched struct {
 	Node solana.PublicKey
-	// Leased nodes earn money: every keeper watches them.
+	// Leased nodes earn money, and those with a commitment are slashed by how long they were up: every keeper watches them.
 	Leased bool
 }
 
@@ -47,8 +47,8 @@ type Check struct {
 // In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
 // Timing.Every by each member, inventory once a period, work where it is due. A node with a lease is asked by every
 // keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of the
-// weight have seen. Evidence, which decides the tier, is asked for by every keeper. A failed check that another keeper
-// signed is looked into at once, within that keeper's credit.
+// weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A failed
+// check that another keeper signed is looked into at once, within that keeper's credit.
 type Planner struct {
 	timing Timing
 	secs   int64
@@ -171,14 +171,14 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 			p.push(w, kind, at, false)
 		}
 	}
-	seed := p.round.Roster.Seed()
-	if w.member {
+	evidence := p.timing.EvidenceDue(w.node, p.round.Period) && p.round.Roster.Index(p.round.Self) >= 0
+	if w.member || evidence { // more than half of the weight has to see the devices that go on chain
 		once(wire.CheckInventory, 0)
-		if p.timing.WorkDue(seed, w.node, p.round.Period) {
-			once(wire.CheckWork, 0)
-		}
 	}
-	if p.timing.EvidenceDue(w.node, p.round.Period) && p.round.Roster.Index(p.round.Self) >= 0 {
+	if w.member && p.timing.WorkDue(p.round.Roster.Seed(), w.node, p.round.Period) {
+		once(wire.CheckWork, 0)
+	}
+	if evidence {
 		once(wire.CheckEvidence, length/4)
 	}
 }

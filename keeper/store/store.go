@@ -199,7 +199,7 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 		if b == nil {
 			return fmt.Errorf("%w: %s has no %s", ErrCorrupt, s.path, name)
 		}
-		if err := b.ForEach(func(k, v []byte) error { _, err := unseal(v); return err }); err != nil {
+		if err := b.ForEach(func(_, v []byte) error { return intact(v) }); err != nil {
 			return fmt.Errorf("%s: %w", s.path, err)
 		}
 	}
@@ -293,14 +293,22 @@ func seal(v []byte) []byte {
 	return append(append(make([]byte, 0, 8+len(v)), sum[:8]...), v...)
 }
 
-// unseal checks and copies a record.
-func unseal(v []byte) ([]byte, error) {
+// intact checks a record.
+func intact(v []byte) error {
 	if len(v) < 8 {
-		return nil, fmt.Errorf("%w: record too short", ErrCorrupt)
+		return fmt.Errorf("%w: record too short", ErrCorrupt)
 	}
 	sum := sha256.Sum256(v[8:])
 	if !bytes.Equal(sum[:8], v[:8]) {
-		return nil, fmt.Errorf("%w: checksum of a record", ErrCorrupt)
+		return fmt.Errorf("%w: checksum of a record", ErrCorrupt)
+	}
+	return nil
+}
+
+// unseal checks and copies a record.
+func unseal(v []byte) ([]byte, error) {
+	if err := intact(v); err != nil {
+		return nil, err
 	}
 	return bytes.Clone(v[8:]), nil
 }

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint nat hostile hostile-long bench fuzz nightly evidence-simulation work-table soak toolchain clean
+.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint nat hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -51,6 +51,9 @@ nightly: ## every bit flip of the evidence samples, then every fuzz target (1-2 
 
 evidence-simulation: ## how often and how soon evidence finds out false machines
 	@go run ./attest/cmd/evidence-simulation
+
+simulation: ## 200 small markets in virtual time with random faults (SIMULATION="--seed 1000" for others)
+	@go run ./localnet/cmd/gantry-localnet sim --random --runs 200 $(SIMULATION)
 
 work-table: ## time of work proofs and their checks on this machine, and what samples miss
 	@go run ./attest/cmd/work-table

@@ -3,7 +3,6 @@ package p2p
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -157,7 +156,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 	case errors.Is(err, ErrTooBig):
 		fail(ReasonSize, Refuse(CodeBadRequest, "%v", err))
 		return
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case isTimeout(err):
 		fail(ReasonSlow, Refuse(CodeBadRequest, "the request did not arrive within %s", min(p.Timeout, requestTimeout)))
 		return
 	case err != nil:
@@ -204,6 +203,13 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 	if err := s.Close(); err != nil {
 		log.Debug().Err(err).Msg("close stream")
 	}
+}
+
+// isTimeout reports whether a stream's deadline has passed; muxers have errors of
+// their own for that.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }
 
 // watchCaller cancels a stream's handler once the caller has gone. The caller

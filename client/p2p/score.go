@@ -67,6 +67,9 @@ func (n *Node) standing(id peer.ID) float64 {
 			return 0
 		}
 	}
+	if len(known) == 0 {
+		return 0
+	}
 	return strangerScore
 }
 

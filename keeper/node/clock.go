@@ -23,7 +23,9 @@ const (
 
 // clockLimit is the difference at which signing stops: where periods are short a few seconds put a check into another
 // period, where they are an hour long half a minute does no harm.
-func clockLimit(period time.Duration) time.Duration { return max(5*time.Second, period/120) }
+func clockLimit(period time.Duration) time.Duration {
+	return min(max(period/4, 5*time.Second), 30*time.Second)
+}
 
 // clock compares this machine's clock with the chain's.
 type clock struct {

@@ -87,6 +87,10 @@ func (k *Keeper) watchOwn() {
 func (k *Keeper) checkVotes() error {
 	var me *market.Keeper
 	k.index.Read(func(v *index.View) { me = v.Keepers[k.publicKey()] })
+	return k.compareVotes(me)
+}
+
+func (k *Keeper) compareVotes(me *market.Keeper) error {
 	if me == nil || me.Votes == 0 {
 		return nil
 	}

@@ -21,6 +21,7 @@ type Protocol struct {
 	Rate        float64       // requests a second that one peer may make, default 5
 	Burst       int           // at once, default 20
 	Concurrent  int           // requests served at the same time, default 256
+	Public      bool          // strangers are answered too, on the few connections that they get
 	PerPeer     int           // of them for one peer, default a sixteenth of Concurrent, at least 8
 }
 
@@ -137,7 +138,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 		fail(ReasonStranger, Refuse(CodeRefused, "identity is not an ed25519 key"))
 		return
 	}
-	if !n.gate.knows(remote) {
+	if !p.Public && !n.gate.knows(remote) {
 		fail(ReasonStranger, Refuse(CodeRefused, "the key %s is not registered in this market", from))
 		return
 	}

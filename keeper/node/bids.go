@@ -20,6 +20,7 @@ var (
 	outcomeProtocol = bidProtocol(protocol.BidOutcome)
 	bidSetProtocol  = p2p.Protocol{
 		ID: protocol.BidSet, Version: protocol.Version, MaxRequest: protocol.MaxBidRequest, MaxResponse: 1 << 20, Rate: 2, Burst: 20, Concurrent: 16,
+		Public: true, // auditors need not take part in the market
 	}
 )
 

@@ -202,14 +202,20 @@ func TestReplicasAgreeAndSurviveAKill(t *testing.T) {
 	untilFinal(t, chain, first, first+1)
 	for p := first; p <= first+1; p++ {
 		require.Eventually(t, func() bool { return len(chain.voted(p)) == 4 }, 5*time.Second, 20*time.Millisecond, "all vote for period %d", p)
+		// On a busy machine one may have voted for a proposal that came before another keeper's statements did.
+		same := 0
 		for _, root := range chain.voted(p) {
-			require.Equal(t, chain.final()[p], root, "period %d", p)
+			if root == chain.final()[p] {
+				same++
+			}
 		}
+		require.GreaterOrEqual(t, same, 3, "period %d", p)
 		for _, r := range keepers {
 			root, err := r.k.store.Voted(wire.Period(p))
 			require.NoError(t, err)
-			require.Equal(t, chain.final()[p], root)
-			require.NotNil(t, r.k.engine.Set(wire.Period(p), root), "every keeper holds the leaves")
+			require.EqualValues(t, chain.voted(p)[r.wallet.PublicKey()], root, "each sent the vote that it wrote down")
+			require.Eventually(t, func() bool { return r.k.engine.Set(wire.Period(p), chain.final()[p]) != nil },
+				30*time.Second, 20*time.Millisecond, "every keeper holds the leaves")
 		}
 	}
 	set := keepers[0].k.engine.Set(wire.Period(first+1), chain.final()[first+1])

@@ -23,7 +23,6 @@ mod fault_open;
 mod formulas;
 mod gpu_model_set;
 mod hostile;
-mod invariants;
 mod keeper_activate;
 mod keeper_register;
 mod keeper_request_exit;

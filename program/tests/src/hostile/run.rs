@@ -118,7 +118,12 @@ fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, 
         plan,
         matches!(
             action.name,
-            "order_create" | "order_award" | "auction_open" | "lease_migrate" | "prove_better_ask"
+            "order_create"
+                | "order_award"
+                | "auction_open"
+                | "lease_migrate"
+                | "prove_better_ask"
+                | "output_commit"
         ),
     )
 }

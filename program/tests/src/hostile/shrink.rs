@@ -6,7 +6,7 @@ use super::trace::Step;
 use super::wind_down::STUCK;
 
 /// Steps that are replayed at most: a long record may keep some that it does not need.
-const BUDGET: usize = 400_000;
+const BUDGET: usize = 30_000;
 
 /// A record that breaks the same rule, with no step that could be left out alone.
 pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {

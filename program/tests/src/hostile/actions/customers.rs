@@ -90,6 +90,31 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
     Some(plan)
 }
 
+/// A redundant job from its order to the comparison of its outputs.
+pub fn redundant_order(s: &mut Scene) -> Option<Plan> {
+    let who = s.actor_of(&CUSTOMERS);
+    let nonce = free_nonce(s, &who.wallet())?;
+    let mut args = OrderArgs {
+        nodes: 3,
+        gpus_per_node: 1,
+        redundant: 1,
+        run_to_completion: 1,
+        no_migration: 1,
+        duration_secs: 60,
+        max_price: 3_000_000 + s.r.below(3_000_000),
+        ..ix::order_args(nonce)
+    };
+    args.requirement.allow_simulated = 1;
+    let order = pda::order(&who.wallet(), nonce);
+    let mut plan = vec![Step::Send(vec![ix::order_create(who, args)])];
+    let awards = super::outputs::awards_of(s, &order, &who.wallet(), &Wanted::of(&args))?;
+    if awards.is_empty() {
+        return None;
+    }
+    plan.extend(awards);
+    Some(plan)
+}
+
 pub fn order_cancel(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(3);
     let (at, order) = s.any_where::<Order>(|order| any || idle(order))?;

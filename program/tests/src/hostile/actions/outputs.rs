@@ -80,9 +80,10 @@ fn compared(s: &mut Scene, order: &Address, leases: &[(Address, Address)]) -> Pl
 /// One machine commits, or all of its job do.
 pub fn output_commit(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(10);
-    let (at, lease) = s.any_where::<Lease>(|lease| {
-        any || (lease.output == OUTPUT_WANTED && lease.status >= LEASE_RUNNING)
-    })?;
+    let waits = |lease: &Lease| lease.output == OUTPUT_WANTED && lease.status >= LEASE_RUNNING;
+    let Some((at, lease)) = s.any_where::<Lease>(|lease| any || waits(lease)) else {
+        return super::customers::redundant_order(s);
+    };
     let leases = if s.once_in(2) { vec![at] } else { leases_of(s.a, &lease.order) };
     let mut plan = vec![];
     for at in leases {

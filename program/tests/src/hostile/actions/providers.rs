@@ -70,7 +70,7 @@ pub fn node_register(s: &mut Scene) -> Option<Plan> {
     let mut spec = ix::spec(gpus);
     spec.simulated = u8::from(s.once_in(5));
     let price = s.about(3_000_000);
-    if s.once_in(5) {
+    if s.once_in(12) {
         let (_, other, _) = MACHINES[s.below(MACHINES.len())];
         let devices = ix::devices(&key(other).pubkey(), gpus);
         return one(ix::node_register_with(who, &machine, spec, price, devices));

@@ -65,6 +65,9 @@ pub const OUTPUT_TAG: [u8; 15] = *b"gantry-output-1";
 /// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.
 pub const BID_TAG: [u8; 8] = *b"GANTRYB1";
 pub const COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
+/// First bytes of a keeper's word that a bid's reveal reached it. They are a receipt's as well, which is longer: a signature
+/// is over all bytes, so that neither stands for the other.
+pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYR1";
 /// Bytes of a report leaf.
 pub const LEAF_LEN: usize = 176;
 /// Bytes of a check statement.

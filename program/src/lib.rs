@@ -83,6 +83,7 @@ use instructions::output_reveal::*;
 use instructions::prove_bad_work::*;
 use instructions::prove_better_ask::*;
 use instructions::prove_equivocation::*;
+use instructions::prove_omitted_bid::*;
 use instructions::provider_close::*;
 use instructions::provider_register::*;
 use instructions::provider_request_unstake::*;
@@ -346,6 +347,13 @@ pub mod gantry_market {
     }
     pub fn prove_better_ask(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
         instructions::prove_better_ask::handler(ctx)
+    }
+    pub fn prove_omitted_bid(
+        ctx: &mut Context<ProveOmittedBid>,
+        bid: Reveal,
+        received_at: i64,
+    ) -> Result<()> {
+        instructions::prove_omitted_bid::handler(ctx, bid, received_at)
     }
     pub fn prove_equivocation(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
         instructions::prove_equivocation::handler(ctx)

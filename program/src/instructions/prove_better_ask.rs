@@ -10,16 +10,11 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::events::UnjustAwardProven;
-use crate::math::fees::fee;
+use crate::instructions::unjust::{score_throughout, Unjust};
 use crate::math::pricing::cost;
-use crate::math::reputation::reputation_of;
-use crate::math::score::score;
-use crate::math::slashing::{harm_in_stake, split};
 use crate::planted::planted;
 use crate::seeds;
-use crate::slashing::{lighten, Slashed};
-use crate::state::{GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBetterAsk {
@@ -71,37 +66,18 @@ fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
     }
 }
 
-/// The score of the better node, at its worst during the auction: reputation only grows with age.
+/// The score of the better node, at its worst during the auction.
 fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     contestable(accounts, now)?;
     let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
     let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
-    // GPUs that are free now and of which none was freed since were free all the time; the same goes for the stake.
-    let held = better.status == NODE_ACTIVE
-        && better.available_since < since
-        && better.ask_since < since
-        && better.gpus_freed_at < since
-        && accounts.provider.covered()
-        && accounts.provider.covered_since < since
-        && accounts.gpu_model.since < since
-        && better.price <= order.max_price
-        && *better.address() != lease.node;
-    let record = match better.record_throughout(since, lease.awarded_at) {
-        Some(record) if held => record,
-        _ => return fail(MarketError::NotBetter),
-    };
-    order.requirement.satisfied_by(
-        better,
-        &accounts.gpu_model,
-        order.gpus_per_node,
-        &better.spec.site,
-        &record,
-        since,
-        order.latest_end(&accounts.market.params)?,
-    )?;
-    let reputation = reputation_of(&record.score, better.registered_at, since);
-    // A commitment must not have ended before the award.
-    let score = score(better.price, reputation, record.promise.bps_at(lease.awarded_at))?;
+    if better.ask_since >= since || *better.address() == lease.node {
+        return fail(MarketError::NotBetter);
+    }
+    let params = &accounts.market.params;
+    let (provider, model) = (&accounts.provider, &accounts.gpu_model);
+    let score =
+        score_throughout(better, better.price, provider, model, order, params, since, lease.awarded_at)?;
     if score < planted!(43, lease.score.saturating_add(1), lease.score) {
         Ok(score)
     } else {
@@ -111,50 +87,22 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
 
 pub fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let better_score = validate(&ctx.accounts, now)?;
+    let score = validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
-    let finder = *accounts.finder.address();
-    let params = accounts.market.params;
-    let lease = &mut accounts.lease;
-    let awarded_score = lease.score;
-    // Once only.
-    lease.score = 0;
-    let seconds = accounts.order.duration_secs;
-    let paid = cost(lease.price, lease.gpus, seconds)?;
-    let asked = cost(accounts.better.price, lease.gpus, seconds)?;
-    let harm = harm_in_stake(paid.saturating_sub(asked), params.stake_price)?;
-
-    let keeper = &mut accounts.keeper;
-    let share = fee(keeper.bond, params.slash_unjust_award_bps)?;
-    let amount = keeper.slash(share)?;
-    lighten(&mut accounts.market, keeper, now)?;
-    let shares = split(amount, harm, params.finder_bps)?;
-    Slashed {
-        token_program: &accounts.token_program,
-        vault: &mut accounts.stake_vault,
-        mint: &mut accounts.stake_mint,
-        seed: Slashed::KEEPER,
-        wallet: keeper.wallet,
-        bump: keeper.bump,
-        authority: accounts.keeper.cpi_handle(),
+    let (seconds, gpus) = (accounts.order.duration_secs, accounts.lease.gpus);
+    let paid = cost(accounts.lease.price, gpus, seconds)?;
+    let asked = cost(accounts.better.price, gpus, seconds)?;
+    Unjust {
+        market: &mut accounts.market,
+        lease: &mut accounts.lease,
+        keeper: &mut accounts.keeper,
+        stake_vault: &mut accounts.stake_vault,
+        stake_mint: &mut accounts.stake_mint,
         customer_tokens: accounts.customer_tokens.as_mut(),
-        customer: accounts.lease.customer,
         finder_tokens: &mut accounts.finder_tokens,
-        finder,
-    }
-    .distribute(&shares)?;
-    emit!(UnjustAwardProven {
-        lease: *accounts.lease.address(),
-        keeper: *accounts.keeper.address(),
-        finder,
+        token_program: &accounts.token_program,
+        finder: *accounts.finder.address(),
         better: *accounts.better.address(),
-        awarded_score,
-        better_score,
-        amount,
-        customer: shares.customer,
-        finder_share: shares.finder,
-        burned: shares.burned,
-    });
-    accounts.keeper.invariant(accounts.stake_vault.amount())?;
-    accounts.market.invariant()
+    }
+    .punish(score, paid.saturating_sub(asked), now)
 }

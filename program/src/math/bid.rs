@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BID_TAG, BPS, COMMITMENT_TAG};
+use crate::constants::{BID_TAG, BPS, COMMITMENT_TAG, REVEAL_ACK_TAG};
 use crate::errors::OrOverflow;
 use crate::math::hash::sha256_of;
 use crate::math::score::factor_bps;
@@ -32,6 +32,16 @@ pub fn commitment(
 pub fn commitment_message(commitment: &[u8; 32]) -> [u8; 40] {
     let mut message = [0u8; 40];
     for (target, source) in message.iter_mut().zip(COMMITMENT_TAG.iter().chain(commitment)) {
+        *target = *source;
+    }
+    message
+}
+
+/// What a keeper signs when a bid's reveal reaches it: tag 8 ‖ commitment 32 ‖ unix second i64.
+pub fn reveal_ack_message(commitment: &[u8; 32], received_at: i64) -> [u8; 48] {
+    let mut message = [0u8; 48];
+    let at = received_at.to_le_bytes();
+    for (target, source) in message.iter_mut().zip(REVEAL_ACK_TAG.iter().chain(commitment).chain(&at)) {
         *target = *source;
     }
     message

@@ -84,6 +84,7 @@ pub fn play(w: &mut World) -> (Held, Held) {
     outputs(w);
     commits(w, &keepers);
     proofs(w, &keepers);
+    omitted(w, &keepers[1]);
     leave(w, keepers);
     held
 }
@@ -255,6 +256,25 @@ fn proofs(w: &mut World, keepers: &[Actor; 3]) {
     w.ok(proof, &[&finder.key]);
     let said = [true, false].map(|passed| statement(&machine.node, 1, 3, passed));
     let proof = ix::contradict(w, &finder, &keepers[2], &said[0], &said[1]);
+    w.ok_all(&proof, &[&finder.key]);
+}
+
+/// An auction in which the keeper acknowledged three bids and awarded as if the second did not exist.
+fn omitted(w: &mut World, keeper: &Actor) {
+    let provider = w.provider(30_000_000_000);
+    let machines = [0; 3].map(|_| w.machine(&provider, 1));
+    let (customer, finder) = (w.customer(100_000_000), w.actor());
+    w.warp(AWARD_VIEW_SECS);
+    let order = w.order(&customer, ix::sealed_args(1));
+    w.ok(ix::auction_open(&customer, &order, 30, 20), &[&customer.key]);
+    w.warp(51);
+    let [winner, left_out, bar] = [1_000_000, 1_500_000, 2_000_000];
+    let bid = |at: usize, price| ix::Bid { machine: &machines[at], price, salt: [at as u8; 32] };
+    let award = ix::sealed_award(w, keeper, &order, bid(0, winner), Some(bid(2, bar)));
+    w.ok_all(&award, &[&keeper.key]);
+    let lease = pda::lease(&order, &machines[0].node);
+    let at = w.now() - 10;
+    let proof = ix::omitted(w, &finder, keeper, &lease, bid(1, left_out), at, Some(customer.stake));
     w.ok_all(&proof, &[&finder.key]);
 }
 

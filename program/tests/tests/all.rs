@@ -68,6 +68,7 @@ mod products;
 mod prove_bad_work;
 mod prove_better_ask;
 mod prove_equivocation;
+mod prove_omitted_bid;
 mod provider_close;
 mod provider_register;
 mod provider_request_unstake;

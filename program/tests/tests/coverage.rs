@@ -13,12 +13,13 @@ const UNUSED: [&str; 0] = [];
 const UNREACHABLE: [(&str, &str, &str); 0] = [];
 
 /// Code that several instructions share, and the tests in which its errors must appear.
-const SHARED: [(&str, &[&str]); 5] = [
+const SHARED: [(&str, &[&str]); 6] = [
     ("award", &["order_award"]),
     ("claims", &["node_register", "node_set_evidence"]),
     ("leaf", &["report_apply"]),
     ("lease_settle", &["lease_settle_receipt", "lease_settle_report"]),
     ("mod", &[]),
+    ("unjust", &["prove_better_ask", "prove_omitted_bid"]),
 ];
 
 fn crate_dir(part: &str) -> PathBuf {

@@ -28,7 +28,7 @@ const RARE: [&str; 9] = [
 ];
 
 /// Instructions that the random sequences do not send yet: their own tests and the substitution matrix cover them.
-const UNSENT: [&str; 0] = [];
+const UNSENT: [&str; 1] = ["prove_omitted_bid"];
 /// Account types that only those instructions make.
 const UNRULED: [&str; 0] = [];
 

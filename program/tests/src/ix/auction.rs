@@ -3,14 +3,15 @@
 use gantry_market::constants::MODE_SEALED;
 use gantry_market::instructions::auction_award::Reveal;
 use gantry_market::instructions::order_create::OrderArgs;
-use gantry_market::math::bid::{commitment, commitment_message};
-use gantry_market::state::{Auction, Node, Order};
+use gantry_market::math::bid::{commitment, commitment_message, reveal_ack_message};
+use gantry_market::state::{Auction, Lease, Node, Order};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
 use super::{build, instructions_sysvar, order_args, signed, system_program};
+use crate::tokens::token_program;
 use crate::world::DOMAIN;
 use crate::{pda, Actor, Machine, World};
 
@@ -49,6 +50,16 @@ pub struct Bid<'a> {
 }
 
 impl Bid<'_> {
+    pub fn reveal(&self) -> Reveal {
+        Reveal { price: self.price, salt: self.salt }
+    }
+
+    /// The bid's hash, for the order's auction.
+    pub fn commitment(&self, w: &World, order: &Address) -> [u8; 32] {
+        let auction: Auction = w.read(&pda::auction(order));
+        commitment(&DOMAIN, order, &self.machine.node, auction.close_at, self.price, &self.salt)
+    }
+
     /// The runtime's check of what the node signed for the order's auction.
     pub fn check(&self, w: &World, order: &Address) -> Instruction {
         let (auction, node) = (w.read::<Auction>(&pda::auction(order)), w.read::<Node>(&self.machine.node));
@@ -147,4 +158,56 @@ pub fn sealed_award(
     all.push(bid.check(w, order));
     all.push(auction_award(w, keeper, order, bid, losing, [9; 32]));
     all
+}
+
+/// The market's instruction alone.
+pub fn prove_omitted_bid(
+    w: &World,
+    finder: &Actor,
+    lease: &Address,
+    bid: Bid,
+    received_at: i64,
+    customer_tokens: Option<Address>,
+) -> Instruction {
+    let state: Lease = w.read(lease);
+    let node: Node = w.read(&bid.machine.node);
+    let bar = w.read::<Auction>(&pda::auction(&state.order)).bar_node;
+    let keeper = pda::keeper(&state.keeper);
+    build(
+        accounts::ProveOmittedBid {
+            finder: finder.wallet(),
+            market: pda::market(),
+            order: state.order,
+            auction: pda::auction(&state.order),
+            lease: *lease,
+            omitted: bid.machine.node,
+            provider: node.provider,
+            gpu_model: pda::gpu_model(node.spec.model),
+            bar: (bar != Address::default()).then_some(bar),
+            keeper,
+            stake_vault: pda::stake_vault(&keeper),
+            stake_mint: w.stake_mint,
+            customer_tokens,
+            finder_tokens: finder.stake,
+            instructions: instructions_sysvar(),
+            token_program: token_program(),
+        },
+        instruction::ProveOmittedBid { bid: bid.reveal(), received_at },
+    )
+}
+
+/// Signature checks and proof, as they must stand in a transaction; `keeper` acknowledged the reveal.
+pub fn omitted(
+    w: &World,
+    finder: &Actor,
+    keeper: &Actor,
+    lease: &Address,
+    bid: Bid,
+    received_at: i64,
+    customer_tokens: Option<Address>,
+) -> [Instruction; 3] {
+    let order = w.read::<Lease>(lease).order;
+    let ack = reveal_ack_message(&bid.commitment(w, &order), received_at);
+    let proof = prove_omitted_bid(w, finder, lease, bid, received_at, customer_tokens);
+    [bid.check(w, &order), signed(&keeper.key, &ack), proof]
 }

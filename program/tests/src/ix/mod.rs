@@ -122,6 +122,7 @@ names! {
     ProveBadWork => "prove_bad_work",
     ProveBetterAsk => "prove_better_ask",
     ProveEquivocation => "prove_equivocation",
+    ProveOmittedBid => "prove_omitted_bid",
     DisputeOpen => "dispute_open",
     DisputeVote => "dispute_vote",
     DisputeResolve => "dispute_resolve",

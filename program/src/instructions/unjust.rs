@@ -1,0 +1,118 @@
+//! What every proof of an unjust award shares: what a node must show to have been there all the time, and the slash.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::errors::{fail, MarketError};
+use crate::events::UnjustAwardProven;
+use crate::math::fees::fee;
+use crate::math::reputation::reputation_of;
+use crate::math::score::score;
+use crate::math::slashing::{harm_in_stake, split};
+use crate::slashing::{lighten, Slashed};
+use crate::state::{
+    GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE,
+};
+
+/// The score of a price that the node asked or bid, at its worst from `since` to the award: reputation only grows with
+/// age, and a commitment must not have ended before. Only a node counts that could have been awarded all that time: it was
+/// active, had the GPUs free, its claims and the stake behind it, one record, and its model's terms.
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+pub fn score_throughout(
+    node: &Node,
+    price: u64,
+    provider: &Provider,
+    model: &GpuModel,
+    order: &Order,
+    params: &Params,
+    since: i64,
+    awarded_at: i64,
+) -> Result<u64> {
+    // GPUs that are free now and of which none was freed since were free all the time; the same goes for the stake.
+    let held = node.status == NODE_ACTIVE
+        && node.available_since < since
+        && node.gpus_freed_at < since
+        && provider.covered()
+        && provider.covered_since < since
+        && model.since < since
+        && price > 0
+        && price <= order.max_price;
+    let record = match node.record_throughout(since, awarded_at) {
+        Some(record) if held => record,
+        _ => return fail(MarketError::NotBetter),
+    };
+    let (site, end) = (&node.spec.site, order.latest_end(params)?);
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end)?;
+    score_of(&record, node.registered_at, price, since, awarded_at)
+}
+
+/// What a price scores by a record: with the reputation of `since` and a commitment that lasts until the award.
+pub fn score_of(
+    record: &NodeRecord,
+    registered_at: i64,
+    price: u64,
+    since: i64,
+    awarded_at: i64,
+) -> Result<u64> {
+    let reputation = reputation_of(&record.score, registered_at, since);
+    score(price, reputation, record.promise.bps_at(awarded_at))
+}
+
+/// A keeper that is shown to have awarded unjustly, and where its stake may go.
+pub struct Unjust<'a> {
+    pub market: &'a mut Account<Market>,
+    pub lease: &'a mut Account<Lease>,
+    pub keeper: &'a mut Account<Keeper>,
+    pub stake_vault: &'a mut Account<TokenAccount>,
+    pub stake_mint: &'a mut Account<Mint>,
+    pub customer_tokens: Option<&'a mut Account<TokenAccount>>,
+    pub finder_tokens: &'a mut Account<TokenAccount>,
+    pub token_program: &'a Program<Token>,
+    pub finder: Address,
+    /// The node that should have been awarded, or that would have lowered the price.
+    pub better: Address,
+}
+
+impl Unjust<'_> {
+    /// Slashes once for a lease: the customer gets up to `harm` µUSDC in stake, the finder its share, the rest is burned.
+    #[inline(never)]
+    pub fn punish(self, better_score: u64, harm: u64, now: i64) -> Result<()> {
+        let params = self.market.params;
+        let awarded_score = self.lease.score;
+        self.lease.score = 0;
+        let harm = harm_in_stake(harm, params.stake_price)?;
+        let share = fee(self.keeper.bond, params.slash_unjust_award_bps)?;
+        let amount = self.keeper.slash(share)?;
+        lighten(self.market, self.keeper, now)?;
+        let shares = split(amount, harm, params.finder_bps)?;
+        Slashed {
+            token_program: self.token_program,
+            vault: &mut *self.stake_vault,
+            mint: self.stake_mint,
+            seed: Slashed::KEEPER,
+            wallet: self.keeper.wallet,
+            bump: self.keeper.bump,
+            authority: self.keeper.cpi_handle(),
+            customer_tokens: self.customer_tokens,
+            customer: self.lease.customer,
+            finder_tokens: self.finder_tokens,
+            finder: self.finder,
+        }
+        .distribute(&shares)?;
+        emit!(UnjustAwardProven {
+            lease: *self.lease.address(),
+            keeper: *self.keeper.address(),
+            finder: self.finder,
+            better: self.better,
+            awarded_score,
+            better_score,
+            amount,
+            customer: shares.customer,
+            finder_share: shares.finder,
+            burned: shares.burned,
+        });
+        self.keeper.invariant(self.stake_vault.amount())?;
+        self.market.invariant()
+    }
+}

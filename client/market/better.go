@@ -39,17 +39,10 @@ func (n Node) AsThroughout(from, to int64) (then Node, ok bool) {
 func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	o, n, l := &b.Order, b.Better, &b.Lease
 	since := satSub(o.CreatedAt, AwardViewSecs)
-	held := l.Lease.Score != 0 && o.Mode == 0 && o.NodesWanted == 1 && now <= satAdd(l.AwardedAt, int64(b.Market.Params.ChallengeSecs)) &&
-		n.State() == NodeActive && n.AvailableSince < since && n.AskSince < since && n.GpusFreedAt < since &&
-		b.Provider.Stake >= b.Provider.Committed && b.Provider.CoveredSince < since && b.Model.Since < since &&
-		n.Price <= o.MaxPrice && n.Address != l.Lease.Node
-	then, known := n.AsThroughout(since, l.AwardedAt)
-	if !held || !known {
+	open := l.Lease.Score != 0 && o.Mode == 0 && o.NodesWanted == 1 && now <= satAdd(l.AwardedAt, int64(b.Market.Params.ChallengeSecs))
+	if !open || n.AskSince >= since || n.Address == l.Lease.Node {
 		return 0, false
 	}
-	if Satisfies(&o.Requirement, &then, &b.Model, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd(&b.Market.Params)) != nil {
-		return 0, false
-	}
-	score, err := Score(then.Ask(), then.Reputation(since), then.PromiseAt(l.AwardedAt))
-	return score, err == nil && score < l.Lease.Score
+	score, ok = scoreThroughout(&b.Market, o, n, n.Ask(), &b.Provider, &b.Model, since, l.AwardedAt)
+	return score, ok && score < l.Lease.Score
 }

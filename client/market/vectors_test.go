@@ -315,3 +315,16 @@ func TestVectorsStandingTier(t *testing.T) {
 		require.Equal(t, c.Standing, market.StandingTier(c.Tier, c.Expiry, c.Now), "case %d", i)
 	}
 }
+
+func TestVectorsRevealAck(t *testing.T) {
+	for i, c := range vectors[struct {
+		Commitment, Message, Keeper, Signature string
+		ReceivedAt                             int64 `json:"received_at"`
+	}](t, "reveal_ack.json") {
+		ack := wire.Ack{Stage: wire.AckReveal, Commitment: wire.Hash(unhex(t, c.Commitment)), ReceivedAt: c.ReceivedAt}
+		raw, err := ack.Encode()
+		require.NoError(t, err)
+		require.Equal(t, c.Message, hex.EncodeToString(raw[:]), "case %d", i)
+		require.NoError(t, ack.Verify(solana.MustPublicKeyFromBase58(c.Keeper), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
+	}
+}

@@ -157,6 +157,7 @@ var (
 	Instruction_ProveBadWork           = [8]byte{178, 34, 152, 12, 94, 93, 98, 113}
 	Instruction_ProveBetterAsk         = [8]byte{84, 199, 25, 251, 127, 164, 100, 176}
 	Instruction_ProveEquivocation      = [8]byte{132, 143, 67, 207, 63, 146, 173, 92}
+	Instruction_ProveOmittedBid        = [8]byte{255, 69, 181, 164, 178, 84, 139, 120}
 	Instruction_ProviderClose          = [8]byte{35, 177, 26, 67, 238, 131, 210, 162}
 	Instruction_ProviderRegister       = [8]byte{185, 15, 121, 136, 182, 164, 89, 32}
 	Instruction_ProviderRequestUnstake = [8]byte{56, 174, 77, 132, 180, 111, 64, 160}

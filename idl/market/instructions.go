@@ -2679,6 +2679,100 @@ func NewProveEquivocationInstruction(
 	), nil
 }
 
+// Builds a "prove_omitted_bid" instruction.
+func NewProveOmittedBidInstruction(
+	// Params:
+	bidParam Reveal,
+	receivedAtParam int64,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	auctionAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	omittedAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+	barAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	customerTokensAccount solanago.PublicKey,
+	finderTokensAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_ProveOmittedBid[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `bidParam`:
+		err = enc__.Encode(bidParam)
+		if err != nil {
+			return nil, errors.NewField("bidParam", err)
+		}
+		// Serialize `receivedAtParam`:
+		err = enc__.Encode(receivedAtParam)
+		if err != nil {
+			return nil, errors.NewField("receivedAtParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 2 "order": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
+		// Account 3 "auction": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(auctionAccount, false, false))
+		// Account 4 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 5 "omitted": Read-only, Non-signer, Required
+		// The node whose bid was left out.
+		accounts__.Append(solanago.NewAccountMeta(omittedAccount, false, false))
+		// Account 6 "provider": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 7 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 8 "bar": Read-only, Non-signer, Optional
+		// Node of the best losing bid that the keeper named; absent when it named none.
+		accounts__.Append(solanago.NewAccountMeta(barAccount, false, false))
+		// Account 9 "keeper": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 10 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 11 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 12 "customer_tokens": Writable, Non-signer, Optional
+		// A stake-token account of the customer, if it paid too much.
+		accounts__.Append(solanago.NewAccountMeta(customerTokensAccount, true, false))
+		// Account 13 "finder_tokens": Writable, Non-signer, Required
+		// A stake-token account of the finder.
+		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
+		// Account 14 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 15 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "provider_close" instruction.
 func NewProviderCloseInstruction(
 	walletAccount solanago.PublicKey,

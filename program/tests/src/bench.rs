@@ -84,7 +84,7 @@ pub fn play(w: &mut World) -> (Held, Held) {
     outputs(w);
     commits(w, &keepers);
     proofs(w, &keepers);
-    omitted(w, &keepers[1]);
+    omitted(w, &keepers[0]);
     leave(w, keepers);
     held
 }

@@ -2,7 +2,7 @@
 
 use gantry_market::constants::MAX_GPUS;
 use gantry_market::instructions::lease_settle_receipt::receipt_message;
-use gantry_market::math::bid::{commitment, commitment_message, price_of};
+use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
@@ -627,6 +627,24 @@ fn settlements() {
         }));
     }
     check("settlement", &file("What a lease may bill, still owes, and has split into fee and pay.", cases));
+}
+
+#[test]
+fn reveal_acks() {
+    let keeper = key(11);
+    let mut cases = vec![];
+    for (fill, at) in [(0x00, 0), (0xab, 1_800_000_000), (0xff, i64::MAX), (0x01, -1)] {
+        let message = reveal_ack_message(&[fill; 32], at);
+        cases.push(json!({
+            "commitment": hex(&[fill; 32]),
+            "received_at": at,
+            "message": hex(&message),
+            "keeper": keeper.pubkey().to_string(),
+            "signature": hex(keeper.sign_message(&message).as_ref()),
+        }));
+    }
+    let about = "What a keeper signs when a bid's reveal reaches it: tag 8, commitment 32, unix second i64. Hex but for the key.";
+    check("reveal_ack", &file(about, cases));
 }
 
 #[test]

@@ -10,8 +10,7 @@ import (
 	idlmarket "github.com/gantry-market/gantry/idl/market"
 )
 
-// sampleOmitted is an award that left a bid out: one of 1 USDC where the winner is paid 1.5. The keys are the node's and
-// the keeper's.
+// sampleOmitted is an award that left a bid of 1 USDC out, where the winner is paid 1.5.
 func sampleOmitted(t *testing.T) OmittedBid {
 	t.Helper()
 	node, err := solana.NewRandomPrivateKey()
@@ -32,9 +31,9 @@ func sampleOmitted(t *testing.T) OmittedBid {
 	b.Bar = &Node{Meta: Meta{Address: a.BarNode}}
 	bid := OrderBid(wire.Domain{1}, *o, n.Address, 1_000_000, [32]byte{3})
 	b.Omitted = SealedBid{Node: n, Bid: bid}
-	b.Omitted.Signature, err = bid.Sign(wire.Key(node))
+	b.Omitted.Signature, err = bid.Sign(node)
 	require.NoError(t, err)
-	b.Ack, err = wire.Ack{Stage: wire.AckReveal, Commitment: bid.Commitment(), ReceivedAt: b.ReceivedAt}.Sign(wire.Key(keeper))
+	b.Ack, err = wire.Ack{Stage: wire.AckReveal, Commitment: bid.Commitment(), ReceivedAt: b.ReceivedAt}.Sign(keeper)
 	require.NoError(t, err)
 	return b
 }

@@ -77,10 +77,11 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	}
 	return network.Start(ctx, network.Config{
 		Engine: r.o.Engine, Dir: r.o.Dir, Keepers: r.o.Keepers, Customers: r.o.Customers, Nodes: nodes, Params: &params,
-		Fleet: true, Relay: r.o.Trouble, WorkEvery: workEvery, Log: r.o.Log,
+		Fleet: true, Relay: r.o.Trouble, Log: r.o.Log,
 		KeeperFlags: []string{
 			"--check-interval", r.o.CheckEvery.String(), "--check-timeout", min(r.o.CheckEvery, 10*time.Second).String(),
-			"--evidence-every", "0",
+			// Work and evidence of hundreds of machines would measure nothing but the processors that they share.
+			"--work-every", "0", "--evidence-every", "0",
 		},
 	})
 }
@@ -93,9 +94,6 @@ const (
 
 // retained is for how many periods a report can be voted on.
 const retained = 6
-
-// workEvery makes a work proof of a machine due in one of so many periods.
-const workEvery = 10
 
 // gatherTime is how long a machine's registration may take, at most.
 const gatherTime = 4 * time.Second

@@ -277,8 +277,21 @@ func TestReplays(t *testing.T) {
 		n    uint64
 		want bool
 	}{
-		{0, true}, {0, false}, {5, true}, {3, true}, {3, false}, {5, false}, {1, true},
-		{replayWindow, true}, {0, false}, {2, true}, {2, false}, {replayWindow * 3, true}, {replayWindow, false}, {replayWindow*3 - 1, true}, {6, false},
+		{0, true},
+		{0, false},
+		{5, true},
+		{3, true},
+		{3, false},
+		{5, false},
+		{1, true},
+		{replayWindow, true},
+		{0, false},
+		{2, true},
+		{2, false},
+		{replayWindow * 3, true},
+		{replayWindow, false},
+		{replayWindow*3 - 1, true},
+		{6, false},
 	} {
 		require.Equal(t, c.want, r.fresh(id, start+c.n), "%d", c.n)
 	}

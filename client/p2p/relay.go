@@ -35,7 +35,7 @@ func relayResources() relay.Resources {
 	return relay.Resources{
 		Limit:          &relay.RelayLimit{Duration: relayDuration, Data: relayBytes},
 		ReservationTTL: time.Hour, MaxReservations: relayReservations, MaxCircuits: relayCircuits, BufferSize: relayBuffer,
-		MaxReservationsPerPeer: 1, MaxReservationsPerIP: relayPerIP, MaxReservationsPerASN: relayPerASN,
+		MaxReservationsPerIP: relayPerIP, MaxReservationsPerASN: relayPerASN,
 	}
 }
 

@@ -189,10 +189,6 @@ func TestBackpressureIsFair(t *testing.T) {
 	require.Less(t, most, 45)
 }
 
-func accuse(p *Planner, by int, node solana.PublicKey, kind wire.CheckKind, now time.Time) bool {
-	return p.Accused(keyOf(by), wire.CheckStatement{Node: node, Period: 500, Kind: kind}, now)
-}
-
 // An accusation by a member is looked into once by everybody else, at once.
 func TestAnAccusationIsLookedInto(t *testing.T) {
 	begin := time.Unix(500*planSecs, 0)

@@ -10,9 +10,7 @@ use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::{harm_in_stake, split};
 use crate::slashing::{lighten, Slashed};
-use crate::state::{
-    GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE,
-};
+use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE};
 
 /// The score of a price that the node asked or bid, at its worst from `since` to the award: reputation only grows with
 /// age, and a commitment must not have ended before. Only a node counts that could have been awarded all that time: it was

@@ -85,7 +85,7 @@ fn a_buy_back_burns_its_exact_price_rounded_up() {
         let bps = 5_000 + 15_000 * elapsed / wide(DAY);
         let (top, price) =
             (wide(rewards.buy_back) * wide(STAKE_UNIT) * 10_000, wide(params.stake_price) * bps);
-        let exact = (top + price - 1) / price;
+        let exact = top.div_ceil(price);
         let found = rewards.buy_back_cost(&params, now).ok();
         assert_eq!(found, fits(exact), "{} at {} after {elapsed}", rewards.buy_back, params.stake_price);
         // It only becomes cheaper, and starts anew only with a purchase.

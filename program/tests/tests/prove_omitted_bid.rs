@@ -234,8 +234,7 @@ fn the_bid_is_what_the_node_signed_for_this_auction() {
     c.refused_as(&others, MarketError::InvalidSignature);
     // A price that was not bid.
     let mut cheaper = good.clone();
-    cheaper[2] =
-        ix::prove_omitted_bid(&c.w, &c.finder, &c.lease(), c.bid(OMITTED, 1), c.received_at, None);
+    cheaper[2] = ix::prove_omitted_bid(&c.w, &c.finder, &c.lease(), c.bid(OMITTED, 1), c.received_at, None);
     c.refused_as(&cheaper, MarketError::InvalidSignature);
     let mut swapped = good.clone();
     swapped.swap(0, 1);
@@ -352,8 +351,7 @@ fn only_awards_by_auction_of_orders_for_one_node_and_only_within_the_window() {
     let mut late = awarded();
     late.w.set_now(until + 1);
     late.refused(MarketError::NotContestable);
-    let orders: [Change<Order>; 3] =
-        [|o| o.nodes_wanted = 2, |o| o.mode = 0, |o| o.auction_close += 1];
+    let orders: [Change<Order>; 3] = [|o| o.nodes_wanted = 2, |o| o.mode = 0, |o| o.auction_close += 1];
     for change in orders {
         let mut c = awarded();
         c.w.alter(&c.order.clone(), change);

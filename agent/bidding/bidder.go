@@ -181,7 +181,7 @@ func (b *Bidder) consider(key auction, a market.Auction, now time.Time) error {
 	n, ok2 := b.View.Node(b.Node)
 	p, ok3 := b.View.Provider(n.Provider)
 	m, ok4 := b.View.Model(n.Spec.Model)
-	if !ok1 || !ok2 || !ok3 || !ok4 || market.Biddable(&mk, &o, &n, &p, &m, now.Unix()) != nil {
+	if !ok1 || !ok2 || !ok3 || !ok4 || market.Biddable(sealed.Unpaused(&mk), &o, &n, &p, &m, now.Unix()) != nil {
 		return nil
 	}
 	price := b.Price(o)

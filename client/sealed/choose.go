@@ -33,14 +33,22 @@ func TermsOf(o *market.Order) Terms {
 type Lookup func(node solana.PublicKey) (n *market.Node, p *market.Provider, m *market.Model, ok bool)
 
 // Judge says of each bid whether it is in the running, at now (unix seconds), and with what score. Bids in the running
-// have code 0 until Decide.
-func Judge(mk *market.Market, o *market.Order, bids []protocol.Bid, look Lookup, now int64) []protocol.JudgedBid {
+// have code 0 until Decide. A pause of awards says nothing about a bid.
+func Judge(paused *market.Market, o *market.Order, bids []protocol.Bid, look Lookup, now int64) []protocol.JudgedBid {
+	mk := Unpaused(paused)
 	out := make([]protocol.JudgedBid, len(bids))
 	for i, b := range bids {
 		out[i] = judge(mk, o, b, look, now)
 	}
 	slices.SortFunc(out, func(a, b protocol.JudgedBid) int { return bytes.Compare(a.Bid.Node[:], b.Bid.Node[:]) })
 	return out
+}
+
+// Unpaused is the market as it is when awards are not paused: bids are made and taken in a pause as well.
+func Unpaused(mk *market.Market) *market.Market {
+	out := *mk
+	out.Paused = 0
+	return &out
 }
 
 func judge(mk *market.Market, o *market.Order, b protocol.Bid, look Lookup, now int64) protocol.JudgedBid {

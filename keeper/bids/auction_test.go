@@ -283,3 +283,49 @@ func TestLossAndDisorder(t *testing.T) {
 		}
 	})
 }
+
+// A pause of awards while bids come in and are closed delays the award and takes nothing from anybody.
+func TestPause(t *testing.T) {
+	w := newLightWorld(t, 2, 2)
+	o := w.order(1, nil)
+	pause := func(bits uint8) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		m := *w.accounts[market.MarketAddress()].(*market.Market)
+		m.Paused = bits
+		w.put(m.Address, &m)
+	}
+	pause(market.PauseAwards)
+	for i, n := range w.nodes {
+		n.commit(w, w.keepers[0], o, uint64(100*(i+1)))
+	}
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes {
+		n.reveal(w, w.keepers[0], o, uint64(100*(i+1)))
+	}
+	w.run(o.AuctionClose+2, o.AuctionClose+16)
+	require.Empty(t, w.awards)
+	pause(0)
+	w.run(o.AuctionClose+17, o.AuctionClose+24)
+	require.Len(t, w.awards, 1)
+	require.Equal(t, w.nodes[0].account.Address, w.awards[0].node)
+}
+
+// Nodes that could not serve when the bids were closed and can before the deadline are awarded.
+func TestNobodyCouldWinAtFirst(t *testing.T) {
+	w := newLightWorld(t, 1, 1)
+	o := w.order(1, nil)
+	n := w.nodes[0]
+	n.commit(w, w.keepers[0], o, 100)
+	w.at(o.AuctionClose + 1)
+	n.reveal(w, w.keepers[0], o, 100)
+	asleep := *n.account
+	asleep.Node.Status = uint8(market.NodeHibernated)
+	w.put(asleep.Address, &asleep)
+	w.run(o.AuctionClose+2, o.AuctionClose+15)
+	require.Empty(t, w.awards)
+	w.put(n.account.Address, n.account)
+	w.run(o.AuctionClose+16, o.AuctionClose+20)
+	require.Len(t, w.awards, 1)
+	require.Equal(t, wire.OutcomeWon, n.told(w, w.keepers[0], o, 100).Code)
+}

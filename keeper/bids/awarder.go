@@ -111,11 +111,12 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	now := a.Now()
 	var open, over []look
 	var keepers []solana.PublicKey
-	active := false
+	active, paused := false, false
 	a.Index.Read(func(v *index.View) {
 		k, ok := v.Keepers[a.Self]
 		active = ok && k.State() == market.KeeperActive
 		keepers = v.ActiveKeepers()
+		paused = v.Market != nil && v.Market.Paused&market.PauseAwards != 0
 		for address, x := range v.Auctions {
 			l := look{key: store.AuctionKey{CloseAt: x.CloseAt, Order: address}, auction: x}
 			o, ok := v.Orders[address]
@@ -137,7 +138,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
 		items[item] = true
 		since := now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is theirs
-		mine := active && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.Self)
+		mine := active && !paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.Self)
 		switch {
 		case mine && a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step):
 			a.start(l.key, now, func() { a.award(ctx, l) })
@@ -243,13 +244,13 @@ func (a *Awarder) close(l look) {
 	}
 }
 
-// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only after
-// the program has refused an award that was made by them: as long as one may still take effect, what is published must be
+// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when
+// nobody could win by them, and after the program has refused an award that was made by them: as long as one may still take effect, what is published must be
 // what it was made by. An award that was begun before goes on by the same choice, since its bar and root are fixed.
 func (a *Awarder) award(ctx context.Context, l look) {
 	c, err := a.Desk.own(l.key)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && l.auction.WinnerCount == 0 && a.wasRefused(l.key):
+	case errors.Is(err, store.ErrNotFound), err == nil && l.auction.WinnerCount == 0 && (a.wasRefused(l.key) || again(c).nobody()):
 		c, err = a.Desk.Close(l.order)
 	case err == nil:
 		c = again(c)

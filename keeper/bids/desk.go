@@ -175,7 +175,7 @@ func (d *Desk) look(order [32]byte, closeAt int64, node [32]byte) (on, error) {
 			err = p2p.Refuse(p2p.CodeUnavailable, "node %s is not known here (yet)", solana.PublicKey(node))
 			return
 		}
-		out.nodeKey, out.unsuitable = n.NodeKey, market.Biddable(v.Market, o, n, p, m, d.Now().Unix())
+		out.nodeKey, out.unsuitable = n.NodeKey, market.Biddable(sealed.Unpaused(v.Market), o, n, p, m, d.Now().Unix())
 	})
 	return out, err
 }

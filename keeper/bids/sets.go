@@ -24,6 +24,9 @@ type closed struct {
 	terms  sealed.Terms
 }
 
+// nobody reports whether no bid wins.
+func (c *closed) nobody() bool { return len(c.choice.Winners) == 0 }
+
 // record is how a set is kept.
 type record struct {
 	Parts []protocol.BidSetPart `cbor:"1,keyasint"`

@@ -28,6 +28,7 @@ func auctionCommands(s Streams) []*cli.Command {
 					&cli.StringSliceFlag{Name: "from", Usage: "ask this `KEEPER` only; repeat for several"},
 					&cli.StringFlag{Name: "bids", Usage: "read published bids from `FILE`, and ask nobody unless --from is given"},
 					&cli.StringFlag{Name: "save", Usage: "write the published bids to `FILE`"},
+					&cli.BoolFlag{Name: "prove", Usage: "send what is shown as a proof, while the award can be challenged; needs a wallet"},
 					&cli.StringSliceFlag{Name: "acks", Usage: "a node's record of its bids, `FILE`; repeat for several"},
 				},
 				Action: action(s, (*session).auctionReplay),
@@ -148,6 +149,7 @@ type replayJSON struct {
 	Charges []chargeJSON `json:"charges"`
 	Doubts  []string     `json:"doubts"`
 	Steps   []stepJSON   `json:"steps"`
+	Proof   *sent        `json:"proof,omitempty"`
 }
 
 type awardJSON struct {
@@ -210,7 +212,14 @@ func (s *session) auctionReplay() error {
 	for _, c := range a.Charges {
 		out.Charges = append(out.Charges, chargeJSON{c.Who, c.What})
 	}
+	var proof error
+	if s.cli.Bool("prove") {
+		out.Proof, proof = s.proveOmitted(v, mk, a)
+	}
 	err = s.done(out, func(w io.Writer) { printReplay(w, &out) })
+	if err == nil && proof != nil {
+		return proof
+	}
 	if err == nil && !out.OK {
 		err = &failure{code: ExitUnjust, reason: "the auction was not just", advice: "what is shown, and by whom, is above", told: true}
 	}
@@ -235,6 +244,9 @@ func printReplay(w io.Writer, out *replayJSON) {
 	}
 	for _, c := range out.Charges {
 		fmt.Fprintf(w, "  ✗ UNJUST: %s %s\n", c.Who, c.What)
+	}
+	if out.Proof != nil {
+		fmt.Fprintln(w, proofLine(out.Proof))
 	}
 	if out.OK {
 		fmt.Fprintln(w, "nobody is shown to be unjust.")

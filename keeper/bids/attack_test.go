@@ -275,4 +275,6 @@ func TestOmission(t *testing.T) {
 	own, err := honest.desk.own(key(o))
 	require.NoError(t, err)
 	require.Len(t, own.set.Bids, 2, "the honest keeper has closed what it knew, although it was too late to award")
+	w.run(o.AuctionClose+23, o.AuctionClose+40)
+	require.Equal(t, []solana.PublicKey{honest.wallet.PublicKey()}, w.proofs, "proven on chain, once")
 }

@@ -161,11 +161,16 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			continue
 		}
 		a.mu.Lock()
-		_, compared := a.omitted[l.key]
+		omitted, compared := a.omitted[l.key]
 		a.mu.Unlock()
 		switch {
 		case !compared:
 			a.start(l.key, now, func() { a.examine(l) })
+		case active && len(omitted) > 0 && a.provable(l, omitted, now.Unix()):
+			ready, item := a.turn(l, keepers)
+			if items[item] = true; ready {
+				a.start(l.key, now, func() { a.prove(ctx, l, omitted) })
+			}
 		default:
 			done[l.key] = true
 			continue
@@ -370,4 +375,12 @@ func (a *Awarder) examine(l look) {
 	a.mu.Lock()
 	a.omitted[l.key] = found
 	a.mu.Unlock()
+}
+
+// provable reports whether one of the omitted bids proves something now.
+func (a *Awarder) provable(l look, omitted []protocol.Bid, now int64) bool {
+	return slices.ContainsFunc(omitted, func(b protocol.Bid) bool {
+		_, _, ok := a.Desk.proofOf(l.auction, &b, now)
+		return ok
+	})
 }

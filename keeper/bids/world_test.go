@@ -39,6 +39,7 @@ type world struct {
 	nodes    []*bidder
 	refuse   func(award) error // a test's own refusals
 	awards   []award
+	proofs   []solana.PublicKey // who brought prove_omitted_bid
 	lost     func(from, to solana.PublicKey) bool // gossip that does not arrive
 }
 
@@ -238,6 +239,23 @@ func (k *member) fetch(_ context.Context, key store.AuctionKey, keeper solana.Pu
 // submit is auction_award.
 func (k *member) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 	w := k.w
+	switch in.Kind {
+	case "token_accounts":
+		return txm.Result{ID: in.ID, State: txm.StateConfirmed}, nil
+	case "prove_omitted_bid":
+		require.Len(w.t, in.Instructions, 3)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		lease := in.Instructions[2].Accounts()[4].PublicKey
+		l := *w.accounts[lease].(*market.Lease)
+		if l.Lease.Score == 0 {
+			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, Code: uint32(idl.ErrorCodeNotContestable), HasCode: true, Name: "Custom"}
+		}
+		l.Lease.Score = 0
+		w.proofs = append(w.proofs, k.wallet.PublicKey())
+		w.put(lease, &l)
+		return txm.Result{ID: in.ID, State: txm.StateConfirmed}, nil
+	}
 	last := in.Instructions[len(in.Instructions)-1]
 	data, err := last.Data()
 	require.NoError(w.t, err)
@@ -286,7 +304,7 @@ func (w *world) execute(a award, address solana.PublicKey) error {
 		return err
 	}
 	if x.WinnerCount == 0 {
-		x.Keeper, x.BidsRoot, x.AwardedAt = a.keeper, a.root, now
+		x.Keeper, x.BidsRoot, x.AwardedAt, x.ChallengeUntil = a.keeper, a.root, now, now+100
 		if !a.loser.IsZero() {
 			l := w.accounts[a.loser].(*market.Node)
 			if x.BarScore, err = market.Score(market.PricePerHour(a.bar.Price), l.Reputation(now), 0); err != nil {
@@ -306,7 +324,10 @@ func (w *world) execute(a award, address solana.PublicKey) error {
 	}
 	n.GpuMask = 1
 	l := &market.Lease{Meta: market.Meta{Address: market.LeaseAddress(address, a.node)}}
-	l.Order, l.Node = address, a.node
+	l.Order, l.Node, l.Lease.Keeper, l.AwardedAt = address, a.node, a.keeper, now
+	if l.Lease.Score, l.Price = x.BarScore, 1_000; x.BarNode.IsZero() {
+		l.Lease.Score = 1_000
+	}
 	w.awards = append(w.awards, a)
 	w.put(n.Address, &n)
 	w.put(x.Address, &x)

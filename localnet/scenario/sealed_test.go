@@ -158,9 +158,13 @@ func TestSealedOrders(t *testing.T) {
 }
 
 // All keepers conspire against a machine: they acknowledge its bid and leave it out. What they publish looks just; the
-// machine's own record shows what they did.
+// machine's own record shows what they did, and costs the keeper that awarded a fifth of its bond.
 func TestOmittedBid(t *testing.T) {
-	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000), OmitBidsOf: "node-1"})
+	params := seed.Params()
+	params.ChallengeSecs, params.KeeperExitSecs = 60, 60
+	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000), OmitBidsOf: "node-1", Params: &params})
+	// The machine must have been as it is for longer than keepers may need to learn of it.
+	require.NoError(t, pause(t.Context(), (sdk.AwardViewSecs+3)*time.Second))
 	d := sealedOrder(t, n, customer)
 	require.Equal(t, n.Nodes[1].Address.String(), d.Leases[0].Node, "the cheapest was passed over")
 	require.True(t, replay(t, n, customer, 0, d.Order).OK, "nobody who was not there can see it")
@@ -179,4 +183,24 @@ func TestOmittedBid(t *testing.T) {
 	require.Len(t, r.Charges, 1)
 	require.Equal(t, "keeper "+r.Keeper, r.Charges[0].Who)
 	require.Contains(t, r.Charges[0].What, "left out the bid of node "+m.Address.String())
+
+	bond := func() uint64 {
+		for _, k := range n.World.Keepers {
+			if k.Address().String() == r.Keeper {
+				account, found := snapshotOf(t, n).KeeperOf(k.Address())
+				require.True(t, found)
+				return account.Bond
+			}
+		}
+		return 0
+	}
+	require.EqualValues(t, seed.Bond, bond())
+	out, err := n.Gantry(t.Context(), m.Owner, "auction", "replay", d.Order, "--acks", path, "--prove")
+	require.NoError(t, err)
+	require.Equal(t, unjust, out.Code, "%s%s", out.Stdout, out.Stderr)
+	require.Contains(t, out.Stdout, "prove_omitted_bid")
+	require.EqualValues(t, seed.Bond*8/10, bond(), "proven on chain")
+	out, err = n.Gantry(t.Context(), m.Owner, "auction", "replay", d.Order, "--acks", path, "--prove")
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, out.Code, "one proof for an award")
 }

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/wire"
+)
+
+// proveOmitted brings a bid that the awarding keeper left out on chain, as a proof that slashes the keeper's bond. What the
+// chain can no longer show is said.
+func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auction) (*sent, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.now()
+	if err != nil {
+		return nil, err
+	}
+	why := "nothing that was found is a bid that the keeper left out"
+	for _, c := range a.Charges {
+		if c.Omitted == nil {
+			continue
+		}
+		p, ok := omittedBid(v, mk, a, c.Omitted)
+		if !ok {
+			why = "the order, its auction or its lease is closed: the time to challenge the award is over"
+			continue
+		}
+		score, ok := p.Score(now)
+		if !ok {
+			why = "the chain cannot show it: the time to challenge is over, the award was contested before, or a node has changed since before the close"
+			continue
+		}
+		if p.Lease.Customer == key.PublicKey() {
+			// The program wants two different accounts for the customer's compensation and the finder's share.
+			why = "this wallet is the order's customer, which is compensated and cannot be the finder as well: send it with another wallet, --keypair"
+			continue
+		}
+		accounts := []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.StakeMint)}
+		if p.Harmed(score) {
+			accounts = append(accounts, market.CreateTokenAccount(key.PublicKey(), p.Lease.Customer, mk.StakeMint))
+		}
+		ixs, err := p.Prove(key.PublicKey(), now)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.send("token_accounts", accounts); err != nil {
+			return nil, err
+		}
+		tx, err := s.send("prove_omitted_bid", ixs)
+		if err != nil {
+			return nil, err
+		}
+		return &tx, nil
+	}
+	return nil, refused("nothing was proven on chain: "+why, "what was found is above")
+}
+
+// omittedBid puts the accounts of a proof together; ok is false when one is gone.
+func omittedBid(v *market.View, mk market.Market, a *audit.Auction, b *protocol.Bid) (p market.OmittedBid, ok bool) {
+	o, ok1 := v.Order(a.Order)
+	x, ok2 := v.AuctionOf(a.Order)
+	if !ok1 || !ok2 || x.WinnerCount == 0 || x.CloseAt != a.CloseAt || b.Reveal == nil {
+		return p, false
+	}
+	ack := sealed.FindAck(b.Acks, x.Keeper, wire.AckReveal)
+	l, ok3 := v.Lease(market.LeaseAddress(a.Order, x.Winners[0]))
+	n, provider, model, ok4 := lookupNodes(v)(b.Node)
+	if ack == nil || !ok3 || !ok4 {
+		return p, false
+	}
+	p = market.OmittedBid{
+		Market: mk, Order: o, Auction: x, Lease: l, Provider: *provider, Model: *model, ReceivedAt: ack.ReceivedAt, Ack: ack.Signature,
+		Omitted: market.SealedBid{Node: *n, Bid: sealed.AuctionOf(mk.Domain, &o).Reveal(b.Node, *b.Reveal), Signature: b.Signature},
+	}
+	if bar, named := v.Node(x.BarNode); named {
+		p.Bar = &bar
+	}
+	return p, true
+}
+
+// proofLine says what a proof did.
+func proofLine(tx *sent) string {
+	return fmt.Sprintf("proven on chain: the keeper's bond is slashed   tx %s", tx.Signature)
+}

@@ -1,0 +1,92 @@
+package bids
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wire"
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// proofOf puts together what shows on chain that a bid was left out; ok is false when an account is not there (any more)
+// or the program would refuse it at now.
+func (d *Desk) proofOf(award *market.Auction, b *protocol.Bid, now int64) (p market.OmittedBid, score uint64, ok bool) {
+	ack := sealed.FindAck(b.Acks, award.Keeper, wire.AckReveal)
+	if ack == nil || b.Reveal == nil || award.WinnerCount == 0 {
+		return p, 0, false
+	}
+	d.Index.Read(func(v *index.View) {
+		o, known := v.Orders[award.Order]
+		l, live := v.Leases[market.LeaseAddress(award.Order, award.Winners[0])]
+		n, provider, model, found := lookup(v)(b.Node)
+		if ok = known && live && found && v.Market != nil; !ok {
+			return
+		}
+		p = market.OmittedBid{
+			Market: *v.Market, Order: *o, Auction: *award, Lease: *l, Provider: *provider, Model: *model, ReceivedAt: ack.ReceivedAt, Ack: ack.Signature,
+			Omitted: market.SealedBid{Node: *n, Bid: sealed.AuctionOf(d.Domain, o).Reveal(b.Node, *b.Reveal), Signature: b.Signature},
+		}
+		if bar, named := v.Nodes[award.BarNode]; named {
+			p.Bar = bar
+		}
+	})
+	if ok {
+		score, ok = p.Score(now)
+	}
+	return p, score, ok
+}
+
+// prove brings a proof of an omitted bid on chain, by turns: the accounts that the shares go to first, since both do not
+// fit one transaction.
+func (a *Awarder) prove(ctx context.Context, l look, bids []protocol.Bid) {
+	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
+	for i := range bids {
+		p, score, ok := a.Desk.proofOf(l.auction, &bids[i], a.Now().Unix())
+		if !ok {
+			continue
+		}
+		mint := p.Market.StakeMint
+		accounts := []solana.Instruction{market.CreateTokenAccount(a.Self, a.Self, mint)}
+		if p.Harmed(score) {
+			accounts = append(accounts, market.CreateTokenAccount(a.Self, p.Lease.Customer, mint))
+		}
+		ixs, err := p.Prove(a.Self, a.Now().Unix())
+		if err != nil {
+			log.Warn().Err(err).Msg("proof of an omitted bid")
+			continue
+		}
+		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
+		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
+		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: accounts})
+		if err == nil {
+			_, err = a.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs})
+		}
+		cancel()
+		switch {
+		case err == nil:
+			log.Warn().Stringer("node", solana.PublicKey(bids[i].Node)).Msg("proven on chain: the keeper left out a bid that it had acknowledged")
+			return // one proof a lease
+		case market.Is(err, idlmarket.ErrorCodeNotContestable):
+			return // somebody else was faster
+		case errors.Is(err, context.Canceled):
+			return
+		default:
+			log.Debug().Err(err).Msg("proof of an omitted bid")
+		}
+	}
+}
+
+// turn reports whether it is this keeper's turn to prove something about an auction.
+func (a *Awarder) turn(l look, keepers []solana.PublicKey) (ready bool, item string) {
+	item = fmt.Sprintf("omitted/%s/%d", l.key.Order, l.key.CloseAt)
+	return a.stagger.Ready(item, a.Now(), crank.Rank(a.Self, item, keepers), a.Step), item
+}

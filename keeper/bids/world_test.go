@@ -39,7 +39,7 @@ type world struct {
 	nodes    []*bidder
 	refuse   func(award) error // a test's own refusals
 	awards   []award
-	proofs   []solana.PublicKey // who brought prove_omitted_bid
+	proofs   []solana.PublicKey                   // who brought prove_omitted_bid
 	lost     func(from, to solana.PublicKey) bool // gossip that does not arrive
 }
 

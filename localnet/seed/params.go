@@ -43,7 +43,7 @@ func Params() bindings.Params {
 		MigrationGraceSecs:    2,
 		NoticeSecs:            6,
 		TimelockSecs:          3,
-		RatingSecs:            6,
+		RatingSecs:            12,
 		ReportRetentionSecs:   45,
 		SettleDeadlinePeriods: 2,
 		FeeBps:                1_200,

@@ -42,10 +42,11 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 	}
 	deployed := make(chan result, 1)
 	go func() {
-		// A job has a home below its machine's name. Node 2 lies; node 3 takes longest, so that the others wait.
+		// A job has a home below its machine's name. Node 2 lies; node 3 takes longest, so that the others wait. Less than a
+		// second of work would be paid with nothing.
 		out, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--max-price", "1.60", "--duration", "2m", "--allow-simulated",
 			"--redundancy", "3", "--", "sh", "-c",
-			`case $HOME in *node-2*) echo 41;; *node-3*) sleep 8; echo 42;; *) echo 42;; esac; echo $HOME >&2`)
+			`case $HOME in *node-2*) echo 41;; *node-3*) sleep 8; echo 42;; *) sleep 3; echo 42;; esac; echo $HOME >&2`)
 		deployed <- result{out, err}
 	}()
 	// One that has committed is killed before the last one has.

@@ -60,6 +60,7 @@ func timed(b *testing.B, orders []match.Query, f func(q match.Query) int) {
 // before they are timed.
 func BenchmarkBestOf40000(b *testing.B) {
 	w := newWorld(42, benchOrders)
+	w.uncommit()
 	m := w.matcher()
 	m.Best(w.orders[0], start)
 	db := w.sqlite(b)

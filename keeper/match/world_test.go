@@ -3,6 +3,7 @@ package match_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -94,6 +95,7 @@ func (w *world) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 	}
 	n.Spec.VramMib, n.Spec.Interconnect = 81_559, uint8(site%3)
 	n.Tier = uint8(1 + small(rng, 3))
+	n.EvidenceExpiry = math.MaxInt64 // SQLite has no notion of evidence that expires
 	n.Spec.Region = market.Text16(worldRegions[site%len(worldRegions)])
 	if rng.IntN(10) > 0 {
 		n.Spec.Site = market.Text16(fmt.Sprintf("site-%04d", site))
@@ -178,4 +180,14 @@ func TestFortyThousandNodes(t *testing.T) {
 	t.Logf("%d of %d orders found their nodes, %d of them several", found, len(w.orders), several)
 	require.Greater(t, found, len(w.orders)/2)
 	require.NotZero(t, several)
+}
+
+// uncommit takes all commitments away: SQLite's query has no notion of them.
+func (w *world) uncommit() {
+	for i := range w.nodes {
+		w.nodes[i].CommittedUntil, w.nodes[i].PromiseBps = 0, 0
+	}
+	for i := range w.orders {
+		w.orders[i].Requirement.Committed = 0
+	}
 }

@@ -3,10 +3,7 @@ package service
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"math/bits"
-	"os"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -107,30 +104,13 @@ func (a *Agent) writeBids(all []store.Bid) {
 	for _, b := range all[max(0, len(all)-shownBids):] {
 		out = append(out, evidenceOf(b))
 	}
-	raw, err := json.MarshalIndent(out, "", "  ")
-	if err == nil {
-		path := a.cfg.BidsPath()
-		if err = os.WriteFile(path+".new", append(raw, '\n'), 0o600); err == nil {
-			err = os.Rename(path+".new", path)
-		}
-	}
-	if err != nil {
+	if err := show(a.cfg.BidsPath(), out); err != nil {
 		a.log.Warn().Err(err).Msg("the list of bids cannot be written")
 	}
 }
 
 // ReadBids reads the file that a running agent keeps.
-func ReadBids(path string) ([]sealed.Evidence, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var out []sealed.Evidence
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return out, nil
-}
+func ReadBids(path string) ([]sealed.Evidence, error) { return shown[[]sealed.Evidence](path) }
 
 func evidenceOf(b store.Bid) sealed.Evidence {
 	out := sealed.Evidence{

@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -52,17 +50,7 @@ func (s Status) Fresh(now time.Time) bool {
 }
 
 // ReadStatus reads the file that a running agent keeps.
-func ReadStatus(path string) (Status, error) {
-	var s Status
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
+func ReadStatus(path string) (Status, error) { return shown[Status](path) }
 
 // reportStatus keeps the status file. It is for people; trouble with it must not stop the agent.
 func (a *Agent) reportStatus(ctx context.Context) error {
@@ -105,12 +93,5 @@ func (a *Agent) writeStatus(path string) error {
 		}
 		s.Leases = append(s.Leases, line)
 	}
-	raw, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return show(path, s)
 }

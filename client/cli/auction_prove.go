@@ -3,13 +3,10 @@ package cli
 import (
 	"fmt"
 
-	"github.com/gagliardetto/solana-go"
-
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
 )
 
 // proveOmitted brings a bid that the awarding keeper left out on chain, as a proof that slashes the keeper's bond. What the
@@ -43,15 +40,11 @@ func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auctio
 			why = "this wallet is the order's customer, which is compensated and cannot be the finder as well: send it with another wallet, --keypair"
 			continue
 		}
-		accounts := []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.StakeMint)}
-		if p.Harmed(score) {
-			accounts = append(accounts, market.CreateTokenAccount(key.PublicKey(), p.Lease.Customer, mk.StakeMint))
-		}
 		ixs, err := p.Prove(key.PublicKey(), now)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.send("token_accounts", accounts); err != nil {
+		if _, err := s.send("token_accounts", p.Accounts(key.PublicKey(), score)); err != nil {
 			return nil, err
 		}
 		tx, err := s.send("prove_omitted_bid", ixs)
@@ -67,23 +60,18 @@ func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auctio
 func omittedBid(v *market.View, mk market.Market, a *audit.Auction, b *protocol.Bid) (p market.OmittedBid, ok bool) {
 	o, ok1 := v.Order(a.Order)
 	x, ok2 := v.AuctionOf(a.Order)
-	if !ok1 || !ok2 || x.WinnerCount == 0 || x.CloseAt != a.CloseAt || b.Reveal == nil {
+	if !ok1 || !ok2 || x.WinnerCount == 0 || x.CloseAt != a.CloseAt {
 		return p, false
 	}
-	ack := sealed.FindAck(b.Acks, x.Keeper, wire.AckReveal)
 	l, ok3 := v.Lease(market.LeaseAddress(a.Order, x.Winners[0]))
-	n, provider, model, ok4 := lookupNodes(v)(b.Node)
-	if ack == nil || !ok3 || !ok4 {
+	if !ok3 {
 		return p, false
 	}
-	p = market.OmittedBid{
-		Market: mk, Order: o, Auction: x, Lease: l, Provider: *provider, Model: *model, ReceivedAt: ack.ReceivedAt, Ack: ack.Signature,
-		Omitted: market.SealedBid{Node: *n, Bid: sealed.AuctionOf(mk.Domain, &o).Reveal(b.Node, *b.Reveal), Signature: b.Signature},
+	var bar *market.Node
+	if n, named := v.Node(x.BarNode); named {
+		bar = &n
 	}
-	if bar, named := v.Node(x.BarNode); named {
-		p.Bar = &bar
-	}
-	return p, true
+	return sealed.Omitted(&mk, &o, &x, &l, bar, b, lookupNodes(v))
 }
 
 // proofLine says what a proof did.

@@ -65,6 +65,17 @@ func (b OmittedBid) barStood(since int64) bool {
 	return ok && then.PromiseAt(since) == then.PromiseAt(b.Lease.AwardedAt)
 }
 
+// Accounts creates the token accounts that the shares of a proof go to, where they are not there. They go before the proof:
+// both do not fit one transaction.
+func (b OmittedBid) Accounts(finder solana.PublicKey, score uint64) []solana.Instruction {
+	mint := b.Market.StakeMint
+	out := []solana.Instruction{CreateTokenAccount(finder, finder, mint)}
+	if b.Harmed(score) {
+		out = append(out, CreateTokenAccount(finder, b.Lease.Customer, mint))
+	}
+	return out
+}
+
 // Harmed reports whether the customer paid more than it would have with the omitted bid, so that it gets a share: its
 // associated stake-token account must exist then.
 func (b OmittedBid) Harmed(score uint64) bool {

@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/sealed"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
 	idlmarket "github.com/gantry-market/gantry/idl/market"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
@@ -20,23 +19,14 @@ import (
 // proofOf puts together what shows on chain that a bid was left out; ok is false when an account is not there (any more)
 // or the program would refuse it at now.
 func (d *Desk) proofOf(award *market.Auction, b *protocol.Bid, now int64) (p market.OmittedBid, score uint64, ok bool) {
-	ack := sealed.FindAck(b.Acks, award.Keeper, wire.AckReveal)
-	if ack == nil || b.Reveal == nil || award.WinnerCount == 0 {
+	if award.WinnerCount == 0 {
 		return p, 0, false
 	}
 	d.Index.Read(func(v *index.View) {
 		o, known := v.Orders[award.Order]
 		l, live := v.Leases[market.LeaseAddress(award.Order, award.Winners[0])]
-		n, provider, model, found := lookup(v)(b.Node)
-		if ok = known && live && found && v.Market != nil; !ok {
-			return
-		}
-		p = market.OmittedBid{
-			Market: *v.Market, Order: *o, Auction: *award, Lease: *l, Provider: *provider, Model: *model, ReceivedAt: ack.ReceivedAt, Ack: ack.Signature,
-			Omitted: market.SealedBid{Node: *n, Bid: sealed.AuctionOf(d.Domain, o).Reveal(b.Node, *b.Reveal), Signature: b.Signature},
-		}
-		if bar, named := v.Nodes[award.BarNode]; named {
-			p.Bar = bar
+		if ok = known && live && v.Market != nil; ok {
+			p, ok = sealed.Omitted(v.Market, o, award, l, v.Nodes[award.BarNode], b, lookup(v))
 		}
 	})
 	if ok {
@@ -54,11 +44,6 @@ func (a *Awarder) prove(ctx context.Context, l look, bids []protocol.Bid) {
 		if !ok {
 			continue
 		}
-		mint := p.Market.StakeMint
-		accounts := []solana.Instruction{market.CreateTokenAccount(a.Self, a.Self, mint)}
-		if p.Harmed(score) {
-			accounts = append(accounts, market.CreateTokenAccount(a.Self, p.Lease.Customer, mint))
-		}
 		ixs, err := p.Prove(a.Self, a.Now().Unix())
 		if err != nil {
 			log.Warn().Err(err).Msg("proof of an omitted bid")
@@ -66,7 +51,7 @@ func (a *Awarder) prove(ctx context.Context, l look, bids []protocol.Bid) {
 		}
 		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
 		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
-		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: accounts})
+		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.Self, score)})
 		if err == nil {
 			_, err = a.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs})
 		}

@@ -188,6 +188,48 @@ func TestReputationsChangeOnTheirSecond(t *testing.T) {
 	require.Greater(t, changes, 2)
 }
 
+// A price that overflows a score without reputation is comparable once there is some: found by random changes.
+func TestAPriceBecomesComparableWithReputation(t *testing.T) {
+	m := match.New()
+	model := &market.Model{}
+	model.Id = 1
+	m.PutModel(1, model)
+	m.PutProvider(key(2, 0), &market.Provider{})
+	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
+	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), math.MaxUint64, 1, 1
+	n.RegisteredAt, n.UptimeBps, n.CommittedUntil, n.PromiseBps = start, 10_000, math.MaxInt64, 10_000
+	q := match.Query{GPUs: 1, MaxPrice: math.MaxUint64, Nodes: 1}
+	_, err := n.Score(start)
+	require.Error(t, err)
+	_, err = n.Score(start + market.FullAgeSecs)
+	require.NoError(t, err)
+	m.PutNode(n.Address, n)
+	require.Empty(t, m.Best(q, start))
+	require.Len(t, m.Best(q, start+market.FullAgeSecs), 1)
+	require.Empty(t, m.Best(q, start), "and the clock back")
+	m.RemoveNode(n.Address)
+	m.RemoveProvider(key(2, 0))
+	require.Empty(t, m.Best(q, start))
+	require.Zero(t, m.Size())
+}
+
+// A commitment that is over does not count, however early the order would end.
+func TestACommitmentThatIsOverIsNone(t *testing.T) {
+	m := match.New()
+	model := &market.Model{}
+	model.Id = 1
+	m.PutModel(1, model)
+	m.PutProvider(key(2, 0), &market.Provider{})
+	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
+	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), 1, 1, 1
+	n.CommittedUntil, n.PromiseBps = start+100, 9_000
+	m.PutNode(n.Address, n)
+	q := match.Query{GPUs: 1, MaxPrice: 1, Nodes: 1, End: start + 100}
+	q.Requirement.Committed = 1
+	require.Len(t, m.Best(q, start+100), 1)
+	require.Empty(t, m.Best(q, start+101))
+}
+
 // With everything gone the matcher holds nothing.
 func TestNothingIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -45,9 +45,9 @@ type row struct {
 	free    uint8
 	class   *class
 	here    *class // of the nodes of its site
-	keyedAt int64
-	until   int64 // from when on reputation, tier or promise is another; MaxInt64 for never
-	dueAt   int   // in the heap, -1 outside
+	keyedAt int64  // when it was last looked at whether and where to place it
+	until   int64  // from when on reputation, tier or promise is another; MaxInt64 for never
+	dueAt   int    // in the heap, -1 outside
 }
 
 // owner is a provider with its nodes; provider is nil where it is not known.
@@ -150,7 +150,7 @@ func (m *Matcher) owner(key solana.PublicKey) *owner {
 func (m *Matcher) settle(now int64) {
 	if m.started && now < m.now {
 		for _, r := range m.rows {
-			if r.placed && r.keyedAt > now {
+			if r.keyedAt > now {
 				m.touch(r)
 			}
 		}

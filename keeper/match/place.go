@@ -90,17 +90,20 @@ type site struct {
 
 func (m *Matcher) place(r *row) {
 	n := r.node
-	rep := n.Reputation(m.now)
-	score, err := n.Score(m.now)
-	if err != nil {
-		return // its price cannot be compared, so that no award takes it
-	}
-	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
-	r.free, r.keyedAt, r.until = n.FreeGPUs(), m.now, validUntil(n, m.now, rep)
-	tier := n.TierAt(m.now)
+	rep, tier := n.Reputation(m.now), n.TierAt(m.now)
+	r.keyedAt, r.until = m.now, validUntil(n, m.now, rep)
 	if tier > 1 && n.EvidenceExpiry != math.MaxInt64 {
 		r.until = min(r.until, n.EvidenceExpiry+1) // then it lapses
 	}
+	if r.until != math.MaxInt64 {
+		m.due.push(r)
+	}
+	score, err := n.Score(m.now)
+	if err != nil {
+		return // its price cannot be compared, so that no award takes it; with more reputation it may
+	}
+	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
+	r.free = n.FreeGPUs()
 	g := m.group(n.Spec.Model)
 	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated}
 	r.class, _ = g.all.class(a, g)
@@ -116,19 +119,16 @@ func (m *Matcher) place(r *row) {
 		r.here = c
 	}
 	r.placed = true
-	if r.until != math.MaxInt64 {
-		m.due.push(r)
-	}
 }
 
 func (m *Matcher) unplace(r *row) {
+	if r.dueAt >= 0 {
+		m.due.remove(r)
+	}
 	if !r.placed {
 		return
 	}
 	r.placed = false
-	if r.dueAt >= 0 {
-		m.due.remove(r)
-	}
 	if c := r.class; c.remove(r) {
 		m.dropGroup(c.group)
 	}

@@ -37,6 +37,7 @@ type search struct {
 	r         *market.Requirement
 	anyRegion bool
 	regionOK  []bool
+	end       int64  // until when nodes are committed, if the order asks for commitments
 	maxScore  uint64 // no node within the price scores more
 	picks     []pick // the best so far, best first
 	best      []pick // of the best site so far
@@ -78,6 +79,7 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 
 func (s *search) begin(m *Matcher, q *Query) {
 	s.q, s.r = q, &q.Requirement
+	s.end = max(q.End, m.now) // a commitment that is over is none
 	s.picks, s.best = s.picks[:0], s.best[:0]
 	s.maxScore = math.MaxUint64
 	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0, 0); err == nil {
@@ -142,7 +144,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 // satisfies is what an entry's class cannot say.
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
-		(s.r.Committed == 0 || e.row.node.CommittedUntil >= s.q.End) &&
+		(s.r.Committed == 0 || e.row.node.CommittedUntil >= s.end) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }
 

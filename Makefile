@@ -46,7 +46,7 @@ bench: ## benchmarks (BENCH=./package/... for some)
 fuzz: ## every fuzz target for 30 s (FUZZTIME=10m, FUZZ=./package/... for some)
 	@scripts/fuzz.sh $(or $(FUZZTIME),30s) $(FUZZ)
 
-nightly: ## every bit flip of the evidence samples, then every fuzz target (1-2 h; FUZZTIME=10m)
+nightly: ## many random cases, every bit flip of the evidence samples, every fuzz target (1-2 h; FUZZTIME=10m)
 	@FUZZTIME=$(or $(FUZZTIME),30s) scripts/nightly.sh
 
 evidence-simulation: ## how often and how soon evidence finds out false machines

@@ -1,19 +1,28 @@
 #!/usr/bin/env bash
-# What takes too long for every change: all bit flips of the real evidence samples, hostile sequences and planted bugs,
-# then every fuzz target for a while.
-# usage: nightly.sh [nvgpu|snp|tdx|tpm|work|sim|kill|nat|hostile|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
+# samples, hostile sequences and planted bugs, then every fuzz target for a while.
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|work|sim|kill|nat|hostile|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- nvgpu snp tdx tpm work sim kill nat hostile fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm work sim kill nat hostile fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
+
+random() {
+  local packages
+  packages=$(git grep -l pgregory.net/rapid -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+  # shellcheck disable=SC2086
+  RAPID_CHECKS=${RAPID_CHECKS:-4000} go test -count=1 -timeout 2h $packages
+}
 
 failed=()
 for part in "$@"; do
   step "nightly: $part"
   case $part in
+  # Property tests with fresh cases, forty times as many as `make test` draws.
+  random) random ;;
   nvgpu) exhaustive -timeout 3h ./attest/nvgpu ;;
   snp | tdx) exhaustive -timeout 1h "./attest/$part" ;;
   tpm) exhaustive -run Recorded -timeout 30m ./attest/tpm ;;
@@ -24,7 +33,7 @@ for part in "$@"; do
   # A million hostile instructions and every planted bug: minutes each on an idle machine, too long for every change.
   hostile) GANTRY_HOSTILE_INSTRUCTIONS=${GANTRY_HOSTILE_INSTRUCTIONS:-1000000} "$root/scripts/hostile.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are nvgpu, snp, tdx, tpm, work, sim, kill, nat, hostile and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, work, sim, kill, nat, hostile and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

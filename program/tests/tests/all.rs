@@ -48,6 +48,7 @@ mod market_propose_params;
 mod market_set_authority;
 mod math;
 mod matrix;
+mod money_walk;
 mod node_close;
 mod node_commit;
 mod node_migrate;

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -154,10 +155,11 @@ func TestLeaseStates(t *testing.T) {
 func TestReceiptsNeverContradict(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.db")
 	s := open(t, path)
-	next := byte(0)
+	next := uint32(0)
 	rapid.Check(t, func(rt *rapid.T) {
 		next++
-		lease := Key{next}
+		var lease Key
+		binary.BigEndian.PutUint32(lease[:], next)
 		_, err := s.AddLease(Lease{Address: lease})
 		require.NoError(rt, err)
 		var signed []Receipt

@@ -135,7 +135,7 @@ func (l *ledger) SettleReceipt(ctx context.Context, of lease.OnChain, r receipt.
 
 // send submits an intent under an id that stands for its one effect. What somebody else has done before is done.
 func (l *ledger) send(ctx context.Context, kind, id string, ixs ...solana.Instruction) error {
-	_, err := l.txm.Submit(ctx, txm.Intent{ID: kind + "/" + id, Kind: kind, Instructions: ixs})
+	_, err := l.txm.Submit(ctx, txm.Intent{ID: kind + "/" + id, Kind: kind, Instructions: ixs, Repeatable: true})
 	if errors.Is(err, txm.ErrNoFunds) {
 		return fmt.Errorf("%s: the machine's key %s has no SOL for fees; send it some: %w", kind, l.nodeKey, err)
 	}

@@ -14,7 +14,8 @@
 // A replacement is signed only after the finalised chain proves that every
 // earlier transaction of the intent can never land (chain.Client.Fate). When a
 // node's memory does not reach far enough for the proof, the intent fails with
-// ErrUncertain instead of being sent again.
+// ErrUncertain instead of being sent again, unless it says that a second one
+// does no harm (Intent.Repeatable).
 //
 // Private keys are never stored: signers are known by public key and resolved
 // from the caller's Keyring.

@@ -181,7 +181,9 @@ func (f *flight) examine(ctx context.Context, a *Attempt) (end bool, err error) 
 		if err != nil || done {
 			return done, err
 		}
-		return true, ErrUncertain
+		if !r.Repeatable {
+			return true, ErrUncertain
+		}
 	}
 	f.m.hash.drop()
 	r.State = StateExpired

@@ -57,6 +57,9 @@ type Intent struct {
 	// ReadBack is asked before a rebuild and after a restart. Optional: without
 	// it the proof that earlier transactions are dead decides alone.
 	ReadBack ReadBack
+	// Repeatable says that the program refuses a second one, or that it changes nothing. When no node can tell any more
+	// whether an earlier transaction took effect, such an intent is built again; any other fails with ErrUncertain.
+	Repeatable bool
 	// MinContextSlot refuses simulation on a node that has not reached this
 	// slot, so that a failover never judges by an older state. Optional.
 	MinContextSlot uint64
@@ -191,6 +194,7 @@ type Record struct {
 	Current      *Attempt         `json:"cur,omitempty"`
 	Slot         uint64           `json:"slot,omitempty"`
 	MinSlot      uint64           `json:"min,omitempty"`
+	Repeatable   bool             `json:"repeatable,omitempty"`
 	Failure      *Failure         `json:"failure,omitempty"`
 	Created      time.Time        `json:"created"`
 	Updated      time.Time        `json:"updated"`
@@ -201,7 +205,7 @@ const recordVersion = 1
 func newRecord(in Intent, payer solana.PublicKey, now time.Time) (Record, error) {
 	r := Record{
 		Version: recordVersion, ID: in.ID, Kind: in.Kind, State: StateQueued, Payer: payer,
-		MinSlot: in.MinContextSlot, Created: now, Updated: now,
+		MinSlot: in.MinContextSlot, Repeatable: in.Repeatable, Created: now, Updated: now,
 	}
 	if in.ID == "" || len(in.ID) > 512 {
 		return r, fmt.Errorf("%w: the id must have 1 to 512 bytes", ErrIntent)

@@ -121,7 +121,7 @@ func (m *Manager) start(in Intent, fresh Record, want chain.Commitment) (*flight
 
 	have, err := m.o.Store.Get(in.ID)
 	switch {
-	case errors.Is(err, ErrUnknownIntent), err == nil && have.State == StateFailed && !have.Failure.Uncertain:
+	case errors.Is(err, ErrUnknownIntent), err == nil && have.State == StateFailed && (in.Repeatable || !have.Failure.Uncertain):
 		if err = m.o.Store.put(fresh); err == nil {
 			m.changed(fresh)
 		}

@@ -338,7 +338,27 @@ func TestForgetfulNode(t *testing.T) {
 	_, err = m2.Submit(ctxFor(t), Intent{ID: "sent", Instructions: do("a")})
 	require.ErrorIs(t, err, ErrUncertain, "not even when asked again")
 
+	// What does no harm twice is sent again, whether it was given up before or is only now found out.
+	r.chain.mu.Lock()
+	r.chain.forget, r.chain.uncertain = false, true
+	r.chain.mu.Unlock()
+	_, err = m2.Submit(ctxFor(t), Intent{ID: "sent", Instructions: do("a"), Repeatable: true})
+	require.NoError(t, err)
+	require.Equal(t, 2, r.chain.effect("a"))
+	again, lost := rec, *rec.Current
+	lost.Signature[0]++ // of which no node knows
+	again.ID, again.Repeatable, again.Current = "again", true, &lost
+	require.NoError(t, s.put(again))
+	_, err = m2.Resume(nil)
+	require.NoError(t, err)
+	_, err = m2.Wait(ctxFor(t), "again", chain.Confirmed)
+	require.NoError(t, err)
+	require.Equal(t, 3, r.chain.effect("a"))
+
 	// With a read-back the effect is recognised.
+	r.chain.mu.Lock()
+	r.chain.forget = true
+	r.chain.mu.Unlock()
 	rec.ID, rec.State, rec.Failure = "seen", StateSent, nil
 	require.NoError(t, s.put(rec))
 	_, err = m2.Resume(func(Record) ReadBack { return func(context.Context) (bool, error) { return true, nil } })
@@ -356,7 +376,7 @@ func TestForgetfulNode(t *testing.T) {
 	got, err = m2.Wait(ctxFor(t), "confirmed", chain.Confirmed)
 	require.NoError(t, err)
 	require.Equal(t, res.Signature, got.Signature)
-	require.Equal(t, 1, r.chain.effect("a"))
+	require.Equal(t, 3, r.chain.effect("a"))
 	m2.Close()
 	require.NoError(t, s.Close())
 }

@@ -195,7 +195,7 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	ctx, cancel := a.Tasks.Timeout(ctx, sendTimeout)
 	defer cancel()
 	_, err := a.Submit(ctx, txm.Intent{
-		ID: id, Kind: "order_award", Instructions: ixs,
+		ID: id, Kind: "order_award", Instructions: ixs, Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) {
 			done := true
 			a.Index.Read(func(v *index.View) {

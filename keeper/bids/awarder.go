@@ -348,7 +348,7 @@ func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Inte
 	ixs, err := market.AuctionAward(args)
 	return txm.Intent{
 		ID:   fmt.Sprintf("auction/%s/%d/%s/%d", l.key.Order, l.key.CloseAt, node, c.set.Head.ChosenAt),
-		Kind: "auction_award", Instructions: ixs,
+		Kind: "auction_award", Instructions: ixs, Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) {
 			there := false
 			a.Index.Read(func(v *index.View) { _, there = v.Leases[lease] })

@@ -51,9 +51,9 @@ func (a *Awarder) prove(ctx context.Context, l look, bids []protocol.Bid) {
 		}
 		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
 		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
-		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.Self, score)})
+		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.Self, score), Repeatable: true})
 		if err == nil {
-			_, err = a.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs})
+			_, err = a.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
 		}
 		cancel()
 		switch {

@@ -56,7 +56,7 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
 	p := r.period
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		_, err := e.Submit(ctx, txm.Intent{
-			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix},
+			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix}, Repeatable: true,
 			ReadBack: func(context.Context) (bool, error) {
 				now, _, _ := e.view(p)
 				return now.onChain, nil

@@ -205,7 +205,7 @@ func (r *Runner) send(ctx context.Context, b Batch) {
 	ctx, cancel := r.Tasks.Timeout(ctx, sendTimeout)
 	defer cancel()
 	_, err := r.Submit(ctx, txm.Intent{
-		ID: r.id(b), Kind: string(b.Kind), Instructions: b.Instructions(),
+		ID: r.id(b), Kind: string(b.Kind), Instructions: b.Instructions(), Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) { return !r.anyDue(b), nil },
 	})
 	outcome := "done"

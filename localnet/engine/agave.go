@@ -14,8 +14,10 @@ const (
 	tick = time.Second / 160
 	// agavePorts is the number of consecutive ports a validator gets: RPC, WebSocket, faucet, gossip, and the
 	// range for everything else, for which it wants at least 25.
-	agavePorts   = 4 + 32
-	ledgerShreds = 10_000
+	agavePorts = 4 + 32
+	// ledgerShreds are kept, of which a slot takes 64 at least: without old blocks nobody can tell what became of a
+	// transaction, and the default of 10,000 is seconds.
+	ledgerShreds = 300_000
 )
 
 type agave struct{ node }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +18,8 @@ import (
 type Config struct {
 	// Engine is the kind of Solana node; empty means surfnet.
 	Engine engine.Kind
+	// SlotTime is the time between blocks; 0 is the engine's default.
+	SlotTime time.Duration
 	// Dir is the state directory. What an earlier network left there is replaced, except keypairs.
 	Dir string
 	// Keepers and Customers are counts; Nodes names each machine.

@@ -94,7 +94,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		return nil, err
 	}
 	n.engine, err = engine.New(cfg.Engine, engine.Config{
-		Dir: filepath.Join(cfg.Dir, "node"), Supervisor: n.sup, Log: cfg.Log,
+		Dir: filepath.Join(cfg.Dir, "node"), Supervisor: n.sup, Log: cfg.Log, SlotTime: cfg.SlotTime,
 		Programs: []engine.Program{{ID: bindings.ProgramID, Path: program, Authority: n.World.Authority.Address()}},
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -15,7 +16,8 @@ type Index struct {
 	view    *View
 	known   map[solana.PublicKey]any // what is held at an address: the decoded account
 	slot    uint64
-	changed chan struct{} // closed and replaced on every change
+	changed chan struct{} // closed and replaced on the first change after somebody took it
+	taken   atomic.Bool   // somebody has changed
 }
 
 // New returns an empty index.
@@ -57,8 +59,10 @@ func (x *Index) put(key solana.PublicKey, value any) {
 		x.known[key] = value
 		x.view.Add(key, value)
 	}
-	close(x.changed)
-	x.changed = make(chan struct{})
+	if x.taken.Swap(false) { // a start puts hundreds of thousands of accounts that nobody waits for
+		close(x.changed)
+		x.changed = make(chan struct{})
+	}
 }
 
 // Read calls f with the view; f must not keep its maps nor change anything. Accounts may be kept: they never change.
@@ -79,6 +83,7 @@ func (x *Index) Slot() uint64 {
 func (x *Index) Changed() <-chan struct{} {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	x.taken.Store(true) // put is locked out meanwhile
 	return x.changed
 }
 

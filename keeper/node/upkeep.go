@@ -31,7 +31,7 @@ func (k *Keeper) republish() error {
 	return nil
 }
 
-// pruneEvery is how often old records are dropped.
+// pruneEvery is how often old records are dropped, and those of sealed periods packed.
 const pruneEvery = 10 * time.Minute
 
 func (k *Keeper) runPrune(ctx context.Context) error {
@@ -46,11 +46,18 @@ func (k *Keeper) runPrune(ctx context.Context) error {
 			old, err = k.store.PruneBids(k.now().Add(-keep).Unix())
 			n += old
 		}
+		packed := 0
+		if err == nil {
+			packed, err = k.store.Pack()
+		}
 		if store.IsDamage(err) {
 			k.damaged(err)
 			return err
 		}
-		k.log.Debug().Err(err).Int("records", n).Msg("old records dropped")
+		if err != nil {
+			k.log.Warn().Err(err).Msg("the store was not tidied; it is tried again")
+		}
+		k.log.Debug().Int("dropped", n).Int("packed", packed).Msg("store tidied")
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

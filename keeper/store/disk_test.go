@@ -19,14 +19,14 @@ import (
 func TestFileLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	w := newWorld()
-	w.listen(t, path, 1, 3*time.Second, childLimit+"=65536")
+	w.listen(t, path, 1, true, 3*time.Second, childLimit+"=65536")
 	require.NotEmpty(t, w.failed, "the limit was not reached")
 	require.Contains(t, w.failed[len(w.failed)-1], syscall.EFBIG.Error())
 	failed := len(w.failed)
-	w.listen(t, path, 2, 500*time.Millisecond, childLimit+"=65536")
+	w.listen(t, path, 2, true, 500*time.Millisecond, childLimit+"=65536")
 	require.Greater(t, len(w.failed), failed, "a second life is not better off")
 	w.failed = nil
-	w.listen(t, path, 3, 500*time.Millisecond) // room again
+	w.listen(t, path, 3, true, 500*time.Millisecond) // room again
 	require.Empty(t, w.failed)
 	s, err := Open(path, options())
 	require.NoError(t, err)
@@ -67,11 +67,21 @@ func TestFullDisk(t *testing.T) {
 	require.ErrorIs(t, full, syscall.ENOSPC)
 	require.False(t, IsDamage(full), "no room is no damage")
 	require.Error(t, s.Vote(7, wire.Hash{1}, make([]byte, 64<<10)))
+	require.NoError(t, s.Close())
+	s = open(t, path) // which writes little
+	require.ErrorIs(t, sealAndPack(s, 6), syscall.ENOSPC, "no room for packs")
+	for x := range said {
+		known, err := s.Knows(x)
+		require.NoError(t, err)
+		require.True(t, known)
+	}
 	require.NoError(t, os.Remove(ballast))
 	signed, _, err := s.Sign([]wire.CheckStatement{st(1, 7, 1, true)}, sign)
 	require.NoError(t, err, "goes on once there is room")
 	require.Len(t, signed, 1)
 	require.NoError(t, s.Vote(7, wire.Hash{2}, nil), "the vote that did not fit was not given")
+	require.NoError(t, sealAndPack(s, 6))
+	require.Equal(t, 1, records(t, s, bucketStatements))
 	require.NoError(t, s.Close())
 	s = open(t, path)
 	for x := range said {
@@ -81,6 +91,14 @@ func TestFullDisk(t *testing.T) {
 	}
 	t.Logf("%d statements until the disk was full", len(said))
 	require.NoError(t, s.Close())
+}
+
+func sealAndPack(s *Store, p wire.Period) error {
+	if err := s.Seal(p); err != nil {
+		return err
+	}
+	_, err := s.Pack()
+	return err
 }
 
 // dump is everything that a store promises.
@@ -120,6 +138,8 @@ func TestRandomDamage(t *testing.T) {
 	}
 	_, err := s.Prune(8)
 	require.NoError(t, err)
+	s.pack = 7
+	require.NoError(t, sealAndPack(s, 18))
 	require.NoError(t, s.Close())
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -14,4 +14,11 @@
 // A new file cannot know what was signed before it: FirstPeriod says from which period on a keeper may sign.
 //
 // The file is a bbolt database. Every record is preceded by the first eight bytes of its sha256.
+//
+// A statement has a record of its own until some minutes after its period is sealed; then Pack puts the period's
+// statements together, up to 256 in a record: each 144 bytes as they were signed and 64 of signature, in the order of their
+// keys, under the key of the first. A start reads far fewer and smaller records for it, and nothing else changes: a
+// digest over statements, packs and votes says what must be there, and one transaction replaces a period's records and
+// the digest. A file of the layout before, schema 2, has no packs; it is read, and is of this one from then on. A
+// file of any other schema is refused.
 package store

@@ -65,12 +65,8 @@ func (s *Store) Knows(st wire.CheckStatement) (known bool, err error) {
 			known = true
 			return nil
 		}
-		raw := tx.Bucket(bucketStatements).Get(statementKey(st))
-		if raw == nil {
-			return nil
-		}
-		have, err := decodeSigned(raw)
-		known = have.Statement == st
+		have, ok, err := find(tx, statementKey(st))
+		known = ok && have.Statement == st
 		return err
 	})
 	return known, err

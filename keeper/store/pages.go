@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"syscall"
 )
 
 // The file is looked at before bbolt opens it, because bbolt trusts it:
@@ -39,7 +40,7 @@ const (
 type file struct {
 	raw  []byte
 	size uint64 // of a page
-	used map[uint64]bool
+	used []bool
 	high uint64 // number of pages
 }
 
@@ -47,20 +48,35 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// checkPages reads every page of a file that it uses. It takes nothing on trust.
+// checkPages looks at every page of a file that it uses. It takes nothing on trust. The file is mapped and not read, so
+// that only what is looked at is loaded; call it where page faults are caught, since the disk may fail.
 func checkPages(path string) error {
-	raw, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("keeper store: %w", err)
 	}
+	defer func() { _ = f.Close() }() // it was only read
+	raw, err := mapped(f)
+	if err != nil {
+		return fmt.Errorf("keeper store: map %s: %w", path, err)
+	}
+	defer func() { _ = syscall.Munmap(raw) }() // it was mapped
 	if err := checkFile(raw); err != nil {
 		return fmt.Errorf("%w; the file is %s", err, path)
 	}
 	return nil
 }
 
+func mapped(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+}
+
 func checkFile(raw []byte) error {
-	f := file{raw: raw, used: map[uint64]bool{0: true, 1: true}}
+	f := file{raw: raw}
 	var newest []byte
 	for i := range uint64(2) {
 		at := i * f.size
@@ -85,6 +101,7 @@ func checkFile(raw []byte) error {
 	if f.high > uint64(len(raw))/f.size {
 		return damaged("%d pages are said to be there, %d are", f.high, uint64(len(raw))/f.size)
 	}
+	f.used = make([]bool, f.high)
 	if err := f.tree(binary.LittleEndian.Uint64(newest[16:]), 0); err != nil {
 		return err
 	}

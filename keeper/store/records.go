@@ -19,8 +19,12 @@ type Signed struct {
 }
 
 // statementKey is what a statement is about: two different ones with the same key contradict each other.
-func statementKey(s wire.CheckStatement) []byte {
-	k := periodKey(s.Period)
+func statementKey(s wire.CheckStatement) []byte { return appendKey(make([]byte, 0, keySize), s) }
+
+const keySize = 8 + 32 + 32 + 1 + 8
+
+func appendKey(k []byte, s wire.CheckStatement) []byte {
+	k = binary.BigEndian.AppendUint64(k, uint64(s.Period))
 	k = append(k, s.Node[:]...)
 	k = append(k, s.Lease[:]...)
 	k = append(k, byte(s.Kind))
@@ -55,11 +59,11 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 		}
 		for _, st := range statements {
 			key, enc := statementKey(st), st.Encode()
-			if old := b.Get(key); old != nil {
-				have, err := decodeSigned(old)
-				if err != nil {
-					return err
-				}
+			have, found, err := find(tx, key)
+			if err != nil {
+				return err
+			}
+			if found {
 				if have.Statement != st {
 					refused = append(refused, Refusal{st, ErrContradiction})
 				} else {
@@ -94,19 +98,39 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 	return out, refused, nil
 }
 
+// signedSize is a statement with its signature, in bytes.
+const signedSize = wire.StatementSize + 64
+
+// decodeSigned reads a record of one statement.
 func decodeSigned(raw []byte) (Signed, error) {
-	v, err := unseal(raw)
-	if err != nil {
+	if err := intact(raw); err != nil {
 		return Signed{}, err
 	}
-	if len(v) != wire.StatementSize+64 {
-		return Signed{}, fmt.Errorf("%w: statement record of %d bytes", ErrCorrupt, len(v))
+	return readSigned(raw[8:])
+}
+
+func readSigned(v []byte) (Signed, error) {
+	if len(v) != signedSize {
+		return Signed{}, fmt.Errorf("%w: statement of %d bytes", ErrCorrupt, len(v))
 	}
 	st, err := wire.DecodeStatement(v[:wire.StatementSize])
 	if err != nil {
 		return Signed{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return Signed{st, solana.SignatureFromBytes(v[wire.StatementSize:])}, nil
+}
+
+// find returns the statement with a key, whether it has a record of its own or is packed.
+func find(tx *bolt.Tx, key []byte) (Signed, bool, error) {
+	if raw := tx.Bucket(bucketStatements).Get(key); raw != nil {
+		have, err := decodeSigned(raw)
+		return have, true, err
+	}
+	have, err := packed(tx, key)
+	if err != nil || len(have) == 0 {
+		return Signed{}, false, err
+	}
+	return have[0], true, nil
 }
 
 // Statements returns all statements of this keeper for a period.
@@ -119,8 +143,10 @@ func (s *Store) StatementsAbout(p wire.Period, node solana.PublicKey) ([]Signed,
 
 func (s *Store) statements(prefix []byte) ([]Signed, error) {
 	var out []Signed
-	err := s.view(func(tx *bolt.Tx) error {
-		out = nil
+	err := s.view(func(tx *bolt.Tx) (err error) {
+		if out, err = packed(tx, prefix); err != nil {
+			return err
+		}
 		c := tx.Bucket(bucketStatements).Cursor()
 		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
 			have, err := decodeSigned(v)

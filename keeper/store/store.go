@@ -19,8 +19,12 @@ import (
 	"github.com/gantry-market/gantry/client/wire"
 )
 
-// Schema is the layout that this code writes.
-const Schema = 2
+// Schema is the layout that this code writes. It reads unpacked too, the layout before, in which every statement had a
+// record of its own.
+const (
+	Schema   = 3
+	unpacked = 2
+)
 
 var (
 	// ErrCorrupt: the file is damaged. The keeper must not sign anything with it.
@@ -51,10 +55,11 @@ var (
 	bucketProofs     = []byte("proofs")
 	bucketBids       = []byte("bids")
 	bucketBidSets    = []byte("bid sets")
+	bucketPacks      = []byte("packs")
 
 	buckets = [][]byte{bucketMeta, bucketStatements, bucketVotes, bucketProposals}
 	// added are buckets that files of earlier versions do not have.
-	added = [][]byte{bucketProofs, bucketBids, bucketBidSets}
+	added = [][]byte{bucketProofs, bucketBids, bucketBidSets, bucketPacks}
 
 	keySchema = []byte("schema")
 	keyOwner  = []byte("owner")
@@ -77,6 +82,7 @@ type Store struct {
 	db    *bolt.DB
 	path  string
 	first wire.Period
+	pack  int // statements in a record of a sealed period
 }
 
 // Open opens or creates the file (mode 0600) and reads all of it once.
@@ -88,7 +94,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("keeper store: %w", err)
 	}
-	s := &Store{path: path}
+	s := &Store{path: path, pack: packSize}
 	if err := s.guard(func() error { return s.open(o) }); err != nil {
 		if s.db != nil {
 			// Closing a damaged file may fail as well; the first error is the one to see.
@@ -144,7 +150,7 @@ func (s *Store) open(o Options) error {
 				return err
 			}
 		}
-		return nil
+		return tx.Bucket(bucketMeta).Put(keySchema, seal(number(Schema)))
 	})
 }
 
@@ -189,7 +195,8 @@ func create(tx *bolt.Tx, o Options) error {
 	)
 }
 
-// check reads every record; pages were checked before.
+// check reads every record; pages were checked before. Promises are checked by their digest, which takes every byte of
+// them, and the others by their own checksums.
 func (s *Store) check(tx *bolt.Tx, o Options) error {
 	for i, name := range slices.Concat(buckets, added) {
 		b := tx.Bucket(name)
@@ -198,6 +205,9 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 		}
 		if b == nil {
 			return fmt.Errorf("%w: %s has no %s", ErrCorrupt, s.path, name)
+		}
+		if isPromise(name) {
+			continue
 		}
 		if err := b.ForEach(func(_, v []byte) error { return intact(v) }); err != nil {
 			return fmt.Errorf("%s: %w", s.path, err)
@@ -208,8 +218,8 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 	if err != nil {
 		return err
 	}
-	if schema != Schema {
-		return fmt.Errorf("%w: %s has %d, this version reads %d", ErrSchema, s.path, schema, Schema)
+	if schema != Schema && schema != unpacked {
+		return fmt.Errorf("%w: %s has %d, this version reads %d and %d", ErrSchema, s.path, schema, unpacked, Schema)
 	}
 	have, err := unseal(meta.Get(keyOwner))
 	if err != nil {
@@ -239,7 +249,7 @@ func (s *Store) Prune(before wire.Period) (int, error) {
 		if err != nil {
 			return err
 		}
-		for _, name := range [][]byte{bucketStatements, bucketVotes, bucketProposals} {
+		for _, name := range [][]byte{bucketStatements, bucketPacks, bucketVotes, bucketProposals} {
 			b := tx.Bucket(name)
 			var old [][]byte
 			c := b.Cursor()
@@ -247,7 +257,7 @@ func (s *Store) Prune(before wire.Period) (int, error) {
 				old = append(old, bytes.Clone(k))
 			}
 			for _, k := range old {
-				if slices.ContainsFunc(promises, func(p []byte) bool { return bytes.Equal(p, name) }) {
+				if isPromise(name) {
 					all.drop(name, k, b.Get(k))
 				}
 				if err := b.Delete(k); err != nil {

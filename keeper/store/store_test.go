@@ -1,9 +1,9 @@
 package store
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -56,9 +56,6 @@ func TestNeverTwoStatements(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	s = open(t, path)
-	never := func(wire.CheckStatement) (solana.Signature, error) {
-		return solana.Signature{}, errors.New("signed again")
-	}
 	again, refused, err := s.Sign([]wire.CheckStatement{yes, no}, never)
 	require.NoError(t, err)
 	require.Equal(t, got[:1], again)
@@ -193,7 +190,7 @@ func TestDamageIsNeverRead(t *testing.T) {
 	})
 }
 
-// Whatever is asked in whatever order, with restarts in between: one statement for a key, one root for a period, and
+// Whatever is asked in whatever order, with restarts and packing in between: one statement for a key, one root for a period, and
 // nothing new in a sealed period.
 func TestPromisesHold(t *testing.T) {
 	dir := t.TempDir()
@@ -208,9 +205,11 @@ func TestPromisesHold(t *testing.T) {
 		promised := map[string]wire.CheckStatement{}
 		roots := map[wire.Period]wire.Hash{}
 		sealed := wire.Period(0)
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+		size := rapid.IntRange(1, 4).Draw(t, "statements in a pack")
+		s.pack = size
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			p := wire.Period(rapid.IntRange(4, 8).Draw(t, "period"))
-			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1:
 				x := st(byte(rapid.IntRange(1, 2).Draw(t, "node")), p, int64(rapid.IntRange(0, 2).Draw(t, "at")), rapid.Bool().Draw(t, "passed"))
 				got, _, err := s.Sign([]wire.CheckStatement{x}, sign)
@@ -242,7 +241,19 @@ func TestPromisesHold(t *testing.T) {
 				require.NoError(t, s.Close())
 				s, err = Open(path, options())
 				require.NoError(t, err)
+				s.pack = size
+			case 5:
+				_, err := s.Pack()
+				require.NoError(t, err)
 			}
+		}
+		for _, x := range promised {
+			known, err := s.Knows(x)
+			require.NoError(t, err)
+			require.True(t, known)
+			about, err := s.StatementsAbout(x.Period, x.Node)
+			require.NoError(t, err)
+			require.True(t, slices.ContainsFunc(about, func(y Signed) bool { return y.Statement == x }))
 		}
 	})
 }

@@ -136,3 +136,26 @@ func TestAFloodOfContradictions(t *testing.T) {
 		require.LessOrEqual(t, r.k.proofs.Held(), 1)
 	}
 }
+
+// A proof that is not on chain yet is counted, also by the keeper that starts after a kill.
+func TestHeldProofsAreCounted(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 1)
+	r := keepers[0]
+	l := newLiar(t, chain, keepers)
+	held := func() float64 { return r.k.gauges().More["proofs_held"]() }
+	require.Zero(t, held())
+	var said [2]statement.Signed
+	for i := range said {
+		var err error
+		said[i], err = statement.Read(l.say(5, i == 0, 0))
+		require.NoError(t, err)
+	}
+	_, err := r.k.proofs.Contradiction(said[0], said[1])
+	require.NoError(t, err)
+	require.EqualValues(t, 1, held())
+	require.NoError(t, r.k.Close())
+	r.start()
+	require.EqualValues(t, 1, held())
+	require.NoError(t, r.k.Close())
+}

@@ -26,6 +26,7 @@ func (k *Keeper) gauges() server.Gauges {
 			"clock_ahead_seconds": func() float64 { return k.clock.Ahead().Seconds() },
 			"signing":             func() float64 { return flag(k.unsafe() == nil) },
 			"store_writable":      func() float64 { return flag(k.book.trouble() == nil) },
+			"proofs_held":         func() float64 { return float64(k.proofs.Held()) },
 			"keepers_connected":   func() float64 { return float64(k.net.connected()) },
 			"relayed_circuits":    func() float64 { _, carried := k.node.Relaying(); return float64(carried) },
 			"strangers":           func() float64 { waiting, _ := k.node.Strangers(); return float64(waiting) },

@@ -100,6 +100,9 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	if err := k.openStore(ctx); err != nil {
 		return nil, explainStore(err, k.secs)
 	}
+	if err := k.openProofs(); err != nil {
+		return nil, explainStore(err, k.secs)
+	}
 	genesis, err := c.Client.Genesis(ctx)
 	if err != nil {
 		return nil, err
@@ -163,6 +166,14 @@ func (k *Keeper) openStore(ctx context.Context) error {
 	k.store, k.book = s, &book{Store: s, clock: k.clock}
 	k.watchOwn()
 	return nil
+}
+
+// openProofs takes up the proofs that the store keeps.
+func (k *Keeper) openProofs() (err error) {
+	k.proofs, err = proof.Open(proof.Options{
+		Book: k.store, Self: k.publicKey(), Patience: 10 * k.timing.CrankStep, Log: k.component("proofs"),
+	})
+	return err
 }
 
 // explainStore says what a person can do about a store that does not open.
@@ -268,11 +279,6 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	judge, err := k.evidenceDesk()
 	if err != nil {
-		return err
-	}
-	if k.proofs, err = proof.Open(proof.Options{
-		Book: k.store, Self: k.publicKey(), Patience: 10 * k.timing.CrankStep, Log: k.component("proofs"),
-	}); err != nil {
 		return err
 	}
 	k.seeds = newSeeds(chainBlocks{k.c.Client}, k.domain, k.secs, k.component("seeds"))

@@ -69,6 +69,7 @@ func (r *replica) start() {
 	}
 	k.book = &book{Store: k.store, clock: k.clock}
 	k.watchOwn()
+	require.NoError(r.t, k.openProofs())
 	k.metrics = server.NewMetrics(server.Gauges{})
 	k.node, err = p2p.New(p2p.Config{Key: r.wallet, Listen: []string{r.listen}, Log: zerolog.Nop()})
 	require.NoError(r.t, err)

@@ -98,68 +98,6 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 	return out, refused, nil
 }
 
-// signedSize is a statement with its signature, in bytes.
-const signedSize = wire.StatementSize + 64
-
-// decodeSigned reads a record of one statement.
-func decodeSigned(raw []byte) (Signed, error) {
-	if err := intact(raw); err != nil {
-		return Signed{}, err
-	}
-	return readSigned(raw[8:])
-}
-
-func readSigned(v []byte) (Signed, error) {
-	if len(v) != signedSize {
-		return Signed{}, fmt.Errorf("%w: statement of %d bytes", ErrCorrupt, len(v))
-	}
-	st, err := wire.DecodeStatement(v[:wire.StatementSize])
-	if err != nil {
-		return Signed{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	return Signed{st, solana.SignatureFromBytes(v[wire.StatementSize:])}, nil
-}
-
-// find returns the statement with a key, whether it has a record of its own or is packed.
-func find(tx *bolt.Tx, key []byte) (Signed, bool, error) {
-	if raw := tx.Bucket(bucketStatements).Get(key); raw != nil {
-		have, err := decodeSigned(raw)
-		return have, true, err
-	}
-	have, err := packed(tx, key)
-	if err != nil || len(have) == 0 {
-		return Signed{}, false, err
-	}
-	return have[0], true, nil
-}
-
-// Statements returns all statements of this keeper for a period.
-func (s *Store) Statements(p wire.Period) ([]Signed, error) { return s.statements(periodKey(p)) }
-
-// StatementsAbout returns the statements of this keeper about one node in a period.
-func (s *Store) StatementsAbout(p wire.Period, node solana.PublicKey) ([]Signed, error) {
-	return s.statements(append(periodKey(p), node[:]...))
-}
-
-func (s *Store) statements(prefix []byte) ([]Signed, error) {
-	var out []Signed
-	err := s.view(func(tx *bolt.Tx) (err error) {
-		if out, err = packed(tx, prefix); err != nil {
-			return err
-		}
-		c := tx.Bucket(bucketStatements).Cursor()
-		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
-			have, err := decodeSigned(v)
-			if err != nil {
-				return err
-			}
-			out = append(out, have)
-		}
-		return nil
-	})
-	return out, err
-}
-
 // sealedUntil returns the first period that is not sealed.
 func sealedUntil(meta *bolt.Bucket) (wire.Period, error) {
 	if meta.Get(keySealed) == nil {

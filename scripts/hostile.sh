@@ -7,7 +7,7 @@
 #   GANTRY_HOSTILE_ERRORS        instructions whose refusals `run` lists by error, with commas between
 #   GANTRY_HOSTILE_SEEDS         stories for each planted bug (3)
 #   GANTRY_HOSTILE_BUGS          numbers of the planted bugs to look for, with commas between (all)
-# --write replaces docs/planted-bugs.md and program/tests/regressions.
+# --write renews docs/planted-bugs.md and program/tests/regressions for the bugs that were looked for.
 source "$(dirname "$0")/common.sh"
 cd "$root"
 "$root/scripts/toolchain.sh" host

@@ -112,8 +112,9 @@ fn planted(write: bool) -> bool {
         }
         finds.push(find);
     }
-    if write && chosen.is_empty() {
-        std::fs::write(docs_path(), to_markdown(&finds, seeds)).expect("the document is written");
+    if write {
+        let known = std::fs::read_to_string(docs_path()).unwrap_or_default();
+        std::fs::write(docs_path(), to_markdown(&finds, &known)).expect("the document is written");
     }
     let found = finds.iter().filter(|find| find.found()).count();
     println!("planted bugs: {found} of {} found by every one of {seeds} seeds", finds.len());

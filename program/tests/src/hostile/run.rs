@@ -2,7 +2,7 @@
 
 use solana_instruction::Instruction;
 
-use super::actions::ACTIONS;
+use super::actions::{ACTIONS, BEFORE_PROOFS};
 use super::arena::{Arena, Stats};
 use super::mutate::{around, spoil};
 use super::rules::Violation;
@@ -29,8 +29,8 @@ pub fn play(start: &Arena, seed: u64, steps: usize) -> (Stats, Option<Failure>) 
     let mut memory = Memory::default();
     let mut since = 0;
     while done.len() < steps {
-        let (plan, chained) = next(&arena, &mut random, &mut memory);
-        for step in plan {
+        let (plan, needed) = next(&arena, &mut random, &mut memory);
+        for (at, step) in plan.into_iter().enumerate() {
             if let Step::Send(instructions) = &step {
                 memory.remember(instructions);
             }
@@ -39,7 +39,7 @@ pub fn play(start: &Arena, seed: u64, steps: usize) -> (Stats, Option<Failure>) 
             match arena.apply(done.last().expect("just pushed")) {
                 Ok(true) => {}
                 // What was to follow needed it.
-                Ok(false) if chained => break,
+                Ok(false) if at < needed => break,
                 Ok(false) => {}
                 Err(violation) => return (arena.stats, Some(Failure { violation, steps: done })),
             }
@@ -78,20 +78,20 @@ pub fn replay_only(start: &Arena, steps: &[Step]) -> (Arena, Option<Failure>) {
     (arena, None)
 }
 
-/// What happens next, and whether each step needs the one before.
-fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, bool) {
+/// What happens next, and how many steps at its beginning the rest needs.
+fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, usize) {
     let mut s = Scene { a: arena, r: random, memory };
     match s.below(100) {
         0..=7 => {
             let seconds = [1, 1, 2, 5, 5, 10, 10, 20, 20, 30, 30, 60, 60, 60, 121, 601][s.below(16)];
-            return (vec![Step::Warp(seconds)], false);
+            return (vec![Step::Warp(seconds)], 0);
         }
-        8 => return (around(&mut s).into_iter().collect(), false),
+        8 => return (around(&mut s).into_iter().collect(), 0),
         // What was sent before is sent again.
         9 | 10 => {
             let sent = s.memory.sent.clone();
             let again = s.one(sent);
-            return (again.map(Step::Send).into_iter().collect(), false);
+            return (again.map(Step::Send).into_iter().collect(), 0);
         }
         _ => {}
     }
@@ -105,7 +105,7 @@ fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, 
             here
         })
         .expect("weights add up");
-    let Some(mut plan) = (action.plan)(&mut s) else { return (vec![], false) };
+    let Some(mut plan) = (action.plan)(&mut s) else { return (vec![], 0) };
     // Of a long plan most steps stay right, or its end would never be reached.
     let sends = plan.iter().filter(|step| step.instructions() > 0).count() as u64;
     for step in &mut plan {
@@ -114,18 +114,13 @@ fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, 
             dress(&mut s, instructions);
         }
     }
-    (
-        plan,
-        matches!(
-            action.name,
-            "order_create"
-                | "order_award"
-                | "auction_open"
-                | "lease_migrate"
-                | "prove_better_ask"
-                | "output_commit"
-        ),
-    )
+    let needed = match action.name {
+        "order_create" | "order_award" | "auction_open" | "lease_migrate" | "prove_bad_work"
+        | "prove_better_ask" | "output_commit" => plan.len(),
+        "prove_omitted_bid" => BEFORE_PROOFS,
+        _ => 0,
+    };
+    (plan, needed)
 }
 
 /// Right as it is, spoiled, or with company.

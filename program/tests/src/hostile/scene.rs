@@ -12,6 +12,7 @@ use solana_keypair::Keypair;
 use super::arena::Arena;
 use super::entity::{Kind, Token};
 use super::trace::Step;
+use crate::ix::Award;
 use crate::leaves::Proof;
 use crate::random::Random;
 use crate::Actor;
@@ -28,11 +29,35 @@ pub struct Memory {
     pub accused: BTreeMap<Address, Vec<[u8; 32]>>,
     /// When the auctions of each order closed, in all lives of its address.
     pub closes: BTreeMap<Address, Vec<i64>>,
+    /// Bids that keepers acknowledged and did not take.
+    pub passed: Vec<Passed>,
     /// Transactions sent before.
     pub sent: Vec<Vec<Instruction>>,
 }
 
+/// A sealed bid: its node, its price in µUSDC per GPU-hour, and the salt that hides it.
+pub type SealedBid = (Address, u64, [u8; 32]);
+
+/// A bid that a keeper acknowledged, and its award to another.
+#[derive(Clone, Copy)]
+pub struct Passed {
+    pub award: Award,
+    pub customer: Address,
+    pub close_at: i64,
+    pub reveal_until: i64,
+    pub bid: SealedBid,
+    pub won: SealedBid,
+}
+
 impl Memory {
+    /// The last few are worth a proof.
+    pub fn pass_over(&mut self, passed: Passed) {
+        if self.passed.len() >= 8 {
+            self.passed.remove(0);
+        }
+        self.passed.push(passed);
+    }
+
     pub fn remember(&mut self, instructions: &[Instruction]) {
         if self.sent.len() >= 64 {
             self.sent.remove(0);

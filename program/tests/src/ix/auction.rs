@@ -89,8 +89,16 @@ impl Offer<'_> {
     }
 
     pub fn check(&self, order: &Address, close_at: i64) -> Instruction {
-        let hidden = commitment(&DOMAIN, order, &self.node, close_at, self.price, &self.salt);
-        signed(self.key, &commitment_message(&hidden))
+        signed(self.key, &commitment_message(&self.commitment(order, close_at)))
+    }
+
+    /// The runtime's check of a keeper's acknowledgement that the bid's reveal reached it at this second.
+    pub fn ack(&self, keeper: &Keypair, order: &Address, close_at: i64, received_at: i64) -> Instruction {
+        signed(keeper, &reveal_ack_message(&self.commitment(order, close_at), received_at))
+    }
+
+    fn commitment(&self, order: &Address, close_at: i64) -> [u8; 32] {
+        commitment(&DOMAIN, order, &self.node, close_at, self.price, &self.salt)
     }
 }
 
@@ -160,6 +168,17 @@ pub fn sealed_award(
     all
 }
 
+/// An award that left a bid out, as its proof names it.
+#[derive(Clone, Copy)]
+pub struct Award {
+    pub order: Address,
+    pub lease: Address,
+    /// Wallet of the keeper that made it.
+    pub keeper: Address,
+    /// Node of the best losing bid that the keeper named, if it named one.
+    pub bar: Option<Address>,
+}
+
 /// The market's instruction alone.
 pub fn prove_omitted_bid(
     w: &World,
@@ -172,18 +191,32 @@ pub fn prove_omitted_bid(
     let state: Lease = w.read(lease);
     let node: Node = w.read(&bid.machine.node);
     let bar = w.read::<Auction>(&pda::auction(&state.order)).bar_node;
-    let keeper = pda::keeper(&state.keeper);
+    let bar = (bar != Address::default()).then_some(bar);
+    let award = Award { order: state.order, lease: *lease, keeper: state.keeper, bar };
+    prove_omitted_bid_of(w, finder, &award, &bid.offer(&node), received_at, customer_tokens)
+}
+
+/// The same without a look at the chain.
+pub fn prove_omitted_bid_of(
+    w: &World,
+    finder: &Actor,
+    award: &Award,
+    bid: &Offer,
+    received_at: i64,
+    customer_tokens: Option<Address>,
+) -> Instruction {
+    let keeper = pda::keeper(&award.keeper);
     build(
         accounts::ProveOmittedBid {
             finder: finder.wallet(),
             market: pda::market(),
-            order: state.order,
-            auction: pda::auction(&state.order),
-            lease: *lease,
-            omitted: bid.machine.node,
-            provider: node.provider,
-            gpu_model: pda::gpu_model(node.spec.model),
-            bar: (bar != Address::default()).then_some(bar),
+            order: award.order,
+            auction: pda::auction(&award.order),
+            lease: award.lease,
+            omitted: bid.node,
+            provider: bid.state.provider,
+            gpu_model: pda::gpu_model(bid.state.spec.model),
+            bar: award.bar,
             keeper,
             stake_vault: pda::stake_vault(&keeper),
             stake_mint: w.stake_mint,

@@ -43,17 +43,27 @@ pub fn accusation_close(finder: &Address, node: &Address) -> Instruction {
 
 /// `finder` has an accusation of this node.
 pub fn prove_bad_work(w: &World, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
-    let accusation = pda::accusation(node, &finder.wallet());
-    let accused = w.read::<Accusation>(&accusation).node;
+    let accused = w.read::<Accusation>(&pda::accusation(node, &finder.wallet())).node;
     let provider = w.read::<Node>(&accused).provider;
+    prove_bad_work_of(w, finder, (node, &accused), &provider, siblings)
+}
+
+/// The same without a look at the chain: the node by which the accusation is found, and the one that it accuses.
+pub fn prove_bad_work_of(
+    w: &World,
+    finder: &Actor,
+    (node, accused): (&Address, &Address),
+    provider: &Address,
+    siblings: &[[u8; 32]],
+) -> Instruction {
     build(
         accounts::ProveBadWork {
             finder: finder.wallet(),
             market: pda::market(),
-            accusation,
-            node: accused,
-            provider,
-            stake_vault: pda::stake_vault(&provider),
+            accusation: pda::accusation(node, &finder.wallet()),
+            node: *accused,
+            provider: *provider,
+            stake_vault: pda::stake_vault(provider),
             stake_mint: w.stake_mint,
             finder_tokens: finder.stake,
             token_program: token_program(),

@@ -28,6 +28,9 @@ struct Sale<'a> {
 /// A sealed order with its auction in one transaction, often waited for and awarded at once; or the auction of an order
 /// that has none.
 pub fn auction_open(s: &mut Scene) -> Option<Plan> {
+    if s.once_in(2) {
+        return super::sealed::story(s);
+    }
     let (commit, reveal) = match s.below(12) {
         0 => (s.r.u32(), s.r.u32()),
         1 => (4, 4),

@@ -8,13 +8,17 @@ mod disputes;
 mod governance;
 mod keepers;
 mod leases;
+mod omitted;
 mod outputs;
 mod proofs;
 mod providers;
+mod repair;
 mod reports;
 mod rewards;
+mod sealed;
 
 use super::scene::{Plan, Scene};
+pub use omitted::BEFORE_PROOFS;
 pub use outputs::leases_of;
 pub use providers::node_close_of;
 
@@ -65,7 +69,7 @@ pub const ACTIONS: &[Action] = &[
     action("order_expire", 8, customers::order_expire),
     action("order_reopen", 4, customers::order_reopen),
     action("order_award", 20, leases::order_award),
-    action("auction_open", 12, auctions::auction_open),
+    action("auction_open", 16, auctions::auction_open),
     action("auction_award", 8, auctions::auction_award),
     action("auction_close", 8, auctions::auction_close),
     action("lease_start", 16, leases::lease_start),
@@ -100,4 +104,5 @@ pub const ACTIONS: &[Action] = &[
     action("accusation_close", 2, proofs::accusation_close),
     action("prove_bad_work", 4, proofs::prove_bad_work),
     action("prove_better_ask", 6, proofs::prove_better_ask),
+    action("prove_omitted_bid", 12, omitted::prove_omitted_bid),
 ];

@@ -69,7 +69,31 @@ pub fn accusation_close(s: &mut Scene) -> Option<Plan> {
     one(ix::accusation_close(&accusation.finder, &accusation.node))
 }
 
+/// Two finders accuse a machine of what it computed wrongly, and both want their share.
+fn proven_twice(s: &mut Scene) -> Option<Plan> {
+    let (node, machine) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
+    let (first, second) = (s.actor(), s.actor());
+    let period = s.a.w.period();
+    // The same product, or one of the period before.
+    let periods = [period, period - u64::from(s.once_in(3))];
+    let (mut accusations, mut proofs) = (vec![], vec![]);
+    for (finder, period) in [first, second].into_iter().zip(periods) {
+        let place = (s.below(32) as u16, s.below(32) as u16);
+        let opened = Opened::new(node, period, 32, place, 1);
+        accusations
+            .push(Step::Send(ix::accuse(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec()));
+        let (places, provider) = ((&node, &node), &machine.provider);
+        let proof = ix::prove_bad_work_of(&s.a.w, finder, places, provider, &opened.siblings);
+        proofs.push(Step::Send(vec![proof]));
+    }
+    accusations.extend(proofs);
+    Some(accusations)
+}
+
 pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
+    if s.once_in(4) {
+        return proven_twice(s);
+    }
     let any = s.once_in(4);
     let (at, accusation) = s.any_where::<Accusation>(|said| {
         any || said.claimed != cell(&said.seed, said.order, said.row, said.column)

@@ -10,6 +10,7 @@ mod governance;
 mod keepers;
 mod leases;
 mod money;
+mod omitted;
 mod outputs;
 mod providers;
 mod rent;

@@ -13,7 +13,7 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
-use super::{must, Act, Verdict};
+use super::{must, omitted, Act, Verdict};
 use crate::pda;
 
 /// What a proof may take from a provider's or keeper's vault, and who it is for.
@@ -63,6 +63,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let harm = harm_in_stake(more, params.stake_price).ok()?;
             Some(Cut { from, amount, harm, customer: lease.customer, finder })
         }
+        "prove_omitted_bid" => omitted::cut_of(act, market),
         _ => None,
     }
 }
@@ -87,6 +88,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         "prove_bad_work" => bad_work(act, market),
         "prove_equivocation" => equivocation(act),
         "prove_better_ask" => better_ask(act, market),
+        "prove_omitted_bid" => omitted::check(act, market),
         _ => Ok(()),
     }
 }

@@ -1,0 +1,172 @@
+//! Stories about sealed orders: whole auctions in which one thing is wrong.
+
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::state::Node;
+use solana_address::Address;
+use solana_instruction::Instruction;
+
+use super::customers::free_nonce;
+use super::repair::{customer, keeper, machines};
+use crate::hostile::arena::Arena;
+use crate::hostile::scene::{Plan, Scene, SealedBid};
+use crate::hostile::trace::Step;
+use crate::ix::Offer;
+use crate::{ix, pda, Actor};
+
+/// What the award of a sealed order names, besides its bids.
+pub struct Sealed<'a> {
+    pub order: Address,
+    pub customer: Address,
+    pub close_at: i64,
+    pub keeper: &'a Actor,
+}
+
+/// A machine's bid, signed by itself.
+pub fn offer(a: &Arena, (node, price, salt): SealedBid) -> Option<Offer<'_>> {
+    let state = a.book.get::<Node>(&node)?;
+    Some(Offer { node, state, key: a.keys.get(&state.node_key)?, price, salt })
+}
+
+/// The signatures over two bids, and the award of one of them at the price that the other sets.
+pub fn award(sealed: &Sealed, bid: &Offer, losing: Option<&Offer>, root: [u8; 32]) -> Vec<Instruction> {
+    let Sealed { order, customer, close_at, keeper } = sealed;
+    let mut all: Vec<Instruction> = losing.iter().map(|losing| losing.check(order, *close_at)).collect();
+    all.push(bid.check(order, *close_at));
+    all.push(ix::auction_award_of(keeper, order, customer, bid, losing, root));
+    all
+}
+
+/// A sealed order of some machines, up to the moment when its bids are revealed.
+struct Story<'a> {
+    sealed: Sealed<'a>,
+    who: &'a Actor,
+    create: Instruction,
+    open: Instruction,
+    wait: i64,
+    /// Bids, the lowest price first: as many as win, and one more.
+    bids: Vec<Offer<'a>>,
+    root: [u8; 32],
+}
+
+fn begin<'a>(s: &mut Scene<'a>, fit: &[Address]) -> Option<Story<'a>> {
+    let (a, nodes) = (s.a, fit.len() as u8 - 1);
+    let who = customer(s, 500_000);
+    let nonce = free_nonce(s, &who.wallet())?;
+    let args = OrderArgs {
+        nodes,
+        gpus_per_node: 1,
+        duration_secs: 30 + s.below(120) as u32,
+        max_price: 6_000_000,
+        ..ix::sealed_args(nonce)
+    };
+    let (commit, reveal) = (5 + s.below(10) as u32, 5 + s.below(10) as u32);
+    let order = pda::order(&who.wallet(), nonce);
+    let mut bids = vec![];
+    for (at, node) in fit.iter().enumerate() {
+        // Far enough apart that no reputation makes up for it.
+        let price = 1_000_000 + 2_000_000 * at as u64 + s.r.below(50_000);
+        bids.push(offer(a, (*node, price, s.r.bytes()))?);
+    }
+    let keeper = keeper(s);
+    let close_at = a.now() + i64::from(commit);
+    Some(Story {
+        sealed: Sealed { order, customer: who.wallet(), close_at, keeper },
+        who,
+        create: ix::order_create(who, args),
+        open: ix::auction_open(who, &order, commit, reveal),
+        wait: i64::from(commit + reveal) + 1,
+        bids,
+        root: s.r.bytes(),
+    })
+}
+
+/// One of the stories, or what they miss.
+pub fn story(s: &mut Scene) -> Option<Plan> {
+    type Tell = fn(&mut Scene, Story) -> Option<Plan>;
+    let (tell, bids): (Tell, usize) = match s.below(5) {
+        0 => (unsigned, 2),
+        1 => (worse_wins, 2),
+        2 => (earlier_life, 2),
+        3 => (two_keepers, 3),
+        _ => (at_the_ask, 2),
+    };
+    match machines(s, bids, bids) {
+        Ok(fit) => {
+            let told = begin(s, &fit)?;
+            tell(s, told)
+        }
+        Err(repair) => Some(repair),
+    }
+}
+
+/// The best losing bid is not what its node signed for this auction.
+fn unsigned(s: &mut Scene, told: Story) -> Option<Plan> {
+    let (bid, losing) = (&told.bids[0], &told.bids[1]);
+    let mut shown = *losing;
+    let mut close_at = told.sealed.close_at;
+    match s.below(4) {
+        0 => shown.key = &s.actor().key,
+        1 => shown.key = bid.key,
+        2 => shown.price += 1,
+        _ => close_at -= 1,
+    }
+    let mut all = award(&told.sealed, bid, Some(losing), told.root);
+    all[0] = shown.check(&told.sealed.order, close_at);
+    Some(vec![Step::Send(vec![told.create, told.open]), Step::Warp(told.wait), Step::Send(all)])
+}
+
+/// The dearer bid wins, and the lower one is named as the best that lost.
+fn worse_wins(_: &mut Scene, told: Story) -> Option<Plan> {
+    let all = award(&told.sealed, &told.bids[1], Some(&told.bids[0]), told.root);
+    Some(vec![Step::Send(vec![told.create, told.open]), Step::Warp(told.wait), Step::Send(all)])
+}
+
+/// The order is taken back and placed again under its number while its auction is still there; then the bids for the
+/// first are shown.
+fn earlier_life(s: &mut Scene, mut told: Story) -> Option<Plan> {
+    let order = told.sealed.order;
+    let mut plan = vec![
+        Step::Send(vec![told.create.clone(), told.open.clone()]),
+        Step::Send(vec![ix::order_cancel(told.who, &order)]),
+        Step::Warp(told.wait),
+        Step::Send(vec![told.create]),
+    ];
+    if s.once_in(4) {
+        // As it should be: the old auction is closed, a new one opened, and new bids are shown.
+        plan.push(Step::Send(vec![ix::auction_close(&order, &told.who.wallet())]));
+        plan.push(Step::Send(vec![told.open]));
+        plan.push(Step::Warp(told.wait));
+        told.sealed.close_at += told.wait;
+    }
+    plan.push(Step::Send(award(&told.sealed, &told.bids[0], Some(&told.bids[1]), told.root)));
+    Some(plan)
+}
+
+/// Two machines win, by the awards of two keepers.
+fn two_keepers(s: &mut Scene, told: Story) -> Option<Plan> {
+    let (first, second, lost) = (&told.bids[0], &told.bids[1], &told.bids[2]);
+    let other = Sealed { keeper: keeper(s), ..told.sealed };
+    let mut after = award(&other, second, None, told.root);
+    if s.once_in(4) {
+        // It names another best losing bid, which means nothing by then.
+        after = award(&other, second, Some(lost), told.root);
+    }
+    Some(vec![
+        Step::Send(vec![told.create, told.open]),
+        Step::Warp(told.wait),
+        Step::Send(award(&told.sealed, first, Some(lost), told.root)),
+        Step::Send(after),
+    ])
+}
+
+/// A keeper awards a sealed order at what a node asks of everyone.
+fn at_the_ask(s: &mut Scene, told: Story) -> Option<Plan> {
+    let Offer { node, state, .. } = told.bids[0];
+    let Sealed { order, keeper, .. } = told.sealed;
+    let mut plan = vec![Step::Send(vec![told.create, told.open])];
+    if s.once_in(2) {
+        plan.push(Step::Warp(told.wait));
+    }
+    plan.push(Step::Send(vec![ix::order_award(keeper, told.who, &order, &state.provider, &node)]));
+    Some(plan)
+}

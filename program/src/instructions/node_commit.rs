@@ -7,6 +7,7 @@ use crate::constants::{BPS, MAX_COMMITMENT_SECS, PROMISE_BPS_MIN};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeCommitted;
 use crate::math::periods::{period_end, period_of};
+use crate::planted::planted;
 use crate::state::{Market, NodeAccount, Provider, NODE_ACTIVE};
 
 #[derive(Accounts)]
@@ -52,7 +53,7 @@ fn validate(accounts: &NodeCommit, until: i64, promise_bps: u16, now: i64) -> Re
         && until <= latest
         && promise_bps >= PROMISE_BPS_MIN
         && (promise_bps as u64) <= BPS
-        && grows;
+        && planted!(67, true, grows);
     if sound {
         Ok(since)
     } else {

@@ -69,7 +69,7 @@ pub struct Promise {
 impl Promise {
     /// What the promise counts at `now`: nothing once it is over.
     pub fn bps_at(&self, now: i64) -> u16 {
-        if now < self.until {
+        if planted!(72, true, now < self.until) {
             self.bps
         } else {
             0

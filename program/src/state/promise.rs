@@ -10,6 +10,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{BPS, PROMISE_BPS_MIN};
 use crate::errors::OrOverflow;
 use crate::math::periods::period_end;
+use crate::planted::planted;
 use crate::state::{Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 
 impl Node {
@@ -34,7 +35,8 @@ impl Node {
     pub fn count_period(&mut self, period: u64, up_secs: u32, period_secs: u32) -> Result<()> {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
-        if !self.is_committed() || start < self.committed_since || end > self.committed_until {
+        let outside = planted!(80, false, start < self.committed_since || end > self.committed_until);
+        if !self.is_committed() || outside {
             return Ok(());
         }
         if self.status == NODE_SUSPENDED && end > self.suspended_at {
@@ -75,7 +77,7 @@ impl Node {
 
     /// Adds the time that a suspended node has been away within its commitment, none of it as up.
     fn count_suspension(&mut self, now: i64) -> Result<()> {
-        if self.status != NODE_SUSPENDED || !self.is_committed() {
+        if planted!(79, true, self.status != NODE_SUSPENDED || !self.is_committed()) {
             return Ok(());
         }
         let from = self.suspended_at.max(self.committed_since);
@@ -99,6 +101,9 @@ impl Node {
     pub fn close_promise(&mut self, now: i64) -> Result<u64> {
         self.count_suspension(now)?;
         let counted = self.promise_counted_secs;
+        if planted!(70, true, false) {
+            return Ok(counted);
+        }
         self.committed_since = 0;
         self.committed_until = 0;
         self.promise_bps = 0;

@@ -99,7 +99,7 @@ fn planted(write: bool) -> bool {
     let chosen = std::env::var("GANTRY_HOSTILE_BUGS").unwrap_or_default();
     let chosen: Vec<u64> = chosen.split(',').filter_map(|bug| bug.trim().parse().ok()).collect();
     let wanted: Vec<_> =
-        BUGS.into_iter().filter(|(bug, _)| chosen.is_empty() || chosen.contains(bug)).collect();
+        BUGS.iter().copied().filter(|(bug, _)| chosen.is_empty() || chosen.contains(bug)).collect();
     let mut finds = vec![];
     for (bug, what) in wanted {
         let find = hunt(bug, seeds, most);

@@ -60,7 +60,7 @@ impl Stats {
 }
 
 /// Machine keys by the index of their owner among the actors, with the GPUs of each.
-pub const MACHINES: [(usize, u64, u8); 7] = [
+pub const MACHINES: [(usize, u64, u8); 9] = [
     (2, 70_001, 2),
     (3, 70_002, 3),
     (3, 70_003, 1),
@@ -69,7 +69,11 @@ pub const MACHINES: [(usize, u64, u8); 7] = [
     // These register later, if at all.
     (4, 70_006, 2),
     (3, 70_007, 1),
+    (4, 70_008, 2),
+    (3, 70_009, 2),
 ];
+/// Machines that say they have the GPUs of another.
+pub const TWINS: [(u64, u64); 2] = [(70_008, 70_001), (70_009, 70_004)];
 /// How many of them begin as registered.
 const REGISTERED: usize = 5;
 /// The one of them whose account has the first layout.

@@ -13,5 +13,6 @@ pub mod rules;
 pub mod run;
 pub mod scene;
 pub mod shrink;
+pub mod story;
 pub mod trace;
 pub mod wind_down;

@@ -12,7 +12,7 @@ use super::shrink::shrink;
 use super::trace::Step;
 
 /// Number and nature of every bug; the numbers are those of `planted!` in program/src.
-pub const BUGS: [(u64, &str); 64] = [
+pub const BUGS: &[(u64, &str)] = &[
     (1, "anyone sets a node's ask and status: a missing signer check"),
     (2, "anyone ends a lease"),
     (3, "the fee is rounded up"),
@@ -77,6 +77,20 @@ pub const BUGS: [(u64, &str); 64] = [
     (62, "an award is contested after its time"),
     (63, "the customer gets back all it paid, not what was too much"),
     (64, "a bid that its node never signed convicts a keeper"),
+    (67, "a commitment can be shortened"),
+    (68, "a broken commitment costs nothing"),
+    (69, "a commitment that was kept costs stake"),
+    (70, "a commitment that is settled goes on"),
+    (71, "a commitment is settled before its last report"),
+    (72, "a promise counts for the score after its end"),
+    (73, "evidence of a lower tier takes devices"),
+    (74, "evidence never expires"),
+    (75, "a node without all its claims is awarded"),
+    (76, "a node that is migrated needs no stake any more"),
+    (77, "a node is migrated again, and loses what is new"),
+    (78, "the report of an older period replaces newer evidence"),
+    (79, "time that a committed node is suspended does not count"),
+    (80, "a period outside a commitment counts in it"),
 ];
 
 /// Steps of one story at most: the longer it is, the fewer of its machines and keepers are still in business.
@@ -155,7 +169,7 @@ pub fn to_markdown(finds: &[Find], known: &str) -> String {
                    | --- | ---: | ---: | --- | ---: |\n"
         .to_owned();
     let (mut by_all, mut by_some) = (0, 0);
-    for (bug, what) in BUGS {
+    for (bug, what) in BUGS.iter().copied() {
         let start = format!("| {bug} | {what} | ");
         let kept = known.lines().find_map(|line| line.strip_prefix(&start)).map(str::to_owned);
         let hunted = finds.iter().find(|find| find.bug == bug).map(line);

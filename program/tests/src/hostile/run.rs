@@ -7,6 +7,7 @@ use super::arena::{Arena, Stats};
 use super::mutate::{around, spoil};
 use super::rules::Violation;
 use super::scene::{Memory, Scene};
+use super::story;
 use super::trace::Step;
 use super::wind_down::nothing_is_stuck;
 use crate::random::Random;
@@ -81,6 +82,15 @@ pub fn replay_only(start: &Arena, steps: &[Step]) -> (Arena, Option<Failure>) {
 /// What happens next, and how many steps at its beginning the rest needs.
 fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, usize) {
     let mut s = Scene { a: arena, r: random, memory };
+    if let Some(mut plan) = story::next(&mut s) {
+        if s.once_in(8) {
+            let at = s.below(plan.len());
+            if let Some(Step::Send(instructions)) = plan.get_mut(at) {
+                dress(&mut s, instructions);
+            }
+        }
+        return (plan, 0);
+    }
     match s.below(100) {
         0..=7 => {
             let seconds = [1, 1, 2, 5, 5, 10, 10, 20, 20, 30, 30, 60, 60, 60, 121, 601][s.below(16)];

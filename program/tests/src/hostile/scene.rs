@@ -11,6 +11,7 @@ use solana_keypair::Keypair;
 
 use super::arena::Arena;
 use super::entity::{Kind, Token};
+use super::story::Story;
 use super::trace::Step;
 use crate::ix::Award;
 use crate::leaves::Proof;
@@ -21,7 +22,7 @@ use crate::Actor;
 pub type Plan = Vec<Step>;
 
 /// What generators remember. Recorded steps need none of it.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Memory {
     /// Leaves that keepers voted for, with their proofs.
     pub proofs: Vec<Proof>,
@@ -33,6 +34,8 @@ pub struct Memory {
     pub passed: Vec<Passed>,
     /// Transactions sent before.
     pub sent: Vec<Vec<Instruction>>,
+    /// What is left of the story that has begun.
+    pub story: Story,
 }
 
 /// A sealed bid: its node, its price in µUSDC per GPU-hour, and the salt that hides it.

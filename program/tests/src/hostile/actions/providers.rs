@@ -5,7 +5,7 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
 
-use crate::hostile::arena::{Arena, MACHINES, PROVIDERS};
+use crate::hostile::arena::{Arena, MACHINES, PROVIDERS, TWINS};
 use crate::hostile::scene::{one, Plan, Scene};
 use crate::world::key;
 use crate::{ix, pda, Actor};
@@ -70,8 +70,9 @@ pub fn node_register(s: &mut Scene) -> Option<Plan> {
     let mut spec = ix::spec(gpus);
     spec.simulated = u8::from(s.once_in(5));
     let price = s.about(3_000_000);
-    if s.once_in(12) {
-        let (_, other, _) = MACHINES[s.below(MACHINES.len())];
+    let twin = TWINS.iter().find(|(twin, _)| *twin == number).map(|(_, of)| *of);
+    if twin.is_some() || s.once_in(12) {
+        let other = twin.unwrap_or(MACHINES[s.below(MACHINES.len())].1);
         let devices = ix::devices(&key(other).pubkey(), gpus);
         return one(ix::node_register_with(who, &machine, spec, price, devices));
     }
@@ -123,21 +124,13 @@ pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(6), s.a.now());
     let (at, node) = s.any_where::<Node>(|node| any || (node.tier_at(now) >= 2 && node.devices_seen == 1))?;
     let gpus = node.spec.gpus;
-    let lists = MACHINES.map(|(_, number, _)| ix::devices(&key(number).pubkey(), gpus));
-    let own = lists.iter().find(|list| device_root(&list[..usize::from(gpus)]) == Some(node.device_root));
-    let mut devices = own.copied()?;
+    let mut devices = devices_of(&node)?;
     match s.below(12) {
         0 => devices.swap(0, usize::from(gpus) - 1),
-        1 => devices = lists[s.below(lists.len())],
+        1 => devices = ix::devices(&key(MACHINES[s.below(MACHINES.len())].1).pubkey(), gpus),
         _ => {}
     }
-    let claims = devices.iter().take(usize::from(gpus)).map(pda::device);
-    let mut losers: Vec<Address> = claims
-        .filter_map(|claim| s.a.book.get::<DeviceClaim>(&claim).map(|claim| claim.node))
-        .filter(|holder| *holder != at)
-        .collect();
-    losers.sort();
-    losers.dedup();
+    let mut losers = holders_of(s, &at, &devices, gpus);
     if s.once_in(12) {
         losers.pop();
     }
@@ -145,9 +138,30 @@ pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
     one(ix::node_set_evidence(&payer, &at, devices, gpus, &losers))
 }
 
+/// The devices that a node registered.
+pub fn devices_of(node: &Node) -> Option<[[u8; 32]; 8]> {
+    let gpus = usize::from(node.spec.gpus);
+    MACHINES
+        .map(|(_, number, _)| ix::devices(&key(number).pubkey(), node.spec.gpus))
+        .into_iter()
+        .find(|list| device_root(&list[..gpus]) == Some(node.device_root))
+}
+
+/// The other nodes that have claims of these devices.
+pub fn holders_of(s: &Scene, node: &Address, devices: &[[u8; 32]; 8], gpus: u8) -> Vec<Address> {
+    let claims = devices.iter().take(usize::from(gpus)).map(pda::device);
+    let mut holders: Vec<Address> = claims
+        .filter_map(|claim| s.a.book.get::<DeviceClaim>(&claim).map(|claim| claim.node))
+        .filter(|holder| holder != node)
+        .collect();
+    holders.sort();
+    holders.dedup();
+    holders
+}
+
 /// By anybody, mostly of one that needs it.
 pub fn node_migrate(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(20);
+    let any = s.once_in(8);
     let (at, _) = s.any_where::<Node>(|node| any || node.version < NODE_VERSION)?;
     let payer = s.actor().wallet();
     one(ix::node_migrate(&payer, &at))

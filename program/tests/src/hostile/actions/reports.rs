@@ -169,8 +169,15 @@ pub fn fault_open(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn report_close(s: &mut Scene) -> Option<Plan> {
-    let (_, report) = s.any::<Report>()?;
-    one(ix::report_close(report.period, &report.rent_payer))
+    let (any, now) = (s.once_in(3), s.a.now());
+    let params = s.a.w.params;
+    let since = |report: &Report| {
+        report.finalised_at.max((report.period as i64 + 1).saturating_mul(i64::from(params.period_secs)))
+    };
+    let due = |report: &Report| now > since(report) + i64::from(params.report_retention_secs);
+    let (_, report) = s.any_where::<Report>(|report| any || due(report))?;
+    let to = if s.once_in(6) { s.actor().wallet() } else { report.rent_payer };
+    one(ix::report_close(report.period, &to))
 }
 
 pub fn slash_apply(s: &mut Scene) -> Option<Plan> {

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::constants::{MAX_COMMITMENT_SECS, NODE_VERSION, PROMISE_BPS_MIN};
+use gantry_market::constants::NODE_VERSION;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED,
-    NODE_SUSPENDED,
+    Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
 };
 use solana_address::Address;
 
@@ -274,85 +273,10 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         let with_lease = act.changes::<Lease>().any(|lease| lease.either().node == at);
         must!(with_lease, "GPUs are taken and freed with a lease", "{}: {at}", act.name);
     }
-    if before.is_committed() || after.is_committed() {
-        let settled = act.name == "commitment_settle" && !after.is_committed();
-        let grows =
-            after.committed_until >= before.committed_until && after.promise_bps >= before.promise_bps;
-        must!(settled || grows, "a commitment only grows until it is settled", "{}: {at}", act.name);
-        let new = after.committed_until != before.committed_until || after.promise_bps != before.promise_bps;
-        must!(settled || !new || by_owner, "the owner commits", "{}: {at}", act.name);
-        let stays = settled || matches!(after.status, NODE_ACTIVE | NODE_SUSPENDED);
-        must!(
-            stays || act.now >= after.committed_until && after.status != NODE_RETIRED,
-            "a committed machine stays",
-            "{}: {at}",
-            act.name
-        );
-    }
-    promise(act, market, change, before, after)?;
     let grows = after.jobs_completed >= before.jobs_completed
         && after.jobs_failed >= before.jobs_failed
         && after.checks_total >= before.checks_total
         && after.rating_weight >= before.rating_weight;
     must!(grows, "a record only grows", "{}: {at}", act.name);
-    Ok(())
-}
-
-/// What a commitment says, what counts in it, and when it is over.
-fn promise(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after: &Node) -> Verdict {
-    let at = change.at;
-    let terms = |node: &Node| (node.committed_since, node.committed_until, node.promise_bps);
-    let counted = |node: &Node| (node.promise_up_secs, node.promise_counted_secs);
-    let period = i64::from(market.params.period_secs);
-    if act.name == "commitment_settle" {
-        let wait = i64::from(market.params.settle_deadline_secs().expect("fits") + market.params.appeal_secs);
-        let due = before.is_committed() && act.now >= before.committed_until + wait;
-        must!(due, "a commitment is settled when all is known", "{at}: {}", before.committed_until);
-        let waits = before.status == NODE_SUSPENDED && before.pending_faults > 0;
-        must!(!waits, "a fault that may be voided decides nothing", "{at}");
-        must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a commitment is settled once", "{at}");
-        return Ok(());
-    }
-    if terms(before) != terms(after) {
-        let start = (act.now / period + 1) * period;
-        let since = if before.is_committed() { before.committed_since } else { start };
-        must!(
-            act.name == "node_commit" && after.committed_since == since,
-            "a commitment has a start",
-            "{at}"
-        );
-        let long = after.committed_until >= act.now + i64::from(market.params.unstake_cooldown_secs)
-            && after.committed_until >= since + period;
-        let bound = after.committed_until <= since + MAX_COMMITMENT_SECS;
-        must!(long && bound, "a commitment lasts longer than stake takes to leave", "{at}");
-        let share = (PROMISE_BPS_MIN..=10_000).contains(&after.promise_bps);
-        must!(share && before.status == NODE_ACTIVE, "an active machine promises uptime", "{at}");
-        must!(!before.is_committed() || act.now < before.committed_until, "what is over is settled", "{at}");
-        let covered = act.book.get::<Provider>(&before.provider).is_some_and(|p| p.stake >= p.committed);
-        must!(covered, "stake answers for a promise", "{at}");
-        let cost = after.slash_commitment_bps == market.params.slash_commitment_bps;
-        must!(cost && counted(after) == counted(before), "a promise has the terms of its day", "{at}");
-        return Ok(());
-    }
-    if counted(before) == counted(after) {
-        return Ok(());
-    }
-    let (up, seen) = (
-        after.promise_up_secs - before.promise_up_secs,
-        after.promise_counted_secs - before.promise_counted_secs,
-    );
-    must!(before.is_committed() && up <= seen, "only a commitment counts time", "{}: {at}", act.name);
-    if let Some(leaf) = super::reports::leaf(act, market) {
-        let end = (leaf.period as i64 + 1) * period;
-        let within = end - period >= before.committed_since && end <= before.committed_until;
-        let away = before.status == NODE_SUSPENDED && end > before.suspended_at;
-        let right = (up, seen) == (u64::from(leaf.up_secs), period as u64);
-        must!(within && !away && right, "a period counts as its leaf says", "{at}: {up} of {seen}");
-    } else {
-        let from = before.suspended_at.max(before.committed_since);
-        let away = act.now.min(before.committed_until) - from;
-        let back = before.status == NODE_SUSPENDED && up == 0 && seen as i64 == away;
-        must!(back, "the time of a suspension counts as down", "{}: {at}: {seen} of {away}", act.name);
-    }
     Ok(())
 }

@@ -126,6 +126,12 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
             continue;
         };
         must!(proven(&change.at, leaf.period), "a leaf is in a final report", "{}: {}", act.name, change.at);
+        let found = |node: &Node| {
+            let seen = (node.devices_seen, node.device_root, node.evidence_hash);
+            (node.tier, node.evidence_expiry, node.measured_tflops_x10, seen)
+        };
+        let newest = leaf.period == after.last_report_period;
+        must!(newest || found(before) == found(after), "older evidence replaces none", "{}", change.at);
         let behind = after.last_report_period - leaf.period;
         let bit = |node: &Node, back: u64| back < 32 && node.report_window & (1 << back) != 0;
         must!(bit(after, behind), "a leaf is marked as applied", "{}", change.at);

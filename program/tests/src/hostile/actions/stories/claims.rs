@@ -1,0 +1,108 @@
+use gantry_market::constants::EVIDENCE_SECS;
+use gantry_market::state::{Node, Provider, NODE_RETIRED};
+use solana_address::Address;
+use solana_signer::Signer;
+
+use super::{market, recovered, reported, usable, Job};
+use crate::hostile::actions::providers::{devices_of, holders_of};
+use crate::hostile::arena::{MACHINES, TWINS};
+use crate::hostile::scene::{Plan, Scene};
+use crate::hostile::story::Story;
+use crate::hostile::trace::Step;
+use crate::leaves::LeafData;
+use crate::world::key;
+use crate::{ix, pda};
+
+/// Where a machine's node is, and its place among the machines.
+fn place(s: &Scene, number: u64) -> Option<(usize, Address)> {
+    let at = MACHINES.iter().position(|(_, machine, _)| *machine == number)?;
+    Some((at, pda::node(&s.a.actors[MACHINES[at].0].provider(), &key(number).pubkey())))
+}
+
+/// Two machines say that they have the same GPUs, and keepers find evidence for each of them.
+pub fn taken(s: &mut Scene) -> Option<Story> {
+    let (twin, of) = TWINS[s.below(TWINS.len())];
+    let ((_, one), (number, other)) = (place(s, of)?, place(s, twin)?);
+    s.a.book.get::<Node>(&one).filter(|node| node.status != NODE_RETIRED)?;
+    let job = Job::on(s, other)?;
+    let tiers = [[3, 2], [2, 3], [2, 2], [3, 1]][s.below(4)];
+    let turned = s.once_in(2);
+    let stale = s.once_in(2);
+    let order = if turned { [other, one] } else { [one, other] };
+    Some(
+        Story::default()
+            .then(recovered)
+            .then(move |s| registered(s, number, of, &other))
+            .then(move |s| job.ordered(s))
+            .then(move |s| job.awarded(s))
+            // The period in which it registered says nothing about it.
+            .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
+            .then(move |s| found(s, [one, other], tiers))
+            .then_if(stale, |_| Some(vec![Step::Warp(EVIDENCE_SECS + 120)]))
+            .then(move |s| Some(shown(s, &order[0]).into_iter().collect()))
+            .then(move |s| Some(shown(s, &order[1]).into_iter().collect())),
+    )
+}
+
+/// The twin joins, with stake for it.
+fn registered(s: &mut Scene, number: usize, of: u64, at: &Address) -> Option<Plan> {
+    if s.a.book.get::<Node>(at).is_some() {
+        return Some(vec![]);
+    }
+    let (owner, machine, gpus) = MACHINES[number];
+    let who = &s.a.actors[owner];
+    let state = s.a.book.get::<Provider>(&who.provider())?;
+    let model = ix::h100();
+    let needed = state.committed + model.min_stake * u64::from(gpus);
+    let mut plan = vec![];
+    if state.stake < needed {
+        plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, needed - state.stake)]));
+    }
+    let devices = ix::devices(&key(of).pubkey(), gpus);
+    let price = 1 + s.r.below(2_000_000);
+    let machine = key(machine).pubkey();
+    plan.push(Step::Send(vec![ix::node_register_with(who, &machine, ix::spec(gpus), price, devices)]));
+    Some(plan)
+}
+
+/// A report that gives each node a tier for the devices that it registered.
+fn found(s: &mut Scene, nodes: [Address; 2], tiers: [u8; 2]) -> Option<Plan> {
+    let period = s.a.w.period();
+    let mut leaves = vec![];
+    for (node, tier) in nodes.into_iter().zip(tiers) {
+        let device_root = s.a.book.get::<Node>(&node)?.device_root;
+        leaves.push(LeafData { tier, device_root, ..s.a.w.good_leaf(node, Address::default(), period) });
+    }
+    reported(s, period, &leaves, &[0, 1])
+}
+
+/// What was found becomes the node's claims.
+fn shown(s: &mut Scene, at: &Address) -> Option<Step> {
+    let node = *s.a.book.get::<Node>(at)?;
+    let devices = devices_of(&node)?;
+    let holders = holders_of(s, at, &devices, node.spec.gpus);
+    let payer = s.actor().wallet();
+    Some(Step::Send(vec![ix::node_set_evidence(&payer, at, devices, node.spec.gpus, &holders)]))
+}
+
+/// Two periods about which keepers say different things, applied in the wrong order.
+pub fn overtaken(s: &mut Scene) -> Option<Story> {
+    let nodes: Vec<Address> =
+        s.a.book.all::<Node>().filter(|(_, node)| usable(s, node)).map(|(at, _)| *at).collect();
+    let node = s.one(nodes)?;
+    Some(Story::default().then(recovered).then(move |s| {
+        let (period, length) = (s.a.w.period(), i64::from(market(s)?.params.period_secs));
+        let root = s.a.book.get::<Node>(&node)?.device_root;
+        let leaf = |s: &Scene, period, tier| LeafData {
+            tier,
+            device_root: root,
+            ..s.a.w.good_leaf(node, Address::default(), period)
+        };
+        let (old, new) = (leaf(s, period, 3), leaf(s, period + 1, 1));
+        let mut plan = vec![Step::Warp((period as i64 + 2) * length - s.a.now())];
+        let warped = |plan: Plan| plan.into_iter().filter(|step| !matches!(step, Step::Warp(_)));
+        plan.extend(warped(reported(s, period + 1, &[new], &[0])?));
+        plan.extend(warped(reported(s, period, &[old], &[0])?));
+        Some(plan)
+    }))
+}

@@ -1,0 +1,207 @@
+//! Stories: what they share is a cast that can play, a job that runs, and reports that become final.
+
+mod claims;
+mod disputes;
+mod moves;
+mod outputs;
+mod promises;
+mod rules;
+mod sessions;
+
+use gantry_market::constants::NODE_VERSION;
+use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::math::pricing::cost;
+use gantry_market::state::{
+    Credits, Keeper, Market, Node, Provider, KEEPER_ACTIVE, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
+};
+use solana_address::Address;
+
+use super::customers::free_nonce;
+use crate::hostile::arena::{CUSTOMERS, KEEPERS, PROVIDERS};
+use crate::hostile::scene::{Plan, Scene};
+use crate::hostile::story::Story;
+use crate::hostile::trace::Step;
+use crate::leaves::{tree, LeafData};
+use crate::{ix, pda};
+
+/// Every story, each as likely as the others.
+pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
+    rules::restored,
+    disputes::decided,
+    disputes::decided,
+    moves::moved,
+    moves::moved,
+    outputs::compared,
+    sessions::replaced,
+    promises::settled,
+    promises::settled,
+    claims::taken,
+    claims::taken,
+    claims::overtaken,
+];
+
+/// The market as it is.
+fn market(s: &Scene) -> Option<Market> {
+    s.a.book.get::<Market>(&pda::market()).copied()
+}
+
+/// Whether a node could work once its owner wants it to.
+fn usable(s: &Scene, node: &Node) -> bool {
+    let stuck = node.status == NODE_SUSPENDED && node.pending_faults > 0;
+    !stuck
+        && node.status != NODE_RETIRED
+        && node.free_gpus() > 0
+        && node.claims_missing == 0
+        && node.spec.simulated == 0
+        && s.a.book.get::<Provider>(&node.provider).is_some()
+}
+
+/// What everyone would do who wants to go on: open the market, cover machines with stake, put them on offer.
+fn recovered(s: &mut Scene) -> Option<Plan> {
+    let market = market(s)?;
+    let mut plan = vec![];
+    if market.paused != 0 {
+        plan.push(Step::Send(vec![ix::market_pause(&market.authority, 0)]));
+    }
+    for at in PROVIDERS {
+        let who = &s.a.actors[at];
+        let Some(provider) = s.a.book.get::<Provider>(&who.provider()) else { continue };
+        if provider.stake < provider.committed {
+            let short = provider.committed - provider.stake;
+            plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, short)]));
+        }
+    }
+    let nodes: Vec<(Address, Node)> = s.a.book.all::<Node>().map(|(at, node)| (*at, *node)).collect();
+    for (at, node) in nodes {
+        if node.version < NODE_VERSION {
+            let payer = s.actor().wallet();
+            plan.push(Step::Send(vec![ix::node_migrate(&payer, &at)]));
+        }
+        let out = node.status != NODE_ACTIVE || node.price > 3_000_000;
+        if out && usable(s, &node) {
+            let price = 1 + s.r.below(2_000_000);
+            plan.extend(offered(s, &at, price));
+        }
+    }
+    Some(plan)
+}
+
+/// The owner puts a node on offer.
+fn offered(s: &Scene, node: &Address, price: u64) -> Option<Step> {
+    let state = s.a.book.get::<Node>(node)?;
+    let owner = s.a.book.get::<Provider>(&state.provider)?.wallet;
+    Some(Step::Send(vec![ix::node_update(&owner, &state.provider, node, price, NODE_ACTIVE)]))
+}
+
+/// A customer's work on one machine.
+#[derive(Clone, Copy)]
+struct Job {
+    /// The customer's number among the actors.
+    who: usize,
+    args: OrderArgs,
+    order: Address,
+    node: Address,
+    lease: Address,
+}
+
+impl Job {
+    /// For a customer and a node that may be had.
+    fn any(s: &mut Scene) -> Option<Self> {
+        let all: Vec<Address> =
+            s.a.book.all::<Node>().filter(|(_, node)| usable(s, node)).map(|(at, _)| *at).collect();
+        let node = s.one(all)?;
+        Self::on(s, node)
+    }
+
+    fn on(s: &mut Scene, node: Address) -> Option<Self> {
+        let who = CUSTOMERS[s.below(CUSTOMERS.len())];
+        let wallet = s.a.actors[who].wallet();
+        let nonce = free_nonce(s, &wallet)?;
+        let args = OrderArgs {
+            max_price: 6_000_000,
+            duration_secs: 300 + s.below(600) as u32,
+            run_to_completion: s.below(2) as u8,
+            ..ix::order_args(nonce)
+        };
+        let order = pda::order(&wallet, nonce);
+        Some(Self { who, args, order, node, lease: pda::lease(&order, &node) })
+    }
+
+    /// The order, with money enough.
+    fn ordered(&self, s: &mut Scene) -> Option<Plan> {
+        let who = &s.a.actors[self.who];
+        let whole = cost(self.args.max_price, self.args.gpus_per_node, self.args.duration_secs).ok()?;
+        let mut plan = funded(s, self.who, whole.saturating_mul(u64::from(self.args.nodes)));
+        plan.push(Step::Send(vec![ix::order_create(who, self.args)]));
+        Some(plan)
+    }
+
+    /// The award, at the node's ask.
+    fn awarded(&self, s: &mut Scene) -> Option<Plan> {
+        let keeper = s.actor_of(&KEEPERS);
+        let state = s.a.book.get::<Node>(&self.node)?;
+        let customer = &s.a.actors[self.who];
+        let award = ix::order_award(keeper, customer, &self.order, &state.provider, &self.node);
+        Some(vec![Step::Send(vec![award])])
+    }
+
+    /// The award and the start.
+    fn started(&self, s: &mut Scene) -> Option<Plan> {
+        let mut plan = self.awarded(s)?;
+        let key = s.a.book.get::<Node>(&self.node)?.node_key;
+        plan.push(Step::Send(vec![ix::lease_start_of(&key, &self.order, &self.lease)]));
+        Some(plan)
+    }
+
+    /// A story that begins with this job at work.
+    fn begins(self) -> Story {
+        Story::default().then(recovered).then(move |s| self.ordered(s)).then(move |s| self.started(s))
+    }
+}
+
+/// A deposit where a customer has less than this free.
+fn funded(s: &Scene, who: usize, free: u64) -> Plan {
+    let who = &s.a.actors[who];
+    let credits = s.a.book.get::<Credits>(&who.credits());
+    let has = credits.map_or(0, |credits| credits.balance.saturating_sub(credits.reserved));
+    if has >= free {
+        return vec![];
+    }
+    vec![Step::Send(vec![ix::credits_deposit(&s.a.w, who, free - has)])]
+}
+
+/// Everyone who votes, with what they weigh, if they were active before a time.
+fn voters(s: &Scene, before: i64) -> Vec<(Address, u64)> {
+    s.a.book
+        .all::<Keeper>()
+        .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE && keeper.active_since < before)
+        .map(|(_, keeper)| (keeper.wallet, keeper.weight))
+        .collect()
+}
+
+/// The end of a period, and a report about it on which all agree: every leaf is applied, or opens its fault.
+fn reported(s: &mut Scene, period: u64, leaves: &[LeafData], applied: &[usize]) -> Option<Plan> {
+    let length = market(s)?.params.period_secs;
+    let end = (period as i64 + 1) * i64::from(length);
+    let (root, proofs) = tree(leaves);
+    let mut plan = vec![];
+    if s.a.now() < end {
+        plan.push(Step::Warp(end - s.a.now()));
+    }
+    for (wallet, _) in voters(s, end) {
+        let keeper = s.who(&wallet)?;
+        plan.push(Step::Send(vec![ix::report_vote(keeper, period, root)]));
+    }
+    for at in applied {
+        let proof = proofs.get(*at)?;
+        s.a.book.get::<Node>(&proof.leaf.node)?;
+        let payer = s.actor().wallet();
+        plan.push(Step::Send(vec![if proof.leaf.flags == 0 {
+            ix::report_apply(proof)
+        } else {
+            ix::fault_open(&s.a.w, &payer, proof)
+        }]));
+    }
+    s.memory.proofs.extend(proofs);
+    Some(plan)
+}

@@ -1,0 +1,120 @@
+use gantry_market::constants::{FLAG_WORK_FAILED, PROMISE_BPS_MIN};
+use gantry_market::state::{Fault, Node, Provider, NODE_ACTIVE, NODE_SUSPENDED};
+use solana_address::Address;
+
+use super::{market, offered, recovered, reported, usable, Job};
+use crate::hostile::scene::{Plan, Scene};
+use crate::hostile::story::Story;
+use crate::hostile::trace::Step;
+use crate::ix;
+use crate::leaves::LeafData;
+
+/// A commitment from its first second to its settlement: kept or broken, with a suspension or without one.
+pub fn settled(s: &mut Scene) -> Option<Story> {
+    let nodes: Vec<Address> =
+        s.a.book
+            .all::<Node>()
+            .filter(|(_, node)| usable(s, node) && !node.is_committed())
+            .map(|(at, _)| *at)
+            .collect();
+    let node = s.one(nodes)?;
+    let mut job = Job::on(s, node)?;
+    job.args.duration_secs = 60;
+    let (keeps, early, suspended) = (s.once_in(2), s.once_in(2), s.once_in(3));
+    Some(
+        Story::default()
+            .then(recovered)
+            .then(move |s| committed(s, &node))
+            .then_if(s.once_in(2), move |s| shortened(s, &node))
+            // The period in which it was made does not count.
+            .then_if(early, move |s| said(s, &node, false, 0))
+            .then(move |s| said(s, &node, keeps, 0))
+            .then_if(s.once_in(2), move |s| said(s, &node, keeps, 0))
+            .then_if(suspended, move |s| said(s, &node, keeps, FLAG_WORK_FAILED))
+            .then_if(suspended, move |s| slashed(s, &node))
+            .then_if(suspended, recovered)
+            .then_if(suspended, move |s| returned(s, &node))
+            .then(move |s| over(s, &node, &job))
+            .then(move |s| job.awarded(s))
+            .then(move |s| settle(s, &node)),
+    )
+}
+
+fn owner(s: &Scene, node: &Node) -> Option<usize> {
+    let wallet = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    s.a.actors.iter().position(|actor| actor.wallet() == wallet)
+}
+
+/// The shortest there is and a little more.
+fn committed(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let state = *s.a.book.get::<Node>(node).filter(|node| node.status == NODE_ACTIVE)?;
+    let who = owner(s, &state)?;
+    let params = market(s)?.params;
+    let until = s.a.now()
+        + i64::from(params.unstake_cooldown_secs.max(2 * params.period_secs))
+        + i64::from(params.period_secs)
+        + s.r.below(120) as i64;
+    let promise = PROMISE_BPS_MIN + s.below(1_000) as u16;
+    Some(vec![Step::Send(vec![ix::node_commit(&s.a.actors[who], node, until, promise)])])
+}
+
+/// Less than was promised, though long enough for a commitment of its own.
+fn shortened(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let state = *s.a.book.get::<Node>(node).filter(|node| node.is_committed())?;
+    let who = owner(s, &state)?;
+    let (until, promise) = if s.once_in(2) {
+        (state.committed_until - 1 - s.r.below(30) as i64, state.promise_bps)
+    } else {
+        (state.committed_until, PROMISE_BPS_MIN)
+    };
+    Some(vec![Step::Send(vec![ix::node_commit(&s.a.actors[who], node, until, promise)])])
+}
+
+/// The period that runs ends, and a report says how long the machine was up.
+fn said(s: &mut Scene, node: &Address, up: bool, flags: u16) -> Option<Plan> {
+    s.a.book.get::<Node>(node)?;
+    let period = s.a.w.period();
+    let length = market(s)?.params.period_secs;
+    let up_secs = if up { length } else { s.r.below(u64::from(length) / 2) as u32 };
+    let leaf = LeafData { up_secs, flags, ..s.a.w.good_leaf(*node, Address::default(), period) };
+    reported(s, period, &[leaf], &[0])
+}
+
+/// What a failed work proof costs, when its time has come.
+fn slashed(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let (at, fault) = s.any_where::<Fault>(|fault| fault.node == *node)?;
+    let mint = s.a.w.stake_mint;
+    let customer = s.tokens_of(&fault.customer, &mint);
+    let finder = s.tokens_of(&fault.finder, &mint)?;
+    let wait = (fault.applicable_at - s.a.now()).max(1);
+    Some(vec![Step::Warp(wait), Step::Send(vec![ix::slash_apply(&s.a.w, &at, customer, finder)])])
+}
+
+fn returned(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let state = *s.a.book.get::<Node>(node)?;
+    if state.status != NODE_SUSPENDED {
+        return Some(vec![]);
+    }
+    Some(vec![offered(s, node, state.price)?])
+}
+
+/// Its last second passes; whoever settles it now is too early. The promise counts for nothing any more.
+fn over(s: &mut Scene, node: &Address, job: &Job) -> Option<Plan> {
+    let until = s.a.book.get::<Node>(node).filter(|node| node.is_committed())?.committed_until;
+    let wait = (until - s.a.now()).max(0) + s.r.below(20) as i64;
+    let finder = s.actor();
+    let early = ix::commitment_settle(&s.a.w, finder, node);
+    let mut plan = vec![Step::Warp(wait), Step::Send(vec![early])];
+    plan.extend(job.ordered(s)?);
+    Some(plan)
+}
+
+/// All reports had their time. Nobody settles twice.
+fn settle(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let until = s.a.book.get::<Node>(node).filter(|node| node.is_committed())?.committed_until;
+    let params = market(s)?.params;
+    let due = until + i64::from(params.settle_deadline_secs().ok()?) + i64::from(params.appeal_secs);
+    let finder = s.actor();
+    let settle = Step::Send(vec![ix::commitment_settle(&s.a.w, finder, node)]);
+    Some(vec![Step::Warp((due - s.a.now()).max(0)), settle.clone(), settle])
+}

@@ -35,8 +35,10 @@ impl Node {
     pub fn count_period(&mut self, period: u64, up_secs: u32, period_secs: u32) -> Result<()> {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
-        let outside = planted!(80, false, start < self.committed_since || end > self.committed_until);
-        if !self.is_committed() || outside {
+        if !self.is_committed()
+            || planted!(80, false, start < self.committed_since)
+            || planted!(80, false, end > self.committed_until)
+        {
             return Ok(());
         }
         if self.status == NODE_SUSPENDED && end > self.suspended_at {

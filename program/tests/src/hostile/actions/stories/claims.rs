@@ -1,9 +1,9 @@
 use gantry_market::constants::EVIDENCE_SECS;
-use gantry_market::state::{Node, Provider, NODE_RETIRED};
+use gantry_market::state::{Node, NODE_RETIRED};
 use solana_address::Address;
 use solana_signer::Signer;
 
-use super::{market, recovered, reported, usable, Job};
+use super::{joined, market, offered, recovered, reported, usable, Job};
 use crate::hostile::actions::providers::{devices_of, holders_of};
 use crate::hostile::arena::{MACHINES, TWINS};
 use crate::hostile::scene::{Plan, Scene};
@@ -23,16 +23,20 @@ fn place(s: &Scene, number: u64) -> Option<(usize, Address)> {
 pub fn taken(s: &mut Scene) -> Option<Story> {
     let (twin, of) = TWINS[s.below(TWINS.len())];
     let ((_, one), (number, other)) = (place(s, of)?, place(s, twin)?);
-    s.a.book.get::<Node>(&one).filter(|node| node.status != NODE_RETIRED)?;
+    let gone = |node: &Node| node.status == NODE_RETIRED || node.spec.simulated == 1;
+    if s.a.book.get::<Node>(&one).is_none_or(gone) || s.a.book.get::<Node>(&other).is_some_and(gone) {
+        return None;
+    }
     let job = Job::on(s, other)?;
-    let tiers = [[3, 2], [2, 3], [2, 2], [3, 1]][s.below(4)];
+    let tiers = [[3, 2], [2, 3], [2, 2]][s.below(3)];
     let turned = s.once_in(2);
-    let stale = s.once_in(2);
+    let stale = s.once_in(3);
     let order = if turned { [other, one] } else { [one, other] };
     Some(
         Story::default()
             .then(recovered)
-            .then(move |s| registered(s, number, of, &other))
+            .then(move |s| joined(s, number, of))
+            .then(move |s| Some(vec![offered(s, &one, 1_000_000)?, offered(s, &other, 1_000_000)?]))
             .then(move |s| job.ordered(s))
             .then(move |s| job.awarded(s))
             // The period in which it registered says nothing about it.
@@ -42,27 +46,6 @@ pub fn taken(s: &mut Scene) -> Option<Story> {
             .then(move |s| Some(shown(s, &order[0]).into_iter().collect()))
             .then(move |s| Some(shown(s, &order[1]).into_iter().collect())),
     )
-}
-
-/// The twin joins, with stake for it.
-fn registered(s: &mut Scene, number: usize, of: u64, at: &Address) -> Option<Plan> {
-    if s.a.book.get::<Node>(at).is_some() {
-        return Some(vec![]);
-    }
-    let (owner, machine, gpus) = MACHINES[number];
-    let who = &s.a.actors[owner];
-    let state = s.a.book.get::<Provider>(&who.provider())?;
-    let model = ix::h100();
-    let needed = state.committed + model.min_stake * u64::from(gpus);
-    let mut plan = vec![];
-    if state.stake < needed {
-        plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, needed - state.stake)]));
-    }
-    let devices = ix::devices(&key(of).pubkey(), gpus);
-    let price = 1 + s.r.below(2_000_000);
-    let machine = key(machine).pubkey();
-    plan.push(Step::Send(vec![ix::node_register_with(who, &machine, ix::spec(gpus), price, devices)]));
-    Some(plan)
 }
 
 /// A report that gives each node a tier for the devices that it registered.

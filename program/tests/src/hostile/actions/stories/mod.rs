@@ -12,16 +12,19 @@ use gantry_market::constants::NODE_VERSION;
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::math::pricing::cost;
 use gantry_market::state::{
-    Credits, Keeper, Market, Node, Provider, KEEPER_ACTIVE, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
+    Credits, Keeper, Market, Node, Provider, KEEPER_ACTIVE, KEEPER_PENDING, NODE_ACTIVE, NODE_RETIRED,
+    NODE_SUSPENDED,
 };
 use solana_address::Address;
+use solana_signer::Signer;
 
 use super::customers::free_nonce;
-use crate::hostile::arena::{CUSTOMERS, KEEPERS, PROVIDERS};
+use crate::hostile::arena::{CUSTOMERS, KEEPERS, MACHINES, PROVIDERS, TWINS};
 use crate::hostile::scene::{Plan, Scene};
 use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::leaves::{tree, LeafData};
+use crate::world::key;
 use crate::{ix, pda};
 
 /// Every story, each as likely as the others.
@@ -29,10 +32,12 @@ pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
     rules::restored,
     disputes::decided,
     disputes::decided,
+    disputes::decided,
     moves::moved,
     moves::moved,
     outputs::compared,
     sessions::replaced,
+    promises::settled,
     promises::settled,
     promises::settled,
     claims::taken,
@@ -56,24 +61,42 @@ fn usable(s: &Scene, node: &Node) -> bool {
         && s.a.book.get::<Provider>(&node.provider).is_some()
 }
 
-/// What everyone would do who wants to go on: open the market, cover machines with stake, put them on offer.
+/// What everyone would do who wants to go on: open the market, cover machines with stake, put them on offer; those who
+/// left come back.
 fn recovered(s: &mut Scene) -> Option<Plan> {
     let market = market(s)?;
     let mut plan = vec![];
     if market.paused != 0 {
         plan.push(Step::Send(vec![ix::market_pause(&market.authority, 0)]));
     }
+    for at in KEEPERS {
+        let who = &s.a.actors[at];
+        match s.a.book.get::<Keeper>(&who.keeper()).map(|keeper| keeper.status) {
+            None => plan.push(Step::Send(vec![ix::keeper_register(&s.a.w, who, 3 * market.params.min_bond)])),
+            Some(KEEPER_PENDING) => plan.push(Step::Send(vec![ix::keeper_activate(who)])),
+            Some(_) => {}
+        }
+    }
     for at in PROVIDERS {
         let who = &s.a.actors[at];
-        let Some(provider) = s.a.book.get::<Provider>(&who.provider()) else { continue };
+        let Some(provider) = s.a.book.get::<Provider>(&who.provider()) else {
+            plan.push(Step::Send(vec![ix::provider_register(&s.a.w, who)]));
+            continue;
+        };
         if provider.stake < provider.committed {
             let short = provider.committed - provider.stake;
             plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, short)]));
         }
     }
+    for number in 0..MACHINES.len() {
+        if TWINS.iter().all(|(twin, _)| *twin != MACHINES[number].1) && s.once_in(2) {
+            plan.extend(joined(s, number, MACHINES[number].1).unwrap_or_default());
+        }
+    }
     let nodes: Vec<(Address, Node)> = s.a.book.all::<Node>().map(|(at, node)| (*at, *node)).collect();
     for (at, node) in nodes {
-        if node.version < NODE_VERSION {
+        // What is up to date stays as it is.
+        if node.version < NODE_VERSION || s.once_in(60) {
             let payer = s.actor().wallet();
             plan.push(Step::Send(vec![ix::node_migrate(&payer, &at)]));
         }
@@ -83,6 +106,25 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
             plan.extend(offered(s, &at, price));
         }
     }
+    Some(plan)
+}
+
+/// A machine is registered, with stake for it and with the devices of a machine, unless it is there.
+fn joined(s: &mut Scene, number: usize, of: u64) -> Option<Plan> {
+    let (owner, machine, gpus) = MACHINES[number];
+    let (who, machine) = (&s.a.actors[owner], key(machine).pubkey());
+    if s.a.book.held(&pda::node(&who.provider(), &machine)).is_some() {
+        return Some(vec![]);
+    }
+    let state = s.a.book.get::<Provider>(&who.provider())?;
+    let needed = state.committed.checked_add(ix::h100().min_stake * u64::from(gpus))?;
+    let mut plan = vec![];
+    if state.stake < needed {
+        plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, needed - state.stake)]));
+    }
+    let devices = ix::devices(&key(of).pubkey(), gpus);
+    let price = 1 + s.r.below(2_000_000);
+    plan.push(Step::Send(vec![ix::node_register_with(who, &machine, ix::spec(gpus), price, devices)]));
     Some(plan)
 }
 

@@ -17,10 +17,11 @@ pub fn settled(s: &mut Scene) -> Option<Story> {
             .filter(|(_, node)| usable(s, node) && !node.is_committed())
             .map(|(at, _)| *at)
             .collect();
-    let node = s.one(nodes)?;
+    // Where all have promised something, what is over is settled first.
+    let Some(node) = s.one(nodes) else { return ended(s) };
     let mut job = Job::on(s, node)?;
     job.args.duration_secs = 60;
-    let (keeps, early, suspended) = (s.once_in(2), s.once_in(2), s.once_in(3));
+    let (keeps, early, suspended) = (s.once_in(2), s.once_in(2), s.once_in(2));
     Some(
         Story::default()
             .then(recovered)
@@ -36,6 +37,17 @@ pub fn settled(s: &mut Scene) -> Option<Story> {
             .then_if(suspended, move |s| returned(s, &node))
             .then(move |s| over(s, &node, &job))
             .then(move |s| job.awarded(s))
+            .then(move |s| settle(s, &node)),
+    )
+}
+
+/// The commitment that ends first, to its settlement.
+fn ended(s: &mut Scene) -> Option<Story> {
+    let committed = s.a.book.all::<Node>().filter(|(_, node)| node.is_committed());
+    let node = *committed.min_by_key(|(_, node)| node.committed_until)?.0;
+    Some(
+        Story::default()
+            .then(move |s| Some(slashed(s, &node).unwrap_or_default()))
             .then(move |s| settle(s, &node)),
     )
 }
@@ -116,5 +128,7 @@ fn settle(s: &mut Scene, node: &Address) -> Option<Plan> {
     let due = until + i64::from(params.settle_deadline_secs().ok()?) + i64::from(params.appeal_secs);
     let finder = s.actor();
     let settle = Step::Send(vec![ix::commitment_settle(&s.a.w, finder, node)]);
-    Some(vec![Step::Warp((due - s.a.now()).max(0)), settle.clone(), settle])
+    // One that lasts very long would be all of the story.
+    let wait = (due - s.a.now()).max(0);
+    Some(if wait > 10_000 { vec![settle] } else { vec![Step::Warp(wait), settle.clone(), settle] })
 }

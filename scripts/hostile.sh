@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Attacks the on-chain program: every wrong account in every place, random hostile sequences under all invariants, and
-# the bugs planted to see that these would be found. usage: hostile.sh [matrix] [run] [planted [--write]]
+# the bugs planted to see that these would be found. usage: hostile.sh [matrix] [run] [planted [--write]] [sample]
+#   sample  a few planted bugs of all kinds, from one seed: make test runs it, so that a harness gone blind is noticed
 #   GANTRY_HOSTILE_INSTRUCTIONS  instructions that `run` sends at least (50,000)
 #   GANTRY_HOSTILE_SEED          the first story's seed (1)
 #   GANTRY_HOSTILE_STEPS         steps in a story
@@ -12,17 +13,22 @@ source "$(dirname "$0")/common.sh"
 cd "$root"
 "$root/scripts/toolchain.sh" host
 
-target=$(program_tests_target)
-step "the hostile harness"
-cached_build "$target" "program/src program/tests" \
-  in_dir program/tests cargo "+$RUST_HOST" build --locked --target-dir "$target" --bin hostile
-hostile=$target/debug/hostile
+# make test has just built it.
+hostile=${GANTRY_HOSTILE_BINARY:-}
+if [ -z "$hostile" ]; then
+  target=$(program_tests_target)
+  step "the hostile harness"
+  cached_build "$target" "program/src program/tests" \
+    in_dir program/tests cargo "+$RUST_HOST" build --locked --target-dir "$target" --bin hostile
+  hostile=$target/debug/hostile
+fi
 
 planted() {
   "$root/scripts/toolchain.sh" sbf
   step "the program with planted bugs"
   local built so
-  built=$(sbf_target)-planted so=$root/build/planted.so
+  # In the target directory of the program itself: all but the program's own crate is built once for both.
+  built=$(sbf_target) so=$root/build/planted.so
   cached_build "$built" "program/src program/Cargo.toml program/Cargo.lock program/sbf" \
     "$root/program/sbf/build-sbf.sh" "$root/program" "$built" "$so" planted-bugs
   [ -f "$so" ] || "$root/program/sbf/build-sbf.sh" "$root/program" "$built" "$so" planted-bugs
@@ -43,6 +49,9 @@ while [ $# -gt 0 ]; do
         planted
       fi
       ;;
-    *) die "unknown part $part: want matrix, run or planted" ;;
+    sample)
+      GANTRY_HOSTILE_SEEDS=1 GANTRY_HOSTILE_BUGS=4,7,10,20,22,31,38,40,47,49,69,71,74,78 planted
+      ;;
+    *) die "unknown part $part: want matrix, run, planted or sample" ;;
   esac
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests: Rust, Go with the race detector, and the end-to-end scenarios on every engine that is installed.
-# What is skipped is printed with its reason at the end. usage: test.sh [rust] [go] [e2e]
+# Runs all tests: Rust, and that planted bugs are found; Go with the race detector; the end-to-end scenarios on every
+# engine that is installed. What is skipped is printed with its reason at the end. usage: test.sh [rust] [go] [e2e]
 source "$(dirname "$0")/common.sh"
 cd "$root"
 skipped=()
@@ -16,6 +16,7 @@ cargo_test() { # NAME CRATE "SOURCES ..." TARGET_DIR CARGO_ARGS...
 test_rust() {
   "$root/scripts/toolchain.sh" host
   cargo_test "program" program/tests "program/src program/tests" "$(program_tests_target)"
+  GANTRY_HOSTILE_BINARY=$(program_tests_target)/debug/hostile "$root/scripts/hostile.sh" sample
   cargo_test "idl tool" program/tools/idl program/tools/idl "$(idl_target)" --release
   cargo_test "surfnet" localnet/surfnet localnet/surfnet "$(surfnet_target)" --release
 }

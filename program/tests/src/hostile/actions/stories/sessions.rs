@@ -3,7 +3,7 @@ use gantry_market::math::pricing::cost;
 use gantry_market::state::{Credits, Order};
 use solana_address::Address;
 
-use super::funded;
+use super::{funded, recovered};
 use crate::hostile::actions::customers::free_nonce;
 use crate::hostile::arena::CUSTOMERS;
 use crate::hostile::scene::{Plan, Scene};
@@ -33,6 +33,7 @@ pub fn replaced(s: &mut Scene) -> Option<Story> {
     };
     Some(
         Story::default()
+            .then(recovered)
             .then(move |s| Some(cleared(s, who, price, &[first, second])))
             .then(move |s| Some(vec![named(s, &first, price - 1), Step::Warp(1), orders(s, nonce, &first)]))
             .then(move |s| Some(vec![named(s, &first, 2 * price), orders(s, nonce, &first)]))

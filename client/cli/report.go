@@ -71,7 +71,7 @@ func describeReport(v *market.View, r *market.Report) reportJSON {
 	if r.State() == market.ReportFinal {
 		out.Root, out.Proposer, out.FinalisedAt = hex.EncodeToString(r.Root[:]), r.Proposer.String(), r.FinalisedAt
 	}
-	for _, c := range r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))] {
+	for _, c := range r.Roots() {
 		out.Candidates = append(out.Candidates, candidateJSON{
 			Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: voters(c.Voters, v.Keepers()),
 		})

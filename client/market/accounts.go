@@ -73,10 +73,12 @@ type (
 		Meta
 		idlmarket.Lease
 	}
-	// Report is one period's votes.
+	// Report is one period's votes. Roots has all that were voted for.
 	Report struct {
 		Meta
 		idlmarket.Report
+		// Tail are the roots for which Candidates has no place.
+		Tail []idlmarket.Candidate
 	}
 	// Fault is a slash that waits for its appeal window to pass.
 	Fault struct {
@@ -191,12 +193,6 @@ func (k *Keeper) Addr() string {
 func Has(voters [32]uint8, index uint16) bool {
 	return index < MaxKeepers && voters[index/8]&(1<<(index%8)) != 0
 }
-
-// Voted reports whether the keeper has voted in the report's period, for any root.
-func (r *Report) Voted(index uint16) bool { return Has(r.Voters, index) }
-
-// State is the report's status with its type.
-func (r *Report) State() ReportStatus { return ReportStatus(r.Status) }
 
 // State is the order's status with its type.
 func (o *Order) State() OrderStatus { return OrderStatus(o.Status) }

@@ -52,7 +52,7 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeInvalidRating:        "rate a paid lease once, from 1 to 5",
 	idlmarket.ErrorCodePeriodNotEnded:       "vote after the period's end",
 	idlmarket.ErrorCodeAlreadyVoted:         "a vote for another root is never accepted",
-	idlmarket.ErrorCodeTooManyCandidates:    "vote for one of the roots that the report has",
+	idlmarket.ErrorCodeTooManyCandidates:    "the market runs an older program; vote for one of the roots that the report has",
 	idlmarket.ErrorCodeReportNotFinal:       "wait for the quorum of keepers",
 	idlmarket.ErrorCodeInvalidProof:         "build the proof from the leaves whose root is final",
 	idlmarket.ErrorCodeInvalidLeaf:          "pass the node and the lease that the leaf names",

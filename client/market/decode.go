@@ -108,8 +108,7 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 		v := &Lease{Meta: meta}
 		return decoded(KindLease, v, &v.Lease, &v.Version, meta, body)
 	case idlmarket.Account_Report:
-		v := &Report{Meta: meta}
-		return decoded(KindReport, v, &v.Report, &v.Version, meta, body)
+		return decodeReport(meta, body)
 	case idlmarket.Account_Fault:
 		v := &Fault{Meta: meta}
 		return decoded(KindFault, v, &v.Fault, &v.Version, meta, body)

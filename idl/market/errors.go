@@ -106,7 +106,7 @@ const (
 	ErrorCodePeriodNotEnded ErrorCode = 6046
 	// ErrorCodeAlreadyVoted: The keeper has already voted in this period
 	ErrorCodeAlreadyVoted ErrorCode = 6047
-	// ErrorCodeTooManyCandidates: There are already as many candidate roots as a report can hold
+	// ErrorCodeTooManyCandidates: Not returned any more: a report takes every root that is voted for
 	ErrorCodeTooManyCandidates ErrorCode = 6048
 	// ErrorCodeReportNotFinal: The report is not final
 	ErrorCodeReportNotFinal ErrorCode = 6049
@@ -252,7 +252,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeInvalidRating:        {"InvalidRating", "The rating must be from 1 to 5, once, for a lease that was paid for"},
 	ErrorCodePeriodNotEnded:       {"PeriodNotEnded", "The period has not ended"},
 	ErrorCodeAlreadyVoted:         {"AlreadyVoted", "The keeper has already voted in this period"},
-	ErrorCodeTooManyCandidates:    {"TooManyCandidates", "There are already as many candidate roots as a report can hold"},
+	ErrorCodeTooManyCandidates:    {"TooManyCandidates", "Not returned any more: a report takes every root that is voted for"},
 	ErrorCodeReportNotFinal:       {"ReportNotFinal", "The report is not final"},
 	ErrorCodeInvalidProof:         {"InvalidProof", "The proof does not lead to the report's root"},
 	ErrorCodeInvalidLeaf:          {"InvalidLeaf", "The leaf is not well formed, or is about another node, lease or period"},

@@ -3157,6 +3157,7 @@ func NewReportVoteInstruction(
 		// Account 2 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 3 "report": Writable, Non-signer, Required
+		// The period's report. The first vote creates it. The framework's own `init_if_needed` wants one length.
 		accounts__.Append(solanago.NewAccountMeta(reportAccount, true, false))
 		// Account 4 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))

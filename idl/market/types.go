@@ -9844,7 +9844,9 @@ type Report struct {
 	Proposer solanago.PublicKey `json:"proposer"`
 
 	// Keepers that voted, for any root.
-	Voters     [32]uint8    `json:"voters"`
+	Voters [32]uint8 `json:"voters"`
+
+	// The heaviest roots. More of them, if there are, lie behind this struct: see report_tail.rs.
 	Candidates [4]Candidate `json:"candidates"`
 
 	// µUSDC set aside for those who voted for the root, what is left of it, and the weight that shares it.

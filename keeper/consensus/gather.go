@@ -148,6 +148,7 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 		first := (int(e.Signer.PublicKey()[0]) + s.fetches) % len(others)
 		others = slices.Concat(others[first:], others[:first])
 	}
+	roots = wanted(roots, s.fetches)
 	s.fetches++
 	held := final != wire.Hash{} && e.Set(r.period, final) != nil
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
@@ -178,6 +179,21 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 			}
 		}
 	})
+}
+
+// wanted are the roots that one round of questions is about: the heaviest four, and four of the others in turn. Any keeper
+// may vote for a root of which nobody has a proposal; asking all for all of them would be work without end.
+func wanted(roots []wire.Hash, turn int) []wire.Hash {
+	const some = 4
+	if len(roots) <= 2*some {
+		return roots
+	}
+	rest := roots[some:]
+	out := slices.Clone(roots[:some])
+	for i := range some {
+		out = append(out, rest[(turn*some+i)%len(rest)])
+	}
+	return out
 }
 
 // leavesOf asks the peers for the leaves of a final report and checks them against the root on chain.

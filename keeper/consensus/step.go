@@ -185,7 +185,7 @@ func candidates(r *market.Report) []idlmarket.Candidate {
 	if r == nil {
 		return nil
 	}
-	cs := slices.Clone(r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))])
+	cs := slices.Clone(r.Roots())
 	slices.SortStableFunc(cs, func(a, b idlmarket.Candidate) int { return cmp.Compare(b.Weight, a.Weight) })
 	return cs
 }

@@ -128,7 +128,7 @@ func (v *View) Voted(period uint64, index uint16) (root [32]byte, voted bool) {
 	if !ok || !r.Voted(index) {
 		return root, false
 	}
-	for _, c := range r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))] {
+	for _, c := range r.Roots() {
 		if market.Has(c.Voters, index) {
 			return c.Root, true
 		}

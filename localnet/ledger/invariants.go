@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -240,14 +241,20 @@ func (v *violations) leaseTime(key solana.PublicKey, l *bindings.Lease, now int6
 func (v *violations) reports(s Snapshot) {
 	for key, r := range s.Reports {
 		var sum uint64
+		lightest := slices.MinFunc(r.Candidates[:], func(a, b bindings.Candidate) int { return cmp.Compare(a.Weight, b.Weight) }).Weight
 		var seen [32]uint8
-		for _, c := range r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))] {
+		for _, c := range r.Roots() {
 			sum += c.Weight
 			for i := range c.Voters {
 				if seen[i]&c.Voters[i] != 0 {
 					v.add(6, "report %s: a keeper voted twice", key)
 				}
 				seen[i] |= c.Voters[i]
+			}
+		}
+		for _, c := range r.Tail {
+			if c.Weight > lightest {
+				v.add(6, "report %s: a root of %d stands behind one of %d", key, c.Weight, lightest)
 			}
 		}
 		if sum > r.TotalWeight {

@@ -163,8 +163,18 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 			"time":       {5, func(s *ledger.Snapshot) { s.Leases[leaseKey].PaidSecs = 1_000 }},
 			"weight":     {6, func(s *ledger.Snapshot) { s.Market.TotalWeight++ }},
 			"double vote": {6, func(s *ledger.Snapshot) {
-				r := &bindings.Report{TotalWeight: 2, CandidateCount: 2}
+				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 2}}
 				r.Voters[0], r.Candidates[0].Voters[0], r.Candidates[1].Voters[0] = 1, 1, 1
+				s.Reports[solana.PublicKey{1}] = r
+			}},
+			"double vote behind": {6, func(s *ledger.Snapshot) {
+				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 4}, Tail: make([]bindings.Candidate, 1)}
+				r.Voters[0], r.Candidates[3].Voters[0], r.Tail[0].Voters[0] = 1, 1, 1
+				s.Reports[solana.PublicKey{1}] = r
+			}},
+			"heavy root behind": {6, func(s *ledger.Snapshot) {
+				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 4}, Tail: make([]bindings.Candidate, 1)}
+				r.Voters[0], r.Tail[0].Voters[0], r.Tail[0].Weight = 1, 1, 1
 				s.Reports[solana.PublicKey{1}] = r
 			}},
 		} {

@@ -49,7 +49,7 @@ type Snapshot struct {
 	Credits   map[solana.PublicKey]*bindings.Credits
 	Orders    map[solana.PublicKey]*bindings.Order
 	Leases    map[solana.PublicKey]*bindings.Lease
-	Reports   map[solana.PublicKey]*bindings.Report
+	Reports   map[solana.PublicKey]*sdk.Report
 	Faults    map[solana.PublicKey]*bindings.Fault
 	Disputes  map[solana.PublicKey]*bindings.Dispute
 	// Accusations are first halves of proofs of bad work.
@@ -126,7 +126,7 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 		Credits:   map[solana.PublicKey]*bindings.Credits{},
 		Orders:    map[solana.PublicKey]*bindings.Order{},
 		Leases:    map[solana.PublicKey]*bindings.Lease{},
-		Reports:   map[solana.PublicKey]*bindings.Report{},
+		Reports:   map[solana.PublicKey]*sdk.Report{},
 		Faults:    map[solana.PublicKey]*bindings.Fault{},
 		Disputes:  map[solana.PublicKey]*bindings.Dispute{},
 		Devices:   map[solana.PublicKey]Device{},
@@ -180,7 +180,11 @@ func (s *Snapshot) add(a chain.Account) error {
 	case *bindings.Lease:
 		s.Leases[a.Key] = v
 	case *bindings.Report:
-		s.Reports[a.Key] = v
+		r, err := sdk.Decode(sdk.Meta{Address: a.Key}, a.Data) // with the roots behind the struct
+		if err != nil {
+			return err
+		}
+		s.Reports[a.Key] = r.Value.(*sdk.Report)
 	case *bindings.Fault:
 		s.Faults[a.Key] = v
 	case *bindings.Dispute:

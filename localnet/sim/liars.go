@@ -25,6 +25,7 @@ const (
 	follow   votes = "as honest ones"
 	forge    votes = "for a report of their own"
 	withhold votes = "never"
+	clutter  votes = "before anyone else, each for nonsense"
 )
 
 // conspiracy is liars that work together. Accomplices are machines that they call present and sound whatever they are;
@@ -46,8 +47,11 @@ func newConspiracy(w *world, d dice) *conspiracy {
 		w: w, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[wire.Period]*report.Set{},
 		faces: map[[32]byte][]byte{},
 	}
-	c.votes = []votes{follow, follow, forge, withhold}[d.IntN(4)]
-	if w.o.Liars > w.o.Faults {
+	c.votes = []votes{follow, follow, forge, withhold, clutter}[d.IntN(5)]
+	switch {
+	case w.o.Clutter:
+		c.votes = clutter
+	case w.o.Liars > w.o.Faults:
 		c.votes = forge // more than the market bears: what they can do must show
 	}
 	c.twoFaced = d.chance(0.5)
@@ -210,26 +214,43 @@ func (c *conspiracy) forge(k *keeper, p wire.Period) *report.Set {
 	return s
 }
 
-// conspire has the liars vote for their own report as soon as a period may be voted on.
+// conspire has the liars vote for their own report, or each for nonsense, as soon as a period may be voted on.
 func (w *world) conspire() {
 	for _, k := range w.keepers {
-		if k.lie == nil || k.lie.votes != forge {
+		if k.lie == nil || k.lie.votes != forge && k.lie.votes != clutter {
 			continue
 		}
 		for i := range w.o.Periods {
 			p := w.first + wire.Period(i)
 			at := w.begins(p + 1).Add(w.o.times().delay/2 + k.dice.exponential(time.Second))
+			if k.lie.votes == clutter {
+				at = w.begins(p + 1).Add(k.dice.between(0, time.Second))
+			}
 			w.loop.At(at, func() {
-				set := k.lie.forge(k, p)
-				if set == nil {
+				root, ok := k.lie.root(k, p)
+				if !ok {
 					return
 				}
-				ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: k.wallet(), Period: uint64(p), Root: set.Root})
+				ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: k.wallet(), Period: uint64(p), Root: root})
 				k.must(err)
 				w.enqueue(k.wallet(), []solana.Instruction{ix}, func(error) {})
 			})
 		}
 	}
+}
+
+// root is what a liar votes for. It has none for a period of which nobody knows anything.
+func (c *conspiracy) root(k *keeper, p wire.Period) (wire.Hash, bool) {
+	if c.votes == clutter {
+		c.lies++
+		self := k.wallet()
+		return sha256.Sum256(binary.LittleEndian.AppendUint64(self[:], uint64(p))), true
+	}
+	set := c.forge(k, p)
+	if set == nil {
+		return wire.Hash{}, false
+	}
+	return set.Root, true
 }
 
 // publishTwins signs the opposite of the first statement of a batch and tells half of the keepers. An honest store would

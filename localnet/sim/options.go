@@ -19,6 +19,9 @@ type Options struct {
 	// Liars is how many of all keepers conspire from the first to the last second. They count as faulty; when there are more
 	// than Faults, they are the only ones. Negative: drawn, up to Faults.
 	Liars int `json:"liars"`
+	// Clutter has the liars vote before anyone else, each for a root of its own that stands for nothing. Otherwise how they
+	// vote is drawn.
+	Clutter bool `json:"clutter,omitempty"`
 	// Loss is the share of packets that the network loses: gossip is gone, a stream sends again and is late.
 	Loss float64 `json:"loss"`
 	// Split cuts all keepers in two once, for up to two periods, beyond what Faults allow: nothing can be final then, and

@@ -36,6 +36,7 @@ type Result struct {
 	What           []string `json:"what,omitempty"`
 
 	Final     int      `json:"final_reports"`
+	Crowded   int      `json:"final_reports_with_more_than_four_roots"`
 	ReportLag Spread   `json:"report_lag"` // from a period's end to its final report
 	Detection []Found  `json:"detection"`
 	Notes     []string `json:"notes,omitempty"`
@@ -236,7 +237,7 @@ func (w *world) votesOf(p wire.Period) string {
 		return ", and no votes"
 	}
 	out := ""
-	for _, c := range r.Candidates[:r.CandidateCount] {
+	for _, c := range r.Roots() {
 		out += fmt.Sprintf("; root %x:", c.Root[:3])
 		for i, k := range w.keepers {
 			if market.Has(c.Voters, uint16(i)) {

@@ -55,6 +55,17 @@ func TestMoreThanFAreSeen(t *testing.T) {
 	require.Positive(t, r.Outside)
 }
 
+// f liars that vote first, each for nonsense, take all four places that a report has to begin with: every period becomes
+// final all the same.
+func TestNonsenseKeepsNoReportOut(t *testing.T) {
+	o := Options{
+		Seed: 4, Keepers: 13, Faults: 4, Liars: 4, Clutter: true, Nodes: 5, Periods: 3, Period: time.Minute, Loss: 0.01,
+	}
+	r := play(t, o)
+	require.False(t, r.Failed())
+	require.Equal(t, o.Periods, r.Crowded, "the nonsense was there first")
+}
+
 // What happens is a function of the options: the same trace on one processor and on many, another one for another seed.
 func TestOneSeedOneTrace(t *testing.T) {
 	o := small(6)

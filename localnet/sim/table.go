@@ -29,6 +29,7 @@ func (r *Result) WriteText(out io.Writer) error {
 	row("missed periods", "%d of %d", r.Missed, o.Periods)
 	fmt.Fprintln(t, "\t")
 	row("final after a period's end", "%s", r.ReportLag)
+	row("final among more than four roots", "%d of %d", r.Crowded, r.Final)
 	row("refused proposals", "%d of %d (%s)", r.RefusedProposals, r.Proposals, counts(r.WhyRefused, "no reasons"))
 	row("paid for verified time", "%.2f USDC", float64(r.Paid)/1e6)
 	row("statements, transactions", "%d, %d", r.Statements, r.Transactions)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/localnet/sim/chain"
@@ -127,6 +128,9 @@ func (w *world) happened(f chain.Fact) {
 	case chain.Finalised:
 		t.final[wire.Period(f.Period)] = now
 		t.judgeReport(wire.Period(f.Period), f.Root)
+		if r, ok := chain.Find[market.Report](w.chain, market.ReportAddress(f.Period)); ok && len(r.Tail) > 0 {
+			w.result.Crowded++
+		}
 	case chain.Started:
 		t.started[f.Lease] = now
 	case chain.Paid:

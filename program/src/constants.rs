@@ -10,8 +10,8 @@ pub const DAY: u64 = 86_400;
 pub const MAX_GPUS: u8 = 8;
 /// The most keepers at a time: one bit of a voters' bitmap each.
 pub const MAX_KEEPERS: u16 = 256;
-/// The most different roots a period may have votes for.
-pub const MAX_CANDIDATES: usize = 4;
+/// Candidate roots in the struct of a report, the heaviest ones; further ones lie behind it.
+pub const HEAD_CANDIDATES: usize = 4;
 /// The deepest Merkle proof accepted: 2^24 leaves.
 pub const MAX_PROOF: usize = 24;
 /// The longest waiting time that governance may set: money and stake that wait for a deadline come free within it.

@@ -101,7 +101,7 @@ pub enum MarketError {
     PeriodNotEnded, // 6046
     #[msg("The keeper has already voted in this period")]
     AlreadyVoted, // 6047
-    #[msg("There are already as many candidate roots as a report can hold")]
+    #[msg("Not returned any more: a report takes every root that is voted for")]
     TooManyCandidates, // 6048
     #[msg("The report is not final")]
     ReportNotFinal, // 6049

@@ -27,6 +27,7 @@ func simCommand() *cli.Command {
 			&cli.DurationFlag{Name: "period", Value: time.Minute, Usage: "length of a report period; every node is checked four times in it"},
 			&cli.IntFlag{Name: "faults", Value: -1, Usage: "keepers that may be faulty at a time (default f of 3f+1)"},
 			&cli.IntFlag{Name: "liars", Value: -1, Usage: "keepers of these that conspire (default: drawn); more than the market bears is allowed, and must fail"},
+			&cli.BoolFlag{Name: "clutter", Usage: "liars vote before anyone else, each for a root that stands for nothing (default: how they vote is drawn)"},
 			&cli.Float64Flag{Name: "loss", Value: 0.01, Usage: "share of packets that the network loses"},
 			&cli.BoolFlag{Name: "split", Usage: "cut all keepers in two once, for up to two periods"},
 			&cli.IntFlag{Name: "parallel", Value: runtime.GOMAXPROCS(0), Usage: "runs at the same time"},
@@ -44,7 +45,7 @@ func simOptions(c *cli.Context, i int) sim.Options {
 	}
 	o := sim.Options{
 		Seed: seed, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Periods: c.Int("periods"), Period: c.Duration("period"),
-		Faults: c.Int("faults"), Liars: c.Int("liars"), Loss: c.Float64("loss"), Split: c.Bool("split"),
+		Faults: c.Int("faults"), Liars: c.Int("liars"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Bool("split"),
 	}
 	if o.Faults < 0 {
 		o.Faults = sim.Faultless(o.Keepers)
@@ -97,6 +98,9 @@ func again(c *cli.Context, o sim.Options) string {
 	}
 	out := fmt.Sprintf("gantry-localnet sim --seed %d --keepers %d --nodes %d --periods %d --period %s --faults %d --liars %d --loss %g",
 		o.Seed, o.Keepers, o.Nodes, o.Periods, o.Period, o.Faults, o.Liars, o.Loss)
+	if o.Clutter {
+		out += " --clutter"
+	}
 	if o.Split {
 		out += " --split"
 	}

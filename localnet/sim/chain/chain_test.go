@@ -3,6 +3,7 @@ package chain
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -124,6 +125,53 @@ func TestVotes(t *testing.T) {
 	require.Equal(t, market.ReportFinal, r.State())
 	c.Now = func() int64 { return 10 * 60 }
 	refused(vote(3, 1), idl.ErrorCodePeriodNotEnded)
+}
+
+// Roots beyond the fourth stand behind it; the heaviest four stand in front, as state/report.rs has them.
+func TestMoreThanFourRoots(t *testing.T) {
+	c, wallets := fourKeepers()
+	weights := []uint64{300, 200, 200, 100, 100, 100, 100, 200, 100, 900} // as tests/report_tail.rs has them
+	for i, weight := range weights {
+		k := &market.Keeper{}
+		k.Wallet, k.Weight, k.Keeper.Status, k.Index = solana.PublicKey{byte(i + 1)}, weight, uint8(market.KeeperActive), uint16(i)
+		c.Put(market.KeeperAddress(k.Wallet), k)
+		wallets = append(wallets[:i], k.Wallet)
+	}
+	address := market.ReportAddress(10)
+	vote := func(who int, root byte, want ...byte) {
+		before, _ := Find[market.Report](c, address)
+		var was []idl.Candidate
+		if before != nil {
+			was = slices.Clone(before.Roots())
+		}
+		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
+		require.NoError(t, err)
+		require.NoError(t, c.Execute(wallets[who], []solana.Instruction{ix}))
+		r, ok := Find[market.Report](c, address)
+		require.True(t, ok)
+		var roots []byte
+		for _, x := range r.Roots() {
+			roots = append(roots, x.Root[0])
+		}
+		require.Equal(t, want, roots)
+		if before != nil {
+			require.Equal(t, was, before.Roots(), "what was handed out does not change")
+		}
+	}
+	vote(0, 0, 0)
+	vote(1, 1, 0, 1)
+	vote(2, 2, 0, 1, 2)
+	vote(3, 3, 0, 1, 2, 3)
+	vote(4, 4, 0, 1, 2, 3, 4)
+	vote(5, 5, 0, 1, 2, 3, 4, 5)
+	vote(6, 5, 0, 1, 2, 5, 4, 3)
+	vote(7, 3, 0, 3, 2, 5, 4, 1)
+	vote(8, 2, 0, 3, 2, 5, 4, 1)
+	vote(9, 9, 0, 3, 2, 9, 4, 1, 5)
+	r, _ := Find[market.Report](c, address)
+	require.Equal(t, wallets[9], r.Candidates[3].Proposer)
+	require.Equal(t, wallets[3], r.Candidates[1].Proposer)
+	require.EqualValues(t, 200, r.Tail[2].Weight)
 }
 
 // A transaction does all or nothing.

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -50,30 +51,50 @@ func (t *tx) reportVote(wallet solana.PublicKey, body []byte) error {
 
 // vote counts a vote; fresh is false when it repeats an earlier one.
 func vote(r *market.Report, root [32]byte, k *market.Keeper) (fresh bool, err error) {
-	count := int(r.CandidateCount)
-	at := 0
-	for at < count && r.Candidates[at].Root != root {
-		at++
-	}
+	at := r.Find(root)
 	if r.Voted(k.Index) {
-		if at < count && market.Has(r.Candidates[at].Voters, k.Index) {
+		if at >= 0 && market.Has(r.Roots()[at].Voters, k.Index) {
 			return false, nil
 		}
 		return false, idl.ErrorCodeAlreadyVoted
 	}
-	if at == len(r.Candidates) {
-		return false, idl.ErrorCodeTooManyCandidates
-	}
-	c := &r.Candidates[at]
-	if at == count {
+	r.Tail = slices.Clone(r.Tail) // what was handed out does not change
+	switch {
+	case at >= 0:
+	case int(r.CandidateCount) < len(r.Candidates):
+		at = int(r.CandidateCount)
 		r.CandidateCount++
+	default:
+		at = len(r.Candidates) + len(r.Tail)
+		r.Tail = append(r.Tail, idl.Candidate{})
+	}
+	c := place(r, at)
+	if c.Voters == [32]uint8{} {
 		c.Root, c.Proposer = root, k.Wallet
 	}
 	bit := uint8(1) << (k.Index % 8)
 	c.Voters[k.Index/8] |= bit
 	r.Voters[k.Index/8] |= bit
 	c.Weight += k.Weight
+	if at >= len(r.Candidates) {
+		lightest := &r.Candidates[0]
+		for i := range r.Candidates {
+			if r.Candidates[i].Weight < lightest.Weight {
+				lightest = &r.Candidates[i]
+			}
+		}
+		if c.Weight > lightest.Weight {
+			*c, *lightest = *lightest, *c
+		}
+	}
 	return true, nil
+}
+
+func place(r *market.Report, at int) *idl.Candidate {
+	if at < len(r.Candidates) {
+		return &r.Candidates[at]
+	}
+	return &r.Tail[at-len(r.Candidates)]
 }
 
 func finalise(r *market.Report, quorumBPS uint16, now int64) bool {

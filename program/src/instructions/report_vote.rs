@@ -1,4 +1,7 @@
 //! A keeper votes for the root of a period's report. The vote that completes the quorum makes it final.
+//!
+//! No number of wrong roots keeps a right one out: when the four places of the report are taken, its account grows by one,
+//! and who votes for the new root pays the rent of it. See state/report_tail.rs.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]
@@ -11,7 +14,7 @@ use crate::events::{ReportFinalised, ReportVoted};
 use crate::math::periods::period_end;
 use crate::planted::planted;
 use crate::seeds;
-use crate::state::{Keeper, Market, Report, KEEPER_ACTIVE, REPORT_OPEN};
+use crate::state::{create_report, report_parts, vote, Keeper, Market, KEEPER_ACTIVE, REPORT_OPEN};
 
 #[derive(Accounts)]
 #[instruction(period: u64)]
@@ -21,13 +24,9 @@ pub struct ReportVote {
     #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     pub market: Account<Market>,
-    #[account(
-        init_if_needed,
-        payer = wallet,
-        seeds = [seeds::REPORT, &period.to_le_bytes()],
-        bump
-    )]
-    pub report: Account<Report>,
+    /// The period's report. The first vote creates it. The framework's own `init_if_needed` wants one length.
+    #[account(mut, seeds = [seeds::REPORT, &period.to_le_bytes()], bump)]
+    pub report: UncheckedAccount,
     pub system_program: Program<System>,
 }
 
@@ -54,18 +53,23 @@ pub fn handler(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]) -> Re
     validate(&ctx.accounts, period, now)?;
     let bump = ctx.bumps.report;
     let accounts = &mut ctx.accounts;
-    let wallet = *accounts.wallet.address();
-    let (report, keeper) = (&mut accounts.report, &mut accounts.keeper);
-    if report.version == 0 {
+    let (wallet, keeper) = (*accounts.wallet.account(), &mut accounts.keeper);
+    let mut view = *accounts.report.account();
+    if view.data_len() == 0 {
+        create_report(&mut view, &wallet, period, bump)?;
+        let mut data = view.try_borrow_mut()?;
+        let (report, _) = report_parts(&mut data)?;
         report.period = period;
         report.total_weight = accounts.market.total_weight;
         report.created_at = now;
-        report.rent_payer = wallet;
+        report.rent_payer = keeper.wallet;
         report.status = REPORT_OPEN;
         report.version = VERSION;
         report.bump = bump;
+    } else if !view.owned_by(&crate::ID) {
+        return Err(ProgramError::IllegalOwner);
     }
-    if !report.vote(&root, keeper.index, &wallet, keeper.weight)? {
+    if !vote(&mut view, &wallet, &root, keeper)? {
         return Ok(());
     }
     if keeper.last_vote_period != 0 {
@@ -74,10 +78,13 @@ pub fn handler(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]) -> Re
     }
     keeper.votes = keeper.votes.checked_add(1).or_overflow()?;
     keeper.last_vote_period = keeper.last_vote_period.max(period);
-    emit!(ReportVoted { period, keeper: wallet, root, weight: keeper.weight });
+    emit!(ReportVoted { period, keeper: keeper.wallet, root, weight: keeper.weight });
+    let mut data = view.try_borrow_mut()?;
+    let (report, tail) = report_parts(&mut data)?;
     if report.finalise(accounts.market.params.quorum_bps, now) {
+        let root = report.root;
         let weight = report.candidates.iter().find(|c| c.root == root).map_or(0, |c| c.weight);
         emit!(ReportFinalised { period, root, weight, total_weight: report.total_weight });
     }
-    report.invariant()
+    report.invariant(tail)
 }

@@ -21,6 +21,7 @@ mod params;
 mod promise;
 mod provider;
 mod report;
+mod report_tail;
 mod rewards;
 mod statement;
 
@@ -42,5 +43,6 @@ pub use order::*;
 pub use params::*;
 pub use provider::*;
 pub use report::*;
+pub use report_tail::*;
 pub use rewards::*;
 pub use statement::*;

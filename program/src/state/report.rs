@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, MAX_CANDIDATES};
+use crate::constants::{BPS, HEAD_CANDIDATES};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::planted::planted;
 use crate::state::{add_voter, Keeper, Voters};
@@ -34,7 +34,8 @@ pub struct Report {
     pub proposer: Address,
     /// Keepers that voted, for any root.
     pub voters: [u8; 32],
-    pub candidates: [Candidate; 4],
+    /// The heaviest roots. More of them, if there are, lie behind this struct: see report_tail.rs.
+    pub candidates: [Candidate; HEAD_CANDIDATES],
     /// µUSDC set aside for those who voted for the root, what is left of it, and the weight that shares it.
     pub reward: u64,
     pub reward_left: u64,
@@ -48,43 +49,98 @@ pub struct Report {
     pub reserved: [u8; 12],
 }
 
+impl Candidate {
+    /// Counts a vote. The first one names the root and its finder.
+    fn add(&mut self, root: &[u8; 32], keeper: &Keeper) -> Result<()> {
+        if self.voters == [0; 32] {
+            self.root = *root;
+            self.proposer = keeper.wallet;
+        }
+        add_voter(&mut self.voters, keeper.index)?;
+        self.weight = self.weight.checked_add(keeper.weight).or_overflow()?;
+        Ok(())
+    }
+}
+
+/// Where a root's votes are counted.
+#[derive(Clone, Copy)]
+pub enum Place {
+    Head(usize),
+    Tail(usize),
+}
+
 impl Report {
-    /// Counts one vote; false when the same keeper has voted for the same root before.
-    pub fn vote(&mut self, root: &[u8; 32], keeper: u16, wallet: &Address, weight: u64) -> Result<bool> {
+    /// Where a root with votes is; the tail is what [`report_parts`](crate::state::report_parts) gives.
+    pub fn find(&self, tail: &[Candidate], root: &[u8; 32]) -> Option<Place> {
+        let known = |candidate: &Candidate| candidate.root == *root;
         let count = self.candidate_count as usize;
-        let known = self.candidates.iter().take(count).position(|candidate| candidate.root == *root);
+        match self.candidates.iter().take(count).position(known) {
+            Some(at) => Some(Place::Head(at)),
+            None => tail.iter().position(known).map(Place::Tail),
+        }
+    }
+
+    /// Whether a keeper's vote is new; false when it has voted for the same root before.
+    pub fn is_new(&self, tail: &[Candidate], known: Option<Place>, keeper: u16) -> Result<bool> {
         let mut voters: Voters = self.voters;
-        if planted!(7, !add_voter(&mut voters, keeper)? && known.is_none(), !add_voter(&mut voters, keeper)?)
-        {
-            let mut again = known.and_then(|at| self.candidates.get(at)).map_or([0; 32], |c| c.voters);
-            // Voting the same root again changes nothing; another root is refused.
-            return if known.is_some() && !add_voter(&mut again, keeper)? {
-                Ok(false)
-            } else {
-                fail(MarketError::AlreadyVoted)
-            };
+        if planted!(7, add_voter(&mut voters, keeper)? || known.is_some(), add_voter(&mut voters, keeper)?) {
+            return Ok(true);
         }
-        let at = match known {
-            Some(at) => at,
-            None if count < MAX_CANDIDATES => {
-                self.candidate_count = self.candidate_count.checked_add(1).or_overflow()?;
-                count
-            }
-            None => return fail(MarketError::TooManyCandidates),
+        let candidate = match known {
+            Some(Place::Head(at)) => self.candidates.get(at),
+            Some(Place::Tail(at)) => tail.get(at),
+            None => None,
         };
-        match self.candidates.get_mut(at) {
-            Some(candidate) => {
-                if known.is_none() {
-                    candidate.root = *root;
-                    candidate.proposer = *wallet;
-                }
-                add_voter(&mut candidate.voters, keeper)?;
-                candidate.weight = candidate.weight.checked_add(weight).or_overflow()?;
-            }
-            None => return fail(MarketError::InvariantBroken),
+        // Voting the same root again changes nothing; another root is refused.
+        let mut again = candidate.map_or([0; 32], |candidate| candidate.voters);
+        if add_voter(&mut again, keeper)? {
+            return fail(MarketError::AlreadyVoted);
         }
-        self.voters = voters;
-        Ok(true)
+        Ok(false)
+    }
+
+    /// Counts a new vote. A root that is not known takes the next place here, or the last one of the tail, which is free
+    /// then. A root of the tail that comes to weigh more than the lightest one here changes places with it.
+    #[inline(never)]
+    pub fn count(
+        &mut self,
+        tail: &mut [Candidate],
+        known: Option<Place>,
+        root: &[u8; 32],
+        keeper: &Keeper,
+    ) -> Result<()> {
+        add_voter(&mut self.voters, keeper.index)?;
+        let place = match known {
+            Some(place) => place,
+            None if !self.is_full() => {
+                let next = self.candidate_count;
+                self.candidate_count = next.checked_add(1).or_overflow()?;
+                Place::Head(next as usize)
+            }
+            None => Place::Tail(tail.len().checked_sub(1).or_overflow()?),
+        };
+        match place {
+            Place::Head(at) => match self.candidates.get_mut(at) {
+                Some(candidate) => candidate.add(root, keeper),
+                None => fail(MarketError::InvariantBroken),
+            },
+            Place::Tail(at) => match tail.get_mut(at) {
+                Some(candidate) => {
+                    candidate.add(root, keeper)?;
+                    let lightest = self.candidates.iter_mut().min_by_key(|candidate| candidate.weight);
+                    if let Some(lightest) = lightest.filter(|lightest| lightest.weight < candidate.weight) {
+                        core::mem::swap(lightest, candidate);
+                    }
+                    Ok(())
+                }
+                None => fail(MarketError::InvariantBroken),
+            },
+        }
+    }
+
+    /// Whether the next new root goes into the tail.
+    pub fn is_full(&self) -> bool {
+        self.candidate_count as usize >= HEAD_CANDIDATES
     }
 
     /// Makes the report final when a root has more than the quorum.
@@ -146,12 +202,20 @@ impl Report {
         Ok(share)
     }
 
-    pub fn invariant(&self) -> Result<()> {
-        let mut sum = 0u64;
+    /// Votes weigh no more than all keepers; whatever is in the tail weighs no more than anything here.
+    pub fn invariant(&self, tail: &[Candidate]) -> Result<()> {
+        let (mut sum, mut lightest) = (0u64, u64::MAX);
         for candidate in &self.candidates {
             sum = sum.checked_add(candidate.weight).or_overflow()?;
+            lightest = lightest.min(candidate.weight);
         }
-        if sum <= self.total_weight
+        let mut ordered = true;
+        for candidate in tail {
+            sum = sum.checked_add(candidate.weight).or_overflow()?;
+            ordered &= candidate.weight <= lightest;
+        }
+        if ordered
+            && sum <= self.total_weight
             && self.reward_left <= self.reward
             && (self.status == REPORT_FINAL) == (self.finalised_at != 0)
         {

@@ -18,6 +18,7 @@ pub mod matrix;
 pub mod pda;
 pub mod random;
 pub mod recorder;
+pub mod reports;
 pub mod shapes;
 pub mod stories;
 pub mod tokens;

@@ -14,6 +14,7 @@ use solana_signer::Signer;
 
 use crate::compute::Compute;
 use crate::recorder::Recorder;
+use crate::reports::split;
 use crate::tokens::{put_mint, token_program};
 use crate::{ix, pda};
 
@@ -244,7 +245,8 @@ impl World {
     pub fn read<T: bytemuck::Pod + Discriminator>(&self, at: &Address) -> T {
         let account = self.svm.get_account(at).unwrap_or_else(|| panic!("{at} does not exist"));
         assert_eq!(account.owner, ID, "{at} is not the program's");
-        let (head, body) = account.data.split_at(T::DISCRIMINATOR.len());
+        let (own, _) = split(&account.data).unwrap_or_else(|| panic!("{at} is cut off"));
+        let (head, body) = own.split_at(T::DISCRIMINATOR.len());
         assert_eq!(head, T::DISCRIMINATOR, "{at} is of another type");
         // What an older layout did not have is zero.
         let mut whole = body.to_vec();
@@ -255,8 +257,8 @@ impl World {
     /// Overwrites an account of the program: for states that only long stories lead to.
     pub fn write<T: bytemuck::Pod + Discriminator>(&mut self, at: &Address, value: &T) {
         let mut account = self.svm.get_account(at).expect("account exists");
-        account.data.truncate(T::DISCRIMINATOR.len());
-        account.data.extend_from_slice(bytemuck::bytes_of(value));
+        let own = split(&account.data).expect("account is whole").0.len();
+        account.data.splice(T::DISCRIMINATOR.len()..own, bytemuck::bytes_of(value).iter().copied());
         self.svm.set_account(*at, account).expect("account is written");
     }
 

@@ -78,6 +78,7 @@ mod provider_stake;
 mod provider_withdraw_stake;
 mod report_apply;
 mod report_close;
+mod report_tail;
 mod report_vote;
 mod rewards_accrue;
 mod rewards_buy_back;

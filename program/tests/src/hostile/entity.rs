@@ -2,13 +2,14 @@
 
 use anchor_lang::Discriminator;
 use gantry_market::state::{
-    Accusation, Auction, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order,
-    Provider, Report, Rewards,
+    Accusation, Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market,
+    Node, Order, Provider, Report, Rewards,
 };
 use gantry_market::ID;
 use solana_account::{AccountSharedData, ReadableAccount};
 use solana_address::Address;
 
+use crate::reports::split;
 use crate::tokens::token_program;
 
 /// A token account, as far as the rules read it.
@@ -112,7 +113,7 @@ impl Entity {
     pub fn of(account: &AccountSharedData) -> Self {
         let (owner, data) = (account.owner(), account.data());
         if *owner == ID {
-            return of_program(data);
+            return split(data).map_or(Self::Unruled, |(own, _)| of_program(own));
         }
         if *owner == token_program() && data.len() == 165 {
             let delegated = data[72] == 1;
@@ -140,12 +141,19 @@ impl Entity {
 pub struct Held {
     pub entity: Entity,
     pub lamports: u64,
+    /// Of a report: the roots for which its struct has no place.
+    pub tail: Vec<Candidate>,
 }
 
 impl Held {
     /// None where there is no account.
     pub fn of(account: Option<&AccountSharedData>) -> Option<Self> {
         let account = account.filter(|account| account.lamports() > 0)?;
-        Some(Self { entity: Entity::of(account), lamports: account.lamports() })
+        let behind = split(account.data()).filter(|_| *account.owner() == ID);
+        Some(Self {
+            entity: Entity::of(account),
+            lamports: account.lamports(),
+            tail: behind.map_or(vec![], |(_, tail)| tail),
+        })
     }
 }

@@ -1,6 +1,6 @@
 use gantry_market::constants::{
     FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
-    FLAG_WORK_FAILED,
+    FLAG_WORK_FAILED, HEAD_CANDIDATES,
 };
 use gantry_market::state::{
     Fault, Keeper, Lease, Node, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, REPORT_FINAL,
@@ -8,18 +8,24 @@ use gantry_market::state::{
 use solana_address::Address;
 use solana_instruction::Instruction;
 
-use crate::hostile::arena::KEEPERS;
+use crate::hostile::arena::{ATTACKER, KEEPERS};
 use crate::hostile::scene::{one, send, Plan, Scene};
 use crate::hostile::trace::Step;
 use crate::ix::signed;
 use crate::leaves::{statement, tree, LeafData, Proof};
-use crate::{ix, pda};
+use crate::{ix, pda, Actor};
 
 /// Flags for which a leaf opens a fault.
 const SLASHABLE: u16 = FLAGS_NODE | FLAG_BAD_OUTPUT | FLAG_OFFLINE;
 
+/// Who become keepers besides the cast's, now and then.
+const CROWD: [usize; 3] = [0, ATTACKER, 9];
+
 /// Keepers agree on something about a period that ended a short time ago; some vote otherwise or twice.
 pub fn report_vote(s: &mut Scene) -> Option<Plan> {
+    if let Some(plan) = crowd(s) {
+        return Some(plan);
+    }
     let period = s.a.w.period().checked_sub(1 + s.r.below(4))?;
     if s.a.book.get::<Report>(&pda::report(period)).is_some_and(|report| report.status == REPORT_FINAL)
         && !s.once_in(8)
@@ -65,9 +71,17 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
             .map(|(_, keeper)| keeper.wallet)
             .collect();
     let mut plan = vec![];
+    // More roots than a report has places for, some of which grow.
+    let quarrel = voters.len() > HEAD_CANDIDATES && s.once_in(2);
     for wallet in voters {
         let keeper = s.who(&wallet)?;
-        let root = if s.once_in(12) { s.r.bytes() } else { root };
+        let root = if s.once_in(12) {
+            s.r.bytes()
+        } else if quarrel && !s.once_in(4) {
+            [s.below(9) as u8; 32]
+        } else {
+            root
+        };
         if s.once_in(10) {
             continue;
         }
@@ -99,6 +113,22 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     s.memory.proofs.extend(proofs);
     let excess = s.memory.proofs.len().saturating_sub(60);
     s.memory.proofs.drain(..excess);
+    Some(plan)
+}
+
+/// Sometimes more people become keepers than a report has places for roots; the cast's four outvote them.
+fn crowd(s: &mut Scene) -> Option<Plan> {
+    let missing = CROWD.into_iter().filter(|at| s.a.book.held(&s.a.actors[*at].keeper()).is_none());
+    let missing: Vec<usize> = missing.collect();
+    if missing.is_empty() || !s.once_in(6) {
+        return None;
+    }
+    let who: Vec<&Actor> = missing.into_iter().map(|at| &s.a.actors[at]).collect();
+    let bond = s.a.w.params.min_bond;
+    let send = |instruction| Step::Send(vec![instruction]);
+    let mut plan: Plan = who.iter().map(|who| send(ix::keeper_register(&s.a.w, who, bond))).collect();
+    plan.push(Step::Warp(i64::from(s.a.w.params.keeper_activation_secs)));
+    plan.extend(who.iter().map(|who| send(ix::keeper_activate(who))));
     Some(plan)
 }
 

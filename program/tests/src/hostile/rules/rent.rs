@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gantry_market::state::{Credits, Keeper, Provider};
 use solana_address::Address;
 
-use super::{must, Act, Verdict};
+use super::{must, Act, Moved, Verdict};
 use crate::hostile::entity::{Entity, Held};
 
 fn wallet_of(act: &Act, at: &Address) -> Option<Address> {
@@ -49,6 +49,16 @@ fn lamports(held: &Option<Held>) -> i128 {
     held.as_ref().map_or(0, |held| i128::from(held.lamports))
 }
 
+/// Whether an account got longer: a node of the first layout, or a report with one more root than it had a place for.
+fn grew(act: &Act, moved: &Moved) -> bool {
+    let roots = |held: &Option<Held>| held.as_ref().map_or(0, |held| held.tail.len());
+    match act.name {
+        "node_migrate" => true,
+        "report_vote" => roots(&moved.after) == roots(&moved.before) + 1,
+        _ => false,
+    }
+}
+
 pub fn check(act: &Act) -> Verdict {
     let mut due: BTreeMap<Address, i128> = BTreeMap::new();
     let mut cost = 0;
@@ -65,7 +75,7 @@ pub fn check(act: &Act) -> Verdict {
                 *due.entry(to.expect("just checked")).or_default() += before;
             }
             // New bytes have rent of their own.
-            (false, false) if act.name == "node_migrate" && after >= before => cost += after - before,
+            (false, false) if grew(act, moved) && after >= before => cost += after - before,
             (false, false) => {
                 must!(
                     before == after,

@@ -8,11 +8,12 @@ use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::period_end;
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{
-    Fault, Keeper, Leaf, Lease, Market, Node, Provider, Report, KEEPER_ACTIVE, REPORT_FINAL,
+    Candidate, Fault, Keeper, Leaf, Lease, Market, Node, Provider, Report, KEEPER_ACTIVE, REPORT_FINAL,
 };
 use solana_address::Address;
 
 use super::{must, Act, Change, Verdict};
+use crate::hostile::entity::{Held, Kind};
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Report>() {
@@ -29,6 +30,39 @@ fn bits(voters: &[u8; 32]) -> BTreeSet<u16> {
     (0..256).filter(|index| voters[usize::from(*index) / 8] & (1 << (index % 8)) != 0).collect()
 }
 
+/// All roots that a report has votes for, before the act and after it.
+fn roots_of(act: &Act, at: &Address) -> (Vec<Candidate>, Vec<Candidate>) {
+    let of = |held: &Option<Held>| {
+        let Some(held) = held else { return vec![] };
+        let front = Report::of(&held.entity).map_or(vec![], |report| report.candidates.to_vec());
+        front.into_iter().filter(|c| c.voters != [0; 32]).chain(held.tail.iter().copied()).collect()
+    };
+    let moved = act.moved.iter().find(|moved| moved.at == *at).expect("a change is a move");
+    (of(&moved.before), of(&moved.after))
+}
+
+/// Every root keeps its votes and its finder, wherever it stands; the heaviest stand in front.
+fn places(at: &Address, report: &Report, were: &[Candidate], are: &[Candidate]) -> Verdict {
+    let (front, behind) = are.split_at(are.len().min(report.candidates.len()));
+    must!(usize::from(report.candidate_count) == front.len(), "a report counts its roots", "{at}");
+    must!(behind.iter().all(|c| c.voters != [0; 32]), "a root has votes", "{at}");
+    let lightest = front.iter().map(|c| c.weight).min();
+    let ordered = behind.iter().all(|c| lightest.is_some_and(|lightest| c.weight <= lightest));
+    must!(ordered, "the heaviest roots are in front", "{at}: {} roots", are.len());
+    let different: BTreeSet<[u8; 32]> = are.iter().map(|c| c.root).collect();
+    must!(different.len() == are.len(), "a root stands in one place", "{at}: {} roots", are.len());
+    for old in were {
+        let new = are.iter().find(|c| c.root == old.root);
+        let kept = new.is_some_and(|c| {
+            c.proposer == old.proposer
+                && c.weight >= old.weight
+                && bits(&old.voters).is_subset(&bits(&c.voters))
+        });
+        must!(kept, "a root keeps its votes and its finder", "{at}");
+    }
+    Ok(())
+}
+
 fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
     let at = change.at;
     let Some(after) = change.after else {
@@ -40,9 +74,9 @@ fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
         return Ok(());
     };
     let votes = |report: Option<&Report>| report.map_or(BTreeSet::new(), |report| bits(&report.voters));
-    let weight = |report: Option<&Report>| {
-        report.map_or(0u128, |report| report.candidates.iter().map(|c| u128::from(c.weight)).sum())
-    };
+    let (were, are) = roots_of(act, &at);
+    let weight = |roots: &[Candidate]| roots.iter().map(|c| u128::from(c.weight)).sum::<u128>();
+    places(&at, after, &were, &are)?;
     let (old, new) = (votes(change.before), votes(change.after));
     if let Some(before) = change.before {
         let kept = (before.period, before.total_weight, before.created_at, before.rent_payer)
@@ -54,7 +88,7 @@ fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
     } else {
         must!(after.total_weight == market.total_weight, "a report measures all weight", "{at}");
     }
-    let gained = weight(change.after) - weight(change.before);
+    let gained = weight(&are) - weight(&were);
     let fresh: Vec<u16> = new.difference(&old).copied().collect();
     if gained > 0 || !fresh.is_empty() {
         must!(
@@ -70,9 +104,9 @@ fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
         must!(fit && act.signed(&keeper.wallet), "keepers active in the period vote after it", "{at}");
         must!(gained == u128::from(keeper.weight), "a vote weighs its keeper's weight", "{at}: {gained}");
     }
-    let shared: usize = after.candidates.iter().map(|c| bits(&c.voters).len()).sum();
+    let shared: usize = are.iter().map(|c| bits(&c.voters).len()).sum();
     must!(shared == new.len(), "a keeper votes for one root", "{at}");
-    must!(weight(change.after) <= u128::from(after.total_weight), "votes weigh at most all", "{at}");
+    must!(weight(&are) <= u128::from(after.total_weight), "votes weigh at most all", "{at}");
     if after.status == REPORT_FINAL {
         let won = after.candidates.iter().find(|c| c.root == after.root && c.weight > 0);
         let enough = won.is_some_and(|c| u128::from(c.weight) * 3 > u128::from(after.total_weight) * 2);

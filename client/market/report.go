@@ -1,0 +1,59 @@
+package market
+
+import (
+	"fmt"
+	"slices"
+
+	bin "github.com/gagliardetto/binary"
+
+	idlmarket "github.com/gantry-market/gantry/idl/market"
+)
+
+// Sizes in a report's account: its struct without the discriminator, and each root behind it. A report has room for four
+// roots; the account grows by one for every further one (program/src/state/report_tail.rs).
+const (
+	reportSize    = 656 - 8
+	candidateSize = 32 + 32 + 8 + 32
+)
+
+// decodeReport reads a report with the roots behind its struct. Errors: ErrLayout.
+func decodeReport(meta Meta, body []byte) (Decoded, error) {
+	r := &Report{Meta: meta}
+	fixed := min(len(body), reportSize)
+	d, err := decoded(KindReport, r, &r.Report, &r.Version, meta, body[:fixed])
+	if err != nil {
+		return d, err
+	}
+	for rest := body[fixed:]; len(rest) > 0; rest = rest[candidateSize:] {
+		if len(rest) < candidateSize {
+			return Decoded{}, fmt.Errorf("report %s ends in the middle of a root: %w", meta.Address, ErrLayout)
+		}
+		var c idlmarket.Candidate
+		if err := c.UnmarshalWithDecoder(bin.NewBorshDecoder(rest[:candidateSize])); err != nil {
+			return Decoded{}, fmt.Errorf("report %s: %w: %w", meta.Address, ErrLayout, err)
+		}
+		r.Tail = append(r.Tail, c)
+	}
+	return d, nil
+}
+
+// Voted reports whether the keeper with this index has voted for any root.
+func (r *Report) Voted(index uint16) bool { return Has(r.Voters, index) }
+
+// Roots are all roots that have votes: the heaviest four, which the program swaps to the front, then the others. It is not to
+// be changed.
+func (r *Report) Roots() []idlmarket.Candidate {
+	front := r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))]
+	if len(r.Tail) == 0 {
+		return front
+	}
+	return slices.Concat(front, r.Tail)
+}
+
+// Find is where a root is in Roots, or -1.
+func (r *Report) Find(root [32]byte) int {
+	return slices.IndexFunc(r.Roots(), func(c idlmarket.Candidate) bool { return c.Root == root })
+}
+
+// State is the report's status with its type.
+func (r *Report) State() ReportStatus { return ReportStatus(r.Status) }

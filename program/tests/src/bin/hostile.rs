@@ -104,9 +104,9 @@ fn planted(write: bool) -> bool {
     for (bug, what) in wanted {
         let find = hunt(bug, seeds, most);
         println!("bug {bug:>2}: {:?} steps, {}: {what}", find.steps, find.rule);
-        if write && !find.record.is_empty() {
+        if let Some(record) = find.kept().filter(|_| write) {
             std::fs::create_dir_all(regressions_dir()).expect("folder is made");
-            let text = serde_json::to_string(&to_json(&find)).expect("serialises");
+            let text = serde_json::to_string(&to_json(&find, record)).expect("serialises");
             std::fs::write(regressions_dir().join(format!("bug-{bug:02}.json")), text + "\n")
                 .expect("written");
         }

@@ -96,6 +96,9 @@ pub const BUGS: &[(u64, &str)] = &[
 /// Steps of one story at most: the longer it is, the fewer of its machines and keepers are still in business.
 const STORY: usize = 2_500;
 
+/// Steps of a record at most, so that it is worth being kept.
+const RECORD: usize = 100;
+
 /// How a bug was found.
 pub struct Find {
     pub bug: u64,
@@ -110,6 +113,11 @@ pub struct Find {
 impl Find {
     pub fn found(&self) -> bool {
         self.steps.iter().all(Option::is_some)
+    }
+
+    /// What is worth being committed.
+    pub fn kept(&self) -> Option<&[Step]> {
+        (1..=RECORD).contains(&self.record.len()).then_some(&self.record[..])
     }
 
     /// Of the seeds that found it.
@@ -163,7 +171,8 @@ pub fn to_markdown(finds: &[Find], known: &str) -> String {
     let mut out = "# Planted bugs\n\nWritten by `scripts/hostile.sh planted --write`. The program is built with the \
                    feature `planted-bugs`, which puts these bugs\ninto it, one at a time; random hostile sequences must \
                    find each, from every seed. Steps are the median over the seeds that found\nit; the last column is \
-                   what is left when the shortest find is shortened, which is committed in program/tests/regressions.\n\
+                   what is left when the shortest find is shortened, which is committed in program/tests/regressions\n\
+                   unless it is long. \
                    The program that is released has none of this: without the feature its binary is the same byte for \
                    byte.\n\n| bug | what it is | found by seeds | steps | the rule that broke | shortened to |\n| ---: \
                    | --- | ---: | ---: | --- | ---: |\n"
@@ -208,8 +217,8 @@ pub struct Record {
     pub steps: Vec<Step>,
 }
 
-pub fn to_json(find: &Find) -> Value {
-    let steps: Vec<Value> = find.record.iter().map(Step::to_json).collect();
+pub fn to_json(find: &Find, record: &[Step]) -> Value {
+    let steps: Vec<Value> = record.iter().map(Step::to_json).collect();
     json!({ "bug": find.bug, "rule": find.rule, "steps": steps })
 }
 

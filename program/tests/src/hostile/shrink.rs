@@ -6,7 +6,10 @@ use super::trace::Step;
 use super::wind_down::STUCK;
 
 /// Steps that are replayed at most: a long record may keep some that it does not need.
-const BUDGET: usize = 30_000;
+const BUDGET: usize = 150_000;
+
+/// Lengths of the ends that are tried alone first.
+const ENDS: [usize; 6] = [6, 12, 25, 50, 100, 200];
 
 /// A record that breaks the same rule, with no step that could be left out alone.
 pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {
@@ -15,17 +18,26 @@ pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {
     let at_end = rule == STUCK;
     let mut budget = BUDGET;
     let mut fails = |steps: &[Step]| {
-        budget = budget.saturating_sub(steps.len());
         if budget == 0 {
             return false;
         }
         let found = if at_end { replay(start, steps).1 } else { replay_only(start, steps).1 };
+        // What breaks a rule early is short.
+        budget = budget.saturating_sub(found.as_ref().map_or(steps.len(), |found| found.steps.len()));
         found.is_some_and(|found| found.violation.rule == rule)
     };
     let mut steps = failure.steps.clone();
     if !fails(&steps) {
         // It needs more than the record: nothing can be left out.
         return steps;
+    }
+    // Most finds are one story at the end.
+    for last in ENDS.into_iter().filter(|last| *last < failure.steps.len()) {
+        let end = &failure.steps[failure.steps.len() - last..];
+        if fails(end) {
+            steps = end.to_vec();
+            break;
+        }
     }
     let mut size = steps.len().div_ceil(2);
     while size > 0 {

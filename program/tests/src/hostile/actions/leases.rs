@@ -102,7 +102,9 @@ pub fn lease_settle_report(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn lease_end(s: &mut Scene) -> Option<Plan> {
-    let (at, lease) = s.any_where::<Lease>(|lease| lease.status != LEASE_ENDED)?;
+    let any = s.once_in(3);
+    let lives = |lease: &Lease| lease.status == LEASE_RUNNING || (any && lease.status != LEASE_ENDED);
+    let (at, lease) = s.any_where::<Lease>(lives)?;
     let owner = s.a.book.get::<Provider>(&lease.provider)?.wallet;
     let by = match s.below(4) {
         0 => lease.customer,

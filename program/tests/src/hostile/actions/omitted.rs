@@ -147,6 +147,9 @@ fn left_out(s: &mut Scene) -> Option<Plan> {
         plan.push(proof(s, &passed, true)?);
     }
     if s.once_in(2) {
+        plan.push(Step::Send(vec![ix::lease_start_of(&states.0.node_key, &order, &lease)]));
+    }
+    if s.once_in(2) {
         let right = proof(s, &passed, false)?;
         plan.push(right.clone());
         if s.once_in(3) {

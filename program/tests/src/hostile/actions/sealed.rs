@@ -83,17 +83,24 @@ fn begin<'a>(s: &mut Scene<'a>, fit: &[Address]) -> Option<Story<'a>> {
 /// One of the stories, or what they miss.
 pub fn story(s: &mut Scene) -> Option<Plan> {
     type Tell = fn(&mut Scene, Story) -> Option<Plan>;
-    let (tell, bids): (Tell, usize) = match s.below(5) {
-        0 => (unsigned, 2),
-        1 => (worse_wins, 2),
-        2 => (earlier_life, 2),
-        3 => (two_keepers, 3),
-        _ => (at_the_ask, 2),
-    };
-    match machines(s, bids, bids) {
-        Ok(fit) => {
+    // Two winners are the rarest: whenever there are machines for them, that story is as likely as all others.
+    let least = if s.once_in(3) { 3 } else { 2 };
+    match machines(s, 3, least) {
+        Ok(mut fit) => {
+            let tell: Tell = if fit.len() == 3 && s.once_in(2) {
+                two_keepers
+            } else {
+                fit.truncate(2);
+                [unsigned, worse_wins, earlier_life, at_the_ask][s.below(4)]
+            };
             let told = begin(s, &fit)?;
-            tell(s, told)
+            let order = told.sealed.order;
+            let keys = told.bids.iter().map(|bid| (bid.node, bid.state.node_key)).collect();
+            let mut plan = tell(s, told)?;
+            if let Some((node, key)) = s.one(keys).filter(|_| s.once_in(2)) {
+                plan.push(Step::Send(vec![ix::lease_start_of(&key, &order, &pda::lease(&order, &node))]));
+            }
+            Some(plan)
         }
         Err(repair) => Some(repair),
     }
@@ -145,7 +152,10 @@ fn earlier_life(s: &mut Scene, mut told: Story) -> Option<Plan> {
 /// Two machines win, by the awards of two keepers.
 fn two_keepers(s: &mut Scene, told: Story) -> Option<Plan> {
     let (first, second, lost) = (&told.bids[0], &told.bids[1], &told.bids[2]);
-    let other = Sealed { keeper: keeper(s), ..told.sealed };
+    let mut other = Sealed { keeper: keeper(s), ..told.sealed };
+    if other.keeper.wallet() == told.sealed.keeper.wallet() {
+        other.keeper = keeper(s);
+    }
     let mut after = award(&other, second, None, told.root);
     if s.once_in(4) {
         // It names another best losing bid, which means nothing by then.

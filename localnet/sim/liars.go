@@ -47,11 +47,11 @@ func newConspiracy(w *world, d dice) *conspiracy {
 		w: w, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[wire.Period]*report.Set{},
 		faces: map[[32]byte][]byte{},
 	}
-	c.votes = []votes{follow, follow, forge, withhold, clutter}[d.IntN(5)]
-	switch {
-	case w.o.Clutter:
+	c.votes = []votes{follow, follow, forge, withhold}[d.IntN(4)]
+	if w.o.Clutter || newDice(w.o.Seed, "clutter").chance(0.2) {
 		c.votes = clutter
-	case w.o.Liars > w.o.Faults:
+	}
+	if w.o.Liars > w.o.Faults {
 		c.votes = forge // more than the market bears: what they can do must show
 	}
 	c.twoFaced = d.chance(0.5)

@@ -95,7 +95,7 @@ fn report(stats: &Stats, stories: u64, begin: Instant) {
 
 fn planted(write: bool) -> bool {
     let seeds = number("GANTRY_HOSTILE_SEEDS", 3);
-    let most = number("GANTRY_HOSTILE_STEPS", 12_000) as usize;
+    let most = number("GANTRY_HOSTILE_STEPS", 20_000) as usize;
     let chosen = std::env::var("GANTRY_HOSTILE_BUGS").unwrap_or_default();
     let chosen: Vec<u64> = chosen.split(',').filter_map(|bug| bug.trim().parse().ok()).collect();
     let wanted: Vec<_> =

@@ -16,7 +16,7 @@ pub type Chapter = Box<dyn FnOnce(&mut Scene) -> Option<Plan>>;
 pub struct Story(VecDeque<Chapter>);
 
 /// One story begins in so many turns without one.
-const BEGINS: u64 = 12;
+const BEGINS: u64 = 20;
 /// A turn in so many belongs to chance while a story is told.
 const INTERRUPTED: u64 = 5;
 

@@ -151,7 +151,7 @@ fn awards(s: &mut Scene, sale: &Sale) -> Option<Plan> {
         bids.reverse();
     }
     let usual = s.actor_of(&KEEPERS);
-    let keeper = if s.once_in(12) { usual } else { sale.keeper.unwrap_or(usual) };
+    let keeper = if s.once_in(4) { usual } else { sale.keeper.unwrap_or(usual) };
     let mut losing = bids.get(usize::from(sale.nodes)).copied();
     if s.once_in(6) || losing.is_none() {
         // Every bid wins, or a winner sets its own price.
@@ -179,7 +179,7 @@ fn awards(s: &mut Scene, sale: &Sale) -> Option<Plan> {
     }
     // An order of several machines starts when all are awarded.
     plan.sort_by_key(|step| step.instructions() == 1);
-    if s.once_in(12) {
+    if s.once_in(5) {
         let (at, node) = s.any::<Node>()?;
         let customer = s.who(&sale.customer)?;
         plan.push(Step::Send(vec![ix::order_award(keeper, customer, &sale.order, &node.provider, &at)]));

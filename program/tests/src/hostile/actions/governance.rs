@@ -3,6 +3,7 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use crate::hostile::scene::{one, Plan, Scene};
+use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 fn market(s: &Scene) -> Option<Market> {
@@ -27,7 +28,12 @@ pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
         8 => params.emission_bps = s.below(10_000) as u16,
         _ => params.period_secs = s.r.u32(),
     }
-    one(ix::market_propose_params(&s.a.w, params))
+    let propose = ix::market_propose_params(&s.a.w, params);
+    if s.once_in(3) {
+        // At once, which is too early.
+        return Some(vec![Step::Send(vec![propose]), Step::Send(vec![ix::market_apply_params()])]);
+    }
+    one(propose)
 }
 
 pub fn market_apply_params(_: &mut Scene) -> Option<Plan> {

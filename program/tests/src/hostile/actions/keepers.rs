@@ -2,6 +2,7 @@ use gantry_market::state::{Keeper, KEEPER_EXITING, KEEPER_PENDING};
 
 use crate::hostile::arena::{ATTACKER, KEEPERS};
 use crate::hostile::scene::{one, Plan, Scene};
+use crate::hostile::trace::Step;
 use crate::ix;
 
 /// Mostly people who are none yet: a stranger, the attacker.
@@ -36,7 +37,12 @@ pub fn keeper_activate(s: &mut Scene) -> Option<Plan> {
 pub fn keeper_request_exit(s: &mut Scene) -> Option<Plan> {
     let usual: &[usize] = if s.once_in(8) { &KEEPERS } else { &NEWCOMERS };
     let who = s.actor_of(usual);
-    one(ix::keeper_request_exit(who))
+    let request = ix::keeper_request_exit(who);
+    if s.once_in(3) {
+        // At once, which is too early.
+        return Some(vec![Step::Send(vec![request]), Step::Send(vec![ix::keeper_withdraw(who)])]);
+    }
+    one(request)
 }
 
 pub fn keeper_withdraw(s: &mut Scene) -> Option<Plan> {

@@ -7,6 +7,7 @@ use solana_signer::Signer;
 
 use crate::hostile::arena::{Arena, MACHINES, PROVIDERS, TWINS};
 use crate::hostile::scene::{one, Plan, Scene};
+use crate::hostile::trace::Step;
 use crate::world::key;
 use crate::{ix, pda, Actor};
 
@@ -46,7 +47,12 @@ pub fn provider_request_unstake(s: &mut Scene) -> Option<Plan> {
         Some(state) if s.once_in(3) => state.stake,
         _ => s.about(20_000_000_000),
     };
-    one(ix::provider_request_unstake(who, amount))
+    let request = ix::provider_request_unstake(who, amount);
+    if s.once_in(3) {
+        // At once, which is too early.
+        return Some(vec![Step::Send(vec![request]), Step::Send(vec![ix::provider_withdraw_stake(who)])]);
+    }
+    one(request)
 }
 
 pub fn provider_withdraw_stake(s: &mut Scene) -> Option<Plan> {

@@ -8,8 +8,8 @@ use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
-/// One machine's part: its lease, its node, its key.
-type Part = (Address, Address, Address);
+/// One machine's part: its lease, its node, its key, its output.
+type Part = (Address, Address, Address, [u8; 32]);
 
 /// A redundant job on three machines; one of them shows another output than it committed to.
 pub fn compared(s: &mut Scene) -> Option<Story> {
@@ -22,11 +22,14 @@ pub fn compared(s: &mut Scene) -> Option<Story> {
     let mut job = Job::any(s)?;
     (job.args.nodes, job.args.redundant) = (3, 1);
     (job.args.run_to_completion, job.args.no_migration) = (1, 1);
+    let agree = s.once_in(2);
     let mut parts: Vec<Part> = vec![];
     while parts.len() < 3 && !nodes.is_empty() {
         let at = s.below(nodes.len());
         let (node, key) = nodes.swap_remove(at);
-        parts.push((pda::lease(&job.order, &node), node, key));
+        // All agree, or none does.
+        let output = if agree { [9; 32] } else { [10 + parts.len() as u8; 32] };
+        parts.push((pda::lease(&job.order, &node), node, key, output));
     }
     if parts.len() < 3 {
         return None;
@@ -45,20 +48,20 @@ pub fn compared(s: &mut Scene) -> Option<Story> {
 fn all_start(s: &mut Scene, job: &Job, parts: &[Part]) -> Option<Plan> {
     let customer = &s.a.actors[job.who];
     let mut plan = vec![];
-    for (_, node, _) in parts {
+    for (_, node, _, _) in parts {
         let keeper = s.actor_of(&KEEPERS);
         let provider = s.a.book.get::<Node>(node)?.provider;
         plan.push(Step::Send(vec![ix::order_award(keeper, customer, &job.order, &provider, node)]));
     }
     plan.extend(
-        parts.iter().map(|(lease, _, key)| Step::Send(vec![ix::lease_start_of(key, &job.order, lease)])),
+        parts.iter().map(|(lease, _, key, _)| Step::Send(vec![ix::lease_start_of(key, &job.order, lease)])),
     );
     Some(plan)
 }
 
 fn all_commit(job: &Job, parts: &[Part]) -> Plan {
-    let commit = |(lease, _, key): &Part| {
-        let hidden = ix::output_commitment(lease, &[9; 32], &lease.to_bytes());
+    let commit = |(lease, _, key, output): &Part| {
+        let hidden = ix::output_commitment(lease, output, &lease.to_bytes());
         Step::Send(vec![ix::output_commit_of(key, &job.order, lease, hidden)])
     };
     parts.iter().map(commit).collect()
@@ -66,13 +69,13 @@ fn all_commit(job: &Job, parts: &[Part]) -> Plan {
 
 /// The wrong output first; the right one after it.
 fn all_show(s: &mut Scene, job: &Job, parts: &[Part]) -> Option<Plan> {
-    let (lease, _, key) = parts[s.below(parts.len())];
-    let show = |(lease, _, key): &Part, output| {
+    let wrong = parts[s.below(parts.len())];
+    let show = |(lease, _, key, _): &Part, output| {
         Step::Send(vec![ix::output_reveal_of(key, &job.order, lease, output, lease.to_bytes())])
     };
-    let mut plan = vec![show(&(lease, lease, key), [7; 32])];
-    plan.extend(parts.iter().map(|part| show(part, [9; 32])));
-    let all: Vec<Address> = parts.iter().map(|(lease, _, _)| *lease).collect();
+    let mut plan = vec![show(&wrong, [7; 32])];
+    plan.extend(parts.iter().map(|part| show(part, part.3)));
+    let all: Vec<Address> = parts.iter().map(|(lease, _, _, _)| *lease).collect();
     plan.push(Step::Send(vec![ix::output_resolve(&job.order, &all)]));
     Some(plan)
 }

@@ -44,6 +44,7 @@ type town struct {
 	cut   map[solana.PublicKey]bool // hears and says nothing
 	deaf  map[solana.PublicKey]bool // hears no gossip, but may ask
 	mean  map[solana.PublicKey]bool // hands out no statements of its own
+	mute  map[solana.PublicKey]bool // says nothing of proposals
 }
 
 // hides reports whether a keeper keeps its own statements to itself.
@@ -72,7 +73,7 @@ func newTown(t *testing.T, n int) *town {
 	w := &town{
 		t: t, index: index.New(), period: wire.Period(time.Now().Unix()/secs) - 1,
 		votes: map[solana.PublicKey]map[wire.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
-		mean: map[solana.PublicKey]bool{},
+		mean: map[solana.PublicKey]bool{}, mute: map[solana.PublicKey]bool{},
 	}
 	m := &market.Market{}
 	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 15 * secs, QuorumBps: 6667}
@@ -133,6 +134,12 @@ func (w *town) apart(k solana.PublicKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cut[k]
+}
+
+func (w *town) silent(k solana.PublicKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mute[k]
 }
 
 func (w *town) final() (wire.Hash, bool) {
@@ -200,7 +207,7 @@ func (p *person) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 
 func (p *person) Publish(ctx context.Context, m protocol.Proposal) error {
 	w := p.town
-	if w.apart(p.key.PublicKey()) {
+	if w.apart(p.key.PublicKey()) || w.silent(p.key.PublicKey()) {
 		return nil
 	}
 	for _, o := range w.people {
@@ -269,6 +276,9 @@ func (p *person) Proposal(_ context.Context, k solana.PublicKey, period wire.Per
 	o, err := p.other(k)
 	if err != nil {
 		return m, err
+	}
+	if p.town.silent(k) {
+		return m, errors.New("no answer")
 	}
 	raw, err := o.store.Proposal(period, root)
 	if err != nil {
@@ -477,6 +487,47 @@ func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 	stop := w.run()
 	defer stop()
 	require.Equal(t, wire.Hash(m.Root), w.untilFinal())
+	w.check()
+}
+
+// Three of seven have voted for a root of which the others know nothing yet; one of those has opened another, which all of
+// them know. Nobody follows it: beside a third of the weight it cannot become final.
+func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
+	w := newTown(t, 7)
+	for i, p := range w.people {
+		p.see(100, uint32(i%4+1))
+	}
+	first := w.people[:3]
+	hasty, others := w.people[3], w.people[4:]
+	theirs, known := w.proposalOf(first[0], nil, hasty), w.proposalOf(hasty, nil)
+	require.NotEqual(t, theirs.Root, known.Root)
+	vote := func(p *person, m protocol.Proposal) {
+		raw, err := p2p.Encode(m)
+		require.NoError(t, err)
+		require.NoError(t, p.store.Vote(w.period, m.Root, raw))
+		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: p.key.PublicKey(), Period: uint64(w.period), Root: m.Root})
+		require.NoError(t, err)
+		_, err = p.submit(t.Context(), txm.Intent{Instructions: []solana.Instruction{ix}})
+		require.NoError(t, err)
+		time.Sleep(20 * time.Millisecond) // until the index has it
+	}
+	for _, p := range first {
+		w.mute[p.key.PublicKey()] = true
+	}
+	stop := w.run()
+	defer stop()
+	for _, p := range first {
+		vote(p, theirs)
+	}
+	for _, p := range others {
+		p.engine.Handle(t.Context(), known)
+	}
+	vote(hasty, known)
+	time.Sleep(2 * others[0].engine.Timing.Round)
+	w.mu.Lock()
+	clear(w.mute)
+	w.mu.Unlock()
+	require.Equal(t, wire.Hash(theirs.Root), w.untilFinal())
 	w.check()
 }
 

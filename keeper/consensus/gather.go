@@ -41,8 +41,13 @@ func (e *Engine) gather(ctx context.Context, r round, s *state, n uint32) {
 			if !complete && late < e.Timing.Round/2 {
 				return
 			}
-			// Asking took time: what was opened on chain meanwhile goes first.
-			if now, _, ok := e.view(r.period); !ok || len(candidates(now.report)) > len(candidates(r.report)) {
+			// Asking took time: what was opened on chain meanwhile goes first, and so does what a third has voted for.
+			now, _, ok := e.view(r.period)
+			if !ok {
+				return
+			}
+			cs := candidates(now.report)
+			if len(cs) > len(candidates(r.report)) || len(cs) > 0 && vouched(cs[0], now) {
 				return
 			}
 			if err := e.propose(ctx, r, s, n); err != nil {

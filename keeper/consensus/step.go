@@ -190,29 +190,36 @@ func candidates(r *market.Report) []idlmarket.Candidate {
 	return cs
 }
 
+// vouched reports whether a third of the weight has voted for a root. Some of these votes are honest, however many lie, and
+// since votes cannot be moved no other root can become final.
+func vouched(c idlmarket.Candidate, r round) bool { return 3*c.Weight >= r.weights.Total() }
+
 // decide votes for a sound root that has votes already; when it is our turn, it opens a root.
 func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 	var missing []wire.Hash
-	vouched := false
 	for _, c := range candidates(r.report) {
 		if m, ok := s.sound[c.Root]; ok {
 			return e.choose(ctx, r, s, m)
 		}
-		honest := 3*c.Weight > r.weights.Total() // some of its votes are, however many lie
-		if m, ok := s.bearable[c.Root]; ok && honest {
-			return e.choose(ctx, r, s, m) // those votes cannot be moved: insisting on our statements would undo the period
+		certain := vouched(c, r)
+		if m, ok := s.bearable[c.Root]; ok && certain {
+			return e.choose(ctx, r, s, m) // insisting on our statements would undo the period
 		}
 		if e.Now().After(s.unsound[c.Root]) {
 			missing = append(missing, c.Root)
-			vouched = vouched || honest
+		}
+		if certain {
+			// A vote for any other root would be lost. Whoever voted holds the proposal: it comes when the network heals.
+			if len(missing) > 0 {
+				e.fetch(ctx, r, s, missing)
+			}
+			return nil
 		}
 	}
 	if len(missing) > 0 {
 		e.fetch(ctx, r, s, missing)
-		// What has votes goes first, for a round; and for as long as it takes when some of the votes must be honest, since
-		// whoever voted holds the proposal: it comes when the network heals.
-		if n == 0 || vouched {
-			return nil
+		if n == 0 {
+			return nil // what has votes goes first, for a round
 		}
 	}
 	// Votes cannot be moved, so two roots must not be opened at once: only the proposer of the running round opens one, and

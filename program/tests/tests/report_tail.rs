@@ -57,8 +57,11 @@ fn rent(w: &World, bytes: usize) -> u64 {
     w.svm.minimum_balance_for_rent_exemption(bytes)
 }
 
-/// Root and weight in units, of what the struct holds and of what is behind it.
-fn standing(w: &World, period: u64) -> (Vec<([u8; 32], u64)>, Vec<([u8; 32], u64)>) {
+/// A root and its weight in units.
+type Standing = ([u8; 32], u64);
+
+/// What the struct holds, and what is behind it.
+fn standing(w: &World, period: u64) -> (Vec<Standing>, Vec<Standing>) {
     let unit = w.params.min_bond;
     let of = |all: &[Candidate]| all.iter().map(|c| (c.root, c.weight / unit)).collect();
     (of(&report(w, period).candidates), of(&w.report_tail(period)))

@@ -88,9 +88,9 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
             plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, short)]));
         }
     }
-    for number in 0..MACHINES.len() {
-        if TWINS.iter().all(|(twin, _)| *twin != MACHINES[number].1) && s.once_in(2) {
-            plan.extend(joined(s, number, MACHINES[number].1).unwrap_or_default());
+    for (number, machine) in MACHINES.iter().enumerate() {
+        if TWINS.iter().all(|(twin, _)| *twin != machine.1) && s.once_in(2) {
+            plan.extend(joined(s, number, machine.1).unwrap_or_default());
         }
     }
     let nodes: Vec<(Address, Node)> = s.a.book.all::<Node>().map(|(at, node)| (*at, *node)).collect();

@@ -70,7 +70,7 @@ type progress struct {
 // maxAsking bounds the questions that are out at the same time.
 const maxAsking = 256
 
-// Init must be called before Tick; Run calls it.
+// Init must be called before everything else.
 func (c *Checker) Init() {
 	c.nodes = map[solana.PublicKey]*progress{}
 	c.planner = NewPlanner(c.Timing, c.Secs)
@@ -83,7 +83,6 @@ func (c *Checker) Init() {
 
 // Run checks until ctx ends, then waits for the questions that are out.
 func (c *Checker) Run(ctx context.Context) error {
-	c.Init()
 	defer c.wg.Wait()
 	tick := time.NewTicker(c.Timing.tick())
 	defer tick.Stop()
@@ -220,7 +219,7 @@ func (c *Checker) scan(now time.Time) {
 func (c *Checker) Accused(by solana.PublicKey, s wire.CheckStatement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.planner != nil && c.planner.Accused(by, s, c.Now()) {
+	if c.planner.Accused(by, s, c.Now()) {
 		c.Log.Debug().Stringer("keeper", by).Stringer("node", s.Node).Stringer("kind", s.Kind).Msg("looking into an accusation")
 	}
 }

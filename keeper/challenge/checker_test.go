@@ -303,6 +303,7 @@ func TestRunChecksEveryNodeAndStops(t *testing.T) {
 		return gone(ctx)
 	})
 	checker.Timing.Every, checker.Timing.WorkEvery = 60*time.Millisecond, 0
+	checker.Init()
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, checker.Run(ctx), context.DeadlineExceeded)

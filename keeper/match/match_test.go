@@ -77,6 +77,16 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	return q
 }
 
+// oneProvider is a matcher that knows one provider and one model, and no node yet.
+func oneProvider() *match.Matcher {
+	m := match.New()
+	model := &market.Model{}
+	model.Id = 1
+	m.PutModel(1, model)
+	m.PutProvider(key(2, 0), &market.Provider{})
+	return m
+}
+
 // After any changes, at any time, forwards or backwards, the answer is that of a scan.
 func TestTheAnswerIsThatOfAScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -190,11 +200,7 @@ func TestReputationsChangeOnTheirSecond(t *testing.T) {
 
 // A price that overflows a score without reputation is comparable once there is some: found by random changes.
 func TestAPriceBecomesComparableWithReputation(t *testing.T) {
-	m := match.New()
-	model := &market.Model{}
-	model.Id = 1
-	m.PutModel(1, model)
-	m.PutProvider(key(2, 0), &market.Provider{})
+	m := oneProvider()
 	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), math.MaxUint64, 1, 1
 	n.RegisteredAt, n.UptimeBps, n.CommittedUntil, n.PromiseBps = start, 10_000, math.MaxInt64, 10_000
@@ -215,11 +221,7 @@ func TestAPriceBecomesComparableWithReputation(t *testing.T) {
 
 // A commitment that is over does not count, however early the order would end.
 func TestACommitmentThatIsOverIsNone(t *testing.T) {
-	m := match.New()
-	model := &market.Model{}
-	model.Id = 1
-	m.PutModel(1, model)
-	m.PutProvider(key(2, 0), &market.Provider{})
+	m := oneProvider()
 	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), 1, 1, 1
 	n.CommittedUntil, n.PromiseBps = start+100, 9_000
@@ -260,11 +262,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestAPlanOfFourNodesInOneRegion(t *testing.T) {
-	m := match.New()
-	model := &market.Model{}
-	model.Id = 1
-	m.PutModel(1, model)
-	m.PutProvider(key(2, 0), &market.Provider{})
+	m := oneProvider()
 	for i := range 40 {
 		n := &market.Node{Meta: market.Meta{Address: key(1, i)}}
 		n.Provider, n.Status, n.Price = key(2, 0), uint8(market.NodeActive), uint64(2_000_000+i)

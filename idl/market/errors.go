@@ -104,7 +104,7 @@ const (
 	ErrorCodeInvalidRating ErrorCode = 6045
 	// ErrorCodePeriodNotEnded: The period has not ended
 	ErrorCodePeriodNotEnded ErrorCode = 6046
-	// ErrorCodeAlreadyVoted: The keeper has already voted in this period
+	// ErrorCodeAlreadyVoted: The keeper has already voted, and this vote does not change any more
 	ErrorCodeAlreadyVoted ErrorCode = 6047
 	// ErrorCodeTooManyCandidates: Not returned any more: a report takes every root that is voted for
 	ErrorCodeTooManyCandidates ErrorCode = 6048
@@ -200,6 +200,8 @@ const (
 	ErrorCodeClaimsStand ErrorCode = 6093
 	// ErrorCodeAlreadyMigrated: The account has the present layout already
 	ErrorCodeAlreadyMigrated ErrorCode = 6094
+	// ErrorCodeVoteNotHeavier: A vote moves only to a root that then weighs more than the one that it leaves weighed
+	ErrorCodeVoteNotHeavier ErrorCode = 6095
 )
 
 // errorTexts has name and message of every error.
@@ -251,7 +253,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeUnsettled:            {"Unsettled", "The lease has claims that are not settled yet"},
 	ErrorCodeInvalidRating:        {"InvalidRating", "The rating must be from 1 to 5, once, for a lease that was paid for"},
 	ErrorCodePeriodNotEnded:       {"PeriodNotEnded", "The period has not ended"},
-	ErrorCodeAlreadyVoted:         {"AlreadyVoted", "The keeper has already voted in this period"},
+	ErrorCodeAlreadyVoted:         {"AlreadyVoted", "The keeper has already voted, and this vote does not change any more"},
 	ErrorCodeTooManyCandidates:    {"TooManyCandidates", "Not returned any more: a report takes every root that is voted for"},
 	ErrorCodeReportNotFinal:       {"ReportNotFinal", "The report is not final"},
 	ErrorCodeInvalidProof:         {"InvalidProof", "The proof does not lead to the report's root"},
@@ -299,6 +301,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
 	ErrorCodeClaimsStand:          {"ClaimsStand", "The claims say already what the evidence is worth, or others have as good evidence"},
 	ErrorCodeAlreadyMigrated:      {"AlreadyMigrated", "The account has the present layout already"},
+	ErrorCodeVoteNotHeavier:       {"VoteNotHeavier", "A vote moves only to a root that then weighs more than the one that it leaves weighed"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -399,6 +402,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeEvidenceTooWeak,
 		ErrorCodeClaimsStand,
 		ErrorCodeAlreadyMigrated,
+		ErrorCodeVoteNotHeavier,
 	}
 }
 

@@ -10209,6 +10209,7 @@ func UnmarshalReportFinalised(buf []byte) (*ReportFinalised, error) {
 	return obj, nil
 }
 
+// A keeper's vote. A later one of the same keeper for the period moves it there.
 type ReportVoted struct {
 	Period uint64             `json:"period"`
 	Keeper solanago.PublicKey `json:"keeper"`

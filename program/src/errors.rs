@@ -99,7 +99,7 @@ pub enum MarketError {
     InvalidRating, // 6045
     #[msg("The period has not ended")]
     PeriodNotEnded, // 6046
-    #[msg("The keeper has already voted in this period")]
+    #[msg("The keeper has already voted, and this vote does not change any more")]
     AlreadyVoted, // 6047
     #[msg("Not returned any more: a report takes every root that is voted for")]
     TooManyCandidates, // 6048
@@ -197,6 +197,8 @@ pub enum MarketError {
     ClaimsStand, // 6093
     #[msg("The account has the present layout already")]
     AlreadyMigrated, // 6094
+    #[msg("A vote moves only to a root that then weighs more than the one that it leaves weighed")]
+    VoteNotHeavier, // 6095
 }
 
 /// `Err(MarketError)` as the framework's error, for `?`-free early returns.

@@ -336,6 +336,7 @@ pub struct LeaseClosed {
     pub paid_secs: u32,
 }
 
+/// A keeper's vote. A later one of the same keeper for the period moves it there.
 #[event]
 pub struct ReportVoted {
     pub period: u64,

@@ -1,4 +1,5 @@
-//! A keeper votes for the root of a period's report. The vote that completes the quorum makes it final.
+//! A keeper votes for the root of a period's report. The vote that completes the quorum makes it final. Until then a vote
+//! may move, to a root that comes to weigh more than the one it leaves: see `Report::ballot`.
 //!
 //! No number of wrong roots keeps a right one out: when the four places of the report are taken, its account grows by one,
 //! and who votes for the new root pays the rent of it. See state/report_tail.rs.
@@ -14,7 +15,7 @@ use crate::events::{ReportFinalised, ReportVoted};
 use crate::math::periods::period_end;
 use crate::planted::planted;
 use crate::seeds;
-use crate::state::{create_report, report_parts, vote, Keeper, Market, KEEPER_ACTIVE, REPORT_OPEN};
+use crate::state::{create_report, report_parts, vote, Ballot, Keeper, Market, KEEPER_ACTIVE, REPORT_OPEN};
 
 #[derive(Accounts)]
 #[instruction(period: u64)]
@@ -69,15 +70,18 @@ pub fn handler(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]) -> Re
     } else if !view.owned_by(&crate::ID) {
         return Err(ProgramError::IllegalOwner);
     }
-    if !vote(&mut view, &wallet, &root, keeper)? {
-        return Ok(());
+    match vote(&mut view, &wallet, &root, keeper)? {
+        Ballot::Again => return Ok(()),
+        Ballot::Moved { .. } => {} // it is counted in the keeper's record already
+        Ballot::First => {
+            if keeper.last_vote_period != 0 {
+                let skipped = period.saturating_sub(keeper.last_vote_period).saturating_sub(1);
+                keeper.misses = keeper.misses.checked_add(skipped).or_overflow()?;
+            }
+            keeper.votes = keeper.votes.checked_add(1).or_overflow()?;
+            keeper.last_vote_period = keeper.last_vote_period.max(period);
+        }
     }
-    if keeper.last_vote_period != 0 {
-        let skipped = period.saturating_sub(keeper.last_vote_period).saturating_sub(1);
-        keeper.misses = keeper.misses.checked_add(skipped).or_overflow()?;
-    }
-    keeper.votes = keeper.votes.checked_add(1).or_overflow()?;
-    keeper.last_vote_period = keeper.last_vote_period.max(period);
     emit!(ReportVoted { period, keeper: keeper.wallet, root, weight: keeper.weight });
     let mut data = view.try_borrow_mut()?;
     let (report, tail) = report_parts(&mut data)?;

@@ -65,13 +65,32 @@ pub type Voters = [u8; 32];
 
 /// Adds a keeper; false when it was already in.
 pub fn add_voter(voters: &mut Voters, index: u16) -> Result<bool> {
-    let (byte, bit) = (index as usize / 8, 1u8 << (index % 8));
-    match voters.get_mut(byte) {
-        Some(slot) if *slot & bit == 0 => {
-            *slot |= bit;
-            Ok(true)
+    let new = !has_voter(voters, index)?;
+    if let Some(slot) = voters.get_mut(index as usize / 8) {
+        *slot |= bit(index);
+    }
+    Ok(new)
+}
+
+/// Takes a keeper out.
+pub fn remove_voter(voters: &mut Voters, index: u16) -> Result<()> {
+    match voters.get_mut(index as usize / 8) {
+        Some(slot) if *slot & bit(index) != 0 => {
+            *slot &= !bit(index);
+            Ok(())
         }
-        Some(_) => Ok(false),
+        _ => fail(MarketError::InvariantBroken),
+    }
+}
+
+/// Whether a keeper is in.
+pub fn has_voter(voters: &Voters, index: u16) -> Result<bool> {
+    match voters.get(index as usize / 8) {
+        Some(slot) => Ok(*slot & bit(index) != 0),
         None => fail(MarketError::InvariantBroken),
     }
+}
+
+fn bit(index: u16) -> u8 {
+    1 << (index % 8)
 }

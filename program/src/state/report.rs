@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{BPS, HEAD_CANDIDATES};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::planted::planted;
-use crate::state::{add_voter, Keeper, Voters};
+use crate::state::{add_voter, has_voter, remove_voter, Keeper};
 
 pub const REPORT_OPEN: u8 = 1;
 pub const REPORT_FINAL: u8 = 2;
@@ -60,10 +60,31 @@ impl Candidate {
         self.weight = self.weight.checked_add(keeper.weight).or_overflow()?;
         Ok(())
     }
+
+    /// Takes a vote back. Who may vote has had one weight since before the period's end, so that it is the weight that
+    /// was counted.
+    fn remove(&mut self, keeper: &Keeper) -> Result<()> {
+        remove_voter(&mut self.voters, keeper.index)?;
+        self.weight = planted!(82, self.weight, self.weight.checked_sub(keeper.weight).or_overflow()?);
+        Ok(())
+    }
+}
+
+/// What a vote does.
+#[derive(Clone, Copy)]
+pub enum Ballot {
+    First,
+    /// It moves here from another root.
+    Moved {
+        from: Place,
+        to: Place,
+    },
+    /// For the same root again: nothing.
+    Again,
 }
 
 /// Where a root's votes are counted.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Place {
     Head(usize),
     Tail(usize),
@@ -80,27 +101,71 @@ impl Report {
         }
     }
 
-    /// Whether a keeper's vote is new; false when it has voted for the same root before.
-    pub fn is_new(&self, tail: &[Candidate], known: Option<Place>, keeper: u16) -> Result<bool> {
-        let mut voters: Voters = self.voters;
-        if planted!(7, add_voter(&mut voters, keeper)? || known.is_some(), add_voter(&mut voters, keeper)?) {
-            return Ok(true);
+    /// What a keeper's vote for a root does, which may be known or new.
+    ///
+    /// While the report is open a vote may move to a root that then weighs more than the one it leaves weighed. Keepers that
+    /// a cut network has led to different roots come together so, and nobody can keep them apart: each move makes the sum of
+    /// the squares of all weights larger, so that there is an end to them.
+    pub fn ballot(&self, tail: &[Candidate], known: Option<Place>, keeper: &Keeper) -> Result<Ballot> {
+        if !has_voter(&self.voters, keeper.index)? {
+            return Ok(Ballot::First);
         }
-        let candidate = match known {
-            Some(Place::Head(at)) => self.candidates.get(at),
-            Some(Place::Tail(at)) => tail.get(at),
-            None => None,
+        let from = match self.vote_of(tail, keeper.index)? {
+            Some(place) => place,
+            None => return fail(MarketError::InvariantBroken),
         };
-        // Voting the same root again changes nothing; another root is refused.
-        let mut again = candidate.map_or([0; 32], |candidate| candidate.voters);
-        if add_voter(&mut again, keeper)? {
-            return fail(MarketError::AlreadyVoted);
+        let to = match known {
+            Some(place) if place == from => return Ok(planted!(7, Ballot::First, Ballot::Again)),
+            _ if planted!(83, false, self.status == REPORT_FINAL) => return fail(MarketError::AlreadyVoted),
+            Some(place) => place,
+            None => return fail(MarketError::VoteNotHeavier),
+        };
+        let heavier = self.weight_at(tail, to)?.checked_add(keeper.weight).or_overflow()?;
+        if planted!(84, false, heavier <= self.weight_at(tail, from)?) {
+            return fail(MarketError::VoteNotHeavier);
         }
-        Ok(false)
+        Ok(Ballot::Moved { from, to })
     }
 
-    /// Counts a new vote. A root that is not known takes the next place here, or the last one of the tail, which is free
-    /// then. A root of the tail that comes to weigh more than the lightest one here changes places with it.
+    /// The place of the root that a keeper has voted for.
+    fn vote_of(&self, tail: &[Candidate], keeper: u16) -> Result<Option<Place>> {
+        for (at, candidate) in self.candidates.iter().enumerate() {
+            if has_voter(&candidate.voters, keeper)? {
+                return Ok(Some(Place::Head(at)));
+            }
+        }
+        for (at, candidate) in tail.iter().enumerate() {
+            if has_voter(&candidate.voters, keeper)? {
+                return Ok(Some(Place::Tail(at)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn weight_at(&self, tail: &[Candidate], place: Place) -> Result<u64> {
+        let candidate = match place {
+            Place::Head(at) => self.candidates.get(at),
+            Place::Tail(at) => tail.get(at),
+        };
+        match candidate {
+            Some(candidate) => Ok(candidate.weight),
+            None => fail(MarketError::InvariantBroken),
+        }
+    }
+
+    fn candidate<'a>(&'a mut self, tail: &'a mut [Candidate], place: Place) -> Result<&'a mut Candidate> {
+        let candidate = match place {
+            Place::Head(at) => self.candidates.get_mut(at),
+            Place::Tail(at) => tail.get_mut(at),
+        };
+        match candidate {
+            Some(candidate) => Ok(candidate),
+            None => fail(MarketError::InvariantBroken),
+        }
+    }
+
+    /// Counts a keeper's first vote. A root that is not known takes the next place here, or the last one of the tail, which
+    /// is free then.
     #[inline(never)]
     pub fn count(
         &mut self,
@@ -119,22 +184,41 @@ impl Report {
             }
             None => Place::Tail(tail.len().checked_sub(1).or_overflow()?),
         };
-        match place {
-            Place::Head(at) => match self.candidates.get_mut(at) {
-                Some(candidate) => candidate.add(root, keeper),
-                None => fail(MarketError::InvariantBroken),
-            },
-            Place::Tail(at) => match tail.get_mut(at) {
-                Some(candidate) => {
-                    candidate.add(root, keeper)?;
-                    let lightest = self.candidates.iter_mut().min_by_key(|candidate| candidate.weight);
-                    if let Some(lightest) = lightest.filter(|lightest| lightest.weight < candidate.weight) {
-                        core::mem::swap(lightest, candidate);
-                    }
-                    Ok(())
+        self.candidate(tail, place)?.add(root, keeper)?;
+        if let Place::Tail(_) = place {
+            self.arrange(tail);
+        }
+        Ok(())
+    }
+
+    /// Moves a keeper's vote. A root that nobody votes for any more keeps its place.
+    #[inline(never)]
+    pub fn recount(
+        &mut self,
+        tail: &mut [Candidate],
+        from: Place,
+        to: Place,
+        root: &[u8; 32],
+        keeper: &Keeper,
+    ) -> Result<()> {
+        self.candidate(tail, from)?.remove(keeper)?;
+        self.candidate(tail, to)?.add(root, keeper)?;
+        self.arrange(tail);
+        Ok(())
+    }
+
+    /// Lets roots of the tail that have come to weigh more than the lightest ones here change places with them: a vote
+    /// changes two of them at most.
+    fn arrange(&mut self, tail: &mut [Candidate]) {
+        for _ in 0..2 {
+            let lightest = self.candidates.iter_mut().min_by_key(|candidate| candidate.weight);
+            let heaviest = tail.iter_mut().max_by_key(|candidate| candidate.weight);
+            match (lightest, heaviest) {
+                (Some(lightest), Some(heaviest)) if lightest.weight < heaviest.weight => {
+                    core::mem::swap(lightest, heaviest)
                 }
-                None => fail(MarketError::InvariantBroken),
-            },
+                _ => return,
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Roots beyond the four that a report's struct has room for. They lie behind it in the account, one [`Candidate`] each,
 //! and only the account's length says how many there are.
 //!
-//! Everyone has one vote, so that there are never more roots than keepers: the account grows to 27 KB at most.
+//! Everyone has one vote, which moves to roots that are known only, so that there are never more roots than keepers: the
+//! account grows to 27 KB at most.
 
 use core::mem::size_of;
 
@@ -10,7 +11,7 @@ use anchor_lang::{create_account_with_signers, realloc_account, Discriminator, S
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::seeds;
-use crate::state::{Candidate, Keeper, Report};
+use crate::state::{Ballot, Candidate, Keeper, Report};
 
 /// Bytes of a report without a tail.
 pub const REPORT_LEN: usize = Account::<Report>::INIT_SPACE;
@@ -44,26 +45,31 @@ pub fn create_report(view: &mut AccountView, payer: &AccountView, period: u64, b
     Ok(())
 }
 
-/// Counts a keeper's vote; false when it has voted for the same root before. A root for which there is no place gets one,
-/// of which the payer pays the rent.
-pub fn vote(view: &mut AccountView, payer: &AccountView, root: &[u8; 32], keeper: &Keeper) -> Result<bool> {
-    let known = {
+/// Counts a keeper's vote and says what it did. A root for which there is no place gets one, of which the payer pays the
+/// rent.
+pub fn vote(view: &mut AccountView, payer: &AccountView, root: &[u8; 32], keeper: &Keeper) -> Result<Ballot> {
+    {
         let mut data = view.try_borrow_mut()?;
         let (report, tail) = report_parts(&mut data)?;
         let known = report.find(tail, root);
-        if !report.is_new(tail, known, keeper.index)? {
-            return Ok(false);
+        let ballot = report.ballot(tail, known, keeper)?;
+        match ballot {
+            Ballot::Again => return Ok(ballot),
+            Ballot::Moved { from, to } => {
+                report.recount(tail, from, to, root, keeper)?;
+                return Ok(ballot);
+            }
+            Ballot::First if known.is_some() || !report.is_full() => {
+                report.count(tail, known, root, keeper)?;
+                return Ok(ballot);
+            }
+            Ballot::First => {}
         }
-        if known.is_some() || !report.is_full() {
-            report.count(tail, known, root, keeper)?;
-            return Ok(true);
-        }
-        known
-    };
+    }
     let longer = view.data_len().checked_add(size_of::<Candidate>()).or_overflow()?;
     realloc_account(view, longer, payer, true)?;
     let mut data = view.try_borrow_mut()?;
     let (report, tail) = report_parts(&mut data)?;
-    report.count(tail, known, root, keeper)?;
-    Ok(true)
+    report.count(tail, None, root, keeper)?;
+    Ok(Ballot::First)
 }

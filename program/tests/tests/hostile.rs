@@ -11,7 +11,7 @@ use gantry_market_tests::hostile::trace::Step;
 use gantry_market_tests::idl::Idl;
 
 /// Stories and steps in each; scripts/hostile.sh plays many more.
-const STORIES: u64 = 6;
+const STORIES: u64 = 8;
 const STEPS: usize = 1_200;
 
 /// Instructions that need more luck than a short run has, or that never succeed while there is a market.

@@ -12,12 +12,9 @@ use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED, PERIODS};
-use gantry_market::state::{
-    Candidate, Keeper, Lease, Market, Node, Report, LEASE_RUNNING, NODE_ACTIVE, NODE_HIBERNATED,
-};
+use gantry_market::state::{Lease, Market, Node, LEASE_RUNNING, NODE_ACTIVE, NODE_HIBERNATED};
 use gantry_market_tests::leaves::merkle;
 use gantry_market_tests::random::Random;
-use solana_address::Address;
 
 const CASES: usize = 100_000;
 
@@ -513,76 +510,6 @@ fn keepers_places_are_taken_once() {
             assert_eq!(market.free_keeper_slot(index).is_ok(), taken.remove(&index));
         }
         assert_eq!(market.keeper_count as usize, taken.len());
-    }
-}
-
-/// A vote as the program counts it, with a place more where it makes the account grow.
-fn vote(report: &mut Report, tail: &mut Vec<Candidate>, root: [u8; 32], keeper: &Keeper) -> Option<bool> {
-    let known = report.find(tail, &root);
-    if !report.is_new(tail, known, keeper.index).ok()? {
-        return Some(false);
-    }
-    if known.is_none() && report.is_full() {
-        tail.push(bytemuck::Zeroable::zeroed());
-    }
-    report.count(tail, known, &root, keeper).expect("counts");
-    Some(true)
-}
-
-#[test]
-fn votes_count_once_and_a_quorum_is_more_than_two_thirds() {
-    let mut r = Random::new(17);
-    for _ in 0..2_000 {
-        let (keepers, roots) = (1 + r.below(20) as u16, 1 + r.below(12) as u8);
-        let weights: Vec<u64> = (0..keepers).map(|_| 1 + r.below(1_000)).collect();
-        let mut report: Report = bytemuck::Zeroable::zeroed();
-        let mut tail = vec![];
-        report.total_weight = weights.iter().sum();
-        report.status = 1;
-        let mut choice: Vec<Option<u8>> = vec![None; keepers as usize];
-        let mut first = std::collections::BTreeMap::new();
-        for _ in 0..60 {
-            // Zero is a root like any other.
-            let (at, root) = (r.below(u64::from(keepers)) as usize, r.below(u64::from(roots)) as u8);
-            let mut keeper: Keeper = bytemuck::Zeroable::zeroed();
-            keeper.wallet = Address::new_from_array([at as u8; 32]);
-            (keeper.index, keeper.weight) = (at as u16, weights[at]);
-            let outcome = vote(&mut report, &mut tail, [root; 32], &keeper);
-            match (choice[at], outcome) {
-                (None, Some(true)) => {
-                    choice[at] = Some(root);
-                    first.entry(root).or_insert(keeper.wallet);
-                }
-                (Some(before), Some(false)) => assert_eq!(before, root),
-                (Some(before), None) => assert_ne!(before, root),
-                (before, outcome) => panic!("{before:?} then {outcome:?}"),
-            }
-            let was_final = report.finalised_at != 0;
-            report.finalise(6_667, 99);
-            report.invariant(&tail).unwrap();
-            // What stands is what was voted for, each root once, and nothing behind is heavier than anything in front.
-            let front = report.candidates.iter().take(report.candidate_count.into());
-            let standing: Vec<&Candidate> = front.chain(&tail).collect();
-            assert_eq!(standing.len(), first.len());
-            for (root, finder) in &first {
-                let found = standing.iter().find(|c| c.root == [*root; 32]).expect("stands");
-                let voters = (0..keepers as usize).filter(|k| choice[*k] == Some(*root));
-                assert_eq!(found.weight, voters.clone().map(|k| weights[k]).sum::<u64>());
-                let mut bits = [0; 32];
-                voters.for_each(|k| bits[k / 8] |= 1 << (k % 8));
-                assert_eq!((found.voters, found.proposer), (bits, *finder));
-            }
-            let lightest = report.candidates.iter().map(|c| c.weight).min().expect("four");
-            assert!(tail.iter().all(|c| c.weight <= lightest));
-            let heaviest = standing.iter().map(|c| c.weight).max().expect("one");
-            let enough = heaviest * 10_000 >= report.total_weight * 6_667;
-            assert_eq!(report.finalised_at != 0, was_final || enough);
-            if enough {
-                assert!(heaviest * 3 > report.total_weight * 2, "more than two thirds");
-                let winner = standing.iter().find(|c| c.weight == heaviest).expect("stands");
-                assert_eq!((report.root, report.proposer), (winner.root, winner.proposer));
-            }
-        }
     }
 }
 

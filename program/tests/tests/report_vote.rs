@@ -77,7 +77,7 @@ fn one_vote_a_period() {
     // The same again is a retry: no error and no weight.
     let meta = w.ok(ix::report_vote(&a, period, ROOT), &[&a.key]);
     assert!(emitted(&meta).is_empty());
-    w.refused(ix::report_vote(&a, period, [2; 32]), &[&a.key], MarketError::AlreadyVoted);
+    w.refused(ix::report_vote(&a, period, [2; 32]), &[&a.key], MarketError::VoteNotHeavier);
     let report: Report = w.read(&pda::report(period));
     assert_eq!((report.candidates[0].weight, report.candidate_count), (w.params.min_bond, 1));
     assert_eq!(w.read::<Keeper>(&a.keeper()).votes, 1);
@@ -85,10 +85,11 @@ fn one_vote_a_period() {
 
 #[test]
 fn another_keepers_root_is_not_a_retry() {
-    let (mut w, [a, b], period) = ready([1, 1]);
-    w.ok(ix::report_vote(&a, period, ROOT), &[&a.key]);
-    w.ok(ix::report_vote(&b, period, [2; 32]), &[&b.key]);
-    w.refused(ix::report_vote(&b, period, ROOT), &[&b.key], MarketError::AlreadyVoted);
+    let (mut w, [a, b, c], period) = ready([1, 1, 1]);
+    for (keeper, root) in [(&a, ROOT), (&b, [2; 32]), (&c, ROOT)] {
+        w.ok(ix::report_vote(keeper, period, root), &[&keeper.key]);
+    }
+    w.refused(ix::report_vote(&a, period, [2; 32]), &[&a.key], MarketError::VoteNotHeavier);
 }
 
 #[test]

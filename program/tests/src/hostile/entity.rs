@@ -156,4 +156,11 @@ impl Held {
             tail: behind.map_or(vec![], |(_, tail)| tail),
         })
     }
+
+    /// Of a report: all roots that have a place, those that everybody has left too.
+    pub fn roots(&self) -> Vec<Candidate> {
+        let Some(report) = Report::of(&self.entity) else { return vec![] };
+        let front = report.candidates.iter().take(usize::from(report.candidate_count));
+        front.chain(&self.tail).copied().collect()
+    }
 }

@@ -91,6 +91,9 @@ pub const BUGS: &[(u64, &str)] = &[
     (78, "the report of an older period replaces newer evidence"),
     (79, "time that a committed node is suspended does not count"),
     (80, "a period outside a commitment counts in it"),
+    (82, "a vote that moves stays counted where it was"),
+    (83, "a vote moves after the report is final"),
+    (84, "a vote moves to a root that weighs no more"),
 ];
 
 /// Steps of one story at most: the longer it is, the fewer of its machines and keepers are still in business.

@@ -87,7 +87,11 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
         }
         plan.push(Step::Send(vec![ix::report_vote(keeper, period, root)]));
         if s.once_in(10) {
-            let root = if s.once_in(2) { root } else { s.r.bytes() };
+            let root = match s.below(3) {
+                0 => root,
+                1 => [s.below(9) as u8; 32],
+                _ => s.r.bytes(),
+            };
             plan.push(Step::Send(vec![ix::report_vote(keeper, period, root)]));
         }
     }
@@ -117,7 +121,7 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
 }
 
 /// Sometimes more people become keepers than a report has places for roots; the cast's four outvote them.
-fn crowd(s: &mut Scene) -> Option<Plan> {
+pub fn crowd(s: &mut Scene) -> Option<Plan> {
     let missing = CROWD.into_iter().filter(|at| s.a.book.held(&s.a.actors[*at].keeper()).is_none());
     let missing: Vec<usize> = missing.collect();
     if missing.is_empty() || !s.once_in(6) {

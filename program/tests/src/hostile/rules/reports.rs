@@ -12,13 +12,14 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
-use super::{must, Act, Change, Verdict};
-use crate::hostile::entity::{Held, Kind};
+use super::{must, Act, Change, Verdict, Violation};
+use crate::hostile::entity::Held;
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Report>() {
         report(act, market, &change)?;
     }
+    records(act)?;
     leaves(act, market)?;
     for change in act.changes::<Fault>() {
         fault(act, market, &change)?;
@@ -30,22 +31,10 @@ fn bits(voters: &[u8; 32]) -> BTreeSet<u16> {
     (0..256).filter(|index| voters[usize::from(*index) / 8] & (1 << (index % 8)) != 0).collect()
 }
 
-/// All roots that a report has votes for, before the act and after it.
-fn roots_of(act: &Act, at: &Address) -> (Vec<Candidate>, Vec<Candidate>) {
-    let of = |held: &Option<Held>| {
-        let Some(held) = held else { return vec![] };
-        let front = Report::of(&held.entity).map_or(vec![], |report| report.candidates.to_vec());
-        front.into_iter().filter(|c| c.voters != [0; 32]).chain(held.tail.iter().copied()).collect()
-    };
-    let moved = act.moved.iter().find(|moved| moved.at == *at).expect("a change is a move");
-    (of(&moved.before), of(&moved.after))
-}
-
-/// Every root keeps its votes and its finder, wherever it stands; the heaviest stand in front.
+/// Every root keeps its place; the heaviest stand in front.
 fn places(at: &Address, report: &Report, were: &[Candidate], are: &[Candidate]) -> Verdict {
     let (front, behind) = are.split_at(are.len().min(report.candidates.len()));
     must!(usize::from(report.candidate_count) == front.len(), "a report counts its roots", "{at}");
-    must!(behind.iter().all(|c| c.voters != [0; 32]), "a root has votes", "{at}");
     let lightest = front.iter().map(|c| c.weight).min();
     let ordered = behind.iter().all(|c| lightest.is_some_and(|lightest| c.weight <= lightest));
     must!(ordered, "the heaviest roots are in front", "{at}: {} roots", are.len());
@@ -53,14 +42,86 @@ fn places(at: &Address, report: &Report, were: &[Candidate], are: &[Candidate]) 
     must!(different.len() == are.len(), "a root stands in one place", "{at}: {} roots", are.len());
     for old in were {
         let new = are.iter().find(|c| c.root == old.root);
-        let kept = new.is_some_and(|c| {
-            c.proposer == old.proposer
-                && c.weight >= old.weight
-                && bits(&old.voters).is_subset(&bits(&c.voters))
-        });
-        must!(kept, "a root keeps its votes and its finder", "{at}");
+        let left = old.voters == [0; 32];
+        let kept = new.is_some_and(|c| left || c.proposer == old.proposer);
+        must!(kept, "a root keeps its place and its finder", "{at}");
     }
     Ok(())
+}
+
+/// What became of one root.
+struct Turn {
+    was: u64,
+    by: i128,
+    came: BTreeSet<u16>,
+    left: BTreeSet<u16>,
+}
+
+fn turns(were: &[Candidate], are: &[Candidate]) -> Vec<Turn> {
+    let all = are.iter().map(|new| {
+        let old = were.iter().find(|old| old.root == new.root);
+        let (was, before) = old.map_or((0, BTreeSet::new()), |old| (old.weight, bits(&old.voters)));
+        let now = bits(&new.voters);
+        Turn {
+            was,
+            by: i128::from(new.weight) - i128::from(was),
+            came: now.difference(&before).copied().collect(),
+            left: before.difference(&now).copied().collect(),
+        }
+    });
+    all.filter(|turn| turn.by != 0 || !turn.came.is_empty() || !turn.left.is_empty()).collect()
+}
+
+/// Whoever votes signs, was active in the period, and has the weight that counts.
+fn voter<'a>(act: &'a Act, market: &Market, report: &Report, index: u16) -> Result<&'a Keeper, Violation> {
+    let at = act.book.all::<Keeper>().find(|(_, keeper)| keeper.index == index);
+    must!(at.is_some(), "a keeper votes", "{}: {index}", report.period);
+    let (at, keeper) = at.expect("just checked");
+    let end = period_end(report.period, market.params.period_secs).expect("fits");
+    let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < end && act.now >= end;
+    must!(fit && act.signed(&keeper.wallet), "keepers active in the period vote after it", "{at}");
+    Ok(keeper)
+}
+
+/// One keeper votes for the first time, or takes its vote along to another root; nothing else about votes changes.
+fn ballot(act: &Act, market: &Market, change: &Change<Report>, turns: &[Turn], fresh: &[u16]) -> Verdict {
+    let (at, after) = (change.at, change.after.expect("votes are there"));
+    let weight: i128 = turns.iter().map(|turn| turn.by).sum();
+    match (fresh, turns) {
+        ([], []) => Ok(()),
+        ([index], [root]) => {
+            let keeper = voter(act, market, after, *index)?;
+            let weighs = root.by == i128::from(keeper.weight);
+            must!(weighs, "a vote weighs its keeper's weight", "{at}: {}", root.by);
+            let alone = root.left.is_empty() && root.came.iter().eq(fresh);
+            must!(alone, "a voter is where its vote is", "{at}: {index}");
+            Ok(())
+        }
+        ([], [one, other]) => {
+            let (from, to) = if one.left.is_empty() { (other, one) } else { (one, other) };
+            let same = from.left == to.came && from.came.is_empty() && to.left.is_empty();
+            must!(same && to.came.len() == 1, "a voter is where its vote is", "{at}");
+            let index = *to.came.first().expect("just counted");
+            let keeper = voter(act, market, after, index)?;
+            let open = change.before.is_some_and(|before| before.status != REPORT_FINAL);
+            must!(open, "votes on a final report stand", "{at}: {index}");
+            let moves = i128::from(keeper.weight);
+            let along = from.by == -moves && to.by == moves;
+            must!(along, "a moved vote takes its weight along", "{at}: {} and {}", from.by, to.by);
+            let heavier = i128::from(to.was) + moves > i128::from(from.was);
+            must!(heavier, "a vote moves to what then weighs more", "{at}: {} to {}", from.was, to.was);
+            Ok(())
+        }
+        // Of a vote that stays counted where it was, the weight is what is wrong.
+        ([], [to]) if to.came.len() == 1 => {
+            must!(false, "a moved vote takes its weight along", "{at}: {weight}");
+            Ok(())
+        }
+        _ => {
+            must!(false, "one vote at a time, once for each keeper", "{at}: {fresh:?}, weight {weight}");
+            Ok(())
+        }
+    }
 }
 
 fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
@@ -74,8 +135,9 @@ fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
         return Ok(());
     };
     let votes = |report: Option<&Report>| report.map_or(BTreeSet::new(), |report| bits(&report.voters));
-    let (were, are) = roots_of(act, &at);
-    let weight = |roots: &[Candidate]| roots.iter().map(|c| u128::from(c.weight)).sum::<u128>();
+    let roots = |held: &Option<Held>| held.as_ref().map_or(vec![], Held::roots);
+    let moved = act.moved.iter().find(|moved| moved.at == at).expect("a change is a move");
+    let (were, are) = (roots(&moved.before), roots(&moved.after));
     places(&at, after, &were, &are)?;
     let (old, new) = (votes(change.before), votes(change.after));
     if let Some(before) = change.before {
@@ -88,30 +150,38 @@ fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
     } else {
         must!(after.total_weight == market.total_weight, "a report measures all weight", "{at}");
     }
-    let gained = weight(&are) - weight(&were);
     let fresh: Vec<u16> = new.difference(&old).copied().collect();
-    if gained > 0 || !fresh.is_empty() {
-        must!(
-            fresh.len() == 1,
-            "one vote at a time, once for each keeper",
-            "{at}: {fresh:?}, weight {gained}"
-        );
-        let keeper = act.book.all::<Keeper>().find(|(_, k)| k.index == fresh[0]).map(|(_, keeper)| keeper);
-        must!(keeper.is_some(), "a keeper votes", "{at}");
-        let keeper = keeper.expect("just checked");
-        let end = period_end(after.period, market.params.period_secs).expect("fits");
-        let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < end && act.now >= end;
-        must!(fit && act.signed(&keeper.wallet), "keepers active in the period vote after it", "{at}");
-        must!(gained == u128::from(keeper.weight), "a vote weighs its keeper's weight", "{at}: {gained}");
-    }
-    let shared: usize = are.iter().map(|c| bits(&c.voters).len()).sum();
-    must!(shared == new.len(), "a keeper votes for one root", "{at}");
-    must!(weight(&are) <= u128::from(after.total_weight), "votes weigh at most all", "{at}");
+    ballot(act, market, change, &turns(&were, &are), &fresh)?;
+    must!(are.len() <= were.len() + fresh.len(), "a root gets its place by a first vote", "{at}");
+    let mut stands = vec![];
+    are.iter().for_each(|c| stands.extend(bits(&c.voters)));
+    must!(stands.len() == new.len(), "a keeper votes for one root", "{at}");
+    must!(stands.into_iter().collect::<BTreeSet<u16>>() == new, "who votes stands somewhere", "{at}");
+    let weight: u128 = are.iter().map(|c| u128::from(c.weight)).sum();
+    must!(weight <= u128::from(after.total_weight), "votes weigh at most all", "{at}");
     if after.status == REPORT_FINAL {
         let won = after.candidates.iter().find(|c| c.root == after.root && c.weight > 0);
         let enough = won.is_some_and(|c| u128::from(c.weight) * 3 > u128::from(after.total_weight) * 2);
         must!(enough, "a final root has more than two thirds", "{at}");
         must!(won.is_some_and(|c| c.proposer == after.proposer), "the first voter is the finder", "{at}");
+    }
+    Ok(())
+}
+
+/// A keeper's record has one vote for each period that it voted on, however often that vote moved.
+fn records(act: &Act) -> Verdict {
+    let mut first: BTreeSet<u16> = BTreeSet::new();
+    for change in act.changes::<Report>() {
+        let Some(after) = change.after else { continue };
+        let before = change.before.map_or([0; 32], |before| before.voters);
+        first.extend(bits(&after.voters).difference(&bits(&before)));
+    }
+    for (at, before) in act.book.all::<Keeper>() {
+        let Some(after) = act.after::<Keeper>(at) else { continue };
+        let votes = before.votes + u64::from(first.contains(&before.index));
+        must!(after.votes == votes, "a vote is in its keeper's record once", "{at}: {}", after.votes);
+        let same = (before.misses, before.last_vote_period) == (after.misses, after.last_vote_period);
+        must!(same || votes > before.votes, "a record changes by a first vote", "{at}");
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod outputs;
 mod promises;
 mod rules;
 mod sessions;
+mod votes;
 
 use gantry_market::constants::NODE_VERSION;
 use gantry_market::instructions::order_create::OrderArgs;
@@ -43,6 +44,8 @@ pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
     claims::taken,
     claims::taken,
     claims::overtaken,
+    votes::split,
+    votes::split,
 ];
 
 /// The market as it is.

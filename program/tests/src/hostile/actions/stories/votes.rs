@@ -1,0 +1,84 @@
+use gantry_market::state::{Candidate, Node, Report, NODE_ACTIVE, REPORT_FINAL};
+use solana_address::Address;
+
+use super::super::reports::crowd;
+use super::{market, recovered, voters};
+use crate::hostile::scene::{Plan, Scene};
+use crate::hostile::story::Story;
+use crate::hostile::trace::Step;
+use crate::leaves::tree;
+use crate::{ix, pda};
+
+/// Keepers vote for different roots, move as they like, come together, and then some want to move again.
+pub fn split(s: &mut Scene) -> Option<Story> {
+    let period = s.a.w.period();
+    let mischief = 1 + s.below(3);
+    let mut story = Story::default().then(recovered).then(|s| Some(crowd(s).unwrap_or_default()));
+    story = story.then(move |s| divided(s, period));
+    for _ in 0..mischief {
+        story = story.then(move |s| moved(s, period));
+    }
+    Some(story.then(move |s| together(s, period)).then(move |s| moved(s, period)))
+}
+
+/// When the period has ended.
+fn end(s: &Scene, period: u64) -> Option<i64> {
+    Some((period as i64 + 1) * i64::from(market(s)?.params.period_secs))
+}
+
+/// The period ends, and most keepers vote: for what is so, or for one of a few other roots.
+fn divided(s: &mut Scene, period: u64) -> Option<Plan> {
+    let end = end(s, period)?;
+    let (node, _) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
+    let leaf = s.a.w.good_leaf(node, Address::default(), period);
+    let (root, proofs) = tree(&[leaf]);
+    s.memory.proofs.extend(proofs);
+    let roots = [root, s.r.bytes(), s.r.bytes(), s.r.bytes(), s.r.bytes(), s.r.bytes()];
+    let different = 2 + s.below(roots.len() - 1);
+    let mut plan = vec![];
+    if s.a.now() < end {
+        plan.push(Step::Warp(end - s.a.now()));
+    }
+    for (wallet, _) in voters(s, end) {
+        if s.once_in(8) {
+            continue;
+        }
+        let root = roots[s.below(different)];
+        plan.push(Step::Send(vec![ix::report_vote(s.who(&wallet)?, period, root)]));
+    }
+    Some(plan)
+}
+
+/// The roots of the report.
+fn roots(s: &Scene, period: u64) -> Option<Vec<Candidate>> {
+    Some(s.a.book.held(&pda::report(period))?.roots())
+}
+
+/// Some keepers vote again, mostly for a root that others have voted for.
+fn moved(s: &mut Scene, period: u64) -> Option<Plan> {
+    let end = end(s, period)?;
+    let all = voters(s, end);
+    let mut plan = vec![];
+    for _ in 0..1 + s.below(4) {
+        let (wallet, _) = s.one(all.clone())?;
+        let known = roots(s, period)?;
+        let root = s.one(known).filter(|_| !s.once_in(12)).map_or_else(|| s.r.bytes(), |found| found.root);
+        plan.push(Step::Send(vec![ix::report_vote(s.who(&wallet)?, period, root)]));
+    }
+    Some(plan)
+}
+
+/// Everyone goes to the heaviest root.
+fn together(s: &mut Scene, period: u64) -> Option<Plan> {
+    let report = s.a.book.get::<Report>(&pda::report(period))?;
+    if report.status == REPORT_FINAL {
+        return Some(vec![]);
+    }
+    let end = end(s, period)?;
+    let heaviest = roots(s, period)?.into_iter().max_by_key(|found| found.weight)?;
+    let mut plan = vec![];
+    for (wallet, _) in voters(s, end) {
+        plan.push(Step::Send(vec![ix::report_vote(s.who(&wallet)?, period, heaviest.root)]));
+    }
+    Some(plan)
+}

@@ -51,7 +51,7 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeUnsettled:            "settle the lease first, or wait for the settle deadline",
 	idlmarket.ErrorCodeInvalidRating:        "rate a paid lease once, from 1 to 5",
 	idlmarket.ErrorCodePeriodNotEnded:       "vote after the period's end",
-	idlmarket.ErrorCodeAlreadyVoted:         "a vote for another root is never accepted",
+	idlmarket.ErrorCodeAlreadyVoted:         "what was voted on is decided, or the vote was counted with another weight; it stays where it is",
 	idlmarket.ErrorCodeTooManyCandidates:    "the market runs an older program; vote for one of the roots that the report has",
 	idlmarket.ErrorCodeReportNotFinal:       "wait for the quorum of keepers",
 	idlmarket.ErrorCodeInvalidProof:         "build the proof from the leaves whose root is final",
@@ -99,4 +99,5 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeUnsuitableCommitment: "choose a node that is committed for longer, or order for a shorter time",
 	idlmarket.ErrorCodeUnknownVersion:       "bring the node to the present layout with `gantry-agent migrate`; for other accounts update gantry",
 	idlmarket.ErrorCodeAlreadyMigrated:      "nothing is left to do",
+	idlmarket.ErrorCodeVoteNotHeavier:       "look at the report again: a vote moves to the heaviest root only",
 }

@@ -3658,13 +3658,19 @@ type Keeper struct {
 	Multiaddr [128]uint8 `json:"multiaddr"`
 
 	// Bit in voters' bitmaps.
-	Index        uint16    `json:"index"`
-	MultiaddrLen uint8     `json:"multiaddrLen"`
-	Status       uint8     `json:"status"`
-	Version      uint8     `json:"version"`
-	Bump         uint8     `json:"bump"`
-	VaultBump    uint8     `json:"vaultBump"`
-	Reserved     [25]uint8 `json:"reserved"`
+	Index        uint16   `json:"index"`
+	MultiaddrLen uint8    `json:"multiaddrLen"`
+	Status       uint8    `json:"status"`
+	Version      uint8    `json:"version"`
+	Bump         uint8    `json:"bump"`
+	VaultBump    uint8    `json:"vaultBump"`
+	Reserved     [1]uint8 `json:"reserved"`
+
+	// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the weight
+	// that their keeper had when the period ended, so that a report is the same for whoever makes it later.
+	WeightSince  int64    `json:"weightSince"`
+	FormerWeight uint64   `json:"formerWeight"`
+	ReservedLast [8]uint8 `json:"reservedLast"`
 }
 
 func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -3757,6 +3763,21 @@ func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+	}
+	// Serialize `WeightSince`:
+	err = encoder.Encode(obj.WeightSince)
+	if err != nil {
+		return errors.NewField("WeightSince", err)
+	}
+	// Serialize `FormerWeight`:
+	err = encoder.Encode(obj.FormerWeight)
+	if err != nil {
+		return errors.NewField("FormerWeight", err)
+	}
+	// Serialize `ReservedLast`:
+	err = encoder.Encode(obj.ReservedLast)
+	if err != nil {
+		return errors.NewField("ReservedLast", err)
 	}
 	return nil
 }
@@ -3861,6 +3882,21 @@ func (obj *Keeper) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+	}
+	// Deserialize `WeightSince`:
+	err = decoder.Decode(&obj.WeightSince)
+	if err != nil {
+		return errors.NewField("WeightSince", err)
+	}
+	// Deserialize `FormerWeight`:
+	err = decoder.Decode(&obj.FormerWeight)
+	if err != nil {
+		return errors.NewField("FormerWeight", err)
+	}
+	// Deserialize `ReservedLast`:
+	err = decoder.Decode(&obj.ReservedLast)
+	if err != nil {
+		return errors.NewField("ReservedLast", err)
 	}
 	return nil
 }

@@ -135,6 +135,7 @@ type state struct {
 	fetchAt    time.Time // not before
 	voting     bool
 	voteAt     time.Time // not before
+	moveAt     time.Time // our vote stays where it is before
 	final      bool      // its leaf set is held
 	settled    bool      // nothing is left to do
 	cleared    bool      // and nothing is left to give
@@ -233,7 +234,9 @@ type round struct {
 	end     int64
 	weights report.Weights
 	report  *market.Report // nil before the first vote
+	active  bool           // we may vote
 	onChain bool           // we have voted
+	voted   wire.Hash      // for this root
 }
 
 // view reads what is known of a period; ok is false before the market is known.
@@ -248,7 +251,8 @@ func (e *Engine) view(p wire.Period) (r round, retention int64, ok bool) {
 		r.weights = v.Weights(r.end)
 		r.report = v.Reports[uint64(p)]
 		if k, ok := v.Keepers[e.Signer.PublicKey()]; ok {
-			_, r.onChain = v.Voted(uint64(p), k.Index)
+			r.active = k.State() == market.KeeperActive
+			r.voted, r.onChain = v.Voted(uint64(p), k.Index)
 		}
 	})
 	return r, retention, ok

@@ -2,17 +2,14 @@ package consensus
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -98,6 +95,9 @@ func (e *Engine) period(ctx context.Context, r round) error {
 		}
 		e.pull(ctx, r, s, nil)
 	}
+	if !r.active {
+		return nil // we have left since; others can still have our statements
+	}
 	if into < 0 {
 		e.prefetch(ctx, r, s, into)
 		return nil
@@ -106,10 +106,7 @@ func (e *Engine) period(ctx context.Context, r round) error {
 	voted, err := e.Book.Voted(r.period)
 	switch {
 	case err == nil:
-		if !r.onChain {
-			e.vote(ctx, r, s, voted)
-		}
-		return e.repeat(ctx, r, s, n, voted)
+		return e.stand(ctx, r, s, n, voted)
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	case r.onChain:
@@ -141,10 +138,10 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 	switch {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
-	case r.onChain, r.weights[e.Signer.PublicKey()] == 0:
+	case r.onChain, !r.active, r.weights[e.Signer.PublicKey()] == 0:
 		s.settled = true
 	case err == nil && mine != root:
-		s.settled = true // we voted for another root; that vote went out, or is pointless now
+		s.settled = true // we voted for another root; that vote is pointless now
 	case err == nil:
 		e.vote(ctx, r, s, root)
 	case sound:
@@ -180,36 +177,18 @@ func (e *Engine) prefetch(ctx context.Context, r round, s *state, into time.Dura
 	})
 }
 
-// candidates are the roots that have votes on chain, the heaviest first.
-func candidates(r *market.Report) []idlmarket.Candidate {
-	if r == nil {
-		return nil
-	}
-	cs := slices.Clone(r.Roots())
-	slices.SortStableFunc(cs, func(a, b idlmarket.Candidate) int { return cmp.Compare(b.Weight, a.Weight) })
-	return cs
-}
-
-// vouched reports whether a third of the weight has voted for a root. Some of these votes are honest, however many lie, and
-// since votes cannot be moved no other root can become final.
-func vouched(c idlmarket.Candidate, r round) bool { return 3*c.Weight >= r.weights.Total() }
-
-// decide votes for a sound root that has votes already; when it is our turn, it opens a root.
+// decide votes for an acceptable root that has votes already; when it is our turn, it opens a root.
 func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 	var missing []wire.Hash
 	for _, c := range candidates(r.report) {
-		if m, ok := s.sound[c.Root]; ok {
+		if m, ok := s.acceptable(r, n, c); ok {
 			return e.choose(ctx, r, s, m)
-		}
-		certain := vouched(c, r)
-		if m, ok := s.bearable[c.Root]; ok && certain {
-			return e.choose(ctx, r, s, m) // insisting on our statements would undo the period
 		}
 		if e.Now().After(s.unsound[c.Root]) {
 			missing = append(missing, c.Root)
 		}
-		if certain {
-			// A vote for any other root would be lost. Whoever voted holds the proposal: it comes when the network heals.
+		if vouched(c, r) {
+			// Whoever voted for it holds the proposal: it comes when the network heals.
 			if len(missing) > 0 {
 				e.fetch(ctx, r, s, missing)
 			}
@@ -222,9 +201,9 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 			return nil // what has votes goes first, for a round
 		}
 	}
-	// Votes cannot be moved, so two roots must not be opened at once: only the proposer of the running round opens one, and
-	// the chain says to everyone else which was first. A proposer that shows different proposals to different keepers can
-	// vote for one of them only.
+	// Two roots should not be opened at once, since votes that are apart take time to come together: only the proposer of the
+	// running round opens one, and the chain says to everyone else which was first. A proposer that shows different proposals
+	// to different keepers can vote for one of them only.
 	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
 	if !ok || proposer != e.Signer.PublicKey() || n >= maxRounds*int64(len(r.weights)) {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// choose binds us to a proposal, then votes for it.
+// choose writes down that we vote for a proposal from now on, then does.
 func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Proposal) error {
 	raw, err := p2p.Encode(m)
 	if err != nil {
@@ -37,6 +37,7 @@ func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Propo
 	if err != nil {
 		return err
 	}
+	s.moveAt = e.Now().Add(e.Timing.Round)
 	e.vote(ctx, r, s, m.Root)
 	return nil
 }
@@ -59,7 +60,7 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
 			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix}, Repeatable: true,
 			ReadBack: func(context.Context) (bool, error) {
 				now, _, _ := e.view(p)
-				return now.onChain, nil
+				return now.onChain && now.voted == root, nil
 			},
 		})
 		if ctx.Err() != nil {
@@ -70,6 +71,9 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
 		case market.Is(err, bindings.ErrorCodePeriodNotEnded):
 			// The chain's clock moves in steps of slots and may be behind ours.
 			e.Log.Info().Uint64("period", uint64(p)).Msg("the chain's clock has not reached the period's end yet; the vote is sent again")
+		case market.Is(err, bindings.ErrorCodeVoteNotHeavier), market.Is(err, bindings.ErrorCodeAlreadyVoted):
+			// What has votes has changed since we looked.
+			e.Log.Info().Uint64("period", uint64(p)).Err(err).Msg("the vote did not move")
 		case err != nil:
 			e.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
 		default:

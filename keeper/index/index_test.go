@@ -72,13 +72,16 @@ func TestWeightsAndVotes(t *testing.T) {
 		{Status: uint8(market.KeeperActive), Weight: 5, ActiveSince: 100, Index: 1},
 		{Status: uint8(market.KeeperPending), Index: 2},
 		{Status: uint8(market.KeeperExiting), Index: 9},
+		{Status: uint8(market.KeeperExiting), ActiveSince: 50, FormerWeight: 6, WeightSince: 100, Index: 10},
+		{Status: uint8(market.KeeperSlashed), ActiveSince: 50, FormerWeight: 7, WeightSince: 99, Index: 11},
+		{Status: uint8(market.KeeperActive), ActiveSince: 50, FormerWeight: 8, Weight: 3, WeightSince: 100, Index: 12},
 	} {
 		k.Wallet = solana.PublicKey{byte(i + 1)}
 		v.Add(solana.PublicKey{100, byte(i)}, &market.Keeper{Keeper: k})
 	}
-	require.Equal(t, map[solana.PublicKey]uint64{{1}: 5}, v.Weights(100), "active before the period's end")
-	require.Len(t, v.Weights(101), 2)
-	require.Len(t, v.ActiveKeepers(), 2)
+	require.Equal(t, map[solana.PublicKey]uint64{{1}: 5, {5}: 6, {7}: 8}, v.Weights(100), "active before the period's end, with what they weighed then")
+	require.Equal(t, map[solana.PublicKey]uint64{{1}: 5, {2}: 5, {7}: 3}, v.Weights(101))
+	require.Len(t, v.ActiveKeepers(), 3)
 
 	r := &market.Report{}
 	r.Period, r.CandidateCount = 8, 1

@@ -87,13 +87,14 @@ func (v *View) Params() (market.Params, bool) {
 	return v.Market.Params, true
 }
 
-// Weights returns the voting weight of every keeper whose statements and votes count for a period that ends at end
-// (unix seconds): active since before the end, as report_vote asks.
+// Weights returns the voting weight of every keeper whose statements count for a period that ends at end (unix seconds): it
+// was active then. That some of them leave or are expelled later changes nothing, so that everyone comes to the same report
+// whenever they look.
 func (v *View) Weights(end int64) map[solana.PublicKey]uint64 {
 	out := make(map[solana.PublicKey]uint64, len(v.Keepers))
 	for wallet, k := range v.Keepers {
-		if k.State() == market.KeeperActive && k.ActiveSince < end && k.Weight > 0 {
-			out[wallet] = k.Weight
+		if weight := k.WeightAt(end); weight > 0 {
+			out[wallet] = weight
 		}
 	}
 	return out

@@ -151,27 +151,29 @@ func (c *fakeChain) vote(period uint64, root wire.Hash, wallet solana.PublicKey)
 	if c.votes[period] == nil {
 		c.votes[period] = map[solana.PublicKey]wire.Hash{}
 	}
+	at, bit := r.Find(root), uint8(1)<<(k.Index%8)
 	if old, voted := c.votes[period][wallet]; voted {
-		if old != root {
+		from := r.Find(old)
+		switch {
+		case old == root:
+			return nil
+		case r.State() == market.ReportFinal:
 			return idl.ErrorCodeAlreadyVoted
+		case at < 0 || r.Candidates[at].Weight+k.Weight <= r.Candidates[from].Weight:
+			return idl.ErrorCodeVoteNotHeavier
 		}
-		return nil
+		r.Candidates[from].Weight -= k.Weight
+		r.Candidates[from].Voters[k.Index/8] &^= bit
 	}
 	c.votes[period][wallet] = root
-	at := -1
-	for i := range int(r.CandidateCount) {
-		if r.Candidates[i].Root == root {
-			at = i
-		}
-	}
 	if at < 0 {
 		at = int(r.CandidateCount)
 		r.CandidateCount++
 		r.Candidates[at].Root, r.Candidates[at].Proposer = root, wallet
 	}
 	r.Candidates[at].Weight += k.Weight
-	r.Candidates[at].Voters[k.Index/8] |= 1 << (k.Index % 8)
-	r.Voters[k.Index/8] |= 1 << (k.Index % 8)
+	r.Candidates[at].Voters[k.Index/8] |= bit
+	r.Voters[k.Index/8] |= bit
 	if r.State() != market.ReportFinal && r.Candidates[at].Weight*market.BPS >= r.TotalWeight*uint64(p.QuorumBps) {
 		r.Root, r.Proposer, r.FinalisedAt = root, r.Candidates[at].Proposer, now
 		r.Report.Status = uint8(market.ReportFinal)
@@ -187,7 +189,8 @@ func (c *fakeChain) expel(keeper solana.PublicKey) error {
 		return idl.ErrorCodeWrongKeeperStatus
 	}
 	gone := *k
-	gone.Keeper.Status, gone.Weight, gone.Bond = uint8(market.KeeperSlashed), 0, 0
+	gone.Keeper.Status, gone.Bond = uint8(market.KeeperSlashed), 0
+	gone.FormerWeight, gone.Weight, gone.WeightSince = k.Weight, 0, time.Now().Unix()
 	c.put(keeper, &gone)
 	c.expelled = append(c.expelled, gone.Wallet)
 	return nil

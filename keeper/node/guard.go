@@ -43,7 +43,7 @@ func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 		return err
 	}
 	err := b.Store.Vote(p, root, proposal)
-	if !errors.Is(err, store.ErrVoted) && !errors.Is(err, store.ErrEarly) {
+	if !errors.Is(err, store.ErrEarly) {
 		b.note(err)
 	}
 	return err

@@ -1,15 +1,17 @@
-// Package store is what a keeper must not forget: the statements that it signed, the root that it voted for in each
+// Package store is what a keeper must not forget: the statements that it signed, the root that its vote is for in each
 // period, the leaf sets that became final, and proofs against others that are not on chain yet.
 //
 // The rule is write first, act second: a statement is on disk before it is published, a vote before it is sent. After
 // kill -9 at any moment the keeper finds here what it had promised, and never promises anything else:
 //
 //   - a statement with the key of an earlier one and other content is refused (ErrContradiction);
-//   - a second root for a period is refused (ErrVoted);
 //   - a statement for a period that was sealed is refused (ErrSealed), so that what peers were told is complete stays
 //     complete;
 //   - a file that is damaged, or of another keeper or cluster, does not open, and a damaged record is an error, never an
 //     empty answer.
+//
+// A vote may move to another root while the report is open; the program says when. The store knows where it was last sent
+// to.
 //
 // A new file cannot know what was signed before it: FirstPeriod says from which period on a keeper may sign.
 //

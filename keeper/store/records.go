@@ -133,20 +133,20 @@ func (s *Store) Sealed() (wire.Period, error) {
 	return p, err
 }
 
-// Vote stores the root that the keeper is about to vote for, with the proposal that led to it. The same root again is
-// fine. Errors: ErrVoted, ErrEarly, ErrFrozen.
+// Vote stores the root that the keeper is about to vote for, or to move its vote to, with the proposal that led to it.
+// Errors: ErrEarly, ErrFrozen.
 func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 	err := s.update(func(tx *bolt.Tx) error {
 		votes := tx.Bucket(bucketVotes)
-		if old := votes.Get(periodKey(p)); old != nil {
+		old := bytes.Clone(votes.Get(periodKey(p)))
+		if old != nil {
 			have, err := unseal(old)
 			if err != nil {
 				return err
 			}
-			if !bytes.Equal(have, root[:]) {
-				return ErrVoted
+			if bytes.Equal(have, root[:]) {
+				return nil
 			}
-			return nil
 		}
 		if p < s.first {
 			return ErrEarly
@@ -157,6 +157,9 @@ func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 		all, err := readDigest(tx)
 		if err != nil {
 			return err
+		}
+		if old != nil {
+			all.drop(bucketVotes, periodKey(p), old)
 		}
 		if err := votes.Put(periodKey(p), seal(root[:])); err != nil {
 			return err
@@ -170,7 +173,7 @@ func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 	return nil
 }
 
-// Voted returns the root that was voted for. Error: ErrNotFound.
+// Voted returns the root that the vote is for. Error: ErrNotFound.
 func (s *Store) Voted(p wire.Period) (wire.Hash, error) {
 	var root wire.Hash
 	err := s.view(func(tx *bolt.Tx) error {

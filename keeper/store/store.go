@@ -39,8 +39,6 @@ var (
 	ErrSealed = errors.New("period is sealed")
 	// ErrEarly: the period is one that a new store may not sign for.
 	ErrEarly = errors.New("a new store cannot know what was signed for this period")
-	// ErrVoted: another root was voted for before.
-	ErrVoted = errors.New("another root was voted for this period")
 	// ErrNotFound: no such record.
 	ErrNotFound = errors.New("not found")
 )

@@ -101,10 +101,7 @@ func (b *book) Sealed() (wire.Period, error) { return b.sealed, nil }
 
 // Vote implements consensus.Book.
 func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
-	if have, ok := b.votes[p]; ok {
-		if have != root {
-			return store.ErrVoted
-		}
+	if have, ok := b.votes[p]; ok && have == root {
 		return nil
 	}
 	if p < b.first {

@@ -89,7 +89,7 @@ pub fn lighten(market: &mut Market, keeper: &mut Keeper, now: i64) -> Result<()>
     let weight = if leaves { 0 } else { keeper.weight.min(keeper.bond) };
     let lost = keeper.weight.checked_sub(weight).or_overflow()?;
     market.total_weight = market.total_weight.checked_sub(lost).or_overflow()?;
-    keeper.weight = weight;
+    keeper.weigh(weight, now);
     if leaves {
         keeper.status = KEEPER_EXITING;
         keeper.exit_at = now.checked_add(market.params.keeper_exit_secs as i64).or_overflow()?;
@@ -101,7 +101,7 @@ pub fn lighten(market: &mut Market, keeper: &mut Keeper, now: i64) -> Result<()>
 /// left of its bond waits as that of a keeper that leaves.
 pub fn expel(market: &mut Market, keeper: &mut Keeper, now: i64) -> Result<()> {
     market.total_weight = market.total_weight.checked_sub(keeper.weight).or_overflow()?;
-    keeper.weight = 0;
+    keeper.weigh(0, now);
     keeper.status = KEEPER_SLASHED;
     if keeper.exit_at == 0 {
         keeper.exit_at = now.checked_add(market.params.keeper_exit_secs as i64).or_overflow()?;

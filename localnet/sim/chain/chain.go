@@ -19,6 +19,7 @@ type Kind string
 // The kinds of facts.
 const (
 	Voted        Kind = "voted"
+	Moved        Kind = "vote moved"
 	Finalised    Kind = "final"
 	Applied      Kind = "leaf applied"
 	Paid         Kind = "paid"

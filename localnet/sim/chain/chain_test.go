@@ -114,7 +114,7 @@ func TestVotes(t *testing.T) {
 	}
 	require.NoError(t, vote(0, 1))
 	require.NoError(t, vote(0, 1), "again changes nothing")
-	refused(vote(0, 2), idl.ErrorCodeAlreadyVoted)
+	refused(vote(0, 2), idl.ErrorCodeVoteNotHeavier)
 	require.NoError(t, vote(1, 1))
 	r, ok := Find[market.Report](c, market.ReportAddress(10))
 	require.True(t, ok)
@@ -123,6 +123,8 @@ func TestVotes(t *testing.T) {
 	require.Equal(t, market.ReportOpen, r.State(), "what was handed out does not change")
 	r, _ = Find[market.Report](c, market.ReportAddress(10))
 	require.Equal(t, market.ReportFinal, r.State())
+	require.NoError(t, vote(3, 2))
+	refused(vote(3, 1), idl.ErrorCodeAlreadyVoted)
 	c.Now = func() int64 { return 10 * 60 }
 	refused(vote(3, 1), idl.ErrorCodePeriodNotEnded)
 }
@@ -172,6 +174,38 @@ func TestMoreThanFourRoots(t *testing.T) {
 	require.Equal(t, wallets[9], r.Candidates[3].Proposer)
 	require.Equal(t, wallets[3], r.Candidates[1].Proposer)
 	require.EqualValues(t, 200, r.Tail[2].Weight)
+}
+
+// A vote moves to what then weighs more than what it left did, as tests/report_vote.rs has it.
+func TestVotesMove(t *testing.T) {
+	c, wallets := fourKeepers()
+	vote := func(who int, root byte) error {
+		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
+		require.NoError(t, err)
+		return c.Execute(wallets[who], []solana.Instruction{ix})
+	}
+	weights := func() map[byte]uint64 {
+		r, ok := Find[market.Report](c, market.ReportAddress(10))
+		require.True(t, ok)
+		out := map[byte]uint64{}
+		for _, x := range r.Roots() {
+			out[x.Root[0]] = x.Weight / 100
+		}
+		return out
+	}
+	require.NoError(t, vote(0, 1))
+	require.NoError(t, vote(1, 1))
+	require.NoError(t, vote(2, 2))
+	require.Error(t, vote(0, 2), "it would be as heavy as what it leaves")
+	require.NoError(t, vote(3, 2))
+	require.NoError(t, vote(2, 1), "from two to two: three to one")
+	require.Equal(t, map[byte]uint64{1: 3, 2: 1}, weights())
+	r, _ := Find[market.Report](c, market.ReportAddress(10))
+	require.Equal(t, market.ReportFinal, r.State())
+	require.Equal(t, byte(1), r.Root[0])
+	k, _ := Find[market.Keeper](c, market.KeeperAddress(wallets[2]))
+	require.EqualValues(t, 1, k.Votes, "it is one vote")
+	require.Error(t, vote(3, 1), "the report is final")
 }
 
 // A transaction does all or nothing.

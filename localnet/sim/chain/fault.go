@@ -170,7 +170,7 @@ func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) 
 	}
 	k.Bond -= amount
 	m.TotalWeight -= k.Weight
-	k.Weight, k.Keeper.Status = 0, uint8(market.KeeperSlashed)
+	k.FormerWeight, k.Weight, k.WeightSince, k.Keeper.Status = k.Weight, 0, t.now, uint8(market.KeeperSlashed)
 	if k.ExitAt == 0 {
 		k.ExitAt = t.now + int64(m.Params.KeeperExitSecs)
 	}

@@ -33,30 +33,51 @@ func (t *tx) reportVote(wallet solana.PublicKey, body []byte) error {
 		r.Report.Status, r.Report.Version = uint8(market.ReportOpen), market.LayoutVersion
 		t.set(key, r)
 	}
-	fresh, err := vote(r, root, k)
-	if err != nil || !fresh {
+	var to ballot
+	if to, err = vote(r, root, k); err != nil {
 		return err
 	}
-	if k.LastVotePeriod != 0 && period > k.LastVotePeriod {
-		k.Misses += period - k.LastVotePeriod - 1
+	switch to {
+	case again:
+		return nil
+	case moved:
+		t.say(Fact{Kind: Moved, Keeper: wallet, Period: period, Root: root})
+	case first:
+		if k.LastVotePeriod != 0 && period > k.LastVotePeriod {
+			k.Misses += period - k.LastVotePeriod - 1
+		}
+		k.Votes++
+		k.LastVotePeriod = max(k.LastVotePeriod, period)
+		t.say(Fact{Kind: Voted, Keeper: wallet, Period: period, Root: root})
 	}
-	k.Votes++
-	k.LastVotePeriod = max(k.LastVotePeriod, period)
-	t.say(Fact{Kind: Voted, Keeper: wallet, Period: period, Root: root})
 	if finalise(r, m.Params.QuorumBps, t.now) {
 		t.say(Fact{Kind: Finalised, Period: period, Root: root})
 	}
 	return nil
 }
 
-// vote counts a vote; fresh is false when it repeats an earlier one.
-func vote(r *market.Report, root [32]byte, k *market.Keeper) (fresh bool, err error) {
-	at := r.Find(root)
-	if r.Voted(k.Index) {
-		if at >= 0 && market.Has(r.Roots()[at].Voters, k.Index) {
-			return false, nil
-		}
-		return false, idl.ErrorCodeAlreadyVoted
+// ballot is what a vote does.
+type ballot int
+
+const (
+	first ballot = iota
+	moved        // from another root
+	again        // nothing: it repeats an earlier one
+)
+
+// vote counts a vote.
+func vote(r *market.Report, root [32]byte, k *market.Keeper) (ballot, error) {
+	at, does := r.Find(root), first
+	from := slices.IndexFunc(r.Roots(), func(c idl.Candidate) bool { return market.Has(c.Voters, k.Index) })
+	switch {
+	case from >= 0 && from == at:
+		return again, nil
+	case from >= 0 && (r.State() == market.ReportFinal || k.WeightSince >= r.CreatedAt):
+		return again, idl.ErrorCodeAlreadyVoted
+	case from >= 0 && (at < 0 || place(r, at).Weight+k.Weight <= place(r, from).Weight):
+		return again, idl.ErrorCodeVoteNotHeavier
+	case from >= 0:
+		does = moved
 	}
 	r.Tail = slices.Clone(r.Tail) // what was handed out does not change
 	switch {
@@ -68,26 +89,48 @@ func vote(r *market.Report, root [32]byte, k *market.Keeper) (fresh bool, err er
 		at = len(r.Candidates) + len(r.Tail)
 		r.Tail = append(r.Tail, idl.Candidate{})
 	}
+	bit := uint8(1) << (k.Index % 8)
+	if does == moved {
+		left := place(r, from)
+		left.Voters[k.Index/8] &^= bit
+		left.Weight -= k.Weight
+	}
 	c := place(r, at)
 	if c.Voters == [32]uint8{} {
 		c.Root, c.Proposer = root, k.Wallet
 	}
-	bit := uint8(1) << (k.Index % 8)
 	c.Voters[k.Index/8] |= bit
 	r.Voters[k.Index/8] |= bit
 	c.Weight += k.Weight
-	if at >= len(r.Candidates) {
-		lightest := &r.Candidates[0]
+	if does == moved || at >= len(r.Candidates) {
+		arrange(r)
+	}
+	return does, nil
+}
+
+// arrange lets roots of the tail change places with lighter ones in front: one vote changes two of them at most.
+func arrange(r *market.Report) {
+	for range 2 {
+		if len(r.Tail) == 0 {
+			return
+		}
+		// The first of the lightest, and the last of the heaviest, as Rust's min_by_key and max_by_key have it.
+		lightest, heaviest := &r.Candidates[0], &r.Tail[0]
 		for i := range r.Candidates {
 			if r.Candidates[i].Weight < lightest.Weight {
 				lightest = &r.Candidates[i]
 			}
 		}
-		if c.Weight > lightest.Weight {
-			*c, *lightest = *lightest, *c
+		for i := range r.Tail {
+			if r.Tail[i].Weight >= heaviest.Weight {
+				heaviest = &r.Tail[i]
+			}
 		}
+		if lightest.Weight >= heaviest.Weight {
+			return
+		}
+		*lightest, *heaviest = *heaviest, *lightest
 	}
-	return true, nil
 }
 
 func place(r *market.Report, at int) *idl.Candidate {

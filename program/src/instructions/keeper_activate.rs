@@ -39,7 +39,7 @@ pub fn handler(ctx: &mut Context<KeeperActivate>) -> Result<()> {
     accounts.market.total_weight = total_weight;
     let address = *accounts.keeper.address();
     let keeper = &mut accounts.keeper;
-    keeper.weight = weight;
+    keeper.weigh(weight, now);
     keeper.active_since = now;
     keeper.status = KEEPER_ACTIVE;
     emit!(KeeperActivated { keeper: address, weight, total_weight });

@@ -36,7 +36,7 @@ pub fn handler(ctx: &mut Context<KeeperRequestExit>) -> Result<()> {
     accounts.market.total_weight = accounts.market.total_weight.checked_sub(weight).or_overflow()?;
     let address = *accounts.keeper.address();
     let keeper = &mut accounts.keeper;
-    keeper.weight = 0;
+    keeper.weigh(0, now);
     keeper.status = KEEPER_EXITING;
     keeper.exit_at = exit_at;
     emit!(KeeperExitRequested { keeper: address, exit_at });

@@ -36,7 +36,12 @@ pub struct Keeper {
     pub version: u8,
     pub bump: u8,
     pub vault_bump: u8,
-    pub reserved: [u8; 25],
+    pub reserved: [u8; 1],
+    /// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the weight
+    /// that their keeper had when the period ended, so that a report is the same for whoever makes it later.
+    pub weight_since: i64,
+    pub former_weight: u64,
+    pub reserved_last: [u8; 8],
 }
 
 impl Keeper {
@@ -45,6 +50,15 @@ impl Keeper {
         let taken = amount.min(self.bond);
         self.bond = self.bond.checked_sub(taken).or_overflow()?;
         Ok(taken)
+    }
+
+    /// Gives it another weight.
+    pub fn weigh(&mut self, weight: u64, now: i64) {
+        if self.weight != weight {
+            self.former_weight = self.weight;
+            self.weight = weight;
+            self.weight_since = now;
+        }
     }
 
     /// `vault` is the token balance of the bond's vault.

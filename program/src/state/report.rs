@@ -61,8 +61,7 @@ impl Candidate {
         Ok(())
     }
 
-    /// Takes a vote back. Who may vote has had one weight since before the period's end, so that it is the weight that
-    /// was counted.
+    /// Takes a vote back. The keeper must weigh what it did when it was counted.
     fn remove(&mut self, keeper: &Keeper) -> Result<()> {
         remove_voter(&mut self.voters, keeper.index)?;
         self.weight = planted!(82, self.weight, self.weight.checked_sub(keeper.weight).or_overflow()?);
@@ -117,6 +116,8 @@ impl Report {
         let to = match known {
             Some(place) if place == from => return Ok(planted!(7, Ballot::First, Ballot::Again)),
             _ if planted!(83, false, self.status == REPORT_FINAL) => return fail(MarketError::AlreadyVoted),
+            // Its vote was counted with another weight.
+            _ if keeper.weight_since >= self.created_at => return fail(MarketError::AlreadyVoted),
             Some(place) => place,
             None => return fail(MarketError::VoteNotHeavier),
         };

@@ -209,6 +209,41 @@ func TestAManifestSurvivesARestart(t *testing.T) {
 	require.ErrorIs(t, refused[0].Err, store.ErrSealed, "nothing is added to what a manifest was signed for")
 }
 
+// An honest keeper whose statements are not what they were, or are gone, signs no second manifest, and says so.
+func TestNoSecondManifest(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil  func(p *person)
+		silent bool
+	}{
+		"announced with other statements": {func(p *person) {
+			require.NoError(p.town.t, p.store.PutManifest(p.town.period, store.SetRef{Count: 9}))
+		}, true},
+		"pruned": {func(p *person) {
+			_, err := p.store.Prune(p.town.period + 1)
+			require.NoError(p.town.t, err)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTown(t, 2)
+			p, o := w.people[0], w.people[1]
+			p.see(100, 4)
+			require.NoError(t, p.store.Seal(w.period))
+			c.spoil(p)
+			r, _, ok := p.engine.view(w.period)
+			require.True(t, ok)
+			s := newState()
+			for range 2 {
+				require.NoError(t, p.engine.ours(t.Context(), r, s))
+				p.engine.wg.Wait()
+			}
+			require.Nil(t, s.own)
+			require.Equal(t, c.silent, s.silent)
+			require.Empty(t, p.engine.shelf.manifests(w.period))
+			require.Empty(t, o.engine.shelf.manifests(w.period))
+		})
+	}
+}
+
 // Peers that hand out nonsense are not believed and do not make us take more than was announced.
 func TestPiecesThatDoNotFit(t *testing.T) {
 	for name, piece := range map[string]protocol.Piece{

@@ -43,6 +43,7 @@ type Book interface {
 	FirstPeriod() wire.Period
 	Statements(wire.Period) ([]store.Signed, error)
 	Sealed() (wire.Period, error)
+	PutManifest(wire.Period, store.SetRef) error
 	Vote(wire.Period, wire.Hash, []byte) error
 	Voted(wire.Period) (wire.Hash, error)
 	PutProposal(wire.Period, wire.Hash, []byte) error
@@ -114,6 +115,7 @@ type Observer interface {
 // state is what is known of a period's report.
 type state struct {
 	own     *statement.Manifest
+	silent  bool // the book has let us sign none
 	docket  *report.Docket
 	broken  map[report.Ref]bool // sets that cannot be read
 	roster  *committee.Roster

@@ -21,9 +21,10 @@ func (e *Engine) frame(r round) statement.Frame {
 }
 
 // ours makes the set of our own statements of a sealed period and tells everybody its manifest, once. The book takes no
-// more statements about the period, so that it is the same after a restart.
+// more statements about the period, so that it is the same after a restart; and it knows what was signed before, so that
+// whatever happens to statements or to how they are written, no other manifest is signed: two of them cost the bond.
 func (e *Engine) ours(ctx context.Context, r round, s *state) error {
-	if s.own != nil || r.period < e.Book.FirstPeriod() { // a new book cannot know what was signed before it
+	if s.own != nil || s.silent || r.period < e.Book.FirstPeriod() { // what was signed before that the book does not know
 		return nil
 	}
 	have, err := e.Book.Statements(r.period)
@@ -35,6 +36,16 @@ func (e *Engine) ours(ctx context.Context, r round, s *state) error {
 		all[i] = have[i].Statement
 	}
 	raw, count := statement.EncodeSet(e.frame(r), all)
+	err = e.Book.PutManifest(r.period, store.SetRef{Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw)})
+	if errors.Is(err, store.ErrManifest) || errors.Is(err, store.ErrEarly) {
+		s.silent = true
+		e.Log.Warn().Err(err).Uint64("period", uint64(r.period)).
+			Msg("our statements of this period are not announced: they are not known to be the ones that were before")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	m, err := statement.NewManifest(e.frame(r), raw, count, e.Signer)
 	if err != nil {
 		return err

@@ -49,6 +49,18 @@ func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 	return err
 }
 
+// PutManifest implements consensus.Book. Errors: ErrClock, those of store.PutManifest.
+func (b *book) PutManifest(p wire.Period, ref store.SetRef) error {
+	if err := b.clock.err(); err != nil {
+		return err
+	}
+	err := b.Store.PutManifest(p, ref)
+	if !errors.Is(err, store.ErrManifest) && !errors.Is(err, store.ErrEarly) && !errors.Is(err, store.ErrOpen) {
+		b.note(err)
+	}
+	return err
+}
+
 func (b *book) note(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

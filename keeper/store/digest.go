@@ -19,7 +19,7 @@ import (
 var keyDigest = []byte("digest")
 
 // promises are the buckets that the digest covers.
-var promises = [][]byte{bucketStatements, bucketPacks, bucketVotes}
+var promises = [][]byte{bucketStatements, bucketPacks, bucketManifests, bucketVotes}
 
 func isPromise(bucket []byte) bool {
 	return slices.ContainsFunc(promises, func(p []byte) bool { return bytes.Equal(p, bucket) })
@@ -75,7 +75,7 @@ func checkDigest(tx *bolt.Tx) error {
 	for _, name := range promises {
 		b := tx.Bucket(name)
 		if b == nil {
-			continue // a file of before there were packs; were it lost, its records would be missing
+			continue // a file of before there was this bucket; were it lost, its records would be missing
 		}
 		err := b.ForEach(func(k, v []byte) error {
 			have.add(name, k, v)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/client/wire"
 )
@@ -101,7 +102,7 @@ func sealAndPack(s *Store, p wire.Period) error {
 	return err
 }
 
-// dump is everything that a store promises.
+// dump is everything that a store promises; what was voted for and announced of the statements comes as roots.
 func dump(t *testing.T, s *Store) (out []Signed, roots []string) {
 	for p := wire.Period(5); p < 50; p++ {
 		have, err := s.Statements(p)
@@ -112,6 +113,10 @@ func dump(t *testing.T, s *Store) (out []Signed, roots []string) {
 		} else {
 			require.ErrorIs(t, err, ErrNotFound)
 		}
+		require.NoError(t, s.view(func(tx *bolt.Tx) error {
+			roots = append(roots, string(tx.Bucket(bucketManifests).Get(periodKey(p))))
+			return nil
+		}))
 	}
 	return out, roots
 }
@@ -140,6 +145,9 @@ func TestRandomDamage(t *testing.T) {
 	require.NoError(t, err)
 	s.pack = 7
 	require.NoError(t, sealAndPack(s, 18))
+	for p := wire.Period(8); p < 18; p++ {
+		require.NoError(t, s.PutManifest(p, SetRef{Count: 20, Size: uint32(p), Digest: [32]byte{9}}))
+	}
 	require.NoError(t, s.Close())
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func (s *Store) LastVote() (p wire.Period, ok bool, err error) {
 // signed with an earlier one: it counts as known.
 func (s *Store) Knows(st wire.CheckStatement) (known bool, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
-		if st.Period < s.first {
+		if st.Period < s.FirstPeriod() {
 			known = true
 			return nil
 		}

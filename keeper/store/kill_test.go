@@ -84,10 +84,17 @@ func promise(path string) error {
 			enc := x.Statement.Encode()
 			fmt.Fprintf(out, "signed %x %x\n", enc[:], x.Signature[:])
 		}
-		p, root := wire.Period(5+rnd.IntN(40)), wire.Hash{byte(rnd.IntN(4)), 1}
-		if err := s.Vote(p, root, make([]byte, rnd.IntN(3000))); err == nil {
-			fmt.Fprintf(out, "voted %d %x\n", p, root[:])
+		voted, root := wire.Period(5+rnd.IntN(40)), wire.Hash{byte(rnd.IntN(4)), 1}
+		if err := s.Vote(voted, root, make([]byte, rnd.IntN(3000))); err == nil {
+			fmt.Fprintf(out, "voted %d %x\n", voted, root[:])
 		} else {
+			fmt.Fprintln(out, "failed", err)
+		}
+		// What a set is changes with the code that writes it: the book must not.
+		p, ref := max(open, 9)-4+wire.Period(rnd.IntN(4)), SetRef{Count: uint32(rnd.IntN(4)), Digest: [32]byte{1}}
+		if err := s.PutManifest(p, ref); err == nil {
+			fmt.Fprintf(out, "manifest %d %x\n", p, ref.encode())
+		} else if !errors.Is(err, ErrManifest) && !errors.Is(err, ErrOpen) {
 			fmt.Fprintln(out, "failed", err)
 		}
 		if rnd.IntN(30) == 0 {
@@ -107,12 +114,13 @@ func promise(path string) error {
 type world struct {
 	said   map[string]wire.CheckStatement
 	roots  map[wire.Period]wire.Hash
+	sets   map[string]string // of manifests, by period
 	heard  int
 	failed []string
 }
 
 func newWorld() *world {
-	return &world{said: map[string]wire.CheckStatement{}, roots: map[wire.Period]wire.Hash{}}
+	return &world{said: map[string]wire.CheckStatement{}, roots: map[wire.Period]wire.Hash{}, sets: map[string]string{}}
 }
 
 // hear takes whole lines; a kill may cut the last one.
@@ -141,6 +149,14 @@ func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
 		raw, err := hex.DecodeString(f[2])
 		require.NoError(t, err)
 		w.roots[wire.Period(p)] = wire.Hash(raw)
+	case "manifest":
+		if len(f) < 3 || len(f[2]) < 2*setRefSize {
+			return // cut
+		}
+		if old, ok := w.sets[f[1]]; ok {
+			require.Equal(t, old, f[2], "two manifests of period %s", f[1])
+		}
+		w.sets[f[1]] = f[2]
 	default:
 		w.failed = append(w.failed, line)
 	}
@@ -231,6 +247,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	s := open(t, path)
 	t.Logf("%d packs, %d statements of open periods", records(t, s, bucketPacks), records(t, s, bucketStatements))
 	require.NoError(t, s.Close())
-	t.Logf("%d kills, %d promises heard, %d statements, %d roots", kills(), w.heard, len(w.said), len(w.roots))
+	t.Logf("%d kills, %d promises heard, %d statements, %d roots, %d manifests", kills(), w.heard, len(w.said), len(w.roots), len(w.sets))
 	require.NotEmpty(t, w.said)
+	require.NotEmpty(t, w.sets)
 }

@@ -85,8 +85,7 @@ func TestEveryByteOfAPack(t *testing.T) {
 	require.NoError(t, s.Close())
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	at := bytes.Index(whole, pack)
-	require.Positive(t, at)
+	require.True(t, bytes.Contains(whole, pack))
 	ignore := func([]byte, Signed) {}
 	require.NoError(t, eachPacked(key, pack, ignore))
 	step := 17 // a prime, so that all fields of a statement have their turn
@@ -101,7 +100,8 @@ func TestEveryByteOfAPack(t *testing.T) {
 			continue
 		}
 		require.NoError(t, os.Remove(path))
-		require.NoError(t, os.WriteFile(path, slices.Concat(whole[:at], bad, whole[at+len(bad):]), 0o600))
+		// Pages that are free may hold it as well.
+		require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(whole, pack, bad), 0o600))
 		_, err := Open(path, options())
 		require.ErrorIs(t, err, ErrCorrupt, "byte %d", i)
 	}

@@ -71,7 +71,7 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 				}
 				continue
 			}
-			if st.Period < s.first {
+			if st.Period < s.FirstPeriod() {
 				refused = append(refused, Refusal{st, ErrEarly})
 				continue
 			}
@@ -148,7 +148,7 @@ func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 				return nil
 			}
 		}
-		if p < s.first {
+		if p < s.FirstPeriod() {
 			return ErrEarly
 		}
 		if err := frozen(tx); err != nil {

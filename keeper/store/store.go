@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -17,10 +18,11 @@ import (
 	"github.com/gantry-market/gantry/client/wire"
 )
 
-// Schema is the layout that this code writes. It reads unpacked too, the layout before, in which every statement had a
-// record of its own.
+// Schema is the layout that this code writes. It reads the two before, too: unlisted, in which no manifest had a record, and
+// unpacked, in which every statement had one of its own besides.
 const (
-	Schema   = 3
+	Schema   = 4
+	unlisted = 3
 	unpacked = 2
 )
 
@@ -52,10 +54,11 @@ var (
 	bucketBids       = []byte("bids")
 	bucketBidSets    = []byte("bid sets")
 	bucketPacks      = []byte("packs")
+	bucketManifests  = []byte("manifests")
 
 	buckets = [][]byte{bucketMeta, bucketStatements, bucketVotes, bucketProposals}
 	// added are buckets that files of earlier versions do not have.
-	added = [][]byte{bucketProofs, bucketBids, bucketBidSets, bucketPacks}
+	added = [][]byte{bucketProofs, bucketBids, bucketBidSets, bucketPacks, bucketManifests}
 
 	keySchema = []byte("schema")
 	keyOwner  = []byte("owner")
@@ -77,8 +80,8 @@ type Options struct {
 type Store struct {
 	db    *bolt.DB
 	path  string
-	first wire.Period
-	pack  int // statements in a record of a sealed period
+	first atomic.Uint64 // a period; Prune raises it
+	pack  int           // statements in a record of a sealed period
 }
 
 // Open opens or creates the file (mode 0600) and reads all of it once.
@@ -140,14 +143,42 @@ func (s *Store) open(o Options) error {
 	if err := db.View(func(tx *bolt.Tx) error { return s.check(tx, o) }); err != nil {
 		return err
 	}
-	return db.Update(func(tx *bolt.Tx) error {
-		for _, name := range added {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
+	return db.Update(s.upgrade)
+}
+
+// upgrade brings a file of a layout before to this one.
+func (s *Store) upgrade(tx *bolt.Tx) error {
+	for _, name := range added {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
 		}
-		return tx.Bucket(bucketMeta).Put(keySchema, seal(number(Schema)))
-	})
+	}
+	meta := tx.Bucket(bucketMeta)
+	schema, err := getNumber(meta, keySchema)
+	if err != nil || schema == Schema {
+		return err
+	}
+	// A file of before does not say what was dropped from it: all before its first record may have been.
+	kept, err := sealedUntil(meta)
+	if err != nil {
+		return err
+	}
+	for _, name := range promises {
+		if k, _ := tx.Bucket(name).Cursor().First(); k != nil {
+			kept = min(kept, periodOf(k))
+		}
+	}
+	return errors.Join(s.begin(tx, kept), meta.Put(keySchema, seal(number(Schema))))
+}
+
+// begin makes a period the first that may be signed for, unless that is a later one already.
+func (s *Store) begin(tx *bolt.Tx, p wire.Period) error {
+	if p <= s.FirstPeriod() {
+		return nil
+	}
+	// Should the file not be written after this, less is signed than could be.
+	s.first.Store(uint64(p))
+	return tx.Bucket(bucketMeta).Put(keyFirst, seal(number(uint64(p))))
 }
 
 func owner(o Options) []byte { return append(append([]byte{}, o.Domain[:]...), o.Keeper[:]...) }
@@ -214,8 +245,8 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 	if err != nil {
 		return err
 	}
-	if schema != Schema && schema != unpacked {
-		return fmt.Errorf("%w: %s has %d, this version reads %d and %d", ErrSchema, s.path, schema, unpacked, Schema)
+	if schema < unpacked || schema > Schema {
+		return fmt.Errorf("%w: %s has %d, this version reads %d to %d", ErrSchema, s.path, schema, unpacked, Schema)
 	}
 	have, err := unseal(meta.Get(keyOwner))
 	if err != nil {
@@ -225,17 +256,19 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 		return fmt.Errorf("%w: %s; give another --data folder", ErrOwner, s.path)
 	}
 	first, err := getNumber(meta, keyFirst)
-	s.first = wire.Period(first)
+	s.first.Store(first)
 	return errors.Join(err, checkDigest(tx), frozen(tx))
 }
 
 // Close closes the file.
 func (s *Store) Close() error { return s.guard(s.db.Close) }
 
-// FirstPeriod is the first period that this store may sign statements for.
-func (s *Store) FirstPeriod() wire.Period { return s.first }
+// FirstPeriod is the first period that this store may sign for: what was signed for an earlier one it does not know, or
+// not any more.
+func (s *Store) FirstPeriod() wire.Period { return wire.Period(s.first.Load()) }
 
-// Prune forgets everything about periods before the given one. It returns how many records.
+// Prune forgets everything about periods before the given one, for which nothing is signed any more. It returns how many
+// records.
 func (s *Store) Prune(before wire.Period) (int, error) {
 	n := 0
 	err := s.update(func(tx *bolt.Tx) error {
@@ -245,7 +278,7 @@ func (s *Store) Prune(before wire.Period) (int, error) {
 		if err != nil {
 			return err
 		}
-		for _, name := range [][]byte{bucketStatements, bucketPacks, bucketVotes, bucketProposals} {
+		for _, name := range [][]byte{bucketStatements, bucketPacks, bucketManifests, bucketVotes, bucketProposals} {
 			b := tx.Bucket(name)
 			var old [][]byte
 			c := b.Cursor()
@@ -262,7 +295,7 @@ func (s *Store) Prune(before wire.Period) (int, error) {
 			}
 			n += len(old)
 		}
-		return all.save(tx)
+		return errors.Join(s.begin(tx, before), all.save(tx))
 	})
 	return n, err
 }

@@ -205,12 +205,13 @@ func TestPromisesHold(t *testing.T) {
 		defer func() { require.NoError(t, s.Close()) }()
 		promised := map[string]wire.CheckStatement{}
 		roots := map[wire.Period]wire.Hash{}
+		sets := map[wire.Period]SetRef{}
 		sealed := wire.Period(0)
 		size := rapid.IntRange(1, 4).Draw(t, "statements in a pack")
 		s.pack = size
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			p := wire.Period(rapid.IntRange(4, 8).Draw(t, "period"))
-			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				x := st(byte(rapid.IntRange(1, 2).Draw(t, "node")), p, int64(rapid.IntRange(0, 2).Draw(t, "at")), rapid.Bool().Draw(t, "passed"))
 				got, _, err := s.Sign([]wire.CheckStatement{x}, sign)
@@ -244,6 +245,19 @@ func TestPromisesHold(t *testing.T) {
 			case 5:
 				_, err := s.Pack()
 				require.NoError(t, err)
+			case 6:
+				ref := SetRef{Count: uint32(rapid.IntRange(1, 2).Draw(t, "count"))}
+				err := s.PutManifest(p, ref)
+				if old, had := sets[p]; had && old != ref {
+					require.ErrorIs(t, err, ErrManifest)
+				} else if p < 5 {
+					require.ErrorIs(t, err, ErrEarly)
+				} else if p >= sealed {
+					require.ErrorIs(t, err, ErrOpen)
+				} else {
+					require.NoError(t, err)
+					sets[p] = ref
+				}
 			}
 		}
 		for _, x := range promised {

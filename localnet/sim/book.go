@@ -17,6 +17,7 @@ type book struct {
 	first    wire.Period
 	sealed   wire.Period
 	signed   map[wire.Period]map[statementKey]store.Signed
+	sets     map[wire.Period]store.SetRef
 	votes    map[wire.Period]wire.Hash
 	proposed map[wire.Period]map[wire.Hash][]byte
 	leaves   map[wire.Period]map[wire.Hash][]byte
@@ -35,7 +36,7 @@ func keyOf(s wire.CheckStatement) statementKey {
 
 func newBook(first wire.Period) *book {
 	return &book{
-		first: first, signed: map[wire.Period]map[statementKey]store.Signed{}, votes: map[wire.Period]wire.Hash{},
+		first: first, signed: map[wire.Period]map[statementKey]store.Signed{}, sets: map[wire.Period]store.SetRef{}, votes: map[wire.Period]wire.Hash{},
 		proposed: map[wire.Period]map[wire.Hash][]byte{}, leaves: map[wire.Period]map[wire.Hash][]byte{}, proofs: map[string][]byte{},
 	}
 }
@@ -98,6 +99,23 @@ func (b *book) Seal(p wire.Period) error {
 
 // Sealed implements consensus.Book.
 func (b *book) Sealed() (wire.Period, error) { return b.sealed, nil }
+
+// PutManifest implements consensus.Book.
+func (b *book) PutManifest(p wire.Period, ref store.SetRef) error {
+	have, ok := b.sets[p]
+	switch {
+	case ok && have != ref:
+		return store.ErrManifest
+	case ok:
+	case p < b.first:
+		return store.ErrEarly
+	case p >= b.sealed:
+		return store.ErrOpen
+	default:
+		b.sets[p] = ref
+	}
+	return nil
+}
 
 // Vote implements consensus.Book.
 func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
@@ -165,8 +183,14 @@ func (b *book) DropProof(name string) error {
 // Proofs implements proof.Book.
 func (b *book) Proofs() (map[string][]byte, error) { return maps.Clone(b.proofs), nil }
 
-// prune forgets everything about periods before the given one.
+// prune forgets everything about periods before the given one, for which nothing is signed any more.
 func (b *book) prune(before wire.Period) {
+	b.first = max(b.first, before)
+	for p := range b.sets {
+		if p < before {
+			delete(b.sets, p)
+		}
+	}
 	for p := range b.signed {
 		if p < before {
 			delete(b.signed, p)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -67,7 +68,22 @@ func TestBookIsAStore(t *testing.T) {
 					require.ErrorIs(t, err, store.ErrEarly)
 				}
 			},
+			"manifest": func(t *rapid.T) {
+				p, ref := period.Draw(t, "period"), store.SetRef{Count: uint32(rapid.IntRange(1, 2).Draw(t, "count")), Size: 9}
+				want, got := real.PutManifest(p, ref), mine.PutManifest(p, ref)
+				for _, refusal := range []error{store.ErrManifest, store.ErrEarly, store.ErrOpen} {
+					require.Equal(t, errors.Is(want, refusal), errors.Is(got, refusal))
+				}
+				require.Equal(t, want == nil, got == nil)
+			},
+			"prune": func(t *rapid.T) {
+				before := wire.Period(rapid.IntRange(2, 5).Draw(t, "before"))
+				_, err := real.Prune(before)
+				require.NoError(t, err)
+				mine.prune(before)
+			},
 			"": func(t *rapid.T) {
+				require.Equal(t, real.FirstPeriod(), mine.FirstPeriod())
 				wantSealed, err := real.Sealed()
 				require.NoError(t, err)
 				sealed, _ := mine.Sealed()

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/report"
@@ -156,6 +157,60 @@ func TestAPartitionHeals(t *testing.T) {
 	root := w.untilFinal()
 	require.Eventually(t, func() bool { return w.everybodyHolds(root) }, 90*time.Second, 5*time.Millisecond)
 	w.check()
+}
+
+// Two of four are cut off for longer than keepers hurry with a period. It is final soon after they are back all the same.
+func TestAPeriodWaitsForANetworkThatIsCutForLong(t *testing.T) {
+	w := newTown(t, 4)
+	for i, p := range w.people {
+		p.see(100, uint32(i%4+1))
+		p.engine.Timing.Round = 100 * time.Millisecond
+	}
+	for _, p := range w.people[:2] {
+		w.cut[p.key.PublicKey()] = true
+	}
+	stop := w.run()
+	defer stop()
+	time.Sleep(time.Duration(hurry*len(w.people)+6) * 100 * time.Millisecond)
+	_, ok := w.final()
+	require.False(t, ok, "two of four are no quorum")
+	w.mu.Lock()
+	clear(w.cut)
+	w.mu.Unlock()
+	w.untilFinal()
+}
+
+// Of many old periods a few are looked after at a time, every one of them in its turn, and the same by all keepers.
+func TestOldPeriodsTakeTurns(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	engines := make([]*Engine, 2)
+	var open []round
+	for p := range wire.Period(11) {
+		open = append(open, round{period: p, end: int64(p) * 60, weights: report.Weights{{1}: 1, {2}: 1}})
+	}
+	settled := &market.Report{}
+	settled.Report.Status = uint8(market.ReportFinal)
+	open[3].report = settled
+	for i := range engines {
+		engines[i] = &Engine{Timing: Timing{Delay: time.Second, Round: 10 * time.Second}, Now: func() time.Time { return now }}
+	}
+	seen := map[wire.Period]int{}
+	for range 5 {
+		recent := round{period: 11, end: now.Unix() - 5, weights: open[0].weights}
+		for _, e := range engines {
+			e.takeTurns(append(open, recent))
+		}
+		require.Equal(t, engines[0].turn, engines[1].turn)
+		require.Len(t, engines[0].turn, oldAbreast)
+		for p := range engines[0].turn {
+			seen[p]++
+		}
+		now = now.Add(oldRounds * 10 * time.Second)
+	}
+	require.Len(t, seen, 10, "all but the final one and the one that has its time still")
+	for p, n := range seen {
+		require.Equal(t, 2, n, "period %d", p)
+	}
 }
 
 // A keeper that missed a period gets the leaves from a peer and believes only those that lead to the root on chain.

@@ -93,6 +93,7 @@ type Engine struct {
 	wg     sync.WaitGroup
 	events chan func(context.Context)
 	states map[wire.Period]*state
+	turn   map[wire.Period]bool // old periods that are looked after now
 
 	mu     sync.Mutex
 	sets   map[setKey]*report.Set // of proposals that were read, for the crank

@@ -180,6 +180,7 @@ func (s *shelf) clear(p wire.Period) {
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
 		clear(q.sets)
+		clear(q.since)
 	}
 }
 

@@ -15,9 +15,15 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// maxRounds is how many times round the keepers propose before they leave a period alone; a root with votes on chain is
-// still followed.
-const maxRounds = 4
+// hurry is how many times round the keepers propose before a period without a final report becomes an old one.
+const hurry = 4
+
+// Old periods wait for a network that is cut for long, or for keepers that are down. Their sets of statements are large, so
+// that only some are looked after at a time, each for some rounds, until they can be voted on no more.
+const (
+	oldAbreast = 4
+	oldRounds  = 4
+)
 
 // retry is the pause before something that failed is tried again.
 const retry = 700 * time.Millisecond
@@ -46,6 +52,7 @@ func (e *Engine) step(ctx context.Context) error {
 	if e.Pool != nil {
 		e.Pool.Drop(first)
 	}
+	var open []round
 	for p := first; p < sealed; p++ {
 		if s, ok := e.states[p]; ok && s.settled {
 			e.clear(p, s, int64(p+1)*int64(secs))
@@ -55,14 +62,47 @@ func (e *Engine) step(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if e.Now().Unix() > r.end+retention {
-			continue
+		if e.Now().Unix() <= r.end+retention {
+			open = append(open, r)
 		}
+	}
+	e.takeTurns(open)
+	for _, r := range open {
 		if err := e.period(ctx, r); err != nil {
-			return fmt.Errorf("period %d: %w", p, err)
+			return fmt.Errorf("period %d: %w", r.period, err)
 		}
 	}
 	return nil
+}
+
+// running is the round that runs now; negative before the first.
+func (e *Engine) running(r round) int64 {
+	into := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay))
+	if into < 0 {
+		return -1
+	}
+	return int64(into / e.Timing.Round)
+}
+
+// isOld reports whether a period had its time and has no final report.
+func (e *Engine) isOld(r round) bool {
+	return len(r.weights) > 0 && e.running(r) >= hurry*int64(len(r.weights)) && (r.report == nil || r.report.State() != market.ReportFinal)
+}
+
+// takeTurns says which old periods are looked after now. It follows from the chain and the clock, so that all keepers look
+// after the same ones.
+func (e *Engine) takeTurns(open []round) {
+	var old []wire.Period
+	for _, r := range open {
+		if e.isOld(r) {
+			old = append(old, r.period)
+		}
+	}
+	e.turn = map[wire.Period]bool{}
+	at := int(e.Now().UnixNano()/int64(oldRounds*e.Timing.Round)) * oldAbreast
+	for i := range min(oldAbreast, len(old)) {
+		e.turn[old[(at+i)%len(old)]] = true
+	}
 }
 
 func (e *Engine) state(p wire.Period) *state {
@@ -80,26 +120,24 @@ func (e *Engine) period(ctx context.Context, r round) error {
 	if r.report != nil && r.report.State() == market.ReportFinal {
 		return e.final(ctx, r, s)
 	}
-	into := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay))
 	if r.weights[e.Signer.PublicKey()] == 0 {
 		return nil
 	}
-	n := int64(into / e.Timing.Round)
-	if n >= maxRounds*int64(len(r.weights)) && len(s.waiting) == 0 {
-		// Nobody proposes any more. Should there be a report all the same, its leaves can be fetched.
+	if e.isOld(r) && !e.turn[r.period] {
 		e.shelf.clear(r.period)
-		s.docket = nil
-	} else {
-		if err := e.ours(ctx, r, s); err != nil {
-			return err
-		}
-		e.pull(ctx, r, s, nil)
+		s.own, s.docket = nil, nil
+		return nil
 	}
+	if err := e.ours(ctx, r, s); err != nil {
+		return err
+	}
+	e.pull(ctx, r, s, nil)
 	if !r.active {
 		return nil // we have left since; others can still have our statements
 	}
-	if into < 0 {
-		e.prefetch(ctx, r, s, into)
+	n := e.running(r)
+	if n < 0 {
+		e.prefetch(ctx, r, s)
 		return nil
 	}
 	e.again(ctx, r, s)
@@ -165,9 +203,10 @@ func (e *Engine) clear(p wire.Period, s *state, end int64) {
 }
 
 // prefetch lets the first proposer ask for statements before its round begins, so that little is missing then.
-func (e *Engine) prefetch(ctx context.Context, r round, s *state, into time.Duration) {
+func (e *Engine) prefetch(ctx context.Context, r round, s *state) {
 	first, ok := report.Proposer(r.period, 0, r.weights)
-	if !ok || s.prefetched || into < -e.Timing.Delay/2 || first != e.Signer.PublicKey() {
+	early := e.Now().Before(time.Unix(r.end, 0).Add(e.Timing.Delay / 2))
+	if !ok || s.prefetched || early || first != e.Signer.PublicKey() {
 		return
 	}
 	s.prefetched = true
@@ -205,7 +244,7 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 	// running round opens one, and the chain says to everyone else which was first. A proposer that shows different proposals
 	// to different keepers can vote for one of them only.
 	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
-	if !ok || proposer != e.Signer.PublicKey() || n >= maxRounds*int64(len(r.weights)) {
+	if !ok || proposer != e.Signer.PublicKey() {
 		return nil
 	}
 	if m, ok := s.first(); ok {
@@ -234,7 +273,7 @@ func (s *state) first() (protocol.Proposal, bool) {
 // that missed it.
 func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wire.Hash) error {
 	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
-	if !ok || proposer != e.Signer.PublicKey() || s.proposed >= n || n >= maxRounds*int64(len(r.weights)) {
+	if !ok || proposer != e.Signer.PublicKey() || s.proposed >= n {
 		return nil
 	}
 	s.proposed = n

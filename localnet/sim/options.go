@@ -24,9 +24,9 @@ type Options struct {
 	Clutter bool `json:"clutter,omitempty"`
 	// Loss is the share of packets that the network loses: gossip is gone, a stream sends again and is late.
 	Loss float64 `json:"loss"`
-	// Split cuts all keepers in two once, for up to two periods, beyond what Faults allow: nothing can be final then, and
-	// everything must be, after it heals.
-	Split bool `json:"split"`
+	// Split, if not zero, is for how long all keepers are cut in two at most, once and for half a period at least. It is beyond
+	// what Faults allow: nothing can be final then, and everything must be, after it heals.
+	Split time.Duration `json:"split_ns"`
 }
 
 // ErrOptions is the error of options that make no market.
@@ -47,6 +47,8 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: a period of %s, want whole seconds, 20 at least", ErrOptions, o.Period)
 	case o.Faults < 0 || o.Faults > o.Keepers || o.Liars > o.Keepers:
 		return fmt.Errorf("%w: more faulty keepers than keepers", ErrOptions)
+	case o.Split < 0:
+		return fmt.Errorf("%w: a split of %s", ErrOptions, o.Split)
 	case o.Loss < 0 || o.Loss > 0.5:
 		return fmt.Errorf("%w: loss of %g, want 0 to 0.5", ErrOptions, o.Loss)
 	}

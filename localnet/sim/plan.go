@@ -64,10 +64,10 @@ func newPlan(w *world) *plan {
 		}
 		p.terms = append(p.terms, who)
 	}
-	if w.o.Split {
+	if w.o.Split > 0 {
 		latest := max(1, w.o.Periods-2)
 		from := w.start.Add(time.Duration(p.dice.IntN(latest)) * w.o.Period).Add(p.dice.between(0, w.o.Period))
-		p.splitAt = span{from, from.Add(p.dice.between(w.o.Period/2, 2*w.o.Period))}
+		p.splitAt = span{from, from.Add(p.dice.between(w.o.Period/2, w.o.Split))}
 	}
 	return p
 }

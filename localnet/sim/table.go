@@ -20,7 +20,7 @@ func (r *Result) WriteText(out io.Writer) error {
 		row("liars", "%s; %d lies", r.Conspiracy, r.Lies)
 	}
 	row("machines", "%s", counts(r.Conducts, "none"))
-	row("network", "%.1f %% lost (%d messages)%s", 100*o.Loss, r.LostMessages, map[bool]string{true: ", keepers split in two once"}[o.Split])
+	row("network", "%.1f %% lost (%d messages)%s", 100*o.Loss, r.LostMessages, map[bool]string{true: ", keepers split in two once"}[o.Split > 0])
 	fmt.Fprintln(t, "\t")
 	row("unjust payments", "%d (%d s)", r.UnjustPayments, r.UnjustSeconds)
 	row("unjust slashes", "%d", r.UnjustSlashes)
@@ -109,5 +109,5 @@ func (r *Result) Line() string {
 	}
 	return fmt.Sprintf("seed %-6d %2d keepers %3d nodes %2d periods  %d faulty (%d liars, %d twins)  loss %.1f %%%s  final %s  %s",
 		r.Options.Seed, r.Options.Keepers, r.Options.Nodes, r.Options.Periods, r.Options.Faults, r.LiarsDrawn, r.TwinsDrawn,
-		100*r.Options.Loss, map[bool]string{true: " split"}[r.Options.Split], r.ReportLag, verdict)
+		100*r.Options.Loss, map[bool]string{true: " split"}[r.Options.Split > 0], r.ReportLag, verdict)
 }

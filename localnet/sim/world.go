@@ -329,6 +329,9 @@ func (w *world) run(ctx context.Context) error {
 	w.orders.begin()
 	w.plan.begin()
 	end := w.begins(w.first + wire.Period(w.o.Periods))
+	if w.plan.splitAt.to.After(end) {
+		end = w.begins(w.period(w.plan.splitAt.to) + 1)
+	}
 	n := 0
 	stop := func() bool {
 		n++

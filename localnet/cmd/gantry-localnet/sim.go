@@ -29,7 +29,7 @@ func simCommand() *cli.Command {
 			&cli.IntFlag{Name: "liars", Value: -1, Usage: "keepers of these that conspire (default: drawn); more than the market bears is allowed, and must fail"},
 			&cli.BoolFlag{Name: "clutter", Usage: "liars vote before anyone else, each for a root that stands for nothing (default: how they vote is drawn)"},
 			&cli.Float64Flag{Name: "loss", Value: 0.01, Usage: "share of packets that the network loses"},
-			&cli.BoolFlag{Name: "split", Usage: "cut all keepers in two once, for up to two periods"},
+			&cli.DurationFlag{Name: "split", Usage: "cut all keepers in two once, for so long at most (0: never)"},
 			&cli.IntFlag{Name: "parallel", Value: runtime.GOMAXPROCS(0), Usage: "runs at the same time"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON document for each run on standard output"},
 		},
@@ -45,7 +45,7 @@ func simOptions(c *cli.Context, i int) sim.Options {
 	}
 	o := sim.Options{
 		Seed: seed, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Periods: c.Int("periods"), Period: c.Duration("period"),
-		Faults: c.Int("faults"), Liars: c.Int("liars"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Bool("split"),
+		Faults: c.Int("faults"), Liars: c.Int("liars"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Duration("split"),
 	}
 	if o.Faults < 0 {
 		o.Faults = sim.Faultless(o.Keepers)
@@ -101,8 +101,8 @@ func again(c *cli.Context, o sim.Options) string {
 	if o.Clutter {
 		out += " --clutter"
 	}
-	if o.Split {
-		out += " --split"
+	if o.Split > 0 {
+		out += " --split " + o.Split.String()
 	}
 	return out
 }

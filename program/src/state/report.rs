@@ -104,7 +104,8 @@ impl Report {
     ///
     /// While the report is open a vote may move to a root that then weighs more than the one it leaves weighed. Keepers that
     /// a cut network has led to different roots come together so, and nobody can keep them apart: each move makes the sum of
-    /// the squares of all weights larger, so that there is an end to them.
+    /// the squares of all weights larger, by 2w(Y + w − X) where a vote of weight w goes from weight X to weight Y, so that
+    /// there is an end to them.
     pub fn ballot(&self, tail: &[Candidate], known: Option<Place>, keeper: &Keeper) -> Result<Ballot> {
         if !has_voter(&self.voters, keeper.index)? {
             return Ok(Ballot::First);
@@ -116,7 +117,7 @@ impl Report {
         let to = match known {
             Some(place) if place == from => return Ok(planted!(7, Ballot::First, Ballot::Again)),
             _ if planted!(83, false, self.status == REPORT_FINAL) => return fail(MarketError::AlreadyVoted),
-            // Its vote was counted with another weight.
+            // Its vote may have been counted with another weight: a proof has taken a part of its bond since.
             _ if keeper.weight_since >= self.created_at => return fail(MarketError::AlreadyVoted),
             Some(place) => place,
             None => return fail(MarketError::VoteNotHeavier),
@@ -186,8 +187,8 @@ impl Report {
             None => Place::Tail(tail.len().checked_sub(1).or_overflow()?),
         };
         self.candidate(tail, place)?.add(root, keeper)?;
-        if let Place::Tail(_) = place {
-            self.arrange(tail);
+        if let Place::Tail(at) = place {
+            self.admit(tail.get_mut(at));
         }
         Ok(())
     }
@@ -204,21 +205,17 @@ impl Report {
     ) -> Result<()> {
         self.candidate(tail, from)?.remove(keeper)?;
         self.candidate(tail, to)?.add(root, keeper)?;
-        self.arrange(tail);
+        self.admit(tail.iter_mut().max_by_key(|candidate| candidate.weight));
         Ok(())
     }
 
-    /// Lets roots of the tail that have come to weigh more than the lightest ones here change places with them: a vote
-    /// changes two of them at most.
-    fn arrange(&mut self, tail: &mut [Candidate]) {
-        for _ in 0..2 {
-            let lightest = self.candidates.iter_mut().min_by_key(|candidate| candidate.weight);
-            let heaviest = tail.iter_mut().max_by_key(|candidate| candidate.weight);
-            match (lightest, heaviest) {
-                (Some(lightest), Some(heaviest)) if lightest.weight < heaviest.weight => {
-                    core::mem::swap(lightest, heaviest)
-                }
-                _ => return,
+    /// Lets a root of the tail change places with the lightest one here if it has come to weigh more. A vote makes one root
+    /// heavier and one lighter at most, so that one exchange restores the order.
+    fn admit(&mut self, candidate: Option<&mut Candidate>) {
+        let lightest = self.candidates.iter_mut().min_by_key(|candidate| candidate.weight);
+        if let (Some(lightest), Some(candidate)) = (lightest, candidate) {
+            if lightest.weight < candidate.weight {
+                core::mem::swap(lightest, candidate);
             }
         }
     }

@@ -1,7 +1,9 @@
 //! Votes on an open report that move to a root which then weighs more.
 
+use gantry_market::constants::AWARD_VIEW_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::{ReportFinalised, ReportVoted};
+use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{Candidate, Keeper, Report, Rewards, KEEPER_SLASHED, REPORT_FINAL, REPORT_OPEN};
 use gantry_market_tests::events::{assert_emitted, emitted};
 use gantry_market_tests::{ix, pda, Actor, World};
@@ -221,6 +223,45 @@ fn two_halves_come_together() {
     assert_eq!(report(&w, period).status, REPORT_OPEN, "4 of 7 are not two thirds");
     moves(&mut w, &all[0], period, B);
     assert_eq!(report(&w, period).status, REPORT_FINAL);
+}
+
+#[test]
+fn a_keeper_that_weighs_something_else_since_does_not_move() {
+    let mut w = World::new();
+    let unit = w.params.min_bond;
+    let all = [10, 10, 10].map(|bond| w.keeper(bond * unit));
+    let (cheap, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+    let better = w.machine_of(&cheap, ix::spec(2), 2_000_000);
+    let worse = w.machine_of(&dear, ix::spec(2), 3_000_000);
+    let (customer, finder) = (w.customer(100_000_000), w.actor());
+    w.warp(AWARD_VIEW_SECS + 1);
+    let period = w.period();
+    w.warp_past_period(period);
+    let order = w.order(&customer, OrderArgs { max_price: 4_000_000, ..ix::order_args(1) });
+    w.warp(5);
+    let lease = w.award(&all[0], &customer, &order, &dear, &worse);
+    vote(&mut w, &all[0], period, A);
+    vote(&mut w, &all[1], period, B);
+    // The award was unjust: a fifth of the bond goes, and of the weight.
+    let proof = ix::prove_better_ask(&w, &finder, &lease, &better.node, Some(customer.stake));
+    w.ok(proof, &[&finder.key]);
+    assert_eq!(w.read::<Keeper>(&all[0].keeper()).weight, 8 * unit);
+    // It was counted with more than it could take along: its vote stays where it is.
+    refused(&mut w, &all[0], period, B, MarketError::AlreadyVoted);
+    refused(&mut w, &all[0], period, RIGHT, MarketError::AlreadyVoted);
+    let meta = w.ok(ix::report_vote(&all[0], period, A), &[&all[0].key]);
+    assert!(emitted(&meta).is_empty(), "a retry");
+    assert_eq!((find(&w, period, A).weight, find(&w, period, B).weight), (10 * unit, 10 * unit));
+    // Others go to where it is, or away from it, with all that they weigh.
+    moves(&mut w, &all[1], period, A);
+    assert_eq!((find(&w, period, A).weight, find(&w, period, B).weight), (20 * unit, 0));
+    // Its next vote weighs what is left, and moves like any other.
+    w.warp_past_period(period + 1);
+    vote(&mut w, &all[0], period + 1, A);
+    vote(&mut w, &all[1], period + 1, B);
+    assert_eq!(report(&w, period + 1).total_weight, 28 * unit);
+    moves(&mut w, &all[0], period + 1, B);
+    assert_eq!((find(&w, period + 1, A).weight, find(&w, period + 1, B).weight), (0, 18 * unit));
 }
 
 #[test]

@@ -52,6 +52,17 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             let light = i128::from(after.weight) <= i128::from(after.bond) && after.weight <= before.weight;
             must!(light, "a smaller bond weighs less", "{at}: {} of {}", after.weight, after.bond);
         }
+        let weighed = if before.weight == after.weight {
+            (before.weight_since, before.former_weight)
+        } else {
+            (act.now, before.weight)
+        };
+        must!(
+            (after.weight_since, after.former_weight) == weighed,
+            "a keeper says since when it weighs what it does",
+            "{}: {at}",
+            act.name
+        );
         if before.status != after.status {
             match (before.status, after.status) {
                 (KEEPER_PENDING, KEEPER_ACTIVE) => {

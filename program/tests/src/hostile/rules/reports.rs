@@ -105,6 +105,8 @@ fn ballot(act: &Act, market: &Market, change: &Change<Report>, turns: &[Turn], f
             let keeper = voter(act, market, after, index)?;
             let open = change.before.is_some_and(|before| before.status != REPORT_FINAL);
             must!(open, "votes on a final report stand", "{at}: {index}");
+            let same = keeper.weight_since < after.created_at;
+            must!(same, "a vote moves with the weight that was counted", "{at}: {}", keeper.weight_since);
             let moves = i128::from(keeper.weight);
             let along = from.by == -moves && to.by == moves;
             must!(along, "a moved vote takes its weight along", "{at}: {} and {}", from.by, to.by);

@@ -18,6 +18,7 @@ import (
 const (
 	ProvenBadWork       = "bad work"
 	ProvenContradiction = "contradiction"
+	ProvenManifests     = "two manifests"
 	ProvenUnjustAward   = "unjust award"
 )
 
@@ -115,8 +116,32 @@ func signed(t Tx, message []byte) bool {
 	return false
 }
 
+// twoManifests verifies both manifests anew.
+func (s *Slash) twoManifests(o Options, t Tx, v *idlmarket.EquivocationProven) {
+	s.Proof, s.Keeper, s.Period = ProvenManifests, v.Keeper, v.Period
+	var c checks
+	var listed []wire.Manifest
+	for _, x := range signatures(t) {
+		m, err := wire.DecodeManifest(x.Message)
+		if err == nil && market.KeeperAddress(x.Key) == v.Keeper && m.Verify(x.Key, x.Sig) == nil {
+			listed = append(listed, m)
+		}
+	}
+	c.that(len(listed) == 2 && market.TwoFaced(listed[0], listed[1]), "the transaction has no two manifests of one period of the keeper")
+	if len(listed) == 2 {
+		c.that(uint64(listed[0].Period) == v.Period, "they are of another period")
+	}
+	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.step(t, c, "proven", "keeper %s signed two different manifests of period %d: %s GNT slashed, finder %s (%s), burned %s",
+		v.Keeper, v.Period, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
+}
+
 // contradiction verifies both statements anew.
 func (s *Slash) contradiction(o Options, t Tx, v *idlmarket.EquivocationProven) {
+	if v.Kind == market.KindManifests {
+		s.twoManifests(o, t, v)
+		return
+	}
 	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenContradiction, v.Keeper, v.Node, v.Lease, v.Period
 	var c checks
 	var said []wire.CheckStatement

@@ -82,7 +82,7 @@ var advice = map[Code]string{
 	idlmarket.ErrorCodeScoreTooHigh:         "choose a node again: this one got worse since",
 	idlmarket.ErrorCodeNotContestable:       "only instant orders for one node can be contested, once, until the window closes",
 	idlmarket.ErrorCodeNotBetter:            "all about the better node must have held from before the order until the award",
-	idlmarket.ErrorCodeNoContradiction:      "bring two statements about one check, one passed and one failed",
+	idlmarket.ErrorCodeNoContradiction:      "bring two statements about one check, one passed and one failed, or two different manifests of one period",
 	idlmarket.ErrorCodeRewardsUnclaimed:     "claim the keeper's rewards first; anyone may send rewards_claim",
 	idlmarket.ErrorCodeUnknownDispute:       "use kind 1 (not delivered) or 2 (bad output)",
 	idlmarket.ErrorCodeAlreadyDisputed:      "a lease can be disputed once; the outcome of that dispute stands",

@@ -106,55 +106,6 @@ func AccusationClose(a Accusation) (solana.Instruction, error) {
 	return finish(ix, err, idlmarket.Instruction_AccusationClose)
 }
 
-// Said is a statement with its keeper's signature.
-type Said struct {
-	Statement wire.CheckStatement
-	Signature solana.Signature
-}
-
-// Equivocates reports whether two statements are about one check and say the opposite of each other. It is the twin of
-// Statement::equivocates in program/src/state/statement.rs. Statements that differ in anything else are no proof.
-func Equivocates(a, b wire.CheckStatement) bool {
-	return a.Domain == b.Domain && a.Node == b.Node && a.Lease == b.Lease && a.Period == b.Period && a.Kind == b.Kind &&
-		a.CheckedAt == b.CheckedAt && a.Passed != b.Passed
-}
-
-// ProveEquivocationArgs show that a keeper contradicted itself.
-type ProveEquivocationArgs struct {
-	Finder    solana.PublicKey // gets its share on its associated stake-token account, which must exist
-	Keeper    solana.PublicKey // wallet
-	StakeMint solana.PublicKey
-	One       Said
-	Other     Said
-}
-
-// ProveEquivocation returns three instructions that belong together: both checks of the keeper's signature, and the
-// proof; anyone may send them. Errors: ErrInstruction, wire.ErrSignature.
-func ProveEquivocation(a ProveEquivocationArgs) ([]solana.Instruction, error) {
-	if !Equivocates(a.One.Statement, a.Other.Statement) {
-		return nil, fmt.Errorf("%w: the statements do not contradict each other", ErrInstruction)
-	}
-	var out []solana.Instruction
-	for _, s := range []Said{a.One, a.Other} {
-		if err := s.Statement.Verify(a.Keeper, s.Signature); err != nil {
-			return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, err)
-		}
-		message := s.Statement.Encode()
-		signed, err := VerifySignature(a.Keeper, s.Signature, message[:])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, signed)
-	}
-	keeper := KeeperAddress(a.Keeper)
-	ix, err := idlmarket.NewProveEquivocationInstruction(a.Finder, MarketAddress(), keeper, StakeVaultAddress(keeper), a.StakeMint,
-		TokenAddress(a.Finder, a.StakeMint), solana.SysVarInstructionsPubkey, solana.TokenProgramID)
-	if ix, err = finish(ix, err, idlmarket.Instruction_ProveEquivocation); err != nil {
-		return nil, err
-	}
-	return append(out, ix), nil
-}
-
 // Prove slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's associated
 // stake-token account must exist, and the customer's, if it paid more than the better node asked.
 func (b BetterAsk) Prove(finder solana.PublicKey) (solana.Instruction, error) {

@@ -142,3 +142,47 @@ func TestEquivocation(t *testing.T) {
 	_, err = ProveEquivocation(forged)
 	require.ErrorIs(t, err, wire.ErrSignature)
 }
+
+func TestTwoManifests(t *testing.T) {
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	one := wire.Manifest{Domain: wire.Domain{1}, Period: 3, Count: 4, Size: 5, Digest: [32]byte{6}}
+	list := func(m wire.Manifest) Listed {
+		sig, err := m.Sign(key)
+		require.NoError(t, err)
+		return Listed{m, sig}
+	}
+	other := one
+	other.Digest[31]++
+	args := ProveManifestsArgs{Finder: solana.PublicKey{8}, Keeper: key.PublicKey(), StakeMint: solana.PublicKey{9}, One: list(one), Other: list(other)}
+	ixs, err := ProveManifests(args)
+	require.NoError(t, err)
+	require.Len(t, ixs, 3)
+	for i, m := range []wire.Manifest{one, other} {
+		data, err := ixs[i].Data()
+		require.NoError(t, err)
+		read, err := wire.DecodeManifest(data[len(data)-wire.ManifestSize:])
+		require.NoError(t, err)
+		require.Equal(t, m, read)
+	}
+	data, err := ixs[2].Data()
+	require.NoError(t, err)
+	d := discriminator("global", "prove_equivocation")
+	require.Equal(t, d[:], data)
+	for name, change := range map[string]func(*wire.Manifest){
+		"the same": func(m *wire.Manifest) { *m = one },
+		"period":   func(m *wire.Manifest) { m.Period++ },
+		"domain":   func(m *wire.Manifest) { m.Domain[0]++ },
+	} {
+		bad := args
+		m := other
+		change(&m)
+		bad.Other = list(m)
+		_, err := ProveManifests(bad)
+		require.ErrorIs(t, err, ErrInstruction, name)
+	}
+	forged := args
+	forged.Other.Signature[0]++
+	_, err = ProveManifests(forged)
+	require.ErrorIs(t, err, wire.ErrSignature)
+}

@@ -219,6 +219,36 @@ func TestVectorsReceipt(t *testing.T) {
 	}
 }
 
+func TestVectorsManifest(t *testing.T) {
+	for i, c := range vectors[struct {
+		Domain            string
+		Period            uint64
+		Count, Size       uint32
+		Digest            string
+		Bytes, Other      string
+		Contradict        bool
+		Signer, Signature string
+	}](t, "manifest.json") {
+		m := wire.Manifest{
+			Domain: wire.Domain(unhex(t, c.Domain)), Period: wire.Period(c.Period), Count: c.Count, Size: c.Size,
+			Digest: [32]byte(unhex(t, c.Digest)),
+		}
+		b := m.Encode()
+		require.Equal(t, c.Bytes, hex.EncodeToString(b[:]), "case %d", i)
+		require.NoError(t, m.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
+		other, err := wire.DecodeManifest(unhex(t, c.Other))
+		require.NoError(t, err, "case %d", i)
+		require.Equal(t, c.Contradict, market.TwoFaced(m, other), "case %d", i)
+		require.Equal(t, c.Contradict, market.TwoFaced(other, m), "case %d", i)
+	}
+	raw, err := os.ReadFile("../../idl/vectors/manifest.json")
+	require.NoError(t, err)
+	var doc struct{ Refused string }
+	require.NoError(t, json.Unmarshal(raw, &doc))
+	_, err = wire.DecodeManifest(unhex(t, doc.Refused))
+	require.ErrorIs(t, err, wire.ErrTag)
+}
+
 func TestVectorsBid(t *testing.T) {
 	for i, c := range vectors[struct {
 		Domain, Order, Node string

@@ -150,7 +150,7 @@ const (
 	ErrorCodeWorkIsRight ErrorCode = 6068
 	// ErrorCodeAlreadyProven: A proof came before: only what is committed to in later periods counts
 	ErrorCodeAlreadyProven ErrorCode = 6069
-	// ErrorCodeNoContradiction: The two statements do not contradict each other
+	// ErrorCodeNoContradiction: The two statements or manifests do not contradict each other
 	ErrorCodeNoContradiction ErrorCode = 6070
 	// ErrorCodeScoreTooHigh: The node scores worse than the keeper expected; choose again
 	ErrorCodeScoreTooHigh ErrorCode = 6071
@@ -276,7 +276,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeInvalidCommitment:    {"InvalidCommitment", "The work commitment is not well formed, or is of another cluster or node"},
 	ErrorCodeWorkIsRight:          {"WorkIsRight", "The opened entry is the product's: nothing is wrong with it"},
 	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only what is committed to in later periods counts"},
-	ErrorCodeNoContradiction:      {"NoContradiction", "The two statements do not contradict each other"},
+	ErrorCodeNoContradiction:      {"NoContradiction", "The two statements or manifests do not contradict each other"},
 	ErrorCodeScoreTooHigh:         {"ScoreTooHigh", "The node scores worse than the keeper expected; choose again"},
 	ErrorCodeNotContestable:       {"NotContestable", "This award cannot be contested, or not any more"},
 	ErrorCodeNotBetter:            {"NotBetter", "The node was not free, suitable and strictly better throughout the auction"},

@@ -2436,16 +2436,18 @@ func UnmarshalEmitted(buf []byte) (*Emitted, error) {
 }
 
 type EquivocationProven struct {
-	Keeper      solanago.PublicKey `json:"keeper"`
-	Finder      solanago.PublicKey `json:"finder"`
-	Node        solanago.PublicKey `json:"node"`
-	Lease       solanago.PublicKey `json:"lease"`
-	Period      uint64             `json:"period"`
-	Kind        uint8              `json:"kind"`
-	CheckedAt   int64              `json:"checkedAt"`
-	Amount      uint64             `json:"amount"`
-	FinderShare uint64             `json:"finderShare"`
-	Burned      uint64             `json:"burned"`
+	Keeper solanago.PublicKey `json:"keeper"`
+	Finder solanago.PublicKey `json:"finder"`
+	Node   solanago.PublicKey `json:"node"`
+	Lease  solanago.PublicKey `json:"lease"`
+	Period uint64             `json:"period"`
+
+	// Of the check; 0 says that two manifests of the period were shown: then node, lease and second are zero.
+	Kind        uint8  `json:"kind"`
+	CheckedAt   int64  `json:"checkedAt"`
+	Amount      uint64 `json:"amount"`
+	FinderShare uint64 `json:"finderShare"`
+	Burned      uint64 `json:"burned"`
 }
 
 func (obj EquivocationProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {

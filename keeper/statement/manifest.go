@@ -1,7 +1,6 @@
 package statement
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -25,17 +24,14 @@ type Manifest struct {
 // ErrManifest: the manifest is not sound or not its keeper's.
 var ErrManifest = errors.New("not a sound manifest")
 
-// manifestTag separates manifests from everything else that a keeper signs.
-const manifestTag = "gantry-manifest-1"
+// Signed is what the signature is over.
+func (m Manifest) Signed(domain wire.Domain) wire.Manifest {
+	return wire.Manifest{Domain: domain, Period: m.Period, Count: m.Count, Size: m.Size, Digest: m.Digest}
+}
 
-// message is what is signed: tag ‖ domain ‖ period u64 ‖ count u32 ‖ size u32 ‖ digest, little-endian.
-func (m Manifest) message(domain wire.Domain) []byte {
-	b := append(make([]byte, 0, len(manifestTag)+56), manifestTag...)
-	b = append(b, domain[:]...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(m.Period))
-	b = binary.LittleEndian.AppendUint32(b, m.Count)
-	b = binary.LittleEndian.AppendUint32(b, m.Size)
-	return append(b, m.Digest[:]...)
+// Contradicts reports whether another manifest of the same keeper and period names another set.
+func (m Manifest) Contradicts(o Manifest) bool {
+	return m.Keeper == o.Keeper && m.Period == o.Period && m.Signed(wire.Domain{}) != o.Signed(wire.Domain{})
 }
 
 // NewManifest signs for an encoded set.
@@ -43,17 +39,14 @@ func NewManifest(f Frame, raw []byte, count int, signer wire.Signer) (Manifest, 
 	m := Manifest{
 		Keeper: signer.PublicKey(), Period: f.Period, Count: uint32(count), Size: uint32(len(raw)), Digest: Digest(raw),
 	}
-	sig, err := signer.Sign(m.message(f.Domain))
-	if err != nil {
-		return m, fmt.Errorf("sign manifest: %w", err)
-	}
+	sig, err := m.Signed(f.Domain).Sign(signer)
 	m.Signature = sig
-	return m, nil
+	return m, err
 }
 
 // Verify checks the bounds and the signature. Error: ErrManifest.
 func (m Manifest) Verify(domain wire.Domain) error {
-	if m.Size > MaxSet || m.Keeper.IsZero() || !m.Signature.Verify(m.Keeper, m.message(domain)) {
+	if m.Size > MaxSet || m.Keeper.IsZero() || m.Signed(domain).Verify(m.Keeper, m.Signature) != nil {
 		return fmt.Errorf("%w: of keeper %s about period %d", ErrManifest, m.Keeper, m.Period)
 	}
 	return nil

@@ -105,10 +105,25 @@ func TestManifests(t *testing.T) {
 		change(&bad)
 		require.ErrorIs(t, bad.Verify(frame.Domain), ErrManifest, name)
 	}
+	for name, change := range map[string]func(*Manifest){
+		"nothing": func(*Manifest) {}, "signature": func(m *Manifest) { m.Signature[0]++ }, "keeper": func(m *Manifest) { m.Keeper[0]++ },
+		"period": func(m *Manifest) { m.Period++ },
+	} {
+		other := m
+		change(&other)
+		require.False(t, m.Contradicts(other), name)
+	}
+	for name, change := range map[string]func(*Manifest){
+		"count": func(m *Manifest) { m.Count++ }, "size": func(m *Manifest) { m.Size++ }, "digest": func(m *Manifest) { m.Digest[31]++ },
+	} {
+		other := m
+		change(&other)
+		require.True(t, m.Contradicts(other), name)
+	}
 	huge, err := NewManifest(frame, nil, 0, key)
 	require.NoError(t, err)
 	huge.Size = MaxSet + 1
-	huge.Signature, err = key.Sign(huge.message(frame.Domain))
+	huge.Signature, err = huge.Signed(frame.Domain).Sign(key)
 	require.NoError(t, err)
 	require.ErrorIs(t, huge.Verify(frame.Domain), ErrManifest, "nobody is made to fetch more than the bound")
 }

@@ -50,6 +50,8 @@ pub const FULL_AGE_SECS: u64 = 180 * DAY;
 pub const RECEIPT_TAG: [u8; 8] = *b"GANTRYR1";
 /// First bytes of a check statement that a keeper signs.
 pub const STATEMENT_TAG: [u8; 8] = *b"GANTRYS1";
+/// First bytes of a manifest, by which a keeper answers for the set of all its statements about a period.
+pub const MANIFEST_TAG: [u8; 17] = *b"gantry-manifest-1";
 /// First bytes of a work commitment that a node signs.
 pub const WORK_TAG: [u8; 8] = *b"GANTRYW1";
 /// Bytes of a work commitment.
@@ -72,6 +74,10 @@ pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYR1";
 pub const LEAF_LEN: usize = 176;
 /// Bytes of a check statement.
 pub const STATEMENT_LEN: usize = 144;
+/// Bytes of a manifest.
+pub const MANIFEST_LEN: usize = 73;
+/// `EquivocationProven::kind` of two manifests; kinds of checks begin with 1.
+pub const KIND_MANIFESTS: u8 = 0;
 
 /// Bits of `Market::paused`.
 pub const PAUSE_ORDERS: u8 = 1;

@@ -145,7 +145,7 @@ pub enum MarketError {
     WorkIsRight, // 6068
     #[msg("A proof came before: only what is committed to in later periods counts")]
     AlreadyProven, // 6069
-    #[msg("The two statements do not contradict each other")]
+    #[msg("The two statements or manifests do not contradict each other")]
     NoContradiction, // 6070
     #[msg("The node scores worse than the keeper expected; choose again")]
     ScoreTooHigh, // 6071

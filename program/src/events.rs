@@ -438,6 +438,7 @@ pub struct EquivocationProven {
     pub node: Address,
     pub lease: Address,
     pub period: u64,
+    /// Of the check; 0 says that two manifests of the period were shown: then node, lease and second are zero.
     pub kind: u8,
     pub checked_at: i64,
     pub amount: u64,

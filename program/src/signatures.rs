@@ -1,5 +1,7 @@
 //! Ed25519 signatures that the runtime has verified, read back through the instructions sysvar.
 
+use alloc::vec::Vec;
+
 use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError};
@@ -52,21 +54,17 @@ pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8])
     }
 }
 
-/// The message of `N` bytes whose signature by `key` the instruction `offset` places from this one verified: for
+/// The message, of whatever length, whose signature by `key` the instruction `offset` places from this one verified: for
 /// messages that would not fit a transaction twice.
 #[inline(never)]
-pub fn signed_message<const N: usize>(
-    instructions: &SysvarInstructions,
-    offset: i64,
-    key: &Address,
-) -> Result<[u8; N]> {
+pub fn signed_message(instructions: &SysvarInstructions, offset: i64, key: &Address) -> Result<Vec<u8>> {
     if let Ok(verified) = instructions.get_instruction_relative(offset) {
         let data = verified.get_instruction_data();
-        let matches = checks_one(verified.get_program_id(), data, N)
-            && data.len() == MESSAGE.saturating_add(N)
-            && take::<32>(data, KEY).is_ok_and(|found| found == key.to_bytes());
-        if matches {
-            return take(data, MESSAGE);
+        let matches = take::<32>(data, KEY).is_ok_and(|found| found == key.to_bytes());
+        if let (true, Some(message)) = (matches, data.get(MESSAGE..)) {
+            if checks_one(verified.get_program_id(), data, message.len()) {
+                return Ok(message.to_vec());
+            }
         }
     }
     fail(MarketError::InvalidSignature)

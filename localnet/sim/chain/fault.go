@@ -134,8 +134,8 @@ func (t *tx) slashApply(keys []solana.PublicKey) error {
 	return nil
 }
 
-// equivocation follows prove_equivocation.rs. The two instructions before it hold the statements; that they are signed
-// is what their builder has checked.
+// equivocation follows prove_equivocation.rs. The two instructions before it hold the statements or manifests; that they are
+// signed is what their builder has checked.
 func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) error {
 	m, err := edit[market.Market](t, market.MarketAddress())
 	if err != nil {
@@ -148,21 +148,9 @@ func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) 
 	if k.State() == market.KeeperSlashed {
 		return idl.ErrorCodeWrongKeeperStatus
 	}
-	if len(before) < 2 {
-		return idl.ErrorCodeNoContradiction
-	}
-	var said [2]wire.CheckStatement
-	for i, ix := range before[len(before)-2:] {
-		data, err := ix.Data()
-		if err != nil || len(data) < wire.StatementSize {
-			return idl.ErrorCodeNoContradiction
-		}
-		if said[i], err = wire.DecodeStatement(data[len(data)-wire.StatementSize:]); err != nil {
-			return idl.ErrorCodeNoContradiction
-		}
-	}
-	if !market.Equivocates(said[0], said[1]) {
-		return idl.ErrorCodeNoContradiction
+	lost, err := contradiction(before)
+	if err != nil {
+		return err
 	}
 	amount, err := market.Share(k.Bond, m.Params.SlashEquivocationBps)
 	if err != nil {
@@ -174,6 +162,36 @@ func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) 
 	if k.ExitAt == 0 {
 		k.ExitAt = t.now + int64(m.Params.KeeperExitSecs)
 	}
-	t.say(Fact{Kind: KeeperLost, Keeper: k.Wallet, Node: said[0].Node, Lease: said[0].Lease, Period: uint64(said[0].Period), Amount: amount})
+	lost.Keeper, lost.Amount = k.Wallet, amount
+	t.say(lost)
 	return nil
+}
+
+// contradiction is what two words of a keeper are about; of manifests, no node.
+func contradiction(before []solana.Instruction) (Fact, error) {
+	if len(before) < 2 {
+		return Fact{}, idl.ErrorCodeInvalidSignature
+	}
+	var said []wire.CheckStatement
+	var listed []wire.Manifest
+	for _, ix := range before[len(before)-2:] {
+		const header = 112 // of the signature's check: what is signed follows
+		data, err := ix.Data()
+		if err != nil || len(data) < header {
+			return Fact{}, idl.ErrorCodeInvalidSignature
+		}
+		if st, err := wire.DecodeStatement(data[header:]); err == nil {
+			said = append(said, st)
+		}
+		if m, err := wire.DecodeManifest(data[header:]); err == nil {
+			listed = append(listed, m)
+		}
+	}
+	switch {
+	case len(said) == 2 && market.Equivocates(said[0], said[1]):
+		return Fact{Kind: KeeperLost, Node: said[0].Node, Lease: said[0].Lease, Period: uint64(said[0].Period)}, nil
+	case len(listed) == 2 && market.TwoFaced(listed[0], listed[1]):
+		return Fact{Kind: KeeperLost, Period: uint64(listed[0].Period)}, nil
+	}
+	return Fact{}, idl.ErrorCodeNoContradiction
 }

@@ -1,9 +1,10 @@
-//! Slashes a keeper that signed "passed" and "failed" for one and the same check, with nobody's vote.
+//! Slashes a keeper that signed "passed" and "failed" for one and the same check, or two different manifests of one
+//! period, with nobody's vote.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
-use crate::constants::STATEMENT_LEN;
+use crate::constants::{KIND_MANIFESTS, MANIFEST_LEN, STATEMENT_LEN};
 use crate::errors::{fail, MarketError};
 use crate::events::EquivocationProven;
 use crate::math::fees::fee;
@@ -11,10 +12,10 @@ use crate::math::slashing::split;
 use crate::seeds;
 use crate::signatures::signed_message;
 use crate::slashing::{expel, Slashed};
-use crate::state::{Keeper, Market, Statement, KEEPER_SLASHED};
+use crate::state::{Keeper, Manifest, Market, Statement, KEEPER_SLASHED};
 
-/// The two instructions before this one verify the keeper's signature over one statement each. They are read from
-/// there: twice they would not fit a transaction.
+/// The two instructions before this one verify the keeper's signature over one statement each, or over one manifest
+/// each. They are read from there: twice they would not fit a transaction.
 #[derive(Accounts)]
 pub struct ProveEquivocation {
     pub finder: Signer,
@@ -38,20 +39,51 @@ pub struct ProveEquivocation {
     pub token_program: Program<Token>,
 }
 
-/// What both statements are about.
-fn validate(accounts: &ProveEquivocation) -> Result<Statement> {
+/// What the keeper contradicted itself about, as the event tells it.
+struct About {
+    node: Address,
+    lease: Address,
+    period: u64,
+    kind: u8,
+    checked_at: i64,
+}
+
+/// Two statements: the check that both are about.
+fn check(domain: &[u8; 8], one: &[u8; STATEMENT_LEN], other: &[u8; STATEMENT_LEN]) -> Result<About> {
+    let (one, other) = (Statement::parse(one)?, Statement::parse(other)?);
+    if one.domain != *domain || !one.equivocates(&other) {
+        return fail(MarketError::NoContradiction);
+    }
+    let Statement { node, lease, period, kind, checked_at, .. } = one;
+    Ok(About { node, lease, period, kind, checked_at })
+}
+
+/// Two manifests: their period.
+fn period(domain: &[u8; 8], one: &[u8; MANIFEST_LEN], other: &[u8; MANIFEST_LEN]) -> Result<About> {
+    let (one, other) = (Manifest::parse(one)?, Manifest::parse(other)?);
+    if one.domain != *domain || !one.equivocates(&other) {
+        return fail(MarketError::NoContradiction);
+    }
+    let (node, lease) = (Address::default(), Address::default());
+    Ok(About { node, lease, period: one.period, kind: KIND_MANIFESTS, checked_at: 0 })
+}
+
+fn validate(accounts: &ProveEquivocation) -> Result<About> {
     let keeper = &accounts.keeper;
     // A second proof takes no more: the first took the share that contradicting oneself costs, and the vote.
     if keeper.status == KEEPER_SLASHED {
         return fail(MarketError::WrongKeeperStatus);
     }
-    let one: [u8; STATEMENT_LEN] = signed_message(&accounts.instructions, -2, &keeper.wallet)?;
-    let other: [u8; STATEMENT_LEN] = signed_message(&accounts.instructions, -1, &keeper.wallet)?;
-    let (one, other) = (Statement::parse(&one)?, Statement::parse(&other)?);
-    if one.domain != accounts.market.domain || !one.equivocates(&other) {
-        return fail(MarketError::NoContradiction);
+    let one = signed_message(&accounts.instructions, -2, &keeper.wallet)?;
+    let other = signed_message(&accounts.instructions, -1, &keeper.wallet)?;
+    let domain = &accounts.market.domain;
+    if let (Ok(one), Ok(other)) = (one[..].try_into(), other[..].try_into()) {
+        return check(domain, one, other);
     }
-    Ok(one)
+    match (one[..].try_into(), other[..].try_into()) {
+        (Ok(one), Ok(other)) => period(domain, one, other),
+        _ => fail(MarketError::NoContradiction),
+    }
 }
 
 pub fn handler(ctx: &mut Context<ProveEquivocation>) -> Result<()> {

@@ -13,7 +13,7 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use crate::ix::signed;
-use crate::leaves::{statement, LeafData, Proof};
+use crate::leaves::{manifest, statement, LeafData, Proof};
 use crate::stories::ASK;
 use crate::work::Opened;
 use crate::world::program_path;
@@ -256,6 +256,10 @@ fn proofs(w: &mut World, keepers: &[Actor; 3]) {
     w.ok(proof, &[&finder.key]);
     let said = [true, false].map(|passed| statement(&machine.node, 1, 3, passed));
     let proof = ix::contradict(w, &finder, &keepers[2], &said[0], &said[1]);
+    w.ok_all(&proof, &[&finder.key]);
+    let two_faced = w.keeper(w.params.min_bond);
+    let said = [1, 2].map(|count| manifest(1, count, [7; 32]));
+    let proof = ix::contradict(w, &finder, &two_faced, &said[0], &said[1]);
     w.ok_all(&proof, &[&finder.key]);
 }
 

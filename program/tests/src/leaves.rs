@@ -1,6 +1,6 @@
 //! Report leaves, the trees they stand in, and the statements that speak against them.
 
-use gantry_market::constants::{RECEIPT_TAG, STATEMENT_TAG};
+use gantry_market::constants::{MANIFEST_LEN, MANIFEST_TAG, RECEIPT_TAG, STATEMENT_TAG};
 use gantry_market::math::hash::sha256_of;
 use solana_address::Address;
 
@@ -107,6 +107,18 @@ pub fn statement(node: &Address, period: u64, kind: u8, passed: bool) -> [u8; 14
     out[48..56].copy_from_slice(&period.to_le_bytes());
     out[56] = kind;
     out[57] = u8::from(passed);
+    out
+}
+
+/// A keeper's manifest of a period: `count` statements in a set of which nothing is known but its digest.
+pub fn manifest(period: u64, count: u32, digest: [u8; 32]) -> [u8; MANIFEST_LEN] {
+    let mut out = [0; MANIFEST_LEN];
+    out[..17].copy_from_slice(&MANIFEST_TAG);
+    out[17..25].copy_from_slice(&DOMAIN);
+    out[25..33].copy_from_slice(&period.to_le_bytes());
+    out[33..37].copy_from_slice(&count.to_le_bytes());
+    out[37..41].copy_from_slice(&(33 * count).to_le_bytes());
+    out[41..].copy_from_slice(&digest);
     out
 }
 

@@ -5,7 +5,7 @@ use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::{contradict, prove_equivocation, signed};
-use gantry_market_tests::leaves::statement;
+use gantry_market_tests::leaves::{manifest, statement};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Actor, World};
@@ -156,6 +156,13 @@ fn different_checks_and_different_details_are_no_contradiction() {
         let proof = contradict(&w, &finder, &keeper, &one, &other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
     }
+    // Shorter or longer than a statement, though signed.
+    let mut longer = no.to_vec();
+    longer.push(0);
+    for other in [&no[..143], &longer[..], &[]] {
+        let proof = contradict(&w, &finder, &keeper, &yes, other);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+    }
     let mut broken = no;
     broken[57] = 2;
     let proof = contradict(&w, &finder, &keeper, &yes, &broken);
@@ -164,19 +171,106 @@ fn different_checks_and_different_details_are_no_contradiction() {
 }
 
 #[test]
+fn two_manifests_of_a_period_cost_the_bond() {
+    let (mut w, keeper, _, finder) = ready();
+    let [one, other] = [1, 2].map(|fill| manifest(30, 12, [fill; 32]));
+    let supply = w.supply(&w.stake_mint);
+    let meta = w.ok_all(&contradict(&w, &finder, &keeper, &one, &other), &[&finder.key]);
+    let state: Keeper = w.read(&keeper.keeper());
+    assert_eq!((state.bond, state.weight, state.status), (0, 0, KEEPER_SLASHED));
+    assert_eq!(w.market().total_weight, BOND);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.supply(&w.stake_mint), supply - 3_600_000_000);
+    let event = EquivocationProven {
+        keeper: keeper.keeper(),
+        finder: finder.wallet(),
+        node: Address::default(),
+        lease: Address::default(),
+        period: 30,
+        kind: 0,
+        checked_at: 0,
+        amount: BOND,
+        finder_share: 400_000_000,
+        burned: 3_600_000_000,
+    };
+    assert_emitted(&meta, &event);
+    let [yes, no] = both();
+    for again in [contradict(&w, &finder, &keeper, &other, &one), contradict(&w, &finder, &keeper, &yes, &no)] {
+        w.refused_all(&again, &[&finder.key], MarketError::WrongKeeperStatus);
+    }
+}
+
+/// What says how many, how long and which: any of the three makes another manifest.
+#[test]
+fn manifests_differ_in_number_size_or_digest() {
+    let (mut w, _, _, finder) = ready();
+    let one = manifest(30, 12, [1; 32]);
+    for at in [33, 36, 37, 40, 41, 72] {
+        let liar = w.keeper(BOND);
+        let mut other = one;
+        other[at] ^= 1;
+        w.ok_all(&contradict(&w, &finder, &liar, &one, &other), &[&finder.key]);
+        assert_eq!(w.read::<Keeper>(&liar.keeper()).bond, 0);
+    }
+}
+
+/// What an honest keeper signs: one manifest a period, however often, and statements besides.
+#[test]
+fn one_manifest_a_period_is_no_contradiction() {
+    let (mut w, keeper, _, finder) = ready();
+    let [one, other] = [1, 2].map(|fill| manifest(30, 12, [fill; 32]));
+    let [yes, no] = both();
+    let change = |text: &[u8; 73], at: usize| {
+        let mut changed = *text;
+        changed[at] ^= 1;
+        changed
+    };
+    // The same, of two periods, of another network: one or both.
+    let pairs = [
+        [one, one],
+        [one, change(&other, 25)],
+        [one, change(&other, 32)],
+        [one, change(&one, 25)],
+        [one, change(&other, 17)],
+        [change(&one, 17), other],
+        [change(&one, 24), change(&other, 24)],
+    ];
+    for [one, other] in pairs {
+        let proof = contradict(&w, &finder, &keeper, &one, &other);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+    }
+    // With a statement, and shorter or longer than a manifest.
+    let mut longer = other.to_vec();
+    longer.push(0);
+    let mixed: [[&[u8]; 2]; 6] =
+        [[&one, &yes], [&no, &one], [&one, &other[..72]], [&longer, &one], [&longer, &longer], [&one, &[]]];
+    for [one, other] in mixed {
+        let proof = contradict(&w, &finder, &keeper, one, other);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+    }
+    // Something else that is as long.
+    for at in [0, 16] {
+        for [one, other] in [[one, change(&other, at)], [change(&one, at), other]] {
+            let proof = contradict(&w, &finder, &keeper, &one, &other);
+            w.refused_all(&proof, &[&finder.key], MarketError::IrrelevantStatement);
+        }
+    }
+    assert_eq!(w.read::<Keeper>(&keeper.keeper()).bond, BOND);
+}
+
+#[test]
 fn both_must_be_signed_by_the_keeper() {
     let (mut w, keeper, other, finder) = ready();
     let [yes, no] = both();
+    let [one, another] = [1, 2].map(|count| manifest(30, count, [7; 32]));
     let proof = prove_equivocation(&w, &finder, &keeper.keeper());
-    let mut longer = no.to_vec();
-    longer.push(0);
     let cases = [
         vec![],
         vec![signed(&keeper.key, &no)],
         vec![signed(&other.key, &yes), signed(&keeper.key, &no)],
         vec![signed(&keeper.key, &yes), signed(&other.key, &no)],
-        vec![signed(&keeper.key, &yes), signed(&keeper.key, &longer)],
-        vec![signed(&keeper.key, &yes[..143]), signed(&keeper.key, &no)],
+        vec![signed(&other.key, &one), signed(&keeper.key, &another)],
+        vec![signed(&keeper.key, &one), signed(&other.key, &another)],
     ];
     for mut instructions in cases {
         instructions.push(proof.clone());

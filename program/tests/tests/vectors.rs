@@ -12,8 +12,8 @@ use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED};
-use gantry_market::state::{Leaf, Lease, Statement};
-use gantry_market_tests::leaves::{merkle, receipt, statement, LeafData};
+use gantry_market::state::{Leaf, Lease, Manifest, Statement};
+use gantry_market_tests::leaves::{manifest, merkle, receipt, statement, LeafData};
 use gantry_market_tests::pda;
 use gantry_market_tests::random::Random;
 use gantry_market_tests::vectors::{check, hex};
@@ -504,6 +504,43 @@ fn receipts() {
             cases,
         ),
     );
+}
+
+/// Two manifests each, and whether they cost their keeper its bond.
+#[test]
+fn manifests() {
+    let mut r = Random::new(115);
+    let mut cases = vec![];
+    for n in 0..7u64 {
+        let (period, count, digest) = (r.magnitude(), r.u32() >> 8, r.bytes::<32>());
+        let one = manifest(period, count, digest);
+        let mut other = one;
+        match n {
+            0 => {}
+            1 => other[25..33].copy_from_slice(&period.wrapping_add(1).to_le_bytes()),
+            2 => other[17] ^= 1,
+            3 => other[33] ^= 1,
+            4 => other[37] ^= 1,
+            5 => other[41] ^= 1,
+            _ => other[72] ^= 1,
+        }
+        let parsed = [one, other].map(|bytes| Manifest::parse(&bytes).unwrap());
+        assert_eq!((parsed[0].domain, parsed[0].period), (DOMAIN, period));
+        let contradict = parsed[0].equivocates(&parsed[1]);
+        assert_eq!((contradict, parsed[1].equivocates(&parsed[0])), (n > 2, n > 2));
+        let signer = key(n + 1);
+        cases.push(json!({
+            "domain": hex(&DOMAIN), "period": period, "count": count, "size": 33 * count, "digest": hex(&digest),
+            "bytes": hex(&one), "other": hex(&other), "contradict": contradict,
+            "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&one).as_array()),
+        }));
+    }
+    let mut bytes = manifest(7, 1, [5; 32]);
+    bytes[16] = b'2';
+    assert!(Manifest::parse(&bytes).is_err());
+    let about = "73-byte manifests as keepers sign them, each with another of the same keeper and whether the two cost \
+                 it its bond, and one that is refused.";
+    check("manifest", &json!({ "about": about, "cases": cases, "refused": hex(&bytes) }));
 }
 
 /// Seconds of a period and of the grace of the market that the statements are heard in.

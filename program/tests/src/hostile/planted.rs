@@ -94,6 +94,7 @@ pub const BUGS: &[(u64, &str)] = &[
     (82, "a vote that moves stays counted where it was"),
     (83, "a vote moves after the report is final"),
     (84, "a vote moves to a root that weighs no more"),
+    (85, "manifests of two periods contradict each other"),
 ];
 
 /// Steps of one story at most: the longer it is, the fewer of its machines and keepers are still in business.

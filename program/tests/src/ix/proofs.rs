@@ -89,13 +89,13 @@ pub fn prove_equivocation(w: &World, finder: &Actor, keeper: &Address) -> Instru
     )
 }
 
-/// All three instructions.
+/// All three instructions; the keeper signed two statements or two manifests.
 pub fn contradict(
     w: &World,
     finder: &Actor,
     keeper: &Actor,
-    one: &[u8; 144],
-    other: &[u8; 144],
+    one: &[u8],
+    other: &[u8],
 ) -> [Instruction; 3] {
     let proof = prove_equivocation(w, finder, &keeper.keeper());
     [signed(&keeper.key, one), signed(&keeper.key, other), proof]

@@ -11,9 +11,9 @@ use crate::hostile::arena::{ATTACKER, CUSTOMERS, KEEPERS};
 use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::ix::signed;
-use crate::leaves::statement;
+use crate::leaves::{manifest, statement};
 use crate::work::Opened;
-use crate::{ix, pda};
+use crate::{ix, pda, Actor};
 
 /// Those who contradict themselves: the lightest keeper and newcomers, or reports would soon be nobody's.
 const CARELESS: [usize; 4] = [8, 8, 9, ATTACKER];
@@ -23,6 +23,17 @@ pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
     let at = CARELESS[s.below(CARELESS.len())];
     let keeper = &s.a.actors[at];
     s.a.book.held(&keeper.keeper())?;
+    let said = if s.once_in(2) { two_manifests(s) } else { two_statements(s, keeper)? };
+    let mut proof = ix::contradict(&s.a.w, finder, keeper, &said[0], &said[1]).to_vec();
+    if s.once_in(10) {
+        // Somebody else said one of them.
+        let other = s.actor();
+        proof[0] = signed(&other.key, &said[0]);
+    }
+    send(proof)
+}
+
+fn two_statements(s: &mut Scene, keeper: &Actor) -> Option<[Vec<u8>; 2]> {
     let (node, _) = s.any::<Node>()?;
     let period = s.a.w.period().saturating_sub(s.r.below(3));
     let mut said = [true, false].map(|passed| statement(&node, period, 3, passed));
@@ -34,13 +45,21 @@ pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
         3 => said.iter_mut().for_each(|text| text[8] ^= 1),
         _ => {}
     }
-    let mut proof = ix::contradict(&s.a.w, finder, keeper, &said[0], &said[1]).to_vec();
-    if s.once_in(10) {
-        // Somebody else said one of them.
-        let other = s.actor();
-        proof[0] = signed(&other.key, &said[0]);
+    Some(said.map(Vec::from))
+}
+
+fn two_manifests(s: &mut Scene) -> [Vec<u8>; 2] {
+    let period = s.a.w.period().saturating_sub(s.r.below(3));
+    let mut said = [1, 2].map(|count| Vec::from(manifest(period, count, s.r.bytes())));
+    match s.below(6) {
+        // The same twice, of two periods, of another network, and what is no manifest.
+        0 => said[1] = said[0].clone(),
+        1 | 2 => said[1][25..33].copy_from_slice(&(period + 1).to_le_bytes()),
+        3 => said.iter_mut().for_each(|text| text[17] ^= 1),
+        4 => said[1] = statement(&s.a.actors[ATTACKER].wallet(), period, 1, true).into(),
+        _ => {}
     }
-    send(proof)
+    said
 }
 
 /// Mostly of right work: a machine that computes wrongly is soon of no use.

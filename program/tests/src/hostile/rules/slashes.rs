@@ -9,12 +9,13 @@ use gantry_market::math::score::score;
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
-    Accusation, Keeper, Lease, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
+    Accusation, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
 };
 use solana_address::Address;
 
 use super::{must, omitted, Act, Verdict};
 use crate::pda;
+use crate::world::DOMAIN;
 
 /// What a proof may take from a provider's or keeper's vault, and who it is for.
 pub struct Cut {
@@ -121,6 +122,17 @@ fn equivocation(act: &Act) -> Verdict {
         .filter(|(key, _)| *key == before.wallet)
         .filter_map(|(_, text)| Statement::parse(&<[u8; 144]>::try_from(text.as_slice()).ok()?).ok())
         .collect();
+    let listed: Vec<Manifest> = act
+        .verified
+        .iter()
+        .filter(|(key, _)| *key == before.wallet)
+        .filter_map(|(_, text)| Manifest::parse(&<[u8; 73]>::try_from(text.as_slice()).ok()?).ok())
+        .collect();
+    let two_faced = listed.iter().any(|one| {
+        listed.iter().any(|other| {
+            (one.domain, one.period) == (DOMAIN, other.period) && other.domain == DOMAIN && one.set != other.set
+        })
+    });
     let against = said.iter().any(|one| {
         said.iter().any(|other| {
             (one.node, one.lease, one.period, one.kind, one.checked_at)
@@ -128,7 +140,13 @@ fn equivocation(act: &Act) -> Verdict {
                 && one.passed != other.passed
         })
     });
-    must!(against, "who is expelled signed both passed and failed", "{}", before.wallet);
+    must!(
+        against || two_faced || listed.is_empty(),
+        "who is expelled for manifests signed two of a period",
+        "{}",
+        before.wallet
+    );
+    must!(against || two_faced, "who is expelled signed both passed and failed", "{}", before.wallet);
     Ok(())
 }
 

@@ -1,0 +1,41 @@
+//! The 73-byte record by which a keeper answers for the set of all its statements about a period. The layout is in
+//! docs/protocol.md.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{MANIFEST_LEN, MANIFEST_TAG};
+use crate::errors::{fail, MarketError};
+use crate::math::bytes::take;
+use crate::planted::planted;
+
+#[derive(Clone, Copy)]
+pub struct Manifest {
+    pub domain: [u8; 8],
+    pub period: u64,
+    /// Number of statements (4), bytes of the set (4), and its sha256 (32).
+    pub set: [u8; 40],
+}
+
+impl Manifest {
+    pub fn parse(data: &[u8; MANIFEST_LEN]) -> Result<Self> {
+        let tag: [u8; 17] = take(data, 0)?;
+        if tag != MANIFEST_TAG {
+            return fail(MarketError::IrrelevantStatement);
+        }
+        Ok(Self {
+            domain: take(data, 17)?,
+            period: u64::from_le_bytes(take(data, 25)?),
+            set: take(data, 33)?,
+        })
+    }
+
+    /// Whether both are about one period and name different sets.
+    ///
+    /// A keeper signs nothing more about a period that it has sealed, and writes down what its manifest says before it
+    /// signs it, so an honest one never signs two that differ, however often it restarts.
+    pub fn equivocates(&self, other: &Self) -> bool {
+        self.domain == other.domain
+            && planted!(85, true, self.period == other.period)
+            && self.set != other.set
+    }
+}

@@ -2,6 +2,8 @@ package consensus
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,6 +63,12 @@ func TestTwoOfSevenAreFaulty(t *testing.T) {
 					require.EqualValues(t, 4, p.engine.Set(w.period, root).Leaves[0].UpSeconds)
 				}
 			}
+			// Who voted for what nobody else could check moves to what the others vote for, if there is time.
+			w.mu.Lock()
+			for _, p := range bad {
+				delete(w.votes, p.key.PublicKey())
+			}
+			w.mu.Unlock()
 			w.check()
 		})
 	}
@@ -74,6 +82,18 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 	}
 	liar := w.proposer(3)
 	w.cut[liar.key.PublicKey()] = true
+	var mu sync.Mutex
+	caught := map[*person]bool{} // the liar, by whom
+	for _, p := range w.people {
+		p.engine.TwoFaced = func(one, other statement.Manifest) {
+			mu.Lock()
+			defer mu.Unlock()
+			require.Equal(t, liar.key.PublicKey(), one.Keeper)
+			require.True(t, one.Contradicts(other))
+			require.NoError(t, errors.Join(one.Verify(domain), other.Verify(domain)))
+			caught[p] = true
+		}
+	}
 	stop := w.run()
 	defer stop()
 	f := statement.Frame{Domain: domain, Period: w.period, Secs: secs}
@@ -98,6 +118,10 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 		}
 	}
 	w.check()
+	mu.Lock()
+	defer mu.Unlock()
+	require.NotEmpty(t, caught, "whoever proposes asks everybody")
+	require.False(t, caught[liar])
 }
 
 // A proposer that leaves out an honest keeper, whose statements all others hold, gets no vote but its own.
@@ -273,6 +297,12 @@ func TestNoSecondManifest(t *testing.T) {
 		"announced with other statements": {func(p *person) {
 			require.NoError(p.town.t, p.store.PutManifest(p.town.period, store.SetRef{Count: 9}))
 		}, true},
+		"heard of with other statements, signed with our key": {func(p *person) {
+			f := statement.Frame{Domain: domain, Period: p.town.period, Secs: secs}
+			m, err := statement.NewManifest(f, []byte("other"), 1, p.key)
+			require.NoError(p.town.t, err)
+			p.engine.Heard(p.town.t.Context(), m.Message())
+		}, true},
 		"pruned": {func(p *person) {
 			_, err := p.store.Prune(p.town.period + 1)
 			require.NoError(p.town.t, err)
@@ -287,13 +317,17 @@ func TestNoSecondManifest(t *testing.T) {
 			r, _, ok := p.engine.view(w.period)
 			require.True(t, ok)
 			s := newState()
+			heard := len(p.engine.shelf.manifests(w.period))
+			elsewhere := 0
+			p.engine.Elsewhere = func(statement.Manifest) { elsewhere++ }
 			for range 2 {
 				require.NoError(t, p.engine.ours(t.Context(), r, s))
 				p.engine.wg.Wait()
 			}
 			require.Nil(t, s.own)
 			require.Equal(t, c.silent, s.silent)
-			require.Empty(t, p.engine.shelf.manifests(w.period))
+			require.Equal(t, heard, elsewhere)
+			require.Len(t, p.engine.shelf.manifests(w.period), heard)
 			require.Empty(t, o.engine.shelf.manifests(w.period))
 		})
 	}

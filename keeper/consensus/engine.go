@@ -82,6 +82,9 @@ type Engine struct {
 	Now     func() time.Time
 	// Elsewhere, if not nil, is called with a manifest that was signed with our key and not by us.
 	Elsewhere func(statement.Manifest)
+	// TwoFaced, if not nil, is called with two different manifests that another keeper has signed for one period, again
+	// whenever one of them comes in. It may be called from anywhere, and must not wait for the engine.
+	TwoFaced func(one, other statement.Manifest)
 	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
 	// place of Run, and waits for what Tasks has started.
 	Tasks task.Runner

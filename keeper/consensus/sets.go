@@ -36,7 +36,17 @@ func (e *Engine) ours(ctx context.Context, r round, s *state) error {
 		all[i] = have[i].Statement
 	}
 	raw, count := statement.EncodeSet(e.frame(r), all)
-	err = e.Book.PutManifest(r.period, store.SetRef{Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw)})
+	mine := statement.Manifest{
+		Keeper: e.Signer.PublicKey(), Period: r.period, Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw),
+	}
+	if other, ok := e.shelf.against(mine); ok {
+		s.silent = true
+		if e.Elsewhere != nil {
+			e.Elsewhere(other)
+		}
+		return nil
+	}
+	err = e.Book.PutManifest(r.period, store.SetRef{Count: mine.Count, Size: mine.Size, Digest: mine.Digest})
 	if errors.Is(err, store.ErrManifest) || errors.Is(err, store.ErrEarly) {
 		s.silent = true
 		e.Log.Warn().Err(err).Uint64("period", uint64(r.period)).
@@ -81,6 +91,9 @@ func (e *Engine) Heard(ctx context.Context, raw protocol.Manifest) {
 // learn keeps a verified manifest and reports whether it is new.
 func (e *Engine) learn(m statement.Manifest) bool {
 	fresh, liar := e.shelf.learn(m)
+	if other, two := e.shelf.against(m); two && m.Keeper != e.Signer.PublicKey() && e.TwoFaced != nil {
+		e.TwoFaced(other, m)
+	}
 	if fresh && liar && m.Keeper == e.Signer.PublicKey() && e.Elsewhere != nil {
 		e.Elsewhere(m)
 	}

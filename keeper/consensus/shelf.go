@@ -58,6 +58,26 @@ func (s *shelf) learn(m statement.Manifest) (fresh, liar bool) {
 	return true, q.of[m.Keeper] > 1
 }
 
+// against returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the lowest
+// digest.
+func (s *shelf) against(m statement.Manifest) (found statement.Manifest, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, known := s.periods[m.Period]
+	if !known || q.of[m.Keeper] == 0 {
+		return found, false
+	}
+	if old, held := q.manifests[refOf(m)]; held && q.of[m.Keeper] == 1 {
+		return old, old.Contradicts(m)
+	}
+	for _, old := range q.manifests {
+		if old.Contradicts(m) && (!ok || bytes.Compare(old.Digest[:], found.Digest[:]) < 0) {
+			found, ok = old, true
+		}
+	}
+	return found, ok
+}
+
 // knows reports whether exactly this manifest was verified before.
 func (s *shelf) knows(m statement.Manifest) bool {
 	s.mu.Lock()

@@ -298,6 +298,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 			_ = k.elsewhere(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))
 		},
 	}
+	k.engine.TwoFaced = k.net.twoFaced
 	k.engine.Init()
 	awarder := &auction.Awarder{
 		Index: k.index, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,

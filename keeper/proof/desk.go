@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -71,8 +72,8 @@ func (d *Desk) BadWork(b market.BadWork) error {
 
 // Errors of contradictions that are not kept.
 var (
-	// ErrNoProof: the statements are not opposite words about one check.
-	ErrNoProof = errors.New("the statements do not contradict each other in a way that the chain takes as proof")
+	// ErrNoProof: they are not opposite words about one check, nor different manifests of one period.
+	ErrNoProof = errors.New("the statements or manifests do not contradict each other in a way that the chain takes as proof")
 	// ErrOwn: they are signed with this keeper's own key.
 	ErrOwn = errors.New("this keeper's own wallet has signed a contradiction: another process uses its key, or its records were lost; its bond can be slashed for it")
 )
@@ -88,7 +89,21 @@ func (d *Desk) Contradiction(a, b statement.Signed) (fresh bool, err error) {
 	}
 	one, other := a.Statement.Encode(), b.Statement.Encode()
 	return d.take(record{Equivocation: &contradiction{
-		Keeper: a.Keeper, Statements: [2][]byte{one[:], other[:]}, Signatures: [2][64]byte{a.Signature, b.Signature},
+		Keeper: a.Keeper, Words: [2][]byte{one[:], other[:]}, Signatures: [2][64]byte{a.Signature, b.Signature},
+	}})
+}
+
+// Manifests does the same with two verified manifests of a keeper.
+func (d *Desk) Manifests(domain wire.Domain, a, b statement.Manifest) (fresh bool, err error) {
+	if !a.Contradicts(b) {
+		return false, ErrNoProof
+	}
+	if a.Keeper == d.o.Self {
+		return false, ErrOwn
+	}
+	one, other := a.Signed(domain).Encode(), b.Signed(domain).Encode()
+	return d.take(record{Equivocation: &contradiction{
+		Keeper: a.Keeper, Words: [2][]byte{one[:], other[:]}, Signatures: [2][64]byte{a.Signature, b.Signature},
 	}})
 }
 

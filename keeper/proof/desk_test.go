@@ -296,6 +296,63 @@ func TestContradictions(t *testing.T) {
 	require.ErrorIs(t, err, ErrOwn)
 }
 
+func listed(t require.TestingT, key solana.PrivateKey, p wire.Period, raw string) statement.Manifest {
+	m, err := statement.NewManifest(statement.Frame{Domain: domain, Period: p, Secs: secs}, []byte(raw), 1, key)
+	require.NoError(t, err)
+	return m
+}
+
+// Two manifests of a period are brought like two statements, however long ago the period was; one proof is enough.
+func TestTwoManifests(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	one, other := listed(t, key, 3, "a"), listed(t, key, 3, "b")
+	for _, b := range []statement.Manifest{one, listed(t, key, 4, "b"), listed(t, nodeKey, 3, "b")} {
+		_, err = w.desk.Manifests(domain, one, b)
+		require.ErrorIs(t, err, ErrNoProof)
+	}
+	fresh, err := w.desk.Manifests(domain, one, other)
+	require.NoError(t, err)
+	require.True(t, fresh)
+	require.Empty(t, w.due(), "no keeper any more: nothing to take")
+	require.Zero(t, w.desk.Held())
+
+	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
+	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
+	w.v.Add(k.Address, k)
+	_, err = w.desk.Manifests(domain, other, one)
+	require.NoError(t, err)
+	fresh, err = w.desk.Manifests(domain, one, other)
+	require.NoError(t, err)
+	require.False(t, fresh)
+	fresh, err = w.desk.Contradiction(said(t, key, true), said(t, key, false))
+	require.NoError(t, err)
+	require.False(t, fresh, "one proof is enough")
+	w.kill()
+	w.open()
+	require.True(t, w.desk.Against(key.PublicKey()))
+	actions := w.due()
+	require.Equal(t, []crank.Kind{crank.ProveEquivocation}, kinds(actions))
+	fit(t, actions)
+	k.Keeper.Status = uint8(market.KeeperSlashed)
+	require.Empty(t, w.due(), "by somebody else")
+	require.Zero(t, w.desk.Held())
+
+	w.desk.o.Self = key.PublicKey()
+	_, err = w.desk.Manifests(domain, one, other)
+	require.ErrorIs(t, err, ErrOwn)
+
+	yes := said(t, key, true).Statement.Encode()
+	m := one.Signed(domain).Encode()
+	for _, words := range [][2][]byte{{yes[:], m[:]}, {m[:], yes[:]}, {m[:], m[:72]}, {make([]byte, wire.ManifestSize), m[:]}} {
+		raw, err := record{Equivocation: &contradiction{Keeper: key.PublicKey(), Words: words}}.encode()
+		require.NoError(t, err)
+		_, err = decode(raw)
+		require.ErrorIs(t, err, store.ErrCorrupt)
+	}
+}
+
 func TestDamagedProofsAreNoProofs(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	for _, raw := range [][]byte{nil, {0xa0}, []byte("nonsense")} {

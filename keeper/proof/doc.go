@@ -1,5 +1,5 @@
-// Package proof brings on chain what proves itself: products that a node has signed and that are wrong, statements with
-// which a keeper contradicts itself, and awards to a node that was not the best. No vote is needed, so one honest keeper
+// Package proof brings on chain what proves itself: products that a node has signed and that are wrong, statements or
+// manifests with which a keeper contradicts itself, and awards to a node that was not the best. No vote is needed, so one honest keeper
 // is enough.
 //
 // A proof is on disk before anything is sent. What is to be done next follows from the proof and the accounts alone, so

@@ -17,14 +17,7 @@ func (q *due) equivocation(c contradiction) (done bool) {
 	if !ok || k.State() == market.KeeperSlashed {
 		return true
 	}
-	one, other, err := c.said()
-	if err != nil {
-		q.fail(err)
-		return false
-	}
-	ixs, err := market.ProveEquivocation(market.ProveEquivocationArgs{
-		Finder: q.d.o.Self, Keeper: wallet, StakeMint: q.mint, One: one, Other: other,
-	})
+	ixs, err := c.prove(q.d.o.Self, q.mint)
 	// The program reads the signatures from the two instructions right before the proof.
 	ixs = append([]solana.Instruction{q.share(q.d.o.Self)}, ixs...)
 	// A keeper that was expelled and came back is another life of the address.

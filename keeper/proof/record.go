@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -26,10 +27,10 @@ type badWork struct {
 	Column     uint32   `cbor:"5,keyasint"`
 }
 
-// contradiction is two statements of one keeper.
+// contradiction is two statements of one keeper, or two manifests.
 type contradiction struct {
 	Keeper     [32]byte    `cbor:"1,keyasint"`
-	Statements [2][]byte   `cbor:"2,keyasint"`
+	Words      [2][]byte   `cbor:"2,keyasint"`
 	Signatures [2][64]byte `cbor:"3,keyasint"`
 }
 
@@ -55,7 +56,7 @@ func decode(raw []byte) (record, error) {
 	case r.Work != nil && len(r.Work.Commitment) != market.CommitmentSize:
 		return r, fmt.Errorf("%w: commitment of %d bytes", store.ErrCorrupt, len(r.Work.Commitment))
 	case r.Equivocation != nil:
-		if _, _, err := r.Equivocation.said(); err != nil {
+		if _, _, err := r.Equivocation.read(); err != nil {
 			return r, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
 	}
@@ -69,14 +70,41 @@ func (b badWork) of(n *market.Node) market.BadWork {
 	}
 }
 
-func (c contradiction) said() (one, other market.Said, err error) {
-	var out [2]market.Said
-	for i := range out {
-		st, err := wire.DecodeStatement(c.Statements[i])
-		if err != nil {
-			return one, other, err
+// read returns what was said, or what was listed; the other is nil.
+func (c contradiction) read() (said []market.Said, listed []market.Listed, err error) {
+	for i, raw := range c.Words {
+		if len(raw) == wire.ManifestSize {
+			m, err := wire.DecodeManifest(raw)
+			if err != nil {
+				return nil, nil, err
+			}
+			listed = append(listed, market.Listed{Manifest: m, Signature: c.Signatures[i]})
+			continue
 		}
-		out[i] = market.Said{Statement: st, Signature: c.Signatures[i]}
+		st, err := wire.DecodeStatement(raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		said = append(said, market.Said{Statement: st, Signature: c.Signatures[i]})
 	}
-	return out[0], out[1], nil
+	if len(said) == 1 {
+		return nil, nil, errors.New("a statement and a manifest")
+	}
+	return said, listed, nil
+}
+
+// prove is the three instructions that bring it on chain.
+func (c contradiction) prove(finder, stakeMint solana.PublicKey) ([]solana.Instruction, error) {
+	said, listed, err := c.read()
+	switch {
+	case err != nil:
+		return nil, err
+	case said != nil:
+		return market.ProveEquivocation(market.ProveEquivocationArgs{
+			Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: said[0], Other: said[1],
+		})
+	}
+	return market.ProveManifests(market.ProveManifestsArgs{
+		Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: listed[0], Other: listed[1],
+	})
 }

@@ -155,6 +155,84 @@ func TestAContradictionIsProven(t *testing.T) {
 	}
 }
 
+// twoManifests takes a keeper's place on the network: it gossips one manifest of each period, and hands another to whoever
+// asks. What it returns gossips that of the period before.
+func twoManifests(t *testing.T, n *network.Network, liar seed.Wallet) (gossip func()) {
+	t.Helper()
+	domain, err := n.Chain.Domain(t.Context())
+	require.NoError(t, err)
+	account, found := snapshotOf(t, n).KeeperOf(liar.Address())
+	require.True(t, found)
+	node, err := p2p.New(p2p.Config{Key: liar.Key, Listen: []string{account.Addr()}, UserAgent: "liar", Log: quiet(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	list := func(period uint64, digest byte) protocol.Manifests {
+		m := wire.Manifest{Domain: domain, Period: wire.Period(period), Count: 1, Size: 40, Digest: [32]byte{digest}}
+		sig, err := m.Sign(liar.Key)
+		require.NoError(t, err)
+		return protocol.Manifests{Version: protocol.Version, Manifests: []protocol.Manifest{{
+			Keeper: liar.Address(), Period: period, Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: sig,
+		}}}
+	}
+	p2p.Handle(node, p2p.Protocol{ID: protocol.ManifestsOf, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 100, Burst: 100},
+		func(_ context.Context, _ solana.PublicKey, req protocol.ManifestsRequest) (protocol.Manifests, error) {
+			return list(req.Period, 1), nil
+		})
+	topic, err := p2p.Join(node, p2p.TopicConfig[protocol.Manifests]{
+		Name: protocol.ManifestsTopic(domain.String()), Version: protocol.Version, MaxSize: 1 << 10,
+		Known:    func(solana.PublicKey) bool { return true },
+		Validate: func(context.Context, solana.PublicKey, protocol.Manifests) p2p.Verdict { return p2p.Accept },
+		Handle:   func(context.Context, solana.PublicKey, protocol.Manifests) {},
+	})
+	require.NoError(t, err)
+	return func() {
+		last := uint64(time.Now().Unix())/uint64(n.Params().PeriodSecs) - 1
+		require.NoError(t, topic.Publish(t.Context(), list(last, 2)))
+	}
+}
+
+// A keeper that signs two manifests of one period loses its whole bond to whoever shows both, and to the fire.
+func TestTwoManifestsAreProven(t *testing.T) {
+	n, err := network.Start(t.Context(), network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: quiet(t),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	liar := n.World.Keepers[2]
+	require.NoError(t, n.Stop(t.Context(), liar.Name)) // its wallet speaks for it now
+	gossip := twoManifests(t, n, liar)
+	account := sdk.KeeperAddress(liar.Address())
+	require.Eventually(t, func() bool {
+		gossip()
+		k, ok := snapshotOf(t, n).KeeperOf(liar.Address())
+		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
+	}, 90*time.Second, 500*time.Millisecond, "the two manifests are proven")
+	history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{account}, 0)
+	require.NoError(t, err)
+	_, proven, found := ledger.Find(history, func(e *bindings.EquivocationProven) bool { return e.Keeper == account })
+	require.True(t, found)
+	require.EqualValues(t, sdk.KindManifests, proven.Kind)
+	require.True(t, proven.Node.IsZero() && proven.Lease.IsZero() && proven.Period > 0)
+	require.EqualValues(t, seed.Bond, proven.Amount)
+	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
+	require.Equal(t, proven.Amount-proven.FinderShare, proven.Burned)
+
+	all := auditSlash(t, n, liar.Address())
+	require.Len(t, all, 1)
+	require.Equal(t, "two manifests", all[0].Proof)
+	require.Equal(t, account.String(), all[0].Keeper)
+	require.True(t, all[0].OK)
+	for _, k := range n.World.Keepers[:2] {
+		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
+		require.Equal(t, sdk.KeeperActive, other.State())
+		require.EqualValues(t, seed.Bond, other.Bond)
+	}
+	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	require.NoError(t, err)
+	require.Empty(t, ledger.NewChecker().Check(books))
+}
+
 // A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a fifth
 // of its bond is gone, and the customer has the difference in price back.
 func TestAnUnjustAwardIsProven(t *testing.T) {

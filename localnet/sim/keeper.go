@@ -34,6 +34,7 @@ type keeper struct {
 	book  *book         // what survives a crash
 	lie   *conspiracy   // nil for honest ones
 	twin  bool          // signs the opposite of what it signs, too
+	faced bool          // has told others of two manifests of a period
 
 	group    *vtime.Group // nil while it is down
 	index    *index.Index
@@ -86,6 +87,7 @@ func (k *keeper) start() error {
 		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
 		Damaged: k.damaged, Observe: watch{k}, Log: zerolog.Nop(), Now: k.now,
 	}
+	k.engine.TwoFaced, k.engine.Elsewhere = k.twoFaced, k.elsewhere
 	k.engine.Init()
 	k.awarder = &auction.Awarder{
 		Index: k.index, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,

@@ -31,10 +31,12 @@ const (
 // conspiracy is liars that work together. Accomplices are machines that they call present and sound whatever they are;
 // victims ones that they call absent and fraudulent.
 type conspiracy struct {
-	w           *world
-	members     []*keeper
-	votes       votes
-	twoFaced    bool // a liar whose turn it is to propose tells one half of the others this and the other half that
+	w       *world
+	members []*keeper
+	votes   votes
+	// A liar whose turn it is to propose tells one half of the others this and the other half that, and signs two manifests
+	// for it.
+	twoFaced    bool
 	accomplices map[solana.PublicKey]bool
 	victims     map[solana.PublicKey]bool
 	forged      map[wire.Period]*report.Set
@@ -118,6 +120,10 @@ func (c *conspiracy) propose(k *keeper, m protocol.Proposal) {
 	if !ok {
 		k.spreadProposal(m, nil)
 		return
+	}
+	if !k.faced {
+		k.faced = true
+		k.w.result.TwoFaced++
 	}
 	k.spreadProposal(m, func(p place) bool { return p%2 == 0 })
 	k.spreadProposal(other, func(p place) bool { return p%2 == 1 })

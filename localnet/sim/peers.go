@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/gagliardetto/solana-go"
@@ -17,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/proof"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // What a keeper does on the network, after keeper/node/peers.go and keeper/challenge/asker.go.
@@ -234,12 +236,7 @@ func (k *keeper) contradicted(one, other statement.Signed) {
 
 // convict keeps the proof until it is on chain, and reports whether it is the first against the keeper.
 func (k *keeper) convict(one, other statement.Signed) bool {
-	bonded := false
-	k.index.Read(func(v *index.View) {
-		a, ok := v.Keepers[one.Keeper]
-		bonded = ok && a.State() != market.KeeperSlashed
-	})
-	if !bonded || !k.w.genuine(one) || !k.w.genuine(other) {
+	if !k.bonded(one.Keeper) || !k.w.genuine(one) || !k.w.genuine(other) {
 		return false
 	}
 	first, err := k.proofs.Contradiction(one, other)
@@ -247,6 +244,31 @@ func (k *keeper) convict(one, other statement.Signed) bool {
 		k.must(err)
 	}
 	return first
+}
+
+// twoFaced keeps two manifests of a keeper until they are on chain: see keeper/node/twofaced.go.
+func (k *keeper) twoFaced(one, other statement.Manifest) {
+	if k.lie != nil || k.twin || !k.bonded(one.Keeper) || k.proofs.Against(one.Keeper) {
+		return
+	}
+	_, err := k.proofs.Manifests(domain, one, other)
+	k.must(err)
+}
+
+// elsewhere hears of a manifest with the keeper's own signature that its book does not know.
+func (k *keeper) elsewhere(m statement.Manifest) {
+	if !k.faced {
+		k.w.fail(fmt.Errorf("keeper %d: %w: period %d", k.place, store.ErrManifest, m.Period))
+	}
+}
+
+// bonded reports whether a keeper has a bond that a contradiction would cost.
+func (k *keeper) bonded(wallet solana.PublicKey) (found bool) {
+	k.index.Read(func(v *index.View) {
+		a, ok := v.Keepers[wallet]
+		found = ok && a.State() != market.KeeperSlashed
+	})
+	return found
 }
 
 // republish brings own statements that may still count back into the pool and to the peers, as a restart does.

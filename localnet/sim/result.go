@@ -44,6 +44,7 @@ type Result struct {
 	Paid             uint64         `json:"paid_micro_usdc"`
 	Statements       int            `json:"statements"`
 	Equivocations    int            `json:"equivocations_seen"`
+	TwoFaced         int            `json:"keepers_with_two_manifests"`
 	SkippedChecks    int            `json:"skipped_checks"`
 	Proposals        int            `json:"proposals"`
 	RefusedProposals int            `json:"refused_proposals"`

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/localnet/sim/chain"
 )
 
 // small is a market that a test can afford, with everything else drawn by the seed.
 func small(seed uint64) Options {
 	o := Draw(seed)
 	o.Keepers = []int{4, 4, 7}[seed%3]
-	o.Faults, o.Nodes, o.Periods, o.Split = Faultless(o.Keepers), 6, 3, false
+	o.Faults, o.Nodes, o.Periods, o.Split = Faultless(o.Keepers), 6, 3, 0
 	return o
 }
 
@@ -64,6 +66,19 @@ func TestNonsenseKeepsNoReportOut(t *testing.T) {
 	r := play(t, o)
 	require.False(t, r.Failed())
 	require.Equal(t, o.Periods, r.Crowded, "the nonsense was there first")
+}
+
+// Liars that propose with two faces sign two manifests for it: they lose their bonds, and nobody else does.
+func TestTwoFacesAreExpelled(t *testing.T) {
+	faced, expelled := 0, 0
+	for _, seed := range []uint64{2, 3, 10, 11} {
+		r := play(t, small(seed))
+		require.False(t, r.Failed(), "seed %d", seed)
+		require.LessOrEqual(t, r.Facts[string(chain.KeeperLost)], r.TwoFaced+r.TwinsDrawn)
+		faced, expelled = faced+r.TwoFaced, expelled+max(0, r.Facts[string(chain.KeeperLost)]-r.TwinsDrawn)
+	}
+	t.Logf("%d keepers with two manifests, at least %d of them expelled", faced, expelled)
+	require.Positive(t, expelled)
 }
 
 // What happens is a function of the options: the same trace on one processor and on many, another one for another seed.

@@ -143,7 +143,8 @@ func (w *world) happened(f chain.Fact) {
 	case chain.FaultOpened, chain.Slashed:
 		t.judgeFault(f)
 	case chain.KeeperLost:
-		if k := w.byWallet[f.Keeper]; !k.twin {
+		k := w.byWallet[f.Keeper]
+		if (f.Node.IsZero() && !k.faced) || (!f.Node.IsZero() && !k.twin) {
 			w.result.unjust(now, fmt.Sprintf("keeper %d was expelled and has not contradicted itself", k.place))
 		}
 	}

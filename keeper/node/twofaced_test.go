@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// list signs a manifest of a period.
+func (l *liar) list(p uint64, raw string) protocol.Manifest {
+	m, err := statement.NewManifest(statement.Frame{Domain: l.domain, Period: wire.Period(p), Secs: periodSecs}, []byte(raw), 1, l.wallet)
+	require.NoError(l.t, err)
+	return m.Message()
+}
+
+// A keeper that gossips one manifest of each period and hands another to whoever asks is expelled, once, and the others go
+// on.
+func TestAKeeperWithTwoManifestsIsExpelled(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 3)
+	newAgent(t, chain, 1, solana.PublicKey{}, keepers)
+	l := newLiar(t, chain, keepers)
+	p2p.Handle(l.node, manifestsProtocol, func(_ context.Context, _ solana.PublicKey, req protocol.ManifestsRequest) (protocol.Manifests, error) {
+		return protocol.Manifests{Version: protocol.Version, Manifests: []protocol.Manifest{l.list(req.Period, "asked")}}, nil
+	})
+	topic, err := p2p.Join(l.node, p2p.TopicConfig[protocol.Manifests]{
+		Name: protocol.ManifestsTopic(l.domain.String()), Version: protocol.Version, MaxSize: maxManifest,
+		Known:    func(solana.PublicKey) bool { return true },
+		Validate: func(context.Context, solana.PublicKey, protocol.Manifests) p2p.Verdict { return p2p.Accept },
+		Handle:   func(context.Context, solana.PublicKey, protocol.Manifests) {},
+	})
+	require.NoError(t, err)
+	for _, r := range keepers {
+		r.run()
+		defer r.kill()
+	}
+	expelled := func() []solana.PublicKey {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return chain.expelled
+	}
+	require.Eventually(t, func() bool {
+		m := protocol.Manifests{Version: protocol.Version, Manifests: []protocol.Manifest{l.list(period()-1, "gossiped")}}
+		require.NoError(t, topic.Publish(t.Context(), m))
+		return len(expelled()) > 0
+	}, 2*time.Minute, 500*time.Millisecond)
+	require.Eventually(t, func() bool {
+		for _, r := range keepers {
+			if r.k.proofs.Held() != 0 {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 20*time.Millisecond, "the proof is forgotten once it is on chain")
+	after := period()
+	require.Eventually(t, func() bool {
+		for p := range chain.final() {
+			if p > after {
+				return true
+			}
+		}
+		return false
+	}, 2*time.Minute, 20*time.Millisecond, "the others go on")
+	require.Equal(t, []solana.PublicKey{l.wallet.PublicKey()}, expelled())
+}

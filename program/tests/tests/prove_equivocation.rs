@@ -195,7 +195,8 @@ fn two_manifests_of_a_period_cost_the_bond() {
     };
     assert_emitted(&meta, &event);
     let [yes, no] = both();
-    for again in [contradict(&w, &finder, &keeper, &other, &one), contradict(&w, &finder, &keeper, &yes, &no)] {
+    for again in [contradict(&w, &finder, &keeper, &other, &one), contradict(&w, &finder, &keeper, &yes, &no)]
+    {
         w.refused_all(&again, &[&finder.key], MarketError::WrongKeeperStatus);
     }
 }

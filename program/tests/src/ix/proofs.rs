@@ -90,13 +90,7 @@ pub fn prove_equivocation(w: &World, finder: &Actor, keeper: &Address) -> Instru
 }
 
 /// All three instructions; the keeper signed two statements or two manifests.
-pub fn contradict(
-    w: &World,
-    finder: &Actor,
-    keeper: &Actor,
-    one: &[u8],
-    other: &[u8],
-) -> [Instruction; 3] {
+pub fn contradict(w: &World, finder: &Actor, keeper: &Actor, one: &[u8], other: &[u8]) -> [Instruction; 3] {
     let proof = prove_equivocation(w, finder, &keeper.keeper());
     [signed(&keeper.key, one), signed(&keeper.key, other), proof]
 }

@@ -130,7 +130,9 @@ fn equivocation(act: &Act) -> Verdict {
         .collect();
     let two_faced = listed.iter().any(|one| {
         listed.iter().any(|other| {
-            (one.domain, one.period) == (DOMAIN, other.period) && other.domain == DOMAIN && one.set != other.set
+            (one.domain, one.period) == (DOMAIN, other.period)
+                && other.domain == DOMAIN
+                && one.set != other.set
         })
     });
     let against = said.iter().any(|one| {

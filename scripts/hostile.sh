@@ -50,7 +50,7 @@ while [ $# -gt 0 ]; do
       fi
       ;;
     sample)
-      GANTRY_HOSTILE_SEEDS=1 GANTRY_HOSTILE_BUGS=4,7,10,20,22,31,38,40,47,49,69,71,74,78 planted
+      GANTRY_HOSTILE_SEEDS=1 GANTRY_HOSTILE_BUGS=4,7,10,20,22,31,38,40,47,49,69,71,74,78,84 planted
       ;;
     *) die "unknown part $part: want matrix, run, planted or sample" ;;
   esac

@@ -95,6 +95,7 @@ pub const BUGS: &[(u64, &str)] = &[
     (83, "a vote moves after the report is final"),
     (84, "a vote moves to a root that weighs no more"),
     (85, "manifests of two periods contradict each other"),
+    (86, "a vote moves with less weight than was counted"),
 ];
 
 /// Steps of one story at most: the longer it is, the fewer of its machines and keepers are still in business.

@@ -130,7 +130,7 @@ pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
 }
 
 /// A keeper passes over a node that scored better, or as well: the whole story, from the order to the proof.
-fn unjust_award(s: &mut Scene) -> Option<Plan> {
+pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
     let now = s.a.now();
     let a = s.a;
     let wanted = Wanted { most: u64::MAX, gpus: 1, simulated: 0 };

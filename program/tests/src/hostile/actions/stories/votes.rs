@@ -1,6 +1,7 @@
-use gantry_market::state::{Candidate, Node, Report, NODE_ACTIVE, REPORT_FINAL};
+use gantry_market::state::{Candidate, Keeper, Node, Report, KEEPER_ACTIVE, NODE_ACTIVE, REPORT_FINAL};
 use solana_address::Address;
 
+use super::super::proofs::unjust_award;
 use super::super::reports::crowd;
 use super::{market, recovered, voters};
 use crate::hostile::scene::{Plan, Scene};
@@ -15,6 +16,11 @@ pub fn split(s: &mut Scene) -> Option<Story> {
     let mischief = 1 + s.below(3);
     let mut story = Story::default().then(recovered).then(|s| Some(crowd(s).unwrap_or_default()));
     story = story.then(move |s| divided(s, period));
+    // One that voted comes to weigh less.
+    let unjust = s.once_in(2);
+    for _ in 0..2 {
+        story = story.then_if(unjust, |s| Some(unjust_award(s).unwrap_or_default()));
+    }
     for _ in 0..mischief {
         story = story.then(move |s| moved(s, period));
     }
@@ -58,9 +64,12 @@ fn roots(s: &Scene, period: u64) -> Option<Vec<Candidate>> {
 fn moved(s: &mut Scene, period: u64) -> Option<Plan> {
     let end = end(s, period)?;
     let all = voters(s, end);
+    let created = s.a.book.get::<Report>(&pda::report(period))?.created_at;
+    let lighter = |keeper: &Keeper| keeper.status == KEEPER_ACTIVE && keeper.weight_since >= created;
     let mut plan = vec![];
     for _ in 0..1 + s.below(4) {
-        let (wallet, _) = s.one(all.clone())?;
+        let lighter = s.any_where(lighter).filter(|_| s.once_in(2)).map(|(_, keeper)| keeper.wallet);
+        let wallet = lighter.or(s.one(all.clone()).map(|(wallet, _)| wallet))?;
         let known = roots(s, period)?;
         let root = s.one(known).filter(|_| !s.once_in(12)).map_or_else(|| s.r.bytes(), |found| found.root);
         plan.push(Step::Send(vec![ix::report_vote(s.who(&wallet)?, period, root)]));

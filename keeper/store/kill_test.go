@@ -249,5 +249,4 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	require.NoError(t, s.Close())
 	t.Logf("%d kills, %d promises heard, %d statements, %d roots, %d manifests", kills(), w.heard, len(w.said), len(w.roots), len(w.sets))
 	require.NotEmpty(t, w.said)
-	require.NotEmpty(t, w.sets)
 }

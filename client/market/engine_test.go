@@ -153,7 +153,10 @@ func TestLifeOfALease(t *testing.T) {
 func TestReportsAndFaults(t *testing.T) {
 	t.Parallel()
 	w := markettest.New(t, markettest.Options{})
-	w.InitMarket(markettest.FastParams())
+	fast := markettest.FastParams()
+	// What has to come before a window ends does so on a busy machine, too.
+	fast.AppealSecs, fast.UnstakeCooldownSecs, fast.ReportRetentionSecs = 15, 15, 20
+	w.InitMarket(fast)
 	keeper := w.Keeper()
 	provider := w.Provider(300 * market.OneGNT)
 	_, honest := w.Node(provider, markettest.A100, 1, 1_000_000)
@@ -266,7 +269,7 @@ func TestReportsAndFaults(t *testing.T) {
 	r, _ := w.View.Report(first)
 	end, err := market.PeriodEnd(first, params.PeriodSecs)
 	require.NoError(t, err)
-	w.Until(max(end, r.FinalisedAt) + int64(params.ReportRetentionSecs))
+	w.Until(max(end, r.FinalisedAt) + int64(params.ReportRetentionSecs) + 1)
 	ix, err := market.ReportClose(r)
 	w.Do("report_close", sign, ix, err)
 	w.Wait("report closed", func(v *market.View) bool { _, ok := v.Report(first); return !ok })

@@ -191,7 +191,7 @@ func untilFinal(t *testing.T, chain *fakeChain, from, to uint64) {
 }
 
 // untilOne waits until the report of a period is final, and returns the first such one. With a keeper down the three others
-// must vote for one root, and votes cannot be moved: on a busy machine a period can be lost.
+// must vote for one root: on a busy machine that takes a while, since they may have to come together first.
 func untilOne(t *testing.T, chain *fakeChain, from uint64) (p uint64) {
 	require.Eventually(t, func() bool {
 		got := chain.final()
@@ -229,7 +229,9 @@ func TestReplicasAgreeAndSurviveAKill(t *testing.T) {
 		for _, r := range keepers {
 			root, err := r.k.store.Voted(wire.Period(p))
 			require.NoError(t, err)
-			require.EqualValues(t, chain.voted(p)[r.wallet.PublicKey()], root, "each sent the vote that it wrote down")
+			if root != wire.Hash(chain.final()[p]) { // else its vote may have been about to move there when the report became final
+				require.EqualValues(t, chain.voted(p)[r.wallet.PublicKey()], root, "each sent the vote that it wrote down")
+			}
 			require.Eventually(t, func() bool { return r.k.engine.Set(wire.Period(p), chain.final()[p]) != nil },
 				30*time.Second, 20*time.Millisecond, "every keeper holds the leaves")
 		}

@@ -108,27 +108,24 @@ func vote(r *market.Report, root [32]byte, k *market.Keeper) (ballot, error) {
 	return does, nil
 }
 
-// arrange lets roots of the tail change places with lighter ones in front: one vote changes two of them at most.
+// arrange lets the heaviest root of the tail change places with the lightest in front if it has come to weigh more.
 func arrange(r *market.Report) {
-	for range 2 {
-		if len(r.Tail) == 0 {
-			return
+	if len(r.Tail) == 0 {
+		return
+	}
+	// The first of the lightest, and the last of the heaviest, as Rust's min_by_key and max_by_key have it.
+	lightest, heaviest := &r.Candidates[0], &r.Tail[0]
+	for i := range r.Candidates {
+		if r.Candidates[i].Weight < lightest.Weight {
+			lightest = &r.Candidates[i]
 		}
-		// The first of the lightest, and the last of the heaviest, as Rust's min_by_key and max_by_key have it.
-		lightest, heaviest := &r.Candidates[0], &r.Tail[0]
-		for i := range r.Candidates {
-			if r.Candidates[i].Weight < lightest.Weight {
-				lightest = &r.Candidates[i]
-			}
+	}
+	for i := range r.Tail {
+		if r.Tail[i].Weight >= heaviest.Weight {
+			heaviest = &r.Tail[i]
 		}
-		for i := range r.Tail {
-			if r.Tail[i].Weight >= heaviest.Weight {
-				heaviest = &r.Tail[i]
-			}
-		}
-		if lightest.Weight >= heaviest.Weight {
-			return
-		}
+	}
+	if lightest.Weight < heaviest.Weight {
 		*lightest, *heaviest = *heaviest, *lightest
 	}
 }

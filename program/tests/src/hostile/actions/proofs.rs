@@ -37,10 +37,10 @@ fn two_statements(s: &mut Scene, keeper: &Actor) -> Option<[Vec<u8>; 2]> {
     let (node, _) = s.any::<Node>()?;
     let period = s.a.w.period().saturating_sub(s.r.below(3));
     let mut said = [true, false].map(|passed| statement(&node, period, 3, passed));
-    match s.below(6) {
+    match s.below(7) {
         // The same twice, of two periods, of two machines, of another network.
         0 => said[1] = said[0],
-        1 => said[1][48..56].copy_from_slice(&(period + 1).to_le_bytes()),
+        1 | 4 => said[1][48..56].copy_from_slice(&(period + 1).to_le_bytes()),
         2 => said[1][16..48].copy_from_slice(keeper.wallet().as_ref()),
         3 => said.iter_mut().for_each(|text| text[8] ^= 1),
         _ => {}

@@ -46,6 +46,7 @@ pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
     claims::overtaken,
     votes::split,
     votes::split,
+    votes::split,
 ];
 
 /// The market as it is.

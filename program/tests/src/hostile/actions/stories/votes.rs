@@ -17,9 +17,10 @@ pub fn split(s: &mut Scene) -> Option<Story> {
     let mut story = Story::default().then(recovered).then(|s| Some(crowd(s).unwrap_or_default()));
     story = story.then(move |s| divided(s, period));
     // One that voted comes to weigh less.
-    let unjust = s.once_in(2);
-    for _ in 0..2 {
+    let unjust = !s.once_in(4);
+    for _ in 0..3 {
         story = story.then_if(unjust, |s| Some(unjust_award(s).unwrap_or_default()));
+        story = story.then_if(unjust, move |s| lightened(s, period));
     }
     for _ in 0..mischief {
         story = story.then(move |s| moved(s, period));
@@ -73,6 +74,29 @@ fn moved(s: &mut Scene, period: u64) -> Option<Plan> {
         let known = roots(s, period)?;
         let root = s.one(known).filter(|_| !s.once_in(12)).map_or_else(|| s.r.bytes(), |found| found.root);
         plan.push(Step::Send(vec![ix::report_vote(s.who(&wallet)?, period, root)]));
+    }
+    Some(plan)
+}
+
+/// Keepers that weigh less than when they voted go to the heaviest root that they have not voted for.
+fn lightened(s: &mut Scene, period: u64) -> Option<Plan> {
+    let Some(report) = s.a.book.get::<Report>(&pda::report(period)).copied() else { return Some(vec![]) };
+    let lighter: Vec<(Address, u16)> =
+        s.a.book
+            .all::<Keeper>()
+            .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE && keeper.weight_since >= report.created_at)
+            .map(|(_, keeper)| (keeper.wallet, keeper.index))
+            .collect();
+    let mut plan = vec![];
+    for (wallet, index) in lighter {
+        let voted = |voters: &[u8; 32]| voters[index as usize / 8] & (1 << (index % 8)) != 0;
+        let heaviest = roots(s, period)?
+            .into_iter()
+            .filter(|found| !voted(&found.voters))
+            .max_by_key(|found| found.weight);
+        if let (Some(heaviest), true) = (heaviest, voted(&report.voters)) {
+            plan.push(Step::Send(vec![ix::report_vote(s.who(&wallet)?, period, heaviest.root)]));
+        }
     }
     Some(plan)
 }

@@ -43,7 +43,7 @@ func Params() bindings.Params {
 		MigrationGraceSecs:    2,
 		NoticeSecs:            6,
 		TimelockSecs:          3,
-		RatingSecs:            12,
+		RatingSecs:            24, // a customer on a busy machine still rates what failed a while ago
 		ReportRetentionSecs:   45,
 		SettleDeadlinePeriods: 2,
 		FeeBps:                1_200,

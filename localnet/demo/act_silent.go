@@ -36,7 +36,15 @@ func (d *demo) silentLease(ctx context.Context) error {
 		return err
 	}
 	period := int64(d.net.Params().PeriodSecs)
-	if err := d.chainPasses(ctx, (lease.StartedAt/period+1)*period+int64(silentAfter/time.Second)); err != nil {
+	// A keeper that is down leaves a period without a word about the lease, and with it unpaid: it goes silent after one that
+	// was reported.
+	paid, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be verified by a report", func(l sdk.Lease, exists bool) bool {
+		return !exists || l.VerifiedSecs > 0
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.chainPasses(ctx, int64(paid.LastReportPeriod+1)*period+int64(silentAfter/time.Second)); err != nil {
 		return err
 	}
 	if err := d.net.Silence(node, true); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -228,11 +229,14 @@ func (e *Engine) adopt(set *report.Set) {
 	e.keepSet(set)
 }
 
-// kept reads a proposal that the book holds.
+// kept reads a proposal that we voted for, which the book holds.
 func (e *Engine) kept(p wire.Period, root wire.Hash) (m protocol.Proposal, err error) {
 	raw, err := e.Book.Proposal(p, root)
-	if err != nil {
-		return m, err
+	if err == nil {
+		err = p2p.Decode(raw, &m)
 	}
-	return m, p2p.Decode(raw, &m)
+	if err != nil {
+		return m, fmt.Errorf("proposal that was voted for: %w", err)
+	}
+	return m, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -62,7 +61,7 @@ func (e *Engine) stand(ctx context.Context, r round, s *state, n int64, voted wi
 			// Our vote was to move from here to a root that is lighter by now.
 			var err error
 			if m, err = e.kept(r.period, c.Root); err != nil {
-				return fmt.Errorf("proposal that was voted for: %w", err)
+				return err
 			}
 			ok = true
 		}

@@ -279,7 +279,7 @@ func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wi
 	s.proposed = n
 	m, err := e.kept(r.period, root)
 	if err != nil {
-		return fmt.Errorf("proposal that was voted for: %w", err)
+		return err
 	}
 	if m, err = report.Resign(m, uint32(n), e.Signer); err != nil {
 		return err

@@ -52,22 +52,6 @@ func TestAKeeperWithTwoManifestsIsExpelled(t *testing.T) {
 		require.NoError(t, topic.Publish(t.Context(), m))
 		return len(expelled()) > 0
 	}, 2*time.Minute, 500*time.Millisecond)
-	require.Eventually(t, func() bool {
-		for _, r := range keepers {
-			if r.k.proofs.Held() != 0 {
-				return false
-			}
-		}
-		return true
-	}, time.Minute, 20*time.Millisecond, "the proof is forgotten once it is on chain")
-	after := period()
-	require.Eventually(t, func() bool {
-		for p := range chain.final() {
-			if p > after {
-				return true
-			}
-		}
-		return false
-	}, 2*time.Minute, 20*time.Millisecond, "the others go on")
+	untilForgotten(t, chain, keepers, 2*time.Minute)
 	require.Equal(t, []solana.PublicKey{l.wallet.PublicKey()}, expelled())
 }

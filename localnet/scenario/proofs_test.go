@@ -102,9 +102,22 @@ func TestAWrongProductIsProven(t *testing.T) {
 	require.Empty(t, ledger.NewChecker().Check(books))
 }
 
-// tellEachSomethingElse takes a keeper's place on the network: whoever asks it for a period's statements gets its signed
-// word about one check, "passed" or "failed", each the same every time and the two keepers that are left not the same.
-func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
+// threeKeepersOneLying is a market of one machine whose third keeper is stopped: its wallet speaks for it now.
+func threeKeepersOneLying(t *testing.T) (*network.Network, seed.Wallet) {
+	t.Helper()
+	n, err := network.Start(t.Context(), network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: quiet(t),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	liar := n.World.Keepers[2]
+	require.NoError(t, n.Stop(t.Context(), liar.Name))
+	return n, liar
+}
+
+// inPlaceOf takes a keeper's place on the network, under its key and address.
+func inPlaceOf(t *testing.T, n *network.Network, liar seed.Wallet) (*p2p.Node, wire.Domain) {
 	t.Helper()
 	domain, err := n.Chain.Domain(t.Context())
 	require.NoError(t, err)
@@ -113,6 +126,14 @@ func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
 	node, err := p2p.New(p2p.Config{Key: liar.Key, Listen: []string{account.Addr()}, UserAgent: "liar", Log: quiet(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	return node, domain
+}
+
+// tellEachSomethingElse takes a keeper's place on the network: whoever asks it for a period's statements gets its signed
+// word about one check, "passed" or "failed", each the same every time and the two keepers that are left not the same.
+func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
+	t.Helper()
+	node, domain := inPlaceOf(t, n, liar)
 	about, secs, first := n.Nodes[0].Address, int64(n.Params().PeriodSecs), n.World.Keepers[0].Address()
 	p2p.Handle(node, p2p.Protocol{ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 100, Burst: 100},
 		func(_ context.Context, from solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
@@ -130,14 +151,7 @@ func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
 
 // A keeper that signs opposite statements about one check, and gives one to each of the others, loses its whole bond.
 func TestAContradictionIsProven(t *testing.T) {
-	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: quiet(t),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	require.NoError(t, n.Launch(t.Context()))
-	liar := n.World.Keepers[2]
-	require.NoError(t, n.Stop(t.Context(), liar.Name)) // its wallet speaks for it now
+	n, liar := threeKeepersOneLying(t)
 	tellEachSomethingElse(t, n, liar)
 	account := sdk.KeeperAddress(liar.Address())
 	require.Eventually(t, func() bool {
@@ -159,13 +173,7 @@ func TestAContradictionIsProven(t *testing.T) {
 // asks. What it returns gossips that of the period before.
 func twoManifests(t *testing.T, n *network.Network, liar seed.Wallet) (gossip func()) {
 	t.Helper()
-	domain, err := n.Chain.Domain(t.Context())
-	require.NoError(t, err)
-	account, found := snapshotOf(t, n).KeeperOf(liar.Address())
-	require.True(t, found)
-	node, err := p2p.New(p2p.Config{Key: liar.Key, Listen: []string{account.Addr()}, UserAgent: "liar", Log: quiet(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, node.Close()) })
+	node, domain := inPlaceOf(t, n, liar)
 	list := func(period uint64, digest byte) protocol.Manifests {
 		m := wire.Manifest{Domain: domain, Period: wire.Period(period), Count: 1, Size: 40, Digest: [32]byte{digest}}
 		sig, err := m.Sign(liar.Key)
@@ -193,14 +201,7 @@ func twoManifests(t *testing.T, n *network.Network, liar seed.Wallet) (gossip fu
 
 // A keeper that signs two manifests of one period loses its whole bond to whoever shows both, and to the fire.
 func TestTwoManifestsAreProven(t *testing.T) {
-	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: quiet(t),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	require.NoError(t, n.Launch(t.Context()))
-	liar := n.World.Keepers[2]
-	require.NoError(t, n.Stop(t.Context(), liar.Name)) // its wallet speaks for it now
+	n, liar := threeKeepersOneLying(t)
 	gossip := twoManifests(t, n, liar)
 	account := sdk.KeeperAddress(liar.Address())
 	require.Eventually(t, func() bool {

@@ -33,11 +33,11 @@ func (t *tx) reportVote(wallet solana.PublicKey, body []byte) error {
 		r.Report.Status, r.Report.Version = uint8(market.ReportOpen), market.LayoutVersion
 		t.set(key, r)
 	}
-	var to ballot
-	if to, err = vote(r, root, k); err != nil {
+	does, err := vote(r, root, k)
+	if err != nil {
 		return err
 	}
-	switch to {
+	switch does {
 	case again:
 		return nil
 	case moved:

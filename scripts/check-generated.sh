@@ -2,7 +2,7 @@
 # Rebuilds everything that is generated and committed; fails when any of it differs from what is committed.
 source "$(dirname "$0")/common.sh"
 cd "$root"
-generated=(program/artifacts idl/gantry_market.json idl/market)
+generated=(program/artifacts idl/gantry_market.json idl/bindings)
 "$root/scripts/program.sh" so idl go
 changed=$(git status --porcelain -- "${generated[@]}")
 if [ -n "$changed" ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what is generated from the program and committed.
 # usage: program.sh so|idl|go ...
-#   so   program/artifacts/gantry_market.so   idl  idl/gantry_market.json   go  idl/market/*.go
+#   so   program/artifacts/gantry_market.so   idl  idl/gantry_market.json   go  idl/bindings/*.go
 source "$(dirname "$0")/common.sh"
 program_sources="program/src program/Cargo.toml program/Cargo.lock program/sbf"
 

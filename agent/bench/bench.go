@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest/work"
 )
 
@@ -45,10 +45,10 @@ type Work struct {
 
 // Result of a benchmark.
 type Result struct {
-	Prover string             `json:"prover"`
-	Work   []Work             `json:"work"`
-	Disk   hardware.DiskSpeed `json:"disk"`
-	At     time.Time          `json:"at"`
+	Prover string         `json:"prover"`
+	Work   []Work         `json:"work"`
+	Disk   host.DiskSpeed `json:"disk"`
+	At     time.Time      `json:"at"`
 }
 
 // Run measures. A product that does not verify is an error: a machine that
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	report("disk", float64(len(o.Sizes))/steps)
 	if o.DiskBytes > 0 {
 		var err error
-		if r.Disk, err = hardware.MeasureDisk(ctx, o.DiskPath, o.DiskBytes); err != nil {
+		if r.Disk, err = host.MeasureDisk(ctx, o.DiskPath, o.DiskBytes); err != nil {
 			if ctx.Err() != nil {
 				return Result{}, ctx.Err()
 			}

@@ -12,16 +12,16 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // Network brings messages to keepers.
 type Network interface {
-	Commit(ctx context.Context, keeper solana.PublicKey, req protocol.BidRequest) (protocol.BidAnswer, error)
-	Reveal(ctx context.Context, keeper solana.PublicKey, req protocol.BidRequest) (protocol.BidAnswer, error)
-	Outcome(ctx context.Context, keeper solana.PublicKey, req protocol.OutcomeRequest) (protocol.SignedOutcome, error)
+	Commit(ctx context.Context, keeper solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error)
+	Reveal(ctx context.Context, keeper solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error)
+	Outcome(ctx context.Context, keeper solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error)
 }
 
 // Store remembers bids. *store.Store implements it.
@@ -37,9 +37,9 @@ type Bidder struct {
 	View    *market.View
 	Store   Store
 	Network Network
-	Key     wire.Signer // the node's
+	Key     records.Signer // the node's
 	Node    solana.PublicKey
-	Domain  wire.Domain
+	Domain  records.Domain
 	// Price is what the node bids for an order; 0 for not at all.
 	Price func(market.Order) market.PricePerHour
 	// Tell is called with all bids whenever one has changed.
@@ -181,7 +181,7 @@ func (b *Bidder) consider(key auction, a market.Auction, now time.Time) error {
 	n, ok2 := b.View.Node(b.Node)
 	p, ok3 := b.View.Provider(n.Provider)
 	m, ok4 := b.View.Model(n.Spec.Model)
-	if !ok1 || !ok2 || !ok3 || !ok4 || market.Biddable(sealed.Unpaused(&mk), &o, &n, &p, &m, now.Unix()) != nil {
+	if !ok1 || !ok2 || !ok3 || !ok4 || market.Biddable(sealedbid.Unpaused(&mk), &o, &n, &p, &m, now.Unix()) != nil {
 		return nil
 	}
 	price := b.Price(o)
@@ -231,9 +231,9 @@ func (b *Bidder) tell() {
 func (b *Bidder) advance(ctx context.Context, key auction, x *bid, now time.Time) {
 	switch unix := now.Unix(); {
 	case unix <= x.CloseAt:
-		b.each(ctx, key, x, now, wire.AckCommitment)
+		b.each(ctx, key, x, now, records.AckCommitment)
 	case unix <= x.RevealUntil:
-		b.each(ctx, key, x, now, wire.AckReveal)
+		b.each(ctx, key, x, now, records.AckReveal)
 	default:
 		b.ask(ctx, key, x, now)
 	}
@@ -249,7 +249,7 @@ func (b *Bidder) keepers() []solana.PublicKey {
 }
 
 // each brings the bid to every keeper that has neither acknowledged this stage nor refused the bid for good.
-func (b *Bidder) each(ctx context.Context, key auction, x *bid, now time.Time, stage wire.AckStage) {
+func (b *Bidder) each(ctx context.Context, key auction, x *bid, now time.Time, stage records.AckStage) {
 	for _, k := range b.keepers() {
 		if x.busy[k] || now.Before(x.next[k]) || x.answered(k, stage) {
 			continue
@@ -260,7 +260,7 @@ func (b *Bidder) each(ctx context.Context, key auction, x *bid, now time.Time, s
 			limit, cancel := context.WithTimeout(ctx, callLimit)
 			defer cancel()
 			send := b.Network.Commit
-			if stage == wire.AckReveal {
+			if stage == records.AckReveal {
 				send = b.Network.Reveal
 			}
 			answer, err := send(limit, k, req)
@@ -270,14 +270,14 @@ func (b *Bidder) each(ctx context.Context, key auction, x *bid, now time.Time, s
 }
 
 // answered reports whether there is nothing to bring to a keeper any more in this stage.
-func (x *bid) answered(k solana.PublicKey, stage wire.AckStage) bool {
+func (x *bid) answered(k solana.PublicKey, stage records.AckStage) bool {
 	for _, a := range x.Acks {
-		if solana.PublicKey(a.Keeper) == k && wire.AckStage(a.Stage) == stage {
+		if solana.PublicKey(a.Keeper) == k && records.AckStage(a.Stage) == stage {
 			return true
 		}
 	}
 	for _, w := range x.Words {
-		if o, err := wire.DecodeOutcome(w.Outcome); err == nil && solana.PublicKey(w.Keeper) == k && final(o.Code, stage) {
+		if o, err := records.DecodeOutcome(w.Outcome); err == nil && solana.PublicKey(w.Keeper) == k && final(o.Code, stage) {
 			return true
 		}
 	}
@@ -286,36 +286,36 @@ func (x *bid) answered(k solana.PublicKey, stage wire.AckStage) bool {
 
 // final reports whether a keeper that said this need not be asked again in a stage. What a keeper says against a
 // commitment does not stand against a reveal: others may vouch for the commitment.
-func final(c wire.OutcomeCode, stage wire.AckStage) bool {
+func final(c records.OutcomeCode, stage records.AckStage) bool {
 	switch c {
-	case wire.OutcomeUnsuitable, wire.OutcomeFull:
+	case records.OutcomeUnsuitable, records.OutcomeFull:
 		return false // may change before the close
-	case wire.OutcomeLateCommitment:
-		return stage == wire.AckCommitment
+	case records.OutcomeLateCommitment:
+		return stage == records.AckCommitment
 	}
 	return true
 }
 
 // request is the message of a stage.
-func (x *bid) request(stage wire.AckStage) protocol.BidRequest {
-	req := protocol.BidRequest{
-		Version: protocol.Version, Order: x.Order, CloseAt: x.CloseAt,
-		Bid: protocol.Bid{Node: x.Node, Commitment: x.Commitment, Signature: [64]byte(x.Signature)},
+func (x *bid) request(stage records.AckStage) messages.BidRequest {
+	req := messages.BidRequest{
+		Version: messages.Version, Order: x.Order, CloseAt: x.CloseAt,
+		Bid: messages.Bid{Node: x.Node, Commitment: x.Commitment, Signature: [64]byte(x.Signature)},
 	}
-	if stage != wire.AckReveal {
+	if stage != records.AckReveal {
 		return req
 	}
-	req.Bid.Reveal = &protocol.BidPrice{Price: uint64(x.Price), Salt: x.Salt}
+	req.Bid.Reveal = &messages.BidPrice{Price: uint64(x.Price), Salt: x.Salt}
 	for _, a := range x.Acks {
-		if wire.AckStage(a.Stage) == wire.AckCommitment && len(req.Bid.Acks) < protocol.MaxBidAcks {
-			req.Bid.Acks = append(req.Bid.Acks, protocol.BidAck{Keeper: a.Keeper, Stage: a.Stage, ReceivedAt: a.ReceivedAt, Signature: [64]byte(a.Signature)})
+		if records.AckStage(a.Stage) == records.AckCommitment && len(req.Bid.Acks) < messages.MaxBidAcks {
+			req.Bid.Acks = append(req.Bid.Acks, messages.BidAck{Keeper: a.Keeper, Stage: a.Stage, ReceivedAt: a.ReceivedAt, Signature: [64]byte(a.Signature)})
 		}
 	}
 	return req
 }
 
 // answer remembers what a keeper says, when it is the keeper's word.
-func (b *Bidder) answer(key auction, k solana.PublicKey, stage wire.AckStage, answer protocol.BidAnswer, err error) {
+func (b *Bidder) answer(key auction, k solana.PublicKey, stage records.AckStage, answer messages.BidAnswer, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	x := b.bids[key]
@@ -328,11 +328,11 @@ func (b *Bidder) answer(key auction, k solana.PublicKey, stage wire.AckStage, an
 		b.Log.Debug().Err(err).Stringer("order", key.order).Stringer("keeper", k).Stringer("stage", stage).Msg("bid not delivered")
 		return
 	}
-	commitment := wire.Hash(x.Commitment)
+	commitment := records.Hash(x.Commitment)
 	switch {
 	case answer.Ack != nil:
 		a := *answer.Ack
-		if _, err := sealed.Ack(&a, commitment); err != nil || a.Keeper != k || a.Stage != uint8(stage) {
+		if _, err := sealedbid.Ack(&a, commitment); err != nil || a.Keeper != k || a.Stage != uint8(stage) {
 			b.Log.Warn().Stringer("keeper", k).Msg("a keeper's acknowledgement is not worth anything")
 			return
 		}
@@ -340,7 +340,7 @@ func (b *Bidder) answer(key auction, k solana.PublicKey, stage wire.AckStage, an
 			s.Acks = append(s.Acks, store.BidAck{Keeper: a.Keeper, Stage: a.Stage, ReceivedAt: a.ReceivedAt, Signature: a.Signature[:]})
 		})
 	case answer.Outcome != nil:
-		o, err := sealed.ReadOutcome(answer.Outcome)
+		o, err := sealedbid.ReadOutcome(answer.Outcome)
 		if err != nil || answer.Outcome.Keeper != k || o.Commitment != commitment {
 			b.Log.Warn().Stringer("keeper", k).Msg("a keeper's refusal is not signed by it")
 			return
@@ -355,9 +355,9 @@ func (b *Bidder) answer(key auction, k solana.PublicKey, stage wire.AckStage, an
 }
 
 // said reports whether a keeper gave this reason before.
-func said(words []store.BidWord, k solana.PublicKey, code wire.OutcomeCode) bool {
+func said(words []store.BidWord, k solana.PublicKey, code records.OutcomeCode) bool {
 	for _, w := range words {
-		if o, err := wire.DecodeOutcome(w.Outcome); err == nil && solana.PublicKey(w.Keeper) == k && o.Code == code {
+		if o, err := records.DecodeOutcome(w.Outcome); err == nil && solana.PublicKey(w.Keeper) == k && o.Code == code {
 			return true
 		}
 	}

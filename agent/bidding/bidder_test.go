@@ -16,17 +16,17 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/watch"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 const start = 1_700_000_000
 
-var domain = wire.Domain{7}
+var domain = records.Domain{7}
 
 // world is a market with one node, one sealed order and keepers in memory.
 type world struct {
@@ -43,15 +43,15 @@ type world struct {
 	now     time.Time
 	keepers []*keeper
 	price   market.PricePerHour
-	calls   []protocol.BidRequest
+	calls   []messages.BidRequest
 }
 
 // keeper answers as the test wants.
 type keeper struct {
 	key    solana.PrivateKey
 	silent bool
-	refuse wire.OutcomeCode // 0 acknowledges
-	decide wire.OutcomeCode // 0: not decided yet
+	refuse records.OutcomeCode // 0 acknowledges
+	decide records.OutcomeCode // 0: not decided yet
 	forge  bool
 }
 
@@ -62,26 +62,26 @@ func newWorld(t *testing.T, keepers int) *world {
 	}
 	provider := solana.PublicKey{100}
 	w.node = market.NodeAddress(provider, w.key.PublicKey())
-	w.put(market.MarketAddress(), idl.Account_Market, idl.Market{Version: 1, Domain: domain, Params: idl.Params{AwardDeadlineSecs: 20}})
-	w.put(market.ModelAddress(1), idl.Account_GpuModel, idl.GpuModel{Id: 1, Version: 1})
-	w.put(provider, idl.Account_Provider, idl.Provider{Stake: 1, Version: 1})
-	n := idl.Node{Provider: provider, NodeKey: w.key.PublicKey(), Status: uint8(market.NodeActive), UptimeBps: market.BPS, Version: market.NodeVersion}
+	w.put(market.MarketAddress(), bindings.Account_Market, bindings.Market{Version: 1, Domain: domain, Params: bindings.Params{AwardDeadlineSecs: 20}})
+	w.put(market.ModelAddress(1), bindings.Account_GpuModel, bindings.GpuModel{Id: 1, Version: 1})
+	w.put(provider, bindings.Account_Provider, bindings.Provider{Stake: 1, Version: 1})
+	n := bindings.Node{Provider: provider, NodeKey: w.key.PublicKey(), Status: uint8(market.NodeActive), UptimeBps: market.BPS, Version: market.NodeVersion}
 	n.Spec.Model, n.Spec.Gpus = 1, 1
-	w.put(w.node, idl.Account_Node, n)
+	w.put(w.node, bindings.Account_Node, n)
 	for range keepers {
 		k := &keeper{key: solana.NewWallet().PrivateKey}
 		w.keepers = append(w.keepers, k)
-		w.put(market.KeeperAddress(k.key.PublicKey()), idl.Account_Keeper, idl.Keeper{Wallet: k.key.PublicKey(), Status: uint8(market.KeeperActive), Version: 1})
+		w.put(market.KeeperAddress(k.key.PublicKey()), bindings.Account_Keeper, bindings.Keeper{Wallet: k.key.PublicKey(), Status: uint8(market.KeeperActive), Version: 1})
 	}
 	w.placed(market.OrderOpen)
-	w.put(market.AuctionAddress(w.order), idl.Account_Auction, idl.Auction{Order: w.order, CloseAt: start + 10, RevealUntil: start + 20, Version: 1})
+	w.put(market.AuctionAddress(w.order), bindings.Account_Auction, bindings.Auction{Order: w.order, CloseAt: start + 10, RevealUntil: start + 20, Version: 1})
 	return w
 }
 
 func (w *world) placed(state market.OrderStatus) {
-	w.put(w.order, idl.Account_Order, idl.Order{
+	w.put(w.order, bindings.Account_Order, bindings.Order{
 		Status: uint8(state), Mode: market.ModeSealed, NodesWanted: 1, GpusPerNode: 1, MaxPrice: 1_000_000,
-		AuctionClose: start + 10, AwardDeadline: start + 40, Requirement: idl.Requirement{Model: 1}, Version: 1,
+		AuctionClose: start + 10, AwardDeadline: start + 40, Requirement: bindings.Requirement{Model: 1}, Version: 1,
 	})
 }
 
@@ -105,44 +105,44 @@ func (w *world) find(k solana.PublicKey) (*keeper, error) {
 	return nil, errors.New("nobody answers")
 }
 
-func (w *world) answer(to solana.PublicKey, req protocol.BidRequest, stage wire.AckStage) (protocol.BidAnswer, error) {
+func (w *world) answer(to solana.PublicKey, req messages.BidRequest, stage records.AckStage) (messages.BidAnswer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, err := w.find(to)
 	if err != nil {
-		return protocol.BidAnswer{}, err
+		return messages.BidAnswer{}, err
 	}
 	w.calls = append(w.calls, req)
 	if k.refuse != 0 {
-		s, err := sealed.SignOutcome(k.key, wire.Outcome{Commitment: req.Bid.Commitment, Code: k.refuse})
-		return protocol.BidAnswer{Version: 1, Outcome: &s}, err
+		s, err := sealedbid.SignOutcome(k.key, records.Outcome{Commitment: req.Bid.Commitment, Code: k.refuse})
+		return messages.BidAnswer{Version: 1, Outcome: &s}, err
 	}
-	a, err := sealed.SignAck(k.key, stage, req.Bid.Commitment, w.now.Unix())
+	a, err := sealedbid.SignAck(k.key, stage, req.Bid.Commitment, w.now.Unix())
 	if k.forge {
 		a.ReceivedAt++
 	}
-	return protocol.BidAnswer{Version: 1, Ack: &a}, err
+	return messages.BidAnswer{Version: 1, Ack: &a}, err
 }
 
-func (w *world) Commit(_ context.Context, k solana.PublicKey, req protocol.BidRequest) (protocol.BidAnswer, error) {
-	return w.answer(k, req, wire.AckCommitment)
+func (w *world) Commit(_ context.Context, k solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+	return w.answer(k, req, records.AckCommitment)
 }
 
-func (w *world) Reveal(_ context.Context, k solana.PublicKey, req protocol.BidRequest) (protocol.BidAnswer, error) {
-	return w.answer(k, req, wire.AckReveal)
+func (w *world) Reveal(_ context.Context, k solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+	return w.answer(k, req, records.AckReveal)
 }
 
-func (w *world) Outcome(_ context.Context, to solana.PublicKey, req protocol.OutcomeRequest) (protocol.SignedOutcome, error) {
+func (w *world) Outcome(_ context.Context, to solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, err := w.find(to)
 	if err != nil {
-		return protocol.SignedOutcome{}, err
+		return messages.SignedOutcome{}, err
 	}
 	if k.decide == 0 {
-		return protocol.SignedOutcome{}, p2p.Refuse(p2p.CodeUnavailable, "not yet")
+		return messages.SignedOutcome{}, p2p.Refuse(p2p.CodeUnavailable, "not yet")
 	}
-	return sealed.SignOutcome(k.key, wire.Outcome{Commitment: req.Commitment, Code: k.decide, Price: 5})
+	return sealedbid.SignOutcome(k.key, records.Outcome{Commitment: req.Commitment, Code: k.decide, Price: 5})
 }
 
 func (w *world) clock() time.Time {
@@ -200,7 +200,7 @@ func (a *agent) bid() store.Bid {
 	return all[0]
 }
 
-func acks(b store.Bid, stage wire.AckStage) (n int) {
+func acks(b store.Bid, stage records.AckStage) (n int) {
 	for _, a := range b.Acks {
 		if a.Stage == uint8(stage) {
 			n++
@@ -217,7 +217,7 @@ func TestOneBidWhateverHappens(t *testing.T) {
 	a.tickAt(0, 0.1)
 	first := a.bid()
 	require.EqualValues(t, 500_000, first.Price)
-	require.Equal(t, 2, acks(first, wire.AckCommitment))
+	require.Equal(t, 2, acks(first, records.AckCommitment))
 	a.kill()
 	w.price = 100_000 // the policy would name another price now
 	for _, second := range []float64{1, 5, 11, 12, 15} {
@@ -233,7 +233,7 @@ func TestOneBidWhateverHappens(t *testing.T) {
 	a = w.agent()
 	a.tickAt(16, 16.5)
 	got := a.bid()
-	require.Equal(t, 3, acks(got, wire.AckReveal))
+	require.Equal(t, 3, acks(got, records.AckReveal))
 	for _, c := range w.calls {
 		require.Equal(t, [32]byte(first.Commitment), c.Bid.Commitment)
 		if c.Bid.Reveal != nil {
@@ -244,13 +244,13 @@ func TestOneBidWhateverHappens(t *testing.T) {
 	a.tickAt(22, 23) // the order is still open: nobody is asked
 	require.False(t, a.bid().Over)
 	w.placed(market.OrderAwarded)
-	w.keepers[1].decide = wire.OutcomeOutbid
+	w.keepers[1].decide = records.OutcomeOutbid
 	a.tickAt(24, 25, 27, 29)
 	got = a.bid()
 	require.True(t, got.Over)
-	out, err := wire.DecodeOutcome(got.Outcome.Outcome)
+	out, err := records.DecodeOutcome(got.Outcome.Outcome)
 	require.NoError(t, err)
-	require.Equal(t, wire.OutcomeOutbid, out.Code)
+	require.Equal(t, records.OutcomeOutbid, out.Code)
 	require.Equal(t, w.keepers[1].key.PublicKey(), solana.PublicKey(got.Outcome.Keeper))
 	calls := len(w.calls)
 	a.kill()
@@ -280,7 +280,7 @@ func TestNoBid(t *testing.T) {
 		"no price":           func(w *world) { w.price = 0 },
 		"the close is over":  func(w *world) { w.at(11) },
 		"not for this node": func(w *world) {
-			w.put(market.ModelAddress(1), idl.Account_GpuModel, idl.GpuModel{Id: 1, MinTier: 3, Version: 1})
+			w.put(market.ModelAddress(1), bindings.Account_GpuModel, bindings.GpuModel{Id: 1, MinTier: 3, Version: 1})
 		},
 		"the order is gone": func(w *world) { w.view.Apply(watch.Event{Pubkey: w.order, Deleted: true, Slot: 99}) },
 	} {
@@ -299,17 +299,17 @@ func TestNoBid(t *testing.T) {
 // Why a bid was not taken is remembered with the keeper's signature; what may change is tried again.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, 2)
-	w.keepers[0].refuse, w.keepers[1].refuse = wire.OutcomeUnsuitable, wire.OutcomeSecondBid
+	w.keepers[0].refuse, w.keepers[1].refuse = records.OutcomeUnsuitable, records.OutcomeSecondBid
 	a := w.agent()
 	a.tickAt(0, 0.5, 1)
 	require.Len(t, a.bid().Words, 2, "each reason once")
 	w.keepers[0].refuse = 0
 	a.tickAt(2, 2.5)
-	require.Equal(t, 1, acks(a.bid(), wire.AckCommitment), "the node satisfies the order now")
+	require.Equal(t, 1, acks(a.bid(), records.AckCommitment), "the node satisfies the order now")
 	a.kill()
 
 	w = newWorld(t, 1)
-	w.keepers[0].refuse = wire.OutcomeFull
+	w.keepers[0].refuse = records.OutcomeFull
 	a = w.agent()
 	a.tickAt(0, 21)
 	require.True(t, a.bid().Over)
@@ -345,11 +345,11 @@ func TestWhoIsAsked(t *testing.T) {
 	a.tickAt(0, 11)
 	w.placed(market.OrderAwarded)
 	first := w.keepers[0]
-	w.put(market.AuctionAddress(w.order), idl.Account_Auction, idl.Auction{
+	w.put(market.AuctionAddress(w.order), bindings.Account_Auction, bindings.Auction{
 		Order: w.order, CloseAt: start + 10, RevealUntil: start + 20, Keeper: first.key.PublicKey(), WinnerCount: 1, Version: 1,
 	})
 	first.silent = true
-	w.keepers[1].decide = wire.OutcomeOutbid
+	w.keepers[1].decide = records.OutcomeOutbid
 	a.tickAt(21, 24)
 	require.False(t, a.bid().Over)
 	a.tickAt(27, 30, 33)

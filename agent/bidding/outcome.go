@@ -8,9 +8,9 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // patience is how often the keeper that awarded is asked before the others are.
@@ -52,7 +52,7 @@ func (b *Bidder) ask(ctx context.Context, key auction, x *bid, now time.Time) {
 		}
 		x.busy[k] = true
 		x.asked[k]++
-		req := protocol.OutcomeRequest{Version: protocol.Version, Order: x.Order, CloseAt: x.CloseAt, Node: x.Node, Commitment: x.Commitment}
+		req := messages.OutcomeRequest{Version: messages.Version, Order: x.Order, CloseAt: x.CloseAt, Node: x.Node, Commitment: x.Commitment}
 		b.wg.Go(func() {
 			limit, cancel := context.WithTimeout(ctx, callLimit)
 			defer cancel()
@@ -64,7 +64,7 @@ func (b *Bidder) ask(ctx context.Context, key auction, x *bid, now time.Time) {
 
 func acknowledged(acks []store.BidAck) bool { return len(acks) > 0 }
 
-func (b *Bidder) outcome(key auction, k solana.PublicKey, s protocol.SignedOutcome, err error) {
+func (b *Bidder) outcome(key auction, k solana.PublicKey, s messages.SignedOutcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	x := b.bids[key]
@@ -76,11 +76,11 @@ func (b *Bidder) outcome(key auction, k solana.PublicKey, s protocol.SignedOutco
 	if x.Over {
 		return
 	}
-	var o wire.Outcome
+	var o records.Outcome
 	if err == nil {
-		o, err = sealed.ReadOutcome(&s)
+		o, err = sealedbid.ReadOutcome(&s)
 	}
-	if err != nil || s.Keeper != k || o.Commitment != wire.Hash(x.Commitment) {
+	if err != nil || s.Keeper != k || o.Commitment != records.Hash(x.Commitment) {
 		b.Log.Debug().Err(err).Stringer("order", key.order).Stringer("keeper", k).Msg("outcome")
 		return
 	}

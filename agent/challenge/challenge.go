@@ -18,8 +18,8 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/work"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // RefusedError is the error of a request that is not answered at all; its text may be shown to the caller.
@@ -39,15 +39,15 @@ type Policy struct {
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
-	Domain wire.Domain
+	Domain records.Domain
 	// IsKeeper says whether a key is a registered keeper's wallet.
 	IsKeeper func(solana.PublicKey) bool
 	// Statuses are those of all live leases.
-	Statuses func() []protocol.LeaseStatus
+	Statuses func() []messages.LeaseStatus
 	// Busy says whether a lease is live, so that a work proof must not take the GPUs from it.
 	Busy func() bool
 	// Inventory reads what the node has now.
-	Inventory func(context.Context) (protocol.Inventory, error)
+	Inventory func(context.Context) (messages.Inventory, error)
 	// Policy is false while the node's GPU model is not known.
 	Policy func() (Policy, bool)
 	// Period is the length of a report period; false while the market is not known.
@@ -59,7 +59,7 @@ type Options struct {
 	// TPM is the machine's, nil without one.
 	TPM TPM
 	// Signer is the machine's own key: it signs what its work proofs commit to.
-	Signer wire.Signer
+	Signer records.Signer
 	// Genesis is the cluster's hash; used with Evidence.
 	Genesis [32]byte
 	Store   *store.Store
@@ -109,9 +109,9 @@ func (d *Desk) InTurn(ctx context.Context, f func(context.Context) error) error 
 }
 
 // Answer answers one challenge. Error: *RefusedError for a caller or a question that is none of this node's business.
-func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
-	resp := protocol.ChallengeResponse{Version: protocol.Version, Nonce: req.Nonce}
-	if req.Version != protocol.Version {
+func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+	resp := messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce}
+	if req.Version != messages.Version {
 		return resp, &RefusedError{Why: "this node speaks another version"}
 	}
 	if !d.o.IsKeeper(from) {
@@ -121,10 +121,10 @@ func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.C
 		return resp, &RefusedError{Why: "this is another node"}
 	}
 	switch req.Kind {
-	case protocol.CheckLiveness:
+	case messages.CheckLiveness:
 		resp.Liveness = d.liveness()
 		d.count.add(req.Kind, true)
-	case protocol.CheckInventory:
+	case messages.CheckInventory:
 		inv, err := d.o.Inventory(ctx)
 		if err != nil {
 			d.o.Log.Warn().Err(err).Msg("inventory cannot be read")
@@ -133,11 +133,11 @@ func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.C
 			resp.Inventory = &inv
 		}
 		d.count.add(req.Kind, err == nil)
-	case protocol.CheckWork:
+	case messages.CheckWork:
 		proof, why := d.work(ctx, from, req)
 		resp.Work, resp.Refused = proof, why
 		d.count.add(req.Kind, proof != nil)
-	case protocol.CheckEvidence:
+	case messages.CheckEvidence:
 		if req.TPM != nil {
 			resp.TPM, resp.Refused = d.enrol(ctx, from, req.TPM)
 			break
@@ -150,11 +150,11 @@ func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req protocol.C
 	return resp, nil
 }
 
-func (d *Desk) liveness() *protocol.Liveness {
+func (d *Desk) liveness() *messages.Liveness {
 	now := d.o.Now()
 	leases := d.o.Statuses()
 	if leases == nil {
-		leases = []protocol.LeaseStatus{}
+		leases = []messages.LeaseStatus{}
 	}
-	return &protocol.Liveness{UnixTime: now.Unix(), UpSeconds: uint64(max(0, now.Sub(d.since)/time.Second)), Leases: leases}
+	return &messages.Liveness{UnixTime: now.Unix(), UpSeconds: uint64(max(0, now.Sub(d.since)/time.Second)), Leases: leases}
 }

@@ -15,13 +15,13 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest/work"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 var (
 	node   = solana.PublicKey{1}
-	domain = wire.Domain{9}
+	domain = records.Domain{9}
 )
 
 // slow is a prover that takes its time.
@@ -75,10 +75,10 @@ func newDesk(t *testing.T, keepers int) *desk {
 	d.Desk, err = New(Options{
 		Node: node, Domain: domain, Store: s, Prover: d.prover, Log: zerolog.Nop(),
 		IsKeeper: func(k solana.PublicKey) bool { return known[k] },
-		Statuses: func() []protocol.LeaseStatus { return []protocol.LeaseStatus{{Lease: [32]byte{5}}} },
+		Statuses: func() []messages.LeaseStatus { return []messages.LeaseStatus{{Lease: [32]byte{5}}} },
 		Busy:     d.busy.Load,
-		Inventory: func(context.Context) (protocol.Inventory, error) {
-			return protocol.Inventory{Simulated: true}, nil
+		Inventory: func(context.Context) (messages.Inventory, error) {
+			return messages.Inventory{Simulated: true}, nil
 		},
 		Policy: func() (Policy, bool) { return Policy{Size: 64, Bound: 2 * time.Second}, true },
 		Period: func() (time.Duration, bool) { return 5 * time.Second, true },
@@ -94,10 +94,10 @@ func newDesk(t *testing.T, keepers int) *desk {
 
 func (d *desk) period() uint64 { return uint64(time.Now().Unix()) / 5 }
 
-func (d *desk) workRequest(t *testing.T, keeper int, slot byte) (protocol.ChallengeRequest, work.Seed) {
+func (d *desk) workRequest(t *testing.T, keeper int, slot byte) (messages.ChallengeRequest, work.Seed) {
 	t.Helper()
-	req := protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckWork, Node: node, Period: d.period(), Nonce: [32]byte{slot}}
-	req.Work = &protocol.WorkChallenge{Size: 64, SlotHash: [32]byte{slot}}
+	req := messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckWork, Node: node, Period: d.period(), Nonce: [32]byte{slot}}
+	req.Work = &messages.WorkChallenge{Size: 64, SlotHash: [32]byte{slot}}
 	sig, err := d.keepers[keeper].Sign(work.ChallengeMessage(domain, req.Work.SlotHash, node, req.Period))
 	require.NoError(t, err)
 	req.Work.KeeperSignature = sig
@@ -107,17 +107,17 @@ func (d *desk) workRequest(t *testing.T, keeper int, slot byte) (protocol.Challe
 func TestAnswers(t *testing.T) {
 	d := newDesk(t, 1)
 	keeper := d.keepers[0].PublicKey()
-	req := protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckLiveness, Node: node, Nonce: [32]byte{7}}
+	req := messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckLiveness, Node: node, Nonce: [32]byte{7}}
 	resp, err := d.Answer(t.Context(), keeper, req)
 	require.NoError(t, err)
 	require.Equal(t, req.Nonce, resp.Nonce)
 	require.Len(t, resp.Liveness.Leases, 1)
 	require.Nil(t, resp.Inventory)
-	req.Kind = protocol.CheckInventory
+	req.Kind = messages.CheckInventory
 	resp, err = d.Answer(t.Context(), keeper, req)
 	require.NoError(t, err)
 	require.True(t, resp.Inventory.Simulated)
-	req.Kind = protocol.CheckEvidence
+	req.Kind = messages.CheckEvidence
 	resp, err = d.Answer(t.Context(), keeper, req)
 	require.NoError(t, err)
 	require.NotEmpty(t, resp.Refused)
@@ -145,11 +145,11 @@ func TestRefuses(t *testing.T) {
 	var refused *RefusedError
 	for name, c := range map[string]struct {
 		from   solana.PublicKey
-		change func(*protocol.ChallengeRequest)
+		change func(*messages.ChallengeRequest)
 	}{
-		"a stranger":      {solana.PublicKey{3}, func(*protocol.ChallengeRequest) {}},
-		"another node":    {keeper, func(r *protocol.ChallengeRequest) { r.Node[0]++ }},
-		"another version": {keeper, func(r *protocol.ChallengeRequest) { r.Version++ }},
+		"a stranger":      {solana.PublicKey{3}, func(*messages.ChallengeRequest) {}},
+		"another node":    {keeper, func(r *messages.ChallengeRequest) { r.Node[0]++ }},
+		"another version": {keeper, func(r *messages.ChallengeRequest) { r.Version++ }},
 	} {
 		req, _ := d.workRequest(t, 0, 1)
 		c.change(&req)
@@ -158,15 +158,15 @@ func TestRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		want   string
-		change func(*protocol.ChallengeRequest)
+		change func(*messages.ChallengeRequest)
 	}{
-		"no challenge":       {"missing", func(r *protocol.ChallengeRequest) { r.Work = nil }},
-		"larger":             {"order 64", func(r *protocol.ChallengeRequest) { r.Work.Size = 128 }},
-		"old":                {"not the current", func(r *protocol.ChallengeRequest) { r.Period -= 2 }},
-		"far":                {"not the current", func(r *protocol.ChallengeRequest) { r.Period += 2 }},
-		"another slot":       {"signature", func(r *protocol.ChallengeRequest) { r.Work.SlotHash[0]++ }},
-		"another's signing":  {"signature", func(r *protocol.ChallengeRequest) { o, _ := d.workRequest(t, 1, 1); r.Work = o.Work }},
-		"while it is leased": {"lease is live", func(*protocol.ChallengeRequest) { d.busy.Store(true) }},
+		"no challenge":       {"missing", func(r *messages.ChallengeRequest) { r.Work = nil }},
+		"larger":             {"order 64", func(r *messages.ChallengeRequest) { r.Work.Size = 128 }},
+		"old":                {"not the current", func(r *messages.ChallengeRequest) { r.Period -= 2 }},
+		"far":                {"not the current", func(r *messages.ChallengeRequest) { r.Period += 2 }},
+		"another slot":       {"signature", func(r *messages.ChallengeRequest) { r.Work.SlotHash[0]++ }},
+		"another's signing":  {"signature", func(r *messages.ChallengeRequest) { o, _ := d.workRequest(t, 1, 1); r.Work = o.Work }},
+		"while it is leased": {"lease is live", func(*messages.ChallengeRequest) { d.busy.Store(true) }},
 	} {
 		d.busy.Store(false)
 		req, _ := d.workRequest(t, 0, 1)
@@ -226,8 +226,8 @@ func TestSlowProofs(t *testing.T) {
 
 func TestInventoryThatCannotBeRead(t *testing.T) {
 	d := newDesk(t, 1)
-	d.o.Inventory = func(context.Context) (protocol.Inventory, error) { return protocol.Inventory{}, errors.New("driver") }
-	resp, err := d.Answer(t.Context(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckInventory, Node: node})
+	d.o.Inventory = func(context.Context) (messages.Inventory, error) { return messages.Inventory{}, errors.New("driver") }
+	resp, err := d.Answer(t.Context(), d.keepers[0].PublicKey(), messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckInventory, Node: node})
 	require.NoError(t, err)
 	require.Nil(t, resp.Inventory)
 	require.NotContains(t, resp.Refused, "driver", "what is wrong with the machine is its owner's business")

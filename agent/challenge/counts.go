@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // Counts says how many questions of each kind were answered since the agent started.
@@ -22,19 +22,19 @@ type counts struct {
 	c  Counts
 }
 
-func (c *counts) add(kind protocol.CheckKind, answered bool) {
+func (c *counts) add(kind messages.CheckKind, answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case kind == protocol.CheckLiveness:
+	case kind == messages.CheckLiveness:
 		c.c.Liveness++
-	case kind == protocol.CheckInventory && answered:
+	case kind == messages.CheckInventory && answered:
 		c.c.Inventory++
-	case kind == protocol.CheckWork && answered:
+	case kind == messages.CheckWork && answered:
 		c.c.Work++
-	case kind == protocol.CheckWork:
+	case kind == messages.CheckWork:
 		c.c.WorkRefused++
-	case kind == protocol.CheckEvidence && answered:
+	case kind == messages.CheckEvidence && answered:
 		c.c.Evidence++
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // maxChallengeOpen is the longest that an evidence challenge may be open: what is signed for it is worth something until
@@ -27,11 +27,11 @@ type TPM interface {
 }
 
 // enrol shows a keeper that the attestation key lives in this machine's TPM.
-func (d *Desk) enrol(ctx context.Context, from solana.PublicKey, step *protocol.TPMStep) (*protocol.TPMAnswer, string) {
+func (d *Desk) enrol(ctx context.Context, from solana.PublicKey, step *messages.TPMStep) (*messages.TPMAnswer, string) {
 	if d.o.TPM == nil {
 		return nil, "this node shows no TPM"
 	}
-	out := &protocol.TPMAnswer{}
+	out := &messages.TPMAnswer{}
 	err := d.desk.do(ctx, from, func(ctx context.Context) error {
 		if len(step.IDObject) == 0 {
 			keys, err := d.o.TPM.Request(ctx)
@@ -55,7 +55,7 @@ func (d *Desk) enrol(ctx context.Context, from solana.PublicKey, step *protocol.
 }
 
 // evidence collects a bundle for a keeper, or says why not: one at a time. Its work takes turns with work proofs.
-func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) ([]byte, string) {
+func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) ([]byte, string) {
 	if d.o.Evidence == nil {
 		return nil, "this node shows no evidence"
 	}

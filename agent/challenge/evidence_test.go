@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 func TestEvidence(t *testing.T) {
@@ -36,16 +36,16 @@ func TestEvidence(t *testing.T) {
 		}
 		return []byte("bundle"), nil
 	}
-	good := protocol.EvidenceChallenge{
+	good := messages.EvidenceChallenge{
 		GenesisHash: [32]byte{8}, Program: [32]byte(market.ProgramID), ID: [32]byte{1}, SlotHash: [32]byte{2}, Expiry: now.Unix() + 20,
 	}
-	ask := func(change func(*protocol.EvidenceChallenge)) (protocol.ChallengeResponse, error) {
+	ask := func(change func(*messages.EvidenceChallenge)) (messages.ChallengeResponse, error) {
 		c := good
 		if change != nil {
 			change(&c)
 		}
-		return d.Answer(context.Background(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{
-			Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node, Evidence: &c,
+		return d.Answer(context.Background(), d.keepers[0].PublicKey(), messages.ChallengeRequest{
+			Version: messages.Version, Kind: messages.CheckEvidence, Node: node, Evidence: &c,
 		})
 	}
 	resp, err := ask(nil)
@@ -56,14 +56,14 @@ func TestEvidence(t *testing.T) {
 	require.EqualValues(t, 1, d.Counts().Evidence)
 
 	for name, c := range map[string]struct {
-		change func(*protocol.EvidenceChallenge)
+		change func(*messages.EvidenceChallenge)
 		want   string
 	}{
-		"another cluster": {func(c *protocol.EvidenceChallenge) { c.GenesisHash[0]++ }, "another market"},
-		"another program": {func(c *protocol.EvidenceChallenge) { c.Program[0]++ }, "another market"},
-		"long over":       {func(c *protocol.EvidenceChallenge) { c.Expiry = now.Unix() - 60 }, "another time"},
-		"open too long":   {func(c *protocol.EvidenceChallenge) { c.Expiry = now.Unix() + 3600 }, "another time"},
-		"beyond all time": {func(c *protocol.EvidenceChallenge) { c.Expiry = 1<<63 - 1 }, "another time"},
+		"another cluster": {func(c *messages.EvidenceChallenge) { c.GenesisHash[0]++ }, "another market"},
+		"another program": {func(c *messages.EvidenceChallenge) { c.Program[0]++ }, "another market"},
+		"long over":       {func(c *messages.EvidenceChallenge) { c.Expiry = now.Unix() - 60 }, "another time"},
+		"open too long":   {func(c *messages.EvidenceChallenge) { c.Expiry = now.Unix() + 3600 }, "another time"},
+		"beyond all time": {func(c *messages.EvidenceChallenge) { c.Expiry = 1<<63 - 1 }, "another time"},
 	} {
 		resp, err := ask(c.change)
 		require.NoError(t, err)
@@ -81,10 +81,10 @@ func TestEvidence(t *testing.T) {
 	require.Equal(t, "the evidence could not be collected", resp.Refused, "trouble of the node's own stays its own")
 	fails.Store(0)
 
-	_, err = d.Answer(context.Background(), [32]byte{99}, protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node, Evidence: &good})
+	_, err = d.Answer(context.Background(), [32]byte{99}, messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckEvidence, Node: node, Evidence: &good})
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
-	resp, err = d.Answer(context.Background(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node})
+	resp, err = d.Answer(context.Background(), d.keepers[0].PublicKey(), messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckEvidence, Node: node})
 	require.NoError(t, err)
 	require.Contains(t, resp.Refused, "missing")
 	d.o.Evidence = nil
@@ -110,21 +110,21 @@ func (c chip) Activate(_ context.Context, credential tpm.Credential) ([]byte, er
 
 func TestEnrolTPM(t *testing.T) {
 	d := newDesk(t, 1)
-	ask := func(step protocol.TPMStep) protocol.ChallengeResponse {
-		resp, err := d.Answer(context.Background(), d.keepers[0].PublicKey(), protocol.ChallengeRequest{
-			Version: protocol.Version, Kind: protocol.CheckEvidence, Node: node, TPM: &step,
+	ask := func(step messages.TPMStep) messages.ChallengeResponse {
+		resp, err := d.Answer(context.Background(), d.keepers[0].PublicKey(), messages.ChallengeRequest{
+			Version: messages.Version, Kind: messages.CheckEvidence, Node: node, TPM: &step,
 		})
 		require.NoError(t, err)
 		return resp
 	}
-	require.Contains(t, ask(protocol.TPMStep{}).Refused, "shows no TPM")
+	require.Contains(t, ask(messages.TPMStep{}).Refused, "shows no TPM")
 	d.o.TPM = chip{}
-	require.Equal(t, &protocol.TPMAnswer{AK: []byte("ak"), EK: []byte("ek")}, ask(protocol.TPMStep{}).TPM)
-	require.Equal(t, &protocol.TPMAnswer{Secret: []byte("opened seed")}, ask(protocol.TPMStep{IDObject: []byte("for me"), EncryptedSeed: []byte("seed")}).TPM)
-	resp := ask(protocol.TPMStep{IDObject: []byte("for another")})
+	require.Equal(t, &messages.TPMAnswer{AK: []byte("ak"), EK: []byte("ek")}, ask(messages.TPMStep{}).TPM)
+	require.Equal(t, &messages.TPMAnswer{Secret: []byte("opened seed")}, ask(messages.TPMStep{IDObject: []byte("for me"), EncryptedSeed: []byte("seed")}).TPM)
+	resp := ask(messages.TPMStep{IDObject: []byte("for another")})
 	require.Nil(t, resp.TPM)
 	require.Equal(t, "the TPM does not answer", resp.Refused, "why is the node's own business")
 	d.o.TPM = chip{err: attest.ErrAbsent}
-	require.Contains(t, ask(protocol.TPMStep{}).Refused, "has no TPM")
+	require.Contains(t, ask(messages.TPMStep{}).Refused, "has no TPM")
 	require.Zero(t, d.Counts().Evidence)
 }

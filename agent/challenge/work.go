@@ -12,7 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest/work"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // maxSize keeps a proof below the largest message: 1024² entries are 4 MiB.
@@ -22,7 +22,7 @@ const maxSize = 1024
 const keepPeriods = 100
 
 // work answers a work challenge, or says why not.
-func (d *Desk) work(ctx context.Context, from solana.PublicKey, req protocol.ChallengeRequest) (*protocol.WorkProof, string) {
+func (d *Desk) work(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (*messages.WorkProof, string) {
 	if req.Work == nil {
 		return nil, "the challenge is missing"
 	}
@@ -31,7 +31,7 @@ func (d *Desk) work(ctx context.Context, from solana.PublicKey, req protocol.Cha
 		return nil, why
 	}
 	seed := work.DeriveSeed(req.Work.SlotHash, req.Node, req.Period, req.Work.KeeperSignature)
-	var out *protocol.WorkProof
+	var out *messages.WorkProof
 	asked := d.o.Now()
 	err := d.queue.do(ctx, from, func(ctx context.Context) error {
 		if d.o.Busy() {
@@ -65,7 +65,7 @@ var errBusy = errors.New("a lease is live: the GPUs are the customer's")
 
 // permitted checks that the keeper really opened this challenge, now, for this node, and that it asks for no more than
 // the market does.
-func (d *Desk) permitted(from solana.PublicKey, req protocol.ChallengeRequest) (Policy, string) {
+func (d *Desk) permitted(from solana.PublicKey, req messages.ChallengeRequest) (Policy, string) {
 	policy, ok := d.o.Policy()
 	if !ok {
 		return policy, "the market's policy is not known yet"
@@ -92,7 +92,7 @@ func (d *Desk) permitted(from solana.PublicKey, req protocol.ChallengeRequest) (
 }
 
 // prove computes a product, writes its root down before it is released, and signs what it commits to.
-func (d *Desk) prove(ctx context.Context, seed work.Seed, n int, period uint64) (*protocol.WorkProof, error) {
+func (d *Desk) prove(ctx context.Context, seed work.Seed, n int, period uint64) (*messages.WorkProof, error) {
 	start := time.Now()
 	proof, err := d.o.Prover.Prove(ctx, seed, n)
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *Desk) prove(ctx context.Context, seed work.Seed, n int, period uint64) 
 		return nil, err
 	}
 	d.count.took(elapsed)
-	return &protocol.WorkProof{
+	return &messages.WorkProof{
 		Size: uint32(n), Root: proof.Root, Product: body.Bytes(),
 		ElapsedMS: uint32(min(elapsed.Milliseconds(), 1<<31)), Prover: d.o.Prover.Name(),
 		Signature: signature,

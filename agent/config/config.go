@@ -14,7 +14,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/client/chain"
 )
 
@@ -166,7 +166,7 @@ const simulatedPrefix = "simulated:"
 // Inventory is a parsed source of GPUs.
 type Inventory struct {
 	Simulated bool
-	Model     hardware.SimulatedModel
+	Model     host.SimulatedModel
 	Count     int
 }
 
@@ -182,10 +182,10 @@ func ParseInventory(s string) (Inventory, error) {
 	if has {
 		n, err = strconv.Atoi(count)
 	}
-	inv := Inventory{Simulated: true, Model: hardware.SimulatedModel(strings.ToLower(model)), Count: n}
-	known := inv.Model == hardware.SimulatedA100 || inv.Model == hardware.SimulatedH100
-	if !ok || err != nil || !known || n < 1 || n > hardware.MaxSimulated {
-		return Inventory{}, fmt.Errorf("%w: --inventory %q; use nvml, simulated:A100:N or simulated:H100:N with N from 1 to %d", ErrConfig, s, hardware.MaxSimulated)
+	inv := Inventory{Simulated: true, Model: host.SimulatedModel(strings.ToLower(model)), Count: n}
+	known := inv.Model == host.SimulatedA100 || inv.Model == host.SimulatedH100
+	if !ok || err != nil || !known || n < 1 || n > host.MaxSimulated {
+		return Inventory{}, fmt.Errorf("%w: --inventory %q; use nvml, simulated:A100:N or simulated:H100:N with N from 1 to %d", ErrConfig, s, host.MaxSimulated)
 	}
 	return inv, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/client/chain"
 )
 
@@ -71,7 +71,7 @@ func TestComplete(t *testing.T) {
 func TestParseInventory(t *testing.T) {
 	inv, err := ParseInventory("simulated:H100:8")
 	require.NoError(t, err)
-	require.Equal(t, Inventory{Simulated: true, Model: hardware.SimulatedH100, Count: 8}, inv)
+	require.Equal(t, Inventory{Simulated: true, Model: host.SimulatedH100, Count: 8}, inv)
 	inv, err = ParseInventory("simulated:a100")
 	require.NoError(t, err)
 	require.Equal(t, 1, inv.Count)
@@ -86,7 +86,7 @@ func FuzzParseInventory(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if inv, err := ParseInventory(s); err == nil && inv.Simulated && (inv.Count < 1 || inv.Count > hardware.MaxSimulated) {
+		if inv, err := ParseInventory(s); err == nil && inv.Simulated && (inv.Count < 1 || inv.Count > host.MaxSimulated) {
 			t.Fatalf("%q gives %d GPUs", s, inv.Count)
 		}
 	})

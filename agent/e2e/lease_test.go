@@ -15,19 +15,19 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/relay"
 )
 
 func request(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: protocol.MaxMessage}
+	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: messages.MaxMessage}
 }
 
 // ask is a keeper's challenge.
-func (w *world) ask(a *agent, kind protocol.CheckKind, change func(*protocol.ChallengeRequest)) (protocol.ChallengeResponse, error) {
-	req := protocol.ChallengeRequest{Version: protocol.Version, Kind: kind, Node: a.node, Period: uint64(time.Now().Unix()) / 5}
+func (w *world) ask(a *agent, kind messages.CheckKind, change func(*messages.ChallengeRequest)) (messages.ChallengeResponse, error) {
+	req := messages.ChallengeRequest{Version: messages.Version, Kind: kind, Node: a.node, Period: uint64(time.Now().Unix()) / 5}
 	_, err := rand.Read(req.Nonce[:])
 	require.NoError(w.t, err)
 	if change != nil {
@@ -35,19 +35,19 @@ func (w *world) ask(a *agent, kind protocol.CheckKind, change func(*protocol.Cha
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 	defer cancel()
-	resp, err := p2p.Call[protocol.ChallengeRequest, protocol.ChallengeResponse](ctx, w.keeper, a.key, request(protocol.Challenge), req)
+	resp, err := p2p.Call[messages.ChallengeRequest, messages.ChallengeResponse](ctx, w.keeper, a.key, request(messages.Challenge), req)
 	if err == nil {
 		require.Equal(w.t, req.Nonce, resp.Nonce)
 	}
 	return resp, err
 }
 
-func (w *world) workChallenge(a *agent) (func(*protocol.ChallengeRequest), *work.Seed) {
+func (w *world) workChallenge(a *agent) (func(*messages.ChallengeRequest), *work.Seed) {
 	seed := new(work.Seed)
-	return func(req *protocol.ChallengeRequest) {
+	return func(req *messages.ChallengeRequest) {
 		domain, err := w.chain.Domain(w.t.Context())
 		require.NoError(w.t, err)
-		c := &protocol.WorkChallenge{Size: 256, SlotHash: [32]byte{7}}
+		c := &messages.WorkChallenge{Size: 256, SlotHash: [32]byte{7}}
 		sig, err := w.world.Keepers[0].Key.Sign(work.ChallengeMessage(domain, c.SlotHash, req.Node, req.Period))
 		require.NoError(w.t, err)
 		c.KeeperSignature = sig
@@ -56,11 +56,11 @@ func (w *world) workChallenge(a *agent) (func(*protocol.ChallengeRequest), *work
 	}, seed
 }
 
-func (w *world) deploy(a *agent, lease solana.PublicKey, job protocol.JobSpec) protocol.LeaseAnswer {
+func (w *world) deploy(a *agent, lease solana.PublicKey, job messages.JobSpec) messages.LeaseAnswer {
 	w.t.Helper()
 	w.find(a)
-	answer, err := p2p.Call[protocol.DeployRequest, protocol.LeaseAnswer](w.t.Context(), w.customer, a.key, request(protocol.Deploy),
-		protocol.DeployRequest{Version: protocol.Version, Lease: lease, Job: job})
+	answer, err := p2p.Call[messages.DeployRequest, messages.LeaseAnswer](w.t.Context(), w.customer, a.key, request(messages.Deploy),
+		messages.DeployRequest{Version: messages.Version, Lease: lease, Job: job})
 	require.NoError(w.t, err)
 	return answer
 }
@@ -74,11 +74,11 @@ func (w *world) find(a *agent) {
 	}, 10*time.Second, 50*time.Millisecond)
 }
 
-func (w *world) status(a *agent, lease solana.PublicKey) protocol.LeaseAnswer {
+func (w *world) status(a *agent, lease solana.PublicKey) messages.LeaseAnswer {
 	w.t.Helper()
 	w.find(a)
-	answer, err := p2p.Call[protocol.LeaseRequest, protocol.LeaseAnswer](w.t.Context(), w.customer, a.key, request(protocol.Status),
-		protocol.LeaseRequest{Version: protocol.Version, Lease: lease})
+	answer, err := p2p.Call[messages.LeaseRequest, messages.LeaseAnswer](w.t.Context(), w.customer, a.key, request(messages.Status),
+		messages.LeaseRequest{Version: messages.Version, Lease: lease})
 	require.NoError(w.t, err)
 	return answer
 }
@@ -90,8 +90,8 @@ func (w *world) logs(a *agent, lease solana.PublicKey, follow bool) string {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer cancel()
 	ended := false
-	err := p2p.CallStream(ctx, w.customer, a.key, request(protocol.Logs), protocol.LogsRequest{Version: protocol.Version, Lease: lease, Follow: follow},
-		func(c protocol.LogChunk) error {
+	err := p2p.CallStream(ctx, w.customer, a.key, request(messages.Logs), messages.LogsRequest{Version: messages.Version, Lease: lease, Follow: follow},
+		func(c messages.LogChunk) error {
 			require.Empty(w.t, c.Refused)
 			out.Write(c.Data)
 			ended = c.End
@@ -103,11 +103,11 @@ func (w *world) logs(a *agent, lease solana.PublicKey, follow bool) string {
 }
 
 // receipt takes an offer, checks it and gives the signature back.
-func (w *world) receipt(a *agent, lease solana.PublicKey) protocol.Receipt {
+func (w *world) receipt(a *agent, lease solana.PublicKey) messages.Receipt {
 	w.t.Helper()
 	w.find(a)
-	r, err := p2p.Call[protocol.LeaseRequest, protocol.Receipt](w.t.Context(), w.customer, a.key, request(protocol.ReceiptOffer),
-		protocol.LeaseRequest{Version: protocol.Version, Lease: lease})
+	r, err := p2p.Call[messages.LeaseRequest, messages.Receipt](w.t.Context(), w.customer, a.key, request(messages.ReceiptOffer),
+		messages.LeaseRequest{Version: messages.Version, Lease: lease})
 	require.NoError(w.t, err)
 	if r.Refused != "" {
 		return r
@@ -118,8 +118,8 @@ func (w *world) receipt(a *agent, lease solana.PublicKey) protocol.Receipt {
 	require.NoError(w.t, message.Verify(a.key, r.NodeSignature))
 	sig, err := message.Sign(w.world.Customers[0].Key)
 	require.NoError(w.t, err)
-	answer, err := p2p.Call[protocol.SignedReceipt, protocol.ReceiptAnswer](w.t.Context(), w.customer, a.key, request(protocol.ReceiptSigned),
-		protocol.SignedReceipt{Receipt: r, CustomerSignature: sig})
+	answer, err := p2p.Call[messages.SignedReceipt, messages.ReceiptAnswer](w.t.Context(), w.customer, a.key, request(messages.ReceiptSigned),
+		messages.SignedReceipt{Receipt: r, CustomerSignature: sig})
 	require.NoError(w.t, err)
 	require.Empty(w.t, answer.Refused)
 	return r
@@ -129,8 +129,8 @@ func (w *world) receipt(a *agent, lease solana.PublicKey) protocol.Receipt {
 func running(l market.Lease, ok bool) bool { return ok && l.State() == market.LeaseRunning }
 func ended(l market.Lease, ok bool) bool   { return ok && l.State() == market.LeaseEnded }
 
-func job(script string) protocol.JobSpec {
-	return protocol.JobSpec{Version: protocol.Version, Command: []string{"sh", "-c", script}, Env: map[string]string{"WHO": "customer"}}
+func job(script string) messages.JobSpec {
+	return messages.JobSpec{Version: messages.Version, Command: []string{"sh", "-c", script}, Env: map[string]string{"WHO": "customer"}}
 }
 
 // A whole life: registered, challenged, leased, run to completion, paid by a receipt, closed.
@@ -140,11 +140,11 @@ func TestLeaseToCompletion(t *testing.T) {
 	a := w.newAgent(0)
 	a.start()
 
-	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	live, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 	require.NotNil(t, live.Liveness)
 	require.Empty(t, live.Liveness.Leases)
-	inv, err := w.ask(a, protocol.CheckInventory, nil)
+	inv, err := w.ask(a, messages.CheckInventory, nil)
 	require.NoError(t, err)
 	require.True(t, inv.Inventory.Simulated)
 	require.Len(t, inv.Inventory.GPUs, 1)
@@ -152,7 +152,7 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.Len(t, devices, 1)
 	require.Equal(t, devices[0].Identity, inv.Inventory.GPUs[0].Identity)
 	change, seed := w.workChallenge(a)
-	proof, err := w.ask(a, protocol.CheckWork, change)
+	proof, err := w.ask(a, messages.CheckWork, change)
 	require.NoError(t, err)
 	require.Empty(t, proof.Refused)
 	decoded, err := work.DecodeProof(proof.Work.Product, 256)
@@ -166,17 +166,17 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	l = w.until(l.Address, "it runs", running)
 	t.Logf("running %s after the job was sent", time.Since(began).Round(time.Millisecond))
-	refused, err := w.ask(a, protocol.CheckWork, change)
+	refused, err := w.ask(a, messages.CheckWork, change)
 	require.NoError(t, err)
 	require.Contains(t, refused.Refused, "a lease is live")
 	require.Equal(t, "hello customer on 1 GPU\ntrouble\nbye\n", w.logs(a, l.Address, true))
 	l = w.until(l.Address, "it ended", ended)
 	require.Equal(t, market.EndedJobDone, l.Reason())
 	st := w.status(a, l.Address)
-	require.Equal(t, protocol.LeaseExited, st.Status.State)
+	require.Equal(t, messages.LeaseExited, st.Status.State)
 	require.EqualValues(t, 3, st.Status.ExitCode)
 
-	var r protocol.Receipt
+	var r messages.Receipt
 	require.Eventually(t, func() bool { // once the agent has seen the end, it offers all of it
 		r = w.receipt(a, l.Address)
 		return r.Seconds == uint64(l.BillableSecs(l.EndedAt))
@@ -207,12 +207,12 @@ func TestStoppedByItsCustomer(t *testing.T) {
 	stranger := w.network(w.world.Customers[1].Key)
 	require.NoError(t, stranger.Remember(w.keeper.Self()))
 	require.NoError(t, stranger.Find(t.Context(), a.key, []solana.PublicKey{w.keeper.Key()}))
-	answer, err := p2p.Call[protocol.LeaseRequest, protocol.LeaseAnswer](t.Context(), stranger, a.key, request(protocol.Status),
-		protocol.LeaseRequest{Version: protocol.Version, Lease: l.Address})
+	answer, err := p2p.Call[messages.LeaseRequest, messages.LeaseAnswer](t.Context(), stranger, a.key, request(messages.Status),
+		messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
 	require.NoError(t, err)
 	require.Contains(t, answer.Refused, "another customer")
-	_, err = p2p.Call[protocol.ChallengeRequest, protocol.ChallengeResponse](t.Context(), stranger, a.key, request(protocol.Challenge),
-		protocol.ChallengeRequest{Version: protocol.Version, Kind: protocol.CheckLiveness, Node: a.node})
+	_, err = p2p.Call[messages.ChallengeRequest, messages.ChallengeResponse](t.Context(), stranger, a.key, request(messages.Challenge),
+		messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckLiveness, Node: a.node})
 	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
 
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
@@ -224,7 +224,7 @@ func TestStoppedByItsCustomer(t *testing.T) {
 	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: w.world.Customers[0].Address(), Lease: l})
 	w.send(w.world.Customers[0], ix, err)
 	w.until(l.Address, "it ended", ended)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseStopped }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseStopped }, 10*time.Second, 50*time.Millisecond)
 	require.Contains(t, w.logs(a, l.Address, true), "stopping")
 	last := w.receipt(a, l.Address)
 	require.Greater(t, last.Sequence, first.Sequence)
@@ -257,10 +257,10 @@ func TestKilledAtEveryState(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(after), len(before), "the job stopped with its agent")
 	a.start()
-	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	live, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 	require.Len(t, live.Liveness.Leases, 1)
-	require.Equal(t, protocol.LeaseRunning, live.Liveness.Leases[0].State)
+	require.Equal(t, messages.LeaseRunning, live.Liveness.Leases[0].State)
 	r := w.receipt(a, l.Address)
 	a.kill() // with a receipt signed by both and not settled
 	time.Sleep(5 * time.Second)
@@ -288,7 +288,7 @@ func TestKeeperMoves(t *testing.T) {
 	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: w.world.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
 	w.send(w.world.Keepers[0], ix, err)
 	require.Eventually(t, func() bool { return w.keeper.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
-	_, err = w.ask(a, protocol.CheckLiveness, nil)
+	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 
 	at := w.keeper.Addrs()[0]
@@ -317,11 +317,11 @@ func TestChainGoesAway(t *testing.T) {
 	l := w.order(a.node, spec, 600, true)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "it runs", running)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseRunning }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseRunning }, 10*time.Second, 20*time.Millisecond)
 	rpc.Cut()
 	ws.Cut()
 	require.Equal(t, "done\n", w.logs(a, l.Address, true))
-	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	live, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 	require.Len(t, live.Liveness.Leases, 1)
 	time.Sleep(3 * time.Second)

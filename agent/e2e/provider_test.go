@@ -14,9 +14,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // refused runs a command that must fail with an exit code and one line that says why.
@@ -95,7 +95,7 @@ func transfer(from, to solana.PublicKey, lamports uint64) solana.Instruction {
 // From registration to the return of the rent.
 func TestComingAndGoing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(p *idlmarket.Params) { p.PeriodSecs, p.SettleDeadlinePeriods = 2, 1 }) // closing waits for both
+	w := newWorld(t, func(p *bindings.Params) { p.PeriodSecs, p.SettleDeadlinePeriods = 2, 1 }) // closing waits for both
 	a := w.newAgent(0)
 	wallet := w.world.Providers[0]
 	at := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
@@ -144,11 +144,11 @@ func TestSimulatedCheats(t *testing.T) {
 	a := w.newAgent(0, "--simulate-slow-factor", "5000", "--simulate-silence-file", silence)
 	a.start()
 	require.Contains(t, a.out.String(), "SIMULATION")
-	_, err := w.ask(a, protocol.CheckLiveness, nil)
+	_, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 	change, _ := w.workChallenge(a)
 	began := time.Now()
-	resp, err := w.ask(a, protocol.CheckWork, change)
+	resp, err := w.ask(a, messages.CheckWork, change)
 	require.NoError(t, err)
 	require.Nil(t, resp.Work)
 	require.Contains(t, resp.Refused, "in time")
@@ -156,13 +156,13 @@ func TestSimulatedCheats(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(silence, nil, 0o600))
 	began = time.Now()
-	_, err = w.ask(a, protocol.CheckLiveness, nil)
+	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.Error(t, err)
 	var refused *p2p.Error
 	require.False(t, errors.As(err, &refused), "silence is no answer at all")
 	require.Greater(t, time.Since(began), 4*time.Second)
 	require.NoError(t, os.Remove(silence))
-	_, err = w.ask(a, protocol.CheckLiveness, nil)
+	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 }
 
@@ -170,22 +170,22 @@ func TestSimulatedCheats(t *testing.T) {
 // paid for runs out, and the node ends the lease itself when no keeper does.
 func TestLeaseWithoutJob(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(p *idlmarket.Params) { p.StartDeadlineSecs = 6 })
+	w := newWorld(t, func(p *bindings.Params) { p.StartDeadlineSecs = 6 })
 	a := w.newAgent(0)
 	a.start()
 	spec := job("sleep 600")
 	l := w.order(a.node, spec, 6, false)
 	l = w.until(l.Address, "it runs", running)
 	require.GreaterOrEqual(t, l.StartedAt-l.AwardedAt, int64(2)) // half of 6 s, on a clock of whole seconds
-	live, err := w.ask(a, protocol.CheckLiveness, nil)
+	live, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
-	require.Equal(t, protocol.LeaseWaiting, live.Liveness.Leases[0].State)
+	require.Equal(t, messages.LeaseWaiting, live.Liveness.Leases[0].State)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused) // late, and still welcome
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseRunning }, 3*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseRunning }, 3*time.Second, 20*time.Millisecond)
 	l = w.until(l.Address, "it ended", ended)
 	require.Equal(t, market.EndedUnfunded, l.Reason())
 	require.Equal(t, l.FundedUntil, l.EndedAt)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == protocol.LeaseStopped }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseStopped }, 5*time.Second, 20*time.Millisecond)
 }
 
 // kill -9 of register at any moment costs nothing: repeated, it registers once and stakes once.

@@ -25,9 +25,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -74,7 +74,7 @@ type world struct {
 }
 
 // newWorld starts a node with a seeded market; change alters its parameters.
-func newWorld(t *testing.T, change ...func(*idlmarket.Params)) *world {
+func newWorld(t *testing.T, change ...func(*bindings.Params)) *world {
 	require.NoError(t, built.err)
 	if _, err := engine.Find(engine.Surfnet, ""); err != nil {
 		t.Skipf("SKIPPED: %v", err)
@@ -153,7 +153,7 @@ func (w *world) deposit(c seed.Wallet, amount market.USDC) {
 }
 
 // order places an order and awards it to the node.
-func (w *world) order(node solana.PublicKey, job protocol.JobSpec, seconds uint32, completes bool) market.Lease {
+func (w *world) order(node solana.PublicKey, job messages.JobSpec, seconds uint32, completes bool) market.Lease {
 	w.t.Helper()
 	c, k := w.world.Customers[0], w.world.Keepers[0]
 	var nonce [8]byte

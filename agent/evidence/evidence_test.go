@@ -17,7 +17,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
@@ -201,7 +201,7 @@ func TestConfidentialMachine(t *testing.T) {
 		require.NoError(t, err)
 		return raw, machine.CertTable()
 	})
-	driver, err := hardware.OpenGPUs(confidentialNVML(t, gpus))
+	driver, err := host.OpenGPUs(confidentialNVML(t, gpus))
 	require.NoError(t, err)
 	c := r.collector(Sources{GPUs: GPUs(driver), TEE: TSM{Files: tsm}.Report})
 	b, findings, err := c.Collect(context.Background(), r.challenge)
@@ -240,7 +240,7 @@ func TestBareMachine(t *testing.T) {
 	nothing.SystemGetConfComputeStateFunc = func() (nvml.ConfComputeSystemState, nvml.Return) {
 		return nvml.ConfComputeSystemState{}, nvml.SUCCESS
 	}
-	driver, err := hardware.OpenGPUs(nothing)
+	driver, err := host.OpenGPUs(nothing)
 	require.NoError(t, err)
 	c := r.collector(Sources{
 		GPUs: GPUs(driver), TEE: TSM{Path: t.TempDir() + "/none"}.Report, TPM: noTPM{},
@@ -336,16 +336,16 @@ func TestGPUsThatGiveNoReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := confidentialNVML(t, []*nvgputest.GPU{g})
 			c.change(m)
-			driver, err := hardware.OpenGPUs(m)
+			driver, err := host.OpenGPUs(m)
 			require.NoError(t, err)
 			_, err = GPUs(driver)(context.Background(), [32]byte{1})
 			require.ErrorIs(t, err, attest.ErrAbsent)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	simulated, err := hardware.Simulate(hardware.SimulatedH100, 1, [32]byte{1})
+	simulated, err := host.Simulate(host.SimulatedH100, 1, [32]byte{1})
 	require.NoError(t, err)
-	driver, err := hardware.OpenGPUs(simulated)
+	driver, err := host.OpenGPUs(simulated)
 	require.NoError(t, err)
 	_, err = GPUs(driver)(context.Background(), [32]byte{1})
 	require.ErrorIs(t, err, attest.ErrAbsent)
@@ -357,7 +357,7 @@ func TestGPUsThatGiveNoReport(t *testing.T) {
 		m := confidentialNVML(t, []*nvgputest.GPU{g})
 		d, _ := m.DeviceGetHandleByIndexFunc(0)
 		d.(*mock.Device).GetConfComputeGpuAttestationReportFunc = func(*nvml.ConfComputeGpuAttestationReport) nvml.Return { return ret }
-		driver, err := hardware.OpenGPUs(m)
+		driver, err := host.OpenGPUs(m)
 		require.NoError(t, err)
 		r := newRig(t)
 		_, findings, err := r.collector(Sources{GPUs: GPUs(driver)}).Collect(context.Background(), r.challenge)
@@ -443,9 +443,9 @@ func TestTSM(t *testing.T) {
 
 // The names of devices in evidence and on chain are the same.
 func TestDevicesHaveOneName(t *testing.T) {
-	n, err := hardware.Simulate(hardware.SimulatedA100, 5, [32]byte{4})
+	n, err := host.Simulate(host.SimulatedA100, 5, [32]byte{4})
 	require.NoError(t, err)
-	inv, err := hardware.Detect(context.Background(), hardware.Options{DiskPath: t.TempDir(), NVML: n})
+	inv, err := host.Detect(context.Background(), host.Options{DiskPath: t.TempDir(), NVML: n})
 	require.NoError(t, err)
 	e := Inventory(inv)
 	require.True(t, e.Simulated)

@@ -5,7 +5,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu"
@@ -21,9 +21,9 @@ type GPUReport struct {
 	Err error
 }
 
-// Attester asks GPUs for reports: agent/machine and agent/hardware have one.
+// Attester asks GPUs for reports: agent/machine and agent/host have one.
 type Attester interface {
-	Attest(ctx context.Context, nonce [32]byte) ([]hardware.Attestation, error)
+	Attest(ctx context.Context, nonce [32]byte) ([]host.Attestation, error)
 }
 
 // GPUs makes evidence of the reports of a machine's GPUs.
@@ -41,7 +41,7 @@ func GPUs(a Attester) func(context.Context, [32]byte) ([]GPUReport, error) {
 	}
 }
 
-func gpuReport(a hardware.Attestation) GPUReport {
+func gpuReport(a host.Attestation) GPUReport {
 	r := GPUReport{Evidence: attest.Evidence{Kind: attest.KindNVGPU, Instance: uint16(a.Index)}, Err: a.Err}
 	if a.Err != nil {
 		return r
@@ -60,7 +60,7 @@ func gpuReport(a hardware.Attestation) GPUReport {
 }
 
 // Inventory is what package hardware found, as evidence.
-func Inventory(h hardware.Inventory) inventory.Inventory {
+func Inventory(h host.Inventory) inventory.Inventory {
 	i := inventory.Inventory{
 		Version: inventory.Version, Simulated: h.Simulated, Kernel: clean(h.Host.Kernel), Platform: clean(h.Host.Platform),
 		Virtualization: clean(h.Host.Virtualization), CPU: clean(h.CPU.Model), Cores: max(0, h.CPU.Cores), RAMMiB: h.RAMMiB,

@@ -3,7 +3,7 @@ package evidence
 import (
 	"context"
 
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/tpm"
@@ -12,7 +12,7 @@ import (
 
 // Standard are the sources of a machine, without work: its own hardware at the usual places, and the TPM that is given.
 // The TEE of a machine with simulated GPUs is real, so it is left out: nothing on it is to look like proof.
-func Standard(inv hardware.Inventory, gpus Attester, t *MachineTPM) Sources {
+func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
 	s := Sources{
 		Inventory: func(context.Context) (inventory.Inventory, error) { return Inventory(inv), nil },
 		GPUs:      GPUs(gpus),
@@ -35,7 +35,7 @@ type MachineTPM struct {
 }
 
 // NewTPM is the TPM at its usual place, nil on machines with simulated GPUs.
-func NewTPM(inv hardware.Inventory) *MachineTPM {
+func NewTPM(inv host.Inventory) *MachineTPM {
 	if inv.Simulated {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // RefusedError is the error of a request that is refused; its text may be shown to the caller.
@@ -35,28 +35,28 @@ func keyString(k store.Key) string { return solana.PublicKey(k).String() }
 
 // Deploy takes the job of a lease from its customer and answers with the lease's status. Sending the same job again
 // changes nothing. Error: *RefusedError.
-func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req protocol.DeployRequest) (protocol.LeaseStatus, error) {
+func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req messages.DeployRequest) (messages.LeaseStatus, error) {
 	address := solana.PublicKey(req.Lease)
 	chain, err := m.await(ctx, address)
 	if err != nil {
-		return protocol.LeaseStatus{}, err
+		return messages.LeaseStatus{}, err
 	}
 	if !m.ledger().ActsFor(from, chain.Customer) {
-		return protocol.LeaseStatus{}, refuse("the lease is of another customer")
+		return messages.LeaseStatus{}, refuse("the lease is of another customer")
 	}
 	if chain.State() != market.LeaseAwarded && chain.State() != market.LeaseRunning {
-		return protocol.LeaseStatus{}, refuse("the lease is over")
+		return messages.LeaseStatus{}, refuse("the lease is over")
 	}
 	order, err := m.ledger().Order(ctx, chain)
 	if err != nil {
-		return protocol.LeaseStatus{}, fmt.Errorf("order of lease %s: %w", address, err)
+		return messages.LeaseStatus{}, fmt.Errorf("order of lease %s: %w", address, err)
 	}
 	digest, err := req.Job.Digest()
 	if err != nil {
-		return protocol.LeaseStatus{}, refuse("the job cannot be encoded: %v", err)
+		return messages.LeaseStatus{}, refuse("the job cannot be encoded: %v", err)
 	}
 	if digest != order.Digest {
-		return protocol.LeaseStatus{}, refuse("this is not the job that was ordered: its digest is %x, the order has %x", digest[:8], order.Digest[:8])
+		return messages.LeaseStatus{}, refuse("this is not the job that was ordered: its digest is %x, the order has %x", digest[:8], order.Digest[:8])
 	}
 	job := store.Job{
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image,
@@ -65,10 +65,10 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req protoco
 	r := record(chain)
 	r.Job = &job
 	if err := m.spec(r).Validate(); err != nil {
-		return protocol.LeaseStatus{}, refuse("the job cannot be run: %v", err)
+		return messages.LeaseStatus{}, refuse("the job cannot be run: %v", err)
 	}
 	if err := m.putJob(chain, job); err != nil {
-		return protocol.LeaseStatus{}, err
+		return messages.LeaseStatus{}, err
 	}
 	m.wake(address)
 	return m.read(ctx, store.Key(address))
@@ -121,9 +121,9 @@ func (m *Manager) await(ctx context.Context, address solana.PublicKey) (OnChain,
 }
 
 // Status tells a customer how its lease is, also a while after it was closed. Error: *RefusedError.
-func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]byte) (protocol.LeaseStatus, error) {
+func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]byte) (messages.LeaseStatus, error) {
 	if err := m.authorise(ctx, from, lease); err != nil {
-		return protocol.LeaseStatus{}, err
+		return messages.LeaseStatus{}, err
 	}
 	return m.read(ctx, lease)
 }
@@ -148,17 +148,17 @@ func (m *Manager) authorise(ctx context.Context, from solana.PublicKey, lease [3
 }
 
 // read is a fresh status.
-func (m *Manager) read(ctx context.Context, lease store.Key) (protocol.LeaseStatus, error) {
+func (m *Manager) read(ctx context.Context, lease store.Key) (messages.LeaseStatus, error) {
 	r, err := m.o.Store.Lease(lease)
 	if errors.Is(err, store.ErrNotFound) {
-		return protocol.LeaseStatus{Lease: lease, State: protocol.LeaseWaiting}, nil
+		return messages.LeaseStatus{Lease: lease, State: messages.LeaseWaiting}, nil
 	}
 	if err != nil {
-		return protocol.LeaseStatus{}, err
+		return messages.LeaseStatus{}, err
 	}
 	job, err := m.o.Runtime.Status(ctx, keyString(lease))
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
-		return protocol.LeaseStatus{}, err
+		return messages.LeaseStatus{}, err
 	}
 	return statusOf(r, job), nil
 }
@@ -168,7 +168,7 @@ const logPiece = 64 << 10
 
 // Logs sends a job's output from an offset on, both outputs in the order in which they were written. With follow it
 // waits for the job to begin and goes on to its end. Error: *RefusedError.
-func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req protocol.LogsRequest, send func(protocol.LogChunk) error) error {
+func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req messages.LogsRequest, send func(messages.LogChunk) error) error {
 	if err := m.authorise(ctx, from, req.Lease); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req protocol.
 	}
 	r, err := m.o.Runtime.Logs(ctx, keyString(req.Lease), runtime.Output, int64(offset), req.Follow)
 	if errors.Is(err, runtime.ErrNotFound) {
-		return send(protocol.LogChunk{Offset: offset, End: true})
+		return send(messages.LogChunk{Offset: offset, End: true})
 	}
 	if err != nil {
 		return err
@@ -191,14 +191,14 @@ func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req protocol.
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			if err := send(protocol.LogChunk{Offset: offset, Data: buf[:n]}); err != nil {
+			if err := send(messages.LogChunk{Offset: offset, Data: buf[:n]}); err != nil {
 				return err
 			}
 			offset += uint64(n)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return send(protocol.LogChunk{Offset: offset, End: true})
+			return send(messages.LogChunk{Offset: offset, End: true})
 		case err != nil:
 			return err
 		}
@@ -206,10 +206,10 @@ func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req protocol.
 }
 
 // awaitJob waits, if the customer follows, until there is a job or never will be.
-func (m *Manager) awaitJob(ctx context.Context, req protocol.LogsRequest) error {
+func (m *Manager) awaitJob(ctx context.Context, req messages.LogsRequest) error {
 	for req.Follow {
 		st, err := m.read(ctx, req.Lease)
-		if err != nil || st.State != protocol.LeaseWaiting {
+		if err != nil || st.State != messages.LeaseWaiting {
 			return err
 		}
 		t := time.NewTimer(jobPoll)

@@ -10,18 +10,18 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
-func deployRequest(job protocol.JobSpec) protocol.DeployRequest {
-	return protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: job}
+func deployRequest(job messages.JobSpec) messages.DeployRequest {
+	return messages.DeployRequest{Version: messages.Version, Lease: testLease, Job: job}
 }
 
 func TestDeployIsRefused(t *testing.T) {
-	image := protocol.JobSpec{Version: protocol.Version, Image: "pytorch@sha256:00", Command: []string{"true"}}
-	reserved := protocol.JobSpec{Version: protocol.Version, Command: []string{"true"}, Env: map[string]string{"LD_PRELOAD": "x"}}
+	image := messages.JobSpec{Version: messages.Version, Image: "pytorch@sha256:00", Command: []string{"true"}}
+	reserved := messages.JobSpec{Version: messages.Version, Command: []string{"true"}, Env: map[string]string{"LD_PRELOAD": "x"}}
 	for name, c := range map[string]struct {
-		ordered, sent protocol.JobSpec
+		ordered, sent messages.JobSpec
 		from          solana.PublicKey
 		status        market.LeaseStatus
 		want          string
@@ -61,26 +61,26 @@ func TestManagerRuns(t *testing.T) {
 	require.Eventually(t, m.Live, time.Second, time.Millisecond)
 	st, err := m.Deploy(t.Context(), testCustomer, deployRequest(testJob()))
 	require.NoError(t, err)
-	require.Contains(t, []protocol.LeaseState{protocol.LeaseWaiting, protocol.LeaseRunning}, st.State)
-	state := func() protocol.LeaseState {
+	require.Contains(t, []messages.LeaseState{messages.LeaseWaiting, messages.LeaseRunning}, st.State)
+	state := func() messages.LeaseState {
 		st, err := m.Status(t.Context(), testCustomer, testLease)
 		require.NoError(t, err)
 		return st.State
 	}
-	require.Eventually(t, func() bool { return state() == protocol.LeaseRunning }, 2*time.Second, 5*time.Millisecond)
-	require.Eventually(t, func() bool { return m.Statuses()[0].State == protocol.LeaseRunning }, 2*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return state() == messages.LeaseRunning }, 2*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return m.Statuses()[0].State == messages.LeaseRunning }, 2*time.Second, 5*time.Millisecond)
 	again, err := m.Deploy(t.Context(), testCustomer, deployRequest(testJob()))
 	require.NoError(t, err)
-	require.Equal(t, protocol.LeaseRunning, again.State, "sending the job again changes nothing")
+	require.Equal(t, messages.LeaseRunning, again.State, "sending the job again changes nothing")
 
 	var got []byte
-	require.NoError(t, m.Logs(t.Context(), testCustomer, protocol.LogsRequest{Version: protocol.Version, Lease: testLease, Follow: true}, func(c protocol.LogChunk) error {
+	require.NoError(t, m.Logs(t.Context(), testCustomer, messages.LogsRequest{Version: messages.Version, Lease: testLease, Follow: true}, func(c messages.LogChunk) error {
 		got = append(got, c.Data...)
 		return nil
 	}))
 	require.Equal(t, "output\n", string(got))
 	var refused *RefusedError
-	require.ErrorAs(t, m.Logs(t.Context(), testKey, protocol.LogsRequest{Lease: testLease}, nil), &refused)
+	require.ErrorAs(t, m.Logs(t.Context(), testKey, messages.LogsRequest{Lease: testLease}, nil), &refused)
 	_, err = m.Status(t.Context(), testKey, testLease)
 	require.ErrorAs(t, err, &refused)
 
@@ -88,7 +88,7 @@ func TestManagerRuns(t *testing.T) {
 	require.Eventually(t, func() bool { l, _ := chain.Lease(testLease); return l.State() == market.LeaseEnded }, 2*time.Second, 5*time.Millisecond)
 	st, err = m.Status(t.Context(), testCustomer, testLease)
 	require.NoError(t, err)
-	require.Equal(t, protocol.LeaseExited, st.State)
+	require.Equal(t, messages.LeaseExited, st.State)
 	require.EqualValues(t, 5, st.ExitCode)
 	require.Eventually(t, func() bool { return !m.Live() }, 2*time.Second, 5*time.Millisecond)
 	require.Equal(t, 1, rt.starts)
@@ -142,7 +142,7 @@ func TestStatusOfALeaseStoppedAtTheEndOfItsTime(t *testing.T) {
 	require.NoError(t, err)
 	job, err := rt.Stop(t.Context(), testLease.String(), 0)
 	require.NoError(t, err)
-	require.Equal(t, protocol.LeaseExited, statusOf(r, job).State, "while the lease is live, a keeper must not take it for an outage")
+	require.Equal(t, messages.LeaseExited, statusOf(r, job).State, "while the lease is live, a keeper must not take it for an outage")
 	r.State = store.Ended
-	require.Equal(t, protocol.LeaseStopped, statusOf(r, job).State)
+	require.Equal(t, messages.LeaseStopped, statusOf(r, job).State)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // clock is the time of a test.
@@ -105,7 +105,7 @@ func newFakeChain(c *clock) *fakeChain {
 }
 
 // award makes a lease over a job.
-func (f *fakeChain) award(job protocol.JobSpec, completes bool, duration time.Duration, complete bool) {
+func (f *fakeChain) award(job messages.JobSpec, completes bool, duration time.Duration, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	digest, err := job.Digest()
@@ -378,8 +378,8 @@ func openStore(dir string, c *clock) (*store.Store, error) {
 	return store.Open(filepath.Join(dir, "agent.db"), store.Options{Owner: store.Owner{NodeKey: store.Key(testKey)}, Now: c.now})
 }
 
-func testJob() protocol.JobSpec {
-	return protocol.JobSpec{Version: protocol.Version, Command: []string{"true"}}
+func testJob() messages.JobSpec {
+	return messages.JobSpec{Version: messages.Version, Command: []string{"true"}}
 }
 
 // newTestManager is a manager over fakes.

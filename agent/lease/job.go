@@ -9,7 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // wallSlack is how long after the paid-for time the runtime itself ends a job. It matters only when there is no agent
@@ -162,8 +162,8 @@ func describe(e store.Exit) string {
 }
 
 // statusOf is what a lease looks like from outside.
-func statusOf(r store.Lease, job runtime.Status) protocol.LeaseStatus {
-	s := protocol.LeaseStatus{Lease: r.Address, State: protocol.LeaseWaiting, OutputBytes: uint64(job.StdoutBytes + job.StderrBytes)}
+func statusOf(r store.Lease, job runtime.Status) messages.LeaseStatus {
+	s := messages.LeaseStatus{Lease: r.Address, State: messages.LeaseWaiting, OutputBytes: uint64(job.StdoutBytes + job.StderrBytes)}
 	if !job.StartedAt.IsZero() {
 		s.StartedAt = job.StartedAt.Unix()
 	}
@@ -176,7 +176,7 @@ func statusOf(r store.Lease, job runtime.Status) protocol.LeaseStatus {
 		s.ExitCode, s.Detail = int32(exit.Code), describe(*exit)
 		switch runtime.Reason(exit.Reason) {
 		case runtime.ReasonStartFailed:
-			s.State, s.Detail = protocol.LeaseBroken, describe(*exit)
+			s.State, s.Detail = messages.LeaseBroken, describe(*exit)
 			if job.Exit != nil && job.Exit.Message != "" {
 				s.Detail += ": " + job.Exit.Message
 			} else if r.Note != "" {
@@ -184,16 +184,16 @@ func statusOf(r store.Lease, job runtime.Status) protocol.LeaseStatus {
 			}
 		case runtime.ReasonStopped:
 			// A job that was stopped at the end of the paid-for time is over like any other until the lease is.
-			if s.State = protocol.LeaseStopped; r.State.Live() {
-				s.State = protocol.LeaseExited
+			if s.State = messages.LeaseStopped; r.State.Live() {
+				s.State = messages.LeaseExited
 			}
 		default:
-			s.State = protocol.LeaseExited
+			s.State = messages.LeaseExited
 		}
 	case phase(job) == JobActive:
-		s.State = protocol.LeaseRunning
+		s.State = messages.LeaseRunning
 	case !r.State.Live():
-		s.State, s.Detail = protocol.LeaseStopped, r.Note
+		s.State, s.Detail = messages.LeaseStopped, r.Note
 	default:
 		s.Detail = r.Note
 	}

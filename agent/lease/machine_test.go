@@ -15,7 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // agentModel drives one worker by hand, so that a crash can fall between any two acts, and checks after every one what
@@ -160,7 +160,7 @@ func TestStateMachine(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 				defer cancel()
 				// It may be refused, when the lease is over; then it must change nothing.
-				_, _ = a.m.Deploy(ctx, testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
+				_, _ = a.m.Deploy(ctx, testCustomer, messages.DeployRequest{Version: messages.Version, Lease: testLease, Job: testJob()})
 			},
 			"extend": func(*rapid.T) {
 				a.chain.update(func() {
@@ -324,7 +324,7 @@ func runLife(t *testing.T, redundant bool, crashAfter int) []Action {
 		a.chain.lease.Output = uint8(market.OutputWanted)
 		a.chain.order.Outputs = Outputs{Wanted: 3, By: c.now().Add(2 * time.Hour), Shown: c.now().Add(3 * time.Hour)}
 	}
-	_, err := a.m.Deploy(context.Background(), testCustomer, protocol.DeployRequest{Version: protocol.Version, Lease: testLease, Job: testJob()})
+	_, err := a.m.Deploy(context.Background(), testCustomer, messages.DeployRequest{Version: messages.Version, Lease: testLease, Job: testJob()})
 	require.NoError(t, err)
 	for i := 0; i < 200 && !a.removed; i++ {
 		d := a.step()

@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // Ledger is the chain, as far as leases need it.
@@ -219,10 +219,10 @@ func (m *Manager) wake(address solana.PublicKey) {
 }
 
 // Statuses are those of all leases that are not over, for keepers' liveness checks.
-func (m *Manager) Statuses() []protocol.LeaseStatus {
+func (m *Manager) Statuses() []messages.LeaseStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := make([]protocol.LeaseStatus, 0, len(m.workers))
+	out := make([]messages.LeaseStatus, 0, len(m.workers))
 	for _, w := range m.workers {
 		if s, live := w.status(); live {
 			out = append(out, s)

@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 const (
@@ -40,7 +40,7 @@ type worker struct {
 	lastErr string // logged once
 
 	mu   sync.Mutex
-	last protocol.LeaseStatus
+	last messages.LeaseStatus
 	live bool
 }
 
@@ -58,7 +58,7 @@ func (w *worker) poke() {
 	}
 }
 
-func (w *worker) status() (protocol.LeaseStatus, bool) {
+func (w *worker) status() (messages.LeaseStatus, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last, w.live

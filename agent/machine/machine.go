@@ -13,10 +13,10 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/gantry-market/gantry/agent/config"
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 var (
@@ -32,10 +32,10 @@ var (
 type Machine struct {
 	nvml nvml.Interface
 	// Inventory is what was found when the machine was opened.
-	Inventory hardware.Inventory
+	Inventory host.Inventory
 
 	mu   sync.Mutex // NVML's handles are not shared
-	gpus *hardware.GPUs
+	gpus *host.GPUs
 }
 
 // Options of Open.
@@ -55,17 +55,17 @@ func Open(ctx context.Context, o Options) (*Machine, error) {
 	m := &Machine{nvml: nvml.New()}
 	if o.Source.Simulated {
 		var err error
-		if m.nvml, err = hardware.Simulate(o.Source.Model, o.Source.Count, o.Seed); err != nil {
+		if m.nvml, err = host.Simulate(o.Source.Model, o.Source.Count, o.Seed); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	m.Inventory, err = hardware.Detect(ctx, hardware.Options{DiskPath: o.DiskPath, DiskTestBytes: o.DiskTestBytes, NVML: m.nvml})
+	m.Inventory, err = host.Detect(ctx, host.Options{DiskPath: o.DiskPath, DiskTestBytes: o.DiskTestBytes, NVML: m.nvml})
 	if err != nil {
 		return nil, err
 	}
 	if len(m.Inventory.GPUs) > 0 {
-		if m.gpus, err = hardware.OpenGPUs(m.nvml); err != nil {
+		if m.gpus, err = host.OpenGPUs(m.nvml); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +153,7 @@ func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec 
 		if vram := clamp(g.VRAMMiB); i == 0 || vram < s.VramMib {
 			s.VramMib = vram
 		}
-		if g.Interconnect != hardware.NVLink {
+		if g.Interconnect != host.NVLink {
 			s.Interconnect = uint8(market.PCIe)
 		}
 	}
@@ -166,10 +166,10 @@ func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec 
 func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
 // Claim is the inventory as keepers are told, with what the GPUs show at this moment.
-func (m *Machine) Claim(ctx context.Context) (protocol.Inventory, error) {
+func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	inv := m.Inventory
-	out := protocol.Inventory{
-		GPUs: []protocol.GPU{}, CPUCores: clamp(uint64(max(0, inv.CPU.Threads))), RAMMiB: inv.RAMMiB, DiskGiB: inv.Disk.FreeGiB,
+	out := messages.Inventory{
+		GPUs: []messages.GPU{}, CPUCores: clamp(uint64(max(0, inv.CPU.Threads))), RAMMiB: inv.RAMMiB, DiskGiB: inv.Disk.FreeGiB,
 		Simulated: inv.Simulated,
 	}
 	m.mu.Lock()
@@ -185,25 +185,25 @@ func (m *Machine) Claim(ctx context.Context) (protocol.Inventory, error) {
 	if err != nil {
 		return out, err
 	}
-	byUUID := make(map[string]hardware.Health, len(health))
+	byUUID := make(map[string]host.Health, len(health))
 	for _, h := range health {
 		byUUID[h.UUID] = h
 	}
-	ids := make([]hardware.DeviceID, len(list))
+	ids := make([]host.DeviceID, len(list))
 	for i, g := range list {
 		ids[i] = g.ID()
 		h := byUUID[g.UUID]
-		out.GPUs = append(out.GPUs, protocol.GPU{
+		out.GPUs = append(out.GPUs, messages.GPU{
 			Name: g.Model, Identity: g.ID(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
 			TempC: read(h.TemperatureC), PowerW: read(h.PowerMW) / 1000, Utilisation: read(h.GPUPercent), ECCErrors: read(h.ECCUncorrected),
 		})
 	}
-	out.Device = hardware.DeviceRoot(ids)
+	out.Device = host.DeviceRoot(ids)
 	return out, nil
 }
 
 // Attest asks the GPUs for signed reports over a nonce. Error: attest.ErrAbsent, with the reason, where they give none.
-func (m *Machine) Attest(ctx context.Context, nonce [32]byte) ([]hardware.Attestation, error) {
+func (m *Machine) Attest(ctx context.Context, nonce [32]byte) ([]host.Attestation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.gpus == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/config"
-	"github.com/gantry-market/gantry/agent/hardware"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/client/market"
 )
 
@@ -64,7 +64,7 @@ func TestModelErrors(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknownModel)
 	_, err = m.Model(models()[2:3]) // the same family with other memory is another model
 	require.ErrorIs(t, err, ErrUnknownModel)
-	m.Inventory.GPUs = append(m.Inventory.GPUs, hardware.GPU{Model: "NVIDIA L40"})
+	m.Inventory.GPUs = append(m.Inventory.GPUs, host.GPU{Model: "NVIDIA L40"})
 	_, err = m.Model(models())
 	require.ErrorIs(t, err, ErrMixed)
 	m.Inventory.GPUs = nil
@@ -80,7 +80,7 @@ func TestRealNames(t *testing.T) {
 	}{
 		"NVIDIA A100-SXM4-40GB": {40_536, 1}, "NVIDIA A100-SXM4-80GB": {81_251, 3}, "NVIDIA H100 80GB HBM3": {81_559, 2}, "NVIDIA L40": {46_068, 0}, "NVIDIA RTX A1000": {40_960, 0},
 	} {
-		m := &Machine{Inventory: hardware.Inventory{GPUs: []hardware.GPU{{Model: name, VRAMMiB: c.vram}}}}
+		m := &Machine{Inventory: host.Inventory{GPUs: []host.GPU{{Model: name, VRAMMiB: c.vram}}}}
 		model, err := m.Model(models())
 		if c.want == 0 {
 			require.ErrorIs(t, err, ErrUnknownModel, name)

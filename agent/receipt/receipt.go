@@ -20,8 +20,8 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Signed is a receipt with both signatures.
@@ -51,8 +51,8 @@ type Ledger interface {
 type Options struct {
 	Ledger Ledger
 	Store  *store.Store
-	Key    wire.Signer
-	Domain wire.Domain
+	Key    records.Signer
+	Domain records.Domain
 	// Interval between two settlements of a running lease; default 15 minutes.
 	Interval time.Duration
 	Log      zerolog.Logger
@@ -111,33 +111,33 @@ func Seconds(l lease.OnChain, exit *store.Exit, now time.Time) uint64 {
 }
 
 // Offer signs a receipt for the lease's customer. Error: *lease.RefusedError.
-func (o *Office) Offer(_ context.Context, from solana.PublicKey, address solana.PublicKey) (protocol.Receipt, error) {
+func (o *Office) Offer(_ context.Context, from solana.PublicKey, address solana.PublicKey) (messages.Receipt, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l, r, err := o.find(from, address)
 	if err != nil {
-		return protocol.Receipt{}, err
+		return messages.Receipt{}, err
 	}
 	last, err := o.o.Store.Receipt(store.Key(address))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return protocol.Receipt{}, err
+		return messages.Receipt{}, err
 	}
 	sequence, seconds, err := next(last, l, Seconds(l, r.Exit, o.o.Now()))
 	if err != nil {
-		return protocol.Receipt{}, err
+		return messages.Receipt{}, err
 	}
 	if _, err := o.o.Store.ReserveReceipt(store.Key(address), sequence, seconds); err != nil {
-		return protocol.Receipt{}, err
+		return messages.Receipt{}, err
 	}
 	signature, err := o.message(l, sequence, seconds).Sign(o.o.Key)
 	if err != nil {
-		return protocol.Receipt{}, err
+		return messages.Receipt{}, err
 	}
 	if err := o.o.Store.SignReceipt(store.Key(address), sequence, signature[:], nil, store.Key{}); err != nil {
-		return protocol.Receipt{}, err
+		return messages.Receipt{}, err
 	}
-	return protocol.Receipt{
-		Version: protocol.Version, Lease: address, StartedAt: l.StartedAt, Sequence: sequence, Seconds: seconds, NodeSignature: signature,
+	return messages.Receipt{
+		Version: messages.Version, Lease: address, StartedAt: l.StartedAt, Sequence: sequence, Seconds: seconds, NodeSignature: signature,
 	}, nil
 }
 
@@ -159,7 +159,7 @@ func refuse(format string, args ...any) error {
 	return &lease.RefusedError{Why: fmt.Sprintf(format, args...)}
 }
 
-func (o *Office) message(l lease.OnChain, sequence, seconds uint64) wire.Receipt {
+func (o *Office) message(l lease.OnChain, sequence, seconds uint64) records.Receipt {
 	r := market.LeaseReceipt(l, sequence, seconds)
 	r.Domain = o.o.Domain // this cluster's, whatever an endpoint says about the lease
 	return r
@@ -185,7 +185,7 @@ func (o *Office) find(from, address solana.PublicKey) (lease.OnChain, store.Leas
 }
 
 // Accept takes a receipt with the customer's signature. Error: *lease.RefusedError.
-func (o *Office) Accept(_ context.Context, from solana.PublicKey, s protocol.SignedReceipt) error {
+func (o *Office) Accept(_ context.Context, from solana.PublicKey, s messages.SignedReceipt) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	address := solana.PublicKey(s.Receipt.Lease)

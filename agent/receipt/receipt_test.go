@@ -16,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // fakeChain has one lease and settles as the program does.
@@ -139,18 +139,18 @@ func (o *office) open(t failer) {
 	o.store, err = store.Open(filepath.Join(o.dir, "agent.db"), store.Options{Owner: store.Owner{NodeKey: store.Key(o.node.PublicKey())}})
 	require.NoError(t, err)
 	o.Office, err = New(Options{
-		Ledger: o.chain, Store: o.store, Key: o.node, Domain: wire.Domain{1}, Interval: 20 * time.Second,
+		Ledger: o.chain, Store: o.store, Key: o.node, Domain: records.Domain{1}, Interval: 20 * time.Second,
 		Log: zerolog.Nop(), Now: func() time.Time { return o.now },
 	})
 	require.NoError(t, err)
 }
 
-func (o *office) sign(t failer, r protocol.Receipt) protocol.SignedReceipt {
+func (o *office) sign(t failer, r messages.Receipt) messages.SignedReceipt {
 	message := market.LeaseReceipt(o.chain.l, r.Sequence, r.Seconds)
 	require.NoError(t, message.Verify(o.node.PublicKey(), r.NodeSignature))
 	sig, err := message.Sign(o.customer)
 	require.NoError(t, err)
-	return protocol.SignedReceipt{Receipt: r, CustomerSignature: sig}
+	return messages.SignedReceipt{Receipt: r, CustomerSignature: sig}
 }
 
 // Whatever happens, the node never signs a lower number after a higher one, never two numbers under one sequence, and
@@ -161,7 +161,7 @@ func TestReceiptsOnlyGrow(t *testing.T) {
 		ctx := context.Background()
 		signed := map[uint64]uint64{}
 		var highest, agreed uint64
-		var open []protocol.SignedReceipt
+		var open []messages.SignedReceipt
 		rt.Repeat(map[string]func(*rapid.T){
 			"offer": func(r *rapid.T) {
 				offer, err := o.Offer(ctx, o.customer.PublicKey(), address)
@@ -251,7 +251,7 @@ func TestSessionKeysSignReceipts(t *testing.T) {
 	require.ErrorAs(t, o.Accept(t.Context(), session.PublicKey(), o.sign(t, offer)), &refused, "the customer's signature, from a session key")
 	sig, err := market.LeaseReceipt(o.chain.l, offer.Sequence, offer.Seconds).Sign(session)
 	require.NoError(t, err)
-	require.NoError(t, o.Accept(t.Context(), session.PublicKey(), protocol.SignedReceipt{Receipt: offer, CustomerSignature: sig}))
+	require.NoError(t, o.Accept(t.Context(), session.PublicKey(), messages.SignedReceipt{Receipt: offer, CustomerSignature: sig}))
 	o.open(t)
 	o.chain.by = nil // over
 	require.NoError(t, o.Flush(t.Context(), address))

@@ -39,7 +39,7 @@ type BidAck struct {
 	Signature  []byte `json:"signature"`
 }
 
-// BidWord is a signed outcome of client/wire.
+// BidWord is a signed outcome of client/records.
 type BidWord struct {
 	Keeper    Key    `json:"keeper"`
 	Outcome   []byte `json:"outcome"`

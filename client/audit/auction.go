@@ -9,10 +9,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Charge is an injustice that is shown by signatures or by the chain.
@@ -20,7 +20,7 @@ type Charge struct {
 	Who  string // in words, such as "keeper 7x…"
 	What string
 	// Omitted is set when the charge is that a keeper left an acknowledged bid out: what a proof on chain needs.
-	Omitted *protocol.Bid
+	Omitted *messages.Bid
 }
 
 // Award is one award of an auction, from its transaction.
@@ -30,7 +30,7 @@ type Award struct {
 	Score        uint64
 	Bar          solana.PublicKey // zero when no bid lost
 	BarScore     uint64
-	Root         wire.Hash
+	Root         records.Hash
 	At           time.Time
 	Signature    solana.Signature
 	winner       shown // the winner's bid as the transaction shows it
@@ -41,7 +41,7 @@ type Award struct {
 type shown struct {
 	node  solana.PublicKey
 	key   solana.PublicKey
-	price protocol.BidPrice
+	price messages.BidPrice
 	sig   solana.Signature
 }
 
@@ -49,7 +49,7 @@ type shown struct {
 type Auction struct {
 	Order       solana.PublicKey
 	Customer    solana.PublicKey
-	Terms       sealed.Terms
+	Terms       sealedbid.Terms
 	Requirement market.Requirement
 	GPUs        uint8
 	Duration    uint32
@@ -84,14 +84,14 @@ func (a *Auction) step(t Tx, name string, c checks, format string, args ...any) 
 // AuditAuction rebuilds an order's last auction from transactions alone, also when its accounts are closed, and checks
 // what the award transactions themselves show: signatures, commitments, and the price by the bar. Error: ErrNoHistory for
 // an order that had no auction, the source's.
-func AuditAuction(ctx context.Context, o Options, domain wire.Domain, order solana.PublicKey) (*Auction, error) {
+func AuditAuction(ctx context.Context, o Options, domain records.Domain, order solana.PublicKey) (*Auction, error) {
 	txs, err := Read(ctx, o.Source, order, o.Commitment)
 	if err != nil {
 		return nil, err
 	}
 	start, lives := -1, 0
 	for i := range txs {
-		if _, _, ok := find(txs[i:i+1], func(e *idlmarket.AuctionOpened) bool { return e.Order == order }); ok {
+		if _, _, ok := find(txs[i:i+1], func(e *bindings.AuctionOpened) bool { return e.Order == order }); ok {
 			start = i
 			lives++
 		}
@@ -101,7 +101,7 @@ func AuditAuction(ctx context.Context, o Options, domain wire.Domain, order sola
 	}
 	txs = txs[start:]
 	for i := 1; i < len(txs); i++ { // a later life of the address, without an auction
-		if _, _, ok := find(txs[i:i+1], func(e *idlmarket.OrderCreated) bool { return e.Order == order }); ok {
+		if _, _, ok := find(txs[i:i+1], func(e *bindings.OrderCreated) bool { return e.Order == order }); ok {
 			txs = txs[:i]
 			break
 		}
@@ -115,22 +115,22 @@ func AuditAuction(ctx context.Context, o Options, domain wire.Domain, order sola
 	return a, nil
 }
 
-func (a *Auction) event(t Tx, e market.Event, domain wire.Domain) {
+func (a *Auction) event(t Tx, e market.Event, domain records.Domain) {
 	switch v := e.Value.(type) {
-	case *idlmarket.OrderCreated:
+	case *bindings.OrderCreated:
 		if v.Order == a.Order {
 			a.created(t, v)
 		}
-	case *idlmarket.AuctionOpened:
+	case *bindings.AuctionOpened:
 		if v.Order == a.Order {
 			a.CloseAt, a.RevealUntil, a.Deadline = v.CloseAt, v.RevealUntil, v.AwardDeadline
 			a.step(t, "opened", nil, "commitments until %s, reveals until %s, award until %s", clock(v.CloseAt), clock(v.RevealUntil), clock(v.AwardDeadline))
 		}
-	case *idlmarket.AuctionAwarded:
+	case *bindings.AuctionAwarded:
 		if v.Order == a.Order {
 			a.awarded(t, v, domain)
 		}
-	case *idlmarket.AuctionClosed:
+	case *bindings.AuctionClosed:
 		if v.Order == a.Order {
 			a.step(t, "closed", nil, "the auction's account is closed")
 		}
@@ -138,9 +138,9 @@ func (a *Auction) event(t Tx, e market.Event, domain wire.Domain) {
 }
 
 // created reads what was ordered, with the requirement from the instruction.
-func (a *Auction) created(t Tx, v *idlmarket.OrderCreated) {
+func (a *Auction) created(t Tx, v *bindings.OrderCreated) {
 	a.Customer, a.GPUs, a.Duration = v.Customer, v.Gpus, v.DurationSecs
-	a.Terms = sealed.Terms{Order: a.Order, Nodes: int(v.Nodes), MaxPrice: market.PricePerHour(v.MaxPrice)}
+	a.Terms = sealedbid.Terms{Order: a.Order, Nodes: int(v.Nodes), MaxPrice: market.PricePerHour(v.MaxPrice)}
 	var c checks
 	args, ok := orderArgs(t, a.Order)
 	c.that(ok, "the transaction does not show the order's requirement")
@@ -152,10 +152,10 @@ func (a *Auction) created(t Tx, v *idlmarket.OrderCreated) {
 }
 
 // orderArgs reads the arguments of an order's creation.
-func orderArgs(t Tx, order solana.PublicKey) (*idlmarket.OrderArgs, bool) {
+func orderArgs(t Tx, order solana.PublicKey) (*bindings.OrderArgs, bool) {
 	for _, ix := range t.Instructions {
-		if ix.Program == market.ProgramID && len(ix.Data) > 8 && [8]byte(ix.Data[:8]) == idlmarket.Instruction_OrderCreate && slices.Contains(ix.Accounts, order) {
-			args, err := idlmarket.UnmarshalOrderArgs(ix.Data[8:])
+		if ix.Program == market.ProgramID && len(ix.Data) > 8 && [8]byte(ix.Data[:8]) == bindings.Instruction_OrderCreate && slices.Contains(ix.Accounts, order) {
+			args, err := bindings.UnmarshalOrderArgs(ix.Data[8:])
 			return args, err == nil
 		}
 	}
@@ -170,12 +170,12 @@ const (
 )
 
 // awarded checks an award by what its own transaction proves.
-func (a *Auction) awarded(t Tx, v *idlmarket.AuctionAwarded, domain wire.Domain) {
+func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domain) {
 	w := Award{
 		Node: v.Node, Keeper: v.Keeper, Bid: market.PricePerHour(v.Bid), Price: market.PricePerHour(v.Price), Score: v.Score, Bar: v.BarNode,
 		BarScore: v.BarScore, Root: v.BidsRoot, At: t.Time, Signature: t.Signature,
 	}
-	of := sealed.Auction{Domain: domain, Order: a.Order, CloseAt: a.CloseAt}
+	of := sealedbid.Auction{Domain: domain, Order: a.Order, CloseAt: a.CloseAt}
 	var c checks
 	c.that(t.Time.IsZero() || t.Time.Unix() > a.RevealUntil, "it was made before the reveals were over")
 	winner, loser, err := awardBids(t, v.Node, of)
@@ -190,7 +190,7 @@ func (a *Auction) awarded(t Tx, v *idlmarket.AuctionAwarded, domain wire.Domain)
 	} else {
 		first := a.Awards[0]
 		c.that(first.Keeper == v.Keeper, "another keeper made the first award")
-		c.that(first.Root == wire.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
+		c.that(first.Root == records.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
 	}
 	c.that(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
 	if v.BarNode.IsZero() {
@@ -208,9 +208,9 @@ func (a *Auction) awarded(t Tx, v *idlmarket.AuctionAwarded, domain wire.Domain)
 }
 
 // awardBids finds the bids that an award proves: the winner's, and the loser's where one is named.
-func awardBids(t Tx, node solana.PublicKey, of sealed.Auction) (winner shown, loser *shown, err error) {
+func awardBids(t Tx, node solana.PublicKey, of sealedbid.Auction) (winner shown, loser *shown, err error) {
 	for i, ix := range t.Instructions {
-		if ix.Program != market.ProgramID || len(ix.Data) != 8+2*revealSize+32 || [8]byte(ix.Data[:8]) != idlmarket.Instruction_AuctionAward ||
+		if ix.Program != market.ProgramID || len(ix.Data) != 8+2*revealSize+32 || [8]byte(ix.Data[:8]) != bindings.Instruction_AuctionAward ||
 			len(ix.Accounts) <= awardLoser || ix.Accounts[awardNode] != node {
 			continue
 		}
@@ -231,12 +231,12 @@ func awardBids(t Tx, node solana.PublicKey, of sealed.Auction) (winner shown, lo
 
 // signedBid reads price and salt, and checks that the instruction at a position verifies the node's signature over the
 // commitment that they make.
-func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealed.Auction) (shown, error) {
-	r, err := idlmarket.UnmarshalReveal(reveal[:revealSize])
+func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealedbid.Auction) (shown, error) {
+	r, err := bindings.UnmarshalReveal(reveal[:revealSize])
 	if err != nil {
 		return shown{}, err
 	}
-	out := shown{node: node, price: protocol.BidPrice{Price: r.Price, Salt: r.Salt}}
+	out := shown{node: node, price: messages.BidPrice{Price: r.Price, Salt: r.Salt}}
 	if at < 0 {
 		return out, fmt.Errorf("no signature is shown")
 	}
@@ -244,12 +244,12 @@ func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealed.Auc
 	if len(sigs) != 1 {
 		return out, fmt.Errorf("no signature is shown")
 	}
-	message := wire.CommitmentMessage(of.Reveal(node, out.price).Commitment())
+	message := records.CommitmentMessage(of.Reveal(node, out.price).Commitment())
 	if string(sigs[0].Message) != string(message[:]) {
 		return out, fmt.Errorf("what was signed is not the commitment to this price")
 	}
 	out.key, out.sig = sigs[0].Key, sigs[0].Sig
-	return out, of.Check(&protocol.Bid{Node: node, Commitment: of.Reveal(node, out.price).Commitment(), Signature: out.sig, Reveal: &out.price}, out.key)
+	return out, of.Check(&messages.Bid{Node: node, Commitment: of.Reveal(node, out.price).Commitment(), Signature: out.sig, Reveal: &out.price}, out.key)
 }
 
 // explained reports whether one factor makes the score of the bid and the price of the bar. The factor is reputation's

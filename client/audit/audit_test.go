@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // story is a recorded history of a lease that adds up: 600 s of one GPU at 3.60 an hour ordered at most 4.00, extended
@@ -20,17 +20,17 @@ import (
 type story struct {
 	order, node, lease   solana.PublicKey
 	nodeKey, customer    solana.PrivateKey
-	receipt              wire.Receipt
-	leaf                 wire.Leaf
-	created              *idlmarket.OrderCreated
-	awarded              *idlmarket.LeaseAwarded
-	started              *idlmarket.LeaseStarted
-	extended             *idlmarket.LeaseExtended
-	byReceipt, byReport  *idlmarket.LeaseSettled
-	applied              *idlmarket.LeafApplied
-	ended                *idlmarket.LeaseEnded
-	closed               *idlmarket.LeaseClosed
-	roots                map[uint64]wire.Hash
+	receipt              records.Receipt
+	leaf                 records.Leaf
+	created              *bindings.OrderCreated
+	awarded              *bindings.LeaseAwarded
+	started              *bindings.LeaseStarted
+	extended             *bindings.LeaseExtended
+	byReceipt, byReport  *bindings.LeaseSettled
+	applied              *bindings.LeafApplied
+	ended                *bindings.LeaseEnded
+	closed               *bindings.LeaseClosed
+	roots                map[uint64]records.Hash
 	leaveOutReceipt      bool
 	receiptSignedByNode2 bool
 }
@@ -47,27 +47,27 @@ func newStory(t *testing.T) *story {
 	s.customer, err = solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	const start = 1_800_000_000
-	s.created = &idlmarket.OrderCreated{Order: s.order, Customer: s.customer.PublicKey(), Reserved: 666_666, MaxPrice: 4_000_000, Nodes: 1, Gpus: 1, DurationSecs: 600}
-	s.awarded = &idlmarket.LeaseAwarded{Lease: s.lease, Order: s.order, Node: s.node, Price: 3_600_000, GpuMask: 1, Reserved: 600_000, Released: 66_666, Score: 3_870_000}
-	s.started = &idlmarket.LeaseStarted{Lease: s.lease, StartedAt: start, FundedUntil: start + 600}
-	s.extended = &idlmarket.LeaseExtended{Lease: s.lease, Seconds: 60, Reserved: 660_000, FundedUntil: start + 660}
-	s.byReceipt = &idlmarket.LeaseSettled{Lease: s.lease, Source: 1, PaidSecs: 10, Paid: 10_000, ProviderAmount: 8_800, FeeTotal: 1_200}
-	s.applied = &idlmarket.LeafApplied{Node: s.node, Lease: s.lease, Period: 360_000_001, VerifiedSecs: 25}
-	s.byReport = &idlmarket.LeaseSettled{Lease: s.lease, Source: 2, PaidSecs: 25, Paid: 25_000, ProviderAmount: 13_200, FeeTotal: 3_000}
-	s.ended = &idlmarket.LeaseEnded{Lease: s.lease, Reason: 1, EndedAt: start + 30, Released: 660_000 - 30_000}
-	s.closed = &idlmarket.LeaseClosed{Lease: s.lease, Fee: 3_000, Released: 5_000, Paid: 25_000, PaidSecs: 25}
-	s.receipt = wire.Receipt{Domain: wire.Domain{1}, Lease: s.lease, StartedAt: start, Sequence: 1, Cumulative: 10}
-	s.leaf = wire.Leaf{Node: s.node, Period: 360_000_001, ChecksPassed: 5, ChecksTotal: 5, UpSeconds: 5, Lease: s.lease, VerifiedSeconds: 25}
+	s.created = &bindings.OrderCreated{Order: s.order, Customer: s.customer.PublicKey(), Reserved: 666_666, MaxPrice: 4_000_000, Nodes: 1, Gpus: 1, DurationSecs: 600}
+	s.awarded = &bindings.LeaseAwarded{Lease: s.lease, Order: s.order, Node: s.node, Price: 3_600_000, GpuMask: 1, Reserved: 600_000, Released: 66_666, Score: 3_870_000}
+	s.started = &bindings.LeaseStarted{Lease: s.lease, StartedAt: start, FundedUntil: start + 600}
+	s.extended = &bindings.LeaseExtended{Lease: s.lease, Seconds: 60, Reserved: 660_000, FundedUntil: start + 660}
+	s.byReceipt = &bindings.LeaseSettled{Lease: s.lease, Source: 1, PaidSecs: 10, Paid: 10_000, ProviderAmount: 8_800, FeeTotal: 1_200}
+	s.applied = &bindings.LeafApplied{Node: s.node, Lease: s.lease, Period: 360_000_001, VerifiedSecs: 25}
+	s.byReport = &bindings.LeaseSettled{Lease: s.lease, Source: 2, PaidSecs: 25, Paid: 25_000, ProviderAmount: 13_200, FeeTotal: 3_000}
+	s.ended = &bindings.LeaseEnded{Lease: s.lease, Reason: 1, EndedAt: start + 30, Released: 660_000 - 30_000}
+	s.closed = &bindings.LeaseClosed{Lease: s.lease, Fee: 3_000, Released: 5_000, Paid: 25_000, PaidSecs: 25}
+	s.receipt = records.Receipt{Domain: records.Domain{1}, Lease: s.lease, StartedAt: start, Sequence: 1, Cumulative: 10}
+	s.leaf = records.Leaf{Node: s.node, Period: 360_000_001, ChecksPassed: 5, ChecksTotal: 5, UpSeconds: 5, Lease: s.lease, VerifiedSeconds: 25}
 	return s
 }
 
 // txs lays the story out as transactions, proofs and signatures included.
 func (s *story) txs(t *testing.T) []Tx {
 	t.Helper()
-	other := wire.Leaf{Node: pub("another node"), Period: s.leaf.Period}
-	leaves := []wire.Leaf{s.leaf, other}
-	wire.SortLeaves(leaves)
-	tree, err := wire.LeafTree(leaves)
+	other := records.Leaf{Node: pub("another node"), Period: s.leaf.Period}
+	leaves := []records.Leaf{s.leaf, other}
+	records.SortLeaves(leaves)
+	tree, err := records.LeafTree(leaves)
 	require.NoError(t, err)
 	at := uint32(0)
 	if leaves[1] == s.leaf {
@@ -76,10 +76,10 @@ func (s *story) txs(t *testing.T) []Tx {
 	proof, err := tree.Proof(at)
 	require.NoError(t, err)
 	if s.roots == nil {
-		s.roots = map[uint64]wire.Hash{uint64(s.leaf.Period): tree.Root()}
+		s.roots = map[uint64]records.Hash{uint64(s.leaf.Period): tree.Root()}
 	}
 	encoded := s.leaf.Encode()
-	data := append(idlmarket.Instruction_ReportApply[:], encoded[:]...)
+	data := append(bindings.Instruction_ReportApply[:], encoded[:]...)
 	data = binary.LittleEndian.AppendUint32(data, proof.Path())
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(proof.Siblings)))
 	for _, sib := range proof.Siblings {
@@ -161,8 +161,8 @@ func TestEveryLieShows(t *testing.T) {
 		"receipt of another life":      {func(s *story) { s.receipt.StartedAt-- }, "paid: the receipt is of another life"},
 		"paid more than signed for":    {func(s *story) { s.receipt.Cumulative = 9 }, "10 s are paid, but only 9 s"},
 		"report verified less":         {func(s *story) { s.leaf.VerifiedSeconds, s.applied.VerifiedSecs = 24, 24 }, "25 s are paid, but only 24 s"},
-		"leaf not in the final report": {func(s *story) { s.roots = map[uint64]wire.Hash{360_000_001: {1}} }, "verified: the proof does not lead"},
-		"report never final":           {func(s *story) { s.roots = map[uint64]wire.Hash{} }, "did not become final"},
+		"leaf not in the final report": {func(s *story) { s.roots = map[uint64]records.Hash{360_000_001: {1}} }, "verified: the proof does not lead"},
+		"report never final":           {func(s *story) { s.roots = map[uint64]records.Hash{} }, "did not become final"},
 		"event differs from the leaf":  {func(s *story) { s.applied.DowntimeSecs = 1 }, "verified: the event says something else"},
 		"ended after the funds":        {func(s *story) { s.ended.EndedAt += 10_000 }, "end: the end lies outside"},
 		"too much came back":           {func(s *story) { s.ended.Released += 10_000 }, "close: fee and rest"},
@@ -186,11 +186,11 @@ func TestEveryLieShows(t *testing.T) {
 
 func TestAnAbortedLease(t *testing.T) {
 	s := newStory(t)
-	txs := append(s.txs(t)[:2], Tx{Slot: 3, Events: []market.Event{{Value: &idlmarket.LeaseAborted{Lease: s.lease, Released: 600_000, NodeFailed: 1}}}})
+	txs := append(s.txs(t)[:2], Tx{Slot: 3, Events: []market.Event{{Value: &bindings.LeaseAborted{Lease: s.lease, Released: 600_000, NodeFailed: 1}}}})
 	l := rebuild(Options{Params: market.DefaultParams()}, s.lease, s.awarded, 1, txs, nil)
 	require.Empty(t, problems(l))
 	require.Equal(t, market.USDC(600_000), l.Refunded)
-	txs[2].Events[0].Value.(*idlmarket.LeaseAborted).Released = 1
+	txs[2].Events[0].Value.(*bindings.LeaseAborted).Released = 1
 	require.Contains(t, problems(rebuild(Options{}, s.lease, s.awarded, 1, txs, nil)), "abort: the refund")
 }
 

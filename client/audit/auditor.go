@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // auditor walks through the events of a lease in order and recomputes each.
 type auditor struct {
 	o     Options
-	roots map[uint64]wire.Hash
-	award *idlmarket.LeaseAwarded
+	roots map[uint64]records.Hash
+	award *bindings.LeaseAwarded
 	lease *Lease
 
 	duration    uint32 // of the order
@@ -23,7 +23,7 @@ type auditor struct {
 	startedAt   int64
 	endedAt     int64
 	fundedUntil int64
-	settled     []*idlmarket.LeaseSettled
+	settled     []*bindings.LeaseSettled
 	verified    uint64
 	receipt     uint64
 	applied     map[uint64]bool // periods whose leaves were seen
@@ -55,23 +55,23 @@ func (c *checks) amount(what string, got uint64, want market.USDC, err error) {
 func (a *auditor) event(t Tx, e market.Event) {
 	address := a.lease.Address
 	switch v := e.Value.(type) {
-	case *idlmarket.OrderCreated:
+	case *bindings.OrderCreated:
 		if v.Order == a.lease.Order {
 			a.orderCreated(t, v)
 		}
-	case *idlmarket.AuctionOpened:
+	case *bindings.AuctionOpened:
 		if v.Order == a.lease.Order {
 			a.step(t, "auction", nil, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
 		}
-	case *idlmarket.AuctionAwarded:
+	case *bindings.AuctionAwarded:
 		if v.Order == a.lease.Order && v.Node == a.award.Node {
 			a.auctioned(t, v)
 		}
-	case *idlmarket.LeaseAwarded:
+	case *bindings.LeaseAwarded:
 		if v.Lease == address {
 			a.awarded(t, v)
 		}
-	case *idlmarket.LeaseMigrated:
+	case *bindings.LeaseMigrated:
 		switch address {
 		case v.To:
 			a.continued(t, v)
@@ -79,67 +79,67 @@ func (a *auditor) event(t Tx, e market.Event) {
 			a.step(t, "moved", nil, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
 				time.Duration(v.DurationSecs)*time.Second, market.PricePerHour(v.Price), market.USDC(v.Reserved))
 		}
-	case *idlmarket.LeaseCheckpointed:
+	case *bindings.LeaseCheckpointed:
 		if v.Lease == address {
 			a.step(t, "checkpoint", nil, "%x", v.Hash)
 		}
-	case *idlmarket.LeaseStarted:
+	case *bindings.LeaseStarted:
 		if v.Lease == address {
 			a.started(t, v)
 		}
-	case *idlmarket.LeaseExtended:
+	case *bindings.LeaseExtended:
 		if v.Lease == address {
 			a.extended(t, v)
 		}
-	case *idlmarket.LeafApplied:
+	case *bindings.LeafApplied:
 		if v.Lease == address {
 			a.leafApplied(t, v)
 		}
-	case *idlmarket.LeaseSettled:
+	case *bindings.LeaseSettled:
 		if v.Lease == address {
 			a.settlement(t, v)
 		}
-	case *idlmarket.LeaseFailed:
+	case *bindings.LeaseFailed:
 		if v.Lease == address {
 			a.step(t, "failed", nil, "gone too long in period %d, ended at %s", v.Period, clock(v.EndedAt))
 		}
-	case *idlmarket.LeaseNoticed:
+	case *bindings.LeaseNoticed:
 		if v.Lease == address {
 			a.step(t, "notice", nil, "the provider gave notice at %s", clock(v.NoticeAt))
 		}
-	case *idlmarket.LeaseEnded:
+	case *bindings.LeaseEnded:
 		if v.Lease == address {
 			a.ended(t, v)
 		}
-	case *idlmarket.LeaseAborted:
+	case *bindings.LeaseAborted:
 		if v.Lease == address {
 			a.aborted(t, v)
 		}
-	case *idlmarket.LeaseRated:
+	case *bindings.LeaseRated:
 		if v.Lease == address {
 			var c checks
 			c.that(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
 			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
 		}
-	case *idlmarket.LeaseClosed:
+	case *bindings.LeaseClosed:
 		if v.Lease == address {
 			a.closed(t, v)
 		}
-	case *idlmarket.FaultOpened:
+	case *bindings.FaultOpened:
 		if v.Lease == address {
 			a.step(t, "fault", nil, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
-				wire.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
+				records.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
 		}
-	case *idlmarket.DisputeOpened, *idlmarket.DisputeVoted, *idlmarket.DisputeResolved:
+	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
 		a.disputed(t, e)
-	case *idlmarket.OutputCommitted, *idlmarket.OutputRevealed, *idlmarket.OutputsResolved:
+	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved:
 		a.output(t, e)
-	case *idlmarket.SlashApplied:
+	case *bindings.SlashApplied:
 		a.step(t, "slashed", nil, "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Customer), market.GNT(v.Finder), market.GNT(v.Burned))
 	}
 }
 
-func (a *auditor) orderCreated(t Tx, v *idlmarket.OrderCreated) {
+func (a *auditor) orderCreated(t Tx, v *bindings.OrderCreated) {
 	a.lease.Customer, a.lease.GPUs = v.Customer, v.Gpus
 	a.duration, a.maxPrice = v.DurationSecs, market.PricePerHour(v.MaxPrice)
 	var c checks
@@ -149,7 +149,7 @@ func (a *auditor) orderCreated(t Tx, v *idlmarket.OrderCreated) {
 		time.Duration(v.DurationSecs)*time.Second, a.maxPrice, market.USDC(v.Reserved))
 }
 
-func (a *auditor) awarded(t Tx, v *idlmarket.LeaseAwarded) {
+func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 	var c checks
 	c.that(v.Node == a.award.Node && v.Order == a.award.Order, "it names another node or order")
 	c.that(market.LeaseAddress(v.Order, v.Node) == a.lease.Address, "the address is not that of this order and node")
@@ -168,7 +168,7 @@ func (a *auditor) awarded(t Tx, v *idlmarket.LeaseAwarded) {
 
 // auctioned checks a sealed order's price against the bids that its award names. Whether they were the best ones that the
 // keeper had is for the auction's replay.
-func (a *auditor) auctioned(t Tx, v *idlmarket.AuctionAwarded) {
+func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
 	var c checks
 	c.that(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.maxPrice, "the price is not between the bid and the order's maximum")
 	c.that(market.PricePerHour(v.Price) == a.lease.Price, "the lease has another price")
@@ -181,7 +181,7 @@ func (a *auditor) auctioned(t Tx, v *idlmarket.AuctionAwarded) {
 }
 
 // continued is the award of a lease that goes on where a failed one stopped.
-func (a *auditor) continued(t Tx, v *idlmarket.LeaseMigrated) {
+func (a *auditor) continued(t Tx, v *bindings.LeaseMigrated) {
 	var c checks
 	c.that(market.LeaseAddress(v.Order, v.Node) == v.To, "the address is not that of this order and node")
 	c.that(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
@@ -193,14 +193,14 @@ func (a *auditor) continued(t Tx, v *idlmarket.LeaseMigrated) {
 		v.Keeper, v.From, v.Node, a.lease.Price, market.USDC(v.Reserved))
 }
 
-func (a *auditor) started(t Tx, v *idlmarket.LeaseStarted) {
+func (a *auditor) started(t Tx, v *bindings.LeaseStarted) {
 	var c checks
 	c.that(v.FundedUntil-v.StartedAt == int64(a.duration), "it is funded for %d s, ordered were %d s", v.FundedUntil-v.StartedAt, a.duration)
 	a.startedAt, a.fundedUntil = v.StartedAt, v.FundedUntil
 	a.step(t, "start", c, "at %s, funded until %s", clock(v.StartedAt), clock(v.FundedUntil))
 }
 
-func (a *auditor) extended(t Tx, v *idlmarket.LeaseExtended) {
+func (a *auditor) extended(t Tx, v *bindings.LeaseExtended) {
 	var c checks
 	before, err1 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
 	after, err2 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded+v.Seconds)
@@ -212,7 +212,7 @@ func (a *auditor) extended(t Tx, v *idlmarket.LeaseExtended) {
 	a.step(t, "extend", c, "by %s for %s USDC, funded until %s", time.Duration(v.Seconds)*time.Second, added, clock(v.FundedUntil))
 }
 
-func (a *auditor) leafApplied(t Tx, v *idlmarket.LeafApplied) {
+func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
 	var c checks
 	found := false
 	for _, p := range leafProofs(t) {
@@ -237,10 +237,10 @@ func (a *auditor) leafApplied(t Tx, v *idlmarket.LeafApplied) {
 		a.applied[v.Period] = true
 		a.verified += uint64(v.VerifiedSecs)
 	}
-	a.step(t, "verified", c, "period %d: %d s verified, %d s down, flags %s; the proof leads to the final root", v.Period, v.VerifiedSecs, v.DowntimeSecs, wire.Flags(v.Flags))
+	a.step(t, "verified", c, "period %d: %d s verified, %d s down, flags %s; the proof leads to the final root", v.Period, v.VerifiedSecs, v.DowntimeSecs, records.Flags(v.Flags))
 }
 
-func (a *auditor) settlement(t Tx, v *idlmarket.LeaseSettled) {
+func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
 	var c checks
 	if market.SettleSource(v.Source) == market.SourceReceipt {
 		r, err := receiptOf(t, a.lease.Address, a.o.NodeKey, a.lease.Customer)
@@ -265,7 +265,7 @@ func (a *auditor) settlement(t Tx, v *idlmarket.LeaseSettled) {
 		market.USDC(v.Paid).Exact(), market.USDC(v.ProviderAmount).Exact(), market.USDC(v.FeeTotal).Exact())
 }
 
-func (a *auditor) ended(t Tx, v *idlmarket.LeaseEnded) {
+func (a *auditor) ended(t Tx, v *bindings.LeaseEnded) {
 	var c checks
 	a.endedAt = v.EndedAt
 	c.that(v.EndedAt >= a.startedAt && v.EndedAt <= a.fundedUntil, "the end lies outside the funded time")
@@ -276,7 +276,7 @@ func (a *auditor) ended(t Tx, v *idlmarket.LeaseEnded) {
 		time.Duration(v.EndedAt-a.startedAt)*time.Second, market.USDC(v.Released).Exact())
 }
 
-func (a *auditor) aborted(t Tx, v *idlmarket.LeaseAborted) {
+func (a *auditor) aborted(t Tx, v *bindings.LeaseAborted) {
 	var c checks
 	c.amount("the refund", v.Released, a.reserved, nil)
 	a.lease.Refunded += market.USDC(v.Released)
@@ -284,7 +284,7 @@ func (a *auditor) aborted(t Tx, v *idlmarket.LeaseAborted) {
 	a.step(t, "abort", c, "never started, %s USDC refunded", market.USDC(v.Released).Exact())
 }
 
-func (a *auditor) closed(t Tx, v *idlmarket.LeaseClosed) {
+func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
 	var c checks
 	c.that(!a.contested, "a dispute is open")
 	c.that(v.PaidSecs == a.lease.PaidSecs, "%d s were paid for, not %d", a.lease.PaidSecs, v.PaidSecs)

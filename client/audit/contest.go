@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // contest is what an auditor knows of a lease's dispute and, for a redundant job, of its output.
@@ -27,7 +27,7 @@ type contest struct {
 
 // votesOf reads the dispute of a lease in this life of it; nothing when it was not disputed.
 func votesOf(ctx context.Context, o Options, own []Tx, lease solana.PublicKey) ([]Tx, error) {
-	_, opened, ok := find(own, func(e *idlmarket.DisputeOpened) bool { return e.Lease == lease })
+	_, opened, ok := find(own, func(e *bindings.DisputeOpened) bool { return e.Lease == lease })
 	if !ok {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 	at := market.DisputeAddress(a.lease.Address)
 	var c checks
 	switch v := e.Value.(type) {
-	case *idlmarket.DisputeOpened:
+	case *bindings.DisputeOpened:
 		if v.Lease != a.lease.Address {
 			return
 		}
@@ -86,7 +86,7 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 		a.voted = map[solana.PublicKey]bool{}
 		a.step(t, "dispute", c, "by the customer: %s; deposit %s USDC, evidence with sha256 %x, votes until %s", market.DisputeKind(v.Kind),
 			market.USDC(v.Deposit), v.EvidenceHash, clock(v.ClosesAt))
-	case *idlmarket.DisputeVoted:
+	case *bindings.DisputeVoted:
 		if v.Dispute != at {
 			return
 		}
@@ -104,14 +104,14 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 			a.rejected += v.Weight
 		}
 		a.step(t, "vote", c, "keeper %s %s the dispute with %s GNT", v.Keeper, side, market.GNT(v.Weight))
-	case *idlmarket.DisputeResolved:
+	case *bindings.DisputeResolved:
 		if v.Lease == a.lease.Address {
 			a.disputeResolved(t, v)
 		}
 	}
 }
 
-func (a *auditor) disputeResolved(t Tx, v *idlmarket.DisputeResolved) {
+func (a *auditor) disputeResolved(t Tx, v *bindings.DisputeResolved) {
 	var c checks
 	c.that(a.contested, "no dispute was open")
 	c.that(v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
@@ -142,7 +142,7 @@ func (a *auditor) payable() bool {
 func (a *auditor) output(t Tx, e market.Event) {
 	var c checks
 	switch v := e.Value.(type) {
-	case *idlmarket.OutputCommitted:
+	case *bindings.OutputCommitted:
 		if v.Lease != a.lease.Address {
 			return
 		}
@@ -150,7 +150,7 @@ func (a *auditor) output(t Tx, e market.Event) {
 		c.that(len(a.settled) == 0, "the lease was paid before its output was compared")
 		a.outputState, a.commitment = market.OutputCommitted, v.Commitment
 		a.step(t, "output", c, "%s: the node has bound itself to an output that nobody can copy yet (%x)", a.outputState, v.Commitment)
-	case *idlmarket.OutputRevealed:
+	case *bindings.OutputRevealed:
 		if v.Lease != a.lease.Address {
 			return
 		}
@@ -160,14 +160,14 @@ func (a *auditor) output(t Tx, e market.Event) {
 		c.that(!ok || market.OutputCommitment(v.Lease, v.Output, salt) == a.commitment, "this is not what the node had committed to")
 		a.outputState, a.shown = market.OutputRevealed, v.Output
 		a.step(t, "output", c, "%s: sha256 %x, which is what was committed to", a.outputState, v.Output)
-	case *idlmarket.OutputsResolved:
+	case *bindings.OutputsResolved:
 		if v.Order == a.lease.Order {
 			a.compared(t, v)
 		}
 	}
 }
 
-func (a *auditor) compared(t Tx, v *idlmarket.OutputsResolved) {
+func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
 	var c checks
 	wins := a.outputState == market.OutputRevealed && v.Accepted > 0 && v.Output == a.shown
 	c.that(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are no majority", v.Accepted, v.Of)
@@ -194,7 +194,7 @@ func (a *auditor) compared(t Tx, v *idlmarket.OutputsResolved) {
 // saltOf reads the salt beside an output in a transaction: outputStatereveal carries output ‖ salt.
 func saltOf(t Tx, output [32]byte) (salt [32]byte, ok bool) {
 	for _, ix := range t.Instructions {
-		if ix.Program == market.ProgramID && len(ix.Data) == 72 && [8]byte(ix.Data[:8]) == idlmarket.Instruction_OutputReveal &&
+		if ix.Program == market.ProgramID && len(ix.Data) == 72 && [8]byte(ix.Data[:8]) == bindings.Instruction_OutputReveal &&
 			[32]byte(ix.Data[8:40]) == output {
 			return [32]byte(ix.Data[40:72]), true
 		}

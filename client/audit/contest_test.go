@@ -11,15 +11,15 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // dispute is one that two keepers reject with 10 and 20 GNT: the deposit of 5 USDC is lost.
 type dispute struct {
-	opened   *idlmarket.DisputeOpened
-	votes    [2]*idlmarket.DisputeVoted
-	resolved *idlmarket.DisputeResolved
+	opened   *bindings.DisputeOpened
+	votes    [2]*bindings.DisputeVoted
+	resolved *bindings.DisputeResolved
 	twice    bool
 	at       [4]int64 // seconds after the story's start
 }
@@ -28,11 +28,11 @@ func newDispute(lease solana.PublicKey) *dispute {
 	at := market.DisputeAddress(lease)
 	const gnt = uint64(market.OneGNT)
 	return &dispute{
-		opened: &idlmarket.DisputeOpened{Dispute: at, Lease: lease, Kind: 2, EvidenceHash: [32]byte{9}, Deposit: 5_000_000, ClosesAt: 1_800_000_100},
-		votes: [2]*idlmarket.DisputeVoted{
+		opened: &bindings.DisputeOpened{Dispute: at, Lease: lease, Kind: 2, EvidenceHash: [32]byte{9}, Deposit: 5_000_000, ClosesAt: 1_800_000_100},
+		votes: [2]*bindings.DisputeVoted{
 			{Dispute: at, Keeper: pub("keeper 1"), Weight: 10 * gnt}, {Dispute: at, Keeper: pub("keeper 2"), Weight: 20 * gnt},
 		},
-		resolved: &idlmarket.DisputeResolved{Dispute: at, Lease: lease, DepositLost: 5_000_000, RejectedWeight: 30 * gnt},
+		resolved: &bindings.DisputeResolved{Dispute: at, Lease: lease, DepositLost: 5_000_000, RejectedWeight: 30 * gnt},
 		at:       [4]int64{40, 41, 42, 43},
 	}
 }
@@ -153,9 +153,9 @@ func TestWeave(t *testing.T) {
 
 // outputs is a redundant job of three nodes whose outputs agree.
 type outputs struct {
-	committed *idlmarket.OutputCommitted
-	revealed  *idlmarket.OutputRevealed
-	resolved  *idlmarket.OutputsResolved
+	committed *bindings.OutputCommitted
+	revealed  *bindings.OutputRevealed
+	resolved  *bindings.OutputsResolved
 	salt      [32]byte
 	hidden    bool // the reveal's instruction is not in its transaction
 	late      bool // the comparison comes after the payments
@@ -164,9 +164,9 @@ type outputs struct {
 func newOutputs(s *story) *outputs {
 	o := &outputs{salt: [32]byte{7}}
 	output := [32]byte{8}
-	o.committed = &idlmarket.OutputCommitted{Lease: s.lease, Commitment: market.OutputCommitment(s.lease, output, o.salt)}
-	o.revealed = &idlmarket.OutputRevealed{Lease: s.lease, Output: output}
-	o.resolved = &idlmarket.OutputsResolved{Order: s.order, Output: output, Accepted: 2, Of: 3}
+	o.committed = &bindings.OutputCommitted{Lease: s.lease, Commitment: market.OutputCommitment(s.lease, output, o.salt)}
+	o.revealed = &bindings.OutputRevealed{Lease: s.lease, Output: output}
+	o.resolved = &bindings.OutputsResolved{Order: s.order, Output: output, Accepted: 2, Of: 3}
 	return o
 }
 
@@ -176,7 +176,7 @@ func (o *outputs) audit(t *testing.T, s *story, drop func(any) bool) *Lease {
 	txs := s.txs(t)
 	var ixs []Instruction
 	if !o.hidden {
-		data := slices.Concat(idlmarket.Instruction_OutputReveal[:], o.revealed.Output[:], o.salt[:])
+		data := slices.Concat(bindings.Instruction_OutputReveal[:], o.revealed.Output[:], o.salt[:])
 		ixs = append(ixs, Instruction{Program: market.ProgramID, Data: data})
 	}
 	steps := []Tx{
@@ -214,14 +214,14 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
-			s.closed = &idlmarket.LeaseClosed{Lease: s.lease, Released: 30_000}
+			s.closed = &bindings.LeaseClosed{Lease: s.lease, Released: 30_000}
 			o := newOutputs(s)
 			c.change(o)
 			l := o.audit(t, s, func(e any) bool {
 				switch e.(type) {
-				case *idlmarket.LeaseSettled:
+				case *bindings.LeaseSettled:
 					return true
-				case *idlmarket.OutputRevealed:
+				case *bindings.OutputRevealed:
 					return c.silent
 				}
 				return false
@@ -270,10 +270,10 @@ func (silence) Transaction(context.Context, solana.Signature, chain.Commitment) 
 // A fault of an upheld dispute rests on votes: no leaf is asked for. Any other fault still needs one.
 func TestAFaultOfADispute(t *testing.T) {
 	lease, node := pub("lease"), pub("node")
-	fault := &idlmarket.FaultOpened{
-		Fault: market.FaultAddress(node, lease, 5), Node: node, Lease: lease, Period: 5, Flags: uint16(wire.FlagBadOutput), Amount: 50, ApplicableAt: 1_800_000_000,
+	fault := &bindings.FaultOpened{
+		Fault: market.FaultAddress(node, lease, 5), Node: node, Lease: lease, Period: 5, Flags: uint16(records.FlagBadOutput), Amount: 50, ApplicableAt: 1_800_000_000,
 	}
-	resolved := &idlmarket.DisputeResolved{Dispute: market.DisputeAddress(lease), Lease: lease, Upheld: 1, UpheldWeight: 30 * uint64(market.OneGNT)}
+	resolved := &bindings.DisputeResolved{Dispute: market.DisputeAddress(lease), Lease: lease, Upheld: 1, UpheldWeight: 30 * uint64(market.OneGNT)}
 	audited := func() *Slash {
 		t.Helper()
 		s, err := auditFault(t.Context(), Options{Source: silence{}}, Tx{Events: []market.Event{{Value: fault}, {Value: resolved}}}, fault)
@@ -289,6 +289,6 @@ func TestAFaultOfADispute(t *testing.T) {
 	require.False(t, audited().OK())
 	resolved.Dispute, resolved.Upheld = market.DisputeAddress(lease), 0
 	require.Contains(t, audited().Steps[0].Problems, "the leaf is not in the transaction")
-	resolved.Upheld, fault.Flags = 1, uint16(wire.FlagOffline)
+	resolved.Upheld, fault.Flags = 1, uint16(records.FlagOffline)
 	require.Contains(t, audited().Steps[0].Problems, "the leaf is not in the transaction")
 }

@@ -8,41 +8,41 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/internal/markettest"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
 // TestAFailedLease is paid by a report, fails, is compensated from stake, and is audited after everything is closed.
 func TestAFailedLease(t *testing.T) {
 	t.Parallel()
-	w := markettest.New(t, markettest.Options{})
-	params := markettest.FastParams()
+	w := testmarket.New(t, testmarket.Options{})
+	params := testmarket.FastParams()
 	params.ReportRetentionSecs = 60
 	w.InitMarket(params)
 	keeper := w.Keeper()
 	provider := w.Provider(100 * market.OneGNT)
-	nodeKey, node := w.Node(provider, markettest.A100, 1, 3_600_000)
+	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	customer := w.Customer(20*market.OneUSDC, 20*market.OneUSDC)
 	sign := []solana.PrivateKey{keeper}
 	o := w.Order(customer, market.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 4_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: markettest.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, o, node)
 	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
 	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
 
-	report := func(leaf wire.Leaf) market.LeafProof {
+	report := func(leaf records.Leaf) market.LeafProof {
 		t.Helper()
 		end, err := market.PeriodEnd(uint64(leaf.Period), params.PeriodSecs)
 		require.NoError(t, err)
 		w.Until(end)
-		other := wire.Leaf{Node: nodeKey.PublicKey(), Period: leaf.Period}
-		leaves := []wire.Leaf{leaf, other}
-		wire.SortLeaves(leaves)
-		tree, err := wire.LeafTree(leaves)
+		other := records.Leaf{Node: nodeKey.PublicKey(), Period: leaf.Period}
+		leaves := []records.Leaf{leaf, other}
+		records.SortLeaves(leaves)
+		tree, err := records.LeafTree(leaves)
 		require.NoError(t, err)
 		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: uint64(leaf.Period), Root: tree.Root()})
 		w.Do("report_vote", sign, ix, err)
@@ -56,21 +56,21 @@ func TestAFailedLease(t *testing.T) {
 		t.Fatal("the leaf is not in its own tree")
 		return market.LeafProof{}
 	}
-	p := wire.Period(uint64(lease.StartedAt)/uint64(params.PeriodSecs) + 1)
+	p := records.Period(uint64(lease.StartedAt)/uint64(params.PeriodSecs) + 1)
 	up := params.PeriodSecs
-	proof := report(wire.Leaf{Node: node.Address, Period: p, ChecksPassed: 2, ChecksTotal: 2, UpSeconds: up, Lease: lease.Address, VerifiedSeconds: up})
+	proof := report(records.Leaf{Node: node.Address, Period: p, ChecksPassed: 2, ChecksTotal: 2, UpSeconds: up, Lease: lease.Address, VerifiedSeconds: up})
 	ix, err = market.ReportApply(proof)
 	w.Do("report_apply", sign, ix, err)
 	pv, _ := w.View.ProviderOf(provider.PublicKey())
 	ix, err = market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: lease, Payout: pv.Payout})
 	w.Do("lease_settle_report", sign, ix, err)
 
-	proof = report(wire.Leaf{
-		Node: node.Address, Period: p + 1, ChecksTotal: 2, Lease: lease.Address, DowntimeSeconds: up, Flags: wire.FlagOffline,
+	proof = report(records.Leaf{
+		Node: node.Address, Period: p + 1, ChecksTotal: 2, Lease: lease.Address, DowntimeSeconds: up, Flags: records.FlagOffline,
 	})
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == up })
 	_, _, flags := market.LeafNews(&proof.Leaf, &node, &lease, &params)
-	require.Equal(t, wire.FlagOffline, flags)
+	require.Equal(t, records.FlagOffline, flags)
 	ix, err = market.FaultOpen(market.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: node.Node.Provider, Proof: proof})
 	w.Do("fault_open", sign, ix, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseFailed })

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // ErrNoHistory is the error of an address that no transaction of the market's names as a lease (or as a fault).
@@ -77,14 +77,14 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 		return nil, err
 	}
 	lives, start := 0, 0
-	var award *idlmarket.LeaseAwarded
+	var award *bindings.LeaseAwarded
 	for i := range own {
-		if e, _, ok := find(own[i:i+1], func(e *idlmarket.LeaseAwarded) bool { return e.Lease == address }); ok {
+		if e, _, ok := find(own[i:i+1], func(e *bindings.LeaseAwarded) bool { return e.Lease == address }); ok {
 			award, start = e, i
 			lives++
 		}
-		if e, _, ok := find(own[i:i+1], func(e *idlmarket.LeaseMigrated) bool { return e.To == address }); ok {
-			award, start = &idlmarket.LeaseAwarded{
+		if e, _, ok := find(own[i:i+1], func(e *bindings.LeaseMigrated) bool { return e.To == address }); ok {
+			award, start = &bindings.LeaseAwarded{
 				Lease: e.To, Order: e.Order, Node: e.Node, Keeper: e.Keeper, Price: e.Price, GpuMask: e.GpuMask, Reserved: e.Reserved,
 			}, i
 			lives++
@@ -101,7 +101,7 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 	// The order's own life that led to this award: from its last creation until the address is used again, if ever.
 	first, last := 0, len(orders)
 	for i, t := range orders {
-		if _, _, ok := find(orders[i:i+1], func(e *idlmarket.OrderCreated) bool { return e.Order == award.Order }); !ok {
+		if _, _, ok := find(orders[i:i+1], func(e *bindings.OrderCreated) bool { return e.Order == award.Order }); !ok {
 			continue
 		}
 		if t.Slot > own[0].Slot {
@@ -123,7 +123,7 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 }
 
 // rebuild walks through one life of a lease: pure, from its transactions and the final roots of its leaves' periods.
-func rebuild(o Options, address solana.PublicKey, award *idlmarket.LeaseAwarded, lives int, txs []Tx, roots map[uint64]wire.Hash) *Lease {
+func rebuild(o Options, address solana.PublicKey, award *bindings.LeaseAwarded, lives int, txs []Tx, roots map[uint64]records.Hash) *Lease {
 	a := &auditor{
 		o: o, roots: roots, award: award,
 		lease: &Lease{
@@ -141,8 +141,8 @@ func rebuild(o Options, address solana.PublicKey, award *idlmarket.LeaseAwarded,
 }
 
 // finalRoots reads the finalised root of every period that a leaf about the lease came from.
-func finalRoots(ctx context.Context, o Options, txs []Tx, lease solana.PublicKey) (map[uint64]wire.Hash, error) {
-	roots := map[uint64]wire.Hash{}
+func finalRoots(ctx context.Context, o Options, txs []Tx, lease solana.PublicKey) (map[uint64]records.Hash, error) {
+	roots := map[uint64]records.Hash{}
 	for _, t := range txs {
 		for _, p := range leafProofs(t) {
 			period := uint64(p.Leaf.Period)
@@ -163,14 +163,14 @@ func finalRoots(ctx context.Context, o Options, txs []Tx, lease solana.PublicKey
 
 // FinalRoot finds the root that a period's report became final with, from the event of the deciding vote, so that it is
 // found after the report is closed as well.
-func FinalRoot(ctx context.Context, o Options, period uint64) (wire.Hash, bool, error) {
+func FinalRoot(ctx context.Context, o Options, period uint64) (records.Hash, bool, error) {
 	txs, err := Read(ctx, o.Source, market.ReportAddress(period), o.Commitment)
 	if err != nil {
-		return wire.Hash{}, false, err
+		return records.Hash{}, false, err
 	}
-	e, _, ok := find(txs, func(e *idlmarket.ReportFinalised) bool { return e.Period == period })
+	e, _, ok := find(txs, func(e *bindings.ReportFinalised) bool { return e.Period == period })
 	if !ok {
-		return wire.Hash{}, false, nil
+		return records.Hash{}, false, nil
 	}
 	return e.Root, true, nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // What an objective proof was about.
@@ -30,17 +30,17 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 		for _, e := range t.Events {
 			s := &Slash{State: "proven", Txs: txs[i : i+1]}
 			switch v := e.Value.(type) {
-			case *idlmarket.BadWorkProven:
+			case *bindings.BadWorkProven:
 				if v.Node == address {
 					s.badWork(o, txs[:i+1], v)
 					out = append(out, s)
 				}
-			case *idlmarket.EquivocationProven:
+			case *bindings.EquivocationProven:
 				if v.Keeper == address {
 					s.contradiction(o, t, v)
 					out = append(out, s)
 				}
-			case *idlmarket.UnjustAwardProven:
+			case *bindings.UnjustAwardProven:
 				if v.Keeper == address || v.Lease == address {
 					s.unjustAward(o, t, v)
 					out = append(out, s)
@@ -64,7 +64,7 @@ func (s *Slash) step(t Tx, c checks, name, format string, args ...any) {
 }
 
 // badWork finds what the node has signed and computes the entry again.
-func (s *Slash) badWork(o Options, until []Tx, v *idlmarket.BadWorkProven) {
+func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
 	t := until[len(until)-1]
 	s.Proof, s.Node, s.Period = ProvenBadWork, v.Node, v.Period
 	var c checks
@@ -84,11 +84,11 @@ func (s *Slash) badWork(o Options, until []Tx, v *idlmarket.BadWorkProven) {
 }
 
 // accusation finds the last first half of a proof, with the node's signed commitment and the entry that it claims.
-func accusation(txs []Tx, v *idlmarket.BadWorkProven) (tx Tx, c work.Commitment, claimed int32, ok bool) {
+func accusation(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Commitment, claimed int32, ok bool) {
 	const row, column, chunk = 8 + work.CommitmentSize, 10 + work.CommitmentSize, 12 + work.CommitmentSize
 	for _, t := range txs {
 		for _, ix := range t.Instructions {
-			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != idlmarket.Instruction_AccusationOpen {
+			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != bindings.Instruction_AccusationOpen {
 				continue
 			}
 			raw := ix.Data[8:row]
@@ -117,12 +117,12 @@ func signed(t Tx, message []byte) bool {
 }
 
 // twoManifests verifies both manifests anew.
-func (s *Slash) twoManifests(o Options, t Tx, v *idlmarket.EquivocationProven) {
+func (s *Slash) twoManifests(o Options, t Tx, v *bindings.EquivocationProven) {
 	s.Proof, s.Keeper, s.Period = ProvenManifests, v.Keeper, v.Period
 	var c checks
-	var listed []wire.Manifest
+	var listed []records.Manifest
 	for _, x := range signatures(t) {
-		m, err := wire.DecodeManifest(x.Message)
+		m, err := records.DecodeManifest(x.Message)
 		if err == nil && market.KeeperAddress(x.Key) == v.Keeper && m.Verify(x.Key, x.Sig) == nil {
 			listed = append(listed, m)
 		}
@@ -137,16 +137,16 @@ func (s *Slash) twoManifests(o Options, t Tx, v *idlmarket.EquivocationProven) {
 }
 
 // contradiction verifies both statements anew.
-func (s *Slash) contradiction(o Options, t Tx, v *idlmarket.EquivocationProven) {
+func (s *Slash) contradiction(o Options, t Tx, v *bindings.EquivocationProven) {
 	if v.Kind == market.KindManifests {
 		s.twoManifests(o, t, v)
 		return
 	}
 	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenContradiction, v.Keeper, v.Node, v.Lease, v.Period
 	var c checks
-	var said []wire.CheckStatement
+	var said []records.CheckStatement
 	for _, x := range signatures(t) {
-		st, err := wire.DecodeStatement(x.Message)
+		st, err := records.DecodeStatement(x.Message)
 		if err == nil && market.KeeperAddress(x.Key) == v.Keeper && st.Verify(x.Key, x.Sig) == nil {
 			said = append(said, st)
 		}
@@ -157,10 +157,10 @@ func (s *Slash) contradiction(o Options, t Tx, v *idlmarket.EquivocationProven) 
 	}
 	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed passed and failed for one %s check of node %s at %s: %s GNT slashed, finder %s (%s), burned %s",
-		v.Keeper, wire.CheckKind(v.Kind), v.Node, clock(v.CheckedAt), s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
+		v.Keeper, records.CheckKind(v.Kind), v.Node, clock(v.CheckedAt), s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
 
-func (s *Slash) unjustAward(o Options, t Tx, v *idlmarket.UnjustAwardProven) {
+func (s *Slash) unjustAward(o Options, t Tx, v *bindings.UnjustAwardProven) {
 	s.Proof, s.Keeper, s.Node, s.Lease = ProvenUnjustAward, v.Keeper, v.Better, v.Lease
 	var c checks
 	c.that(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)

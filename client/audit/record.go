@@ -8,8 +8,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // leafProofs reads the leaves that a transaction brought to the program, from report_apply and fault_open.
@@ -20,7 +20,7 @@ func leafProofs(t Tx) []market.LeafProof {
 			continue
 		}
 		switch [8]byte(ix.Data[:8]) {
-		case idlmarket.Instruction_ReportApply, idlmarket.Instruction_FaultOpen:
+		case bindings.Instruction_ReportApply, bindings.Instruction_FaultOpen:
 			if p, ok := leafProof(ix.Data[8:]); ok {
 				out = append(out, p)
 			}
@@ -31,18 +31,18 @@ func leafProofs(t Tx) []market.LeafProof {
 
 // leafProof reads leaf ‖ path u32 ‖ count u32 ‖ count × 32 bytes.
 func leafProof(b []byte) (market.LeafProof, bool) {
-	const head = wire.LeafSize + 8
+	const head = records.LeafSize + 8
 	if len(b) < head {
 		return market.LeafProof{}, false
 	}
-	leaf, err := wire.DecodeLeaf(b[:wire.LeafSize])
-	n := binary.LittleEndian.Uint32(b[wire.LeafSize+4:])
+	leaf, err := records.DecodeLeaf(b[:records.LeafSize])
+	n := binary.LittleEndian.Uint32(b[records.LeafSize+4:])
 	if err != nil || n > 64 || len(b) != head+int(n)*32 {
 		return market.LeafProof{}, false
 	}
-	p := market.LeafProof{Leaf: leaf, Path: binary.LittleEndian.Uint32(b[wire.LeafSize:])}
+	p := market.LeafProof{Leaf: leaf, Path: binary.LittleEndian.Uint32(b[records.LeafSize:])}
 	for i := range int(n) {
-		p.Siblings = append(p.Siblings, wire.Hash(b[head+32*i:head+32*(i+1)]))
+		p.Siblings = append(p.Siblings, records.Hash(b[head+32*i:head+32*(i+1)]))
 	}
 	return p, true
 }
@@ -69,11 +69,11 @@ func signatures(t Tx) []signature {
 }
 
 // receiptOf finds the receipt of a lease in a transaction and verifies both signatures anew.
-func receiptOf(t Tx, lease, node, customer solana.PublicKey) (wire.Receipt, error) {
-	var found wire.Receipt
+func receiptOf(t Tx, lease, node, customer solana.PublicKey) (records.Receipt, error) {
+	var found records.Receipt
 	by := map[solana.PublicKey]bool{}
 	for _, s := range signatures(t) {
-		r, err := wire.DecodeReceipt(s.Message)
+		r, err := records.DecodeReceipt(s.Message)
 		if err != nil || r.Lease != lease {
 			continue
 		}

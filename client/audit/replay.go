@@ -8,27 +8,27 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // Replay is what an auction is replayed with.
 type Replay struct {
-	Domain wire.Domain
+	Domain records.Domain
 	// Sets are published by keepers, verified or not.
-	Sets []sealed.Set
+	Sets []sealedbid.Set
 	// Bids are nodes' own records, with the acknowledgements that they hold.
-	Bids []protocol.Bid
+	Bids []messages.Bid
 	// Nodes finds the accounts that are there now, which may be none: what needs them is then said to be unchecked.
-	Nodes  sealed.Lookup
+	Nodes  sealedbid.Lookup
 	Market market.Market
 }
 
 // Replay recomputes winner and price from the published bids and says who was unjust: the keeper that left out or added
 // bids or chose against its own, a node that bid twice.
 func (a *Auction) Replay(r Replay) {
-	of := sealed.Auction{Domain: r.Domain, Order: a.Order, CloseAt: a.CloseAt}
+	of := sealedbid.Auction{Domain: r.Domain, Order: a.Order, CloseAt: a.CloseAt}
 	sets := a.readable(r, of)
 	if len(a.Awards) == 0 {
 		a.conclusion("result", nil, "nobody was awarded; %s were published", count(len(sets), "set of bids", "sets of bids"))
@@ -36,7 +36,7 @@ func (a *Auction) Replay(r Replay) {
 		return
 	}
 	keeper := a.Keeper()
-	i := slices.IndexFunc(sets, func(s sealed.Set) bool { return s.Keeper == keeper })
+	i := slices.IndexFunc(sets, func(s sealedbid.Set) bool { return s.Keeper == keeper })
 	if i < 0 {
 		a.Doubts = append(a.Doubts, fmt.Sprintf("the bids that keeper %s awarded by were not found: it does not publish them, or nobody who has them was asked", keeper))
 		a.twice(r, of, sets)
@@ -59,13 +59,13 @@ func (a *Auction) conclusion(name string, c checks, format string, args ...any) 
 	a.Steps = append(a.Steps, Step{Name: name, Text: fmt.Sprintf(format, args...), Problems: c})
 }
 
-func (a *Auction) charge(who solana.PublicKey, kind string, omitted *protocol.Bid, format string, args ...any) {
+func (a *Auction) charge(who solana.PublicKey, kind string, omitted *messages.Bid, format string, args ...any) {
 	a.Charges = append(a.Charges, Charge{Who: kind + " " + who.String(), What: fmt.Sprintf(format, args...), Omitted: omitted})
 }
 
 // readable leaves out sets that are not what their keepers signed: anybody could have made them.
-func (a *Auction) readable(r Replay, of sealed.Auction) []sealed.Set {
-	var out []sealed.Set
+func (a *Auction) readable(r Replay, of sealedbid.Auction) []sealedbid.Set {
+	var out []sealedbid.Set
 	for i := range r.Sets {
 		s := r.Sets[i]
 		if err := s.Verify(of); err != nil {
@@ -96,7 +96,7 @@ func (a *Auction) nodeKey(r Replay, node solana.PublicKey) (solana.PublicKey, bo
 }
 
 // set checks the awarding keeper's bids against the chain, the nodes' signatures and the acknowledgements.
-func (a *Auction) set(r Replay, of sealed.Auction, own *sealed.Set) {
+func (a *Auction) set(r Replay, of sealedbid.Auction, own *sealedbid.Set) {
 	keeper := own.Keeper
 	var c checks
 	if own.Head.Root != a.Awards[0].Root {
@@ -115,7 +115,7 @@ func (a *Auction) set(r Replay, of sealed.Auction, own *sealed.Set) {
 			a.charge(keeper, "keeper", nil, "published a bid that node %s did not make: %v", node, err)
 		}
 		for j := range b.Acks {
-			_, err := sealed.Ack(&b.Acks[j], b.Commitment)
+			_, err := sealedbid.Ack(&b.Acks[j], b.Commitment)
 			c.that(err == nil, "an acknowledgement of keeper %s for node %s does not verify", solana.PublicKey(b.Acks[j].Keeper), node)
 		}
 	}
@@ -130,7 +130,7 @@ func (a *Auction) set(r Replay, of sealed.Auction, own *sealed.Set) {
 }
 
 // choice does the keeper's choice again, from what it said about its own bids.
-func (a *Auction) choice(own *sealed.Set) {
+func (a *Auction) choice(own *sealedbid.Set) {
 	keeper := own.Keeper
 	var bad []string
 	for i := range own.Bids {
@@ -141,7 +141,7 @@ func (a *Auction) choice(own *sealed.Set) {
 	if len(bad) > 0 {
 		a.charge(keeper, "keeper", nil, "scored bids against the rules: %s", strings.Join(bad, "; "))
 	}
-	c := sealed.Pick(a.Terms, own.Bids)
+	c := sealedbid.Pick(a.Terms, own.Bids)
 	var should, did []string
 	for _, i := range c.Winners {
 		should = append(should, solana.PublicKey(own.Bids[i].Bid.Node).String())
@@ -169,21 +169,21 @@ func (a *Auction) choice(own *sealed.Set) {
 }
 
 // wrongScore says what is wrong about a keeper's score of a bid; empty when nothing is.
-func wrongScore(j *protocol.JudgedBid, most market.PricePerHour) string {
-	code := wire.OutcomeCode(j.Code)
+func wrongScore(j *messages.JudgedBid, most market.PricePerHour) string {
+	code := records.OutcomeCode(j.Code)
 	if j.Bid.Reveal == nil {
-		if code != wire.OutcomeNotRevealed && code != wire.OutcomeUnsuitable {
+		if code != records.OutcomeNotRevealed && code != records.OutcomeUnsuitable {
 			return "it was not revealed"
 		}
 		return ""
 	}
 	price := market.PricePerHour(j.Bid.Reveal.Price)
 	switch dear := price == 0 || price > most; {
-	case code == wire.OutcomeNotRevealed:
+	case code == records.OutcomeNotRevealed:
 		return "it was revealed"
-	case dear != (code == wire.OutcomeTooDear) && code != wire.OutcomeUnsuitable:
+	case dear != (code == records.OutcomeTooDear) && code != records.OutcomeUnsuitable:
 		return fmt.Sprintf("a price of %s of at most %s", price, most)
-	case dear || code == wire.OutcomeUnsuitable:
+	case dear || code == records.OutcomeUnsuitable:
 		return ""
 	}
 	if score, err := market.Score(price, j.Reputation, j.Promise); err != nil || score != j.Score {
@@ -193,7 +193,7 @@ func wrongScore(j *protocol.JudgedBid, most market.PricePerHour) string {
 }
 
 // judgements compares what the keeper said of nodes with what the chain still shows: only what cannot have changed since.
-func (a *Auction) judgements(r Replay, own *sealed.Set) {
+func (a *Auction) judgements(r Replay, own *sealedbid.Set) {
 	if r.Nodes == nil {
 		return
 	}
@@ -219,7 +219,7 @@ func (a *Auction) judgements(r Replay, own *sealed.Set) {
 		if rep := then.Reputation(at); j.Bid.Reveal != nil && rep != j.Reputation {
 			a.charge(own.Keeper, "keeper", nil, "gave node %s a reputation of %d, the chain shows %d", node, j.Reputation, rep)
 		}
-		if wire.OutcomeCode(j.Code) == wire.OutcomeUnsuitable && j.Bid.Reveal != nil && a.suited(r, &then, p, m, at) {
+		if records.OutcomeCode(j.Code) == records.OutcomeUnsuitable && j.Bid.Reveal != nil && a.suited(r, &then, p, m, at) {
 			a.charge(own.Keeper, "keeper", nil, "says that node %s did not satisfy the order; the chain shows that it did all the time", node)
 		}
 	}
@@ -240,14 +240,14 @@ func (a *Auction) suited(r Replay, n *market.Node, p *market.Provider, m *market
 
 // omissions looks for bids that the awarding keeper acknowledged and left out. A bid that only others acknowledged may
 // never have reached it.
-func (a *Auction) omissions(r Replay, of sealed.Auction, own *sealed.Set, sets []sealed.Set) {
+func (a *Auction) omissions(r Replay, of sealedbid.Auction, own *sealedbid.Set, sets []sealedbid.Set) {
 	type known struct {
-		bid protocol.Bid
+		bid messages.Bid
 		by  []string
 	}
 	at := map[[32]byte]*known{}
 	var order [][32]byte
-	note := func(b protocol.Bid, by string) {
+	note := func(b messages.Bid, by string) {
 		k := at[b.Commitment]
 		if k == nil {
 			k = &known{bid: b}
@@ -294,13 +294,13 @@ func (a *Auction) omissions(r Replay, of sealed.Auction, own *sealed.Set, sets [
 }
 
 // validAck is a keeper's acknowledgement of a bid's reveal within the window.
-func validAck(b *protocol.Bid, keeper solana.PublicKey, a *Auction) *protocol.BidAck {
+func validAck(b *messages.Bid, keeper solana.PublicKey, a *Auction) *messages.BidAck {
 	for i := range b.Acks {
 		x := &b.Acks[i]
-		if x.Keeper != keeper || x.Stage != uint8(wire.AckReveal) || x.ReceivedAt <= a.CloseAt || x.ReceivedAt > a.RevealUntil {
+		if x.Keeper != keeper || x.Stage != uint8(records.AckReveal) || x.ReceivedAt <= a.CloseAt || x.ReceivedAt > a.RevealUntil {
 			continue
 		}
-		if _, err := sealed.Ack(x, b.Commitment); err == nil {
+		if _, err := sealedbid.Ack(x, b.Commitment); err == nil {
 			return x
 		}
 	}
@@ -308,22 +308,22 @@ func validAck(b *protocol.Bid, keeper solana.PublicKey, a *Auction) *protocol.Bi
 }
 
 // harm says what the omitted bid would have changed, as another keeper judged it.
-func (a *Auction) harm(own *sealed.Set, sets []sealed.Set, b *protocol.Bid) string {
+func (a *Auction) harm(own *sealedbid.Set, sets []sealedbid.Set, b *messages.Bid) string {
 	for i := range sets {
 		j := sets[i].Find(b.Node)
 		if j == nil || sets[i].Keeper == own.Keeper || j.Bid.Commitment != b.Commitment || wrongScore(j, a.Terms.MaxPrice) != "" {
 			continue
 		}
-		with := slices.DeleteFunc(slices.Clone(own.Bids), func(x protocol.JudgedBid) bool { return x.Bid.Node == b.Node })
+		with := slices.DeleteFunc(slices.Clone(own.Bids), func(x messages.JudgedBid) bool { return x.Bid.Node == b.Node })
 		with = append(with, *j)
-		c := sealed.Pick(a.Terms, with)
+		c := sealedbid.Pick(a.Terms, with)
 		if slices.Contains(c.Winners, len(with)-1) {
 			return "; with it, this node would have won"
 		}
 		if c.Bar == len(with)-1 {
 			var paid []string
 			for _, w := range c.Winners {
-				if p, err := sealed.Price(a.Terms, &with[c.Bar], with[w].Reputation, with[w].Promise); err == nil {
+				if p, err := sealedbid.Price(a.Terms, &with[c.Bar], with[w].Reputation, with[w].Promise); err == nil {
 					paid = append(paid, p.String())
 				}
 			}
@@ -335,10 +335,10 @@ func (a *Auction) harm(own *sealed.Set, sets []sealed.Set, b *protocol.Bid) stri
 }
 
 // twice looks for nodes that signed two bids for one auction.
-func (a *Auction) twice(r Replay, of sealed.Auction, sets []sealed.Set) {
-	first := map[[32]byte]protocol.Bid{}
+func (a *Auction) twice(r Replay, of sealedbid.Auction, sets []sealedbid.Set) {
+	first := map[[32]byte]messages.Bid{}
 	told := map[[32]byte]bool{}
-	look := func(b protocol.Bid) {
+	look := func(b messages.Bid) {
 		key, ok := a.nodeKey(r, b.Node)
 		if !ok || b.Reveal == nil || of.Check(&b, key) != nil {
 			return
@@ -363,7 +363,7 @@ func (a *Auction) twice(r Replay, of sealed.Auction, sets []sealed.Set) {
 	}
 }
 
-func revealed(bids []protocol.JudgedBid) (n int) {
+func revealed(bids []messages.JudgedBid) (n int) {
 	for i := range bids {
 		if bids[i].Bid.Reveal != nil {
 			n++

@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // auctioned is a just auction of three nodes, whose bids are 300, 400 and 500 of at most 1,000, by a keeper; another
 // keeper has seen the same.
 type auctioned struct {
-	of      sealed.Auction
-	terms   sealed.Terms
+	of      sealedbid.Auction
+	terms   sealedbid.Terms
 	keeper  solana.PrivateKey
 	other   solana.PrivateKey
 	keys    map[[32]byte]solana.PrivateKey
 	nodes   map[solana.PublicKey]*market.Node
-	judged  []protocol.JudgedBid
+	judged  []messages.JudgedBid
 	audited *Auction
 }
 
@@ -32,10 +32,10 @@ const auctionClose = 1_000_000
 
 func newAuctioned(t *testing.T) *auctioned {
 	x := &auctioned{
-		of: sealed.Auction{Domain: wire.Domain{1}, Order: solana.PublicKey{200}, CloseAt: auctionClose}, keeper: solana.NewWallet().PrivateKey,
+		of: sealedbid.Auction{Domain: records.Domain{1}, Order: solana.PublicKey{200}, CloseAt: auctionClose}, keeper: solana.NewWallet().PrivateKey,
 		other: solana.NewWallet().PrivateKey, keys: map[[32]byte]solana.PrivateKey{}, nodes: map[solana.PublicKey]*market.Node{},
 	}
-	x.terms = sealed.Terms{Order: x.of.Order, Nodes: 1, MaxPrice: 1_000}
+	x.terms = sealedbid.Terms{Order: x.of.Order, Nodes: 1, MaxPrice: 1_000}
 	for i, price := range []uint64{300, 400, 500} {
 		node, key := solana.PublicKey{byte(i + 1)}, solana.NewWallet().PrivateKey
 		x.keys[node] = key
@@ -50,27 +50,27 @@ func newAuctioned(t *testing.T) *auctioned {
 }
 
 // judge is a bid as a keeper published it, with the acknowledgements of keepers for its reveal.
-func (x *auctioned) judge(t *testing.T, node solana.PublicKey, price uint64, keepers ...solana.PrivateKey) protocol.JudgedBid {
-	p := protocol.BidPrice{Price: price, Salt: [32]byte{byte(price), byte(price >> 8)}}
+func (x *auctioned) judge(t *testing.T, node solana.PublicKey, price uint64, keepers ...solana.PrivateKey) messages.JudgedBid {
+	p := messages.BidPrice{Price: price, Salt: [32]byte{byte(price), byte(price >> 8)}}
 	w := x.of.Reveal(node, p)
 	sig, err := w.Sign(x.keys[node])
 	require.NoError(t, err)
-	b := protocol.Bid{Node: node, Commitment: w.Commitment(), Signature: sig, Reveal: &p}
+	b := messages.Bid{Node: node, Commitment: w.Commitment(), Signature: sig, Reveal: &p}
 	for _, k := range keepers {
-		a, err := sealed.SignAck(k, wire.AckReveal, b.Commitment, auctionClose+3)
+		a, err := sealedbid.SignAck(k, records.AckReveal, b.Commitment, auctionClose+3)
 		require.NoError(t, err)
 		b.Acks = append(b.Acks, a)
 	}
 	rep := x.nodes[node].Reputation(auctionClose + 11)
 	score, err := market.Score(market.PricePerHour(price), rep, 0)
 	require.NoError(t, err)
-	return protocol.JudgedBid{Bid: b, Reputation: rep, Score: score}
+	return messages.JudgedBid{Bid: b, Reputation: rep, Score: score}
 }
 
 // award is what the chain shows: the winner and the bar by position in the judged bids.
 func (x *auctioned) award(t *testing.T, winner, bar int) {
-	sealed.Decide(x.terms, x.judged)
-	root, err := sealed.Root(x.judged)
+	sealedbid.Decide(x.terms, x.judged)
+	root, err := sealedbid.Root(x.judged)
 	require.NoError(t, err)
 	w := Award{
 		Node: x.judged[winner].Bid.Node, Keeper: x.keeper.PublicKey(), Root: root, Bar: x.judged[bar].Bid.Node,
@@ -81,13 +81,13 @@ func (x *auctioned) award(t *testing.T, winner, bar int) {
 	}
 }
 
-func (x *auctioned) close(t *testing.T, judged []protocol.JudgedBid, by solana.PrivateKey) sealed.Set {
-	set, err := sealed.Close(x.of, judged, auctionClose+11, by)
+func (x *auctioned) close(t *testing.T, judged []messages.JudgedBid, by solana.PrivateKey) sealedbid.Set {
+	set, err := sealedbid.Close(x.of, judged, auctionClose+11, by)
 	require.NoError(t, err)
 	return set
 }
 
-func (x *auctioned) replay(sets []sealed.Set, bids ...protocol.Bid) *Auction {
+func (x *auctioned) replay(sets []sealedbid.Set, bids ...messages.Bid) *Auction {
 	x.audited.Replay(Replay{
 		Domain: x.of.Domain, Sets: sets, Bids: bids,
 		Nodes: func(node solana.PublicKey) (*market.Node, *market.Provider, *market.Model, bool) {
@@ -100,7 +100,7 @@ func (x *auctioned) replay(sets []sealed.Set, bids ...protocol.Bid) *Auction {
 
 func TestJustAuction(t *testing.T) {
 	x := newAuctioned(t)
-	a := x.replay([]sealed.Set{x.close(t, x.judged, x.keeper), x.close(t, x.judged, x.other)})
+	a := x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper), x.close(t, x.judged, x.other)})
 	require.Empty(t, a.Charges)
 	require.Empty(t, a.Doubts)
 	require.True(t, a.OK())
@@ -109,7 +109,7 @@ func TestJustAuction(t *testing.T) {
 
 // Every injustice, and who is said to have done it.
 func TestUnjust(t *testing.T) {
-	without := func(judged []protocol.JudgedBid, i int) []protocol.JudgedBid {
+	without := func(judged []messages.JudgedBid, i int) []messages.JudgedBid {
 		return slices.Delete(slices.Clone(judged), i, i+1)
 	}
 	for name, c := range map[string]struct {
@@ -124,7 +124,7 @@ func TestUnjust(t *testing.T) {
 				x.judged[i].Code = 0
 			}
 			x.award(t, 0, 1)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper), x.close(t, all, x.other)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper), x.close(t, all, x.other)})
 		}, "left out the bid of node", false},
 		"a bid left out that only the node knows": {func(x *auctioned) *Auction {
 			lost := x.judged[0].Bid
@@ -133,30 +133,30 @@ func TestUnjust(t *testing.T) {
 				x.judged[i].Code = 0
 			}
 			x.award(t, 0, 1)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)}, lost)
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)}, lost)
 		}, "left out the bid of node", false},
 		"a reveal left out": {func(x *auctioned) *Auction {
 			lost := x.judged[0].Bid
-			x.judged[0].Bid.Reveal, x.judged[0].Code = nil, uint8(wire.OutcomeNotRevealed)
+			x.judged[0].Bid.Reveal, x.judged[0].Code = nil, uint8(records.OutcomeNotRevealed)
 			for i := range x.judged[1:] {
 				x.judged[1+i].Code = 0
 			}
 			x.award(t, 1, 2)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)}, lost)
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)}, lost)
 		}, "left out the bid of node", false},
 		"another set than the root on chain": {func(x *auctioned) *Auction {
 			x.audited.Awards[0].Root[0]++
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "published other bids than it recorded", false},
 		"an invented bid": {func(x *auctioned) *Auction {
 			x.judged[1].Bid.Signature[0]++
 			x.award(t, 0, 1)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "that node " + solana.PublicKey{2}.String() + " did not make", false},
 		"a changed price": {func(x *auctioned) *Auction {
-			x.judged[1].Bid.Reveal = &protocol.BidPrice{Price: 999, Salt: x.judged[1].Bid.Reveal.Salt}
+			x.judged[1].Bid.Reveal = &messages.BidPrice{Price: 999, Salt: x.judged[1].Bid.Reveal.Salt}
 			x.award(t, 0, 1)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "did not make", false},
 		"a wrong score": {func(x *auctioned) *Auction {
 			x.judged[0].Score += 1_000
@@ -164,7 +164,7 @@ func TestUnjust(t *testing.T) {
 				x.judged[i].Code = 0
 			}
 			x.award(t, 1, 2)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "scored bids against the rules", false},
 		"a wrong reputation": {func(x *auctioned) *Auction {
 			x.judged[0].Reputation = 1
@@ -172,29 +172,29 @@ func TestUnjust(t *testing.T) {
 			require.NoError(t, err)
 			x.judged[0].Score = score
 			x.award(t, 0, 1)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "the chain shows", false},
 		"a worse winner": {func(x *auctioned) *Auction {
 			x.audited.Awards[0].Node, x.audited.Awards[0].Bar = x.judged[1].Bid.Node, x.judged[2].Bid.Node
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "chose against its own bids", false},
 		"another bar": {func(x *auctioned) *Auction {
 			x.audited.Awards[0].Bar = x.judged[2].Bid.Node
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "took another price", false},
 		"a node said not to satisfy": {func(x *auctioned) *Auction {
-			x.judged[0].Code = uint8(wire.OutcomeUnsuitable)
+			x.judged[0].Code = uint8(records.OutcomeUnsuitable)
 			for i := range x.judged[1:] {
 				x.judged[1+i].Code = 0
 			}
 			x.award(t, 1, 2)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 		}, "did not satisfy the order; the chain shows", false},
 		"two bids of one node": {func(x *auctioned) *Auction {
 			second := x.judge(t, solana.PublicKey{3}, 501, x.other)
 			theirs := without(x.judged, 2)
 			theirs = append(theirs, second)
-			return x.replay([]sealed.Set{x.close(t, x.judged, x.keeper), x.close(t, theirs, x.other)})
+			return x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper), x.close(t, theirs, x.other)})
 		}, "made two bids", true},
 	} {
 		x := newAuctioned(t)
@@ -219,19 +219,19 @@ func TestUnjust(t *testing.T) {
 func TestDoubts(t *testing.T) {
 	x := newAuctioned(t)
 	all := slices.Clone(x.judged)
-	for name, change := range map[string]func(*protocol.Bid){
-		"not acknowledged": func(b *protocol.Bid) { b.Acks = b.Acks[1:] },
-		"only the commitment": func(b *protocol.Bid) {
-			a, err := sealed.SignAck(x.keeper, wire.AckCommitment, b.Commitment, auctionClose)
+	for name, change := range map[string]func(*messages.Bid){
+		"not acknowledged": func(b *messages.Bid) { b.Acks = b.Acks[1:] },
+		"only the commitment": func(b *messages.Bid) {
+			a, err := sealedbid.SignAck(x.keeper, records.AckCommitment, b.Commitment, auctionClose)
 			require.NoError(t, err)
-			b.Acks = []protocol.BidAck{a}
+			b.Acks = []messages.BidAck{a}
 		},
-		"too late": func(b *protocol.Bid) {
-			a, err := sealed.SignAck(x.keeper, wire.AckReveal, b.Commitment, auctionClose+11)
+		"too late": func(b *messages.Bid) {
+			a, err := sealedbid.SignAck(x.keeper, records.AckReveal, b.Commitment, auctionClose+11)
 			require.NoError(t, err)
-			b.Acks = []protocol.BidAck{a}
+			b.Acks = []messages.BidAck{a}
 		},
-		"forged": func(b *protocol.Bid) { b.Acks[0].Signature[0]++ },
+		"forged": func(b *messages.Bid) { b.Acks[0].Signature[0]++ },
 	} {
 		lost := all[0].Bid
 		lost.Acks = slices.Clone(lost.Acks)
@@ -241,7 +241,7 @@ func TestDoubts(t *testing.T) {
 			x.judged[i].Code = 0
 		}
 		x.award(t, 0, 1)
-		a := x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)}, lost)
+		a := x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)}, lost)
 		require.Empty(t, a.Charges, name)
 		require.Len(t, a.Doubts, 1, name)
 		require.Contains(t, a.Doubts[0], "may not have arrived")
@@ -249,7 +249,7 @@ func TestDoubts(t *testing.T) {
 	x = newAuctioned(t)
 	forged := x.close(t, x.judged, x.keeper)
 	forged.Signature[0]++
-	a := x.replay([]sealed.Set{forged})
+	a := x.replay([]sealedbid.Set{forged})
 	require.Empty(t, a.Charges)
 	require.Len(t, a.Doubts, 2)
 	require.Contains(t, a.Doubts[0], "left out")
@@ -257,7 +257,7 @@ func TestDoubts(t *testing.T) {
 
 	x = newAuctioned(t)
 	x.audited.Awards = nil
-	a = x.replay([]sealed.Set{x.close(t, x.judged, x.keeper)})
+	a = x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 	require.True(t, a.OK())
 	require.Contains(t, a.Steps[0].Text, "nobody was awarded")
 }

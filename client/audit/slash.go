@@ -7,8 +7,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Slash is the history of one fault, or of one objective proof.
@@ -19,7 +19,7 @@ type Slash struct {
 	Node   solana.PublicKey // that was slashed, that the statements are about, or that was the better one
 	Lease  solana.PublicKey // zero when no lease was harmed
 	Period uint64
-	Flags  wire.Flags
+	Flags  records.Flags
 	Amount market.GNT
 	Split  market.Split // zero until it is applied
 	State  string       // open, voided, applied or proven
@@ -48,7 +48,7 @@ func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Sl
 	var out []*Slash
 	for _, t := range txs {
 		for _, e := range t.Events {
-			v, ok := e.Value.(*idlmarket.FaultOpened)
+			v, ok := e.Value.(*bindings.FaultOpened)
 			if !ok || (v.Fault != address && v.Node != address) {
 				continue
 			}
@@ -66,8 +66,8 @@ func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Sl
 	return out, nil
 }
 
-func auditFault(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpened) (*Slash, error) {
-	s := &Slash{Fault: v.Fault, Node: v.Node, Lease: v.Lease, Period: v.Period, Flags: wire.Flags(v.Flags), Amount: market.GNT(v.Amount), State: "open"}
+func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) (*Slash, error) {
+	s := &Slash{Fault: v.Fault, Node: v.Node, Lease: v.Lease, Period: v.Period, Flags: records.Flags(v.Flags), Amount: market.GNT(v.Amount), State: "open"}
 	if err := s.opened(ctx, o, opened, v); err != nil {
 		return nil, err
 	}
@@ -85,9 +85,9 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpe
 }
 
 // opened checks what a fault rests on: a leaf of a final report, or an upheld dispute.
-func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *idlmarket.FaultOpened) error {
-	upheld := func(d *idlmarket.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
-	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == wire.FlagBadOutput {
+func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) error {
+	upheld := func(d *bindings.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
+	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == records.FlagBadOutput {
 		s.Steps = append(s.Steps, s.fromDispute(opened, v, d))
 		return nil
 	}
@@ -116,7 +116,7 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *idlmarket.F
 }
 
 // fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.
-func (s *Slash) fromDispute(opened Tx, v *idlmarket.FaultOpened, d *idlmarket.DisputeResolved) Step {
+func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.DisputeResolved) Step {
 	var c checks
 	c.that(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
 	c.that(d.Dispute == market.DisputeAddress(v.Lease), "the dispute is not that of the lease")
@@ -128,22 +128,22 @@ func (s *Slash) fromDispute(opened Tx, v *idlmarket.FaultOpened, d *idlmarket.Di
 	}
 }
 
-func (s *Slash) event(o Options, t Tx, e market.Event, opened *idlmarket.FaultOpened) {
+func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpened) {
 	var c checks
 	step := func(name, format string, args ...any) {
 		s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
 	}
 	switch v := e.Value.(type) {
-	case *idlmarket.FaultAppealed:
+	case *bindings.FaultAppealed:
 		if v.Fault == s.Fault {
-			step("appeal", "keeper %s said the opposite about %s; %s GNT of weight so far", v.Keeper, wire.Flags(v.Flag), market.GNT(v.Weight))
+			step("appeal", "keeper %s said the opposite about %s; %s GNT of weight so far", v.Keeper, records.Flags(v.Flag), market.GNT(v.Weight))
 		}
-	case *idlmarket.FaultVoided:
+	case *bindings.FaultVoided:
 		if v.Fault == s.Fault {
 			s.State = "voided"
 			step("voided", "more than a third of the weight contradicts the fault: nothing is slashed")
 		}
-	case *idlmarket.SlashApplied:
+	case *bindings.SlashApplied:
 		if v.Fault != s.Fault {
 			return
 		}

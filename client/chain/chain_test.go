@@ -13,8 +13,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/internal/fakerpc"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 	"github.com/stretchr/testify/require"
 )
 
@@ -215,7 +215,7 @@ func TestGenesis(t *testing.T) {
 	for range 3 {
 		d, err := c.Domain(ctxFor(t))
 		require.NoError(t, err)
-		require.Equal(t, wire.DomainOf(solana.MustHashFromBase58(chain.DevnetGenesis)), d)
+		require.Equal(t, records.DomainOf(solana.MustHashFromBase58(chain.DevnetGenesis)), d)
 	}
 	require.Equal(t, 1, s.Calls("getGenesisHash"))
 	e, err := c.Explorer(ctxFor(t))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 type genesisInfo struct {
@@ -31,12 +31,12 @@ func (c *Client) Genesis(ctx context.Context) (solana.Hash, error) {
 }
 
 // Domain returns the cluster's signature domain.
-func (c *Client) Domain(ctx context.Context) (wire.Domain, error) {
+func (c *Client) Domain(ctx context.Context) (records.Domain, error) {
 	h, err := c.Genesis(ctx)
 	if err != nil {
-		return wire.Domain{}, err
+		return records.Domain{}, err
 	}
-	return wire.DomainOf(h), nil
+	return records.DomainOf(h), nil
 }
 
 // Explorer returns a builder of links for this client's cluster.
@@ -70,7 +70,7 @@ func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, err
 		return time.Time{}, fmt.Errorf("cluster clock: %w", err)
 	}
 	if len(acc.Data) < 40 {
-		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(acc.Data), wire.ErrLength)
+		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(acc.Data), records.ErrLength)
 	}
 	var unix int64
 	for i := range 8 {
@@ -163,7 +163,7 @@ func (c *Client) AccountsSince(ctx context.Context, keys []solana.PublicKey, at 
 			return nil, 0, err
 		}
 		if len(out.Value) != len(part) {
-			return nil, 0, fmt.Errorf("getMultipleAccounts: %d answers to %d keys: %w", len(out.Value), len(part), wire.ErrLength)
+			return nil, 0, fmt.Errorf("getMultipleAccounts: %d answers to %d keys: %w", len(out.Value), len(part), records.ErrLength)
 		}
 		if slot == 0 || out.Context.Slot < slot {
 			slot = out.Context.Slot

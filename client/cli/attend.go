@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // attend stays with the leases: it shows their output, signs receipts, and for jobs that end their lease waits for the
 // end and for the last payment.
 func (d *deployment) attend() error {
-	done := map[solana.PublicKey]protocol.LeaseStatus{}
+	done := map[solana.PublicKey]messages.LeaseStatus{}
 	g, ctx := errgroup.WithContext(d.s.ctx)
 	for _, l := range d.leases {
 		g.Go(func() error {
@@ -42,7 +42,7 @@ func (d *deployment) attend() error {
 	return d.finish(done)
 }
 
-func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.LeaseStatus, error) {
+func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
 	signing, stopSigning := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { d.s.keepSigning(signing, d.remote, l.Address, d.s.cli.Duration("receipt-every")) })
@@ -63,12 +63,12 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 	if err != nil {
 		var refusal *errRefusedByNode
 		if !errors.As(err, &refusal) {
-			return protocol.LeaseStatus{}, err
+			return messages.LeaseStatus{}, err
 		}
 		d.s.say(" · output   %v", err)
 	}
 	if !d.r.args.NoMigration && d.failed(l.Address) {
-		return protocol.LeaseStatus{}, nil // the machine is gone, and its job with it
+		return messages.LeaseStatus{}, nil // the machine is gone, and its job with it
 	}
 	st := d.lastStatus(ctx, l)
 	if !d.r.args.RunToCompletion {
@@ -95,12 +95,12 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (protocol.Le
 }
 
 // lastStatus asks the machine how the job ended, for a short time.
-func (d *deployment) lastStatus(ctx context.Context, l market.Lease) protocol.LeaseStatus {
+func (d *deployment) lastStatus(ctx context.Context, l market.Lease) messages.LeaseStatus {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	for {
 		st, err := d.remote.status(ctx, l)
-		if err == nil && st.State != protocol.LeaseRunning && st.State != protocol.LeaseWaiting {
+		if err == nil && st.State != messages.LeaseRunning && st.State != messages.LeaseWaiting {
 			return st
 		}
 		t := time.NewTimer(200 * time.Millisecond)

@@ -9,20 +9,20 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // bidSetProtocol asks keepers for published bids.
 var bidSetProtocol = p2p.Protocol{
-	ID: protocol.BidSet, Version: protocol.Version, MaxRequest: protocol.MaxBidRequest, MaxResponse: 1 << 20, Timeout: askFor,
+	ID: messages.BidSet, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Timeout: askFor,
 }
 
 // publishedBids collects the sets of keepers: from a file, and by asking. A keeper that does not answer is said, not fatal.
-func (s *session) publishedBids(v *market.View, a *audit.Auction) ([]sealed.Set, error) {
-	var sets []sealed.Set
+func (s *session) publishedBids(v *market.View, a *audit.Auction) ([]sealedbid.Set, error) {
+	var sets []sealedbid.Set
 	path := s.cli.String("bids")
 	if path != "" {
 		raw, err := readFile("bids", path)
@@ -56,23 +56,23 @@ func (s *session) publishedBids(v *market.View, a *audit.Auction) ([]sealed.Set,
 // setsFile is what --save writes: canonical CBOR.
 type setsFile struct {
 	Version uint8                   `cbor:"1,keyasint"`
-	Sets    [][]protocol.BidSetPart `cbor:"2,keyasint"`
+	Sets    [][]messages.BidSetPart `cbor:"2,keyasint"`
 }
 
-func partsOf(sets []sealed.Set) [][]protocol.BidSetPart {
-	out := make([][]protocol.BidSetPart, len(sets))
+func partsOf(sets []sealedbid.Set) [][]messages.BidSetPart {
+	out := make([][]messages.BidSetPart, len(sets))
 	for i := range sets {
 		out[i] = sets[i].Parts()
 	}
 	return out
 }
 
-func readSets(raw []byte) ([]sealed.Set, error) {
+func readSets(raw []byte) ([]sealedbid.Set, error) {
 	var f setsFile
 	if err := p2p.Decode(raw, &f); err != nil {
 		return nil, err
 	}
-	var out []sealed.Set
+	var out []sealedbid.Set
 	for _, parts := range f.Sets {
 		set, err := assemble(parts)
 		if err != nil {
@@ -84,18 +84,18 @@ func readSets(raw []byte) ([]sealed.Set, error) {
 }
 
 // assemble puts a set together; whether it is what its keeper signed is checked with the auction.
-func assemble(parts []protocol.BidSetPart) (sealed.Set, error) {
-	var a sealed.Assembler
+func assemble(parts []messages.BidSetPart) (sealedbid.Set, error) {
+	var a sealedbid.Assembler
 	for _, p := range parts {
 		if err := a.Add(p); err != nil {
-			return sealed.Set{}, err
+			return sealedbid.Set{}, err
 		}
 	}
 	return a.Unverified()
 }
 
 // askKeepers asks the named keepers, or all; and all for the awarding keeper's set, which others keep as well.
-func (s *session) askKeepers(v *market.View, a *audit.Auction, names []string) ([]sealed.Set, error) {
+func (s *session) askKeepers(v *market.View, a *audit.Auction, names []string) ([]sealedbid.Set, error) {
 	var keepers []solana.PublicKey
 	all := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
 	for _, name := range names {
@@ -114,14 +114,14 @@ func (s *session) askKeepers(v *market.View, a *audit.Auction, names []string) (
 	}
 	awarding := a.Keeper()
 	have := map[solana.PublicKey]bool{}
-	var sets []sealed.Set
+	var sets []sealedbid.Set
 	ask := func(keeper, of solana.PublicKey) {
 		ctx, cancel := s.asking()
 		defer cancel()
-		var parts sealed.Assembler
-		req := protocol.BidSetRequest{Version: protocol.Version, Order: a.Order, CloseAt: a.CloseAt, Keeper: of}
+		var parts sealedbid.Assembler
+		req := messages.BidSetRequest{Version: messages.Version, Order: a.Order, CloseAt: a.CloseAt, Keeper: of}
 		err := p2p.CallStream(ctx, r, keeper, bidSetProtocol, req, parts.Add)
-		var set sealed.Set
+		var set sealedbid.Set
 		if err == nil {
 			set, err = parts.Unverified()
 		}
@@ -171,7 +171,7 @@ func (s *session) dialAny(v *market.View) (*p2p.Node, error) {
 }
 
 // lookupNodes finds nodes in a snapshot.
-func lookupNodes(v *market.View) sealed.Lookup {
+func lookupNodes(v *market.View) sealedbid.Lookup {
 	return func(node solana.PublicKey) (*market.Node, *market.Provider, *market.Model, bool) {
 		n, ok1 := v.Node(node)
 		p, ok2 := v.Provider(n.Provider)
@@ -181,16 +181,16 @@ func lookupNodes(v *market.View) sealed.Lookup {
 }
 
 // readAcks reads a node's record of its bids in one auction.
-func readAcks(path string, order solana.PublicKey, closeAt int64) ([]protocol.Bid, error) {
+func readAcks(path string, order solana.PublicKey, closeAt int64) ([]messages.Bid, error) {
 	raw, err := readFile("acks", path)
 	if err != nil {
 		return nil, err
 	}
-	var all []sealed.Evidence
+	var all []sealedbid.Evidence
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, usage(fmt.Sprintf("--acks: %s: %v", path, err), "write it with: gantry-agent bids --json > FILE")
 	}
-	var out []protocol.Bid
+	var out []messages.Bid
 	for i := range all {
 		at, b, err := all[i].Bid()
 		if err != nil {
@@ -214,7 +214,7 @@ type bidJSON struct {
 	Acks       int    `json:"acknowledgedBy"`
 }
 
-func describeBids(a *audit.Auction, sets []sealed.Set) []bidJSON {
+func describeBids(a *audit.Auction, sets []sealedbid.Set) []bidJSON {
 	out := []bidJSON{}
 	for i := range sets {
 		if sets[i].Keeper != a.Keeper() {
@@ -223,7 +223,7 @@ func describeBids(a *audit.Auction, sets []sealed.Set) []bidJSON {
 		for _, j := range sets[i].Bids {
 			b := bidJSON{
 				Node: solana.PublicKey(j.Bid.Node).String(), Commitment: fmt.Sprintf("%x", j.Bid.Commitment), Score: j.Score, Reputation: j.Reputation,
-				Outcome: sealed.Explain(wire.Outcome{Code: wire.OutcomeCode(j.Code), Requirement: j.Requirement}),
+				Outcome: sealedbid.Explain(records.Outcome{Code: records.OutcomeCode(j.Code), Requirement: j.Requirement}),
 			}
 			if j.Bid.Reveal != nil {
 				b.Price = market.PricePerHour(j.Bid.Reveal.Price).String()

@@ -5,8 +5,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // proveOmitted brings a bid that the awarding keeper left out on chain, as a proof that slashes the keeper's bond. What the
@@ -57,7 +57,7 @@ func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auctio
 }
 
 // omittedBid puts the accounts of a proof together; ok is false when one is gone.
-func omittedBid(v *market.View, mk market.Market, a *audit.Auction, b *protocol.Bid) (p market.OmittedBid, ok bool) {
+func omittedBid(v *market.View, mk market.Market, a *audit.Auction, b *messages.Bid) (p market.OmittedBid, ok bool) {
 	o, ok1 := v.Order(a.Order)
 	x, ok2 := v.AuctionOf(a.Order)
 	if !ok1 || !ok2 || x.WinnerCount == 0 || x.CloseAt != a.CloseAt {
@@ -71,7 +71,7 @@ func omittedBid(v *market.View, mk market.Market, a *audit.Auction, b *protocol.
 	if n, named := v.Node(x.BarNode); named {
 		bar = &n
 	}
-	return sealed.Omitted(&mk, &o, &x, &l, bar, b, lookupNodes(v))
+	return sealedbid.Omitted(&mk, &o, &x, &l, bar, b, lookupNodes(v))
 }
 
 // proofLine says what a proof did.

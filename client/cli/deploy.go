@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // deployment is a running deploy command.
@@ -288,7 +288,7 @@ func (d *deployment) note(err error) error {
 }
 
 // finish prints the result.
-func (d *deployment) finish(done map[solana.PublicKey]protocol.LeaseStatus) error {
+func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) error {
 	now, err := d.s.now()
 	if err != nil {
 		return err
@@ -299,10 +299,10 @@ func (d *deployment) finish(done map[solana.PublicKey]protocol.LeaseStatus) erro
 			l = cur
 		}
 		j := describeLease(d.v, &l, now)
-		if st, ok := done[l.Address]; ok && (st.State == protocol.LeaseExited || st.State == protocol.LeaseBroken) {
+		if st, ok := done[l.Address]; ok && (st.State == messages.LeaseExited || st.State == messages.LeaseBroken) {
 			code := st.ExitCode
 			j.ExitCode, j.Detail = &code, st.Detail
-			failed = failed || code != 0 || st.State == protocol.LeaseBroken
+			failed = failed || code != 0 || st.State == messages.LeaseBroken
 		}
 		if market.OutputState(l.Output) == market.OutputAccepted {
 			accepted++

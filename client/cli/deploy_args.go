@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 func deployCommand(s Streams) *cli.Command {
@@ -80,7 +80,7 @@ func (s *session) duration() (secs uint32, none bool, err error) {
 // request is an order as a person gave it, checked.
 type request struct {
 	args    market.OrderCreateArgs
-	job     protocol.JobSpec
+	job     messages.JobSpec
 	model   market.Model
 	cost    market.USDC // what is reserved
 	noPrice bool        // the reference price was taken
@@ -202,9 +202,9 @@ func (s *session) sealed(r *request) error {
 	return nil
 }
 
-func (s *session) job(command []string) (protocol.JobSpec, error) {
-	job := protocol.JobSpec{
-		Version: protocol.Version, Image: s.cli.String("image"), Command: command,
+func (s *session) job(command []string) (messages.JobSpec, error) {
+	job := messages.JobSpec{
+		Version: messages.Version, Image: s.cli.String("image"), Command: command,
 		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
 	}
 	for _, pair := range s.cli.StringSlice("env") {

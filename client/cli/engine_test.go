@@ -17,10 +17,10 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/internal/markettest"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
 // shell runs the command against a world as one wallet.
@@ -40,7 +40,7 @@ func (r result) first() string {
 	return line
 }
 
-func newShell(t *testing.T, w *markettest.World, key solana.PrivateKey) shell {
+func newShell(t *testing.T, w *testmarket.World, key solana.PrivateKey) shell {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "id.json")
 	require.NoError(t, chain.SaveKeypair(path, key))
@@ -90,7 +90,7 @@ func TestMain(m *testing.M) {
 
 // TestMarketByCommand creates a market, a keeper, a provider and a customer, and takes them apart, by commands alone.
 func TestMarketByCommand(t *testing.T) {
-	w := markettest.New(t, markettest.Options{})
+	w := testmarket.New(t, testmarket.Options{})
 	admin := newShell(t, w, w.Authority)
 	admin.fails(cli.ExitNetwork, "no market has been initialised", "market", "show")
 	w.Mints()
@@ -112,7 +112,7 @@ func TestMarketByCommand(t *testing.T) {
 	require.Equal(t, "1.30", mk.Models[0].ReferencePrice)
 	admin.fails(cli.ExitUsage, `"rent" cannot be paused`, "market", "pause", "rent")
 
-	key := markettest.Key(t)
+	key := testmarket.Key(t)
 	me := newShell(t, w, key)
 	r := me.fails(cli.ExitRefused, "not enough SOL", "market", "pause", "orders")
 	require.Contains(t, r.err, "send some SOL to the fee payer "+key.PublicKey().String())
@@ -149,7 +149,7 @@ func TestMarketByCommand(t *testing.T) {
 	me.fails(cli.ExitRefused, "stake refused: 100 GNT asked", "provider", "stake", "100")
 	w.Give(key.PublicKey(), w.StakeMint, 1_500*uint64(market.OneGNT))
 	me.ok(nil, "provider", "stake", "150")
-	_, node := w.Node(key, markettest.A100, 1, 1_260_000)
+	_, node := w.Node(key, testmarket.A100, 1, 1_260_000)
 	var nodes []struct{ Address, Price, Model string }
 	me.ok(&nodes, "search", "gpu=a100 price<=1.26 region=us-west")
 	require.Len(t, nodes, 1)
@@ -222,7 +222,7 @@ func TestMarketByCommand(t *testing.T) {
 
 // machine plays a provider's agent and a keeper, as far as deploy sees them.
 type machine struct {
-	w        *markettest.World
+	w        *testmarket.World
 	keeper   solana.PrivateKey
 	key      solana.PrivateKey
 	provider solana.PrivateKey
@@ -232,7 +232,7 @@ type machine struct {
 	hold     chan struct{} // the job ends when it is closed
 
 	mu     sync.Mutex
-	jobs   map[[32]byte]protocol.JobSpec
+	jobs   map[[32]byte]messages.JobSpec
 	seq    uint64
 	unseen int // deploy requests for leases that its view of the chain does not show yet
 }
@@ -249,14 +249,14 @@ func (m *machine) serve(t *testing.T) {
 	t.Cleanup(func() { _ = n.Close() })
 	require.NoError(t, n.Connect(m.w.Ctx, hub.Self()))
 	proto := func(id string) p2p.Protocol {
-		return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+		return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 	}
-	p2p.Handle(n, proto(protocol.Deploy), m.deploy)
-	p2p.Handle(n, proto(protocol.Status), func(_ context.Context, _ solana.PublicKey, r protocol.LeaseRequest) (protocol.LeaseAnswer, error) {
-		return protocol.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
+	p2p.Handle(n, proto(messages.Deploy), m.deploy)
+	p2p.Handle(n, proto(messages.Status), func(_ context.Context, _ solana.PublicKey, r messages.LeaseRequest) (messages.LeaseAnswer, error) {
+		return messages.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
 	})
-	p2p.HandleStream(n, proto(protocol.Logs), func(ctx context.Context, _ solana.PublicKey, r protocol.LogsRequest, send func(protocol.LogChunk) error) error {
-		if err := send(protocol.LogChunk{Data: []byte(m.output)}); err != nil {
+	p2p.HandleStream(n, proto(messages.Logs), func(ctx context.Context, _ solana.PublicKey, r messages.LogsRequest, send func(messages.LogChunk) error) error {
+		if err := send(messages.LogChunk{Data: []byte(m.output)}); err != nil {
 			return err
 		}
 		if r.Follow {
@@ -266,27 +266,27 @@ func (m *machine) serve(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		return send(protocol.LogChunk{Offset: uint64(len(m.output)), End: true})
+		return send(messages.LogChunk{Offset: uint64(len(m.output)), End: true})
 	})
-	p2p.Handle(n, proto(protocol.ReceiptOffer), m.offer)
-	p2p.Handle(n, proto(protocol.ReceiptSigned), m.settle)
+	p2p.Handle(n, proto(messages.ReceiptOffer), m.offer)
+	p2p.Handle(n, proto(messages.ReceiptSigned), m.settle)
 }
 
-func (m *machine) status(lease [32]byte) protocol.LeaseStatus {
+func (m *machine) status(lease [32]byte) messages.LeaseStatus {
 	select {
 	case <-m.hold:
-		return protocol.LeaseStatus{Lease: lease, State: protocol.LeaseExited, ExitCode: m.exit}
+		return messages.LeaseStatus{Lease: lease, State: messages.LeaseExited, ExitCode: m.exit}
 	default:
-		return protocol.LeaseStatus{Lease: lease, State: protocol.LeaseRunning}
+		return messages.LeaseStatus{Lease: lease, State: messages.LeaseRunning}
 	}
 }
 
-func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r protocol.DeployRequest) (protocol.LeaseAnswer, error) {
+func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r messages.DeployRequest) (messages.LeaseAnswer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unseen > 0 {
 		m.unseen--
-		return protocol.LeaseAnswer{Version: 1, Refused: "this node has no such lease", Unknown: true}, nil
+		return messages.LeaseAnswer{Version: 1, Refused: "this node has no such lease", Unknown: true}, nil
 	}
 	if _, known := m.jobs[r.Lease]; !known {
 		m.jobs[r.Lease] = r.Job
@@ -294,15 +294,15 @@ func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r protocol.Deplo
 		ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: l})
 		m.w.Do("lease_start", []solana.PrivateKey{m.key}, ix, err)
 	}
-	return protocol.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
+	return messages.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
 }
 
-func (m *machine) offer(_ context.Context, _ solana.PublicKey, r protocol.LeaseRequest) (protocol.Receipt, error) {
+func (m *machine) offer(_ context.Context, _ solana.PublicKey, r messages.LeaseRequest) (messages.Receipt, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, ok := m.w.View.Lease(r.Lease)
 	if !ok {
-		return protocol.Receipt{Refused: "no such lease"}, nil
+		return messages.Receipt{Refused: "no such lease"}, nil
 	}
 	secs := uint64(l.BillableSecs(m.w.Now()))
 	if l.State() == market.LeaseRunning && secs > 0 {
@@ -310,15 +310,15 @@ func (m *machine) offer(_ context.Context, _ solana.PublicKey, r protocol.LeaseR
 	}
 	m.seq++
 	sig, err := market.LeaseReceipt(l, m.seq, secs).Sign(m.key)
-	return protocol.Receipt{Version: 1, Lease: l.Address, StartedAt: l.StartedAt, Sequence: m.seq, Seconds: secs, NodeSignature: sig}, err
+	return messages.Receipt{Version: 1, Lease: l.Address, StartedAt: l.StartedAt, Sequence: m.seq, Seconds: secs, NodeSignature: sig}, err
 }
 
-func (m *machine) settle(_ context.Context, _ solana.PublicKey, s protocol.SignedReceipt) (protocol.ReceiptAnswer, error) {
+func (m *machine) settle(_ context.Context, _ solana.PublicKey, s messages.SignedReceipt) (messages.ReceiptAnswer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, ok := m.w.View.Lease(s.Receipt.Lease)
 	if !ok {
-		return protocol.ReceiptAnswer{Refused: "no such lease"}, nil
+		return messages.ReceiptAnswer{Refused: "no such lease"}, nil
 	}
 	ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
 		Lease: l, Payout: m.payout, Receipt: market.LeaseReceipt(l, s.Receipt.Sequence, s.Receipt.Seconds),
@@ -328,9 +328,9 @@ func (m *machine) settle(_ context.Context, _ solana.PublicKey, s protocol.Signe
 		_, err = m.w.Try("lease_settle_receipt", []solana.PrivateKey{m.key}, ixs...)
 	}
 	if err != nil {
-		return protocol.ReceiptAnswer{Refused: err.Error()}, nil
+		return messages.ReceiptAnswer{Refused: err.Error()}, nil
 	}
-	return protocol.ReceiptAnswer{Version: 1}, nil
+	return messages.ReceiptAnswer{Version: 1}, nil
 }
 
 // award gives the customer's next order to the node.
@@ -351,15 +351,15 @@ func (m *machine) award(customer solana.PublicKey, n market.Node) market.Lease {
 
 // TestDeployAndAudit runs a job to its end, then a lease that is stopped, and audits both after they are closed.
 func TestDeployAndAudit(t *testing.T) {
-	w := markettest.New(t, markettest.Options{})
-	params := markettest.FastParams()
+	w := testmarket.New(t, testmarket.Options{})
+	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20
 	w.InitMarket(params)
-	m := &machine{w: w, keeper: w.Keeper(), output: "epoch 1\nepoch 2\n", unseen: 1, hold: make(chan struct{}), jobs: map[[32]byte]protocol.JobSpec{}}
+	m := &machine{w: w, keeper: w.Keeper(), output: "epoch 1\nepoch 2\n", unseen: 1, hold: make(chan struct{}), jobs: map[[32]byte]messages.JobSpec{}}
 	m.provider = w.Provider(100 * market.OneGNT)
 	m.payout = market.TokenAddress(m.provider.PublicKey(), w.PaymentMint)
 	var node market.Node
-	m.key, node = w.Node(m.provider, markettest.A100, 1, 3_600_000)
+	m.key, node = w.Node(m.provider, testmarket.A100, 1, 3_600_000)
 	m.serve(t)
 	customer := w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
 	me := newShell(t, w, customer)
@@ -471,7 +471,7 @@ func checkAudit(t *testing.T, me shell, lease solana.PublicKey, want string) {
 }
 
 func TestNoProgram(t *testing.T) {
-	w := markettest.New(t, markettest.Options{NoProgram: true})
+	w := testmarket.New(t, testmarket.Options{NoProgram: true})
 	me := newShell(t, w, w.Authority)
 	r := me.fails(cli.ExitNetwork, "is not deployed on this cluster", "search")
 	require.Contains(t, r.err, "check --url")

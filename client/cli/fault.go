@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 func faultCommands(s Streams) []*cli.Command {
@@ -57,7 +57,7 @@ type faultJSON struct {
 func describeFault(f *market.Fault) faultJSON {
 	out := faultJSON{
 		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Finder: f.Finder.String(), Period: f.Period,
-		Flags: wire.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Harm: market.GNT(f.Harm).String(), ReportedAt: f.ReportedAt,
+		Flags: records.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Harm: market.GNT(f.Harm).String(), ReportedAt: f.ReportedAt,
 		ApplicableAt: f.ApplicableAt, AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
 	}
 	if f.HasLease() {
@@ -155,7 +155,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return usage("--statement is not hex", "give the 144 bytes that the keeper signed")
 	}
-	statement, err := wire.DecodeStatement(raw)
+	statement, err := records.DecodeStatement(raw)
 	if err != nil {
 		return usage("--statement: "+err.Error(), "give the 144 bytes that the keeper signed")
 	}

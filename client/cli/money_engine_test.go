@@ -12,25 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/internal/markettest"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
 // TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost, and what is lost is
 // shared like any fee.
 func TestDisputeAndRewardsByCommand(t *testing.T) {
-	w := markettest.New(t, markettest.Options{})
-	params := markettest.FastParams()
+	w := testmarket.New(t, testmarket.Options{})
+	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
 	w.InitMarket(params)
 	key, other := w.Keeper(), w.Keeper()
 	provider := w.Provider(100 * market.OneGNT)
-	nodeKey, node := w.Node(provider, markettest.A100, 1, 3_600_000)
+	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	w.Until(w.Now() + 1) // keepers that were active before a dispute vote on it
 	customer := w.Customer(50*market.OneUSDC, 5*market.OneUSDC+1_000_000)
 	o := w.Order(customer, market.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: markettest.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(key, o, node)
 	at := lease.Address.String()
@@ -109,18 +109,18 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 
 // TestUpheldDisputeByCommand has a keeper uphold a dispute: the deposit is free, and the fault that follows can be audited.
 func TestUpheldDisputeByCommand(t *testing.T) {
-	w := markettest.New(t, markettest.Options{})
-	params := markettest.FastParams()
+	w := testmarket.New(t, testmarket.Options{})
+	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
 	w.InitMarket(params)
 	key := w.Keeper()
 	provider := w.Provider(100 * market.OneGNT)
-	nodeKey, node := w.Node(provider, markettest.A100, 1, 3_600_000)
+	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	w.Until(w.Now() + 1)
 	customer := w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
 	o := w.Order(customer, market.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: markettest.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(key, o, node)
 	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
@@ -169,7 +169,7 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 }
 
 // claimRewards has 5 USDC of the market split and paid out.
-func claimRewards(t *testing.T, w *markettest.World, params market.Params, keys []solana.PrivateKey, keepers []shell) {
+func claimRewards(t *testing.T, w *testmarket.World, params market.Params, keys []solana.PrivateKey, keepers []shell) {
 	t.Helper()
 	type earned struct {
 		Wallet, Total string

@@ -9,7 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // moveSlack is how much longer than keepers may take a move is waited for: the news of it, and the clocks.
@@ -17,7 +17,7 @@ const moveSlack = 10 * time.Second
 
 // attendMoves stays with a lease and, when its machine fails and keepers move what is left of its time, with the one that
 // goes on. It returns the last one.
-func (d *deployment) attendMoves(ctx context.Context, l market.Lease) (protocol.LeaseStatus, market.Lease, error) {
+func (d *deployment) attendMoves(ctx context.Context, l market.Lease) (messages.LeaseStatus, market.Lease, error) {
 	for {
 		st, err := d.attendOne(ctx, l)
 		if err != nil || d.r.args.NoMigration || !d.failed(l.Address) {

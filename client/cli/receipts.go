@@ -9,8 +9,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // errNothingToSign says that the machine offers nothing that is worth a signature now.
@@ -20,7 +20,7 @@ var errNothingToSign = errors.New("nothing to sign")
 const clockSlack = 2
 
 // checkReceipt says whether a customer should sign an offer, given the lease as the chain has it.
-func checkReceipt(l market.Lease, offer protocol.Receipt, now int64) (wire.Receipt, error) {
+func checkReceipt(l market.Lease, offer messages.Receipt, now int64) (records.Receipt, error) {
 	r := market.LeaseReceipt(l, offer.Sequence, offer.Seconds)
 	most := uint64(l.BillableSecs(now + clockSlack))
 	switch {
@@ -45,7 +45,7 @@ func (r *remote) sign(ctx context.Context, address solana.PublicKey, now int64) 
 	if !ok || l.State() < market.LeaseRunning {
 		return 0, errNothingToSign
 	}
-	offer, err := call[protocol.LeaseRequest, protocol.Receipt](ctx, r, l.NodeKey, offerProtocol, protocol.LeaseRequest{Version: protocol.Version, Lease: l.Address})
+	offer, err := call[messages.LeaseRequest, messages.Receipt](ctx, r, l.NodeKey, offerProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
 	if err != nil {
 		return 0, err
 	}
@@ -57,7 +57,7 @@ func (r *remote) sign(ctx context.Context, address solana.PublicKey, now int64) 
 	if err != nil {
 		return 0, err
 	}
-	ans, err := call[protocol.SignedReceipt, protocol.ReceiptAnswer](ctx, r, l.NodeKey, receiptProtocol, protocol.SignedReceipt{Receipt: offer, CustomerSignature: sig})
+	ans, err := call[messages.SignedReceipt, messages.ReceiptAnswer](ctx, r, l.NodeKey, receiptProtocol, messages.SignedReceipt{Receipt: offer, CustomerSignature: sig})
 	if err == nil && ans.Refused != "" {
 		err = &errRefusedByNode{ans.Refused}
 	}

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"github.com/gantry-market/gantry/client/market"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // unsuitable names the reason of market.Awardable in a few words.
@@ -12,19 +12,19 @@ func unsuitable(err error) string {
 		return "not suitable"
 	}
 	switch code {
-	case idlmarket.ErrorCodeUnsuitableModel:
+	case bindings.ErrorCodeUnsuitableModel:
 		return "of another model"
-	case idlmarket.ErrorCodeNotEnoughGpus:
+	case bindings.ErrorCodeNotEnoughGpus:
 		return "without enough free GPUs"
-	case idlmarket.ErrorCodeUnsuitableHardware:
+	case bindings.ErrorCodeUnsuitableHardware:
 		return "simulated or other hardware"
-	case idlmarket.ErrorCodeUnsuitableLocation:
+	case bindings.ErrorCodeUnsuitableLocation:
 		return "in another region"
-	case idlmarket.ErrorCodeUnsuitableReputation:
+	case bindings.ErrorCodeUnsuitableReputation:
 		return "below the uptime or reputation"
 	case market.CodePriceTooHigh:
 		return "too dear"
-	case idlmarket.ErrorCodeInsufficientStake:
+	case bindings.ErrorCodeInsufficientStake:
 		return "without enough stake"
 	}
 	return "not taking work"

@@ -10,21 +10,21 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
 )
 
 // The customer's side of the protocols that nodes serve.
 var (
-	deployProtocol  = toNode(protocol.Deploy)
-	statusProtocol  = toNode(protocol.Status)
-	logsProtocol    = toNode(protocol.Logs)
-	offerProtocol   = toNode(protocol.ReceiptOffer)
-	receiptProtocol = toNode(protocol.ReceiptSigned)
+	deployProtocol  = toNode(messages.Deploy)
+	statusProtocol  = toNode(messages.Status)
+	logsProtocol    = toNode(messages.Logs)
+	offerProtocol   = toNode(messages.ReceiptOffer)
+	receiptProtocol = toNode(messages.ReceiptSigned)
 )
 
 func toNode(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 }
 
 // logsTimeout is the longest silence of a job whose output is followed before the stream is opened anew.
@@ -97,10 +97,10 @@ type errRefusedByNode struct{ why string }
 func (e *errRefusedByNode) Error() string { return "the machine refuses: " + e.why }
 
 // deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends.
-func (r *remote) deploy(ctx context.Context, l market.Lease, job protocol.JobSpec) (protocol.LeaseStatus, error) {
-	req := protocol.DeployRequest{Version: protocol.Version, Lease: l.Address, Job: job}
+func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec) (messages.LeaseStatus, error) {
+	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job}
 	for {
-		ans, err := call[protocol.DeployRequest, protocol.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
+		ans, err := call[messages.DeployRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
 		switch {
 		case err == nil && ans.Refused == "":
 			return ans.Status, nil
@@ -113,14 +113,14 @@ func (r *remote) deploy(ctx context.Context, l market.Lease, job protocol.JobSpe
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return protocol.LeaseStatus{}, err
+			return messages.LeaseStatus{}, err
 		case <-t.C:
 		}
 	}
 }
 
-func (r *remote) status(ctx context.Context, l market.Lease) (protocol.LeaseStatus, error) {
-	ans, err := call[protocol.LeaseRequest, protocol.LeaseAnswer](ctx, r, l.NodeKey, statusProtocol, protocol.LeaseRequest{Version: protocol.Version, Lease: l.Address})
+func (r *remote) status(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
+	ans, err := call[messages.LeaseRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, statusProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
 	if err == nil && ans.Refused != "" {
 		err = &errRefusedByNode{ans.Refused}
 	}
@@ -137,8 +137,8 @@ func (r *remote) logs(ctx context.Context, l market.Lease, offset uint64, follow
 	if follow {
 		p.Timeout = logsTimeout
 	}
-	req := protocol.LogsRequest{Version: protocol.Version, Lease: l.Address, Offset: offset, Follow: follow}
-	err = p2p.CallStream(ctx, r.net, l.NodeKey, p, req, func(c protocol.LogChunk) error {
+	req := messages.LogsRequest{Version: messages.Version, Lease: l.Address, Offset: offset, Follow: follow}
+	err = p2p.CallStream(ctx, r.net, l.NodeKey, p, req, func(c messages.LogChunk) error {
 		if c.Refused != "" {
 			return &errRefusedByNode{c.Refused}
 		}

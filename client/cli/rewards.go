@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func rewardsCommands(s Streams) []*cli.Command {
@@ -219,7 +219,7 @@ func (s *session) rewardsClaim() error {
 			return err
 		}
 		out.Txs = append(out.Txs, tx)
-		claimed, err := eventsOf[idlmarket.RewardsClaimed](s, tx)
+		claimed, err := eventsOf[bindings.RewardsClaimed](s, tx)
 		if err != nil {
 			return err
 		}
@@ -309,7 +309,7 @@ func (s *session) rewardsBuyBack() error {
 	if err != nil {
 		return err
 	}
-	bought, err := eventsOf[idlmarket.BoughtBack](s, tx)
+	bought, err := eventsOf[bindings.BoughtBack](s, tx)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Flags with which a session key acts in place of the customer's wallet.
@@ -236,7 +236,7 @@ func (s *session) customer() (solana.PublicKey, error) {
 	if err != nil {
 		return solana.PublicKey{}, err
 	}
-	accounts, _, err := s.client.ProgramAccounts(s.ctx, market.ProgramID, s.client.Commitment(), chain.Filter{Prefix: idlmarket.Account_Credits[:]})
+	accounts, _, err := s.client.ProgramAccounts(s.ctx, market.ProgramID, s.client.Commitment(), chain.Filter{Prefix: bindings.Account_Credits[:]})
 	if err != nil {
 		return solana.PublicKey{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // answering is a Solana node that knows two accounts: the program and the market.
@@ -42,14 +42,14 @@ func answering(t *testing.T, program, account any) string {
 
 func TestOtherPrograms(t *testing.T) {
 	program := map[string]any{"lamports": 1, "owner": "BPFLoaderUpgradeab1e11111111111111111111111", "data": []string{"", "base64"}, "executable": true}
-	stored := func(change func(*idlmarket.Market)) []byte {
-		m := idlmarket.Market{Version: market.LayoutVersion}
+	stored := func(change func(*bindings.Market)) []byte {
+		m := bindings.Market{Version: market.LayoutVersion}
 		change(&m)
 		body, err := m.Marshal()
 		require.NoError(t, err)
-		return append(idlmarket.Account_Market[:], body...)
+		return append(bindings.Account_Market[:], body...)
 	}
-	plain := stored(func(*idlmarket.Market) {})
+	plain := stored(func(*bindings.Market) {})
 	account := func(owner string, change func([]byte) []byte) any {
 		data := bytes.Clone(plain)
 		return map[string]any{"lamports": 1, "owner": owner, "data": []string{base64.StdEncoding.EncodeToString(change(data)), "base64"}}
@@ -63,13 +63,13 @@ func TestOtherPrograms(t *testing.T) {
 		"no program": {nil, nil, "error: the market program " + id + " is not deployed on this cluster\n       check --url\n"},
 		"no market":  {program, nil, "error: the market program is there, but no market has been initialised\n       check --url; the program's upgrade authority creates one with `gantry market init`\n"},
 		"later version": {program, account(id, func([]byte) []byte {
-			return stored(func(m *idlmarket.Market) { m.Version = market.LayoutVersion + 1 })
+			return stored(func(m *bindings.Market) { m.Version = market.LayoutVersion + 1 })
 		}), "error: the market program is of another version than this client\n       update gantry to the version of the market's program\n"},
 		"other layout":  {program, account(id, func(b []byte) []byte { return append(b, 0) }), "error: the market program is of another version than this client\n       update gantry to the version of the market's program\n"},
 		"other account": {program, account(id, func(b []byte) []byte { b[0]++; return b }), "error: the market program is of another version than this client\n       update gantry to the version of the market's program\n"},
 		"other owner":   {program, account("11111111111111111111111111111111", same), "error: the market program is of another version than this client\n       update gantry to the version of the market's program\n"},
 		"another cluster": {program, account(id, func([]byte) []byte {
-			return stored(func(m *idlmarket.Market) { m.Domain[0] = 9 })
+			return stored(func(m *bindings.Market) { m.Domain[0] = 9 })
 		}), "error: the market was initialised for another cluster: signatures of this one would be worthless\n       check --url\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,17 +7,17 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Params are the market's parameters; see program/src/state/params.rs for each one's unit.
-type Params = idlmarket.Params
+type Params = bindings.Params
 
 // Requirement is what an order asks of a node.
-type Requirement = idlmarket.Requirement
+type Requirement = bindings.Requirement
 
 // NodeSpec is what a machine claims to be.
-type NodeSpec = idlmarket.NodeSpec
+type NodeSpec = bindings.NodeSpec
 
 // Meta is what every decoded account carries: where it is, and as of which slot.
 type Meta struct {
@@ -31,74 +31,74 @@ type (
 	// Market holds governance, mints, parameters and counters.
 	Market struct {
 		Meta
-		idlmarket.Market
+		bindings.Market
 	}
 	// Model is what the market knows of a GPU model.
 	Model struct {
 		Meta
-		idlmarket.GpuModel
+		bindings.GpuModel
 	}
 	// Provider is an owner of machines.
 	Provider struct {
 		Meta
-		idlmarket.Provider
+		bindings.Provider
 	}
 	// Node is one machine.
 	Node struct {
 		Meta
-		idlmarket.Node
+		bindings.Node
 	}
 	// Keeper is a keeper's bond and record.
 	Keeper struct {
 		Meta
-		idlmarket.Keeper
+		bindings.Keeper
 	}
 	// Credits is a customer's money.
 	Credits struct {
 		Meta
-		idlmarket.Credits
+		bindings.Credits
 	}
 	// Order is what a customer asks for.
 	Order struct {
 		Meta
-		idlmarket.Order
+		bindings.Order
 	}
 	// Auction is what a sealed order's award is measured by.
 	Auction struct {
 		Meta
-		idlmarket.Auction
+		bindings.Auction
 	}
 	// Lease is one node's work for one order.
 	Lease struct {
 		Meta
-		idlmarket.Lease
+		bindings.Lease
 	}
 	// Report is one period's votes. Roots has all that were voted for.
 	Report struct {
 		Meta
-		idlmarket.Report
+		bindings.Report
 		// Tail are the roots for which Candidates has no place.
-		Tail []idlmarket.Candidate
+		Tail []bindings.Candidate
 	}
 	// Fault is a slash that waits for its appeal window to pass.
 	Fault struct {
 		Meta
-		idlmarket.Fault
+		bindings.Fault
 	}
 	// Accusation is the first half of a proof of bad work.
 	Accusation struct {
 		Meta
-		idlmarket.Accusation
+		bindings.Accusation
 	}
 	// Rewards says whom swept fees belong to.
 	Rewards struct {
 		Meta
-		idlmarket.Rewards
+		bindings.Rewards
 	}
 	// Dispute is what a customer says against a lease, and the votes on it.
 	Dispute struct {
 		Meta
-		idlmarket.Dispute
+		bindings.Dispute
 	}
 	// Device is the claim of one physical GPU.
 	Device struct {

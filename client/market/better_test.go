@@ -6,7 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // sampleBetter is an award that a better node contests.
@@ -70,7 +70,7 @@ func TestBetterAsk(t *testing.T) {
 		_, ok = b.Score(1_105)
 		require.False(t, ok, "the record before had none")
 		b.Better.Previous.UptimeBps, b.Better.Previous.Tier = b.Better.UptimeBps, b.Better.Tier
-		b.Better.PreviousPromise = idlmarket.Promise{Until: until, Bps: 9_900}
+		b.Better.PreviousPromise = bindings.Promise{Until: until, Bps: 9_900}
 		b.Better.PromiseBps, b.Better.CommittedUntil = 0, 0
 		_, ok = b.Score(1_105)
 		require.Equal(t, better, ok)

@@ -6,23 +6,23 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/internal/markettest"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
 // TestCommitments makes two commitments, lets keepers see that one is kept and one broken, and settles both.
 func TestCommitments(t *testing.T) {
 	t.Parallel()
-	w := markettest.New(t, markettest.Options{})
-	params := markettest.FastParams()
+	w := testmarket.New(t, testmarket.Options{})
+	params := testmarket.FastParams()
 	params.ReportRetentionSecs = 60
 	w.InitMarket(params)
 	keeper := w.Keeper()
 	provider := w.Provider(200 * market.OneGNT)
-	_, steady := w.Node(provider, markettest.A100, 1, 1_000_000)
-	nodeKey, shaky := w.Node(provider, markettest.A100, 1, 1_000_000)
+	_, steady := w.Node(provider, testmarket.A100, 1, 1_000_000)
+	nodeKey, shaky := w.Node(provider, testmarket.A100, 1, 1_000_000)
 	byKeeper, byProvider := []solana.PrivateKey{keeper}, []solana.PrivateKey{provider}
 
 	until := w.Now() + 9
@@ -39,7 +39,7 @@ func TestCommitments(t *testing.T) {
 	ix, err = commit(shaky, until, 9_800)
 	require.NoError(t, err)
 	_, err = w.Try("node_commit", byProvider, ix)
-	require.ErrorIs(t, err, idlmarket.ErrorCodeInvalidPromise)
+	require.ErrorIs(t, err, bindings.ErrorCodeInvalidPromise)
 	w.Wait("committed", func(v *market.View) bool {
 		a, _ := v.Node(steady.Address)
 		b, _ := v.Node(shaky.Address)
@@ -57,26 +57,26 @@ func TestCommitments(t *testing.T) {
 	ix, err = market.NodeUpdate(market.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: shaky, Price: 1, Status: market.NodeHibernated})
 	require.NoError(t, err)
 	_, err = w.Try("node_update", []solana.PrivateKey{nodeKey}, ix)
-	require.ErrorIs(t, err, idlmarket.ErrorCodeNodeCommitted)
+	require.ErrorIs(t, err, bindings.ErrorCodeNodeCommitted)
 	ix, err = market.NodeRetire(market.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
 	require.NoError(t, err)
 	_, err = w.Try("node_retire", byProvider, ix)
-	require.ErrorIs(t, err, idlmarket.ErrorCodeNodeCommitted)
+	require.ErrorIs(t, err, bindings.ErrorCodeNodeCommitted)
 	// Its layout is the present one.
 	ix, err = market.NodeMigrate(keeper.PublicKey(), shaky.Address)
 	require.NoError(t, err)
 	_, err = w.Try("node_migrate", byKeeper, ix)
-	require.ErrorIs(t, err, idlmarket.ErrorCodeAlreadyMigrated)
+	require.ErrorIs(t, err, bindings.ErrorCodeAlreadyMigrated)
 	require.True(t, market.AlreadyDone(err))
 
 	// Keepers see the first whole period.
 	period := uint64(shaky.CommittedSince) / uint64(params.PeriodSecs)
-	leaves := []wire.Leaf{
-		{Node: steady.Address, Period: wire.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
-		{Node: shaky.Address, Period: wire.Period(period), ChecksPassed: 1, ChecksTotal: 3, UpSeconds: params.PeriodSecs - 1},
+	leaves := []records.Leaf{
+		{Node: steady.Address, Period: records.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
+		{Node: shaky.Address, Period: records.Period(period), ChecksPassed: 1, ChecksTotal: 3, UpSeconds: params.PeriodSecs - 1},
 	}
-	wire.SortLeaves(leaves)
-	tree, err := wire.LeafTree(leaves)
+	records.SortLeaves(leaves)
+	tree, err := records.LeafTree(leaves)
 	require.NoError(t, err)
 	end, err := market.PeriodEnd(period, params.PeriodSecs)
 	require.NoError(t, err)
@@ -107,13 +107,13 @@ func TestCommitments(t *testing.T) {
 	at, ok := shaky.SettlesAt(&params)
 	require.True(t, ok)
 	require.Equal(t, until+7, at)
-	require.ErrorIs(t, shaky.CanSettleCommitment(&params, at-1), idlmarket.ErrorCodeTooEarly)
+	require.ErrorIs(t, shaky.CanSettleCommitment(&params, at-1), bindings.ErrorCodeTooEarly)
 	require.NoError(t, shaky.CanSettleCommitment(&params, at))
 	w.Until(at)
 	for _, n := range []market.Node{steady, shaky} {
 		w.Do("commitment_settle", byKeeper, settle(n), nil)
 		_, err = w.Try("commitment_settle", byKeeper, settle(n))
-		require.ErrorIs(t, err, idlmarket.ErrorCodeNotCommitted)
+		require.ErrorIs(t, err, bindings.ErrorCodeNotCommitted)
 	}
 	w.Wait("settled", func(v *market.View) bool {
 		b, _ := v.Node(shaky.Address)
@@ -121,5 +121,5 @@ func TestCommitments(t *testing.T) {
 		return b.CommittedUntil == 0 && p.Stake == uint64(190*market.OneGNT)
 	})
 	require.EqualValues(t, market.OneGNT, w.Tokens(market.TokenAddress(keeper.PublicKey(), w.StakeMint)))
-	require.ErrorIs(t, (&market.Node{}).CanSettleCommitment(&params, at), idlmarket.ErrorCodeNotCommitted)
+	require.ErrorIs(t, (&market.Node{}).CanSettleCommitment(&params, at), bindings.ErrorCodeNotCommitted)
 }

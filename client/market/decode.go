@@ -9,7 +9,7 @@ import (
 	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Errors of decoding.
@@ -80,48 +80,48 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	}
 	body := data[8:]
 	switch [8]byte(data[:8]) {
-	case idlmarket.Account_Market:
+	case bindings.Account_Market:
 		v := &Market{Meta: meta}
 		return decoded(KindMarket, v, &v.Market, &v.Version, meta, body)
-	case idlmarket.Account_GpuModel:
+	case bindings.Account_GpuModel:
 		v := &Model{Meta: meta}
 		return decoded(KindModel, v, &v.GpuModel, &v.Version, meta, body)
-	case idlmarket.Account_Provider:
+	case bindings.Account_Provider:
 		v := &Provider{Meta: meta}
 		return decoded(KindProvider, v, &v.Provider, &v.Version, meta, body)
-	case idlmarket.Account_Node:
+	case bindings.Account_Node:
 		if older, ok := olderNode(body); ok {
 			return Decoded{}, fmt.Errorf("node %s is of version %d: %w", meta.Address, older, ErrOldNode)
 		}
 		v := &Node{Meta: meta}
 		return decoded(KindNode, v, &v.Node, &v.Version, meta, body)
-	case idlmarket.Account_Keeper:
+	case bindings.Account_Keeper:
 		v := &Keeper{Meta: meta}
 		return decoded(KindKeeper, v, &v.Keeper, &v.Version, meta, body)
-	case idlmarket.Account_Credits:
+	case bindings.Account_Credits:
 		v := &Credits{Meta: meta}
 		return decoded(KindCredits, v, &v.Credits, &v.Version, meta, body)
-	case idlmarket.Account_Order:
+	case bindings.Account_Order:
 		v := &Order{Meta: meta}
 		return decoded(KindOrder, v, &v.Order, &v.Version, meta, body)
-	case idlmarket.Account_Lease:
+	case bindings.Account_Lease:
 		v := &Lease{Meta: meta}
 		return decoded(KindLease, v, &v.Lease, &v.Version, meta, body)
-	case idlmarket.Account_Report:
+	case bindings.Account_Report:
 		return decodeReport(meta, body)
-	case idlmarket.Account_Fault:
+	case bindings.Account_Fault:
 		v := &Fault{Meta: meta}
 		return decoded(KindFault, v, &v.Fault, &v.Version, meta, body)
-	case idlmarket.Account_Accusation:
+	case bindings.Account_Accusation:
 		v := &Accusation{Meta: meta}
 		return decoded(KindAccusation, v, &v.Accusation, &v.Version, meta, body)
-	case idlmarket.Account_Rewards:
+	case bindings.Account_Rewards:
 		v := &Rewards{Meta: meta}
 		return decoded(KindRewards, v, &v.Rewards, &v.Version, meta, body)
-	case idlmarket.Account_Dispute:
+	case bindings.Account_Dispute:
 		v := &Dispute{Meta: meta}
 		return decoded(KindDispute, v, &v.Dispute, &v.Version, meta, body)
-	case idlmarket.Account_Auction:
+	case bindings.Account_Auction:
 		v := &Auction{Meta: meta}
 		return decoded(KindAuction, v, &v.Auction, &v.Version, meta, body)
 	case accountDevice:

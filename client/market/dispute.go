@@ -7,7 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 var (
@@ -39,7 +39,7 @@ func (l *Lease) CanOpenDispute() error {
 	case l.State() < LeaseRunning:
 		return CodeWrongLeaseStatus
 	case l.Disputed == 1:
-		return idlmarket.ErrorCodeAlreadyDisputed
+		return bindings.ErrorCodeAlreadyDisputed
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/internal/markettest"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
 func requirement(model uint16) market.Requirement {
@@ -20,16 +20,16 @@ func requirement(model uint16) market.Requirement {
 // TestLifeOfALease buys, runs, pays by receipt, ends, rates and closes, all through the builders of this package.
 func TestLifeOfALease(t *testing.T) {
 	t.Parallel()
-	w := markettest.New(t, markettest.Options{})
-	w.InitMarket(markettest.FastParams())
+	w := testmarket.New(t, testmarket.Options{})
+	w.InitMarket(testmarket.FastParams())
 	keeper := w.Keeper()
 	provider := w.Provider(100 * market.OneGNT)
-	nodeKey, node := w.Node(provider, markettest.A100, 1, 36_000_000)
+	nodeKey, node := w.Node(provider, testmarket.A100, 1, 36_000_000)
 	customer := w.Customer(100*market.OneUSDC, 50*market.OneUSDC)
 	sign := func(keys ...solana.PrivateKey) []solana.PrivateKey { return keys }
 
 	order := w.Order(customer, market.OrderCreateArgs{
-		Nonce: 7, MaxPrice: 40_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: requirement(markettest.A100),
+		Nonce: 7, MaxPrice: 40_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: requirement(testmarket.A100),
 	})
 	require.Equal(t, market.OrderOpen, order.State())
 	cost, err := market.OrderCost(40_000_000, 1, 600, 1)
@@ -38,7 +38,7 @@ func TestLifeOfALease(t *testing.T) {
 
 	// The formulas choose this node, and the program agrees.
 	mk, _ := w.View.Market()
-	model, _ := w.View.Model(markettest.A100)
+	model, _ := w.View.Model(testmarket.A100)
 	p, _ := w.View.ProviderOf(provider.PublicKey())
 	require.NoError(t, market.Awardable(&mk, &order, &node, &p, &model, w.Now()))
 	lease := w.Award(keeper, order, node)
@@ -53,7 +53,7 @@ func TestLifeOfALease(t *testing.T) {
 
 	w.Until(lease.StartedAt + 2)
 	receipt := market.LeaseReceipt(lease, 1, 2)
-	settle := func(r wire.Receipt) error {
+	settle := func(r records.Receipt) error {
 		bn, err := r.Sign(nodeKey)
 		require.NoError(t, err)
 		bc, err := r.Sign(customer)
@@ -152,22 +152,22 @@ func TestLifeOfALease(t *testing.T) {
 // TestReportsAndFaults votes, applies a leaf, opens a fault, appeals one and applies another.
 func TestReportsAndFaults(t *testing.T) {
 	t.Parallel()
-	w := markettest.New(t, markettest.Options{})
-	fast := markettest.FastParams()
+	w := testmarket.New(t, testmarket.Options{})
+	fast := testmarket.FastParams()
 	// What has to come before a window ends does so on a busy machine, too.
 	fast.AppealSecs, fast.UnstakeCooldownSecs, fast.ReportRetentionSecs = 15, 15, 20
 	w.InitMarket(fast)
 	keeper := w.Keeper()
 	provider := w.Provider(300 * market.OneGNT)
-	_, honest := w.Node(provider, markettest.A100, 1, 1_000_000)
-	_, cheat := w.Node(provider, markettest.H100, 1, 1_000_000)
+	_, honest := w.Node(provider, testmarket.A100, 1, 1_000_000)
+	_, cheat := w.Node(provider, testmarket.H100, 1, 1_000_000)
 	params, _ := w.View.Params()
 	sign := []solana.PrivateKey{keeper}
 
-	vote := func(leaves []wire.Leaf) ([]market.LeafProof, wire.Hash) {
+	vote := func(leaves []records.Leaf) ([]market.LeafProof, records.Hash) {
 		t.Helper()
-		wire.SortLeaves(leaves)
-		tree, err := wire.LeafTree(leaves)
+		records.SortLeaves(leaves)
+		tree, err := records.LeafTree(leaves)
 		require.NoError(t, err)
 		period := uint64(leaves[0].Period)
 		end, err := market.PeriodEnd(period, params.PeriodSecs)
@@ -189,10 +189,10 @@ func TestReportsAndFaults(t *testing.T) {
 		})
 		return proofs, tree.Root()
 	}
-	leavesOf := func(period uint64) []wire.Leaf {
-		return []wire.Leaf{
-			{Node: honest.Address, Period: wire.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
-			{Node: cheat.Address, Period: wire.Period(period), ChecksPassed: 2, ChecksTotal: 3, UpSeconds: params.PeriodSecs, Flags: wire.FlagWorkFailed},
+	leavesOf := func(period uint64) []records.Leaf {
+		return []records.Leaf{
+			{Node: honest.Address, Period: records.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
+			{Node: cheat.Address, Period: records.Period(period), ChecksPassed: 2, ChecksTotal: 3, UpSeconds: params.PeriodSecs, Flags: records.FlagWorkFailed},
 		}
 	}
 	openFault := func(proofs []market.LeafProof) market.Fault {
@@ -231,8 +231,8 @@ func TestReportsAndFaults(t *testing.T) {
 	fault := openFault(proofs)
 	require.EqualValues(t, 20*market.OneGNT, fault.Amount)
 
-	statement := wire.CheckStatement{
-		Domain: wire.Domain(mk.Domain), Node: cheat.Address, Period: wire.Period(first), Kind: wire.CheckWork, Passed: true,
+	statement := records.CheckStatement{
+		Domain: records.Domain(mk.Domain), Node: cheat.Address, Period: records.Period(first), Kind: records.CheckWork, Passed: true,
 		Measured: 9_000, CheckedAt: w.Now(),
 	}
 	sig, err := statement.Sign(keeper)

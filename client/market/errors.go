@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/client/txm"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Code is the number of a program error. It is an error itself: errors.Is(err, market.CodeAlreadyVoted).
-type Code = idlmarket.ErrorCode
+type Code = bindings.ErrorCode
 
 // Errors about the market as a whole.
 var (
@@ -125,11 +125,11 @@ func explainFramework(pe *txm.ProgramError, cause error) error {
 	case pe.Code == frameworkNotInitialised || pe.Code == frameworkWrongOwner:
 		return &Error{Reason: "an account that this needs does not exist (any more)", Advice: "look at the current state and repeat with what is there now", kind: ErrAccountGone, cause: cause}
 	case pe.Code == frameworkNotSigner:
-		return &Error{Code: idlmarket.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[idlmarket.ErrorCodeUnauthorised], cause: cause}
+		return &Error{Code: bindings.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[bindings.ErrorCodeUnauthorised], cause: cause}
 	case pe.Code == 1 && strings.Contains(logs, "insufficient lamports"):
 		return &Error{Reason: "not enough SOL for the rent of a new account", Advice: "send some SOL to the paying wallet", cause: cause}
 	case pe.Code == 1 && strings.Contains(logs, "insufficient funds"):
-		return &Error{Code: idlmarket.ErrorCodeInsufficientFunds, Reason: "the token account holds too little", Advice: "check its balance with spl-token", cause: cause}
+		return &Error{Code: bindings.ErrorCodeInsufficientFunds, Reason: "the token account holds too little", Advice: "check its balance with spl-token", cause: cause}
 	}
 	return &Error{Reason: cause.Error(), Advice: "this refusal is not one that gantry knows: the program may be of another version", cause: cause}
 }
@@ -141,7 +141,7 @@ func explainRuntime(pe *txm.ProgramError, cause error) error {
 	case "InvalidInstructionData":
 		return &Error{Reason: ErrProgramMismatch.Error(), Advice: "update gantry to the version of the market's program", kind: ErrProgramMismatch, cause: cause}
 	case "MissingRequiredSignature":
-		return &Error{Code: idlmarket.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[idlmarket.ErrorCodeUnauthorised], cause: cause}
+		return &Error{Code: bindings.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[bindings.ErrorCodeUnauthorised], cause: cause}
 	case "UnsupportedProgramId":
 		return &Error{Reason: ErrProgramMissing.Error(), Advice: "check --url", kind: ErrProgramMissing, cause: cause}
 	}
@@ -150,7 +150,7 @@ func explainRuntime(pe *txm.ProgramError, cause error) error {
 
 func explainOther(pe *txm.ProgramError, cause error) error {
 	if pe.Program == Ed25519ProgramID {
-		return &Error{Code: idlmarket.ErrorCodeInvalidSignature, Reason: "a signature does not verify", Advice: advice[idlmarket.ErrorCodeInvalidSignature], cause: cause}
+		return &Error{Code: bindings.ErrorCodeInvalidSignature, Reason: "a signature does not verify", Advice: advice[bindings.ErrorCodeInvalidSignature], cause: cause}
 	}
 	return cause
 }
@@ -164,31 +164,31 @@ func lower(s string) string {
 
 // Sentinels for checks of one refusal: errors.Is(err, market.CodeAlreadyVoted).
 const (
-	CodeOrdersPaused       = idlmarket.ErrorCodeOrdersPaused
-	CodePriceTooHigh       = idlmarket.ErrorCodePriceTooHigh
-	CodeUnsettled          = idlmarket.ErrorCodeUnsettled
-	CodeUnauthorised       = idlmarket.ErrorCodeUnauthorised
-	CodeInsufficientFunds  = idlmarket.ErrorCodeInsufficientFunds
-	CodeInsufficientStake  = idlmarket.ErrorCodeInsufficientStake
-	CodeTooEarly           = idlmarket.ErrorCodeTooEarly
-	CodeTooLate            = idlmarket.ErrorCodeTooLate
-	CodeWrongOrderStatus   = idlmarket.ErrorCodeWrongOrderStatus
-	CodeWrongLeaseStatus   = idlmarket.ErrorCodeWrongLeaseStatus
-	CodeWrongNodeStatus    = idlmarket.ErrorCodeWrongNodeStatus
-	CodeWrongKeeperStatus  = idlmarket.ErrorCodeWrongKeeperStatus
-	CodeKeeperNotActive    = idlmarket.ErrorCodeKeeperNotActive
-	CodeNotEnoughGPUs      = idlmarket.ErrorCodeNotEnoughGpus
-	CodeStaleReceipt       = idlmarket.ErrorCodeStaleReceipt
-	CodeReceiptTooLarge    = idlmarket.ErrorCodeReceiptTooLarge
-	CodePeriodNotEnded     = idlmarket.ErrorCodePeriodNotEnded
-	CodeAlreadyVoted       = idlmarket.ErrorCodeAlreadyVoted
-	CodeReportNotFinal     = idlmarket.ErrorCodeReportNotFinal
-	CodeAlreadyApplied     = idlmarket.ErrorCodeAlreadyApplied
-	CodeLeafCarriesFault   = idlmarket.ErrorCodeLeafCarriesFault
-	CodeNoFault            = idlmarket.ErrorCodeNoFault
-	CodeAlreadyCounted     = idlmarket.ErrorCodeAlreadyCounted
-	CodeAppealWindowOpen   = idlmarket.ErrorCodeAppealWindowOpen
-	CodeAppealWindowClosed = idlmarket.ErrorCodeAppealWindowClosed
+	CodeOrdersPaused       = bindings.ErrorCodeOrdersPaused
+	CodePriceTooHigh       = bindings.ErrorCodePriceTooHigh
+	CodeUnsettled          = bindings.ErrorCodeUnsettled
+	CodeUnauthorised       = bindings.ErrorCodeUnauthorised
+	CodeInsufficientFunds  = bindings.ErrorCodeInsufficientFunds
+	CodeInsufficientStake  = bindings.ErrorCodeInsufficientStake
+	CodeTooEarly           = bindings.ErrorCodeTooEarly
+	CodeTooLate            = bindings.ErrorCodeTooLate
+	CodeWrongOrderStatus   = bindings.ErrorCodeWrongOrderStatus
+	CodeWrongLeaseStatus   = bindings.ErrorCodeWrongLeaseStatus
+	CodeWrongNodeStatus    = bindings.ErrorCodeWrongNodeStatus
+	CodeWrongKeeperStatus  = bindings.ErrorCodeWrongKeeperStatus
+	CodeKeeperNotActive    = bindings.ErrorCodeKeeperNotActive
+	CodeNotEnoughGPUs      = bindings.ErrorCodeNotEnoughGpus
+	CodeStaleReceipt       = bindings.ErrorCodeStaleReceipt
+	CodeReceiptTooLarge    = bindings.ErrorCodeReceiptTooLarge
+	CodePeriodNotEnded     = bindings.ErrorCodePeriodNotEnded
+	CodeAlreadyVoted       = bindings.ErrorCodeAlreadyVoted
+	CodeReportNotFinal     = bindings.ErrorCodeReportNotFinal
+	CodeAlreadyApplied     = bindings.ErrorCodeAlreadyApplied
+	CodeLeafCarriesFault   = bindings.ErrorCodeLeafCarriesFault
+	CodeNoFault            = bindings.ErrorCodeNoFault
+	CodeAlreadyCounted     = bindings.ErrorCodeAlreadyCounted
+	CodeAppealWindowOpen   = bindings.ErrorCodeAppealWindowOpen
+	CodeAppealWindowClosed = bindings.ErrorCodeAppealWindowClosed
 )
 
 // AlreadyDone reports whether a refusal means that somebody else has done the same before, so that a crank may call
@@ -198,5 +198,5 @@ func AlreadyDone(err error) bool {
 	err = Explain(err)
 	return errors.Is(err, ErrAccountExists) || errors.Is(err, ErrAccountGone) ||
 		Is(err, CodeAlreadyApplied, CodeAlreadyVoted, CodeAlreadyCounted, CodeWrongOrderStatus, CodeWrongLeaseStatus,
-			CodeWrongKeeperStatus, CodeStaleReceipt, idlmarket.ErrorCodeAlreadyMigrated)
+			CodeWrongKeeperStatus, CodeStaleReceipt, bindings.ErrorCodeAlreadyMigrated)
 }

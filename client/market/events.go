@@ -8,10 +8,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// Event is one event of the market; Value is a pointer to an event type of the bindings (idl/market).
+// Event is one event of the market; Value is a pointer to an event type of the bindings (idl/bindings).
 type Event struct {
 	Name  string // such as LeaseSettled
 	Value any
@@ -48,7 +48,7 @@ func Events(logs []string) ([]Event, error) {
 			if err != nil {
 				return out, fmt.Errorf("event in log line %d: %w", n, err)
 			}
-			value, err := idlmarket.ParseAnyEvent(data)
+			value, err := bindings.ParseAnyEvent(data)
 			if err != nil {
 				return out, fmt.Errorf("event in log line %d: %w", n, err)
 			}

@@ -3,7 +3,7 @@ package market
 import (
 	"slices"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // EvidenceSecs is how long after a report's period the evidence tier stands that it names.
@@ -28,11 +28,11 @@ func (d *Device) TierAt(now int64) uint8 { return StandingTier(d.Tier, d.Expires
 // leaves of reports; zero for none. It is the twin of device_root in program/src/math/evidence.rs.
 func DeviceRoot(devices [][32]byte) [32]byte {
 	sorted := SortDevices(devices)
-	leaves := make([]wire.Hash, len(sorted))
+	leaves := make([]records.Hash, len(sorted))
 	for i, d := range sorted {
-		leaves[i] = wire.LeafHash(d[:])
+		leaves[i] = records.LeafHash(d[:])
 	}
-	return wire.NewTree(leaves).Root()
+	return records.NewTree(leaves).Root()
 }
 
 // SortDevices returns the identities in ascending order, each once, as the program wants them.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // AuctionOpenArgs open the auction of a sealed order, in one transaction with the order's creation.
@@ -20,15 +20,15 @@ type AuctionOpenArgs struct {
 
 // AuctionOpen creates the auction at AuctionAddress(order).
 func AuctionOpen(a AuctionOpenArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewAuctionOpenInstruction(a.Auction, a.Reveal, or(a.Authority, a.Customer), MarketAddress(),
+	ix, err := bindings.NewAuctionOpenInstruction(a.Auction, a.Reveal, or(a.Authority, a.Customer), MarketAddress(),
 		CreditsAddress(a.Customer), a.Order, AuctionAddress(a.Order), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_AuctionOpen)
+	return finish(ix, err, bindings.Instruction_AuctionOpen)
 }
 
 // SealedBid is a bid with the node's signature over its commitment.
 type SealedBid struct {
 	Node      Node
-	Bid       wire.Bid
+	Bid       records.Bid
 	Signature solana.Signature
 }
 
@@ -42,8 +42,8 @@ type AuctionAwardArgs struct {
 }
 
 // OrderBid is a bid of a node for a sealed order, ready to be signed.
-func OrderBid(domain wire.Domain, o Order, node solana.PublicKey, price PricePerHour, salt [32]byte) wire.Bid {
-	return wire.Bid{Domain: domain, Order: o.Address, Node: node, CloseAt: o.AuctionClose, Price: uint64(price), Salt: salt}
+func OrderBid(domain records.Domain, o Order, node solana.PublicKey, price PricePerHour, salt [32]byte) records.Bid {
+	return records.Bid{Domain: domain, Order: o.Address, Node: node, CloseAt: o.AuctionClose, Price: uint64(price), Salt: salt}
 }
 
 func (s SealedBid) check(o Order) (solana.Instruction, error) {
@@ -53,7 +53,7 @@ func (s SealedBid) check(o Order) (solana.Instruction, error) {
 	if err := s.Bid.Verify(s.Node.NodeKey, s.Signature); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstruction, err)
 	}
-	message := wire.CommitmentMessage(s.Bid.Commitment())
+	message := records.CommitmentMessage(s.Bid.Commitment())
 	return VerifySignature(s.Node.NodeKey, s.Signature, message[:])
 }
 
@@ -62,7 +62,7 @@ func (s SealedBid) check(o Order) (solana.Instruction, error) {
 // Errors: ErrInstruction, wire.ErrSignature.
 func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 	var out []solana.Instruction
-	var losing idlmarket.Reveal
+	var losing bindings.Reveal
 	var loser, model solana.PublicKey
 	w := a.Winner
 	if l := a.Loser; l != nil {
@@ -71,7 +71,7 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 			return nil, err
 		}
 		out = append(out, check)
-		losing = idlmarket.Reveal{Price: l.Bid.Price, Salt: l.Bid.Salt}
+		losing = bindings.Reveal{Price: l.Bid.Price, Salt: l.Bid.Salt}
 		loser = l.Node.Address
 		if l.Node.Spec.Model != w.Node.Spec.Model {
 			model = ModelAddress(l.Node.Spec.Model)
@@ -81,12 +81,12 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := idlmarket.NewAuctionAwardInstruction(idlmarket.Reveal{Price: w.Bid.Price, Salt: w.Bid.Salt}, losing, a.BidsRoot,
+	ix, err := bindings.NewAuctionAwardInstruction(bindings.Reveal{Price: w.Bid.Price, Salt: w.Bid.Salt}, losing, a.BidsRoot,
 		a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), a.Order.Address, AuctionAddress(a.Order.Address),
 		CreditsAddress(a.Order.Customer), w.Node.Address, w.Node.Provider, ModelAddress(w.Node.Spec.Model),
 		optional(loser), optional(model), LeaseAddress(a.Order.Address, w.Node.Address), solana.SysVarInstructionsPubkey,
 		solana.SystemProgramID)
-	award, err := finish(ix, err, idlmarket.Instruction_AuctionAward)
+	award, err := finish(ix, err, bindings.Instruction_AuctionAward)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 
 // AuctionClose gives the rent of an auction back that nobody can award or challenge any more; anyone may.
 func AuctionClose(a Auction) (solana.Instruction, error) {
-	ix, err := idlmarket.NewAuctionCloseInstruction(a.Order, a.Address, a.RentPayer)
-	return finish(ix, err, idlmarket.Instruction_AuctionClose)
+	ix, err := bindings.NewAuctionCloseInstruction(a.Order, a.Address, a.RentPayer)
+	return finish(ix, err, bindings.Instruction_AuctionClose)
 }
 
 // ModeSealed is the mode of orders that are awarded by auction.
@@ -117,10 +117,10 @@ const (
 // account is there. It is the twin of program/src/instructions/auction_close.rs.
 func (a *Auction) CanClose(orderExists bool, now int64) error {
 	if now <= max(a.RevealUntil, a.ChallengeUntil) {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	if a.AwardedAt == 0 && orderExists {
-		return idlmarket.ErrorCodeStillInUse
+		return bindings.ErrorCodeStillInUse
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package market
 import (
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // CreditsArgs move a customer's money. Tokens is the customer's token account; zero takes the associated one.
@@ -20,17 +20,17 @@ func (a CreditsArgs) tokens() solana.PublicKey {
 // CreditsDeposit puts money in; the first deposit opens the account.
 func CreditsDeposit(a CreditsArgs) (solana.Instruction, error) {
 	credits := CreditsAddress(a.Customer)
-	ix, err := idlmarket.NewCreditsDepositInstruction(uint64(a.Amount), a.Customer, MarketAddress(), a.PaymentMint, credits,
+	ix, err := bindings.NewCreditsDepositInstruction(uint64(a.Amount), a.Customer, MarketAddress(), a.PaymentMint, credits,
 		CreditsVaultAddress(credits), a.tokens(), solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_CreditsDeposit)
+	return finish(ix, err, bindings.Instruction_CreditsDeposit)
 }
 
 // CreditsWithdraw takes out what no order and no lease holds.
 func CreditsWithdraw(a CreditsArgs) (solana.Instruction, error) {
 	credits := CreditsAddress(a.Customer)
-	ix, err := idlmarket.NewCreditsWithdrawInstruction(uint64(a.Amount), a.Customer, MarketAddress(), credits,
+	ix, err := bindings.NewCreditsWithdrawInstruction(uint64(a.Amount), a.Customer, MarketAddress(), credits,
 		CreditsVaultAddress(credits), a.tokens(), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_CreditsWithdraw)
+	return finish(ix, err, bindings.Instruction_CreditsWithdraw)
 }
 
 // SessionKeyArgs name a key that may spend for the customer, who signs.
@@ -42,14 +42,14 @@ type SessionKeyArgs struct {
 
 // CreditsSetSessionKey names, changes or removes a session key.
 func CreditsSetSessionKey(a SessionKeyArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewCreditsSetSessionKeyInstruction(a.Key, uint64(a.Cap), a.Expiry, a.Customer, CreditsAddress(a.Customer))
-	return finish(ix, err, idlmarket.Instruction_CreditsSetSessionKey)
+	ix, err := bindings.NewCreditsSetSessionKeyInstruction(a.Key, uint64(a.Cap), a.Expiry, a.Customer, CreditsAddress(a.Customer))
+	return finish(ix, err, bindings.Instruction_CreditsSetSessionKey)
 }
 
 // CreditsClose takes everything out, rent included.
 func CreditsClose(a CreditsArgs) (solana.Instruction, error) {
 	credits := CreditsAddress(a.Customer)
-	ix, err := idlmarket.NewCreditsCloseInstruction(a.Customer, MarketAddress(), credits, CreditsVaultAddress(credits),
+	ix, err := bindings.NewCreditsCloseInstruction(a.Customer, MarketAddress(), credits, CreditsVaultAddress(credits),
 		a.tokens(), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_CreditsClose)
+	return finish(ix, err, bindings.Instruction_CreditsClose)
 }

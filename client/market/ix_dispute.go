@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // DisputeKind is what a customer says is wrong with a lease.
@@ -29,9 +29,9 @@ type DisputeOpenArgs struct {
 // DisputeOpen is the customer's; it reserves Params.DisputeDeposit.
 func DisputeOpen(a DisputeOpenArgs) (solana.Instruction, error) {
 	l := a.Lease
-	ix, err := idlmarket.NewDisputeOpenInstruction(uint8(a.Kind), a.Evidence, l.Customer, MarketAddress(), CreditsAddress(l.Customer),
+	ix, err := bindings.NewDisputeOpenInstruction(uint8(a.Kind), a.Evidence, l.Customer, MarketAddress(), CreditsAddress(l.Customer),
 		l.Provider, l.Node, l.Address, DisputeAddress(l.Address), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_DisputeOpen)
+	return finish(ix, err, bindings.Instruction_DisputeOpen)
 }
 
 // DisputeVoteArgs are a keeper's vote.
@@ -43,16 +43,16 @@ type DisputeVoteArgs struct {
 
 // DisputeVote is a keeper's.
 func DisputeVote(a DisputeVoteArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewDisputeVoteInstruction(flag(a.Uphold), a.Keeper, KeeperAddress(a.Keeper), a.Dispute)
-	return finish(ix, err, idlmarket.Instruction_DisputeVote)
+	ix, err := bindings.NewDisputeVoteInstruction(flag(a.Uphold), a.Keeper, KeeperAddress(a.Keeper), a.Dispute)
+	return finish(ix, err, bindings.Instruction_DisputeVote)
 }
 
 // DisputeResolve closes a dispute that was rejected, or not decided in time; anyone may.
 func DisputeResolve(d Dispute, l Lease) (solana.Instruction, error) {
 	credits := CreditsAddress(d.Customer)
-	ix, err := idlmarket.NewDisputeResolveInstruction(MarketAddress(), RewardsAddress(), FeeVaultAddress(), credits,
+	ix, err := bindings.NewDisputeResolveInstruction(MarketAddress(), RewardsAddress(), FeeVaultAddress(), credits,
 		CreditsVaultAddress(credits), l.Provider, d.Node, d.Lease, d.Address, d.Customer, solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_DisputeResolve)
+	return finish(ix, err, bindings.Instruction_DisputeResolve)
 }
 
 // DisputeUpholdArgs turn an upheld dispute into a fault.
@@ -66,9 +66,9 @@ type DisputeUpholdArgs struct {
 // DisputeUphold opens the fault at FaultAddress(node, lease, period); anyone may.
 func DisputeUphold(a DisputeUpholdArgs) (solana.Instruction, error) {
 	d := a.Dispute
-	ix, err := idlmarket.NewDisputeUpholdInstruction(a.Period, a.Payer, MarketAddress(), CreditsAddress(d.Customer), a.Lease.Provider,
+	ix, err := bindings.NewDisputeUpholdInstruction(a.Period, a.Payer, MarketAddress(), CreditsAddress(d.Customer), a.Lease.Provider,
 		d.Node, d.Lease, d.Address, d.Customer, FaultAddress(d.Node, d.Lease, a.Period), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_DisputeUphold)
+	return finish(ix, err, bindings.Instruction_DisputeUphold)
 }
 
 // Verdict is how far the votes on a dispute have come.

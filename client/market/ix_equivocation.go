@@ -5,8 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // KindManifests is the kind in EquivocationProven when what was shown is two manifests of one period. Kinds of checks begin
@@ -15,26 +15,26 @@ const KindManifests = 0
 
 // Said is a statement with its keeper's signature.
 type Said struct {
-	Statement wire.CheckStatement
+	Statement records.CheckStatement
 	Signature solana.Signature
 }
 
 // Listed is a manifest with its keeper's signature.
 type Listed struct {
-	Manifest  wire.Manifest
+	Manifest  records.Manifest
 	Signature solana.Signature
 }
 
 // Equivocates reports whether two statements are about one check and say the opposite of each other. It is the twin of
 // Statement::equivocates in program/src/state/statement.rs. Statements that differ in anything else are no proof.
-func Equivocates(a, b wire.CheckStatement) bool {
+func Equivocates(a, b records.CheckStatement) bool {
 	return a.Domain == b.Domain && a.Node == b.Node && a.Lease == b.Lease && a.Period == b.Period && a.Kind == b.Kind &&
 		a.CheckedAt == b.CheckedAt && a.Passed != b.Passed
 }
 
 // TwoFaced reports whether two manifests are of one period and name different sets. It is the twin of
 // Manifest::equivocates in program/src/state/manifest.rs.
-func TwoFaced(a, b wire.Manifest) bool {
+func TwoFaced(a, b records.Manifest) bool {
 	return a.Domain == b.Domain && a.Period == b.Period && a != b
 }
 
@@ -85,7 +85,7 @@ func contradiction(finder, wallet, stakeMint solana.PublicKey, words ...word) ([
 	var out []solana.Instruction
 	for _, w := range words {
 		if !w.signature.Verify(wallet, w.message) {
-			return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, wire.ErrSignature)
+			return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, records.ErrSignature)
 		}
 		signed, err := VerifySignature(wallet, w.signature, w.message)
 		if err != nil {
@@ -94,9 +94,9 @@ func contradiction(finder, wallet, stakeMint solana.PublicKey, words ...word) ([
 		out = append(out, signed)
 	}
 	keeper := KeeperAddress(wallet)
-	ix, err := idlmarket.NewProveEquivocationInstruction(finder, MarketAddress(), keeper, StakeVaultAddress(keeper), stakeMint,
+	ix, err := bindings.NewProveEquivocationInstruction(finder, MarketAddress(), keeper, StakeVaultAddress(keeper), stakeMint,
 		TokenAddress(finder, stakeMint), solana.SysVarInstructionsPubkey, solana.TokenProgramID)
-	if ix, err = finish(ix, err, idlmarket.Instruction_ProveEquivocation); err != nil {
+	if ix, err = finish(ix, err, bindings.Instruction_ProveEquivocation); err != nil {
 		return nil, err
 	}
 	return append(out, ix), nil

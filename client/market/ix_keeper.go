@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // multiaddr pads a libp2p address. Error: ErrInstruction.
@@ -32,9 +32,9 @@ func KeeperRegister(a KeeperRegisterArgs) (solana.Instruction, error) {
 		return nil, err
 	}
 	keeper := KeeperAddress(a.Wallet)
-	ix, err := idlmarket.NewKeeperRegisterInstruction(uint64(a.Bond), addr, n, a.Wallet, MarketAddress(), a.StakeMint, keeper,
+	ix, err := bindings.NewKeeperRegisterInstruction(uint64(a.Bond), addr, n, a.Wallet, MarketAddress(), a.StakeMint, keeper,
 		StakeVaultAddress(keeper), or(a.From, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_KeeperRegister)
+	return finish(ix, err, bindings.Instruction_KeeperRegister)
 }
 
 // KeeperUpdateArgs say where a keeper is.
@@ -49,28 +49,28 @@ func KeeperUpdate(a KeeperUpdateArgs) (solana.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := idlmarket.NewKeeperUpdateInstruction(addr, n, a.Wallet, KeeperAddress(a.Wallet))
-	return finish(ix, err, idlmarket.Instruction_KeeperUpdate)
+	ix, err := bindings.NewKeeperUpdateInstruction(addr, n, a.Wallet, KeeperAddress(a.Wallet))
+	return finish(ix, err, bindings.Instruction_KeeperUpdate)
 }
 
 // KeeperActivate lets the weight of the keeper with this wallet count; anyone may, after the activation delay.
 func KeeperActivate(wallet solana.PublicKey) (solana.Instruction, error) {
 	keeper := KeeperAddress(wallet)
-	ix, err := idlmarket.NewKeeperActivateInstruction(MarketAddress(), keeper, StakeVaultAddress(keeper))
-	return finish(ix, err, idlmarket.Instruction_KeeperActivate)
+	ix, err := bindings.NewKeeperActivateInstruction(MarketAddress(), keeper, StakeVaultAddress(keeper))
+	return finish(ix, err, bindings.Instruction_KeeperActivate)
 }
 
 // KeeperRequestExit ends the weight at once; the bond stays until the exit time.
 func KeeperRequestExit(wallet solana.PublicKey) (solana.Instruction, error) {
 	keeper := KeeperAddress(wallet)
-	ix, err := idlmarket.NewKeeperRequestExitInstruction(wallet, MarketAddress(), keeper, StakeVaultAddress(keeper))
-	return finish(ix, err, idlmarket.Instruction_KeeperRequestExit)
+	ix, err := bindings.NewKeeperRequestExitInstruction(wallet, MarketAddress(), keeper, StakeVaultAddress(keeper))
+	return finish(ix, err, bindings.Instruction_KeeperRequestExit)
 }
 
 // KeeperWithdraw takes bond and rent after the exit time.
 func KeeperWithdraw(a WithdrawStakeArgs) (solana.Instruction, error) {
 	keeper := KeeperAddress(a.Wallet)
-	ix, err := idlmarket.NewKeeperWithdrawInstruction(a.Wallet, MarketAddress(), keeper, StakeVaultAddress(keeper),
+	ix, err := bindings.NewKeeperWithdrawInstruction(a.Wallet, MarketAddress(), keeper, StakeVaultAddress(keeper),
 		or(a.To, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_KeeperWithdraw)
+	return finish(ix, err, bindings.Instruction_KeeperWithdraw)
 }

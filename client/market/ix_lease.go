@@ -6,8 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // LeaseStartArgs say that the container is reachable. The node's key signs.
@@ -18,8 +18,8 @@ type LeaseStartArgs struct {
 
 // LeaseStart makes time begin to count.
 func LeaseStart(a LeaseStartArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewLeaseStartInstruction(a.ConnectionHash, a.Lease.NodeKey, MarketAddress(), a.Lease.Order, a.Lease.Address)
-	return finish(ix, err, idlmarket.Instruction_LeaseStart)
+	ix, err := bindings.NewLeaseStartInstruction(a.ConnectionHash, a.Lease.NodeKey, MarketAddress(), a.Lease.Order, a.Lease.Address)
+	return finish(ix, err, bindings.Instruction_LeaseStart)
 }
 
 // LeaseAbortArgs end a lease that did not start in time.
@@ -31,9 +31,9 @@ type LeaseAbortArgs struct {
 // LeaseAbort gives everything back to the customer; anyone may.
 func LeaseAbort(a LeaseAbortArgs) (solana.Instruction, error) {
 	l := a.Lease
-	ix, err := idlmarket.NewLeaseAbortInstruction(MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
+	ix, err := bindings.NewLeaseAbortInstruction(MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
 		CreditsAddress(l.Customer), l.Node, l.Provider, l.Address, l.Keeper)
-	return finish(ix, err, idlmarket.Instruction_LeaseAbort)
+	return finish(ix, err, bindings.Instruction_LeaseAbort)
 }
 
 // LeaseExtendArgs pay for more time at the lease's own price.
@@ -45,8 +45,8 @@ type LeaseExtendArgs struct {
 
 // LeaseExtend is the customer's.
 func LeaseExtend(a LeaseExtendArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewLeaseExtendInstruction(a.Seconds, or(a.Authority, a.Lease.Customer), CreditsAddress(a.Lease.Customer), a.Lease.Address)
-	return finish(ix, err, idlmarket.Instruction_LeaseExtend)
+	ix, err := bindings.NewLeaseExtendInstruction(a.Seconds, or(a.Authority, a.Lease.Customer), CreditsAddress(a.Lease.Customer), a.Lease.Address)
+	return finish(ix, err, bindings.Instruction_LeaseExtend)
 }
 
 // LeaseEndArgs end a lease.
@@ -59,15 +59,15 @@ type LeaseEndArgs struct {
 // LeaseEnd ends the lease, or gives the provider's notice.
 func LeaseEnd(a LeaseEndArgs) (solana.Instruction, error) {
 	l := a.Lease
-	ix, err := idlmarket.NewLeaseEndInstruction(flag(a.Immediate), a.Authority, l.Provider, l.Node, CreditsAddress(l.Customer), l.Address)
-	return finish(ix, err, idlmarket.Instruction_LeaseEnd)
+	ix, err := bindings.NewLeaseEndInstruction(flag(a.Immediate), a.Authority, l.Provider, l.Node, CreditsAddress(l.Customer), l.Address)
+	return finish(ix, err, bindings.Instruction_LeaseEnd)
 }
 
 // LeaseCheckpoint records the sha256 of a checkpoint, from which another node goes on should the lease fail. The node's
 // key signs.
 func LeaseCheckpoint(l Lease, hash [32]byte) (solana.Instruction, error) {
-	ix, err := idlmarket.NewLeaseCheckpointInstruction(hash, l.NodeKey, l.Address)
-	return finish(ix, err, idlmarket.Instruction_LeaseCheckpoint)
+	ix, err := bindings.NewLeaseCheckpointInstruction(hash, l.NodeKey, l.Address)
+	return finish(ix, err, bindings.Instruction_LeaseCheckpoint)
 }
 
 // LeaseMigrateArgs move the remaining time of a failed lease to another node.
@@ -84,10 +84,10 @@ func LeaseMigrate(a LeaseMigrateArgs) (solana.Instruction, error) {
 	if other == n.Provider {
 		other = solana.PublicKey{}
 	}
-	ix, err := idlmarket.NewLeaseMigrateInstruction(a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), f.Order,
+	ix, err := bindings.NewLeaseMigrateInstruction(a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), f.Order,
 		CreditsAddress(f.Customer), f.Address, f.Node, optional(other), n.Address, n.Provider, ModelAddress(n.Spec.Model),
 		LeaseAddress(f.Order, n.Address), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_LeaseMigrate)
+	return finish(ix, err, bindings.Instruction_LeaseMigrate)
 }
 
 // LeaseRateArgs rate a lease that is over, 1 to 5.
@@ -98,8 +98,8 @@ type LeaseRateArgs struct {
 
 // LeaseRate is the customer's.
 func LeaseRate(a LeaseRateArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewLeaseRateInstruction(a.Stars, a.Lease.Customer, a.Lease.Node, a.Lease.Address)
-	return finish(ix, err, idlmarket.Instruction_LeaseRate)
+	ix, err := bindings.NewLeaseRateInstruction(a.Stars, a.Lease.Customer, a.Lease.Node, a.Lease.Address)
+	return finish(ix, err, bindings.Instruction_LeaseRate)
 }
 
 // LeaseCloseArgs close a settled lease.
@@ -122,10 +122,10 @@ func LeaseClose(a LeaseCloseArgs) (solana.Instruction, error) {
 	if a.Emission {
 		provider = l.Provider
 	}
-	ix, err := idlmarket.NewLeaseCloseInstruction(a.Authority, MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
+	ix, err := bindings.NewLeaseCloseInstruction(a.Authority, MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
 		credits, CreditsVaultAddress(credits), FeeVaultAddress(), RewardsAddress(), keeper, gone, provider, l.Address, l.Keeper,
 		solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_LeaseClose)
+	return finish(ix, err, bindings.Instruction_LeaseClose)
 }
 
 // LeaseSettleReportArgs pay for the seconds that reports have verified. Payout is Provider.Payout.
@@ -137,24 +137,24 @@ type LeaseSettleReportArgs struct {
 // LeaseSettleReport may be sent by anyone.
 func LeaseSettleReport(a LeaseSettleReportArgs) (solana.Instruction, error) {
 	credits := CreditsAddress(a.Lease.Customer)
-	ix, err := idlmarket.NewLeaseSettleReportInstruction(a.Lease.Address, credits, CreditsVaultAddress(credits),
+	ix, err := bindings.NewLeaseSettleReportInstruction(a.Lease.Address, credits, CreditsVaultAddress(credits),
 		a.Lease.Provider, a.Payout, solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_LeaseSettleReport)
+	return finish(ix, err, bindings.Instruction_LeaseSettleReport)
 }
 
 // LeaseSettleReceiptArgs pay for the seconds that node and customer both signed for.
 type LeaseSettleReceiptArgs struct {
 	Lease             Lease
 	Payout            solana.PublicKey // Provider.Payout
-	Receipt           wire.Receipt
+	Receipt           records.Receipt
 	NodeSignature     solana.Signature
 	CustomerKey       solana.PublicKey // a session key that signed for the customer; zero is the customer
 	CustomerSignature solana.Signature
 }
 
 // LeaseReceipt is the receipt of the lease for cumulative seconds, ready to be signed.
-func LeaseReceipt(l Lease, sequence, seconds uint64) wire.Receipt {
-	return wire.Receipt{Domain: wire.Domain(l.Domain), Lease: l.Address, StartedAt: l.StartedAt, Sequence: sequence, Cumulative: seconds}
+func LeaseReceipt(l Lease, sequence, seconds uint64) records.Receipt {
+	return records.Receipt{Domain: records.Domain(l.Domain), Lease: l.Address, StartedAt: l.StartedAt, Sequence: sequence, Cumulative: seconds}
 }
 
 // LeaseSettleReceipt returns three instructions that belong together in this order: the checks of the node's and of
@@ -180,9 +180,9 @@ func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) 
 		return nil, err
 	}
 	credits := CreditsAddress(l.Customer)
-	ix, err := idlmarket.NewLeaseSettleReceiptInstruction(r.Sequence, uint32(r.Cumulative), l.Address, credits,
+	ix, err := bindings.NewLeaseSettleReceiptInstruction(r.Sequence, uint32(r.Cumulative), l.Address, credits,
 		CreditsVaultAddress(credits), l.Provider, a.Payout, solana.TokenProgramID, solana.SysVarInstructionsPubkey)
-	if ix, err = finish(ix, err, idlmarket.Instruction_LeaseSettleReceipt); err != nil {
+	if ix, err = finish(ix, err, bindings.Instruction_LeaseSettleReceipt); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{byNode, byCustomer, ix}, nil

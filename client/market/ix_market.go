@@ -3,8 +3,8 @@ package market
 import (
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // MarketInitArgs create the market. Authority must be the program's upgrade authority.
@@ -14,16 +14,16 @@ type MarketInitArgs struct {
 	PaymentMint solana.PublicKey // 6 decimals
 	StakeMint   solana.PublicKey // 9 decimals
 	Treasury    solana.PublicKey // token account of the payment mint
-	Domain      wire.Domain
+	Domain      records.Domain
 	Params      Params
 }
 
 // MarketInit creates the one market.
 func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, MarketAddress(),
+	ix, err := bindings.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, MarketAddress(),
 		a.PaymentMint, a.StakeMint, a.Treasury, FeeVaultAddress(), RewardsAddress(), EmissionVaultAddress(), ProgramDataAddress(ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_MarketInit)
+	return finish(ix, err, bindings.Instruction_MarketInit)
 }
 
 // MarketProposeParamsArgs propose parameters; they wait for the timelock.
@@ -34,14 +34,14 @@ type MarketProposeParamsArgs struct {
 
 // MarketProposeParams replaces a pending proposal, if there is one.
 func MarketProposeParams(a MarketProposeParamsArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewMarketProposeParamsInstruction(a.Params, a.Authority, MarketAddress())
-	return finish(ix, err, idlmarket.Instruction_MarketProposeParams)
+	ix, err := bindings.NewMarketProposeParamsInstruction(a.Params, a.Authority, MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketProposeParams)
 }
 
 // MarketApplyParams puts proposed parameters into force; anyone may.
 func MarketApplyParams() (solana.Instruction, error) {
-	ix, err := idlmarket.NewMarketApplyParamsInstruction(MarketAddress())
-	return finish(ix, err, idlmarket.Instruction_MarketApplyParams)
+	ix, err := bindings.NewMarketApplyParamsInstruction(MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketApplyParams)
 }
 
 // MarketPauseArgs stop or reopen new orders and awards: bits PauseOrders and PauseAwards.
@@ -52,8 +52,8 @@ type MarketPauseArgs struct {
 
 // MarketPause sets what is paused.
 func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewMarketPauseInstruction(a.Paused, a.By, MarketAddress())
-	return finish(ix, err, idlmarket.Instruction_MarketPause)
+	ix, err := bindings.NewMarketPauseInstruction(a.Paused, a.By, MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketPause)
 }
 
 // MarketSetAuthorityArgs name a successor, who must accept, and the guardian. A zero Successor takes a nomination back.
@@ -63,14 +63,14 @@ type MarketSetAuthorityArgs struct {
 
 // MarketSetAuthority nominates.
 func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewMarketSetAuthorityInstruction(a.Successor, a.Guardian, a.Authority, MarketAddress())
-	return finish(ix, err, idlmarket.Instruction_MarketSetAuthority)
+	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Guardian, a.Authority, MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketSetAuthority)
 }
 
 // MarketAcceptAuthority lets the nominated authority take over.
 func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error) {
-	ix, err := idlmarket.NewMarketAcceptAuthorityInstruction(pending, MarketAddress())
-	return finish(ix, err, idlmarket.Instruction_MarketAcceptAuthority)
+	ix, err := bindings.NewMarketAcceptAuthorityInstruction(pending, MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketAcceptAuthority)
 }
 
 // GpuModelSetArgs write a GPU model.
@@ -89,10 +89,10 @@ type GpuModelSetArgs struct {
 
 // GpuModelSet creates or replaces a model.
 func GpuModelSet(a GpuModelSetArgs) (solana.Instruction, error) {
-	args := idlmarket.GpuModelArgs{
+	args := bindings.GpuModelArgs{
 		Id: a.ID, Name: Text32(a.Name), VramMib: a.VRAMMiB, TflopsX10: a.TFLOPSx10, MinStake: uint64(a.MinStake),
 		ReferencePrice: uint64(a.ReferencePrice), WorkSize: a.WorkSize, WorkBoundMs: a.WorkBoundMS, MinTier: a.MinTier,
 	}
-	ix, err := idlmarket.NewGpuModelSetInstruction(args, a.Authority, MarketAddress(), ModelAddress(a.ID), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_GpuModelSet)
+	ix, err := bindings.NewGpuModelSetInstruction(args, a.Authority, MarketAddress(), ModelAddress(a.ID), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_GpuModelSet)
 }

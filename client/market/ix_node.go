@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // NodeRegisterArgs register a machine. Wallet and NodeKey both sign.
@@ -32,9 +32,9 @@ func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
 		claims[i] = solana.NewAccountMeta(DeviceAddress(d), true, false)
 	}
 	provider := ProviderAddress(a.Wallet)
-	ix, err := idlmarket.NewNodeRegisterInstruction(a.Spec, uint64(a.Price), devices, a.Wallet, a.NodeKey, MarketAddress(),
+	ix, err := bindings.NewNodeRegisterInstruction(a.Spec, uint64(a.Price), devices, a.Wallet, a.NodeKey, MarketAddress(),
 		provider, ModelAddress(a.Spec.Model), NodeAddress(provider, a.NodeKey), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_NodeRegister, claims...)
+	return finish(ix, err, bindings.Instruction_NodeRegister, claims...)
 }
 
 // NodeUpdateArgs set the ask and the status of a node: active, hibernated or draining.
@@ -47,8 +47,8 @@ type NodeUpdateArgs struct {
 
 // NodeUpdate writes ask and status.
 func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), a.Authority, a.Node.Provider, a.Node.Address)
-	return finish(ix, err, idlmarket.Instruction_NodeUpdate)
+	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), a.Authority, a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeUpdate)
 }
 
 // NodeCommitArgs commit a machine to the market. Until is a unix second.
@@ -61,8 +61,8 @@ type NodeCommitArgs struct {
 
 // NodeCommit makes a commitment, or lets a running one grow.
 func NodeCommit(a NodeCommitArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewNodeCommitInstruction(a.Until, a.PromiseBPS, a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err, idlmarket.Instruction_NodeCommit)
+	ix, err := bindings.NewNodeCommitInstruction(a.Until, a.PromiseBPS, a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeCommit)
 }
 
 // CommitmentSettleArgs settle a commitment that is over. Finder signs and gets the finder's share of a slash, to its
@@ -75,9 +75,9 @@ type CommitmentSettleArgs struct {
 
 // CommitmentSettle ends a commitment: a part of the node's stake is gone when the promise was broken.
 func CommitmentSettle(a CommitmentSettleArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewCommitmentSettleInstruction(a.Finder, MarketAddress(), a.Node.Address, a.Node.Provider,
+	ix, err := bindings.NewCommitmentSettleInstruction(a.Finder, MarketAddress(), a.Node.Address, a.Node.Provider,
 		StakeVaultAddress(a.Node.Provider), a.StakeMint, TokenAddress(a.Finder, a.StakeMint), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_CommitmentSettle)
+	return finish(ix, err, bindings.Instruction_CommitmentSettle)
 }
 
 // The bounds of a promise, as in program/src/constants.rs.
@@ -97,11 +97,11 @@ func (n *Node) CanSettleCommitment(p *Params, now int64) error {
 	at, ok := n.SettlesAt(p)
 	switch {
 	case !ok:
-		return idlmarket.ErrorCodeNotCommitted
+		return bindings.ErrorCodeNotCommitted
 	case now < at:
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	case n.State() == NodeSuspended && n.PendingFaults > 0:
-		return idlmarket.ErrorCodeFaultPending
+		return bindings.ErrorCodeFaultPending
 	}
 	return nil
 }
@@ -109,8 +109,8 @@ func (n *Node) CanSettleCommitment(p *Params, now int64) error {
 // NodeMigrate brings a node that an older program wrote to the present layout: see ErrOldNode. Anyone may pay for the rent
 // of its new bytes, which is the node's from then on.
 func NodeMigrate(payer, node solana.PublicKey) (solana.Instruction, error) {
-	ix, err := idlmarket.NewNodeMigrateInstruction(payer, node, solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_NodeMigrate)
+	ix, err := bindings.NewNodeMigrateInstruction(payer, node, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_NodeMigrate)
 }
 
 // NodeRetireArgs take a machine out of the market for good.
@@ -121,8 +121,8 @@ type NodeRetireArgs struct {
 
 // NodeRetire marks the node; it is closed later.
 func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewNodeRetireInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
-	return finish(ix, err, idlmarket.Instruction_NodeRetire)
+	ix, err := bindings.NewNodeRetireInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeRetire)
 }
 
 // NodeCloseArgs close a retired machine.
@@ -143,8 +143,8 @@ func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
 			payers = append(payers, solana.NewAccountMeta(d.RentPayer, true, false))
 		}
 	}
-	ix, err := idlmarket.NewNodeCloseInstruction(a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err, idlmarket.Instruction_NodeClose, append(claims, payers...)...)
+	ix, err := bindings.NewNodeCloseInstruction(a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeClose, append(claims, payers...)...)
 }
 
 // NodeSetEvidenceArgs bring a node's device claims up to its evidence.
@@ -170,6 +170,6 @@ func NodeSetEvidence(a NodeSetEvidenceArgs) (solana.Instruction, error) {
 	for _, loser := range a.Losers {
 		remaining = append(remaining, solana.NewAccountMeta(loser, true, false))
 	}
-	ix, err := idlmarket.NewNodeSetEvidenceInstruction(devices, a.Payer, a.Node.Address, solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_NodeSetEvidence, remaining...)
+	ix, err := bindings.NewNodeSetEvidenceInstruction(devices, a.Payer, a.Node.Address, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_NodeSetEvidence, remaining...)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // OrderCreateArgs ask for compute and set the money for it aside.
@@ -27,14 +27,14 @@ type OrderCreateArgs struct {
 
 // OrderCreate creates an order; its address is OrderAddress(Customer, Nonce).
 func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
-	args := idlmarket.OrderArgs{
+	args := bindings.OrderArgs{
 		Nonce: a.Nonce, MaxPrice: uint64(a.MaxPrice), DurationSecs: a.Duration, Nodes: a.Nodes, GpusPerNode: a.GPUsPerNode,
 		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), Mode: flag(a.Sealed), Redundant: flag(a.Redundant),
 		ImageDigest: a.JobDigest, Requirement: a.Requirement,
 	}
-	ix, err := idlmarket.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), MarketAddress(), CreditsAddress(a.Customer),
+	ix, err := bindings.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), MarketAddress(), CreditsAddress(a.Customer),
 		OrderAddress(a.Customer, a.Nonce), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_OrderCreate)
+	return finish(ix, err, bindings.Instruction_OrderCreate)
 }
 
 // OrderCancel takes an order back that has no lease. The customer signs.
@@ -42,21 +42,21 @@ func OrderCancel(o Order) (solana.Instruction, error) { return OrderCancelBy(o, 
 
 // OrderCancelBy is OrderCancel, signed by the customer or one of its session keys.
 func OrderCancelBy(o Order, authority solana.PublicKey) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOrderCancelInstruction(authority, CreditsAddress(o.Customer), o.Address, o.RentPayer)
-	return finish(ix, err, idlmarket.Instruction_OrderCancel)
+	ix, err := bindings.NewOrderCancelInstruction(authority, CreditsAddress(o.Customer), o.Address, o.RentPayer)
+	return finish(ix, err, bindings.Instruction_OrderCancel)
 }
 
 // OrderExpire releases the money of an order whose award deadline has passed; anyone may.
 func OrderExpire(o Order) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOrderExpireInstruction(CreditsAddress(o.Customer), o.Address, o.RentPayer)
-	return finish(ix, err, idlmarket.Instruction_OrderExpire)
+	ix, err := bindings.NewOrderExpireInstruction(CreditsAddress(o.Customer), o.Address, o.RentPayer)
+	return finish(ix, err, bindings.Instruction_OrderExpire)
 }
 
 // OrderReopen opens a lapsed order again, at its maximum price for each node that it misses. The customer or one of its
 // session keys signs; the zero authority is the customer.
 func OrderReopen(o Order, authority solana.PublicKey) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOrderReopenInstruction(or(authority, o.Customer), MarketAddress(), CreditsAddress(o.Customer), o.Address)
-	return finish(ix, err, idlmarket.Instruction_OrderReopen)
+	ix, err := bindings.NewOrderReopenInstruction(or(authority, o.Customer), MarketAddress(), CreditsAddress(o.Customer), o.Address)
+	return finish(ix, err, bindings.Instruction_OrderReopen)
 }
 
 // OrderAwardArgs give an order, or one node's part of it, to a node.
@@ -75,10 +75,10 @@ func OrderAward(a OrderAwardArgs) (solana.Instruction, error) {
 	if limit == 0 {
 		limit = math.MaxUint64
 	}
-	ix, err := idlmarket.NewOrderAwardInstruction(limit, a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), a.Order.Address,
+	ix, err := bindings.NewOrderAwardInstruction(limit, a.Keeper, KeeperAddress(a.Keeper), MarketAddress(), a.Order.Address,
 		CreditsAddress(a.Order.Customer), a.Node.Address, a.Node.Provider, ModelAddress(a.Node.Spec.Model),
 		LeaseAddress(a.Order.Address, a.Node.Address), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_OrderAward)
+	return finish(ix, err, bindings.Instruction_OrderAward)
 }
 
 func flag(b bool) uint8 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // OutputState is how far a redundant job's output is, as in program/src/state/lease.rs.
@@ -53,22 +53,22 @@ func OutputCommitment(lease solana.PublicKey, output, salt [32]byte) [32]byte {
 
 // OutputCommit is sent by the node.
 func OutputCommit(l Lease, commitment [32]byte) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOutputCommitInstruction(commitment, l.NodeKey, MarketAddress(), l.Order, l.Address)
-	return finish(ix, err, idlmarket.Instruction_OutputCommit)
+	ix, err := bindings.NewOutputCommitInstruction(commitment, l.NodeKey, MarketAddress(), l.Order, l.Address)
+	return finish(ix, err, bindings.Instruction_OutputCommit)
 }
 
 // OutputReveal is sent by the node once all others have committed.
 func OutputReveal(l Lease, output, salt [32]byte) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOutputRevealInstruction(output, salt, l.NodeKey, MarketAddress(), l.Order, l.Address)
-	return finish(ix, err, idlmarket.Instruction_OutputReveal)
+	ix, err := bindings.NewOutputRevealInstruction(output, salt, l.NodeKey, MarketAddress(), l.Order, l.Address)
+	return finish(ix, err, bindings.Instruction_OutputReveal)
 }
 
 // OutputResolve compares the outputs of all live leases of an order; anyone may.
 func OutputResolve(order solana.PublicKey, leases []solana.PublicKey) (solana.Instruction, error) {
-	ix, err := idlmarket.NewOutputResolveInstruction(MarketAddress(), order)
+	ix, err := bindings.NewOutputResolveInstruction(MarketAddress(), order)
 	accounts := make([]*solana.AccountMeta, len(leases))
 	for i, l := range leases {
 		accounts[i] = solana.Meta(l).WRITE()
 	}
-	return finish(ix, err, idlmarket.Instruction_OutputResolve, accounts...)
+	return finish(ix, err, bindings.Instruction_OutputResolve, accounts...)
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Layouts of attest/work, which this package may not import.
@@ -45,7 +45,7 @@ func (b BadWork) opening() (opening, error) {
 		return o, fmt.Errorf("%w: the commitment is of node %s", ErrInstruction, node)
 	}
 	if !b.Signature.Verify(b.Node.NodeKey, b.Commitment[:]) {
-		return o, fmt.Errorf("%w: the commitment is not signed by the node's key: %w", ErrInstruction, wire.ErrSignature)
+		return o, fmt.Errorf("%w: the commitment is not signed by the node's key: %w", ErrInstruction, records.ErrSignature)
 	}
 	if len(b.Opening) < openingFixed {
 		return o, fmt.Errorf("%w: an opening of %d bytes", ErrInstruction, len(b.Opening))
@@ -79,9 +79,9 @@ func (b BadWork) Accuse(finder solana.PublicKey) ([]solana.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := idlmarket.NewAccusationOpenInstruction(b.Commitment, o.row, o.column, o.chunk, finder, MarketAddress(),
+	ix, err := bindings.NewAccusationOpenInstruction(b.Commitment, o.row, o.column, o.chunk, finder, MarketAddress(),
 		b.Node.Address, AccusationAddress(b.Node.Address, finder), solana.SysVarInstructionsPubkey, solana.SystemProgramID)
-	if ix, err = finish(ix, err, idlmarket.Instruction_AccusationOpen); err != nil {
+	if ix, err = finish(ix, err, bindings.Instruction_AccusationOpen); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{signed, ix}, nil
@@ -94,16 +94,16 @@ func (b BadWork) Prove(finder, stakeMint solana.PublicKey) (solana.Instruction, 
 	if err != nil {
 		return nil, err
 	}
-	ix, err := idlmarket.NewProveBadWorkInstruction(o.siblings, finder, MarketAddress(), AccusationAddress(b.Node.Address, finder),
+	ix, err := bindings.NewProveBadWorkInstruction(o.siblings, finder, MarketAddress(), AccusationAddress(b.Node.Address, finder),
 		b.Node.Address, b.Node.Provider, StakeVaultAddress(b.Node.Provider), stakeMint, TokenAddress(finder, stakeMint),
 		solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_ProveBadWork)
+	return finish(ix, err, bindings.Instruction_ProveBadWork)
 }
 
 // AccusationClose takes an accusation back that was not or cannot be proven, with its rent.
 func AccusationClose(a Accusation) (solana.Instruction, error) {
-	ix, err := idlmarket.NewAccusationCloseInstruction(a.Finder, a.Address)
-	return finish(ix, err, idlmarket.Instruction_AccusationClose)
+	ix, err := bindings.NewAccusationCloseInstruction(a.Finder, a.Address)
+	return finish(ix, err, bindings.Instruction_AccusationClose)
 }
 
 // Prove slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's associated
@@ -114,8 +114,8 @@ func (b BetterAsk) Prove(finder solana.PublicKey) (solana.Instruction, error) {
 	if b.Lease.Price > b.Better.Price {
 		customer = TokenAddress(b.Lease.Customer, mint)
 	}
-	ix, err := idlmarket.NewProveBetterAskInstruction(finder, MarketAddress(), b.Order.Address, b.Lease.Address, b.Better.Address,
+	ix, err := bindings.NewProveBetterAskInstruction(finder, MarketAddress(), b.Order.Address, b.Lease.Address, b.Better.Address,
 		b.Better.Provider, ModelAddress(b.Better.Spec.Model), keeper, StakeVaultAddress(keeper), mint, optional(customer),
 		TokenAddress(finder, mint), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_ProveBetterAsk)
+	return finish(ix, err, bindings.Instruction_ProveBetterAsk)
 }

@@ -3,7 +3,7 @@ package market
 import (
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // ProviderRegisterArgs make a wallet a provider.
@@ -15,10 +15,10 @@ type ProviderRegisterArgs struct {
 // ProviderRegister opens the provider's account and stake vault.
 func ProviderRegister(a ProviderRegisterArgs) (solana.Instruction, error) {
 	provider := ProviderAddress(a.Wallet)
-	ix, err := idlmarket.NewProviderRegisterInstruction(a.Wallet, MarketAddress(), a.StakeMint, provider,
+	ix, err := bindings.NewProviderRegisterInstruction(a.Wallet, MarketAddress(), a.StakeMint, provider,
 		StakeVaultAddress(provider), or(a.Payout, TokenAddress(a.Wallet, a.PaymentMint)),
 		solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_ProviderRegister)
+	return finish(ix, err, bindings.Instruction_ProviderRegister)
 }
 
 // ProviderSetPayoutArgs name another token account of the wallet for its earnings.
@@ -26,8 +26,8 @@ type ProviderSetPayoutArgs struct{ Wallet, Payout solana.PublicKey }
 
 // ProviderSetPayout redirects what is paid from now on.
 func ProviderSetPayout(a ProviderSetPayoutArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewProviderSetPayoutInstruction(a.Wallet, MarketAddress(), ProviderAddress(a.Wallet), a.Payout)
-	return finish(ix, err, idlmarket.Instruction_ProviderSetPayout)
+	ix, err := bindings.NewProviderSetPayoutInstruction(a.Wallet, MarketAddress(), ProviderAddress(a.Wallet), a.Payout)
+	return finish(ix, err, bindings.Instruction_ProviderSetPayout)
 }
 
 // ProviderStakeArgs add stake.
@@ -40,9 +40,9 @@ type ProviderStakeArgs struct {
 // ProviderStake moves stake tokens of the wallet into the vault.
 func ProviderStake(a ProviderStakeArgs) (solana.Instruction, error) {
 	provider := ProviderAddress(a.Wallet)
-	ix, err := idlmarket.NewProviderStakeInstruction(uint64(a.Amount), a.Wallet, MarketAddress(), provider,
+	ix, err := bindings.NewProviderStakeInstruction(uint64(a.Amount), a.Wallet, MarketAddress(), provider,
 		StakeVaultAddress(provider), or(a.From, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_ProviderStake)
+	return finish(ix, err, bindings.Instruction_ProviderStake)
 }
 
 // ProviderRequestUnstakeArgs ask stake back that no node needs.
@@ -54,9 +54,9 @@ type ProviderRequestUnstakeArgs struct {
 // ProviderRequestUnstake starts the cooldown, anew for what is already on its way out.
 func ProviderRequestUnstake(a ProviderRequestUnstakeArgs) (solana.Instruction, error) {
 	provider := ProviderAddress(a.Wallet)
-	ix, err := idlmarket.NewProviderRequestUnstakeInstruction(uint64(a.Amount), a.Wallet, MarketAddress(), provider,
+	ix, err := bindings.NewProviderRequestUnstakeInstruction(uint64(a.Amount), a.Wallet, MarketAddress(), provider,
 		StakeVaultAddress(provider))
-	return finish(ix, err, idlmarket.Instruction_ProviderRequestUnstake)
+	return finish(ix, err, bindings.Instruction_ProviderRequestUnstake)
 }
 
 // WithdrawStakeArgs take stake or a bond out, or close a provider: To receives what the vault holds.
@@ -68,15 +68,15 @@ type WithdrawStakeArgs struct {
 // ProviderWithdrawStake takes out stake whose cooldown has passed.
 func ProviderWithdrawStake(a WithdrawStakeArgs) (solana.Instruction, error) {
 	provider := ProviderAddress(a.Wallet)
-	ix, err := idlmarket.NewProviderWithdrawStakeInstruction(a.Wallet, MarketAddress(), provider,
+	ix, err := bindings.NewProviderWithdrawStakeInstruction(a.Wallet, MarketAddress(), provider,
 		StakeVaultAddress(provider), or(a.To, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_ProviderWithdrawStake)
+	return finish(ix, err, bindings.Instruction_ProviderWithdrawStake)
 }
 
 // ProviderClose closes a provider that has nothing here any more.
 func ProviderClose(a WithdrawStakeArgs) (solana.Instruction, error) {
 	provider := ProviderAddress(a.Wallet)
-	ix, err := idlmarket.NewProviderCloseInstruction(a.Wallet, MarketAddress(), provider,
+	ix, err := bindings.NewProviderCloseInstruction(a.Wallet, MarketAddress(), provider,
 		StakeVaultAddress(provider), or(a.To, TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_ProviderClose)
+	return finish(ix, err, bindings.Instruction_ProviderClose)
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // ReportVoteArgs vote for the root of a period's report.
@@ -18,16 +18,16 @@ type ReportVoteArgs struct {
 
 // ReportVote creates the report with its first vote.
 func ReportVote(a ReportVoteArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewReportVoteInstruction(a.Period, a.Root, a.Keeper, KeeperAddress(a.Keeper), MarketAddress(),
+	ix, err := bindings.NewReportVoteInstruction(a.Period, a.Root, a.Keeper, KeeperAddress(a.Keeper), MarketAddress(),
 		ReportAddress(a.Period), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_ReportVote)
+	return finish(ix, err, bindings.Instruction_ReportVote)
 }
 
 // LeafProof is a report leaf and what leads from it to the root.
 type LeafProof struct {
-	Leaf     wire.Leaf
+	Leaf     records.Leaf
 	Path     uint32
-	Siblings []wire.Hash
+	Siblings []records.Hash
 	// LeaseClosed says that the lease which the leaf names is closed: then only what it says of the node counts.
 	LeaseClosed bool
 }
@@ -41,14 +41,14 @@ func (p LeafProof) leases() (live, closed solana.PublicKey) {
 }
 
 // NewLeafProof joins a leaf with its proof in a report's tree.
-func NewLeafProof(leaf wire.Leaf, proof wire.Proof) LeafProof {
+func NewLeafProof(leaf records.Leaf, proof records.Proof) LeafProof {
 	return LeafProof{Leaf: leaf, Path: proof.Path(), Siblings: proof.Siblings}
 }
 
 // Root is where the proof leads.
-func (p LeafProof) Root() wire.Hash {
+func (p LeafProof) Root() records.Hash {
 	b := p.Leaf.Encode()
-	return wire.RootOf(wire.LeafHash(b[:]), p.Path, p.Siblings)
+	return records.RootOf(records.LeafHash(b[:]), p.Path, p.Siblings)
 }
 
 func (p LeafProof) siblings() [][32]uint8 {
@@ -62,9 +62,9 @@ func (p LeafProof) siblings() [][32]uint8 {
 // ReportApply applies a leaf without a fault; anyone may.
 func ReportApply(p LeafProof) (solana.Instruction, error) {
 	live, closed := p.leases()
-	ix, err := idlmarket.NewReportApplyInstruction(p.Leaf.Encode(), p.Path, p.siblings(), MarketAddress(),
+	ix, err := bindings.NewReportApplyInstruction(p.Leaf.Encode(), p.Path, p.siblings(), MarketAddress(),
 		ReportAddress(uint64(p.Leaf.Period)), p.Leaf.Node, live, closed)
-	return finish(ix, err, idlmarket.Instruction_ReportApply)
+	return finish(ix, err, bindings.Instruction_ReportApply)
 }
 
 // FaultOpenArgs open the fault that a leaf carries.
@@ -78,16 +78,16 @@ type FaultOpenArgs struct {
 func FaultOpen(a FaultOpenArgs) (solana.Instruction, error) {
 	leaf := a.Proof.Leaf
 	live, closed := a.Proof.leases()
-	ix, err := idlmarket.NewFaultOpenInstruction(leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, MarketAddress(),
+	ix, err := bindings.NewFaultOpenInstruction(leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, MarketAddress(),
 		ReportAddress(uint64(leaf.Period)), a.Provider, leaf.Node, live, closed,
 		FaultAddress(leaf.Node, leaf.Lease, uint64(leaf.Period)), solana.SystemProgramID)
-	return finish(ix, err, idlmarket.Instruction_FaultOpen)
+	return finish(ix, err, bindings.Instruction_FaultOpen)
 }
 
 // ReportClose closes a report whose retention has passed; anyone may.
 func ReportClose(r Report) (solana.Instruction, error) {
-	ix, err := idlmarket.NewReportCloseInstruction(MarketAddress(), RewardsAddress(), r.Address, r.RentPayer)
-	return finish(ix, err, idlmarket.Instruction_ReportClose)
+	ix, err := bindings.NewReportCloseInstruction(MarketAddress(), RewardsAddress(), r.Address, r.RentPayer)
+	return finish(ix, err, bindings.Instruction_ReportClose)
 }
 
 // SlashApplyArgs apply a fault whose appeal window has passed. The customer's and the finder's associated stake-token
@@ -104,17 +104,17 @@ func SlashApply(a SlashApplyArgs) (solana.Instruction, error) {
 	if !f.Customer.IsZero() {
 		customer = TokenAddress(f.Customer, a.StakeMint)
 	}
-	ix, err := idlmarket.NewSlashApplyInstruction(MarketAddress(), f.Provider, StakeVaultAddress(f.Provider), a.StakeMint,
+	ix, err := bindings.NewSlashApplyInstruction(MarketAddress(), f.Provider, StakeVaultAddress(f.Provider), a.StakeMint,
 		f.Node, optional(f.Lease), f.Address, f.RentPayer, optional(customer), TokenAddress(f.Finder, a.StakeMint),
 		solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_SlashApply)
+	return finish(ix, err, bindings.Instruction_SlashApply)
 }
 
 // SlashAppealArgs bring a keeper's statement that contradicts a fault.
 type SlashAppealArgs struct {
 	Fault     Fault
 	Keeper    solana.PublicKey // wallet of the keeper that signed
-	Statement wire.CheckStatement
+	Statement records.CheckStatement
 	Signature solana.Signature
 }
 
@@ -129,9 +129,9 @@ func SlashAppeal(a SlashAppealArgs) ([]solana.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := idlmarket.NewSlashAppealInstruction(message, MarketAddress(), KeeperAddress(a.Keeper), f.Provider, f.Node,
+	ix, err := bindings.NewSlashAppealInstruction(message, MarketAddress(), KeeperAddress(a.Keeper), f.Provider, f.Node,
 		optional(f.Lease), f.Address, f.RentPayer, solana.SysVarInstructionsPubkey)
-	if ix, err = finish(ix, err, idlmarket.Instruction_SlashAppeal); err != nil {
+	if ix, err = finish(ix, err, bindings.Instruction_SlashAppeal); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{signed, ix}, nil

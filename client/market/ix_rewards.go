@@ -3,7 +3,7 @@ package market
 import (
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // RewardsAccrueArgs split the fees swept so far. Treasury is Market.Treasury.
@@ -14,9 +14,9 @@ type RewardsAccrueArgs struct {
 
 // RewardsAccrue may be sent by anyone.
 func RewardsAccrue(a RewardsAccrueArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewRewardsAccrueInstruction(MarketAddress(), RewardsAddress(), ReportAddress(a.Period), FeeVaultAddress(),
+	ix, err := bindings.NewRewardsAccrueInstruction(MarketAddress(), RewardsAddress(), ReportAddress(a.Period), FeeVaultAddress(),
 		a.Treasury, solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_RewardsAccrue)
+	return finish(ix, err, bindings.Instruction_RewardsAccrue)
 }
 
 // RewardsClaimArgs pay a keeper what it has earned.
@@ -32,9 +32,9 @@ func RewardsClaim(a RewardsClaimArgs) (solana.Instruction, error) {
 	if a.Period != 0 {
 		report = ReportAddress(a.Period)
 	}
-	ix, err := idlmarket.NewRewardsClaimInstruction(MarketAddress(), RewardsAddress(), KeeperAddress(a.Keeper), optional(report),
+	ix, err := bindings.NewRewardsClaimInstruction(MarketAddress(), RewardsAddress(), KeeperAddress(a.Keeper), optional(report),
 		FeeVaultAddress(), TokenAddress(a.Keeper, a.PaymentMint), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_RewardsClaim)
+	return finish(ix, err, bindings.Instruction_RewardsClaim)
 }
 
 // RewardsBuyBackArgs burn stake tokens for the fees that wait for it.
@@ -46,15 +46,15 @@ type RewardsBuyBackArgs struct {
 
 // RewardsBuyBack takes all of Rewards.BuyBack; what it costs falls for a day: see Rewards.BuyBackCost.
 func RewardsBuyBack(a RewardsBuyBackArgs) (solana.Instruction, error) {
-	ix, err := idlmarket.NewRewardsBuyBackInstruction(uint64(a.MaxBurn), a.Buyer, MarketAddress(), RewardsAddress(), FeeVaultAddress(),
+	ix, err := bindings.NewRewardsBuyBackInstruction(uint64(a.MaxBurn), a.Buyer, MarketAddress(), RewardsAddress(), FeeVaultAddress(),
 		a.StakeMint, TokenAddress(a.Buyer, a.StakeMint), TokenAddress(a.Buyer, a.PaymentMint), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_RewardsBuyBack)
+	return finish(ix, err, bindings.Instruction_RewardsBuyBack)
 }
 
 // EmissionClaim turns fees that a provider's customers have paid into stake, where emission is on; anyone may.
 // Provider is the provider's account.
 func EmissionClaim(provider solana.PublicKey) (solana.Instruction, error) {
-	ix, err := idlmarket.NewEmissionClaimInstruction(MarketAddress(), RewardsAddress(), EmissionVaultAddress(), provider,
+	ix, err := bindings.NewEmissionClaimInstruction(MarketAddress(), RewardsAddress(), EmissionVaultAddress(), provider,
 		StakeVaultAddress(provider), solana.TokenProgramID)
-	return finish(ix, err, idlmarket.Instruction_EmissionClaim)
+	return finish(ix, err, bindings.Instruction_EmissionClaim)
 }

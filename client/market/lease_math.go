@@ -5,8 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // The methods below are twins of program/src/state/lease.rs and of the checks of the instructions that they name, for
@@ -65,20 +65,20 @@ func (l *Lease) UnsettledSecs(now int64) uint32 {
 func (l *Lease) CanAbort(o *Order, p *Params, now int64) error {
 	switch {
 	case l.State() != LeaseAwarded:
-		return idlmarket.ErrorCodeWrongLeaseStatus
+		return bindings.ErrorCodeWrongLeaseStatus
 	case l.Continues == 1:
 		return abortable(l.AwardedAt, p, now)
 	case o.State() == OrderExpired:
 		return nil
 	case o.AwardedAt == 0:
-		return idlmarket.ErrorCodeWrongOrderStatus
+		return bindings.ErrorCodeWrongOrderStatus
 	}
 	return abortable(o.AwardedAt, p, now)
 }
 
 func abortable(awardedAt int64, p *Params, now int64) error {
 	if now <= satAdd(awardedAt, int64(p.StartDeadlineSecs)) {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	return nil
 }
@@ -99,13 +99,13 @@ func (l *Lease) CanMigrate() bool {
 func (l *Lease) CanEndByAnyone(now int64) error {
 	switch {
 	case l.CanMigrate() && now <= satAdd(l.EndedAt, int64(l.SettleSecs)):
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	case l.State() == LeaseFailed:
 		return nil
 	case l.State() != LeaseRunning:
-		return idlmarket.ErrorCodeWrongLeaseStatus
+		return bindings.ErrorCodeWrongLeaseStatus
 	case now < l.FundedUntil:
-		return idlmarket.ErrorCodeUnauthorised
+		return bindings.ErrorCodeUnauthorised
 	}
 	return nil
 }
@@ -113,17 +113,17 @@ func (l *Lease) CanEndByAnyone(now int64) error {
 // CanClose says whether lease_close succeeds at now for this authority.
 func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error {
 	if l.State() != LeaseEnded {
-		return idlmarket.ErrorCodeWrongLeaseStatus
+		return bindings.ErrorCodeWrongLeaseStatus
 	}
 	if l.PendingFaults > 0 {
-		return idlmarket.ErrorCodeFaultPending
+		return bindings.ErrorCodeFaultPending
 	}
 	if !l.Payable() && OutputState(l.Output) != OutputRejected {
-		return idlmarket.ErrorCodeWrongOutputState
+		return bindings.ErrorCodeWrongOutputState
 	}
 	deadline := satAdd(l.EndedAt, int64(l.SettleSecs))
 	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
-		return idlmarket.ErrorCodeUnsettled
+		return bindings.ErrorCodeUnsettled
 	}
 	last, err := PeriodOf(l.EndedAt-1, p.PeriodSecs) // the period of the last second that was served
 	if err != nil {
@@ -131,14 +131,14 @@ func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error
 	}
 	reported := l.LastReportPeriod >= last && l.ReportWindow == windowFull
 	if l.Payable() && l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
-		return idlmarket.ErrorCodeUnsettled
+		return bindings.ErrorCodeUnsettled
 	}
 	if l.Rating == 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	// The lease is what shows that its award was unjust; only its customer may do without.
 	if l.Lease.Score != 0 && authority != l.Customer && now <= satAdd(l.AwardedAt, int64(p.ChallengeSecs)) {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	return nil
 }
@@ -146,10 +146,10 @@ func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error
 // CanExpire says whether order_expire succeeds at now.
 func (o *Order) CanExpire(now int64) error {
 	if o.State() != OrderOpen && (o.State() != OrderLapsed || o.LiveLeases != 0) {
-		return idlmarket.ErrorCodeWrongOrderStatus
+		return bindings.ErrorCodeWrongOrderStatus
 	}
 	if now <= o.AwardDeadline {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (o *Order) CanCancel() error {
 	if (o.State() == OrderOpen && o.NodesAwarded == 0) || (o.State() == OrderLapsed && o.LiveLeases == 0) {
 		return nil
 	}
-	return idlmarket.ErrorCodeWrongOrderStatus
+	return bindings.ErrorCodeWrongOrderStatus
 }
 
 // CanClose says whether report_close succeeds at now.
@@ -169,7 +169,7 @@ func (r *Report) CanClose(p *Params, now int64) error {
 		return err
 	}
 	if now <= satAdd(max(end, r.FinalisedAt), int64(p.ReportRetentionSecs)) {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (r *Report) CanClose(p *Params, now int64) error {
 // CanApply says whether slash_apply succeeds at now.
 func (f *Fault) CanApply(now int64) error {
 	if now < f.ApplicableAt {
-		return idlmarket.ErrorCodeAppealWindowOpen
+		return bindings.ErrorCodeAppealWindowOpen
 	}
 	return nil
 }
@@ -185,10 +185,10 @@ func (f *Fault) CanApply(now int64) error {
 // CanActivate says whether keeper_activate succeeds at now.
 func (k *Keeper) CanActivate(p *Params, now int64) error {
 	if k.State() != KeeperPending {
-		return idlmarket.ErrorCodeWrongKeeperStatus
+		return bindings.ErrorCodeWrongKeeperStatus
 	}
 	if now < satAdd(k.RegisteredAt, int64(p.KeeperActivationSecs)) {
-		return idlmarket.ErrorCodeTooEarly
+		return bindings.ErrorCodeTooEarly
 	}
 	return nil
 }
@@ -200,27 +200,27 @@ func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
 	case err != nil:
 		return err
 	case now < end:
-		return idlmarket.ErrorCodePeriodNotEnded
+		return bindings.ErrorCodePeriodNotEnded
 	case now > satAdd(end, int64(p.ReportRetentionSecs)):
-		return idlmarket.ErrorCodeTooLate
+		return bindings.ErrorCodeTooLate
 	case k.State() != KeeperActive || k.ActiveSince >= end:
-		return idlmarket.ErrorCodeKeeperNotActive
+		return bindings.ErrorCodeKeeperNotActive
 	}
 	return nil
 }
 
 // LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that
 // open a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
-func LeafNews(leaf *wire.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags wire.Flags) {
-	const nodeFlags = wire.FlagSpecMismatch | wire.FlagWorkFailed | wire.FlagEvidenceFailed | wire.FlagDeviceChanged
+func LeafNews(leaf *records.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags records.Flags) {
+	const nodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
 	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {
 		flags |= leaf.Flags & nodeFlags
 	}
 	if l != nil && !leaf.Lease.IsZero() {
 		if leaseNew = isNew(l.LastReportPeriod, l.ReportWindow, uint64(leaf.Period)); leaseNew {
-			flags |= leaf.Flags & wire.FlagBadOutput
+			flags |= leaf.Flags & records.FlagBadOutput
 			if leaf.DowntimeSeconds > p.MigrationGraceSecs {
-				flags |= leaf.Flags & wire.FlagOffline
+				flags |= leaf.Flags & records.FlagOffline
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // OmittedBid is a bid of a sealed auction whose reveal the awarding keeper acknowledged and left out, with the accounts
@@ -107,7 +107,7 @@ func (b OmittedBid) Prove(finder solana.PublicKey, now int64) ([]solana.Instruct
 	if err != nil {
 		return nil, err
 	}
-	ack := wire.Ack{Stage: wire.AckReveal, Commitment: b.Omitted.Bid.Commitment(), ReceivedAt: b.ReceivedAt}
+	ack := records.Ack{Stage: records.AckReveal, Commitment: b.Omitted.Bid.Commitment(), ReceivedAt: b.ReceivedAt}
 	if err := ack.Verify(b.Lease.Keeper, b.Ack); err != nil {
 		return nil, fmt.Errorf("%w: keeper's acknowledgement: %w", ErrInstruction, err)
 	}
@@ -128,11 +128,11 @@ func (b OmittedBid) Prove(finder solana.PublicKey, now int64) ([]solana.Instruct
 		bar = b.Bar.Address
 	}
 	node := b.Omitted.Node
-	ix, err := idlmarket.NewProveOmittedBidInstruction(idlmarket.Reveal{Price: b.Omitted.Bid.Price, Salt: b.Omitted.Bid.Salt},
+	ix, err := bindings.NewProveOmittedBidInstruction(bindings.Reveal{Price: b.Omitted.Bid.Price, Salt: b.Omitted.Bid.Salt},
 		b.ReceivedAt, finder, MarketAddress(), b.Order.Address, b.Auction.Address, b.Lease.Address, node.Address, node.Provider,
 		ModelAddress(node.Spec.Model), optional(bar), keeper, StakeVaultAddress(keeper), mint, optional(customer),
 		TokenAddress(finder, mint), solana.SysVarInstructionsPubkey, solana.TokenProgramID)
-	proof, err := finish(ix, err, idlmarket.Instruction_ProveOmittedBid)
+	proof, err := finish(ix, err, bindings.Instruction_ProveOmittedBid)
 	if err != nil {
 		return nil, err
 	}

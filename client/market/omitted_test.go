@@ -6,8 +6,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/wire"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // sampleOmitted is an award that left a bid of 1 USDC out, where the winner is paid 1.5.
@@ -29,11 +29,11 @@ func sampleOmitted(t *testing.T) OmittedBid {
 	l.Lease.Order, l.AwardedAt, l.Lease.Node, l.Lease.Keeper = o.Address, 1_025, solana.PublicKey{9}, keeper.PublicKey()
 	l.Price, l.Lease.Score, l.Gpus = 1_500_000, 1_600_000, 2
 	b.Bar = &Node{Meta: Meta{Address: a.BarNode}}
-	bid := OrderBid(wire.Domain{1}, *o, n.Address, 1_000_000, [32]byte{3})
+	bid := OrderBid(records.Domain{1}, *o, n.Address, 1_000_000, [32]byte{3})
 	b.Omitted = SealedBid{Node: n, Bid: bid}
 	b.Omitted.Signature, err = bid.Sign(node)
 	require.NoError(t, err)
-	b.Ack, err = wire.Ack{Stage: wire.AckReveal, Commitment: bid.Commitment(), ReceivedAt: b.ReceivedAt}.Sign(keeper)
+	b.Ack, err = records.Ack{Stage: records.AckReveal, Commitment: bid.Commitment(), ReceivedAt: b.ReceivedAt}.Sign(keeper)
 	require.NoError(t, err)
 	return b
 }
@@ -105,7 +105,7 @@ func TestOmittedBid(t *testing.T) {
 		b := sampleOmitted(t)
 		change(&b)
 		_, err := b.Prove(solana.PublicKey{8}, 1_125)
-		require.ErrorIs(t, err, wire.ErrSignature, name)
+		require.ErrorIs(t, err, records.ErrSignature, name)
 	}
 	// The keeper named no losing bid, and the ask of a sealed order's node is none of its business.
 	b = sampleOmitted(t)
@@ -115,7 +115,7 @@ func TestOmittedBid(t *testing.T) {
 	// What changed after the award leaves what held before.
 	b = sampleOmitted(t)
 	n := &b.Omitted.Node
-	n.Previous, n.PreviousSince, n.RecordSince = idlmarket.ScoreRecord{UptimeBps: n.UptimeBps, Tier: n.Tier}, n.RecordSince, 1_026
+	n.Previous, n.PreviousSince, n.RecordSince = bindings.ScoreRecord{UptimeBps: n.UptimeBps, Tier: n.Tier}, n.RecordSince, 1_026
 	n.UptimeBps = 0
 	got, ok := b.Score(1_125)
 	require.True(t, ok)

@@ -6,11 +6,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // ProgramID is the market program's address.
-var ProgramID = idlmarket.ProgramID
+var ProgramID = bindings.ProgramID
 
 // Seeds of program-derived addresses, as in program/src/seeds.rs.
 var (

@@ -11,7 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // accused reads the wrong entries that the program's tests wrote, signed by a key of this test.
@@ -103,8 +103,8 @@ func TestBadWorkThatDoesNotBelongTogether(t *testing.T) {
 func TestEquivocation(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	yes := wire.CheckStatement{Domain: wire.Domain{1}, Node: solana.PublicKey{2}, Period: 3, Kind: wire.CheckWork, Passed: true, CheckedAt: 7}
-	say := func(s wire.CheckStatement) Said {
+	yes := records.CheckStatement{Domain: records.Domain{1}, Node: solana.PublicKey{2}, Period: 3, Kind: records.CheckWork, Passed: true, CheckedAt: 7}
+	say := func(s records.CheckStatement) Said {
 		sig, err := s.Sign(key)
 		require.NoError(t, err)
 		return Said{s, sig}
@@ -120,14 +120,14 @@ func TestEquivocation(t *testing.T) {
 	d := discriminator("global", "prove_equivocation")
 	require.Equal(t, d[:], data)
 
-	for name, change := range map[string]func(*wire.CheckStatement){
-		"the same result": func(s *wire.CheckStatement) { s.Passed = true; s.Measured = 5 },
-		"node":            func(s *wire.CheckStatement) { s.Node[0]++ },
-		"lease":           func(s *wire.CheckStatement) { s.Lease[0]++ },
-		"period":          func(s *wire.CheckStatement) { s.Period++ },
-		"kind":            func(s *wire.CheckStatement) { s.Kind = wire.CheckEvidence },
-		"second":          func(s *wire.CheckStatement) { s.CheckedAt++ },
-		"domain":          func(s *wire.CheckStatement) { s.Domain[0]++ },
+	for name, change := range map[string]func(*records.CheckStatement){
+		"the same result": func(s *records.CheckStatement) { s.Passed = true; s.Measured = 5 },
+		"node":            func(s *records.CheckStatement) { s.Node[0]++ },
+		"lease":           func(s *records.CheckStatement) { s.Lease[0]++ },
+		"period":          func(s *records.CheckStatement) { s.Period++ },
+		"kind":            func(s *records.CheckStatement) { s.Kind = records.CheckEvidence },
+		"second":          func(s *records.CheckStatement) { s.CheckedAt++ },
+		"domain":          func(s *records.CheckStatement) { s.Domain[0]++ },
 	} {
 		other := no
 		change(&other)
@@ -140,14 +140,14 @@ func TestEquivocation(t *testing.T) {
 	forged := args
 	forged.Other.Signature[0]++
 	_, err = ProveEquivocation(forged)
-	require.ErrorIs(t, err, wire.ErrSignature)
+	require.ErrorIs(t, err, records.ErrSignature)
 }
 
 func TestTwoManifests(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	one := wire.Manifest{Domain: wire.Domain{1}, Period: 3, Count: 4, Size: 5, Digest: [32]byte{6}}
-	list := func(m wire.Manifest) Listed {
+	one := records.Manifest{Domain: records.Domain{1}, Period: 3, Count: 4, Size: 5, Digest: [32]byte{6}}
+	list := func(m records.Manifest) Listed {
 		sig, err := m.Sign(key)
 		require.NoError(t, err)
 		return Listed{m, sig}
@@ -158,10 +158,10 @@ func TestTwoManifests(t *testing.T) {
 	ixs, err := ProveManifests(args)
 	require.NoError(t, err)
 	require.Len(t, ixs, 3)
-	for i, m := range []wire.Manifest{one, other} {
+	for i, m := range []records.Manifest{one, other} {
 		data, err := ixs[i].Data()
 		require.NoError(t, err)
-		read, err := wire.DecodeManifest(data[len(data)-wire.ManifestSize:])
+		read, err := records.DecodeManifest(data[len(data)-records.ManifestSize:])
 		require.NoError(t, err)
 		require.Equal(t, m, read)
 	}
@@ -169,10 +169,10 @@ func TestTwoManifests(t *testing.T) {
 	require.NoError(t, err)
 	d := discriminator("global", "prove_equivocation")
 	require.Equal(t, d[:], data)
-	for name, change := range map[string]func(*wire.Manifest){
-		"the same": func(m *wire.Manifest) { *m = one },
-		"period":   func(m *wire.Manifest) { m.Period++ },
-		"domain":   func(m *wire.Manifest) { m.Domain[0]++ },
+	for name, change := range map[string]func(*records.Manifest){
+		"the same": func(m *records.Manifest) { *m = one },
+		"period":   func(m *records.Manifest) { m.Period++ },
+		"domain":   func(m *records.Manifest) { m.Domain[0]++ },
 	} {
 		bad := args
 		m := other
@@ -184,5 +184,5 @@ func TestTwoManifests(t *testing.T) {
 	forged := args
 	forged.Other.Signature[0]++
 	_, err = ProveManifests(forged)
-	require.ErrorIs(t, err, wire.ErrSignature)
+	require.ErrorIs(t, err, records.ErrSignature)
 }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // anySize draws numbers of every magnitude with equal chance: small ones and edges matter as much as large ones.
@@ -181,7 +181,7 @@ func TestVectorsWindow(t *testing.T) {
 	}](t, "window.json") {
 		node := market.Node{}
 		node.LastReportPeriod, node.ReportWindow = c.Last, c.Window
-		fresh, _, _ := market.LeafNews(&wire.Leaf{Period: wire.Period(c.Period)}, &node, nil, &market.Params{})
+		fresh, _, _ := market.LeafNews(&records.Leaf{Period: records.Period(c.Period)}, &node, nil, &market.Params{})
 		require.Equal(t, c.Fresh, fresh, "case %d", i)
 	}
 }

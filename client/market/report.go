@@ -6,7 +6,7 @@ import (
 
 	bin "github.com/gagliardetto/binary"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Sizes in a report's account: its struct without the discriminator, and each root behind it. A report has room for four
@@ -28,7 +28,7 @@ func decodeReport(meta Meta, body []byte) (Decoded, error) {
 		if len(rest) < candidateSize {
 			return Decoded{}, fmt.Errorf("report %s ends in the middle of a root: %w", meta.Address, ErrLayout)
 		}
-		var c idlmarket.Candidate
+		var c bindings.Candidate
 		if err := c.UnmarshalWithDecoder(bin.NewBorshDecoder(rest[:candidateSize])); err != nil {
 			return Decoded{}, fmt.Errorf("report %s: %w: %w", meta.Address, ErrLayout, err)
 		}
@@ -42,7 +42,7 @@ func (r *Report) Voted(index uint16) bool { return Has(r.Voters, index) }
 
 // Roots are all roots that have votes: the heaviest four, which the program swaps to the front, then the others. It is not to
 // be changed.
-func (r *Report) Roots() []idlmarket.Candidate {
+func (r *Report) Roots() []bindings.Candidate {
 	front := r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))]
 	if len(r.Tail) == 0 {
 		return front
@@ -52,7 +52,7 @@ func (r *Report) Roots() []idlmarket.Candidate {
 
 // Find is where a root is in Roots, or -1.
 func (r *Report) Find(root [32]byte) int {
-	return slices.IndexFunc(r.Roots(), func(c idlmarket.Candidate) bool { return c.Root == root })
+	return slices.IndexFunc(r.Roots(), func(c bindings.Candidate) bool { return c.Root == root })
 }
 
 // State is the report's status with its type.

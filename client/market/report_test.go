@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // reportData is a report's account with these roots, weights falling.
 func reportData(t *testing.T, roots int) []byte {
-	r := idlmarket.Report{Period: 7, CandidateCount: uint8(min(roots, 4)), Version: market.LayoutVersion}
+	r := bindings.Report{Period: 7, CandidateCount: uint8(min(roots, 4)), Version: market.LayoutVersion}
 	var behind bytes.Buffer
 	for i := range roots {
-		c := idlmarket.Candidate{Root: sha256.Sum256([]byte{byte(i)}), Weight: uint64(1_000 - i)}
+		c := bindings.Candidate{Root: sha256.Sum256([]byte{byte(i)}), Weight: uint64(1_000 - i)}
 		c.Voters[i/8], r.Voters[i/8] = 1<<(i%8), r.Voters[i/8]|1<<(i%8)
 		if i < 4 {
 			r.Candidates[i] = c
@@ -28,7 +28,7 @@ func reportData(t *testing.T, roots int) []byte {
 		behind.Write(raw)
 	}
 	var out bytes.Buffer
-	out.Write(idlmarket.Account_Report[:])
+	out.Write(bindings.Account_Report[:])
 	require.NoError(t, r.MarshalWithEncoder(bin.NewBorshEncoder(&out)))
 	out.Write(behind.Bytes())
 	return out.Bytes()

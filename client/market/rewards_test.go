@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // The figures are those of program/tests/tests/rewards_buy_back.rs.
@@ -139,7 +139,7 @@ func TestWhoMayDisputeAndVote(t *testing.T) {
 		require.NoError(t, l.CanOpenDispute())
 	}
 	l.Disputed = 1
-	require.ErrorIs(t, l.CanOpenDispute(), idlmarket.ErrorCodeAlreadyDisputed)
+	require.ErrorIs(t, l.CanOpenDispute(), bindings.ErrorCodeAlreadyDisputed)
 
 	for name, c := range map[string]struct {
 		change func(*Dispute, *Keeper)
@@ -174,13 +174,13 @@ func TestCanCloseWithOutputs(t *testing.T) {
 		owed    uint32
 	}{
 		"not redundant, unpaid":           {OutputNone, 50, 210, CodeUnsettled, 50},
-		"awaited":                         {OutputWanted, 0, 10_000, idlmarket.ErrorCodeWrongOutputState, 0},
-		"committed":                       {OutputCommitted, 50, 10_000, idlmarket.ErrorCodeWrongOutputState, 0},
-		"shown":                           {OutputRevealed, 50, 10_000, idlmarket.ErrorCodeWrongOutputState, 0},
+		"awaited":                         {OutputWanted, 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
+		"committed":                       {OutputCommitted, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
+		"shown":                           {OutputRevealed, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
 		"accepted and unpaid":             {OutputAccepted, 50, 210, CodeUnsettled, 50},
 		"accepted, nobody settled it":     {OutputAccepted, 50, 241, nil, 50},
 		"rejected: claims are never paid": {OutputRejected, 50, 210, nil, 0},
-		"a state of a later program":      {OutputState(9), 0, 10_000, idlmarket.ErrorCodeWrongOutputState, 0},
+		"a state of a later program":      {OutputState(9), 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
 	} {
 		l := Lease{}
 		l.Lease.Customer, l.Status, l.StartedAt, l.EndedAt, l.FundedUntil = customer, uint8(LeaseEnded), 100, 200, 1_000
@@ -218,13 +218,13 @@ func TestViewOfMoney(t *testing.T) {
 	v := NewView(zerolog.Nop())
 	_, ok := v.Rewards()
 	require.False(t, ok)
-	v.t.insert(RewardsAddress(), Decoded{Kind: KindRewards, Value: &Rewards{Rewards: idlmarket.Rewards{Pending: 4}}})
+	v.t.insert(RewardsAddress(), Decoded{Kind: KindRewards, Value: &Rewards{Rewards: bindings.Rewards{Pending: 4}}})
 	r, ok := v.Rewards()
 	require.True(t, ok)
 	require.EqualValues(t, 4, r.Pending)
 	for i, closes := range []int64{30, 10, 20} {
 		lease := solana.PublicKey{byte(i + 1)}
-		v.t.insert(DisputeAddress(lease), Decoded{Kind: KindDispute, Value: &Dispute{Dispute: idlmarket.Dispute{Lease: lease, ClosesAt: closes}}})
+		v.t.insert(DisputeAddress(lease), Decoded{Kind: KindDispute, Value: &Dispute{Dispute: bindings.Dispute{Lease: lease, ClosesAt: closes}}})
 	}
 	var order []int64
 	for _, d := range v.Disputes() {

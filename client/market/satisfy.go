@@ -6,7 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // LatestEnd is the latest end that a lease of the order can have, short of extensions.
@@ -19,32 +19,32 @@ func (o *Order) LatestEnd(p *Params) int64 {
 // stake are checked by Awardable.
 func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
 	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id {
-		return idlmarket.ErrorCodeUnsuitableModel
+		return bindings.ErrorCodeUnsuitableModel
 	}
 	if n.FreeGPUs() < gpus {
-		return idlmarket.ErrorCodeNotEnoughGpus
+		return bindings.ErrorCodeNotEnoughGpus
 	}
 	if n.ClaimsMissing > 0 {
-		return idlmarket.ErrorCodeDevicesMissing
+		return bindings.ErrorCodeDevicesMissing
 	}
 	tier := n.TierAt(now)
 	if n.Spec.VramMib < r.MinVramMib || n.Spec.Interconnect < r.MinInterconnect || tier < r.MinTier || tier < m.MinTier ||
 		n.Spec.Simulated > r.AllowSimulated {
-		return idlmarket.ErrorCodeUnsuitableHardware
+		return bindings.ErrorCodeUnsuitableHardware
 	}
 	for i, wanted := range r.Region {
 		if wanted != 0 && wanted != n.Spec.Region[i] {
-			return idlmarket.ErrorCodeUnsuitableLocation
+			return bindings.ErrorCodeUnsuitableLocation
 		}
 	}
 	if r.SameSite != 0 && (site == [16]uint8{} || site != n.Spec.Site) {
-		return idlmarket.ErrorCodeUnsuitableLocation
+		return bindings.ErrorCodeUnsuitableLocation
 	}
 	if n.UptimeBps < r.MinUptimeBps || n.Reputation(now) < r.MinReputationBps {
-		return idlmarket.ErrorCodeUnsuitableReputation
+		return bindings.ErrorCodeUnsuitableReputation
 	}
 	if r.Committed != 0 && n.CommittedUntil < end {
-		return idlmarket.ErrorCodeUnsuitableCommitment
+		return bindings.ErrorCodeUnsuitableCommitment
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) 
 		return err
 	}
 	if n.Price > o.MaxPrice {
-		return idlmarket.ErrorCodePriceTooHigh
+		return bindings.ErrorCodePriceTooHigh
 	}
 	return Biddable(mk, o, n, p, m, now)
 }
@@ -68,7 +68,7 @@ func Biddable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) e
 		return err
 	}
 	if p.Stake < p.Committed {
-		return idlmarket.ErrorCodeInsufficientStake
+		return bindings.ErrorCodeInsufficientStake
 	}
 	site := o.Site
 	if o.NodesAwarded == 0 {
@@ -80,13 +80,13 @@ func Biddable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) e
 func takesAwards(mk *Market, o *Order, n *Node, now int64) error {
 	switch {
 	case mk.Paused&PauseAwards != 0:
-		return idlmarket.ErrorCodeAwardsPaused
+		return bindings.ErrorCodeAwardsPaused
 	case o.State() != OrderOpen:
-		return idlmarket.ErrorCodeWrongOrderStatus
+		return bindings.ErrorCodeWrongOrderStatus
 	case now > o.AwardDeadline:
-		return idlmarket.ErrorCodeTooLate
+		return bindings.ErrorCodeTooLate
 	case n.State() != NodeActive:
-		return idlmarket.ErrorCodeWrongNodeStatus
+		return bindings.ErrorCodeWrongNodeStatus
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // SessionKey is a key that spends for a customer.
-type SessionKey = idlmarket.SessionKey
+type SessionKey = bindings.SessionKey
 
 // SessionKeyOf is what the customer has allowed a key; ok is false when it is named by nobody here. It may be over.
 func (c *Credits) SessionKeyOf(key solana.PublicKey) (SessionKey, bool) {

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/watch"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func sampleNode() (Node, Model, Requirement) {
@@ -35,26 +35,26 @@ func TestSatisfies(t *testing.T) {
 		want   error
 	}{
 		"fits":               {func(*Node, *Model, *Requirement) {}, 3, nil},
-		"too many GPUs":      {func(*Node, *Model, *Requirement) {}, 4, idlmarket.ErrorCodeNotEnoughGpus},
-		"other model":        {func(_ *Node, _ *Model, r *Requirement) { r.Model = 2 }, 1, idlmarket.ErrorCodeUnsuitableModel},
-		"wrong model given":  {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Model = 2 }, 1, idlmarket.ErrorCodeUnsuitableModel},
+		"too many GPUs":      {func(*Node, *Model, *Requirement) {}, 4, bindings.ErrorCodeNotEnoughGpus},
+		"other model":        {func(_ *Node, _ *Model, r *Requirement) { r.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
+		"wrong model given":  {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
 		"any with power":     {func(_ *Node, _ *Model, r *Requirement) { r.Model, r.MinTflopsX10 = 0, 3_000 }, 1, nil},
-		"too weak":           {func(_ *Node, _ *Model, r *Requirement) { r.MinTflopsX10 = 3_121 }, 1, idlmarket.ErrorCodeUnsuitableModel},
-		"memory":             {func(_ *Node, _ *Model, r *Requirement) { r.MinVramMib = 40_961 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
-		"interconnect":       {func(_ *Node, _ *Model, r *Requirement) { r.MinInterconnect = 2 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
-		"tier":               {func(_ *Node, _ *Model, r *Requirement) { r.MinTier = 2 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
-		"tier of the model":  {func(_ *Node, m *Model, _ *Requirement) { m.MinTier = 2 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
-		"simulated":          {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Simulated = 1 }, 1, idlmarket.ErrorCodeUnsuitableHardware},
+		"too weak":           {func(_ *Node, _ *Model, r *Requirement) { r.MinTflopsX10 = 3_121 }, 1, bindings.ErrorCodeUnsuitableModel},
+		"memory":             {func(_ *Node, _ *Model, r *Requirement) { r.MinVramMib = 40_961 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"interconnect":       {func(_ *Node, _ *Model, r *Requirement) { r.MinInterconnect = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"tier":               {func(_ *Node, _ *Model, r *Requirement) { r.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"tier of the model":  {func(_ *Node, m *Model, _ *Requirement) { m.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"simulated":          {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Simulated = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
 		"simulated will do":  {func(n *Node, _ *Model, r *Requirement) { n.Spec.Simulated, r.AllowSimulated = 1, 1 }, 1, nil},
 		"region prefix":      {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("us-w") }, 1, nil},
-		"other region":       {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("eu") }, 1, idlmarket.ErrorCodeUnsuitableLocation},
+		"other region":       {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("eu") }, 1, bindings.ErrorCodeUnsuitableLocation},
 		"same site":          {func(_ *Node, _ *Model, r *Requirement) { r.SameSite = 1 }, 1, nil},
-		"other site":         {func(n *Node, _ *Model, r *Requirement) { n.Spec.Site, r.SameSite = Text16("b"), 1 }, 1, idlmarket.ErrorCodeUnsuitableLocation},
-		"uptime":             {func(_ *Node, _ *Model, r *Requirement) { r.MinUptimeBps = 9_901 }, 1, idlmarket.ErrorCodeUnsuitableReputation},
-		"reputation":         {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 9_000 }, 1, idlmarket.ErrorCodeUnsuitableReputation},
-		"not committed":      {func(_ *Node, _ *Model, r *Requirement) { r.Committed = 1 }, 1, idlmarket.ErrorCodeUnsuitableCommitment},
+		"other site":         {func(n *Node, _ *Model, r *Requirement) { n.Spec.Site, r.SameSite = Text16("b"), 1 }, 1, bindings.ErrorCodeUnsuitableLocation},
+		"uptime":             {func(_ *Node, _ *Model, r *Requirement) { r.MinUptimeBps = 9_901 }, 1, bindings.ErrorCodeUnsuitableReputation},
+		"reputation":         {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 9_000 }, 1, bindings.ErrorCodeUnsuitableReputation},
+		"not committed":      {func(_ *Node, _ *Model, r *Requirement) { r.Committed = 1 }, 1, bindings.ErrorCodeUnsuitableCommitment},
 		"committed":          {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 700 }, 1, nil},
-		"not long enough":    {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 699 }, 1, idlmarket.ErrorCodeUnsuitableCommitment},
+		"not long enough":    {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 699 }, 1, bindings.ErrorCodeUnsuitableCommitment},
 		"reputation reached": {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 8_450 }, 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,14 +76,14 @@ func TestAwardable(t *testing.T) {
 		want   error
 	}{
 		"yes":       {func(*Market, *Order, *Node, *Provider) {}, nil},
-		"paused":    {func(mk *Market, _ *Order, _ *Node, _ *Provider) { mk.Paused = PauseAwards }, idlmarket.ErrorCodeAwardsPaused},
-		"status":    {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.Status = uint8(OrderAwarded) }, idlmarket.ErrorCodeWrongOrderStatus},
-		"deadline":  {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.AwardDeadline = 9 }, idlmarket.ErrorCodeTooLate},
-		"draining":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Status = uint8(NodeDraining) }, idlmarket.ErrorCodeWrongNodeStatus},
+		"paused":    {func(mk *Market, _ *Order, _ *Node, _ *Provider) { mk.Paused = PauseAwards }, bindings.ErrorCodeAwardsPaused},
+		"status":    {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.Status = uint8(OrderAwarded) }, bindings.ErrorCodeWrongOrderStatus},
+		"deadline":  {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.AwardDeadline = 9 }, bindings.ErrorCodeTooLate},
+		"draining":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Status = uint8(NodeDraining) }, bindings.ErrorCodeWrongNodeStatus},
 		"too dear":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Price = 2_000_001 }, CodePriceTooHigh},
-		"stake":     {func(_ *Market, _ *Order, _ *Node, p *Provider) { p.Stake = 1 }, idlmarket.ErrorCodeInsufficientStake},
-		"not fit":   {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.GpusPerNode = 4 }, idlmarket.ErrorCodeNotEnoughGpus},
-		"site kept": {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.NodesAwarded, o.Requirement.SameSite = 1, 1 }, idlmarket.ErrorCodeUnsuitableLocation},
+		"stake":     {func(_ *Market, _ *Order, _ *Node, p *Provider) { p.Stake = 1 }, bindings.ErrorCodeInsufficientStake},
+		"not fit":   {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.GpusPerNode = 4 }, bindings.ErrorCodeNotEnoughGpus},
+		"site kept": {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.NodesAwarded, o.Requirement.SameSite = 1, 1 }, bindings.ErrorCodeUnsuitableLocation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, m, r := sampleNode()
@@ -165,7 +165,7 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"customer need not wait for that": {func(l *Lease) { l.Rating, l.Lease.Score, l.AwardedAt = 4, 1, 1_090 }, me, 1_110, nil},
 		"nor anyone after it":             {func(l *Lease) { l.Rating, l.Lease.Score, l.AwardedAt = 4, 1, 1_090 }, other, 1_111, nil},
 		"running":                         {func(l *Lease) { l.Status = uint8(LeaseRunning) }, me, 1_101, CodeWrongLeaseStatus},
-		"fault pending":                   {func(l *Lease) { l.PendingFaults = 1 }, me, 1_200, idlmarket.ErrorCodeFaultPending},
+		"fault pending":                   {func(l *Lease) { l.PendingFaults = 1 }, me, 1_200, bindings.ErrorCodeFaultPending},
 		"tail unknown":                    {func(l *Lease) { l.PaidSecs = 90 }, me, 1_110, CodeUnsettled},
 		"tail unknown, deadline":          {func(l *Lease) { l.PaidSecs = 90 }, me, 1_111, nil},
 		"tail reported":                   {func(l *Lease) { l.PaidSecs, l.LastReportPeriod, l.ReportWindow = 90, 219, windowFull }, me, 1_101, nil},
@@ -200,14 +200,14 @@ func event(t *testing.T, key solana.PublicKey, disc [8]byte, v interface {
 func TestViewFollowsChangesAndIndexes(t *testing.T) {
 	v := NewView(zerolog.Nop())
 	provider, key := solana.PublicKey{1}, solana.PublicKey{2}
-	node := idlmarket.Node{Provider: provider, NodeKey: key, Price: 5, Version: NodeVersion, Status: 1}
+	node := bindings.Node{Provider: provider, NodeKey: key, Price: 5, Version: NodeVersion, Status: 1}
 	node.Spec.Gpus = 2
 	address := NodeAddress(provider, key)
 	sub := v.Subscribe(true)
 	defer sub.Close()
-	v.Apply(event(t, address, idlmarket.Account_Node, node))
-	lease := idlmarket.Lease{Order: solana.PublicKey{7}, Node: address, Provider: provider, Customer: solana.PublicKey{8}, NodeKey: key, Version: 1}
-	v.Apply(event(t, solana.PublicKey{9}, idlmarket.Account_Lease, lease))
+	v.Apply(event(t, address, bindings.Account_Node, node))
+	lease := bindings.Lease{Order: solana.PublicKey{7}, Node: address, Provider: provider, Customer: solana.PublicKey{8}, NodeKey: key, Version: 1}
+	v.Apply(event(t, solana.PublicKey{9}, bindings.Account_Lease, lease))
 
 	require.Len(t, v.NodesOf(provider), 1)
 	require.Len(t, v.NodesByKey(key), 1)
@@ -226,7 +226,7 @@ func TestViewFollowsChangesAndIndexes(t *testing.T) {
 	require.False(t, ok)
 
 	node.Price = 6
-	v.Apply(event(t, address, idlmarket.Account_Node, node))
+	v.Apply(event(t, address, bindings.Account_Node, node))
 	v.Apply(watch.Event{Pubkey: solana.PublicKey{9}, Deleted: true, Slot: 6})
 	require.Empty(t, v.LeasesOfNode(address))
 	require.Empty(t, v.Leases())
@@ -255,7 +255,7 @@ func TestWaitForWakesOnEveryChange(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- v.WaitFor(ctx, func(v *View) bool { return len(v.Nodes()) == 3 }) }()
 	for i := range byte(3) {
-		v.Apply(event(t, solana.PublicKey{i}, idlmarket.Account_Node, idlmarket.Node{Version: NodeVersion}))
+		v.Apply(event(t, solana.PublicKey{i}, bindings.Account_Node, bindings.Node{Version: NodeVersion}))
 	}
 	require.NoError(t, <-done)
 	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
@@ -279,7 +279,7 @@ func TestViewIsTheSumOfItsEvents(t *testing.T) {
 				continue
 			}
 			node := solana.PublicKey{100 + rapid.ByteRange(1, 3).Draw(rt, "node")}
-			v.Apply(event(t, key, idlmarket.Account_Lease, idlmarket.Lease{Node: node, Version: 1}))
+			v.Apply(event(t, key, bindings.Account_Lease, bindings.Lease{Node: node, Version: 1}))
 			want[key] = node
 		}
 		count := 0

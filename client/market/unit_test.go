@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/txm"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func TestMoney(t *testing.T) {
@@ -122,7 +122,7 @@ func TestLayoutsAreThoseOfTheProgram(t *testing.T) {
 	}
 	// A node of an older layout says what to do about it.
 	node := make([]byte, 400)
-	copy(node, idlmarket.Account_Node[:])
+	copy(node, bindings.Account_Node[:])
 	node[382] = 1
 	_, err = Decode(Meta{}, node)
 	require.ErrorIs(t, err, ErrOldNode)
@@ -139,10 +139,10 @@ func TestLayoutsAreThoseOfTheProgram(t *testing.T) {
 }
 
 func TestEveryErrorHasAdvice(t *testing.T) {
-	for _, code := range idlmarket.ErrorCodes() {
+	for _, code := range bindings.ErrorCodes() {
 		require.NotEmpty(t, advice[code], "%s", code.Name())
 	}
-	require.Len(t, advice, len(idlmarket.ErrorCodes()))
+	require.Len(t, advice, len(bindings.ErrorCodes()))
 }
 
 func TestExplain(t *testing.T) {
@@ -180,7 +180,7 @@ func TestExplain(t *testing.T) {
 		{program(6052), CodeAlreadyApplied, true},
 		{program(6047), CodeAlreadyVoted, true},
 		{program(6014), CodeTooEarly, false},
-		{&txm.ProgramError{Program: Ed25519ProgramID, Code: 2, HasCode: true}, idlmarket.ErrorCodeInvalidSignature, false},
+		{&txm.ProgramError{Program: Ed25519ProgramID, Code: 2, HasCode: true}, bindings.ErrorCodeInvalidSignature, false},
 	} {
 		require.ErrorIs(t, Explain(c.err), c.is, "%v", c.err)
 		require.Equal(t, c.done, AlreadyDone(c.err), "%v", c.err)
@@ -193,7 +193,7 @@ func TestExplain(t *testing.T) {
 
 func TestEventsCountOnlyWhileTheProgramRuns(t *testing.T) {
 	// period 7, closed: discriminator and one u64.
-	data := append(idlmarket.Event_ReportClosed[:], 7, 0, 0, 0, 0, 0, 0, 0)
+	data := append(bindings.Event_ReportClosed[:], 7, 0, 0, 0, 0, 0, 0, 0)
 	line := "Program data: " + base64.StdEncoding.EncodeToString(data)
 	id, token := ProgramID.String(), solana.TokenProgramID.String()
 	got, err := Events([]string{
@@ -209,14 +209,14 @@ func TestEventsCountOnlyWhileTheProgramRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, "ReportClosed", got[0].Name)
-	require.Equal(t, &idlmarket.ReportClosed{Period: 7}, got[0].Value)
+	require.Equal(t, &bindings.ReportClosed{Period: 7}, got[0].Value)
 	_, err = Events([]string{"Program " + id + " invoke [1]", "Program data: !"})
 	require.Error(t, err)
 	_, err = Events([]string{"Program " + id + " invoke [1]", "Program data: AAAAAAAAAAA="})
 	require.Error(t, err)
 	key := solana.PublicKey{9}
-	require.True(t, Event{Value: &idlmarket.NodeClosed{Node: key}}.Concerns(key))
-	require.False(t, Event{Value: &idlmarket.NodeClosed{}}.Concerns(key))
+	require.True(t, Event{Value: &bindings.NodeClosed{Node: key}}.Concerns(key))
+	require.False(t, Event{Value: &bindings.NodeClosed{}}.Concerns(key))
 }
 
 func TestInstructionsWithoutArgumentsHaveTheirDiscriminator(t *testing.T) {

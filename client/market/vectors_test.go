@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // vectors reads the cases of a file that the Rust tests write. A missing file is a failure: without it nothing keeps
@@ -209,8 +209,8 @@ func TestVectorsReceipt(t *testing.T) {
 		Signer            string
 		Signature         string
 	}](t, "receipt.json") {
-		r := wire.Receipt{
-			Domain: wire.Domain(unhex(t, c.Domain)), Lease: solana.MustPublicKeyFromBase58(c.Lease),
+		r := records.Receipt{
+			Domain: records.Domain(unhex(t, c.Domain)), Lease: solana.MustPublicKeyFromBase58(c.Lease),
 			StartedAt: c.StartedAt, Sequence: c.Sequence, Cumulative: c.Seconds,
 		}
 		b := r.Encode()
@@ -229,14 +229,14 @@ func TestVectorsManifest(t *testing.T) {
 		Contradict        bool
 		Signer, Signature string
 	}](t, "manifest.json") {
-		m := wire.Manifest{
-			Domain: wire.Domain(unhex(t, c.Domain)), Period: wire.Period(c.Period), Count: c.Count, Size: c.Size,
+		m := records.Manifest{
+			Domain: records.Domain(unhex(t, c.Domain)), Period: records.Period(c.Period), Count: c.Count, Size: c.Size,
 			Digest: [32]byte(unhex(t, c.Digest)),
 		}
 		b := m.Encode()
 		require.Equal(t, c.Bytes, hex.EncodeToString(b[:]), "case %d", i)
 		require.NoError(t, m.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
-		other, err := wire.DecodeManifest(unhex(t, c.Other))
+		other, err := records.DecodeManifest(unhex(t, c.Other))
 		require.NoError(t, err, "case %d", i)
 		require.Equal(t, c.Contradict, market.TwoFaced(m, other), "case %d", i)
 		require.Equal(t, c.Contradict, market.TwoFaced(other, m), "case %d", i)
@@ -245,8 +245,8 @@ func TestVectorsManifest(t *testing.T) {
 	require.NoError(t, err)
 	var doc struct{ Refused string }
 	require.NoError(t, json.Unmarshal(raw, &doc))
-	_, err = wire.DecodeManifest(unhex(t, doc.Refused))
-	require.ErrorIs(t, err, wire.ErrTag)
+	_, err = records.DecodeManifest(unhex(t, doc.Refused))
+	require.ErrorIs(t, err, records.ErrTag)
 }
 
 func TestVectorsBid(t *testing.T) {
@@ -258,13 +258,13 @@ func TestVectorsBid(t *testing.T) {
 		Message             string
 		Signer, Signature   string
 	}](t, "bid.json") {
-		b := wire.Bid{
-			Domain: wire.Domain(unhex(t, c.Domain)), Order: solana.MustPublicKeyFromBase58(c.Order),
+		b := records.Bid{
+			Domain: records.Domain(unhex(t, c.Domain)), Order: solana.MustPublicKeyFromBase58(c.Order),
 			Node: solana.MustPublicKeyFromBase58(c.Node), CloseAt: c.CloseAt, Price: c.Price, Salt: [32]byte(unhex(t, c.Salt)),
 		}
 		commitment := b.Commitment()
 		require.Equal(t, c.Commitment, hex.EncodeToString(commitment[:]), "case %d", i)
-		message := wire.CommitmentMessage(commitment)
+		message := records.CommitmentMessage(commitment)
 		require.Equal(t, c.Message, hex.EncodeToString(message[:]), "case %d", i)
 		require.NoError(t, b.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
 	}
@@ -281,10 +281,10 @@ func TestVectorsBid(t *testing.T) {
 
 func TestVectorsLeavesAndProofs(t *testing.T) {
 	for i, c := range vectors[struct{ Bytes, Hash string }](t, "leaf.json") {
-		leaf, err := wire.DecodeLeaf(unhex(t, c.Bytes))
+		leaf, err := records.DecodeLeaf(unhex(t, c.Bytes))
 		require.NoError(t, err, "case %d", i)
 		b := leaf.Encode()
-		hash := wire.LeafHash(b[:])
+		hash := records.LeafHash(b[:])
 		require.Equal(t, c.Hash, hex.EncodeToString(hash[:]), "case %d", i)
 	}
 	for i, c := range vectors[struct {
@@ -295,11 +295,11 @@ func TestVectorsLeavesAndProofs(t *testing.T) {
 			Siblings []string
 		}
 	}](t, "merkle.json") {
-		hashes := make([]wire.Hash, len(c.Leaves))
+		hashes := make([]records.Hash, len(c.Leaves))
 		for n, l := range c.Leaves {
-			hashes[n] = wire.LeafHash(unhex(t, l))
+			hashes[n] = records.LeafHash(unhex(t, l))
 		}
-		tree := wire.NewTree(hashes)
+		tree := records.NewTree(hashes)
 		root := tree.Root()
 		require.Equal(t, c.Root, hex.EncodeToString(root[:]), "case %d", i)
 		for n, want := range c.Proofs {
@@ -351,7 +351,7 @@ func TestVectorsRevealAck(t *testing.T) {
 		Commitment, Message, Keeper, Signature string
 		ReceivedAt                             int64 `json:"received_at"`
 	}](t, "reveal_ack.json") {
-		ack := wire.Ack{Stage: wire.AckReveal, Commitment: wire.Hash(unhex(t, c.Commitment)), ReceivedAt: c.ReceivedAt}
+		ack := records.Ack{Stage: records.AckReveal, Commitment: records.Hash(unhex(t, c.Commitment)), ReceivedAt: c.ReceivedAt}
 		raw, err := ack.Encode()
 		require.NoError(t, err)
 		require.Equal(t, c.Message, hex.EncodeToString(raw[:]), "case %d", i)

@@ -11,18 +11,18 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/internal/enginetest"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnSurfnet(t *testing.T) { testEngine(t, enginetest.Surfnet(t)) }
+func TestOnSurfnet(t *testing.T) { testEngine(t, localnode.Surfnet(t)) }
 
 func TestOnAgave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starting solana-test-validator takes seconds: left out of -short")
 	}
-	testEngine(t, enginetest.Agave(t))
+	testEngine(t, localnode.Agave(t))
 }
 
 // testEngine moves lamports through a real node.
@@ -140,7 +140,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 // TestTimeTravel submits before and after the embedded engine's clock jumps by
 // a month, as the scenarios do.
 func TestTimeTravel(t *testing.T) {
-	at := enginetest.Surfnet(t)
+	at := localnode.Surfnet(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{at}})

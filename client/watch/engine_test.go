@@ -12,20 +12,20 @@ import (
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/gagliardetto/solana-go/programs/token"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/internal/enginetest"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnSurfnet(t *testing.T) { testEngine(t, enginetest.Surfnet(t)) }
+func TestOnSurfnet(t *testing.T) { testEngine(t, localnode.Surfnet(t)) }
 
 func TestOnAgave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starting solana-test-validator takes seconds: left out of -short")
 	}
-	testEngine(t, enginetest.Agave(t))
+	testEngine(t, localnode.Agave(t))
 }
 
 // testEngine opens and closes token accounts on a real node and expects to see
@@ -44,11 +44,11 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	require.Eventually(t, func() bool {
 		_, err := c.Airdrop(ctx, payer.PublicKey(), 10*chain.SOL)
 		return err == nil
-	}, enginetest.Timeout, 100*time.Millisecond)
+	}, localnode.Timeout, 100*time.Millisecond)
 	require.Eventually(t, func() bool {
 		b, err := c.Balance(ctx, payer.PublicKey(), chain.Confirmed)
 		return err == nil && b > 0
-	}, enginetest.Timeout, 20*time.Millisecond)
+	}, localnode.Timeout, 20*time.Millisecond)
 	store, err := txm.OpenStore(filepath.Join(t.TempDir(), "txm.db"), genesis)
 	require.NoError(t, err)
 	defer store.Close()

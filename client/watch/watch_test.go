@@ -13,8 +13,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/internal/fakerpc"
 	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 )

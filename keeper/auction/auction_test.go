@@ -1,7 +1,7 @@
 package auction
 
 import (
-	"slices"
+	"context"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -9,214 +9,323 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/keeper/store"
 )
 
-const now = 1_000_000
-
-// addNode puts an awardable node into the view.
-func addNode(v *index.View, n byte, price uint64, change func(*market.Node)) solana.PublicKey {
-	key := solana.PublicKey{n}
-	provider := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{100, n}}}
-	provider.Stake, provider.Committed = 100, 100
-	v.Add(provider.Address, provider)
-	node := &market.Node{Meta: market.Meta{Address: key}}
-	node.Provider, node.Price = provider.Address, price
-	node.Node.Status, node.Spec.Model, node.Spec.Gpus, node.Spec.VramMib = uint8(market.NodeActive), 1, 4, 40960
-	node.UptimeBps, node.RegisteredAt, node.Tier = 10_000, now-1000, 1
-	if change != nil {
-		change(node)
-	}
-	v.Add(key, node)
-	return key
+// key is the auction of an order.
+func key(o *market.Order) store.AuctionKey {
+	return store.AuctionKey{CloseAt: o.AuctionClose, Order: o.Address}
 }
 
-func newView(change func(*market.Order)) (*index.View, solana.PublicKey) {
-	v := index.NewView()
-	v.Add(market.MarketAddress(), &market.Market{})
-	m := &market.Model{}
-	m.Id, m.TflopsX10 = 1, 3120
-	v.Add(market.ModelAddress(1), m)
-	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{200}}}
-	o.Order.Status, o.NodesWanted, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), 1, 1, 1_000
-	o.Requirement.Model, o.AwardDeadline = 1, now+20
-	if change != nil {
-		change(o)
-	}
-	v.Add(o.Address, o)
-	return v, o.Address
+// auctionOf is the auction's account as it is now.
+func (w *world) auctionOf(o *market.Order) *market.Auction {
+	return w.accounts[market.AuctionAddress(o.Address)].(*market.Auction)
 }
 
-func TestTheBestScoreWins(t *testing.T) {
-	v, order := newView(nil)
-	addNode(v, 1, 900, nil)
-	best := addNode(v, 2, 800, nil)
-	addNode(v, 3, 700, func(n *market.Node) { n.UptimeBps, n.JobsFailed = 0, 50 }) // cheap and unreliable
-	got, err := Choose(v, order, now)
+// told asks a keeper what became of a bid.
+func (b *bidder) told(w *world, k *member, o *market.Order, price uint64) records.Outcome {
+	w.t.Helper()
+	req := messages.OutcomeRequest{
+		Version: messages.Version, Order: o.Address, CloseAt: o.AuctionClose, Node: b.account.Address, Commitment: b.request(o, price, false).Bid.Commitment,
+	}
+	s, err := k.desk.Outcome(context.Background(), b.key.PublicKey(), req)
+	require.NoError(w.t, err)
+	out, err := sealedbid.ReadOutcome(&s)
+	require.NoError(w.t, err)
+	return out
+}
+
+// From the first commitment to the published set: one keeper awards, all have the same bids, everybody learns why.
+func TestAuction(t *testing.T) {
+	w := newWorld(t, 3, 4)
+	o := w.order(1, nil)
+	prices := []uint64{500, 400, 450, 300}
+	for i, n := range w.nodes {
+		n.commit(w, w.keepers[i%3], o, prices[i]) // to one keeper each: the others hear of it
+	}
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes[:3] { // the cheapest keeps its price to itself
+		n.reveal(w, w.keepers[(i+1)%3], o, prices[i])
+	}
+	w.run(o.AuctionClose+2, o.AuctionClose+20)
+	require.Len(t, w.awards, 1)
+	a := w.auctionOf(o)
+	require.Equal(t, w.nodes[1].account.Address, solana.PublicKey(a.Winners[0]))
+	require.Equal(t, w.nodes[2].account.Address, solana.PublicKey(a.BarNode))
+
+	var roots []records.Hash
+	for _, k := range w.keepers {
+		c, err := k.desk.own(key(o))
+		require.NoError(t, err)
+		require.Len(t, c.set.Bids, 4)
+		require.NoError(t, c.set.Verify(sealedbid.AuctionOf(domain, o)))
+		roots = append(roots, c.set.Head.Root)
+		require.Equal(t, records.OutcomeWon, w.nodes[1].told(w, k, o, 400).Code)
+		lost := w.nodes[0].told(w, k, o, 500)
+		require.Equal(t, records.OutcomeOutbid, lost.Code)
+		require.InDelta(t, 400, float64(lost.Price), 2)
+		require.Equal(t, records.OutcomeNotRevealed, w.nodes[3].told(w, k, o, 300).Code)
+		require.False(t, k.desk.Missing(key(o), a.Keeper), "the awarding keeper's set is given to the others")
+		require.Zero(t, k.desk.Len(), "what is decided leaves memory")
+	}
+	require.Equal(t, records.Hash(a.BidsRoot), roots[0])
+	require.Equal(t, roots[0], roots[1])
+	require.Equal(t, roots[0], roots[2])
+	// A stranger is told nothing about a node's bid, but may have the whole set.
+	_, err := w.keepers[0].desk.Outcome(t.Context(), solana.PublicKey{9}, messages.OutcomeRequest{Order: o.Address, CloseAt: o.AuctionClose, Node: w.nodes[0].account.Address, Commitment: w.nodes[0].request(o, 500, false).Bid.Commitment})
+	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
+	var set sealedbid.Assembler
+	require.NoError(t, w.keepers[0].desk.Serve(t.Context(), solana.PublicKey{9}, messages.BidSetRequest{Order: o.Address}, set.Add))
+	_, err = set.Set(sealedbid.AuctionOf(domain, o))
 	require.NoError(t, err)
-	require.Len(t, got, 1)
-	require.Equal(t, best, got[0].Node.Address)
 }
 
-func TestWhoIsNotAwarded(t *testing.T) {
-	for name, change := range map[string]func(*market.Node){
-		"asleep":          func(n *market.Node) { n.Node.Status = uint8(market.NodeHibernated) },
-		"draining":        func(n *market.Node) { n.Node.Status = uint8(market.NodeDraining) },
-		"suspended":       func(n *market.Node) { n.Node.Status = uint8(market.NodeSuspended) },
-		"too dear":        func(n *market.Node) { n.Price = 1_001 },
-		"full":            func(n *market.Node) { n.GpuMask = 0b1111 },
-		"simulated":       func(n *market.Node) { n.Spec.Simulated = 1 },
-		"of no model":     func(n *market.Node) { n.Spec.Model = 7 },
-		"of no provider":  func(n *market.Node) { n.Provider = solana.PublicKey{99} },
-		"of the order":    func(n *market.Node) {},
-		"without a stake": func(n *market.Node) {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v, order := newView(nil)
-			key := addNode(v, 1, 900, change)
-			switch name {
-			case "of the order":
-				l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{150}}}
-				l.Order, l.Node = order, key
-				v.Add(l.Address, l)
-			case "without a stake":
-				p := *v.Providers[v.Nodes[key].Provider]
-				p.Committed = 101
-				v.Add(p.Address, &p)
-			}
-			_, err := Choose(v, order, now)
-			require.ErrorIs(t, err, ErrNoMatch)
-			addNode(v, 2, 1_000, nil)
-			got, err := Choose(v, order, now)
-			require.NoError(t, err)
-			require.Equal(t, solana.PublicKey{2}, got[0].Node.Address)
-		})
+// An order over several nodes is awarded by one keeper, with one bar for all.
+func TestSeveralNodes(t *testing.T) {
+	w := newLightWorld(t, 3, 4)
+	o := w.order(3, nil)
+	for i, n := range w.nodes {
+		n.commit(w, w.keepers[0], o, uint64(100*(i+1)))
 	}
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes {
+		n.reveal(w, w.keepers[1], o, uint64(100*(i+1)))
+	}
+	w.run(o.AuctionClose+2, o.AuctionClose+20)
+	require.Len(t, w.awards, 3)
+	for i, a := range w.awards {
+		require.Equal(t, w.awards[0].keeper, a.keeper)
+		require.Equal(t, w.nodes[i].account.Address, a.node, "the best first")
+		require.Equal(t, i > 0, a.loser.IsZero(), "the first award fixes the bar")
+	}
+	require.Equal(t, w.nodes[3].account.Address, solana.PublicKey(w.auctionOf(o).BarNode))
 }
 
-func TestOrdersThatWait(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*market.Order)
-		want   error
-	}{
-		"awarded":      {func(o *market.Order) { o.Order.Status = uint8(market.OrderAwarded) }, ErrNotOpen},
-		"sealed":       {func(o *market.Order) { o.Mode = 1 }, ErrNotOpen},
-		"complete":     {func(o *market.Order) { o.NodesAwarded = 1 }, ErrNotOpen},
-		"too late":     {func(o *market.Order) { o.AwardDeadline = now - 1 }, ErrTooLate},
-		"wants two":    {func(o *market.Order) { o.NodesWanted = 2 }, ErrNoMatch},
-		"wants region": {func(o *market.Order) { o.Requirement.Region = market.Text16("eu") }, ErrNoMatch},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v, order := newView(c.change)
-			addNode(v, 1, 900, nil)
-			_, err := Choose(v, order, now)
-			require.ErrorIs(t, err, c.want)
-		})
+// Whoever is silent or killed at any moment, another keeper takes over; and who comes back goes on with what it had.
+func TestKillAndTakeOver(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	o := w.order(1, nil)
+	for i, n := range w.nodes {
+		for _, k := range w.keepers {
+			n.commit(w, k, o, uint64(100*(i+1)))
+		}
 	}
-	v, order := newView(nil)
-	addNode(v, 1, 900, nil)
-	v.Market.Paused = market.PauseAwards
-	_, err := Choose(v, order, now)
-	require.ErrorIs(t, err, ErrPaused)
-	_, err = Choose(v, solana.PublicKey{1}, now)
-	require.ErrorIs(t, err, ErrNotLoaded)
+	for _, k := range w.keepers { // all of them, in the middle
+		k.kill()
+	}
+	for _, k := range w.keepers {
+		k.start()
+		require.Equal(t, 3, k.desk.Len(), "acknowledged is remembered")
+	}
+	again := w.nodes[0].commit(w, w.keepers[0], o, 100)
+	require.EqualValues(t, start, again.ReceivedAt, "the same acknowledgement as before")
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes {
+		n.reveal(w, w.keepers[2], o, uint64(100*(i+1)))
+	}
+	w.keepers[2].kill()
+	w.run(o.AuctionClose+2, o.AuctionClose+11)
+	w.keepers[1].kill() // before anybody may award
+	w.run(o.AuctionClose+12, o.AuctionClose+20)
+	require.Len(t, w.awards, 1)
+	require.Equal(t, w.keepers[0].wallet.PublicKey(), w.awards[0].keeper, "the only one left, whatever its rank")
+	require.Equal(t, w.nodes[0].account.Address, w.awards[0].node)
+	w.keepers[1].start()
+	w.keepers[2].start()
+	w.run(o.AuctionClose+21, o.AuctionClose+24)
+	require.Len(t, w.awards, 1)
+	require.False(t, w.keepers[2].desk.Missing(key(o), w.awards[0].keeper))
 }
 
-func TestSameSite(t *testing.T) {
-	at := func(site string) func(*market.Node) {
-		return func(n *market.Node) { n.Spec.Site = market.Text16(site) }
+// A keeper that is killed between the awards of one order goes on with the same bids, bar and root.
+func TestKilledBetweenAwards(t *testing.T) {
+	w := newWorld(t, 1, 3)
+	k := w.keepers[0]
+	o := w.order(2, nil)
+	for i, n := range w.nodes {
+		n.commit(w, k, o, uint64(100*(i+1)))
 	}
-	v, order := newView(func(o *market.Order) { o.NodesWanted, o.Requirement.SameSite = 2, 1 })
-	addNode(v, 1, 100, at("a"))
-	addNode(v, 2, 900, at("a"))
-	addNode(v, 3, 400, at("b"))
-	addNode(v, 4, 450, at("b"))
-	addNode(v, 5, 10, at(""))
-	addNode(v, 6, 10, at("c"))
-	got, err := Choose(v, order, now)
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes {
+		n.reveal(w, k, o, uint64(100*(i+1)))
+	}
+	broken := true
+	w.refuse = func(a award) error {
+		if broken && a.loser.IsZero() {
+			return context.DeadlineExceeded
+		}
+		return nil
+	}
+	w.run(o.AuctionClose+2, o.AuctionClose+13)
+	require.Len(t, w.awards, 1)
+	k.kill()
+	broken = false
+	k.start()
+	w.run(o.AuctionClose+14, o.AuctionClose+16)
+	require.Len(t, w.awards, 2)
+	require.Equal(t, w.nodes[1].account.Address, w.awards[1].node)
+	require.Equal(t, w.awards[0].root, w.awards[1].root)
+	c, err := k.desk.own(key(o))
 	require.NoError(t, err)
-	require.Equal(t, []solana.PublicKey{{3}, {4}}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address}, "the cheapest pair that stands together")
+	require.Equal(t, records.Hash(w.awards[0].root), c.set.Head.Root)
+	require.Len(t, sealedbid.Winners(o.Address, c.set.Bids).Winners, 2, "what is published is what was awarded")
+}
 
-	v, order = newView(func(o *market.Order) {
-		o.NodesWanted, o.NodesAwarded, o.Requirement.SameSite, o.Site = 2, 1, 1, market.Text16("a")
+// A winner that took other work in between is judged anew once the program has refused it, and learns why.
+func TestTheWinnerIsGone(t *testing.T) {
+	w := newWorld(t, 1, 3)
+	k := w.keepers[0]
+	o := w.order(1, nil)
+	for i, n := range w.nodes {
+		n.commit(w, k, o, uint64(100*(i+1)))
+	}
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes {
+		n.reveal(w, k, o, uint64(100*(i+1)))
+	}
+	w.run(o.AuctionClose+2, o.AuctionClose+12) // the bids are closed
+	busy := *w.nodes[0].account
+	busy.GpuMask = 1
+	w.put(busy.Address, &busy)
+	w.run(o.AuctionClose+13, o.AuctionClose+20)
+	require.Len(t, w.awards, 1)
+	require.Equal(t, w.nodes[1].account.Address, w.awards[0].node)
+	why := w.nodes[0].told(w, k, o, 100)
+	require.Equal(t, records.OutcomeUnsuitable, why.Code)
+	require.EqualValues(t, bindings.ErrorCodeNotEnoughGpus, why.Requirement)
+	c, err := k.desk.own(key(o))
+	require.NoError(t, err)
+	require.Equal(t, records.Hash(w.awards[0].root), c.set.Head.Root, "the bids are those of the close")
+}
+
+// An order that too few bid for goes to nobody, and everybody is told so.
+func TestNobodyIsAwarded(t *testing.T) {
+	w := newLightWorld(t, 2, 1)
+	o := w.order(2, nil)
+	w.nodes[0].commit(w, w.keepers[0], o, 100)
+	w.at(o.AuctionClose + 1)
+	w.nodes[0].reveal(w, w.keepers[0], o, 100)
+	w.run(o.AuctionClose+2, o.AuctionClose+20)
+	require.Empty(t, w.awards)
+	_, err := w.keepers[0].desk.Outcome(t.Context(), w.nodes[0].key.PublicKey(), messages.OutcomeRequest{
+		Order: o.Address, CloseAt: o.AuctionClose, Node: w.nodes[0].account.Address, Commitment: w.nodes[0].request(o, 100, false).Bid.Commitment,
 	})
-	addNode(v, 1, 500, at("a"))
-	addNode(v, 3, 400, at("b"))
-	got, err = Choose(v, order, now)
-	require.NoError(t, err)
-	require.Equal(t, solana.PublicKey{1}, got[0].Node.Address, "where the first one stands")
+	require.True(t, p2p.IsCode(err, p2p.CodeUnavailable), "not decided yet: %v", err)
+	w.put(o.Address, nil) // expired
+	require.Equal(t, records.OutcomeNotAwarded, w.nodes[0].told(w, w.keepers[0], o, 100).Code)
 }
 
-// Two keepers that see the same accounts choose the same nodes, in whatever order they learned of them, and nobody who
-// was left out is better than one who was chosen.
-// The machines of a redundant job belong to different providers, also when one of them has the best.
-func TestRedundantJobsAreSpread(t *testing.T) {
-	v, order := newView(func(o *market.Order) { o.NodesWanted, o.Redundant = 3, 1 })
-	owned := func(n byte, price uint64, provider byte) solana.PublicKey {
-		return addNode(v, n, price, func(m *market.Node) { m.Provider = solana.PublicKey{100, provider} })
-	}
-	best := owned(1, 500, 1)
-	owned(2, 501, 1)
-	owned(3, 502, 1)
-	second := owned(4, 600, 4)
-	owned(5, 601, 4)
-	_, err := Choose(v, order, now)
-	require.ErrorIs(t, err, ErrNoMatch, "five machines of two owners are not three")
-	third := owned(6, 900, 6)
-	got, err := Choose(v, order, now)
-	require.NoError(t, err)
-	require.Equal(t, []solana.PublicKey{best, second, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address, got[2].Node.Address})
-
-	// One is awarded already: what is left comes from others.
-	o := *v.Orders[order]
-	o.NodesAwarded = 1
-	v.Add(order, &o)
-	l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{77}}}
-	l.Order, l.Lease.Node = order, second
-	v.Add(l.Address, l)
-	got, err = Choose(v, order, now)
-	require.NoError(t, err)
-	require.Equal(t, []solana.PublicKey{best, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address})
-}
-
-func TestTheChoiceIsAFunctionOfTheAccounts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		type drawn struct {
-			n      byte
-			price  uint64
-			uptime uint16
-		}
-		n := rapid.IntRange(1, 12).Draw(t, "nodes")
-		nodes := make([]drawn, n)
-		for i := range nodes {
-			nodes[i] = drawn{byte(i + 1), rapid.Uint64Range(990, 1_002).Draw(t, "price"), rapid.SampledFrom([]uint16{0, 9_000, 10_000}).Draw(t, "uptime")}
-		}
-		wanted := uint8(rapid.IntRange(1, n).Draw(t, "wanted"))
-		choose := func(in []drawn) ([]market.Candidate, error) {
-			v, order := newView(func(o *market.Order) { o.NodesWanted = wanted })
-			for _, d := range in {
-				addNode(v, d.n, d.price, func(n *market.Node) { n.UptimeBps = d.uptime })
+// Whatever is lost between keepers and whatever each hears first: who holds the same bids closes the same root, all
+// acknowledged reveals are in, and exactly one keeper awards what its own bids say.
+func TestLossAndDisorder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newLightWorld(t, 3, rapid.IntRange(1, 6).Draw(rt, "nodes"))
+		drop := rapid.IntRange(0, 100).Draw(rt, "loss in per cent")
+		roll := rapid.IntRange(1, 100)
+		w.lost = func(_, _ solana.PublicKey) bool { return roll.Draw(rt, "arrives") <= drop }
+		o := w.order(1, nil)
+		price := map[int]uint64{}
+		held := map[solana.PublicKey]map[solana.PublicKey]bool{} // keeper → nodes whose reveal it acknowledged
+		for i, n := range w.nodes {
+			price[i] = rapid.Uint64Range(990, 1_000).Draw(rt, "price")
+			for _, k := range w.keepers {
+				if rapid.Bool().Draw(rt, "reaches") {
+					n.commit(w, k, o, price[i])
+				}
 			}
-			return Choose(v, order, now)
 		}
-		a, errA := choose(nodes)
-		b, errB := choose(rapid.Permutation(nodes).Draw(t, "order"))
-		require.Equal(t, errA == nil, errB == nil)
-		require.Equal(t, a, b)
-		if errA != nil {
-			return
+		w.at(o.AuctionClose + 1)
+		for i, n := range w.nodes {
+			for _, k := range w.keepers {
+				if !rapid.Bool().Draw(rt, "reaches") {
+					continue
+				}
+				a, err := k.desk.Reveal(context.Background(), n.key.PublicKey(), n.request(o, price[i], true))
+				require.NoError(rt, err)
+				if a.Ack == nil {
+					require.Equal(rt, records.OutcomeNoCommitment, refused(w, k, a, nil), "nobody told this keeper in time")
+					continue
+				}
+				if held[k.wallet.PublicKey()] == nil {
+					held[k.wallet.PublicKey()] = map[solana.PublicKey]bool{}
+				}
+				held[k.wallet.PublicKey()][n.account.Address] = true
+			}
 		}
-		require.Len(t, a, int(wanted))
-		require.True(t, slices.IsSortedFunc(a, market.Candidate.Compare))
-		for _, d := range nodes {
-			left := d.price <= 1_000 && !slices.ContainsFunc(a, func(c market.Candidate) bool { return c.Node.Address == solana.PublicKey{d.n} })
-			if left {
-				node := &market.Node{Meta: market.Meta{Address: solana.PublicKey{d.n}}}
-				node.Price, node.UptimeBps, node.RegisteredAt = d.price, d.uptime, now-1000
-				c, err := market.NewCandidate(solana.PublicKey{200}, *node, now)
-				require.NoError(t, err)
-				require.Positive(t, c.Compare(a[len(a)-1]))
+		if rapid.Bool().Draw(rt, "kill one") {
+			k := w.keepers[rapid.IntRange(0, 2).Draw(rt, "which")]
+			k.kill()
+			k.start()
+		}
+		w.run(o.AuctionClose+9, o.AuctionClose+25)
+		require.LessOrEqual(rt, len(w.awards), 1)
+		for _, k := range w.keepers {
+			c, err := k.desk.own(key(o))
+			require.NoError(rt, err)
+			for node := range held[k.wallet.PublicKey()] {
+				j := c.set.Find(node)
+				require.NotNil(rt, j, "an acknowledged reveal is among the bids")
+				require.NotNil(rt, j.Bid.Reveal)
+			}
+			if len(w.awards) == 0 {
+				require.Empty(rt, sealedbid.Pick(sealedbid.TermsOf(o), c.set.Bids).Winners, "it could have been awarded")
+				continue
+			}
+			if a := w.awards[0]; a.keeper == k.wallet.PublicKey() {
+				require.Equal(rt, records.Hash(a.root), c.set.Head.Root)
+				require.Equal(rt, a.node[:], c.set.Bids[sealedbid.Pick(sealedbid.TermsOf(o), c.set.Bids).Winners[0]].Bid.Node[:])
 			}
 		}
 	})
+}
+
+// A pause of awards while bids come in and are closed delays the award and takes nothing from anybody.
+func TestPause(t *testing.T) {
+	w := newLightWorld(t, 2, 2)
+	o := w.order(1, nil)
+	pause := func(bits uint8) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		m := *w.accounts[market.MarketAddress()].(*market.Market)
+		m.Paused = bits
+		w.put(m.Address, &m)
+	}
+	pause(market.PauseAwards)
+	for i, n := range w.nodes {
+		n.commit(w, w.keepers[0], o, uint64(100*(i+1)))
+	}
+	w.at(o.AuctionClose + 1)
+	for i, n := range w.nodes {
+		n.reveal(w, w.keepers[0], o, uint64(100*(i+1)))
+	}
+	w.run(o.AuctionClose+2, o.AuctionClose+16)
+	require.Empty(t, w.awards)
+	pause(0)
+	w.run(o.AuctionClose+17, o.AuctionClose+24)
+	require.Len(t, w.awards, 1)
+	require.Equal(t, w.nodes[0].account.Address, w.awards[0].node)
+}
+
+// Nodes that could not serve when the bids were closed and can before the deadline are awarded.
+func TestNobodyCouldWinAtFirst(t *testing.T) {
+	w := newLightWorld(t, 1, 1)
+	o := w.order(1, nil)
+	n := w.nodes[0]
+	n.commit(w, w.keepers[0], o, 100)
+	w.at(o.AuctionClose + 1)
+	n.reveal(w, w.keepers[0], o, 100)
+	asleep := *n.account
+	asleep.Node.Status = uint8(market.NodeHibernated)
+	w.put(asleep.Address, &asleep)
+	w.run(o.AuctionClose+2, o.AuctionClose+15)
+	require.Empty(t, w.awards)
+	w.put(n.account.Address, n.account)
+	w.run(o.AuctionClose+16, o.AuctionClose+20)
+	require.Len(t, w.awards, 1)
+	require.Equal(t, records.OutcomeWon, n.told(w, w.keepers[0], o, 100).Code)
 }

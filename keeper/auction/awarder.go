@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,48 +13,65 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
-	"github.com/gantry-market/gantry/keeper/task"
+	"github.com/gantry-market/gantry/keeper/schedule"
+	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Awarder awards open orders as they appear. Run owns all its goroutines.
+// Awarder closes the bids of auctions whose reveals are over, and awards. Run owns all its goroutines.
 type Awarder struct {
-	Index   *index.Index
-	Self    solana.PublicKey
-	Submit  func(context.Context, txm.Intent) (txm.Result, error)
-	Step    time.Duration // that each rank waits before it tries
+	Index  *index.Index
+	Desk   *Desk
+	Self   solana.PublicKey
+	Submit func(context.Context, txm.Intent) (txm.Result, error)
+	// Step is how long each rank waits before it awards what those before it did not. It should be longer than an award
+	// takes to be confirmed: the first award decides which keeper makes the others of its order.
+	Step    time.Duration
 	Observe func(nodes int, lag time.Duration, err error)
-	Log     zerolog.Logger
-	Now     func() time.Time
-	// Tasks runs the awards; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
-	// Run, and waits for what Tasks has started.
-	Tasks task.Runner
+	// Fetch brings another keeper's published set.
+	Fetch func(ctx context.Context, key store.AuctionKey, keeper solana.PublicKey) (*sealedbid.Assembler, error)
+	Log   zerolog.Logger
+	Now   func() time.Time
+	// Tasks runs the awards; nil means goroutines and the wall clock.
+	Tasks schedule.Runner
 
 	stagger *crank.Stagger
 	wg      sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[solana.PublicKey]bool
-	wait map[solana.PublicKey]time.Time // orders that were refused: not before
-	aims map[solana.PublicKey]time.Time // nodes for which an award is on its way, or was just decided: not before
+	busy map[store.AuctionKey]bool
+	wait map[store.AuctionKey]time.Time // not before
+	// omitted are the bids that other keepers' awards left out, once they were looked over.
+	omitted map[store.AuctionKey][]messages.Bid
+	// done are auctions of others that nothing is left to do for. Only Tick uses it.
+	done map[store.AuctionKey]bool
+	// refused: the last award that was tried was refused by the program.
+	refused map[store.AuctionKey]bool
 }
 
 const (
-	debounce  = 15 * time.Millisecond
+	tick = 100 * time.Millisecond
+	// idle is how long nothing is looked at when no auction is open and nothing changes.
+	idle = 5 * time.Second
+	// closeAfter is how long after the end of the reveals every keeper closes its bids, and awardAfter when the first of them
+	// awards: what is acknowledged last has time to be told to the others, and all have closed before the order is decided.
+	closeAfter = time.Second
+	awardAfter = 2 * time.Second
+	// afterward is how long an auction rests after an award was refused, for the accounts to be seen.
 	afterward = 500 * time.Millisecond
-	// sendTimeout bounds one award.
-	sendTimeout = time.Minute
-	// idlePause is how long nothing is looked at without a change: asks and the clock change the answer as well.
-	idlePause = 5 * time.Second
+	sendLimit = time.Minute
 )
 
 // Init must be called before Tick; Run calls it.
 func (a *Awarder) Init() {
 	a.stagger = crank.NewStagger()
-	a.busy, a.wait, a.aims = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}, map[solana.PublicKey]time.Time{}
-	a.Tasks = task.Or(a.Tasks)
+	a.busy, a.wait = map[store.AuctionKey]bool{}, map[store.AuctionKey]time.Time{}
+	a.refused, a.omitted = map[store.AuctionKey]bool{}, map[store.AuctionKey][]messages.Bid{}
+	a.Tasks = schedule.Or(a.Tasks)
 }
 
 // Run awards until ctx ends.
@@ -64,149 +80,307 @@ func (a *Awarder) Run(ctx context.Context) error {
 	defer a.wg.Wait()
 	for {
 		ch := a.Index.Changed()
-		pause := idlePause
+		pause := idle
 		if a.Tick(ctx) {
-			pause = max(a.Step/4, 25*time.Millisecond)
-			ch = nil // an order waits for its time: look soon, whatever changes
+			pause, ch = tick, nil
 		}
-		timer := time.NewTimer(pause)
+		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
+			t.Stop()
 			return ctx.Err()
 		case <-ch:
-			timer.Stop()
-			if err := a.Tasks.Sleep(ctx, debounce); err != nil {
+			t.Stop()
+			if err := a.Tasks.Sleep(ctx, tick/2); err != nil {
 				return err
 			}
-		case <-timer.C:
+		case <-t.C:
 		}
 	}
 }
 
-// Tick starts the awards whose turn it is and reports whether an order waits for its turn.
+// look is an auction as the chain shows it.
+type look struct {
+	key     store.AuctionKey
+	order   *market.Order
+	auction *market.Auction
+}
+
+// Tick does what is due and reports whether something waits for its time.
 func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	now := a.Now()
-	type award struct {
-		order *market.Order
-		nodes []market.Candidate
-	}
-	var due []award
-	a.mu.Lock()
+	var open, over []look
+	var keepers []solana.PublicKey
+	active, paused := false, false
 	a.Index.Read(func(v *index.View) {
 		k, ok := v.Keepers[a.Self]
-		if !ok || k.State() != market.KeeperActive {
-			return
-		}
-		items := map[string]bool{}
-		keepers := v.ActiveKeepers()
-		for key, o := range v.Orders {
-			if o.State() != market.OrderOpen {
-				continue
+		active = ok && k.State() == market.KeeperActive
+		keepers = v.ActiveKeepers()
+		paused = v.Market != nil && v.Market.Paused&market.PauseAwards != 0
+		for address, x := range v.Auctions {
+			l := look{key: store.AuctionKey{CloseAt: x.CloseAt, Order: address}, auction: x}
+			o, ok := v.Orders[address]
+			if ok && o.AuctionClose == x.CloseAt {
+				l.order = o
 			}
-			nodes, err := Choose(v, key, now.Unix())
-			if err != nil {
-				if !errors.Is(err, ErrNotOpen) && !errors.Is(err, ErrNoMatch) && !errors.Is(err, ErrTooLate) {
-					a.Log.Debug().Err(err).Stringer("order", key).Msg("order waits")
-				}
-				continue
-			}
-			item := "order/" + key.String()
-			items[item] = true
-			if a.busy[key] || now.Before(a.wait[key]) || !a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step) {
-				waiting = true
-				continue
-			}
-			due = append(due, award{o, nodes[:min(len(nodes), MaxAwards)]})
-		}
-		a.stagger.Keep(items)
-		for key := range a.wait {
-			if _, ok := v.Orders[key]; !ok {
-				delete(a.wait, key)
+			if l.order != nil && o.State() == market.OrderOpen && o.Mode == market.ModeSealed {
+				open = append(open, l)
+			} else if x.WinnerCount > 0 && x.Keeper != a.Self {
+				over = append(over, l)
 			}
 		}
 	})
-	maps.DeleteFunc(a.aims, func(_ solana.PublicKey, until time.Time) bool { return !now.Before(until) })
-	slices.SortFunc(due, func(x, y award) int { return bytes.Compare(x.order.Address[:], y.order.Address[:]) })
-	// Many orders may want the same best node. One is sent, and the others look again when it is gone: all but one award
-	// would be refused, and the next best is unjust while the best is free.
-	due = slices.DeleteFunc(due, func(x award) bool {
-		taken := slices.ContainsFunc(x.nodes, func(c market.Candidate) bool { return now.Before(a.aims[c.Node.Address]) })
-		if waiting = waiting || taken; taken {
-			return true
+	sortLooks(open)
+	sortLooks(over)
+	items := map[string]bool{}
+	for _, l := range open {
+		waiting = true
+		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
+		items[item] = true
+		since := now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is theirs
+		mine := active && !paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.Self)
+		switch {
+		case mine && a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step):
+			a.start(l.key, now, func() { a.award(ctx, l) })
+		case since >= closeAfter && a.Desk.held(l.key) == nil:
+			a.start(l.key, now, func() { a.close(l) })
 		}
-		a.busy[x.order.Address] = true
-		for _, c := range x.nodes {
-			a.aims[c.Node.Address] = now.Add(sendTimeout)
-		}
-		return false
-	})
-	a.mu.Unlock()
-	for _, x := range due {
-		a.wg.Add(1)
-		a.Tasks.Go(func() {
-			defer a.wg.Done()
-			a.award(ctx, x.order, x.nodes)
-		})
 	}
-	return waiting || len(due) > 0
+	done := map[store.AuctionKey]bool{}
+	for _, l := range over {
+		if a.done[l.key] {
+			done[l.key] = true
+			continue
+		}
+		if l.order != nil && a.Desk.Missing(l.key, a.Self) {
+			a.close(l) // somebody's clock is ahead of ours; what was judged late is marked by its time
+		}
+		if a.Fetch != nil && a.Desk.Missing(l.key, l.auction.Keeper) {
+			waiting = true
+			a.start(l.key, now, func() { a.fetch(ctx, l) })
+			continue
+		}
+		a.mu.Lock()
+		omitted, compared := a.omitted[l.key]
+		a.mu.Unlock()
+		switch {
+		case !compared:
+			a.start(l.key, now, func() { a.examine(l) })
+		case active && len(omitted) > 0 && a.provable(l, omitted, now.Unix()):
+			ready, item := a.turn(l, keepers)
+			if items[item] = true; ready {
+				a.start(l.key, now, func() { a.prove(ctx, l, omitted) })
+			}
+		default:
+			done[l.key] = true
+			continue
+		}
+		waiting = true
+	}
+	a.done = done
+	a.stagger.Keep(items)
+	a.forget(over)
+	a.Desk.Forget(func(key store.AuctionKey) bool { return a.undecided(key, now.Unix()) })
+	a.mu.Lock()
+	for key, at := range a.wait {
+		if now.Sub(at) > time.Minute {
+			delete(a.wait, key)
+			delete(a.refused, key)
+		}
+	}
+	a.mu.Unlock()
+	return waiting
 }
 
-// award sends one transaction for some nodes of an order.
-func (a *Awarder) award(ctx context.Context, o *market.Order, nodes []market.Candidate) {
-	err := a.send(ctx, o, nodes)
+// forget drops what was found about auctions that are gone.
+func (a *Awarder) forget(over []look) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.omitted {
+		if !slices.ContainsFunc(over, func(l look) bool { return l.key == key }) {
+			delete(a.omitted, key)
+		}
+	}
+}
+
+// undecided reports whether an auction's bids may still be needed in memory: until its order is decided and our set is on
+// disk, or for the longest time that an auction can take. It looks at the chain as it is when it is asked: a bid may have
+// been taken since the caller looked.
+func (a *Awarder) undecided(key store.AuctionKey, now int64) bool {
+	open := false
+	a.Index.Read(func(v *index.View) {
+		o, ok := v.Orders[key.Order]
+		open = v.Market == nil || ok && o.State() == market.OrderOpen && o.AuctionClose == key.CloseAt
+	})
+	return open || key.CloseAt+int64(maxSettle.Seconds()) > now && a.Desk.Missing(key, a.Self)
+}
+
+func sortLooks(l []look) {
+	slices.SortFunc(l, func(a, b look) int { return bytes.Compare(a.key.Order[:], b.key.Order[:]) })
+}
+
+// start runs f beside the caller unless the auction is busy or rests.
+func (a *Awarder) start(key store.AuctionKey, now time.Time, f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[key] || now.Before(a.wait[key]) {
+		return
+	}
+	a.busy[key] = true
+	a.wg.Add(1)
+	a.Tasks.Go(func() {
+		defer a.wg.Done()
+		f()
+		a.mu.Lock()
+		delete(a.busy, key)
+		a.wait[key] = a.Now().Add(afterward)
+		a.mu.Unlock()
+	})
+}
+
+// close closes the bids without awarding, unless they were closed before.
+func (a *Awarder) close(l look) {
+	_, err := a.Desk.own(l.key)
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = a.Desk.Close(l.order)
+	}
+	if err != nil {
+		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
+	}
+}
+
+// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when
+// nobody could win by them, and after the program has refused an award that was made by them: as long as one may still take effect, what is published must be
+// what it was made by. An award that was begun before goes on by the same choice, since its bar and root are fixed.
+func (a *Awarder) award(ctx context.Context, l look) {
+	c, err := a.Desk.own(l.key)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && l.auction.WinnerCount == 0 && (a.wasRefused(l.key) || again(c).nobody()):
+		c, err = a.Desk.Close(l.order)
+	case err == nil:
+		c = again(c)
+	}
+	if err != nil {
+		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
+		return
+	}
+	if len(c.choice.Winners) == 0 {
+		a.Log.Debug().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Msg("too few bids to award")
+		return
+	}
+	began := time.Unix(l.auction.RevealUntil, 0)
+	n, err := a.send(ctx, l, c)
 	var pe *txm.ProgramError
+	a.mu.Lock()
+	a.refused[l.key] = errors.As(err, &pe)
+	a.mu.Unlock()
 	switch {
 	case err == nil:
-		a.Log.Info().Stringer("order", o.Address).Int("nodes", len(nodes)).Msg("awarded")
+		a.Log.Info().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Int("nodes", n).Msg("auction awarded")
 	case errors.As(err, &pe):
-		// Another keeper was faster, or the node changed its ask: the next look at the accounts decides.
-		a.Log.Debug().Err(err).Stringer("order", o.Address).Msg("award refused")
+		a.Log.Debug().Err(err).Stringer("order", l.key.Order).Msg("award refused")
 	case ctx.Err() == nil:
-		a.Log.Warn().Err(err).Stringer("order", o.Address).Msg("award")
+		a.Log.Warn().Err(err).Stringer("order", l.key.Order).Msg("award")
 	}
 	if ctx.Err() == nil {
-		a.Observe(len(nodes), a.Now().Sub(time.Unix(o.CreatedAt, 0)), err)
+		a.Observe(n, a.Now().Sub(began), err)
 	}
+}
+
+func (a *Awarder) wasRefused(key store.AuctionKey) bool {
 	a.mu.Lock()
-	delete(a.busy, o.Address)
-	for _, c := range nodes {
-		a.aims[c.Node.Address] = a.Now().Add(afterward)
+	defer a.mu.Unlock()
+	return a.refused[key]
+}
+
+// send awards the winners that have no lease yet, the best first: its award fixes the bar for the others.
+func (a *Awarder) send(ctx context.Context, l look, c *closed) (int, error) {
+	awarded := 0
+	for i, w := range c.choice.Winners {
+		in, done, err := a.intent(l, c, w, i == 0)
+		if err != nil {
+			return awarded, err
+		}
+		if done {
+			awarded++
+			continue
+		}
+		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
+		_, err = a.Submit(limit, in)
+		cancel()
+		if err != nil {
+			return awarded, err
+		}
+		awarded++
 	}
-	a.wait[o.Address] = a.Now().Add(afterward)
+	return awarded, nil
+}
+
+func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
+	args := market.AuctionAwardArgs{Keeper: a.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
+	of := sealedbid.AuctionOf(a.Desk.Domain, l.order)
+	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
+	lease := market.LeaseAddress(l.key.Order, node)
+	bid := func(v *index.View, i int) (market.SealedBid, error) {
+		b := &c.set.Bids[i].Bid
+		n, ok := v.Nodes[b.Node]
+		if !ok {
+			return market.SealedBid{}, fmt.Errorf("node %s is gone", solana.PublicKey(b.Node))
+		}
+		return market.SealedBid{Node: *n, Bid: of.Reveal(b.Node, *b.Reveal), Signature: b.Signature}, nil
+	}
+	a.Index.Read(func(v *index.View) {
+		if _, ok := v.Leases[lease]; ok {
+			done = true
+			return
+		}
+		if args.Winner, err = bid(v, winner); err != nil || !first || c.choice.Bar < 0 || l.auction.WinnerCount > 0 {
+			return
+		}
+		var loser market.SealedBid
+		if loser, err = bid(v, c.choice.Bar); err == nil {
+			args.Loser = &loser
+		}
+	})
+	if done || err != nil {
+		return in, done, err
+	}
+	ixs, err := market.AuctionAward(args)
+	return txm.Intent{
+		ID:   fmt.Sprintf("auction/%s/%d/%s/%d", l.key.Order, l.key.CloseAt, node, c.set.Head.ChosenAt),
+		Kind: "auction_award", Instructions: ixs, Repeatable: true,
+		ReadBack: func(context.Context) (bool, error) {
+			there := false
+			a.Index.Read(func(v *index.View) { _, there = v.Leases[lease] })
+			return there, nil
+		},
+	}, false, err
+}
+
+// fetch keeps what the awarding keeper published.
+func (a *Awarder) fetch(ctx context.Context, l look) {
+	set, err := a.Fetch(ctx, l.key, l.auction.Keeper)
+	if err == nil {
+		err = a.Desk.Take(l.key, l.auction.Keeper, set)
+	}
+	if err != nil {
+		a.Log.Debug().Err(err).Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Msg("bids of another keeper's award")
+	}
+}
+
+// examine compares another keeper's published bids with what it recorded and with what we know.
+func (a *Awarder) examine(l look) {
+	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
+	found := a.Desk.compare(l.key, l.auction, log)
+	a.mu.Lock()
+	a.omitted[l.key] = found
 	a.mu.Unlock()
 }
 
-func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Candidate) error {
-	id := fmt.Sprintf("award/%s/%d/%d", o.Address, o.CreatedAt, o.NodesAwarded)
-	var ixs []solana.Instruction
-	for _, c := range nodes {
-		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
-		if err != nil {
-			return err
-		}
-		ixs = append(ixs, ix)
-		id += "/" + c.Node.Address.String()
-	}
-	leases := make([]solana.PublicKey, len(nodes))
-	for i, c := range nodes {
-		leases[i] = market.LeaseAddress(o.Address, c.Node.Address)
-	}
-	ctx, cancel := a.Tasks.Timeout(ctx, sendTimeout)
-	defer cancel()
-	_, err := a.Submit(ctx, txm.Intent{
-		ID: id, Kind: "order_award", Instructions: ixs, Repeatable: true,
-		ReadBack: func(context.Context) (bool, error) {
-			done := true
-			a.Index.Read(func(v *index.View) {
-				for _, l := range leases {
-					if _, ok := v.Leases[l]; !ok {
-						done = false
-					}
-				}
-			})
-			return done, nil
-		},
+// provable reports whether one of the omitted bids proves something now.
+func (a *Awarder) provable(l look, omitted []messages.Bid, now int64) bool {
+	return slices.ContainsFunc(omitted, func(b messages.Bid) bool {
+		_, _, ok := a.Desk.proofOf(l.auction, &b, now)
+		return ok
 	})
-	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 func key(n int) solana.PublicKey {
@@ -115,8 +115,8 @@ func TestSeatsFollowWeight(t *testing.T) {
 func TestSeedsDiffer(t *testing.T) {
 	seen := map[Seed]bool{}
 	for _, s := range []Seed{
-		NewSeed(wire.Domain{}, 1, 2, [32]byte{3}), NewSeed(wire.Domain{1}, 1, 2, [32]byte{3}), NewSeed(wire.Domain{}, 2, 2, [32]byte{3}),
-		NewSeed(wire.Domain{}, 1, 1, [32]byte{3}), NewSeed(wire.Domain{}, 1, 2, [32]byte{4}),
+		NewSeed(records.Domain{}, 1, 2, [32]byte{3}), NewSeed(records.Domain{1}, 1, 2, [32]byte{3}), NewSeed(records.Domain{}, 2, 2, [32]byte{3}),
+		NewSeed(records.Domain{}, 1, 1, [32]byte{3}), NewSeed(records.Domain{}, 1, 2, [32]byte{4}),
 	} {
 		require.False(t, seen[s])
 		seen[s] = true

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Seed is a period's randomness.
@@ -19,7 +19,7 @@ const seedTag = "gantry-seed-1"
 
 // NewSeed is sha256(tag ‖ domain ‖ period u64 LE ‖ slot u64 LE ‖ block hash) of the block that the period's seed is
 // taken from.
-func NewSeed(domain wire.Domain, p wire.Period, slot uint64, block [32]byte) Seed {
+func NewSeed(domain records.Domain, p records.Period, slot uint64, block [32]byte) Seed {
 	b := append(make([]byte, 0, len(seedTag)+56), seedTag...)
 	b = append(b, domain[:]...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p))

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -101,8 +101,8 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 		if p == liar {
 			continue
 		}
-		raw, n := statement.EncodeSet(f, []wire.CheckStatement{{
-			Domain: domain, Node: solana.PublicKey{100}, Period: w.period, Kind: wire.CheckLiveness,
+		raw, n := statement.EncodeSet(f, []records.CheckStatement{{
+			Domain: domain, Node: solana.PublicKey{100}, Period: w.period, Kind: records.CheckLiveness,
 			CoveredSeconds: uint32(i), CheckedAt: int64(w.period) * secs,
 		}})
 		m, err := statement.NewManifest(f, raw, n, liar.key)
@@ -209,7 +209,7 @@ func TestOldPeriodsTakeTurns(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	engines := make([]*Engine, 2)
 	var open []round
-	for p := range wire.Period(11) {
+	for p := range records.Period(11) {
 		open = append(open, round{period: p, end: int64(p) * 60, weights: report.Weights{{1}: 1, {2}: 1}})
 	}
 	settled := &market.Report{}
@@ -218,7 +218,7 @@ func TestOldPeriodsTakeTurns(t *testing.T) {
 	for i := range engines {
 		engines[i] = &Engine{Timing: Timing{Delay: time.Second, Round: 10 * time.Second}, Now: func() time.Time { return now }}
 	}
-	seen := map[wire.Period]int{}
+	seen := map[records.Period]int{}
 	for range 5 {
 		recent := round{period: 11, end: now.Unix() - 5, weights: open[0].weights}
 		for _, e := range engines {
@@ -249,8 +249,8 @@ func TestALateJoinerBelievesTheChainOnly(t *testing.T) {
 	defer stop()
 	root := w.untilFinal()
 	liar := w.proposer(0)
-	leaf := wire.Leaf{Node: solana.PublicKey{100}, Period: w.period, UpSeconds: 1}
-	forged, err := report.NewSet([]wire.Leaf{leaf})
+	leaf := records.Leaf{Node: solana.PublicKey{100}, Period: w.period, UpSeconds: 1}
+	forged, err := report.NewSet([]records.Leaf{leaf})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return w.everybodyHolds(root, late) }, 90*time.Second, 5*time.Millisecond)
 	require.NoError(t, liar.store.PutLeaves(w.period, root, forged.EncodeLeaves()), "a peer hands out other leaves under that root")
@@ -280,9 +280,9 @@ func TestAManifestSurvivesARestart(t *testing.T) {
 	}
 	require.Equal(t, seen[0], seen[1])
 	require.Equal(t, seen[0], seen[2])
-	_, refused, err := p.store.Sign([]wire.CheckStatement{{
-		Domain: domain, Node: solana.PublicKey{102}, Period: w.period, Kind: wire.CheckLiveness, CheckedAt: int64(w.period) * secs,
-	}}, func(s wire.CheckStatement) (solana.Signature, error) { return s.Sign(p.key) })
+	_, refused, err := p.store.Sign([]records.CheckStatement{{
+		Domain: domain, Node: solana.PublicKey{102}, Period: w.period, Kind: records.CheckLiveness, CheckedAt: int64(w.period) * secs,
+	}}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(p.key) })
 	require.NoError(t, err)
 	require.Len(t, refused, 1)
 	require.ErrorIs(t, refused[0].Err, store.ErrSealed, "nothing is added to what a manifest was signed for")
@@ -335,17 +335,17 @@ func TestNoSecondManifest(t *testing.T) {
 
 // Peers that hand out nonsense are not believed and do not make us take more than was announced.
 func TestPiecesThatDoNotFit(t *testing.T) {
-	for name, piece := range map[string]protocol.Piece{
+	for name, piece := range map[string]messages.Piece{
 		"more than announced": {Total: 1000, Data: make([]byte, 10)},
 		"more than in all":    {Total: 5, Data: make([]byte, 10)},
 		"nothing":             {Total: 50},
-		"too large a piece":   {Total: 60, Data: make([]byte, protocol.MaxPiece+1)},
+		"too large a piece":   {Total: 60, Data: make([]byte, messages.MaxPiece+1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTown(t, 2)
 			e := w.people[0].engine
 			e.Peers = nonsense{e.Peers, piece}
-			_, err := e.blob(t.Context(), w.people[1].key.PublicKey(), protocol.BlobSet, 1, [32]byte{}, 100)
+			_, err := e.blob(t.Context(), w.people[1].key.PublicKey(), messages.BlobSet, 1, [32]byte{}, 100)
 			require.ErrorIs(t, err, ErrPiece)
 		})
 	}
@@ -354,9 +354,9 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 // nonsense answers every request for a piece with the same.
 type nonsense struct {
 	Peers
-	piece protocol.Piece
+	piece messages.Piece
 }
 
-func (n nonsense) Blob(context.Context, solana.PublicKey, protocol.BlobRequest) (protocol.Piece, error) {
+func (n nonsense) Blob(context.Context, solana.PublicKey, messages.BlobRequest) (messages.Piece, error) {
 	return n.piece, nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
@@ -48,8 +48,8 @@ func (e *Engine) keeps(key solana.PublicKey) (ok bool) {
 }
 
 // consider checks a proposal and remembers the verdict. One that names statements which are not here waits for them.
-func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
-	p := wire.Period(m.Period)
+func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
+	p := records.Period(m.Period)
 	sealed, err := e.Book.Sealed()
 	if err != nil || p >= sealed {
 		return // not ours to judge yet: it is published again
@@ -59,7 +59,7 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 		return
 	}
 	s := e.state(p)
-	root := wire.Hash(m.Root)
+	root := records.Hash(m.Root)
 	if _, known := s.sound[root]; known || s.settled || e.Now().Before(s.unsound[root]) {
 		return
 	}
@@ -122,9 +122,9 @@ func (e *Engine) consider(ctx context.Context, m protocol.Proposal) {
 
 // overlooks reports whether a proposal leaves out a keeper whose statements we have had for long enough that the proposer
 // could have them too, since it asks everybody. Without this a lying proposer chose which honest keepers are not heard.
-func (e *Engine) overlooks(r round, s *state, m protocol.Proposal) bool {
+func (e *Engine) overlooks(r round, s *state, m messages.Proposal) bool {
 	for _, x := range e.shelf.heldSince(r.period, e.Now().Add(-e.Timing.grace())) {
-		if r.weights[x.Keeper] > 0 && !s.broken[refOf(x)] && !slices.ContainsFunc(m.Manifests, func(y protocol.Manifest) bool { return y.Keeper == x.Keeper }) {
+		if r.weights[x.Keeper] > 0 && !s.broken[refOf(x)] && !slices.ContainsFunc(m.Manifests, func(y messages.Manifest) bool { return y.Keeper == x.Keeper }) {
 			return true
 		}
 	}
@@ -140,13 +140,13 @@ func (e *Engine) again(ctx context.Context, r round, s *state) {
 		return
 	}
 	waiting := s.waiting
-	s.waiting = map[wire.Hash]protocol.Proposal{}
+	s.waiting = map[records.Hash]messages.Proposal{}
 	e.considerAll(ctx, waiting)
 }
 
 // considerAll looks at proposals in one order.
-func (e *Engine) considerAll(ctx context.Context, all map[wire.Hash]protocol.Proposal) {
-	for _, root := range slices.SortedFunc(maps.Keys(all), func(a, b wire.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+func (e *Engine) considerAll(ctx context.Context, all map[records.Hash]messages.Proposal) {
+	for _, root := range slices.SortedFunc(maps.Keys(all), func(a, b records.Hash) int { return bytes.Compare(a[:], b[:]) }) {
 		e.consider(ctx, all[root])
 	}
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
-	"github.com/gantry-market/gantry/keeper/task"
 )
 
 // Peers are the other keepers.
 type Peers interface {
 	// Publish sends a proposal to all.
-	Publish(ctx context.Context, m protocol.Proposal) error
+	Publish(ctx context.Context, m messages.Proposal) error
 	// Announce sends our manifest to all.
-	Announce(ctx context.Context, m protocol.Manifest) error
+	Announce(ctx context.Context, m messages.Manifest) error
 	// Manifests asks a keeper for the manifests that it knows of a period. Error: ErrNotSealed.
-	Manifests(ctx context.Context, keeper solana.PublicKey, p wire.Period) ([]protocol.Manifest, error)
+	Manifests(ctx context.Context, keeper solana.PublicKey, p records.Period) ([]messages.Manifest, error)
 	// Blob asks a keeper for a piece of a set of statements or of a report's leaves.
-	Blob(ctx context.Context, keeper solana.PublicKey, req protocol.BlobRequest) (protocol.Piece, error)
+	Blob(ctx context.Context, keeper solana.PublicKey, req messages.BlobRequest) (messages.Piece, error)
 	// Proposal asks a keeper for a proposal with a root.
-	Proposal(ctx context.Context, keeper solana.PublicKey, p wire.Period, root wire.Hash) (protocol.Proposal, error)
+	Proposal(ctx context.Context, keeper solana.PublicKey, p records.Period, root records.Hash) (messages.Proposal, error)
 }
 
 // ErrNotSealed: the keeper is not done with the period yet.
@@ -40,16 +40,16 @@ var ErrNotSealed = errors.New("period is not sealed yet")
 
 // Book is what the engine needs of the store.
 type Book interface {
-	FirstPeriod() wire.Period
-	Statements(wire.Period) ([]store.Signed, error)
-	Sealed() (wire.Period, error)
-	PutManifest(wire.Period, store.SetRef) error
-	Vote(wire.Period, wire.Hash, []byte) error
-	Voted(wire.Period) (wire.Hash, error)
-	PutProposal(wire.Period, wire.Hash, []byte) error
-	Proposal(wire.Period, wire.Hash) ([]byte, error)
-	PutLeaves(wire.Period, wire.Hash, []byte) error
-	Leaves(wire.Period, wire.Hash) ([]byte, error)
+	FirstPeriod() records.Period
+	Statements(records.Period) ([]store.Signed, error)
+	Sealed() (records.Period, error)
+	PutManifest(records.Period, store.SetRef) error
+	Vote(records.Period, records.Hash, []byte) error
+	Voted(records.Period) (records.Hash, error)
+	PutProposal(records.Period, records.Hash, []byte) error
+	Proposal(records.Period, records.Hash) ([]byte, error)
+	PutLeaves(records.Period, records.Hash, []byte) error
+	Leaves(records.Period, records.Hash) ([]byte, error)
 }
 
 // Submit sends an intent and waits until it is confirmed.
@@ -71,8 +71,8 @@ type Engine struct {
 	// Pool is what was heard by gossip; the engine only drops what is old.
 	Pool    *statement.Pool
 	Book    Book
-	Signer  wire.Signer
-	Domain  wire.Domain
+	Signer  records.Signer
+	Domain  records.Domain
 	Timing  Timing
 	Peers   Peers
 	Submit  Submit
@@ -87,16 +87,16 @@ type Engine struct {
 	TwoFaced func(one, other statement.Manifest)
 	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
 	// place of Run, and waits for what Tasks has started.
-	Tasks task.Runner
+	Tasks schedule.Runner
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
 	// everybody checks everything.
-	Seeds func(wire.Period) (committee.Seed, bool)
+	Seeds func(records.Period) (committee.Seed, bool)
 
 	shelf  shelf
 	wg     sync.WaitGroup
 	events chan func(context.Context)
-	states map[wire.Period]*state
-	turn   map[wire.Period]bool // old periods that are looked after now
+	states map[records.Period]*state
+	turn   map[records.Period]bool // old periods that are looked after now
 
 	mu     sync.Mutex
 	sets   map[setKey]*report.Set // of proposals that were read, for the crank
@@ -104,8 +104,8 @@ type Engine struct {
 }
 
 type setKey struct {
-	period wire.Period
-	root   wire.Hash
+	period records.Period
+	root   records.Hash
 }
 
 // Observer hears what happens, for metrics.
@@ -123,17 +123,17 @@ type state struct {
 	docket  *report.Docket
 	broken  map[report.Ref]bool // sets that cannot be read
 	roster  *committee.Roster
-	drawnBy report.Weights                  // the roster's
-	waiting map[wire.Hash]protocol.Proposal // for statements
+	drawnBy report.Weights                     // the roster's
+	waiting map[records.Hash]messages.Proposal // for statements
 	pulling bool
 	pullAt  time.Time // not before
 
-	sound      map[wire.Hash]protocol.Proposal // checked: we would vote for them
-	bearable   map[wire.Hash]protocol.Proposal // sound but for our own statements, which they leave out
-	sets       map[wire.Hash]*report.Set       // of sound and bearable
-	rounds     map[wire.Hash]uint32            // in which each was first seen
-	unsound    map[wire.Hash]time.Time         // refused, not looked at again before
-	proposed   int64                           // last round in which we proposed
+	sound      map[records.Hash]messages.Proposal // checked: we would vote for them
+	bearable   map[records.Hash]messages.Proposal // sound but for our own statements, which they leave out
+	sets       map[records.Hash]*report.Set       // of sound and bearable
+	rounds     map[records.Hash]uint32            // in which each was first seen
+	unsound    map[records.Hash]time.Time         // refused, not looked at again before
+	proposed   int64                              // last round in which we proposed
 	gathering  bool
 	prefetched bool
 	fetching   bool
@@ -149,21 +149,21 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		sound: map[wire.Hash]protocol.Proposal{}, bearable: map[wire.Hash]protocol.Proposal{}, sets: map[wire.Hash]*report.Set{}, rounds: map[wire.Hash]uint32{},
-		unsound: map[wire.Hash]time.Time{}, waiting: map[wire.Hash]protocol.Proposal{}, broken: map[report.Ref]bool{}, proposed: -1,
+		sound: map[records.Hash]messages.Proposal{}, bearable: map[records.Hash]messages.Proposal{}, sets: map[records.Hash]*report.Set{}, rounds: map[records.Hash]uint32{},
+		unsound: map[records.Hash]time.Time{}, waiting: map[records.Hash]messages.Proposal{}, broken: map[report.Ref]bool{}, proposed: -1,
 	}
 }
 
 // accept remembers a proposal that we would vote for.
-func (s *state) accept(m protocol.Proposal, set *report.Set, round uint32) {
+func (s *state) accept(m messages.Proposal, set *report.Set, round uint32) {
 	s.sound[set.Root], s.sets[set.Root], s.rounds[set.Root] = m, set, round
 }
 
 // Init must be called before Handle and Run.
 func (e *Engine) Init() {
-	e.Tasks = task.Or(e.Tasks)
+	e.Tasks = schedule.Or(e.Tasks)
 	e.events = make(chan func(context.Context), 256)
-	e.states = map[wire.Period]*state{}
+	e.states = map[records.Period]*state{}
 	e.sets = map[setKey]*report.Set{}
 }
 
@@ -226,7 +226,7 @@ func (e *Engine) later(ctx context.Context, f func(context.Context) func(context
 }
 
 // Handle takes a proposal that a peer has published.
-func (e *Engine) Handle(ctx context.Context, m protocol.Proposal) {
+func (e *Engine) Handle(ctx context.Context, m messages.Proposal) {
 	select {
 	case e.events <- func(ctx context.Context) { e.consider(ctx, m) }:
 	case <-ctx.Done():
@@ -235,18 +235,18 @@ func (e *Engine) Handle(ctx context.Context, m protocol.Proposal) {
 
 // round is the market as one step sees it.
 type round struct {
-	period  wire.Period
+	period  records.Period
 	secs    uint32
 	end     int64
 	weights report.Weights
 	report  *market.Report // nil before the first vote
 	active  bool           // we may vote
 	onChain bool           // we have voted
-	voted   wire.Hash      // for this root
+	voted   records.Hash   // for this root
 }
 
 // view reads what is known of a period; ok is false before the market is known.
-func (e *Engine) view(p wire.Period) (r round, retention int64, ok bool) {
+func (e *Engine) view(p records.Period) (r round, retention int64, ok bool) {
 	e.Index.Read(func(v *index.View) {
 		params, known := v.Params()
 		if ok = known; !ok {
@@ -265,7 +265,7 @@ func (e *Engine) view(p wire.Period) (r round, retention int64, ok bool) {
 }
 
 // Set returns the leaf set of a period with a root; nil when it is not held.
-func (e *Engine) Set(p wire.Period, root wire.Hash) *report.Set {
+func (e *Engine) Set(p records.Period, root records.Hash) *report.Set {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s, ok := e.sets[setKey{p, root}]; ok {
@@ -290,7 +290,7 @@ func (e *Engine) keepSet(s *report.Set) {
 	e.mu.Unlock()
 }
 
-func (e *Engine) dropSets(before wire.Period) {
+func (e *Engine) dropSets(before records.Period) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for k := range e.sets {

@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
@@ -30,33 +30,33 @@ import (
 
 const secs = 4
 
-var domain = wire.Domain{1}
+var domain = records.Domain{1}
 
 // town is keepers that share a chain and a network, in one process and without either.
 type town struct {
 	t      *testing.T
 	index  *index.Index
-	period wire.Period // the one that has just ended
+	period records.Period // the one that has just ended
 	people []*person
 	start  time.Time // when its clock began to run, at the end of the period
 
 	mu    sync.Mutex
-	chain market.Report                           // the period's
-	votes map[solana.PublicKey]map[wire.Hash]bool // that were sent and accepted
-	cut   map[solana.PublicKey]bool               // hears and says nothing
-	deaf  map[solana.PublicKey]bool               // hears no gossip, but may ask
-	mean  map[solana.PublicKey]bool               // hands out no statements of its own
-	mute  map[solana.PublicKey]bool               // says nothing of proposals
+	chain market.Report                              // the period's
+	votes map[solana.PublicKey]map[records.Hash]bool // that were sent and accepted
+	cut   map[solana.PublicKey]bool                  // hears and says nothing
+	deaf  map[solana.PublicKey]bool                  // hears no gossip, but may ask
+	mean  map[solana.PublicKey]bool                  // hands out no statements of its own
+	mute  map[solana.PublicKey]bool                  // says nothing of proposals
 }
 
 // hides reports whether a keeper keeps its own statements to itself.
-func (w *town) hides(o *person, req protocol.BlobRequest) bool {
+func (w *town) hides(o *person, req messages.BlobRequest) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.mean[o.key.PublicKey()] || req.Kind != protocol.BlobSet {
+	if !w.mean[o.key.PublicKey()] || req.Kind != messages.BlobSet {
 		return false
 	}
-	for _, m := range o.engine.shelf.manifests(wire.Period(req.Period)) {
+	for _, m := range o.engine.shelf.manifests(records.Period(req.Period)) {
 		if m.Keeper == o.key.PublicKey() && m.Digest == req.Digest {
 			return true
 		}
@@ -73,12 +73,12 @@ type person struct {
 
 func newTown(t *testing.T, n int) *town {
 	w := &town{
-		t: t, index: index.New(), period: wire.Period(time.Now().Unix()/secs) - 1,
-		votes: map[solana.PublicKey]map[wire.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
+		t: t, index: index.New(), period: records.Period(time.Now().Unix()/secs) - 1,
+		votes: map[solana.PublicKey]map[records.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
 		mean: map[solana.PublicKey]bool{}, mute: map[solana.PublicKey]bool{},
 	}
 	m := &market.Market{}
-	m.Params = idl.Params{PeriodSecs: secs, ReportRetentionSecs: 15 * secs, QuorumBps: 6667}
+	m.Params = bindings.Params{PeriodSecs: secs, ReportRetentionSecs: 15 * secs, QuorumBps: 6667}
 	w.index.Put(market.MarketAddress(), m)
 	for i := range n {
 		key, err := solana.NewRandomPrivateKey()
@@ -108,11 +108,11 @@ func (w *town) now() time.Time {
 
 // see lets a keeper sign what it saw of a node in the period.
 func (p *person) see(node byte, covered uint32) {
-	st := wire.CheckStatement{
-		Domain: domain, Node: solana.PublicKey{node}, Period: p.town.period, Kind: wire.CheckLiveness, Passed: true,
+	st := records.CheckStatement{
+		Domain: domain, Node: solana.PublicKey{node}, Period: p.town.period, Kind: records.CheckLiveness, Passed: true,
 		CoveredSeconds: covered, CheckedAt: int64(p.town.period)*secs + 2,
 	}
-	_, refused, err := p.store.Sign([]wire.CheckStatement{st}, func(s wire.CheckStatement) (solana.Signature, error) { return s.Sign(p.key) })
+	_, refused, err := p.store.Sign([]records.CheckStatement{st}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(p.key) })
 	require.NoError(p.town.t, err)
 	require.Empty(p.town.t, refused)
 }
@@ -144,8 +144,8 @@ func (w *town) silent(k solana.PublicKey) bool {
 	return w.mute[k]
 }
 
-func (w *town) final() (wire.Hash, bool) {
-	var root wire.Hash
+func (w *town) final() (records.Hash, bool) {
+	var root records.Hash
 	ok := false
 	w.index.Read(func(v *index.View) {
 		if r := v.Reports[uint64(w.period)]; r != nil && r.State() == market.ReportFinal {
@@ -187,7 +187,7 @@ func (p *person) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 	if err != nil {
 		return txm.Result{}, err
 	}
-	period, root := binary.LittleEndian.Uint64(data[8:]), wire.Hash(data[16:48])
+	period, root := binary.LittleEndian.Uint64(data[8:]), records.Hash(data[16:48])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.count(p.key.PublicKey(), period, root); err != nil {
@@ -199,7 +199,7 @@ func (p *person) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 }
 
 // count does what the program does with a vote.
-func (w *town) count(keeper solana.PublicKey, period uint64, root wire.Hash) error {
+func (w *town) count(keeper solana.PublicKey, period uint64, root records.Hash) error {
 	var k *market.Keeper
 	w.index.Read(func(v *index.View) { k = v.Keepers[keeper] })
 	r, bit := &w.chain, uint8(1)<<k.Index
@@ -214,9 +214,9 @@ func (w *town) count(keeper solana.PublicKey, period uint64, root wire.Hash) err
 		case i == at:
 			return nil
 		case r.State() == market.ReportFinal:
-			return idl.ErrorCodeAlreadyVoted
+			return bindings.ErrorCodeAlreadyVoted
 		case at < 0 || r.Candidates[at].Weight+k.Weight <= from.Weight:
-			return idl.ErrorCodeVoteNotHeavier
+			return bindings.ErrorCodeVoteNotHeavier
 		}
 		from.Voters[0] &^= bit
 		from.Weight -= k.Weight
@@ -233,13 +233,13 @@ func (w *town) count(keeper solana.PublicKey, period uint64, root wire.Hash) err
 		r.Report.Status, r.Root, r.FinalisedAt = uint8(market.ReportFinal), root, w.now().Unix()
 	}
 	if w.votes[keeper] == nil {
-		w.votes[keeper] = map[wire.Hash]bool{}
+		w.votes[keeper] = map[records.Hash]bool{}
 	}
 	w.votes[keeper][root] = true
 	return nil
 }
 
-func (p *person) Publish(ctx context.Context, m protocol.Proposal) error {
+func (p *person) Publish(ctx context.Context, m messages.Proposal) error {
 	w := p.town
 	if w.apart(p.key.PublicKey()) || w.silent(p.key.PublicKey()) {
 		return nil
@@ -264,7 +264,7 @@ func (p *person) other(k solana.PublicKey) (*person, error) {
 	return nil, errors.New("no answer")
 }
 
-func (p *person) Announce(ctx context.Context, m protocol.Manifest) error {
+func (p *person) Announce(ctx context.Context, m messages.Manifest) error {
 	w := p.town
 	if w.apart(p.key.PublicKey()) {
 		return nil
@@ -280,7 +280,7 @@ func (p *person) Announce(ctx context.Context, m protocol.Manifest) error {
 	return nil
 }
 
-func (p *person) Manifests(_ context.Context, k solana.PublicKey, period wire.Period) ([]protocol.Manifest, error) {
+func (p *person) Manifests(_ context.Context, k solana.PublicKey, period records.Period) ([]messages.Manifest, error) {
 	o, err := p.other(k)
 	if err != nil {
 		return nil, err
@@ -288,25 +288,25 @@ func (p *person) Manifests(_ context.Context, k solana.PublicKey, period wire.Pe
 	return o.engine.Manifests(period)
 }
 
-func (p *person) Blob(_ context.Context, k solana.PublicKey, req protocol.BlobRequest) (protocol.Piece, error) {
+func (p *person) Blob(_ context.Context, k solana.PublicKey, req messages.BlobRequest) (messages.Piece, error) {
 	o, err := p.other(k)
 	if err != nil {
-		return protocol.Piece{}, err
+		return messages.Piece{}, err
 	}
 	if p.town.hides(o, req) {
-		return protocol.Piece{}, errors.New("no answer")
+		return messages.Piece{}, errors.New("no answer")
 	}
-	raw, err := o.engine.Blob(req.Kind, wire.Period(req.Period), req.Digest)
+	raw, err := o.engine.Blob(req.Kind, records.Period(req.Period), req.Digest)
 	if err != nil {
-		return protocol.Piece{}, err
+		return messages.Piece{}, err
 	}
 	piece := Piece(raw, req.Offset)
 	piece.Data = piece.Data[:min(len(piece.Data), 30)] // so that there are several
 	return piece, nil
 }
 
-func (p *person) Proposal(_ context.Context, k solana.PublicKey, period wire.Period, root wire.Hash) (protocol.Proposal, error) {
-	var m protocol.Proposal
+func (p *person) Proposal(_ context.Context, k solana.PublicKey, period records.Period, root records.Hash) (messages.Proposal, error) {
+	var m messages.Proposal
 	o, err := p.other(k)
 	if err != nil {
 		return m, err
@@ -341,7 +341,7 @@ func (w *town) proposer(round uint32) *person {
 	return nil
 }
 
-func (w *town) everybodyHolds(root wire.Hash, but ...*person) bool {
+func (w *town) everybodyHolds(root records.Hash, but ...*person) bool {
 	for _, p := range w.people {
 		skip := false
 		for _, b := range but {
@@ -354,14 +354,14 @@ func (w *town) everybodyHolds(root wire.Hash, but ...*person) bool {
 	return true
 }
 
-func (w *town) untilFinal() wire.Hash {
+func (w *town) untilFinal() records.Hash {
 	require.Eventually(w.t, func() bool { _, ok := w.final(); return ok }, 90*time.Second, 5*time.Millisecond)
 	root, _ := w.final()
 	return root
 }
 
 // proposalOf is a sound proposal of all statements but some keepers', signed by a keeper for round 0.
-func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8, but ...*person) protocol.Proposal {
+func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8, but ...*person) messages.Proposal {
 	r, _, ok := p.engine.view(w.period)
 	require.True(w.t, ok)
 	d := report.NewDocket(p.engine.frame(r))
@@ -384,7 +384,7 @@ func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8, but ...*
 func (w *town) setOf(o *person) ([]byte, statement.Manifest) {
 	have, err := o.store.Statements(w.period)
 	require.NoError(w.t, err)
-	var all []wire.CheckStatement
+	var all []records.CheckStatement
 	for _, s := range have {
 		all = append(all, s.Statement)
 	}
@@ -467,7 +467,7 @@ func TestACheatingProposerIsPassedOver(t *testing.T) {
 		}
 	}
 	root := w.untilFinal()
-	require.NotEqual(t, wire.Hash(m.Root), root)
+	require.NotEqual(t, records.Hash(m.Root), root)
 	w.check()
 }
 
@@ -517,10 +517,10 @@ func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 	raw, err := p2p.Encode(m)
 	require.NoError(t, err)
 	require.NoError(t, cheat.store.Vote(w.period, m.Root, raw))
-	require.NoError(t, lost.store.Vote(w.period, wire.Hash{1}, raw))
+	require.NoError(t, lost.store.Vote(w.period, records.Hash{1}, raw))
 	stop := w.run()
 	defer stop()
-	require.NotEqual(t, wire.Hash{1}, w.untilFinal())
+	require.NotEqual(t, records.Hash{1}, w.untilFinal())
 }
 
 // Three of seven have voted for a root of which the others know nothing yet; one of those has opened another, which all of
@@ -550,16 +550,16 @@ func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 	w.mu.Lock()
 	clear(w.mute)
 	w.mu.Unlock()
-	require.Equal(t, wire.Hash(theirs.Root), w.untilFinal())
+	require.Equal(t, records.Hash(theirs.Root), w.untilFinal())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range others {
-		require.NotContains(t, w.votes[p.key.PublicKey()], wire.Hash(known.Root))
+		require.NotContains(t, w.votes[p.key.PublicKey()], records.Hash(known.Root))
 	}
 }
 
 // vote lets a keeper vote for a proposal, whatever it thinks of it.
-func (p *person) vote(m protocol.Proposal) {
+func (p *person) vote(m messages.Proposal) {
 	t := p.town.t
 	raw, err := p2p.Encode(m)
 	require.NoError(t, err)
@@ -588,7 +588,7 @@ func TestVotesComeTogether(t *testing.T) {
 	}
 	stop := w.run()
 	defer stop()
-	require.Equal(t, wire.Hash(heavy.Root), w.untilFinal())
+	require.Equal(t, records.Hash(heavy.Root), w.untilFinal())
 }
 
 // Equal roots do not keep each other waiting, and two liars that move to where they do most harm cannot keep the five others
@@ -657,7 +657,7 @@ func TestAnExpelledKeeperDoesNotChangeAReport(t *testing.T) {
 	w.index.Put(k.Address, &k)
 	stop := w.run()
 	defer stop()
-	require.Equal(t, wire.Hash(m.Root), w.untilFinal())
+	require.Equal(t, records.Hash(m.Root), w.untilFinal())
 	w.check()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -688,7 +688,7 @@ func TestARestartedKeeperKeepsItsWord(t *testing.T) {
 	stop := w.run()
 	defer stop()
 	root := w.untilFinal()
-	require.NotEqual(t, wire.Hash(m.Root), root)
+	require.NotEqual(t, records.Hash(m.Root), root)
 	require.Eventually(t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -92,7 +92,7 @@ func (e *Engine) collect(ctx context.Context, r round) bool {
 }
 
 // Learn verifies manifests of a period and keeps them.
-func (e *Engine) Learn(got []protocol.Manifest, p wire.Period) {
+func (e *Engine) Learn(got []messages.Manifest, p records.Period) {
 	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
 		m := statement.ReadManifest(raw)
 		if m.Period != p || e.shelf.knows(m) || m.Verify(e.Domain) != nil || !e.keeps(m.Keeper) {
@@ -139,12 +139,12 @@ func (e *Engine) propose(ctx context.Context, r round, s *state, n uint32) error
 }
 
 // fetch asks the peers for proposals with these roots, and for the leaves of the one that is final.
-func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash) {
+func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []records.Hash) {
 	if s.fetching || e.Now().Before(s.fetchAt) {
 		return
 	}
 	s.fetching = true
-	final := wire.Hash{}
+	final := records.Hash{}
 	if r.report != nil {
 		final = r.report.Root
 	}
@@ -156,22 +156,22 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 	}
 	roots = wanted(roots, s.fetches)
 	s.fetches++
-	held := final != wire.Hash{} && e.Set(r.period, final) != nil
+	held := final != records.Hash{} && e.Set(r.period, final) != nil
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		fctx, cancel := e.Tasks.Timeout(ctx, 2*time.Second)
 		defer cancel()
-		var found []protocol.Proposal
+		var found []messages.Proposal
 		for _, root := range roots {
 			for _, key := range others {
 				m, err := e.Peers.Proposal(fctx, key, r.period, root)
-				if err == nil && wire.Hash(m.Root) == root && m.Period == uint64(r.period) {
+				if err == nil && records.Hash(m.Root) == root && m.Period == uint64(r.period) {
 					found = append(found, m)
 					break
 				}
 			}
 		}
 		var leaves *report.Set
-		if final != (wire.Hash{}) && !held {
+		if final != (records.Hash{}) && !held {
 			leaves = e.leavesOf(ctx, r, final, others)
 		}
 		return func(ctx context.Context) {
@@ -189,7 +189,7 @@ func (e *Engine) fetch(ctx context.Context, r round, s *state, roots []wire.Hash
 
 // wanted are the roots that one round of questions is about: the heaviest four, and four of the others in turn. Any keeper
 // may vote for a root of which nobody has a proposal; asking all for all of them would be work without end.
-func wanted(roots []wire.Hash, turn int) []wire.Hash {
+func wanted(roots []records.Hash, turn int) []records.Hash {
 	const some = 4
 	if len(roots) <= 2*some {
 		return roots
@@ -203,9 +203,9 @@ func wanted(roots []wire.Hash, turn int) []wire.Hash {
 }
 
 // leavesOf asks the peers for the leaves of a final report and checks them against the root on chain.
-func (e *Engine) leavesOf(ctx context.Context, r round, root wire.Hash, peers []solana.PublicKey) *report.Set {
+func (e *Engine) leavesOf(ctx context.Context, r round, root records.Hash, peers []solana.PublicKey) *report.Set {
 	for _, key := range peers {
-		raw, err := e.blob(ctx, key, protocol.BlobLeaves, r.period, root, report.MaxLeafSet)
+		raw, err := e.blob(ctx, key, messages.BlobLeaves, r.period, root, report.MaxLeafSet)
 		if err == nil {
 			var set *report.Set
 			if set, err = report.ReadLeaves(raw, r.period, root); err == nil {
@@ -230,7 +230,7 @@ func (e *Engine) adopt(set *report.Set) {
 }
 
 // kept reads a proposal that we voted for, which the book holds.
-func (e *Engine) kept(p wire.Period, root wire.Hash) (m protocol.Proposal, err error) {
+func (e *Engine) kept(p records.Period, root records.Hash) (m messages.Proposal, err error) {
 	raw, err := e.Book.Proposal(p, root)
 	if err == nil {
 		err = p2p.Decode(raw, &m)

@@ -6,17 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // However many roots stand for nothing, a round of questions is about eight of them at most, and each has its turn.
 func TestEveryRootIsAskedForInTurn(t *testing.T) {
 	for _, count := range []int{0, 1, 4, 8, 9, 13, 255} {
-		var roots []wire.Hash
+		var roots []records.Hash
 		for i := range count {
-			roots = append(roots, wire.Hash{byte(i), 1})
+			roots = append(roots, records.Hash{byte(i), 1})
 		}
-		seen := map[wire.Hash]bool{}
+		seen := map[records.Hash]bool{}
 		for turn := range 64 {
 			asked := wanted(slices.Clone(roots), turn)
 			require.LessOrEqual(t, len(asked), 8)

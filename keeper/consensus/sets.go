@@ -8,8 +8,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -31,7 +31,7 @@ func (e *Engine) ours(ctx context.Context, r round, s *state) error {
 	if err != nil {
 		return err
 	}
-	all := make([]wire.CheckStatement, len(have))
+	all := make([]records.CheckStatement, len(have))
 	for i := range have {
 		all[i] = have[i].Statement
 	}
@@ -73,7 +73,7 @@ func (e *Engine) ours(ctx context.Context, r round, s *state) error {
 }
 
 // Heard takes a manifest that a peer has published and that was verified.
-func (e *Engine) Heard(ctx context.Context, raw protocol.Manifest) {
+func (e *Engine) Heard(ctx context.Context, raw messages.Manifest) {
 	m := statement.ReadManifest(raw)
 	if !e.learn(m) {
 		return
@@ -105,7 +105,7 @@ func (e *Engine) learn(m statement.Manifest) bool {
 }
 
 // Manifests are what is known of a period's sets, for peers. Error: ErrNotSealed.
-func (e *Engine) Manifests(p wire.Period) ([]protocol.Manifest, error) {
+func (e *Engine) Manifests(p records.Period) ([]messages.Manifest, error) {
 	sealed, err := e.Book.Sealed()
 	if err != nil {
 		return nil, err
@@ -113,17 +113,17 @@ func (e *Engine) Manifests(p wire.Period) ([]protocol.Manifest, error) {
 	if p >= sealed {
 		return nil, ErrNotSealed
 	}
-	return messages(e.shelf.manifests(p)), nil
+	return manifestMessages(e.shelf.manifests(p)), nil
 }
 
 // Blob is a set of statements or the leaves of a report, for peers. Error: store.ErrNotFound.
-func (e *Engine) Blob(kind protocol.BlobKind, p wire.Period, digest [32]byte) ([]byte, error) {
+func (e *Engine) Blob(kind messages.BlobKind, p records.Period, digest [32]byte) ([]byte, error) {
 	switch kind {
-	case protocol.BlobSet:
+	case messages.BlobSet:
 		if raw := e.shelf.byDigest(p, digest); raw != nil {
 			return raw, nil
 		}
-	case protocol.BlobLeaves:
+	case messages.BlobLeaves:
 		return e.leaves(p, digest)
 	}
 	return nil, store.ErrNotFound
@@ -135,7 +135,7 @@ type served struct {
 	leaves []byte
 }
 
-func (e *Engine) leaves(p wire.Period, root wire.Hash) ([]byte, error) {
+func (e *Engine) leaves(p records.Period, root records.Hash) ([]byte, error) {
 	key := setKey{p, root}
 	e.mu.Lock()
 	last := e.served
@@ -190,7 +190,7 @@ func (e *Engine) pull(ctx context.Context, r round, s *state, hint *solana.Publi
 			}
 			e.counted(r, s)
 			waiting := s.waiting
-			s.waiting = map[wire.Hash]protocol.Proposal{}
+			s.waiting = map[records.Hash]messages.Proposal{}
 			e.considerAll(ctx, waiting)
 		}
 	})
@@ -231,7 +231,7 @@ func (e *Engine) fetchSet(ctx context.Context, r round, m statement.Manifest, hi
 		if peer == e.Signer.PublicKey() {
 			continue
 		}
-		raw, err := e.blob(ctx, peer, protocol.BlobSet, r.period, m.Digest, int(m.Size))
+		raw, err := e.blob(ctx, peer, messages.BlobSet, r.period, m.Digest, int(m.Size))
 		switch {
 		case err == nil && m.Covers(raw):
 			e.shelf.put(m, raw, e.Now())
@@ -251,19 +251,19 @@ var ErrPiece = errors.New("pieces do not fit together")
 const pieceTimeout = 3 * time.Second
 
 // blob asks a peer for something large, piece by piece. At most `most` bytes are taken.
-func (e *Engine) blob(ctx context.Context, peer solana.PublicKey, kind protocol.BlobKind, p wire.Period, digest [32]byte, most int) ([]byte, error) {
+func (e *Engine) blob(ctx context.Context, peer solana.PublicKey, kind messages.BlobKind, p records.Period, digest [32]byte, most int) ([]byte, error) {
 	var out []byte
 	for {
 		pctx, cancel := e.Tasks.Timeout(ctx, min(pieceTimeout, max(e.Timing.Round, 200*time.Millisecond)))
-		piece, err := e.Peers.Blob(pctx, peer, protocol.BlobRequest{
-			Version: protocol.Version, Kind: kind, Period: uint64(p), Digest: digest, Offset: uint32(len(out)),
+		piece, err := e.Peers.Blob(pctx, peer, messages.BlobRequest{
+			Version: messages.Version, Kind: kind, Period: uint64(p), Digest: digest, Offset: uint32(len(out)),
 		})
 		cancel()
 		if err != nil {
 			return nil, err
 		}
 		total := int(piece.Total)
-		if total > most || len(out)+len(piece.Data) > total || len(piece.Data) > protocol.MaxPiece || len(piece.Data) == 0 && len(out) < total {
+		if total > most || len(out)+len(piece.Data) > total || len(piece.Data) > messages.MaxPiece || len(piece.Data) == 0 && len(out) < total {
 			return nil, fmt.Errorf("%w: %d of %d bytes at %d", ErrPiece, len(piece.Data), total, len(out))
 		}
 		out = append(out, piece.Data...)
@@ -274,9 +274,9 @@ func (e *Engine) blob(ctx context.Context, peer solana.PublicKey, kind protocol.
 }
 
 // Piece cuts one piece out of a blob.
-func Piece(raw []byte, offset uint32) protocol.Piece {
+func Piece(raw []byte, offset uint32) messages.Piece {
 	at := min(int(offset), len(raw))
-	return protocol.Piece{
-		Version: protocol.Version, Total: uint32(len(raw)), Data: raw[at:min(at+protocol.MaxPiece, len(raw))],
+	return messages.Piece{
+		Version: messages.Version, Total: uint32(len(raw)), Data: raw[at:min(at+messages.MaxPiece, len(raw))],
 	}
 }

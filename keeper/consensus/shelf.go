@@ -8,8 +8,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -18,7 +18,7 @@ import (
 // ask. It is safe for concurrent use.
 type shelf struct {
 	mu      sync.Mutex
-	periods map[wire.Period]*shelved
+	periods map[records.Period]*shelved
 }
 
 type shelved struct {
@@ -31,9 +31,9 @@ type shelved struct {
 // maxManifests of one keeper and period: the honest have one.
 const maxManifests = 3
 
-func (s *shelf) period(p wire.Period) *shelved {
+func (s *shelf) period(p records.Period) *shelved {
 	if s.periods == nil {
-		s.periods = map[wire.Period]*shelved{}
+		s.periods = map[records.Period]*shelved{}
 	}
 	q, ok := s.periods[p]
 	if !ok {
@@ -101,7 +101,7 @@ func (s *shelf) put(m statement.Manifest, raw []byte, now time.Time) {
 }
 
 // set returns a set; nil when it is not held.
-func (s *shelf) set(p wire.Period, r report.Ref) []byte {
+func (s *shelf) set(p records.Period, r report.Ref) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
@@ -111,7 +111,7 @@ func (s *shelf) set(p wire.Period, r report.Ref) []byte {
 }
 
 // byDigest returns a set whosever it is, for peers that know it by its digest.
-func (s *shelf) byDigest(p wire.Period, digest [32]byte) []byte {
+func (s *shelf) byDigest(p records.Period, digest [32]byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
@@ -125,7 +125,7 @@ func (s *shelf) byDigest(p wire.Period, digest [32]byte) []byte {
 }
 
 // manifests lists what is known of a period, in one order.
-func (s *shelf) manifests(p wire.Period) []statement.Manifest {
+func (s *shelf) manifests(p records.Period) []statement.Manifest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, ok := s.periods[p]
@@ -146,7 +146,7 @@ func (s *shelf) manifests(p wire.Period) []statement.Manifest {
 }
 
 // missing are the manifests without a set.
-func (s *shelf) missing(p wire.Period) []statement.Manifest {
+func (s *shelf) missing(p records.Period) []statement.Manifest {
 	var out []statement.Manifest
 	for _, m := range s.manifests(p) {
 		if s.set(p, refOf(m)) == nil {
@@ -157,7 +157,7 @@ func (s *shelf) missing(p wire.Period) []statement.Manifest {
 }
 
 // held are the manifests of keepers that signed one only, and whose set is here.
-func (s *shelf) held(p wire.Period) []statement.Manifest {
+func (s *shelf) held(p records.Period) []statement.Manifest {
 	var out []statement.Manifest
 	for _, m := range s.manifests(p) {
 		s.mu.Lock()
@@ -171,7 +171,7 @@ func (s *shelf) held(p wire.Period) []statement.Manifest {
 }
 
 // heldSince lists what held does, of what is here since before a moment.
-func (s *shelf) heldSince(p wire.Period, before time.Time) []statement.Manifest {
+func (s *shelf) heldSince(p records.Period, before time.Time) []statement.Manifest {
 	var out []statement.Manifest
 	for _, m := range s.held(p) {
 		s.mu.Lock()
@@ -185,7 +185,7 @@ func (s *shelf) heldSince(p wire.Period, before time.Time) []statement.Manifest 
 }
 
 // from reports whether a keeper's manifest is known and its set is here.
-func (s *shelf) from(p wire.Period, keeper solana.PublicKey) bool {
+func (s *shelf) from(p records.Period, keeper solana.PublicKey) bool {
 	for _, m := range s.manifests(p) {
 		if m.Keeper == keeper && s.set(p, refOf(m)) != nil {
 			return true
@@ -195,7 +195,7 @@ func (s *shelf) from(p wire.Period, keeper solana.PublicKey) bool {
 }
 
 // clear forgets the sets of a period.
-func (s *shelf) clear(p wire.Period) {
+func (s *shelf) clear(p records.Period) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
@@ -205,7 +205,7 @@ func (s *shelf) clear(p wire.Period) {
 }
 
 // drop forgets periods before the given one.
-func (s *shelf) drop(before wire.Period) {
+func (s *shelf) drop(before records.Period) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p := range s.periods {
@@ -216,8 +216,8 @@ func (s *shelf) drop(before wire.Period) {
 }
 
 // messages are manifests as they travel.
-func messages(all []statement.Manifest) []protocol.Manifest {
-	out := make([]protocol.Manifest, len(all))
+func manifestMessages(all []statement.Manifest) []messages.Manifest {
+	out := make([]messages.Manifest, len(all))
 	for i, m := range all {
 		out[i] = m.Message()
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -40,7 +40,7 @@ func (e *Engine) step(ctx context.Context) error {
 	}
 	var secs uint32
 	e.Index.Read(func(v *index.View) { secs = v.Market.Params.PeriodSecs })
-	back := wire.Period(retention/int64(secs)) + 1
+	back := records.Period(retention/int64(secs)) + 1
 	first := sealed - min(back, sealed)
 	for p := range e.states {
 		if p < first {
@@ -92,20 +92,20 @@ func (e *Engine) isOld(r round) bool {
 // takeTurns says which old periods are looked after now. It follows from the chain and the clock, so that all keepers look
 // after the same ones.
 func (e *Engine) takeTurns(open []round) {
-	var old []wire.Period
+	var old []records.Period
 	for _, r := range open {
 		if e.isOld(r) {
 			old = append(old, r.period)
 		}
 	}
-	e.turn = map[wire.Period]bool{}
+	e.turn = map[records.Period]bool{}
 	at := int(e.Now().UnixNano()/int64(oldRounds*e.Timing.Round)) * oldAbreast
 	for i := range min(oldAbreast, len(old)) {
 		e.turn[old[(at+i)%len(old)]] = true
 	}
 }
 
-func (e *Engine) state(p wire.Period) *state {
+func (e *Engine) state(p records.Period) *state {
 	s, ok := e.states[p]
 	if !ok {
 		s = newState()
@@ -159,9 +159,9 @@ const lateVotes = 20
 // final gets hold of the leaf set of a final report, and votes for it if it can be checked: a vote counts in the
 // keeper's record even when it is not needed any more.
 func (e *Engine) final(ctx context.Context, r round, s *state) error {
-	root := wire.Hash(r.report.Root)
+	root := records.Hash(r.report.Root)
 	if e.Set(r.period, root) == nil {
-		e.fetch(ctx, r, s, []wire.Hash{root})
+		e.fetch(ctx, r, s, []records.Hash{root})
 		return nil
 	}
 	if !s.final {
@@ -194,7 +194,7 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 }
 
 // clear gives back the memory of a period that is settled, once nobody asks for its statements any more.
-func (e *Engine) clear(p wire.Period, s *state, end int64) {
+func (e *Engine) clear(p records.Period, s *state, end int64) {
 	if s.cleared || e.Now().Before(time.Unix(end, 0).Add(e.Timing.Delay+2*lateVotes*e.Timing.Round)) {
 		return
 	}
@@ -218,7 +218,7 @@ func (e *Engine) prefetch(ctx context.Context, r round, s *state) {
 
 // decide votes for an acceptable root that has votes already; when it is our turn, it opens a root.
 func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
-	var missing []wire.Hash
+	var missing []records.Hash
 	for _, c := range candidates(r.report) {
 		if m, ok := s.acceptable(r, n, c); ok {
 			return e.choose(ctx, r, s, m)
@@ -257,8 +257,8 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 }
 
 // first is the sound proposal that was first made: of the lowest round, then of the smaller root.
-func (s *state) first() (protocol.Proposal, bool) {
-	var best protocol.Proposal
+func (s *state) first() (messages.Proposal, bool) {
+	var best messages.Proposal
 	found := false
 	for root, m := range s.sound {
 		if !found || s.rounds[root] < s.rounds[best.Root] ||
@@ -271,7 +271,7 @@ func (s *state) first() (protocol.Proposal, bool) {
 
 // repeat publishes the proposal that we voted for again when it is our turn and the report is not final, for keepers
 // that missed it.
-func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wire.Hash) error {
+func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root records.Hash) error {
 	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
 	if !ok || proposer != e.Signer.PublicKey() || s.proposed >= n {
 		return nil
@@ -288,7 +288,7 @@ func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root wi
 	return nil
 }
 
-func (e *Engine) publish(ctx context.Context, m protocol.Proposal) {
+func (e *Engine) publish(ctx context.Context, m messages.Proposal) {
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		if err := e.Peers.Publish(ctx, m); err != nil && ctx.Err() == nil {
 			e.Log.Warn().Err(err).Uint64("period", m.Period).Msg("proposal was not published")

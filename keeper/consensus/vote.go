@@ -8,22 +8,22 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
-	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // choose writes down that we vote for a proposal from now on, then does.
-func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Proposal) error {
+func (e *Engine) choose(ctx context.Context, r round, s *state, m messages.Proposal) error {
 	raw, err := p2p.Encode(m)
 	if err != nil {
 		return err
 	}
 	// The leaves first: whoever has voted can hand them out.
-	if set := s.sets[wire.Hash(m.Root)]; set != nil {
+	if set := s.sets[records.Hash(m.Root)]; set != nil {
 		if err := e.Book.PutLeaves(r.period, m.Root, set.EncodeLeaves()); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (e *Engine) choose(ctx context.Context, r round, s *state, m protocol.Propo
 }
 
 // vote sends the vote that the book holds.
-func (e *Engine) vote(ctx context.Context, r round, s *state, root wire.Hash) {
+func (e *Engine) vote(ctx context.Context, r round, s *state, root records.Hash) {
 	if s.voting || e.Now().Before(s.voteAt) {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
-	idlmarket "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Kind names what an action does; it is the instruction's name.
@@ -137,22 +137,22 @@ var benign = map[Kind][]market.Code{
 	LeaseEnd:       {market.CodeUnauthorised},
 	SlashApply:     {market.CodeAppealWindowOpen},
 	CommitmentSettle: {
-		idlmarket.ErrorCodeNotCommitted, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly,
+		bindings.ErrorCodeNotCommitted, bindings.ErrorCodeFaultPending, market.CodeTooEarly,
 	},
-	LeaseClose:     {idlmarket.ErrorCodeUnsettled, idlmarket.ErrorCodeFaultPending, market.CodeTooEarly},
-	AuctionClose:   {market.CodeTooEarly, idlmarket.ErrorCodeStillInUse},
-	OutputResolve:  {idlmarket.ErrorCodeWrongOutputState, idlmarket.ErrorCodeWrongAccount, market.CodeTooEarly},
-	DisputeResolve: {market.CodeTooEarly, idlmarket.ErrorCodeDisputeUpheld},
-	DisputeUphold:  {idlmarket.ErrorCodeWrongPeriod},
-	RewardsAccrue:  {market.CodeTooEarly, idlmarket.ErrorCodeNothingOwed},
-	RewardsClaim:   {idlmarket.ErrorCodeNothingOwed},
+	LeaseClose:     {bindings.ErrorCodeUnsettled, bindings.ErrorCodeFaultPending, market.CodeTooEarly},
+	AuctionClose:   {market.CodeTooEarly, bindings.ErrorCodeStillInUse},
+	OutputResolve:  {bindings.ErrorCodeWrongOutputState, bindings.ErrorCodeWrongAccount, market.CodeTooEarly},
+	DisputeResolve: {market.CodeTooEarly, bindings.ErrorCodeDisputeUpheld},
+	DisputeUphold:  {bindings.ErrorCodeWrongPeriod},
+	RewardsAccrue:  {market.CodeTooEarly, bindings.ErrorCodeNothingOwed},
+	RewardsClaim:   {bindings.ErrorCodeNothingOwed},
 	ReportClose:    {market.CodeTooEarly},
 
-	NodeSetEvidence:   {idlmarket.ErrorCodeClaimsStand, idlmarket.ErrorCodeEvidenceTooWeak, idlmarket.ErrorCodeMissingAccount},
-	LeaseMigrate:      {market.CodeUnauthorised, idlmarket.ErrorCodeMigrationNotAllowed},
-	ProveBadWork:      {idlmarket.ErrorCodeAlreadyProven, market.CodeTooEarly},
-	ProveEquivocation: {idlmarket.ErrorCodeWrongKeeperStatus},
-	ProveBetterAsk:    {idlmarket.ErrorCodeNotContestable, idlmarket.ErrorCodeNotBetter},
+	NodeSetEvidence:   {bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount},
+	LeaseMigrate:      {market.CodeUnauthorised, bindings.ErrorCodeMigrationNotAllowed},
+	ProveBadWork:      {bindings.ErrorCodeAlreadyProven, market.CodeTooEarly},
+	ProveEquivocation: {bindings.ErrorCodeWrongKeeperStatus},
+	ProveBetterAsk:    {bindings.ErrorCodeNotContestable, bindings.ErrorCodeNotBetter},
 }
 
 // gone are the runtime's names for accounts that somebody has created or closed in between.

@@ -9,13 +9,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
 // Sets finds the leaf set of a period with a root; nil when it is not held.
-type Sets func(period wire.Period, root wire.Hash) *report.Set
+type Sets func(period records.Period, root records.Hash) *report.Set
 
 // Margin is subtracted from our clock before it is compared with a deadline that the chain's clock must have passed.
 const Margin = 1

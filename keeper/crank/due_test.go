@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 )
@@ -29,7 +29,7 @@ func newView() *index.View {
 	v := index.NewView()
 	m := &market.Market{}
 	m.StakeMint = solana.PublicKey{251}
-	m.Params = idl.Params{
+	m.Params = bindings.Params{
 		PeriodSecs: secs, AppealSecs: 100, ReportRetentionSecs: 200, StartDeadlineSecs: 50, KeeperActivationSecs: 30,
 		MigrationGraceSecs: 2, SettleDeadlinePeriods: 2, RatingSecs: 20,
 	}
@@ -227,11 +227,11 @@ func TestSlashCreatesTokenAccounts(t *testing.T) {
 }
 
 // addReport puts a report with leaves into a view; final or not.
-func addReport(t *testing.T, v *index.View, p uint64, final bool, leaves ...wire.Leaf) *report.Set {
+func addReport(t *testing.T, v *index.View, p uint64, final bool, leaves ...records.Leaf) *report.Set {
 	for i := range leaves {
-		leaves[i].Period = wire.Period(p)
+		leaves[i].Period = records.Period(p)
 	}
-	wire.SortLeaves(leaves)
+	records.SortLeaves(leaves)
 	set, err := report.NewSet(leaves)
 	require.NoError(t, err)
 	r := &market.Report{Meta: market.Meta{Address: market.ReportAddress(p)}}
@@ -244,7 +244,7 @@ func addReport(t *testing.T, v *index.View, p uint64, final bool, leaves ...wire
 }
 
 func holding(sets ...*report.Set) Sets {
-	return func(p wire.Period, root wire.Hash) *report.Set {
+	return func(p records.Period, root records.Hash) *report.Set {
 		for _, s := range sets {
 			if s.Period == p && s.Root == root {
 				return s
@@ -256,8 +256,8 @@ func holding(sets ...*report.Set) Sets {
 
 func TestLeavesAreAppliedInOrder(t *testing.T) {
 	node, lease := solana.PublicKey{30}, solana.PublicKey{10}
-	of := func(l solana.PublicKey, flags wire.Flags, down uint32) wire.Leaf {
-		leaf := wire.Leaf{Node: node, Lease: l, Flags: flags}
+	of := func(l solana.PublicKey, flags records.Flags, down uint32) records.Leaf {
+		leaf := records.Leaf{Node: node, Lease: l, Flags: flags}
 		if !l.IsZero() {
 			leaf.DowntimeSeconds = down
 		}
@@ -300,7 +300,7 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 	t.Run("a closed lease", func(t *testing.T) {
 		v := newView()
 		addNode(v, 0)
-		a := addReport(t, v, period, true, of(none, wire.FlagWorkFailed, 0), of(lease, wire.FlagWorkFailed, 0))
+		a := addReport(t, v, period, true, of(none, records.FlagWorkFailed, 0), of(lease, records.FlagWorkFailed, 0))
 		require.Equal(t, []string{fault(period, none)}, keys(v, a), "its node's leaf stands in")
 	})
 	t.Run("an older report that is not final", func(t *testing.T) {
@@ -320,23 +320,23 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 		v := newView()
 		addNode(v, 0)
 		addLease(v, 10, nil)
-		a := addReport(t, v, period, true, of(none, wire.FlagOffline, 0), of(lease, wire.FlagOffline, 3))
+		a := addReport(t, v, period, true, of(none, records.FlagOffline, 0), of(lease, records.FlagOffline, 3))
 		require.Equal(t, []string{fault(period, lease)}, keys(v, a))
-		b := addReport(t, v, period, true, of(none, wire.FlagOffline, 0), of(lease, wire.FlagOffline, 2))
+		b := addReport(t, v, period, true, of(none, records.FlagOffline, 0), of(lease, records.FlagOffline, 2))
 		require.Equal(t, []string{apply(period, lease)}, keys(v, b), "within the grace")
 	})
 	t.Run("without a lease, offline is no fault", func(t *testing.T) {
 		v := newView()
 		addNode(v, 0)
-		a := addReport(t, v, period, true, of(none, wire.FlagOffline|wire.FlagUnhealthy, 0))
+		a := addReport(t, v, period, true, of(none, records.FlagOffline|records.FlagUnhealthy, 0))
 		require.Equal(t, []string{apply(period, none)}, keys(v, a))
 	})
 	t.Run("proofs lead to the root", func(t *testing.T) {
 		v := newView()
-		var leaves []wire.Leaf
+		var leaves []records.Leaf
 		for i := byte(1); i <= 7; i++ {
 			add(v, i, func(m market.Meta) *market.Node { return &market.Node{Meta: m} })
-			leaves = append(leaves, wire.Leaf{Node: solana.PublicKey{i}})
+			leaves = append(leaves, records.Leaf{Node: solana.PublicKey{i}})
 		}
 		set := addReport(t, v, period, true, leaves...)
 		actions, err := Due(v, self, now, holding(set))
@@ -372,17 +372,17 @@ func TestPackKeepsTroubleAlone(t *testing.T) {
 }
 
 // refusal is an error of the program as the transaction manager returns it.
-func refusal(code idl.ErrorCode) error {
+func refusal(code bindings.ErrorCode) error {
 	return fmt.Errorf("submit: %w", &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(code), Name: "Custom"})
 }
 
 func TestBenign(t *testing.T) {
 	program := refusal
-	require.True(t, Benign(ReportApply, program(idl.ErrorCodeAlreadyApplied)))
-	require.True(t, Benign(FaultOpen, program(idl.ErrorCodeNoFault)))
-	require.True(t, Benign(LeaseClose, program(idl.ErrorCodeUnsettled)))
-	require.False(t, Benign(ReportApply, program(idl.ErrorCodeInvalidProof)))
-	require.False(t, Benign(SlashApply, program(idl.ErrorCodeInvariantBroken)))
+	require.True(t, Benign(ReportApply, program(bindings.ErrorCodeAlreadyApplied)))
+	require.True(t, Benign(FaultOpen, program(bindings.ErrorCodeNoFault)))
+	require.True(t, Benign(LeaseClose, program(bindings.ErrorCodeUnsettled)))
+	require.False(t, Benign(ReportApply, program(bindings.ErrorCodeInvalidProof)))
+	require.False(t, Benign(SlashApply, program(bindings.ErrorCodeInvariantBroken)))
 	require.True(t, Benign(ReportClose, &txm.ProgramError{Program: market.ProgramID, Name: "AccountDataTooSmall"}))
 	require.True(t, Benign(LeaseEnd, program(3012)), "the framework: account is gone")
 	require.False(t, Benign(LeaseEnd, &txm.ProgramError{Program: market.ProgramID, Name: "ProgramFailedToComplete"}))

@@ -6,7 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
@@ -18,7 +18,7 @@ func (d *due) leaves(sets Sets) {
 	}
 	for _, period := range periods(d.v) {
 		if r := d.v.Reports[period]; r.State() == market.ReportFinal {
-			if set := sets(wire.Period(period), r.Root); set != nil {
+			if set := sets(records.Period(period), r.Root); set != nil {
 				d.leavesOf(set)
 			}
 		}
@@ -55,7 +55,7 @@ func (d *due) leavesOf(set *report.Set) {
 	}
 }
 
-func (d *due) leaf(set *report.Set, i uint32, leaf wire.Leaf, n *market.Node, flags wire.Flags) {
+func (d *due) leaf(set *report.Set, i uint32, leaf records.Leaf, n *market.Node, flags records.Flags) {
 	proof, err := set.Tree.Proof(i)
 	if err != nil {
 		d.err = fmt.Errorf("leaf %d of period %d: %w", i, set.Period, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // docs/keeper-economics.md counts with so many leaves in a transaction: it is what keepers pay most for.
@@ -23,8 +23,8 @@ func TestLeavesOfATransaction(t *testing.T) {
 		actions := make([]Action, 8)
 		for i := range actions {
 			p := market.LeafProof{
-				Leaf:     wire.Leaf{Node: solana.PublicKey{1, byte(i)}, Period: 7, Lease: solana.PublicKey{2, byte(i)}},
-				Siblings: make([]wire.Hash, depth),
+				Leaf:     records.Leaf{Node: solana.PublicKey{1, byte(i)}, Period: 7, Lease: solana.PublicKey{2, byte(i)}},
+				Siblings: make([]records.Hash, depth),
 			}
 			ix, err := market.ReportApply(p)
 			require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/index"
 )
 
@@ -306,12 +306,12 @@ func TestOutputsAreCompared(t *testing.T) {
 
 // Refusals that say that somebody was faster are no failures; others are.
 func TestBenignRefusalsOfMoney(t *testing.T) {
-	for kind, code := range map[Kind]idl.ErrorCode{
-		RewardsAccrue: idl.ErrorCodeNothingOwed, RewardsClaim: idl.ErrorCodeNothingOwed, DisputeResolve: idl.ErrorCodeDisputeUpheld,
-		DisputeUphold: idl.ErrorCodeWrongPeriod, OutputResolve: idl.ErrorCodeWrongOutputState,
+	for kind, code := range map[Kind]bindings.ErrorCode{
+		RewardsAccrue: bindings.ErrorCodeNothingOwed, RewardsClaim: bindings.ErrorCodeNothingOwed, DisputeResolve: bindings.ErrorCodeDisputeUpheld,
+		DisputeUphold: bindings.ErrorCodeWrongPeriod, OutputResolve: bindings.ErrorCodeWrongOutputState,
 	} {
 		require.True(t, Benign(kind, refusal(code)), "%s", kind)
-		require.False(t, Benign(kind, refusal(idl.ErrorCodeInvariantBroken)), "%s", kind)
+		require.False(t, Benign(kind, refusal(bindings.ErrorCodeInvariantBroken)), "%s", kind)
 	}
-	require.False(t, Benign(DisputeUphold, refusal(idl.ErrorCodeDisputeNotUpheld)))
+	require.False(t, Benign(DisputeUphold, refusal(bindings.ErrorCodeDisputeNotUpheld)))
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/index"
-	"github.com/gantry-market/gantry/keeper/task"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // Runner does what is due. Run owns all its goroutines.
@@ -35,7 +35,7 @@ type Runner struct {
 	Now     func() time.Time
 	// Tasks sends the actions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
 	// Run, and waits for what Tasks has started.
-	Tasks task.Runner
+	Tasks schedule.Runner
 
 	stagger *Stagger
 	kinds   map[string]Kind // of the groups that are due
@@ -64,7 +64,7 @@ const (
 func (r *Runner) Init() {
 	r.stagger, r.kinds = NewStagger(), map[string]Kind{}
 	r.busy, r.trials = map[string]bool{}, map[string]*trouble{}
-	r.Tasks = task.Or(r.Tasks)
+	r.Tasks = schedule.Or(r.Tasks)
 }
 
 // Run cranks until ctx ends.

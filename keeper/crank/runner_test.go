@@ -12,7 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/index"
 )
 
@@ -36,7 +36,7 @@ func (c *chain) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 		}
 		fault := ix.Accounts()[6].PublicKey
 		if fault == c.poisoned {
-			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(idl.ErrorCodeInvariantBroken)}
+			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(bindings.ErrorCodeInvariantBroken)}
 		}
 		faults = append(faults, fault)
 	}

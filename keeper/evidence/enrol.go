@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // enrolAgain is how long an enrolment serves before the TPM is asked to show itself anew.
@@ -48,12 +48,12 @@ func (d *Desk) WantsTPM(subject tpm.Subject, now time.Time) bool {
 
 // Enrol begins an enrolment: the credential goes to the node, and what comes back of it to finish. Errors: those of
 // tpm.Enroller.
-func (d *Desk) Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (tpm.Credential, func(secret []byte, signer wire.Signer, now time.Time) error, error) {
+func (d *Desk) Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (tpm.Credential, func(secret []byte, signer records.Signer, now time.Time) error, error) {
 	challenge, err := d.enroller.Challenge(subject, request, now)
 	if err != nil {
 		return tpm.Credential{}, nil, err
 	}
-	return challenge.Credential, func(secret []byte, signer wire.Signer, now time.Time) error {
+	return challenge.Credential, func(secret []byte, signer records.Signer, now time.Time) error {
 		seen, err := d.enroller.Finish(subject, challenge.ID, secret, now)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (d *Desk) lookup(subject tpm.Subject) func(tpm.Name) (tpm.Enrolment, bool) 
 func (d *Desk) forget(subject tpm.Subject) { delete(d.enrolled, subject) }
 
 // cryptoSigner makes a keeper's signer one of package crypto.
-type cryptoSigner struct{ s wire.Signer }
+type cryptoSigner struct{ s records.Signer }
 
 func (c cryptoSigner) Public() crypto.PublicKey {
 	key := c.s.PublicKey()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/watch"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // event encodes an account as the chain holds it.
@@ -29,9 +29,9 @@ func TestApply(t *testing.T) {
 	x := New()
 	changed := x.Changed()
 	node := solana.PublicKey{1}
-	n := idl.Node{NodeKey: solana.PublicKey{2}, Version: market.NodeVersion, Status: uint8(market.NodeActive), Tier: 2, EvidenceExpiry: 100}
+	n := bindings.Node{NodeKey: solana.PublicKey{2}, Version: market.NodeVersion, Status: uint8(market.NodeActive), Tier: 2, EvidenceExpiry: 100}
 	n.Spec.Model = 3
-	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
+	require.NoError(t, x.Apply(event(t, node, bindings.Account_Node, n)))
 	select {
 	case <-changed:
 	default:
@@ -46,7 +46,7 @@ func TestApply(t *testing.T) {
 		require.EqualValues(t, 1, v.Tier(node, 101), "lapsed")
 	})
 	n.Status, n.Spec.Model, n.Spec.Simulated = uint8(market.NodeRetired), 4, 1
-	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
+	require.NoError(t, x.Apply(event(t, node, bindings.Account_Node, n)))
 	x.Read(func(v *View) {
 		require.NotContains(t, v.NodesOfModel, uint16(3))
 		require.Contains(t, v.NodesOfModel[4], node)
@@ -60,14 +60,14 @@ func TestApply(t *testing.T) {
 		require.Empty(t, v.NodesOfKey)
 	})
 	// What cannot be read is never served as it was.
-	require.NoError(t, x.Apply(event(t, node, idl.Account_Node, n)))
+	require.NoError(t, x.Apply(event(t, node, bindings.Account_Node, n)))
 	require.Error(t, x.Apply(watch.Event{Pubkey: node, Data: []byte("nonsense")}))
 	x.Read(func(v *View) { require.Empty(t, v.Nodes) })
 }
 
 func TestWeightsAndVotes(t *testing.T) {
 	v := NewView()
-	for i, k := range []idl.Keeper{
+	for i, k := range []bindings.Keeper{
 		{Status: uint8(market.KeeperActive), Weight: 5, ActiveSince: 99, Index: 0},
 		{Status: uint8(market.KeeperActive), Weight: 5, ActiveSince: 100, Index: 1},
 		{Status: uint8(market.KeeperPending), Index: 2},

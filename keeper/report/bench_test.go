@@ -11,7 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -21,7 +21,7 @@ import (
 const (
 	benchNodes   = 40_000
 	benchKeepers = 19
-	benchPeriod  = wire.Period(10)
+	benchPeriod  = records.Period(10)
 	benchSecs    = 3600
 )
 
@@ -34,7 +34,7 @@ type market struct {
 	frame   statement.Frame
 	weights Weights
 	roster  *committee.Roster
-	sets    [][]wire.CheckStatement // by keeper
+	sets    [][]records.CheckStatement // by keeper
 	raws    [][]byte
 	refs    []Ref
 }
@@ -45,7 +45,7 @@ func newMarket(b *testing.B, nodes int) *market {
 		m.weights[benchKey("keeper", k)] = 1000
 	}
 	m.roster = committee.NewRoster(committee.Seed{1}, m.weights)
-	m.sets = make([][]wire.CheckStatement, benchKeepers)
+	m.sets = make([][]records.CheckStatement, benchKeepers)
 	start := int64(benchPeriod) * benchSecs
 	for n := range nodes {
 		node := benchKey("node", n)
@@ -54,12 +54,12 @@ func newMarket(b *testing.B, nodes int) *market {
 			sits[k] = true
 		}
 		for k := range benchKeepers {
-			say := func(kind wire.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
-				s := wire.CheckStatement{
+			say := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
+				s := records.CheckStatement{
 					Domain: domain, Node: node, Period: benchPeriod, Kind: kind, Passed: passed, CoveredSeconds: covered,
 					LatencyMS: uint32(20 + (n+k)%300), CheckedAt: start + at, Lease: lease,
 				}
-				if kind == wire.CheckInventory {
+				if kind == records.CheckInventory {
 					s.Detail = benchKey("device", n)
 				}
 				m.sets[k] = append(m.sets[k], s)
@@ -71,17 +71,17 @@ func newMarket(b *testing.B, nodes int) *market {
 				}
 				for _, lease := range subjects {
 					if n%100 == 0 {
-						say(wire.CheckLiveness, lease, true, 1800, int64(1800+k))
-						say(wire.CheckLiveness, lease, false, 60, int64(1860+k))
-						say(wire.CheckLiveness, lease, true, 1740, benchSecs)
+						say(records.CheckLiveness, lease, true, 1800, int64(1800+k))
+						say(records.CheckLiveness, lease, false, 60, int64(1860+k))
+						say(records.CheckLiveness, lease, true, 1740, benchSecs)
 					} else {
-						say(wire.CheckLiveness, lease, true, benchSecs, benchSecs)
+						say(records.CheckLiveness, lease, true, benchSecs, benchSecs)
 					}
 				}
 			}
 			if sits[k] {
-				say(wire.CheckInventory, solana.PublicKey{}, true, 0, int64(n%900))
-				say(wire.CheckHealth, solana.PublicKey{}, true, 0, int64(n%900))
+				say(records.CheckInventory, solana.PublicKey{}, true, 0, int64(n%900))
+				say(records.CheckHealth, solana.PublicKey{}, true, 0, int64(n%900))
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func BenchmarkReportNaive(b *testing.B) {
 func BenchmarkSignature(b *testing.B) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(b, err)
-	s := say(key.PublicKey(), benchKey("node", 1), wire.CheckLiveness, true, 60, 10)
+	s := say(key.PublicKey(), benchKey("node", 1), records.CheckLiveness, true, 60, 10)
 	s.Signature, err = s.Statement.Sign(key)
 	require.NoError(b, err)
 	began := cpu(b)

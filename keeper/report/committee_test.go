@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -32,7 +32,7 @@ type town struct {
 	frame   statement.Frame
 	weights Weights
 	roster  *committee.Roster
-	by      map[solana.PublicKey][]wire.CheckStatement
+	by      map[solana.PublicKey][]records.CheckStatement
 	escapes map[solana.PublicKey]bool // dead nodes that no honest keeper watches
 }
 
@@ -42,15 +42,15 @@ func newTown(f int, l lies, seed byte) *town {
 		w.weights[benchKey("town", k)] = 1000
 	}
 	w.roster = committee.NewRoster(committee.Seed{seed}, w.weights)
-	w.by, w.escapes = map[solana.PublicKey][]wire.CheckStatement{}, map[solana.PublicKey]bool{}
+	w.by, w.escapes = map[solana.PublicKey][]records.CheckStatement{}, map[solana.PublicKey]bool{}
 	return w
 }
 
 func (w *town) lying(k int) bool { return k < w.f }
 
-func (w *town) say(k int, node, lease solana.PublicKey, kind wire.CheckKind, passed bool, covered uint32, at int64) {
+func (w *town) say(k int, node, lease solana.PublicKey, kind records.CheckKind, passed bool, covered uint32, at int64) {
 	key := benchKey("town", k)
-	w.by[key] = append(w.by[key], wire.CheckStatement{
+	w.by[key] = append(w.by[key], records.CheckStatement{
 		Domain: domain, Node: node, Lease: lease, Period: 10, Kind: kind, Passed: passed, CoveredSeconds: covered, CheckedAt: 36_000 + at,
 	})
 }
@@ -80,15 +80,15 @@ func (w *town) watch(node solana.PublicKey, alive, leased, looked bool) {
 		watched = true
 		for _, s := range subjects {
 			if alive {
-				w.say(k, node, s, wire.CheckLiveness, true, 3600, 3600)
+				w.say(k, node, s, records.CheckLiveness, true, 3600, 3600)
 			} else {
-				w.say(k, node, s, wire.CheckLiveness, false, 60, 60)
-				w.say(k, node, s, wire.CheckLiveness, false, 3540, 3600)
+				w.say(k, node, s, records.CheckLiveness, false, 60, 60)
+				w.say(k, node, s, records.CheckLiveness, false, 3540, 3600)
 				accused = true
 			}
 		}
 		if sits && alive {
-			w.say(k, node, solana.PublicKey{}, wire.CheckInventory, true, 0, 100)
+			w.say(k, node, solana.PublicKey{}, records.CheckInventory, true, 0, 100)
 		}
 	}
 	w.escapes[node] = !watched
@@ -97,9 +97,9 @@ func (w *town) watch(node solana.PublicKey, alive, leased, looked bool) {
 	}
 	for k := range w.n {
 		if !w.lying(k) && !w.roster.Sits(node, benchKey("town", k)) {
-			w.say(k, node, solana.PublicKey{}, wire.CheckLiveness, alive, 0, 75)
+			w.say(k, node, solana.PublicKey{}, records.CheckLiveness, alive, 0, 75)
 			if alive {
-				w.say(k, node, solana.PublicKey{}, wire.CheckInventory, true, 0, 80)
+				w.say(k, node, solana.PublicKey{}, records.CheckInventory, true, 0, 80)
 			}
 		}
 	}
@@ -111,20 +111,20 @@ func (w *town) lie(k int, node solana.PublicKey, subjects []solana.PublicKey, al
 		switch {
 		case w.lies == silence:
 		case w.lies == starve:
-			w.say(k, node, s, wire.CheckLiveness, true, 1, 3600)
+			w.say(k, node, s, records.CheckLiveness, true, 1, 3600)
 		default:
-			w.say(k, node, s, wire.CheckLiveness, up, 3600, 3600)
+			w.say(k, node, s, records.CheckLiveness, up, 3600, 3600)
 		}
 	}
 	if w.lies == accuse || w.lies == hurt {
-		for _, kind := range []wire.CheckKind{wire.CheckInventory, wire.CheckWork, wire.CheckEvidence, wire.CheckHealth, wire.CheckOutput} {
+		for _, kind := range []records.CheckKind{records.CheckInventory, records.CheckWork, records.CheckEvidence, records.CheckHealth, records.CheckOutput} {
 			w.say(k, node, solana.PublicKey{}, kind, up, 0, 200)
 		}
 	}
 }
 
 // leaves are those of a proposal that leaves out some honest keepers, as many as it may.
-func (w *town) leaves(t require.TestingT, out int) map[solana.PublicKey][]wire.Leaf {
+func (w *town) leaves(t require.TestingT, out int) map[solana.PublicKey][]records.Leaf {
 	d := NewDocket(w.frame)
 	b := Basis{Weights: w.weights, Roster: w.roster}
 	for k := range w.n - out { // the last ones are honest
@@ -135,7 +135,7 @@ func (w *town) leaves(t require.TestingT, out int) map[solana.PublicKey][]wire.L
 	}
 	all, err := d.Build(b)
 	require.NoError(t, err)
-	got := map[solana.PublicKey][]wire.Leaf{}
+	got := map[solana.PublicKey][]records.Leaf{}
 	for _, l := range all {
 		got[l.Node] = append(got[l.Node], l)
 	}

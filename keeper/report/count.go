@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -12,7 +12,7 @@ import (
 func (d *Docket) count(raw []byte) (*testimony, error) {
 	t := &testimony{}
 	var c counter
-	err := statement.DecodeSet(d.frame, raw, func(s *wire.CheckStatement) error {
+	err := statement.DecodeSet(d.frame, raw, func(s *records.CheckStatement) error {
 		if len(t.said) == 0 || s.Node != d.nodes.keys[c.said.node] {
 			c.close(d, t)
 			c.open(d, t, s)
@@ -46,7 +46,7 @@ type counter struct {
 	evidenceAt int64
 }
 
-func (c *counter) open(d *Docket, t *testimony, s *wire.CheckStatement) {
+func (c *counter) open(d *Docket, t *testimony, s *records.CheckStatement) {
 	t.said = append(t.said, said{
 		node: d.nodes.id(s.Node), leaseFrom: uint32(len(t.leases)), bound: d.frame.Secs, device: -1, evidence: -1,
 	})
@@ -78,7 +78,7 @@ func (c *counter) closeLease(d *Docket, t *testimony) {
 	}
 }
 
-func (c *counter) add(d *Docket, t *testimony, s *wire.CheckStatement) {
+func (c *counter) add(d *Docket, t *testimony, s *records.CheckStatement) {
 	x := c.said
 	x.checks++
 	if s.Passed {
@@ -88,17 +88,17 @@ func (c *counter) add(d *Docket, t *testimony, s *wire.CheckStatement) {
 		x.failed |= 1 << s.Kind
 	}
 	switch s.Kind {
-	case wire.CheckLiveness:
+	case records.CheckLiveness:
 		c.live(d, t, s)
-	case wire.CheckWork:
+	case records.CheckWork:
 		if s.Passed {
 			c.measured = append(c.measured, s.Measured)
 		}
-	case wire.CheckInventory:
+	case records.CheckInventory:
 		if s.Passed && s.CheckedAt >= c.deviceAt {
 			c.deviceAt, x.device = s.CheckedAt, t.detail(s.Detail)
 		}
-	case wire.CheckEvidence:
+	case records.CheckEvidence:
 		x.changed = x.changed || s.DeviceChanged()
 		if s.Passed && s.CheckedAt >= c.evidenceAt {
 			c.evidenceAt, x.evidence, x.tier = s.CheckedAt, t.detail(s.Detail), s.Tier()
@@ -107,7 +107,7 @@ func (c *counter) add(d *Docket, t *testimony, s *wire.CheckStatement) {
 }
 
 // live counts liveness, of the node or of a lease; a lease's statements come one after the other.
-func (c *counter) live(d *Docket, t *testimony, s *wire.CheckStatement) {
+func (c *counter) live(d *Docket, t *testimony, s *records.CheckStatement) {
 	if !s.Lease.IsZero() {
 		id := d.leases.id(s.Lease)
 		if c.said.leaseN == math.MaxUint16 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -152,7 +152,7 @@ type said struct {
 // leaseSaid is what one keeper said about one lease.
 type leaseSaid struct{ lease, up, down uint32 }
 
-func (s *said) kind(set uint8, k wire.CheckKind) bool { return set&(1<<k) != 0 }
+func (s *said) kind(set uint8, k records.CheckKind) bool { return set&(1<<k) != 0 }
 
 // of is what the keeper said about a node; nil for nothing.
 func (t *testimony) of(node uint32) *said {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // evidence sets tier and evidence hash. Keepers ask with challenges of their own, so each holds another bundle,
@@ -14,24 +14,24 @@ import (
 // of the bundle of one keeper among those that found exactly that tier: the one with the most weight, then the smallest key.
 // Evidence that is found false, by the rule for all flags, leaves no tier; found false because of other devices, it is
 // flagged as that.
-func (x *builder) evidence(leaf *wire.Leaf) {
-	if leaf.Flags.Has(wire.FlagEvidenceFailed) {
+func (x *builder) evidence(leaf *records.Leaf) {
+	if leaf.Flags.Has(records.FlagEvidenceFailed) {
 		leaf.Tier = 0
 		var changed uint64
 		for _, h := range x.about {
-			if h.changed && !h.kind(h.said.passed, wire.CheckEvidence) {
+			if h.changed && !h.kind(h.said.passed, records.CheckEvidence) {
 				changed += h.voice.weight
 			}
 		}
 		if moreThan(changed, x.total, 2, 3) {
-			leaf.Flags = leaf.Flags&^wire.FlagEvidenceFailed | wire.FlagDeviceChanged
+			leaf.Flags = leaf.Flags&^records.FlagEvidenceFailed | records.FlagDeviceChanged
 		}
 		return
 	}
 	var spoke uint64
 	x.values = x.values[:0]
 	for _, h := range x.about {
-		if h.kind(h.said.passed, wire.CheckEvidence) {
+		if h.kind(h.said.passed, records.CheckEvidence) {
 			spoke += h.voice.weight
 			x.values = append(x.values, value{h.voice.weight, uint32(h.tier)})
 		}
@@ -43,7 +43,7 @@ func (x *builder) evidence(leaf *wire.Leaf) {
 	var holder solana.PublicKey
 	var weight uint64
 	for _, h := range x.about {
-		if !h.kind(h.said.passed, wire.CheckEvidence) || h.tier != leaf.Tier {
+		if !h.kind(h.said.passed, records.CheckEvidence) || h.tier != leaf.Tier {
 			continue
 		}
 		key := h.voice.keeper

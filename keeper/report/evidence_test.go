@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // proof is an evidence statement; tier -1 is evidence found false, -2 a changed device.
 func proof(keeper, node solana.PublicKey, tier int, at int64) statement.Signed {
-	s := say(keeper, node, wire.CheckEvidence, tier >= 0, 0, at)
+	s := say(keeper, node, records.CheckEvidence, tier >= 0, 0, at)
 	switch {
 	case tier == -2:
-		s.Statement.Measured = wire.EvidenceDeviceChanged
+		s.Statement.Measured = records.EvidenceDeviceChanged
 	case tier > 0:
 		s.Statement.Measured = uint32(tier)
 	}
@@ -33,7 +33,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 		tiers   []int // by keeper; none for no evidence check
 		tier    uint8
 		hash    [32]byte
-		flags   wire.Flags
+		flags   records.Flags
 	}{
 		"all agree":                   {weights(1, 1, 1), []int{2, 2, 2}, 2, [32]byte{1, 2, 10}, 0},
 		"nobody asked":                {weights(1, 1, 1), []int{none, none, none}, 1, [32]byte{}, 0},
@@ -45,16 +45,16 @@ func TestAgreeOnEvidence(t *testing.T) {
 		"one liar cannot lower":       {weights(1, 1, 1), []int{0, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
 		"the heaviest gives the hash": {weights(1, 3, 2), []int{2, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
 		"tier zero has a hash too":    {weights(1, 1, 1), []int{0, 0, 0}, 0, [32]byte{1, 0, 10}, 0},
-		"false":                       {weights(1, 1, 1), []int{-1, -1, -1}, 0, [32]byte{}, wire.FlagEvidenceFailed},
+		"false":                       {weights(1, 1, 1), []int{-1, -1, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
 		"false for two of three":      {weights(1, 1, 1), []int{-1, -1, 2}, 1, [32]byte{}, 0},
-		"changed":                     {weights(1, 1, 1, 1), []int{-2, -2, -2, 1}, 0, [32]byte{}, wire.FlagDeviceChanged},
-		"changed for some":            {weights(1, 1, 1), []int{-2, -2, -1}, 0, [32]byte{}, wire.FlagEvidenceFailed},
+		"changed":                     {weights(1, 1, 1, 1), []int{-2, -2, -2, 1}, 0, [32]byte{}, records.FlagDeviceChanged},
+		"changed for some":            {weights(1, 1, 1), []int{-2, -2, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := key(100)
 			var all []statement.Signed
 			for k, tier := range c.tiers {
-				all = append(all, say(key(byte(k+1)), node, wire.CheckLiveness, true, 30, 5))
+				all = append(all, say(key(byte(k+1)), node, records.CheckLiveness, true, 30, 5))
 				if tier != none {
 					all = append(all, proof(key(byte(k+1)), node, tier, 10))
 				}
@@ -75,7 +75,7 @@ func TestLaterEvidenceCounts(t *testing.T) {
 	node := key(100)
 	var all []statement.Signed
 	for k := byte(1); k <= 3; k++ {
-		all = append(all, say(key(k), node, wire.CheckLiveness, true, 30, 5), proof(key(k), node, 3, 10), proof(key(k), node, 1, 20))
+		all = append(all, say(key(k), node, records.CheckLiveness, true, 30, 5), proof(key(k), node, 3, 10), proof(key(k), node, 1, 20))
 	}
 	leaves := Build(input(weights(1, 1, 1), all...))
 	require.EqualValues(t, 1, leaves[0].Tier)
@@ -98,7 +98,7 @@ func TestTierIsWithinHonestTiers(t *testing.T) {
 			} else {
 				low, high = min(low, tier), max(high, tier)
 			}
-			all = append(all, say(key(byte(k+1)), key(100), wire.CheckLiveness, true, 30, 5), proof(key(byte(k+1)), key(100), tier, 10))
+			all = append(all, say(key(byte(k+1)), key(100), records.CheckLiveness, true, 30, 5), proof(key(byte(k+1)), key(100), tier, 10))
 		}
 		want := Build(input(w, all...))
 		got := Build(input(w, rapid.Permutation(all).Draw(t, "order")...))

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // MaxLeafSet bounds the encoded leaves of a report, bytes: some 190,000 leaves.
@@ -15,7 +15,7 @@ var ErrLeafSet = errors.New("not the leaves of the report")
 
 // EncodeLeaves is the leaves of a set one after the other, as they travel and are kept.
 func (s *Set) EncodeLeaves() []byte {
-	out := make([]byte, 0, len(s.Leaves)*wire.LeafSize)
+	out := make([]byte, 0, len(s.Leaves)*records.LeafSize)
 	for i := range s.Leaves {
 		b := s.Leaves[i].Encode()
 		out = append(out, b[:]...)
@@ -25,13 +25,13 @@ func (s *Set) EncodeLeaves() []byte {
 
 // ReadLeaves decodes leaves and checks that they lead to a root, without judging where they come from: for roots that the
 // chain has made final. Error: ErrLeafSet.
-func ReadLeaves(raw []byte, p wire.Period, root wire.Hash) (*Set, error) {
-	if len(raw)%wire.LeafSize != 0 || len(raw) > MaxLeafSet {
+func ReadLeaves(raw []byte, p records.Period, root records.Hash) (*Set, error) {
+	if len(raw)%records.LeafSize != 0 || len(raw) > MaxLeafSet {
 		return nil, fmt.Errorf("%w: %d bytes", ErrLeafSet, len(raw))
 	}
-	leaves := make([]wire.Leaf, 0, len(raw)/wire.LeafSize)
-	for i := 0; i < len(raw); i += wire.LeafSize {
-		l, err := wire.DecodeLeaf(raw[i : i+wire.LeafSize])
+	leaves := make([]records.Leaf, 0, len(raw)/records.LeafSize)
+	for i := 0; i < len(raw); i += records.LeafSize {
+		l, err := records.DecodeLeaf(raw[i : i+records.LeafSize])
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrLeafSet, err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 )
 
@@ -24,7 +24,7 @@ type Basis struct {
 
 // Build computes the leaves, in the report's order: for every node one without a lease, and one for each lease. README.md
 // has the rules. Error: ErrMissing.
-func (d *Docket) Build(b Basis) ([]wire.Leaf, error) {
+func (d *Docket) Build(b Basis) ([]records.Leaf, error) {
 	d.follow(b.Roster)
 	x := builder{d: d, b: &b, total: b.Weights.Total()}
 	for _, r := range b.Sets {
@@ -36,7 +36,7 @@ func (d *Docket) Build(b Basis) ([]wire.Leaf, error) {
 			x.sets = append(x.sets, voice{t, r.Keeper, w, b.Roster.Index(r.Keeper)})
 		}
 	}
-	leaves := make([]wire.Leaf, 0, len(d.nodes.keys)+len(d.leases.keys))
+	leaves := make([]records.Leaf, 0, len(d.nodes.keys)+len(d.leases.keys))
 	for _, node := range d.sorted() {
 		leaves = x.node(leaves, node)
 	}
@@ -77,7 +77,7 @@ type leaseVote struct {
 }
 
 // node appends the leaves of one node, if enough was said about it.
-func (x *builder) node(leaves []wire.Leaf, node uint32) []wire.Leaf {
+func (x *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
 	x.about = x.about[:0]
 	for i := range x.sets {
 		if s := x.sets[i].of(node); s != nil {
@@ -87,13 +87,13 @@ func (x *builder) node(leaves []wire.Leaf, node uint32) []wire.Leaf {
 	if len(x.about) == 0 {
 		return leaves
 	}
-	leaf := wire.Leaf{Node: x.d.nodes.keys[node], Period: x.d.frame.Period}
+	leaf := records.Leaf{Node: x.d.nodes.keys[node], Period: x.d.frame.Period}
 	var failed uint8
 	for _, h := range x.about {
 		failed |= h.failed
 	}
 	for kind, flag := range flagOf {
-		if failed&(1<<kind) != 0 && flag != 0 && x.condemned(wire.CheckKind(kind)) {
+		if failed&(1<<kind) != 0 && flag != 0 && x.condemned(records.CheckKind(kind)) {
 			leaf.Flags |= flag
 		}
 	}
@@ -116,9 +116,9 @@ func (x *builder) node(leaves []wire.Leaf, node uint32) []wire.Leaf {
 	return x.withLeases(append(leaves, leaf), leaf)
 }
 
-var flagOf = [...]wire.Flags{
-	wire.CheckLiveness: wire.FlagOffline, wire.CheckInventory: wire.FlagSpecMismatch, wire.CheckWork: wire.FlagWorkFailed,
-	wire.CheckEvidence: wire.FlagEvidenceFailed, wire.CheckHealth: wire.FlagUnhealthy, wire.CheckOutput: wire.FlagBadOutput,
+var flagOf = [...]records.Flags{
+	records.CheckLiveness: records.FlagOffline, records.CheckInventory: records.FlagSpecMismatch, records.CheckWork: records.FlagWorkFailed,
+	records.CheckEvidence: records.FlagEvidenceFailed, records.CheckHealth: records.FlagUnhealthy, records.CheckOutput: records.FlagBadOutput,
 }
 
 // up is how long the node was up; ok is false when nothing can be said. What keepers with more than two thirds of the
@@ -144,7 +144,7 @@ func (x *builder) up(node uint32) (secs uint32, ok bool) {
 		}
 		members++
 		spoke += h.voice.weight
-		if !h.kind(h.failed, wire.CheckLiveness) {
+		if !h.kind(h.failed, records.CheckLiveness) {
 			clean++
 			secs = max(secs, h.said.up)
 		}
@@ -188,7 +188,7 @@ func (x *builder) sits(node uint32, seat int) bool {
 func (x *builder) measured(node uint32) uint32 {
 	x.values = x.values[:0]
 	for _, h := range x.about {
-		if h.kind(h.said.passed, wire.CheckWork) && x.sits(node, h.voice.seat) {
+		if h.kind(h.said.passed, records.CheckWork) && x.sits(node, h.voice.seat) {
 			x.values = append(x.values, value{h.voice.weight, h.said.measured})
 		}
 	}
@@ -225,7 +225,7 @@ func (x *builder) device() [32]byte {
 }
 
 // condemned reports whether keepers with more than two thirds of the weight say "failed" and never "passed".
-func (x *builder) condemned(kind wire.CheckKind) bool {
+func (x *builder) condemned(kind records.CheckKind) bool {
 	var against uint64
 	for _, h := range x.about {
 		if h.kind(h.failed, kind) && !h.kind(h.said.passed, kind) {
@@ -236,7 +236,7 @@ func (x *builder) condemned(kind wire.CheckKind) bool {
 }
 
 // withLeases appends a leaf for each lease that keepers with more than two thirds of the weight spoke about.
-func (x *builder) withLeases(leaves []wire.Leaf, leaf wire.Leaf) []wire.Leaf {
+func (x *builder) withLeases(leaves []records.Leaf, leaf records.Leaf) []records.Leaf {
 	x.leases = x.leases[:0]
 	for _, h := range x.about {
 		for _, l := range h.voice.leases[h.leaseFrom : h.leaseFrom+uint32(h.leaseN)] {
@@ -264,7 +264,7 @@ func (x *builder) withLeases(leaves []wire.Leaf, leaf wire.Leaf) []wire.Leaf {
 			l.VerifiedSeconds, l.DowntimeSeconds = median(x.values), median(x.downs)
 			// Offline needs most of the time to be downtime.
 			if l.DowntimeSeconds <= l.VerifiedSeconds {
-				l.Flags &^= wire.FlagOffline
+				l.Flags &^= records.FlagOffline
 			}
 			leaves = append(leaves, l)
 		}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // Input is all that a report's leaves follow from, as statements: what reports were once made of.
 type Input struct {
-	Period     wire.Period
+	Period     records.Period
 	PeriodSecs uint32
 	Weights    Weights
 	Seed       committee.Seed
@@ -23,11 +23,11 @@ type Input struct {
 
 // Build is the real thing, fed with statements: each keeper's in a set of its own, without keepers that contradict
 // themselves, which no set can hold.
-func Build(in Input) []wire.Leaf {
+func Build(in Input) []records.Leaf {
 	d := NewDocket(statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs})
-	said := map[statement.Key]wire.CheckStatement{}
+	said := map[statement.Key]records.CheckStatement{}
 	liars := map[solana.PublicKey]bool{}
-	by := map[solana.PublicKey][]wire.CheckStatement{}
+	by := map[solana.PublicKey][]records.CheckStatement{}
 	for _, s := range in.Statements {
 		if old, ok := said[s.Key()]; ok && old != s.Statement {
 			liars[s.Keeper] = true
@@ -59,14 +59,14 @@ type tally struct {
 	weight uint64
 	up     span                       // of the node
 	leases map[solana.PublicKey]*span // of its leases
-	passed map[wire.CheckKind]int
-	failed map[wire.CheckKind]int
+	passed map[records.CheckKind]int
+	failed map[records.CheckKind]int
 	// measured by passed work checks, TFLOPS × 10
 	measured []uint32
 	device   [32]byte // of the last passed inventory check
 	deviceAt int64
 	// evidence is the last passed evidence check, nil without one
-	evidence *wire.CheckStatement
+	evidence *records.CheckStatement
 	changed  bool // a failed one found other devices
 	checks   int
 	passes   int
@@ -96,14 +96,14 @@ func admissible(s statement.Signed, in Input) bool {
 
 // naive computes the leaves in the way that is easiest to read: everything sorted into maps. The tests hold Build against
 // it, the benchmarks compare with it.
-func naive(in Input) []wire.Leaf {
+func naive(in Input) []records.Leaf {
 	nodes := collect(in)
 	total := in.Weights.Total()
-	var leaves []wire.Leaf
+	var leaves []records.Leaf
 	for node, tallies := range nodes {
 		leaves = append(leaves, nodeLeaves(in, node, tallies, total)...)
 	}
-	wire.SortLeaves(leaves)
+	records.SortLeaves(leaves)
 	return leaves
 }
 
@@ -136,7 +136,7 @@ func collect(in Input) map[solana.PublicKey]map[solana.PublicKey]*tally {
 		if t == nil {
 			t = &tally{
 				weight: in.Weights[s.Keeper], leases: map[solana.PublicKey]*span{},
-				passed: map[wire.CheckKind]int{}, failed: map[wire.CheckKind]int{}, bound: in.PeriodSecs,
+				passed: map[records.CheckKind]int{}, failed: map[records.CheckKind]int{}, bound: in.PeriodSecs,
 			}
 			byKeeper[s.Keeper] = t
 		}
@@ -145,7 +145,7 @@ func collect(in Input) map[solana.PublicKey]map[solana.PublicKey]*tally {
 	return nodes
 }
 
-func (t *tally) add(s wire.CheckStatement) {
+func (t *tally) add(s records.CheckStatement) {
 	t.checks++
 	if s.Passed {
 		t.passes++
@@ -154,7 +154,7 @@ func (t *tally) add(s wire.CheckStatement) {
 		t.failed[s.Kind]++
 	}
 	switch s.Kind {
-	case wire.CheckLiveness:
+	case records.CheckLiveness:
 		sp := &t.up
 		if !s.Lease.IsZero() {
 			if t.leases[s.Lease] == nil {
@@ -174,15 +174,15 @@ func (t *tally) add(s wire.CheckStatement) {
 		} else {
 			sp.failed += uint64(s.CoveredSeconds)
 		}
-	case wire.CheckWork:
+	case records.CheckWork:
 		if s.Passed {
 			t.measured = append(t.measured, s.Measured)
 		}
-	case wire.CheckInventory:
+	case records.CheckInventory:
 		if s.Passed && s.CheckedAt >= t.deviceAt {
 			t.device, t.deviceAt = s.Detail, s.CheckedAt
 		}
-	case wire.CheckEvidence:
+	case records.CheckEvidence:
 		t.changed = t.changed || s.DeviceChanged()
 		if s.Passed && (t.evidence == nil || s.CheckedAt >= t.evidence.CheckedAt) {
 			t.evidence = &s
@@ -191,7 +191,7 @@ func (t *tally) add(s wire.CheckStatement) {
 }
 
 // condemned reports whether keepers with more than two thirds of the weight say "failed" and never "passed".
-func condemned(tallies map[solana.PublicKey]*tally, kind wire.CheckKind, total uint64) bool {
+func condemned(tallies map[solana.PublicKey]*tally, kind records.CheckKind, total uint64) bool {
 	var against uint64
 	for _, t := range tallies {
 		if t.failed[kind] > 0 && t.passed[kind] == 0 {
@@ -231,12 +231,12 @@ func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tall
 	return most, enough && 2*clean > members
 }
 
-func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) []wire.Leaf {
-	leaf := wire.Leaf{Node: node, Period: in.Period}
-	for kind, flag := range map[wire.CheckKind]wire.Flags{
-		wire.CheckLiveness: wire.FlagOffline, wire.CheckInventory: wire.FlagSpecMismatch,
-		wire.CheckWork: wire.FlagWorkFailed, wire.CheckEvidence: wire.FlagEvidenceFailed,
-		wire.CheckHealth: wire.FlagUnhealthy, wire.CheckOutput: wire.FlagBadOutput,
+func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) []records.Leaf {
+	leaf := records.Leaf{Node: node, Period: in.Period}
+	for kind, flag := range map[records.CheckKind]records.Flags{
+		records.CheckLiveness: records.FlagOffline, records.CheckInventory: records.FlagSpecMismatch,
+		records.CheckWork: records.FlagWorkFailed, records.CheckEvidence: records.FlagEvidenceFailed,
+		records.CheckHealth: records.FlagUnhealthy, records.CheckOutput: records.FlagBadOutput,
 	} {
 		if condemned(tallies, kind, total) {
 			leaf.Flags |= flag
@@ -278,7 +278,7 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 		}
 	}
 	naiveEvidence(&leaf, tallies, total)
-	leaves := []wire.Leaf{leaf}
+	leaves := []records.Leaf{leaf}
 	for lease, weight := range leases {
 		if moreThan(weight, total, 2, 3) {
 			leaves = append(leaves, leaseLeaf(in, leaf, lease, tallies))
@@ -287,17 +287,17 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 	return leaves
 }
 
-func naiveEvidence(leaf *wire.Leaf, tallies map[solana.PublicKey]*tally, total uint64) {
-	if leaf.Flags.Has(wire.FlagEvidenceFailed) {
+func naiveEvidence(leaf *records.Leaf, tallies map[solana.PublicKey]*tally, total uint64) {
+	if leaf.Flags.Has(records.FlagEvidenceFailed) {
 		leaf.Tier = 0
 		var changed uint64
 		for _, t := range tallies {
-			if t.changed && t.passed[wire.CheckEvidence] == 0 {
+			if t.changed && t.passed[records.CheckEvidence] == 0 {
 				changed += t.weight
 			}
 		}
 		if moreThan(changed, total, 2, 3) {
-			leaf.Flags = leaf.Flags&^wire.FlagEvidenceFailed | wire.FlagDeviceChanged
+			leaf.Flags = leaf.Flags&^records.FlagEvidenceFailed | records.FlagDeviceChanged
 		}
 		return
 	}
@@ -326,7 +326,7 @@ func naiveEvidence(leaf *wire.Leaf, tallies map[solana.PublicKey]*tally, total u
 }
 
 // leaseLeaf is the node's leaf with what was seen of one lease. Offline needs most of the covered time to be downtime.
-func leaseLeaf(in Input, leaf wire.Leaf, lease solana.PublicKey, tallies map[solana.PublicKey]*tally) wire.Leaf {
+func leaseLeaf(in Input, leaf records.Leaf, lease solana.PublicKey, tallies map[solana.PublicKey]*tally) records.Leaf {
 	var verified, down []value
 	for _, t := range tallies {
 		if s := t.leases[lease]; s != nil {
@@ -337,7 +337,7 @@ func leaseLeaf(in Input, leaf wire.Leaf, lease solana.PublicKey, tallies map[sol
 	leaf.Lease = lease
 	leaf.VerifiedSeconds, leaf.DowntimeSeconds = median(verified), median(down)
 	if leaf.DowntimeSeconds <= leaf.VerifiedSeconds {
-		leaf.Flags &^= wire.FlagOffline
+		leaf.Flags &^= records.FlagOffline
 	}
 	return leaf
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -37,7 +37,7 @@ const MaxManifests = 256
 
 // SigningHash is what a proposer signs: sha256(tag ‖ period u64 LE ‖ round u32 LE ‖ root ‖ seed ‖ keeper and digest of each
 // manifest).
-func SigningHash(m protocol.Proposal) [32]byte {
+func SigningHash(m messages.Proposal) [32]byte {
 	b := make([]byte, 0, len(proposalTag)+76+64*len(m.Manifests))
 	b = append(b, proposalTag...)
 	b = binary.LittleEndian.AppendUint64(b, m.Period)
@@ -53,18 +53,18 @@ func SigningHash(m protocol.Proposal) [32]byte {
 
 // Set is the leaf set of a period with its tree.
 type Set struct {
-	Period wire.Period
-	Root   wire.Hash
-	Leaves []wire.Leaf
-	Tree   *wire.Tree
+	Period records.Period
+	Root   records.Hash
+	Leaves []records.Leaf
+	Tree   *records.Tree
 }
 
 // NewSet builds the tree of leaves that are in order. Errors: ErrEmpty, wire.ErrOrder, wire.ErrValue.
-func NewSet(leaves []wire.Leaf) (*Set, error) {
+func NewSet(leaves []records.Leaf) (*Set, error) {
 	if len(leaves) == 0 {
 		return nil, ErrEmpty
 	}
-	tree, err := wire.LeafTree(leaves)
+	tree, err := records.LeafTree(leaves)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func NewSet(leaves []wire.Leaf) (*Set, error) {
 }
 
 // Refs names the sets of manifests.
-func Refs(manifests []protocol.Manifest) []Ref {
+func Refs(manifests []messages.Manifest) []Ref {
 	out := make([]Ref, len(manifests))
 	for i, m := range manifests {
 		out[i] = Ref{m.Keeper, m.Digest}
@@ -82,12 +82,12 @@ func Refs(manifests []protocol.Manifest) []Ref {
 
 // Propose builds a signed proposal of the sets with these manifests, all of which the docket must hold. roster and tier
 // are as in Basis. Errors: ErrEmpty, ErrMissing.
-func Propose(d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, manifests []statement.Manifest, round uint32, signer wire.Signer) (protocol.Proposal, *Set, error) {
-	m := protocol.Proposal{Version: protocol.Version, Period: uint64(d.frame.Period), Seed: roster.Seed()}
+func Propose(d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, manifests []statement.Manifest, round uint32, signer records.Signer) (messages.Proposal, *Set, error) {
+	m := messages.Proposal{Version: messages.Version, Period: uint64(d.frame.Period), Seed: roster.Seed()}
 	for _, x := range manifests {
 		m.Manifests = append(m.Manifests, x.Message())
 	}
-	slices.SortFunc(m.Manifests, func(a, b protocol.Manifest) int { return bytes.Compare(a.Keeper[:], b.Keeper[:]) })
+	slices.SortFunc(m.Manifests, func(a, b messages.Manifest) int { return bytes.Compare(a.Keeper[:], b.Keeper[:]) })
 	leaves, err := d.Build(Basis{Weights: w, Roster: roster, Tier: tier, Sets: Refs(m.Manifests)})
 	if err != nil {
 		return m, nil, err
@@ -102,7 +102,7 @@ func Propose(d *Docket, w Weights, roster *committee.Roster, tier func(solana.Pu
 }
 
 // Resign is the same proposal for another round, signed by another keeper.
-func Resign(m protocol.Proposal, round uint32, signer wire.Signer) (protocol.Proposal, error) {
+func Resign(m messages.Proposal, round uint32, signer records.Signer) (messages.Proposal, error) {
 	m.Round, m.Proposer = round, signer.PublicKey()
 	hash := SigningHash(m)
 	sig, err := signer.Sign(hash[:])
@@ -115,8 +115,8 @@ func Resign(m protocol.Proposal, round uint32, signer wire.Signer) (protocol.Pro
 
 // Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are signed
 // by keepers with more than two thirds of the weight, in order. Error: ErrProposal.
-func Authentic(m protocol.Proposal, domain wire.Domain, w Weights) error {
-	if m.Version != protocol.Version {
+func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
+	if m.Version != messages.Version {
 		return fmt.Errorf("%w: version %d", ErrProposal, m.Version)
 	}
 	proposer := solana.PublicKey(m.Proposer)
@@ -134,7 +134,7 @@ func Authentic(m protocol.Proposal, domain wire.Domain, w Weights) error {
 	for i, raw := range m.Manifests {
 		x := statement.ReadManifest(raw)
 		switch {
-		case x.Period != wire.Period(m.Period):
+		case x.Period != records.Period(m.Period):
 			return fmt.Errorf("%w: manifest of period %d", ErrProposal, x.Period)
 		case i > 0 && bytes.Compare(m.Manifests[i-1].Keeper[:], raw.Keeper[:]) >= 0:
 			return fmt.Errorf("%w: manifests out of order", ErrProposal)
@@ -155,7 +155,7 @@ func Authentic(m protocol.Proposal, domain wire.Domain, w Weights) error {
 // Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements are
 // among those that count, and the root is what follows. own is our manifest; nil when we have none.
 // Errors: ErrSeed, ErrOmission, ErrMissing, ErrLeaves.
-func Check(m protocol.Proposal, d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
+func Check(m messages.Proposal, d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
 	if committee.Seed(m.Seed) != roster.Seed() {
 		return nil, ErrSeed
 	}
@@ -167,7 +167,7 @@ func Check(m protocol.Proposal, d *Docket, w Weights, roster *committee.Roster, 
 		return nil, err
 	}
 	set, err := NewSet(leaves)
-	if err != nil || set.Root != wire.Hash(m.Root) {
+	if err != nil || set.Root != records.Hash(m.Root) {
 		return nil, ErrLeaves
 	}
 	return set, nil

@@ -8,21 +8,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 const secs = 60
 
-var domain = wire.Domain{1, 2, 3, 4, 5, 6, 7, 8}
+var domain = records.Domain{1, 2, 3, 4, 5, 6, 7, 8}
 
 func key(n byte) solana.PublicKey { return solana.PublicKey{n, 0xaa} }
 
 // say is an unsigned statement of a keeper: leaf building does not look at signatures.
-func say(keeper, node solana.PublicKey, kind wire.CheckKind, passed bool, covered uint32, at int64) statement.Signed {
-	return statement.Signed{Keeper: keeper, Statement: wire.CheckStatement{
+func say(keeper, node solana.PublicKey, kind records.CheckKind, passed bool, covered uint32, at int64) statement.Signed {
+	return statement.Signed{Keeper: keeper, Statement: records.CheckStatement{
 		Domain: domain, Node: node, Period: 10, Kind: kind, Passed: passed, CoveredSeconds: covered, CheckedAt: 10*secs + at,
 	}}
 }
@@ -50,14 +50,14 @@ func TestBuildNodeAndLease(t *testing.T) {
 	for k, up := range []uint32{60, 58, 20} {
 		keeper := key(byte(k + 1))
 		all = append(all,
-			say(keeper, node, wire.CheckLiveness, true, up, 30),
-			say(keeper, node, wire.CheckLiveness, false, 60-up, 60),
-			of(say(keeper, node, wire.CheckLiveness, true, up-10, 30), lease),
-			of(say(keeper, node, wire.CheckLiveness, false, 5, 60), lease),
+			say(keeper, node, records.CheckLiveness, true, up, 30),
+			say(keeper, node, records.CheckLiveness, false, 60-up, 60),
+			of(say(keeper, node, records.CheckLiveness, true, up-10, 30), lease),
+			of(say(keeper, node, records.CheckLiveness, false, 5, 60), lease),
 		)
-		work := say(keeper, node, wire.CheckWork, true, 0, 20)
+		work := say(keeper, node, records.CheckWork, true, 0, 20)
 		work.Statement.Measured = 1000 + uint32(k)
-		inv := say(keeper, node, wire.CheckInventory, true, 0, 20)
+		inv := say(keeper, node, records.CheckInventory, true, 0, 20)
 		inv.Statement.Detail = [32]byte{7}
 		all = append(all, work, inv)
 	}
@@ -99,9 +99,9 @@ func TestFlagsNeedMoreThanTwoThirds(t *testing.T) {
 		"one of four contradicts itself": {weights(1, 1, 1, 1), []int{0, 1, 2, 3}, []int{3}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for kind, flag := range map[wire.CheckKind]wire.Flags{
-				wire.CheckInventory: wire.FlagSpecMismatch, wire.CheckWork: wire.FlagWorkFailed,
-				wire.CheckLiveness: wire.FlagOffline, wire.CheckHealth: wire.FlagUnhealthy,
+			for kind, flag := range map[records.CheckKind]records.Flags{
+				records.CheckInventory: records.FlagSpecMismatch, records.CheckWork: records.FlagWorkFailed,
+				records.CheckLiveness: records.FlagOffline, records.CheckHealth: records.FlagUnhealthy,
 			} {
 				var all []statement.Signed
 				for _, k := range c.failed {
@@ -119,25 +119,25 @@ func TestFlagsNeedMoreThanTwoThirds(t *testing.T) {
 
 func TestOfflineOfALeaseNeedsDowntime(t *testing.T) {
 	node, lease := key(100), key(200)
-	down := func(covered uint32) wire.Flags {
+	down := func(covered uint32) records.Flags {
 		var all []statement.Signed
 		for k := byte(1); k <= 3; k++ {
-			all = append(all, say(key(k), node, wire.CheckLiveness, false, 60, 10),
-				of(say(key(k), node, wire.CheckLiveness, false, covered, 10), lease))
+			all = append(all, say(key(k), node, records.CheckLiveness, false, 60, 10),
+				of(say(key(k), node, records.CheckLiveness, false, covered, 10), lease))
 		}
 		return Build(input(weights(1, 1, 1), all...))[1].Flags
 	}
-	require.Equal(t, wire.FlagOffline, down(60))
+	require.Equal(t, records.FlagOffline, down(60))
 	require.Zero(t, down(0))
 }
 
 func TestMinoritiesAreNotHeard(t *testing.T) {
 	node, lease := key(100), key(200)
 	w := weights(1, 1, 1, 1)
-	require.Empty(t, Build(input(w, say(key(1), node, wire.CheckLiveness, true, 60, 10), say(key(2), node, wire.CheckLiveness, true, 60, 10))))
-	all := []statement.Signed{of(say(key(1), node, wire.CheckLiveness, true, 60, 10), lease), of(say(key(2), node, wire.CheckLiveness, true, 60, 10), lease)}
+	require.Empty(t, Build(input(w, say(key(1), node, records.CheckLiveness, true, 60, 10), say(key(2), node, records.CheckLiveness, true, 60, 10))))
+	all := []statement.Signed{of(say(key(1), node, records.CheckLiveness, true, 60, 10), lease), of(say(key(2), node, records.CheckLiveness, true, 60, 10), lease)}
 	for k := byte(1); k <= 4; k++ {
-		all = append(all, say(key(k), node, wire.CheckLiveness, true, 60, 10))
+		all = append(all, say(key(k), node, records.CheckLiveness, true, 60, 10))
 	}
 	require.Len(t, Build(input(w, all...)), 1, "half of the keepers made up a lease")
 }
@@ -145,24 +145,24 @@ func TestMinoritiesAreNotHeard(t *testing.T) {
 func TestInadmissibleAndContradicting(t *testing.T) {
 	node := key(100)
 	base := []statement.Signed{
-		say(key(1), node, wire.CheckLiveness, true, 60, 10), say(key(2), node, wire.CheckLiveness, true, 60, 10),
-		say(key(3), node, wire.CheckLiveness, true, 60, 10),
+		say(key(1), node, records.CheckLiveness, true, 60, 10), say(key(2), node, records.CheckLiveness, true, 60, 10),
+		say(key(3), node, records.CheckLiveness, true, 60, 10),
 	}
 	w := weights(1, 1, 1)
 	want := Build(input(w, base...))
-	foreign := say(key(9), node, wire.CheckLiveness, false, 60, 10)
-	early := say(key(1), node, wire.CheckLiveness, false, 60, -1)
-	late := say(key(1), node, wire.CheckLiveness, false, 60, secs+1)
-	otherPeriod := say(key(1), node, wire.CheckLiveness, false, 60, 10)
+	foreign := say(key(9), node, records.CheckLiveness, false, 60, 10)
+	early := say(key(1), node, records.CheckLiveness, false, 60, -1)
+	late := say(key(1), node, records.CheckLiveness, false, 60, secs+1)
+	otherPeriod := say(key(1), node, records.CheckLiveness, false, 60, 10)
 	otherPeriod.Statement.Period = 11
-	tooMuch := say(key(1), node, wire.CheckLiveness, false, secs+1, 20)
+	tooMuch := say(key(1), node, records.CheckLiveness, false, secs+1, 20)
 	doubled := base[0]
 	require.Equal(t, want, Build(input(w, append(base, foreign, early, late, otherPeriod, tooMuch, doubled)...)))
 
 	// Of what a keeper says about one moment both ways, a set has room for one.
 	frame := statement.Frame{Domain: domain, Period: 10, Secs: secs}
-	liar := say(key(1), node, wire.CheckLiveness, false, 60, 10)
-	_, n := statement.EncodeSet(frame, []wire.CheckStatement{base[0].Statement, liar.Statement})
+	liar := say(key(1), node, records.CheckLiveness, false, 60, 10)
+	_, n := statement.EncodeSet(frame, []records.CheckStatement{base[0].Statement, liar.Statement})
 	require.Equal(t, 1, n)
 }
 
@@ -178,16 +178,16 @@ func TestCountsAreCapped(t *testing.T) {
 // genStatements draws what some keepers say about two nodes and a lease, within the period.
 func genStatements(t *rapid.T, keepers int) []statement.Signed {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) statement.Signed {
-		kind := wire.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind"))
+		kind := records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind"))
 		s := say(key(byte(rapid.IntRange(1, keepers).Draw(t, "keeper"))), key(byte(100+rapid.IntRange(0, 1).Draw(t, "node"))),
 			kind, rapid.Bool().Draw(t, "passed"), 0, int64(rapid.IntRange(0, secs).Draw(t, "at")))
-		if kind == wire.CheckLiveness {
+		if kind == records.CheckLiveness {
 			s.Statement.CoveredSeconds = rapid.Uint32Range(0, secs).Draw(t, "covered")
 			if rapid.Bool().Draw(t, "leased") {
 				s.Statement.Lease = key(200)
 			}
 		}
-		if kind == wire.CheckWork {
+		if kind == records.CheckWork {
 			s.Statement.Measured = rapid.Uint32Range(0, 5).Draw(t, "measured")
 		}
 		return s
@@ -229,7 +229,7 @@ func TestBuildIsTheNaiveWay(t *testing.T) {
 func TestLeavesAreAlwaysAcceptable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		leaves := Build(input(weights(3, 3, 2, 1), genStatements(t, 4)...))
-		require.NoError(t, wire.CheckLeafOrder(leaves))
+		require.NoError(t, records.CheckLeafOrder(leaves))
 		for _, l := range leaves {
 			require.NoError(t, l.Validate())
 			require.LessOrEqual(t, l.UpSeconds, uint32(secs))
@@ -253,14 +253,14 @@ func TestLiarsCannotMoveSeconds(t *testing.T) {
 			w[keeper] = 1000
 			if k <= f {
 				for i := range rapid.IntRange(0, 4).Draw(t, "lies") {
-					lie := say(keeper, node, wire.CheckLiveness, rapid.Bool().Draw(t, "lie"), rapid.Uint32Range(0, secs).Draw(t, "much"), int64(i))
+					lie := say(keeper, node, records.CheckLiveness, rapid.Bool().Draw(t, "lie"), rapid.Uint32Range(0, secs).Draw(t, "much"), int64(i))
 					all = append(all, lie, of(lie, lease))
 				}
 				continue
 			}
 			covered := rapid.Uint32Range(1, secs).Draw(t, "honest")
 			least, most = min(least, covered), max(most, covered)
-			all = append(all, say(keeper, node, wire.CheckLiveness, true, covered, 30), of(say(keeper, node, wire.CheckLiveness, true, covered, 30), lease))
+			all = append(all, say(keeper, node, records.CheckLiveness, true, covered, 30), of(say(keeper, node, records.CheckLiveness, true, covered, 30), lease))
 		}
 		leaves := Build(input(w, all...))
 		require.Len(t, leaves, 2)
@@ -278,9 +278,9 @@ func TestLiarsCannotMoveSeconds(t *testing.T) {
 // Whatever is said: where a flag is set, the keepers that say "passed" have at most a third of the weight, so that no
 // appeal can be made of honest statements.
 func TestNoFlagCanBeAppealed(t *testing.T) {
-	kinds := map[wire.Flags]wire.CheckKind{
-		wire.FlagOffline: wire.CheckLiveness, wire.FlagSpecMismatch: wire.CheckInventory, wire.FlagWorkFailed: wire.CheckWork,
-		wire.FlagEvidenceFailed: wire.CheckEvidence, wire.FlagUnhealthy: wire.CheckHealth, wire.FlagBadOutput: wire.CheckOutput,
+	kinds := map[records.Flags]records.CheckKind{
+		records.FlagOffline: records.CheckLiveness, records.FlagSpecMismatch: records.CheckInventory, records.FlagWorkFailed: records.CheckWork,
+		records.FlagEvidenceFailed: records.CheckEvidence, records.FlagUnhealthy: records.CheckHealth, records.FlagBadOutput: records.CheckOutput,
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		w := weights(3, 3, 2, 1)
@@ -291,7 +291,7 @@ func TestNoFlagCanBeAppealed(t *testing.T) {
 					continue
 				}
 				passed := map[solana.PublicKey]bool{}
-				said := map[statement.Key]wire.CheckStatement{}
+				said := map[statement.Key]records.CheckStatement{}
 				liars := map[solana.PublicKey]bool{}
 				for _, s := range all {
 					if old, ok := said[s.Key()]; ok && old != s.Statement {
@@ -321,7 +321,7 @@ func TestProposers(t *testing.T) {
 	require.ElementsMatch(t, []solana.PublicKey{key(1), key(2), key(3), key(4)}, order)
 	require.Equal(t, order, Proposers(7, w))
 	first := map[solana.PublicKey]int{}
-	for p := range wire.Period(400) {
+	for p := range records.Period(400) {
 		k, ok := Proposer(p, 0, w)
 		require.True(t, ok)
 		first[k]++
@@ -348,7 +348,7 @@ func scene(t *testing.T, keys []solana.PrivateKey, up uint32) (*Docket, []statem
 	d := NewDocket(statement.Frame{Domain: domain, Period: 10, Secs: secs})
 	var all []statement.Manifest
 	for _, k := range keys {
-		raw, n := statement.EncodeSet(d.Frame(), []wire.CheckStatement{say(k.PublicKey(), key(100), wire.CheckLiveness, true, up, 10).Statement})
+		raw, n := statement.EncodeSet(d.Frame(), []records.CheckStatement{say(k.PublicKey(), key(100), records.CheckLiveness, true, up, 10).Statement})
 		require.Equal(t, 1, n)
 		_, err := d.Add(k.PublicKey(), raw)
 		require.NoError(t, err)
@@ -367,17 +367,17 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	}
 	roster := committee.NewRoster(committee.Seed{}, w)
 	d, manifests := scene(t, keys, 60)
-	propose := func(manifests []statement.Manifest) (protocol.Proposal, *Set, error) {
+	propose := func(manifests []statement.Manifest) (messages.Proposal, *Set, error) {
 		return Propose(d, w, roster, nil, manifests, 1, keys[0])
 	}
-	check := func(m protocol.Proposal, own *statement.Manifest) error {
+	check := func(m messages.Proposal, own *statement.Manifest) error {
 		if err := Authentic(m, domain, w); err != nil {
 			return err
 		}
 		_, err := Check(m, d, w, roster, nil, own)
 		return err
 	}
-	resign := func(m protocol.Proposal) protocol.Proposal {
+	resign := func(m messages.Proposal) messages.Proposal {
 		m, err := Resign(m, 1, keys[0])
 		require.NoError(t, err)
 		return m
@@ -413,7 +413,7 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	require.ErrorIs(t, check(resign(twice), nil), ErrProposal)
 
 	// A second manifest of keeper 1, of a set that nobody here holds.
-	other := []wire.CheckStatement{say(keys[1].PublicKey(), key(100), wire.CheckLiveness, false, 60, 10).Statement}
+	other := []records.CheckStatement{say(keys[1].PublicKey(), key(100), records.CheckLiveness, false, 60, 10).Statement}
 	raw, n := statement.EncodeSet(d.Frame(), other)
 	second, err := statement.NewManifest(d.Frame(), raw, n, keys[1])
 	require.NoError(t, err)
@@ -439,7 +439,7 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	bad.Period = 11
 	require.ErrorIs(t, check(resign(bad), nil), ErrProposal)
 	bad = m
-	bad.Manifests = make([]protocol.Manifest, MaxManifests+1)
+	bad.Manifests = make([]messages.Manifest, MaxManifests+1)
 	require.ErrorIs(t, check(resign(bad), nil), ErrProposal)
 	bad = m
 	bad.Version++
@@ -458,12 +458,12 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 }
 
 func FuzzReadLeaves(f *testing.F) {
-	leaf := wire.Leaf{Node: key(1), Period: 3}.Encode()
+	leaf := records.Leaf{Node: key(1), Period: 3}.Encode()
 	f.Add(leaf[:], uint64(3))
 	f.Add(append(leaf[:], leaf[:]...), uint64(3))
 	f.Add([]byte{}, uint64(0))
 	f.Fuzz(func(t *testing.T, raw []byte, period uint64) {
-		set, err := ReadLeaves(raw, wire.Period(period), wire.LeafHash(raw))
+		set, err := ReadLeaves(raw, records.Period(period), records.LeafHash(raw))
 		if err != nil {
 			return
 		}

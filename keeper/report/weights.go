@@ -9,7 +9,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Weights are the voting weights of the keepers of a period, by wallet.
@@ -37,7 +37,7 @@ func moreThan(part, total, num, den uint64) bool {
 
 // Proposers is the order in which keepers propose the report of a period: by sha256(period u64 LE ‖ wallet). Round r is
 // for the keeper at r modulo their number, so that no keeper is asked twice before all were.
-func Proposers(p wire.Period, w Weights) []solana.PublicKey {
+func Proposers(p records.Period, w Weights) []solana.PublicKey {
 	type ranked struct {
 		hash [32]byte
 		key  solana.PublicKey
@@ -58,7 +58,7 @@ func Proposers(p wire.Period, w Weights) []solana.PublicKey {
 }
 
 // Proposer returns who proposes in a round; false when there is no keeper.
-func Proposer(p wire.Period, round uint32, w Weights) (solana.PublicKey, bool) {
+func Proposer(p records.Period, round uint32, w Weights) (solana.PublicKey, bool) {
 	order := Proposers(p, w)
 	if len(order) == 0 {
 		return solana.PublicKey{}, false

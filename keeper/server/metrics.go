@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
 	"github.com/gantry-market/gantry/keeper/crank"
 )
 
@@ -111,7 +111,7 @@ func gauge(name, help string) prometheus.Gauge {
 }
 
 // Check counts one check of a node.
-func (m *Metrics) Check(kind wire.CheckKind, passed bool, latency time.Duration) {
+func (m *Metrics) Check(kind records.CheckKind, passed bool, latency time.Duration) {
 	m.checks.WithLabelValues(kind.String(), passedLabel(passed)).Inc()
 	m.latency.WithLabelValues(kind.String()).Observe(latency.Seconds())
 }

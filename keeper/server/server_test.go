@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 func get(t *testing.T, url string) (int, string) {
@@ -23,7 +23,7 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestServer(t *testing.T) {
 	m := NewMetrics(Gauges{Slot: func() float64 { return 42 }})
-	m.Check(wire.CheckWork, false, time.Second)
+	m.Check(records.CheckWork, false, time.Second)
 	m.Final(9, 3*time.Second)
 	var wrong []string
 	s, err := New("127.0.0.1:0", m.Registry, func() []string { return nil }, func() []string { return wrong })

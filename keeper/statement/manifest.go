@@ -6,15 +6,15 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Manifest is a keeper's signed word on what all of its statements about a period are. Because a keeper signs nothing
 // more about a sealed period, there is one for each; two different ones are a lie.
 type Manifest struct {
 	Keeper    solana.PublicKey
-	Period    wire.Period
+	Period    records.Period
 	Count     uint32 // statements
 	Size      uint32 // bytes of the set
 	Digest    [32]byte
@@ -25,17 +25,17 @@ type Manifest struct {
 var ErrManifest = errors.New("not a sound manifest")
 
 // Signed is what the signature is over.
-func (m Manifest) Signed(domain wire.Domain) wire.Manifest {
-	return wire.Manifest{Domain: domain, Period: m.Period, Count: m.Count, Size: m.Size, Digest: m.Digest}
+func (m Manifest) Signed(domain records.Domain) records.Manifest {
+	return records.Manifest{Domain: domain, Period: m.Period, Count: m.Count, Size: m.Size, Digest: m.Digest}
 }
 
 // Contradicts reports whether another manifest of the same keeper and period names another set.
 func (m Manifest) Contradicts(o Manifest) bool {
-	return m.Keeper == o.Keeper && m.Period == o.Period && m.Signed(wire.Domain{}) != o.Signed(wire.Domain{})
+	return m.Keeper == o.Keeper && m.Period == o.Period && m.Signed(records.Domain{}) != o.Signed(records.Domain{})
 }
 
 // NewManifest signs for an encoded set.
-func NewManifest(f Frame, raw []byte, count int, signer wire.Signer) (Manifest, error) {
+func NewManifest(f Frame, raw []byte, count int, signer records.Signer) (Manifest, error) {
 	m := Manifest{
 		Keeper: signer.PublicKey(), Period: f.Period, Count: uint32(count), Size: uint32(len(raw)), Digest: Digest(raw),
 	}
@@ -45,7 +45,7 @@ func NewManifest(f Frame, raw []byte, count int, signer wire.Signer) (Manifest, 
 }
 
 // Verify checks the bounds and the signature. Error: ErrManifest.
-func (m Manifest) Verify(domain wire.Domain) error {
+func (m Manifest) Verify(domain records.Domain) error {
 	if m.Size > MaxSet || m.Keeper.IsZero() || m.Signed(domain).Verify(m.Keeper, m.Signature) != nil {
 		return fmt.Errorf("%w: of keeper %s about period %d", ErrManifest, m.Keeper, m.Period)
 	}
@@ -56,15 +56,15 @@ func (m Manifest) Verify(domain wire.Domain) error {
 func (m Manifest) Covers(raw []byte) bool { return len(raw) == int(m.Size) && Digest(raw) == m.Digest }
 
 // Message is the manifest as it travels.
-func (m Manifest) Message() protocol.Manifest {
-	return protocol.Manifest{
+func (m Manifest) Message() messages.Manifest {
+	return messages.Manifest{
 		Keeper: m.Keeper, Period: uint64(m.Period), Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: m.Signature,
 	}
 }
 
 // ReadManifest takes a manifest as it travels. It does not verify it.
-func ReadManifest(m protocol.Manifest) Manifest {
+func ReadManifest(m messages.Manifest) Manifest {
 	return Manifest{
-		Keeper: m.Keeper, Period: wire.Period(m.Period), Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: m.Signature,
+		Keeper: m.Keeper, Period: records.Period(m.Period), Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: m.Signature,
 	}
 }

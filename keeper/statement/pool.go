@@ -8,7 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // MaxPerKeeper bounds what one keeper may say about one period.
@@ -32,12 +32,12 @@ type Pool struct {
 	Added func(Signed)
 
 	mu      sync.RWMutex
-	periods map[wire.Period]*period
+	periods map[records.Period]*period
 }
 
 type period struct {
 	all    map[entry]Signed
-	byKey  map[Key]wire.CheckStatement
+	byKey  map[Key]records.CheckStatement
 	counts map[solana.PublicKey]int
 	liars  map[solana.PublicKey]lies
 }
@@ -47,11 +47,11 @@ type lies struct{ any, opposite bool }
 
 type entry struct {
 	keeper    solana.PublicKey
-	statement wire.CheckStatement
+	statement records.CheckStatement
 }
 
 // NewPool returns an empty pool.
-func NewPool() *Pool { return &Pool{periods: map[wire.Period]*period{}} }
+func NewPool() *Pool { return &Pool{periods: map[records.Period]*period{}} }
 
 // Has reports whether the statement is held, whatever its signature's bytes.
 func (p *Pool) Has(s Signed) bool {
@@ -77,7 +77,7 @@ func (p *Pool) Useless(s Signed) bool {
 }
 
 // shows reports whether a statement that contradicts one that is held adds to what is known of its keeper.
-func (q *period) shows(old wire.CheckStatement, s Signed) bool {
+func (q *period) shows(old records.CheckStatement, s Signed) bool {
 	known := q.liars[s.Keeper]
 	return !known.any || !known.opposite && old.Passed != s.Statement.Passed
 }
@@ -102,7 +102,7 @@ func (p *Pool) add(s Signed) (added bool, contradicts *Signed, err error) {
 	defer p.mu.Unlock()
 	q, ok := p.periods[s.Statement.Period]
 	if !ok {
-		q = &period{map[entry]Signed{}, map[Key]wire.CheckStatement{}, map[solana.PublicKey]int{}, map[solana.PublicKey]lies{}}
+		q = &period{map[entry]Signed{}, map[Key]records.CheckStatement{}, map[solana.PublicKey]int{}, map[solana.PublicKey]lies{}}
 		p.periods[s.Statement.Period] = q
 	}
 	e := entry{s.Keeper, s.Statement}
@@ -131,7 +131,7 @@ func (p *Pool) add(s Signed) (added bool, contradicts *Signed, err error) {
 }
 
 // Period returns all statements of a period in one order.
-func (p *Pool) Period(n wire.Period) []Signed {
+func (p *Pool) Period(n records.Period) []Signed {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	q, ok := p.periods[n]
@@ -158,7 +158,7 @@ func (p *Pool) Len() int {
 }
 
 // Drop forgets periods before the given one.
-func (p *Pool) Drop(before wire.Period) {
+func (p *Pool) Drop(before records.Period) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for n := range p.periods {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // MaxSet bounds the encoded statements of one keeper and period, bytes: 40,000 nodes in constant change.
@@ -22,15 +22,15 @@ var ErrSet = errors.New("not a set of statements")
 
 // Frame is what all statements of a set have in common.
 type Frame struct {
-	Domain wire.Domain
-	Period wire.Period
+	Domain records.Domain
+	Period records.Period
 	Secs   uint32 // of a period
 }
 
 func (f Frame) start() int64 { return int64(uint64(f.Period) * uint64(f.Secs)) }
 
 // Admits reports whether a statement belongs in a report of the period: made within it, and covering no more than it has.
-func (f Frame) Admits(s *wire.CheckStatement) bool {
+func (f Frame) Admits(s *records.CheckStatement) bool {
 	return s.Domain == f.Domain && s.Period == f.Period && s.CoveredSeconds <= f.Secs &&
 		s.CheckedAt >= f.start() && s.CheckedAt <= f.start()+int64(f.Secs)
 }
@@ -49,15 +49,15 @@ const (
 // Statements are sorted by node, lease, kind and second of the check. Each node is its account, 32 bytes, the number of its
 // statements as a uvarint, and those: one byte with the kind and what follows, latency, covered seconds and seconds since
 // the period's start as uvarints, then, where they are not zero, what was measured as a uvarint, lease and detail.
-func EncodeSet(f Frame, all []wire.CheckStatement) (raw []byte, count int) {
-	sorted := make([]*wire.CheckStatement, 0, len(all))
+func EncodeSet(f Frame, all []records.CheckStatement) (raw []byte, count int) {
+	sorted := make([]*records.CheckStatement, 0, len(all))
 	for i := range all {
 		if f.Admits(&all[i]) && all[i].Validate() == nil {
 			sorted = append(sorted, &all[i])
 		}
 	}
 	slices.SortStableFunc(sorted, compareSubjects)
-	sorted = slices.CompactFunc(sorted, func(a, b *wire.CheckStatement) bool { return compareSubjects(a, b) == 0 })
+	sorted = slices.CompactFunc(sorted, func(a, b *records.CheckStatement) bool { return compareSubjects(a, b) == 0 })
 	raw = make([]byte, 0, 48*len(sorted))
 	for from := 0; from < len(sorted); {
 		to := from + 1
@@ -74,7 +74,7 @@ func EncodeSet(f Frame, all []wire.CheckStatement) (raw []byte, count int) {
 	return raw, len(sorted)
 }
 
-func appendRecord(raw []byte, f Frame, s *wire.CheckStatement) []byte {
+func appendRecord(raw []byte, f Frame, s *records.CheckStatement) []byte {
 	head := byte(s.Kind)
 	if s.Passed {
 		head |= bitPassed
@@ -105,14 +105,14 @@ func appendRecord(raw []byte, f Frame, s *wire.CheckStatement) []byte {
 }
 
 // compareSubjects orders statements of one keeper and period by what they are about.
-func compareSubjects(a, b *wire.CheckStatement) int {
+func compareSubjects(a, b *records.CheckStatement) int {
 	if c := bytes.Compare(a.Node[:], b.Node[:]); c != 0 {
 		return c
 	}
 	return compareWithin(a, b)
 }
 
-func compareWithin(a, b *wire.CheckStatement) int {
+func compareWithin(a, b *records.CheckStatement) int {
 	switch c := bytes.Compare(a.Lease[:], b.Lease[:]); {
 	case c != 0:
 		return c
@@ -129,13 +129,13 @@ func compareWithin(a, b *wire.CheckStatement) int {
 // DecodeSet reads a set and hands each statement to visit, in order; the pointer is good during the call only. Anything
 // that EncodeSet would not have written in this order is refused, so that no two statements of a set are about the same
 // thing. Errors: ErrSet, and what visit returns.
-func DecodeSet(f Frame, raw []byte, visit func(*wire.CheckStatement) error) error {
+func DecodeSet(f Frame, raw []byte, visit func(*records.CheckStatement) error) error {
 	if len(raw) > MaxSet {
 		return fmt.Errorf("%w: %d bytes", ErrSet, len(raw))
 	}
 	r := reader{raw: raw}
 	var node solana.PublicKey
-	var s, before wire.CheckStatement
+	var s, before records.CheckStatement
 	for first := true; len(r.raw) > 0; first = false {
 		next := solana.PublicKey(r.hash())
 		if !first && bytes.Compare(next[:], node[:]) <= 0 {
@@ -147,7 +147,7 @@ func DecodeSet(f Frame, raw []byte, visit func(*wire.CheckStatement) error) erro
 			return fmt.Errorf("%w: node without statements", ErrSet)
 		}
 		for i := range n {
-			s = wire.CheckStatement{Domain: f.Domain, Node: node, Period: f.Period}
+			s = records.CheckStatement{Domain: f.Domain, Node: node, Period: f.Period}
 			r.record(f, &s)
 			if r.bad || !f.Admits(&s) {
 				return fmt.Errorf("%w: record %d of node %s", ErrSet, i, node)
@@ -173,12 +173,12 @@ type reader struct {
 	bad bool
 }
 
-func (r *reader) record(f Frame, s *wire.CheckStatement) {
+func (r *reader) record(f Frame, s *records.CheckStatement) {
 	var head byte
 	if r.bad = r.bad || len(r.raw) == 0; !r.bad {
 		head, r.raw = r.raw[0], r.raw[1:]
 	}
-	s.Kind = wire.CheckKind(head & 7)
+	s.Kind = records.CheckKind(head & 7)
 	s.Passed = head&bitPassed != 0
 	s.LatencyMS = uint32(r.number(math.MaxUint32))
 	s.CoveredSeconds = uint32(r.number(uint64(f.Secs)))

@@ -7,28 +7,28 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
-var frame = Frame{Domain: wire.Domain{4}, Period: 500, Secs: 3600}
+var frame = Frame{Domain: records.Domain{4}, Period: 500, Secs: 3600}
 
-func genStatement(t *rapid.T) wire.CheckStatement {
+func genStatement(t *rapid.T) records.CheckStatement {
 	hash := func(name string) (h [32]byte) {
 		h[0], h[31] = byte(rapid.IntRange(0, 3).Draw(t, name)), 0
 		return h
 	}
-	s := wire.CheckStatement{
+	s := records.CheckStatement{
 		Domain: frame.Domain, Period: frame.Period, Node: solana.PublicKey{9, byte(rapid.IntRange(1, 4).Draw(t, "node"))},
-		Kind: wire.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
+		Kind: records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
 		LatencyMS: rapid.Uint32().Draw(t, "latency"), CheckedAt: 500*3600 + rapid.Int64Range(0, 3600).Draw(t, "at"),
 		Lease: hash("lease"), Detail: hash("detail"),
 	}
 	switch s.Kind {
-	case wire.CheckLiveness:
+	case records.CheckLiveness:
 		s.CoveredSeconds = rapid.Uint32Range(0, 3600).Draw(t, "covered")
-	case wire.CheckWork:
+	case records.CheckWork:
 		s.Measured = rapid.Uint32().Draw(t, "measured")
-	case wire.CheckEvidence:
+	case records.CheckEvidence:
 		if s.Passed {
 			s.Measured = rapid.Uint32Range(0, 3).Draw(t, "tier")
 		}
@@ -36,9 +36,9 @@ func genStatement(t *rapid.T) wire.CheckStatement {
 	return s
 }
 
-func decode(raw []byte) ([]wire.CheckStatement, error) {
-	var out []wire.CheckStatement
-	err := DecodeSet(frame, raw, func(s *wire.CheckStatement) error { out = append(out, *s); return nil })
+func decode(raw []byte) ([]records.CheckStatement, error) {
+	var out []records.CheckStatement
+	err := DecodeSet(frame, raw, func(s *records.CheckStatement) error { out = append(out, *s); return nil })
 	return out, err
 }
 
@@ -50,7 +50,7 @@ func TestSetsComeBack(t *testing.T) {
 		got, err := decode(raw)
 		require.NoError(t, err)
 		require.Len(t, got, n)
-		given := map[wire.CheckStatement]bool{}
+		given := map[records.CheckStatement]bool{}
 		subjects := map[Key]bool{}
 		for _, s := range all {
 			given[s] = true
@@ -67,22 +67,22 @@ func TestSetsComeBack(t *testing.T) {
 }
 
 func TestWhatDoesNotBelongIsLeftOut(t *testing.T) {
-	good := wire.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, CheckedAt: 500 * 3600}
-	for name, change := range map[string]func(*wire.CheckStatement){
-		"domain": func(s *wire.CheckStatement) { s.Domain[0]++ },
-		"period": func(s *wire.CheckStatement) { s.Period++ },
-		"early":  func(s *wire.CheckStatement) { s.CheckedAt-- },
-		"late":   func(s *wire.CheckStatement) { s.CheckedAt += 3601 },
-		"covers": func(s *wire.CheckStatement) { s.CoveredSeconds = 3601 },
-		"kind":   func(s *wire.CheckStatement) { s.Kind = 7 },
+	good := records.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: records.CheckLiveness, CheckedAt: 500 * 3600}
+	for name, change := range map[string]func(*records.CheckStatement){
+		"domain": func(s *records.CheckStatement) { s.Domain[0]++ },
+		"period": func(s *records.CheckStatement) { s.Period++ },
+		"early":  func(s *records.CheckStatement) { s.CheckedAt-- },
+		"late":   func(s *records.CheckStatement) { s.CheckedAt += 3601 },
+		"covers": func(s *records.CheckStatement) { s.CoveredSeconds = 3601 },
+		"kind":   func(s *records.CheckStatement) { s.Kind = 7 },
 	} {
 		bad := good
 		change(&bad)
-		raw, n := EncodeSet(frame, []wire.CheckStatement{bad, good})
+		raw, n := EncodeSet(frame, []records.CheckStatement{bad, good})
 		require.Equal(t, 1, n, name)
 		got, err := decode(raw)
 		require.NoError(t, err)
-		require.Equal(t, []wire.CheckStatement{good}, got)
+		require.Equal(t, []records.CheckStatement{good}, got)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestManifests(t *testing.T) {
 	require.Equal(t, m, ReadManifest(m.Message()))
 	require.True(t, m.Covers([]byte("set")))
 	require.False(t, m.Covers([]byte("sez")))
-	require.ErrorIs(t, m.Verify(wire.Domain{}), ErrManifest)
+	require.ErrorIs(t, m.Verify(records.Domain{}), ErrManifest)
 	for name, change := range map[string]func(*Manifest){
 		"keeper": func(m *Manifest) { m.Keeper[0] ^= 1 }, "period": func(m *Manifest) { m.Period++ },
 		"count": func(m *Manifest) { m.Count++ }, "size": func(m *Manifest) { m.Size++ },
@@ -129,11 +129,11 @@ func TestManifests(t *testing.T) {
 }
 
 func FuzzDecodeSet(f *testing.F) {
-	node := wire.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: wire.CheckLiveness, CheckedAt: 500*3600 + 9, Passed: true}
+	node := records.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: records.CheckLiveness, CheckedAt: 500*3600 + 9, Passed: true}
 	lease, evidence := node, node
 	lease.Lease = solana.PublicKey{2}
-	evidence.Kind, evidence.Measured, evidence.Detail = wire.CheckEvidence, 3, [32]byte{5}
-	raw, _ := EncodeSet(frame, []wire.CheckStatement{node, lease, evidence})
+	evidence.Kind, evidence.Measured, evidence.Detail = records.CheckEvidence, 3, [32]byte{5}
+	raw, _ := EncodeSet(frame, []records.CheckStatement{node, lease, evidence})
 	f.Add(raw)
 	f.Add([]byte{})
 	f.Add(make([]byte, 40))

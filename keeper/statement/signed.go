@@ -7,22 +7,22 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Signed is a statement with the keeper that signed it.
 type Signed struct {
 	Keeper    solana.PublicKey
-	Statement wire.CheckStatement
+	Statement records.CheckStatement
 	Signature solana.Signature
 }
 
 // Key says what a statement is about. One keeper's statements with one key must be equal.
 type Key struct {
 	Keeper, Node, Lease solana.PublicKey
-	Period              wire.Period
-	Kind                wire.CheckKind
+	Period              records.Period
+	Kind                records.CheckKind
 	CheckedAt           int64
 }
 
@@ -32,11 +32,11 @@ func (s Signed) Key() Key {
 }
 
 // Read decodes a statement as it travels. It does not verify the signature.
-func Read(m protocol.SignedStatement) (Signed, error) {
-	if m.Version != protocol.Version {
-		return Signed{}, fmt.Errorf("statement of version %d: %w", m.Version, wire.ErrValue)
+func Read(m messages.SignedStatement) (Signed, error) {
+	if m.Version != messages.Version {
+		return Signed{}, fmt.Errorf("statement of version %d: %w", m.Version, records.ErrValue)
 	}
-	st, err := wire.DecodeStatement(m.Statement)
+	st, err := records.DecodeStatement(m.Statement)
 	if err != nil {
 		return Signed{}, err
 	}
@@ -44,18 +44,18 @@ func Read(m protocol.SignedStatement) (Signed, error) {
 }
 
 // Verify checks domain and signature. Errors: wire.ErrDomain, wire.ErrSignature.
-func (s Signed) Verify(domain wire.Domain) error {
+func (s Signed) Verify(domain records.Domain) error {
 	if s.Statement.Domain != domain {
-		return wire.ErrDomain
+		return records.ErrDomain
 	}
 	return s.Statement.Verify(s.Keeper, s.Signature)
 }
 
 // Message is the statement as it travels.
-func (s Signed) Message() protocol.SignedStatement {
+func (s Signed) Message() messages.SignedStatement {
 	enc := s.Statement.Encode()
-	return protocol.SignedStatement{
-		Version: protocol.Version, Keeper: s.Keeper, Statement: enc[:], Signature: s.Signature,
+	return messages.SignedStatement{
+		Version: messages.Version, Keeper: s.Keeper, Statement: enc[:], Signature: s.Signature,
 	}
 }
 

@@ -7,15 +7,15 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
-var domain = wire.Domain{9}
+var domain = records.Domain{9}
 
 func sample(t testing.TB, key solana.PrivateKey, at int64, passed bool) Signed {
-	st := wire.CheckStatement{
-		Domain: domain, Node: solana.PublicKey{1}, Period: 3, Kind: wire.CheckLiveness, Passed: passed, CheckedAt: at,
+	st := records.CheckStatement{
+		Domain: domain, Node: solana.PublicKey{1}, Period: 3, Kind: records.CheckLiveness, Passed: passed, CheckedAt: at,
 	}
 	sig, err := st.Sign(key)
 	require.NoError(t, err)
@@ -34,18 +34,18 @@ func TestMessageRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s, got)
 	require.NoError(t, got.Verify(domain))
-	require.ErrorIs(t, got.Verify(wire.Domain{8}), wire.ErrDomain)
+	require.ErrorIs(t, got.Verify(records.Domain{8}), records.ErrDomain)
 	got.Statement.Passed = false
-	require.ErrorIs(t, got.Verify(domain), wire.ErrSignature)
+	require.ErrorIs(t, got.Verify(domain), records.ErrSignature)
 
 	m := s.Message()
 	m.Version++
 	_, err = Read(m)
-	require.ErrorIs(t, err, wire.ErrValue)
+	require.ErrorIs(t, err, records.ErrValue)
 	m = s.Message()
 	m.Statement = m.Statement[1:]
 	_, err = Read(m)
-	require.ErrorIs(t, err, wire.ErrLength)
+	require.ErrorIs(t, err, records.ErrLength)
 }
 
 func TestPool(t *testing.T) {
@@ -124,7 +124,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(s.Message().Statement)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Read(protocol.SignedStatement{Version: protocol.Version, Keeper: s.Keeper, Statement: raw, Signature: s.Signature})
+		got, err := Read(messages.SignedStatement{Version: messages.Version, Keeper: s.Keeper, Statement: raw, Signature: s.Signature})
 		if err == nil {
 			require.Equal(t, raw, got.Message().Statement)
 		}

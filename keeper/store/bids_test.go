@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 func bidStore(t *testing.T, path string) *Store {
 	t.Helper()
-	s, err := Open(path, Options{Keeper: solana.PublicKey{1}, Domain: wire.Domain{2}})
+	s, err := Open(path, Options{Keeper: solana.PublicKey{1}, Domain: records.Domain{2}})
 	require.NoError(t, err)
 	return s
 }

@@ -8,13 +8,13 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // periodKey sorts by period.
-func periodKey(p wire.Period) []byte { return binary.BigEndian.AppendUint64(nil, uint64(p)) }
+func periodKey(p records.Period) []byte { return binary.BigEndian.AppendUint64(nil, uint64(p)) }
 
-func periodOf(k []byte) wire.Period { return wire.Period(binary.BigEndian.Uint64(k)) }
+func periodOf(k []byte) records.Period { return records.Period(binary.BigEndian.Uint64(k)) }
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 

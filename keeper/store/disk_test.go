@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Where a file may not grow, nothing is promised that is not kept, the error names the reason, and the file is sound.
@@ -54,10 +54,10 @@ func TestFullDisk(t *testing.T) {
 	path, ballast := filepath.Join(dir, "k.db"), filepath.Join(dir, "ballast")
 	s := open(t, path)
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
-	said := map[wire.CheckStatement]bool{}
+	said := map[records.CheckStatement]bool{}
 	var full error
 	for i := int64(0); full == nil && i < 20_000; i++ {
-		x := []wire.CheckStatement{st(1, 5, i, true), st(2, 6, i, false)}
+		x := []records.CheckStatement{st(1, 5, i, true), st(2, 6, i, false)}
 		signed, _, err := s.Sign(x, sign)
 		full = err
 		for _, y := range signed {
@@ -67,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	require.ErrorIs(t, full, syscall.ENOSPC)
 	require.False(t, IsDamage(full), "no room is no damage")
-	require.Error(t, s.Vote(7, wire.Hash{1}, make([]byte, 64<<10)))
+	require.Error(t, s.Vote(7, records.Hash{1}, make([]byte, 64<<10)))
 	require.NoError(t, s.Close())
 	s = open(t, path) // which writes little
 	require.ErrorIs(t, sealAndPack(s, 6), syscall.ENOSPC, "no room for packs")
@@ -77,12 +77,12 @@ func TestFullDisk(t *testing.T) {
 		require.True(t, known)
 	}
 	require.NoError(t, os.Remove(ballast))
-	signed, _, err := s.Sign([]wire.CheckStatement{st(1, 7, 1, true)}, sign)
+	signed, _, err := s.Sign([]records.CheckStatement{st(1, 7, 1, true)}, sign)
 	require.NoError(t, err, "goes on once there is room")
 	require.Len(t, signed, 1)
-	require.NoError(t, s.Vote(7, wire.Hash{2}, nil), "the vote that did not fit was not given")
+	require.NoError(t, s.Vote(7, records.Hash{2}, nil), "the vote that did not fit was not given")
 	require.NoError(t, sealAndPack(s, 6))
-	require.Equal(t, 1, records(t, s, bucketStatements))
+	require.Equal(t, 1, countRecords(t, s, bucketStatements))
 	require.NoError(t, s.Close())
 	s = open(t, path)
 	for x := range said {
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func sealAndPack(s *Store, p wire.Period) error {
+func sealAndPack(s *Store, p records.Period) error {
 	if err := s.Seal(p); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func sealAndPack(s *Store, p wire.Period) error {
 
 // dump is everything that a store promises; what was voted for and announced of the statements comes as roots.
 func dump(t *testing.T, s *Store) (out []Signed, roots []string) {
-	for p := wire.Period(5); p < 50; p++ {
+	for p := records.Period(5); p < 50; p++ {
 		have, err := s.Statements(p)
 		require.NoError(t, err)
 		out = append(out, have...)
@@ -132,20 +132,20 @@ func damages() int {
 func TestRandomDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
-	for p := wire.Period(5); p < 25; p++ {
-		var all []wire.CheckStatement
+	for p := records.Period(5); p < 25; p++ {
+		var all []records.CheckStatement
 		for i := range int64(20) {
 			all = append(all, st(byte(i+1), p, i, i%3 == 0))
 		}
 		_, _, err := s.Sign(all, sign)
 		require.NoError(t, err)
-		require.NoError(t, s.Vote(p, wire.Hash{byte(p)}, make([]byte, 500)))
+		require.NoError(t, s.Vote(p, records.Hash{byte(p)}, make([]byte, 500)))
 	}
 	_, err := s.Prune(8)
 	require.NoError(t, err)
 	s.pack = 7
 	require.NoError(t, sealAndPack(s, 18))
-	for p := wire.Period(8); p < 18; p++ {
+	for p := records.Period(8); p < 18; p++ {
 		require.NoError(t, s.PutManifest(p, SetRef{Count: 20, Size: uint32(p), Digest: [32]byte{9}}))
 	}
 	require.NoError(t, s.Close())
@@ -204,7 +204,7 @@ func TestDamagedMetaPage(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "k.db")
 		s := open(t, path)
 		for i := range int64(3) {
-			_, _, err := s.Sign([]wire.CheckStatement{st(1, 5, i, true)}, sign)
+			_, _, err := s.Sign([]records.CheckStatement{st(1, 5, i, true)}, sign)
 			require.NoError(t, err)
 		}
 		require.NoError(t, s.Close())
@@ -221,7 +221,7 @@ func TestDamagedMetaPage(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
-	old := []wire.CheckStatement{st(1, 5, 1, true)}
+	old := []records.CheckStatement{st(1, 5, 1, true)}
 	_, _, err := s.Sign(old, sign)
 	require.NoError(t, err)
 	require.NoError(t, s.Frozen())
@@ -230,7 +230,7 @@ func TestFrozen(t *testing.T) {
 	require.ErrorContains(t, s.Frozen(), "another process signs")
 	_, _, err = s.Sign(old, sign)
 	require.ErrorIs(t, err, ErrFrozen)
-	require.ErrorIs(t, s.Vote(6, wire.Hash{1}, nil), ErrFrozen)
+	require.ErrorIs(t, s.Vote(6, records.Hash{1}, nil), ErrFrozen)
 	require.True(t, IsDamage(err))
 	require.NoError(t, s.Close())
 	_, err = Open(path, options())
@@ -243,20 +243,20 @@ func TestKnowsAndLastVote(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 	mine := st(1, 6, 1, true)
-	_, _, err = s.Sign([]wire.CheckStatement{mine}, sign)
+	_, _, err = s.Sign([]records.CheckStatement{mine}, sign)
 	require.NoError(t, err)
-	for x, want := range map[wire.CheckStatement]bool{
+	for x, want := range map[records.CheckStatement]bool{
 		mine: true, st(1, 6, 1, false): false, st(2, 6, 1, true): false, st(2, 4, 1, true): true,
 	} {
 		known, err := s.Knows(x)
 		require.NoError(t, err)
 		require.Equal(t, want, known, "%+v", x)
 	}
-	require.NoError(t, s.Vote(9, wire.Hash{1}, nil))
-	require.NoError(t, s.Vote(7, wire.Hash{1}, nil))
+	require.NoError(t, s.Vote(9, records.Hash{1}, nil))
+	require.NoError(t, s.Vote(7, records.Hash{1}, nil))
 	p, ok, err := s.LastVote()
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.EqualValues(t, 9, p)
-	require.ErrorIs(t, s.Vote(4, wire.Hash{1}, nil), ErrEarly)
+	require.ErrorIs(t, s.Vote(4, records.Hash{1}, nil), ErrEarly)
 }

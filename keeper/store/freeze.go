@@ -6,7 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // ErrFrozen: signing was stopped for good, because somebody else signs with the keeper's wallet, or because the file is
@@ -46,7 +46,7 @@ func frozen(tx *bolt.Tx) error {
 }
 
 // LastVote returns the last period that was voted for; false when there is none.
-func (s *Store) LastVote() (p wire.Period, ok bool, err error) {
+func (s *Store) LastVote() (p records.Period, ok bool, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		k, _ := tx.Bucket(bucketVotes).Cursor().Last()
 		if k != nil {
@@ -59,7 +59,7 @@ func (s *Store) LastVote() (p wire.Period, ok bool, err error) {
 
 // Knows reports whether a statement was signed with this file. A statement of a period before FirstPeriod may have been
 // signed with an earlier one: it counts as known.
-func (s *Store) Knows(st wire.CheckStatement) (known bool, err error) {
+func (s *Store) Knows(st records.CheckStatement) (known bool, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		if st.Period < s.FirstPeriod() {
 			known = true

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // The test program runs itself as a keeper that does nothing but promise: it signs and votes at random, seals and packs
@@ -56,7 +56,7 @@ func promise(path string) error {
 		return err
 	}
 	key := solana.PrivateKey(raw)
-	s, err := Open(path, Options{Keeper: key.PublicKey(), Domain: wire.Domain{1}, FirstPeriod: 5, LockTimeout: 5 * time.Second})
+	s, err := Open(path, Options{Keeper: key.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 5, LockTimeout: 5 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -69,11 +69,11 @@ func promise(path string) error {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	out := bufio.NewWriter(os.Stdout)
 	for {
-		var batch []wire.CheckStatement
+		var batch []records.CheckStatement
 		for range 1 + rnd.IntN(8) {
-			batch = append(batch, st(byte(1+rnd.IntN(3)), max(open, 7)-2+wire.Period(rnd.IntN(8)), int64(rnd.IntN(200)), rnd.IntN(2) == 0))
+			batch = append(batch, st(byte(1+rnd.IntN(3)), max(open, 7)-2+records.Period(rnd.IntN(8)), int64(rnd.IntN(200)), rnd.IntN(2) == 0))
 		}
-		signed, _, err := s.Sign(batch, func(x wire.CheckStatement) (solana.Signature, error) { return x.Sign(key) })
+		signed, _, err := s.Sign(batch, func(x records.CheckStatement) (solana.Signature, error) { return x.Sign(key) })
 		if err != nil {
 			fmt.Fprintln(out, "failed", err)
 			if IsDamage(err) {
@@ -84,14 +84,14 @@ func promise(path string) error {
 			enc := x.Statement.Encode()
 			fmt.Fprintf(out, "signed %x %x\n", enc[:], x.Signature[:])
 		}
-		voted, root := wire.Period(5+rnd.IntN(40)), wire.Hash{byte(rnd.IntN(4)), 1}
+		voted, root := records.Period(5+rnd.IntN(40)), records.Hash{byte(rnd.IntN(4)), 1}
 		if err := s.Vote(voted, root, make([]byte, rnd.IntN(3000))); err == nil {
 			fmt.Fprintf(out, "voted %d %x\n", voted, root[:])
 		} else {
 			fmt.Fprintln(out, "failed", err)
 		}
 		// What a set is changes with the code that writes it: the book must not.
-		p, ref := max(open, 9)-4+wire.Period(rnd.IntN(4)), SetRef{Count: uint32(rnd.IntN(4)), Digest: [32]byte{1}}
+		p, ref := max(open, 9)-4+records.Period(rnd.IntN(4)), SetRef{Count: uint32(rnd.IntN(4)), Digest: [32]byte{1}}
 		if err := s.PutManifest(p, ref); err == nil {
 			fmt.Fprintf(out, "manifest %d %x\n", p, ref.encode())
 		} else if !errors.Is(err, ErrManifest) && !errors.Is(err, ErrOpen) {
@@ -112,15 +112,15 @@ func promise(path string) error {
 
 // world is everybody who hears what the keeper says.
 type world struct {
-	said   map[string]wire.CheckStatement
-	roots  map[wire.Period]wire.Hash
+	said   map[string]records.CheckStatement
+	roots  map[records.Period]records.Hash
 	sets   map[string]string // of manifests, by period
 	heard  int
 	failed []string
 }
 
 func newWorld() *world {
-	return &world{said: map[string]wire.CheckStatement{}, roots: map[wire.Period]wire.Hash{}, sets: map[string]string{}}
+	return &world{said: map[string]records.CheckStatement{}, roots: map[records.Period]records.Hash{}, sets: map[string]string{}}
 }
 
 // hear takes whole lines; a kill may cut the last one.
@@ -133,7 +133,7 @@ func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
 	case "signed":
 		raw, err := hex.DecodeString(f[1])
 		require.NoError(t, err)
-		s, err := wire.DecodeStatement(raw)
+		s, err := records.DecodeStatement(raw)
 		require.NoError(t, err)
 		sig, err := hex.DecodeString(f[2])
 		require.NoError(t, err)
@@ -148,7 +148,7 @@ func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
 		require.NoError(t, err)
 		raw, err := hex.DecodeString(f[2])
 		require.NoError(t, err)
-		w.roots[wire.Period(p)] = wire.Hash(raw)
+		w.roots[records.Period(p)] = records.Hash(raw)
 	case "manifest":
 		if len(f) < 3 || len(f[2]) < 2*setRefSize {
 			return // cut
@@ -192,8 +192,8 @@ func (w *world) listen(t *testing.T, path string, seed uint64, speaks bool, life
 
 // votesIn compares the votes with the store's. One may be in the store that was not heard: the last before the kill.
 func (w *world) votesIn(t *testing.T, s *Store) {
-	var unheard []wire.Period
-	for p := range wire.Period(50) {
+	var unheard []records.Period
+	for p := range records.Period(50) {
 		root, err := s.Voted(p)
 		heard, ok := w.roots[p]
 		if err != nil {
@@ -245,7 +245,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 	s := open(t, path)
-	t.Logf("%d packs, %d statements of open periods", records(t, s, bucketPacks), records(t, s, bucketStatements))
+	t.Logf("%d packs, %d statements of open periods", countRecords(t, s, bucketPacks), countRecords(t, s, bucketStatements))
 	require.NoError(t, s.Close())
 	t.Logf("%d kills, %d promises heard, %d statements, %d roots, %d manifests", kills(), w.heard, len(w.said), len(w.roots), len(w.sets))
 	require.NotEmpty(t, w.said)

@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 var (
@@ -36,7 +36,7 @@ func (r SetRef) encode() []byte {
 // PutManifest stores what the keeper is about to sign as the set of all its statements of a sealed period. The same again
 // is fine; another is never taken, since two signed manifests of one period cost the bond. Errors: ErrManifest, ErrEarly,
 // ErrOpen, ErrFrozen.
-func (s *Store) PutManifest(p wire.Period, ref SetRef) error {
+func (s *Store) PutManifest(p records.Period, ref SetRef) error {
 	err := s.update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketManifests)
 		if raw := b.Get(periodKey(p)); raw != nil {

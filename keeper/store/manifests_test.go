@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 var one, other = SetRef{Count: 3, Size: 90, Digest: [32]byte{1}}, SetRef{Count: 2, Size: 60, Digest: [32]byte{2}}
@@ -42,20 +42,20 @@ func TestNeverTwoManifests(t *testing.T) {
 func TestNothingIsSignedForWhatWasPruned(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
-	for p := wire.Period(5); p < 9; p++ {
-		_, _, err := s.Sign([]wire.CheckStatement{st(1, p, int64(p), true)}, sign)
+	for p := records.Period(5); p < 9; p++ {
+		_, _, err := s.Sign([]records.CheckStatement{st(1, p, int64(p), true)}, sign)
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Seal(7))
 	require.NoError(t, s.PutManifest(5, one))
 	require.NoError(t, s.PutManifest(7, one))
-	require.NoError(t, s.Vote(6, wire.Hash{1}, nil))
+	require.NoError(t, s.Vote(6, records.Hash{1}, nil))
 	check := func() {
 		require.EqualValues(t, 7, s.FirstPeriod())
-		for p := wire.Period(5); p < 7; p++ {
+		for p := records.Period(5); p < 7; p++ {
 			require.ErrorIs(t, s.PutManifest(p, other), ErrEarly)
-			require.ErrorIs(t, s.Vote(p, wire.Hash{2}, nil), ErrEarly)
-			_, refused, err := s.Sign([]wire.CheckStatement{st(1, p, int64(p), false)}, sign)
+			require.ErrorIs(t, s.Vote(p, records.Hash{2}, nil), ErrEarly)
+			_, refused, err := s.Sign([]records.CheckStatement{st(1, p, int64(p), false)}, sign)
 			require.NoError(t, err)
 			require.Len(t, refused, 1)
 			require.ErrorIs(t, refused[0].Err, ErrEarly)
@@ -102,7 +102,7 @@ func asUnlisted(t *testing.T, path string) {
 // A file of the version before opens and goes on. It does not say what was pruned from it; what it has is signed for.
 func TestFileWithoutManifests(t *testing.T) {
 	for name, c := range map[string]struct {
-		pruned, first wire.Period
+		pruned, first records.Period
 	}{
 		"whole":             {0, 5},
 		"pruned in part":    {7, 7},
@@ -112,8 +112,8 @@ func TestFileWithoutManifests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "k.db")
 			s := open(t, path)
-			for p := wire.Period(5); p < 9; p++ {
-				_, _, err := s.Sign([]wire.CheckStatement{st(1, p, int64(p), true)}, sign)
+			for p := records.Period(5); p < 9; p++ {
+				_, _, err := s.Sign([]records.CheckStatement{st(1, p, int64(p), true)}, sign)
 				require.NoError(t, err)
 			}
 			require.NoError(t, s.Seal(8))
@@ -123,7 +123,7 @@ func TestFileWithoutManifests(t *testing.T) {
 			asUnlisted(t, path)
 			s = open(t, path)
 			require.Equal(t, c.first, s.FirstPeriod())
-			for p := wire.Period(5); p < 9; p++ {
+			for p := records.Period(5); p < 9; p++ {
 				if err := s.PutManifest(p, one); p < c.first {
 					require.ErrorIs(t, err, ErrEarly)
 				} else {

@@ -6,7 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // A keeper of a large market signs tens of thousands of statements a period and keeps them for a day. A record each has
@@ -22,7 +22,7 @@ const packSize = 256
 func (s *Store) Pack() (int, error) {
 	n := 0
 	for {
-		var p wire.Period
+		var p records.Period
 		var due bool
 		err := s.view(func(tx *bolt.Tx) (err error) {
 			p, due, err = unpackedPeriod(tx)
@@ -44,7 +44,7 @@ func (s *Store) Pack() (int, error) {
 }
 
 // unpackedPeriod returns the first sealed period with statements that are not packed.
-func unpackedPeriod(tx *bolt.Tx) (wire.Period, bool, error) {
+func unpackedPeriod(tx *bolt.Tx) (records.Period, bool, error) {
 	sealed, err := sealedUntil(tx.Bucket(bucketMeta))
 	k, _ := tx.Bucket(bucketStatements).Cursor().First()
 	if err != nil || k == nil {
@@ -55,7 +55,7 @@ func unpackedPeriod(tx *bolt.Tx) (wire.Period, bool, error) {
 }
 
 // packPeriod replaces the records of a sealed period's statements with packs of up to size.
-func packPeriod(tx *bolt.Tx, p wire.Period, size int) (int, error) {
+func packPeriod(tx *bolt.Tx, p records.Period, size int) (int, error) {
 	single, packs := tx.Bucket(bucketStatements), tx.Bucket(bucketPacks)
 	prefix := periodKey(p)
 	if k, _ := packs.Cursor().Seek(prefix); bytes.HasPrefix(k, prefix) {

@@ -139,10 +139,10 @@ func TestPackRefusesDamage(t *testing.T) {
 				k, v := tx.Bucket(bucketStatements).Cursor().First()
 				return damage(tx, bytes.Clone(k), bytes.Clone(v))
 			}))
-			singles := records(t, s, bucketStatements)
+			singles := countRecords(t, s, bucketStatements)
 			_, err := s.Pack()
 			require.ErrorIs(t, err, ErrCorrupt)
-			require.Equal(t, singles, records(t, s, bucketStatements))
+			require.Equal(t, singles, countRecords(t, s, bucketStatements))
 		})
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
-func never(wire.CheckStatement) (solana.Signature, error) {
+func never(records.CheckStatement) (solana.Signature, error) {
 	return solana.Signature{}, errors.New("signed again")
 }
 
 // filled signs statements about eight nodes in periods 5 to 8, seals all but the last, and returns what was signed.
-func filled(t *testing.T, path string, each int) map[wire.Period][]Signed {
+func filled(t *testing.T, path string, each int) map[records.Period][]Signed {
 	t.Helper()
 	s := open(t, path)
-	out := map[wire.Period][]Signed{}
-	for p := wire.Period(5); p < 9; p++ {
-		var all []wire.CheckStatement
+	out := map[records.Period][]Signed{}
+	for p := records.Period(5); p < 9; p++ {
+		var all []records.CheckStatement
 		for i := range each {
 			all = append(all, st(byte(1+i%8), p, int64(i), i%3 == 0))
 		}
@@ -35,14 +35,14 @@ func filled(t *testing.T, path string, each int) map[wire.Period][]Signed {
 			return bytes.Compare(statementKey(a.Statement), statementKey(b.Statement))
 		})
 		out[p] = signed
-		require.NoError(t, s.Vote(p, wire.Hash{byte(p)}, nil))
+		require.NoError(t, s.Vote(p, records.Hash{byte(p)}, nil))
 	}
 	require.NoError(t, s.Seal(7))
 	require.NoError(t, s.Close())
 	return out
 }
 
-func records(t *testing.T, s *Store, bucket []byte) int {
+func countRecords(t *testing.T, s *Store, bucket []byte) int {
 	t.Helper()
 	n := 0
 	require.NoError(t, s.view(func(tx *bolt.Tx) error {
@@ -53,7 +53,7 @@ func records(t *testing.T, s *Store, bucket []byte) int {
 }
 
 // holds checks that a store answers everything as if each statement had a record of its own.
-func holds(t *testing.T, s *Store, want map[wire.Period][]Signed) {
+func holds(t *testing.T, s *Store, want map[records.Period][]Signed) {
 	t.Helper()
 	for p, all := range want {
 		have, err := s.Statements(p)
@@ -70,12 +70,12 @@ func holds(t *testing.T, s *Store, want map[wire.Period][]Signed) {
 			}
 			require.Equal(t, expect, about)
 		}
-		var others, unheard []wire.CheckStatement
-		asked := make([]wire.CheckStatement, 0, 2*len(all))
+		var others, unheard []records.CheckStatement
+		asked := make([]records.CheckStatement, 0, 2*len(all))
 		for _, x := range all {
 			other := x.Statement
 			other.Passed = !other.Passed
-			for y, want := range map[wire.CheckStatement]bool{x.Statement: true, other: false} {
+			for y, want := range map[records.CheckStatement]bool{x.Statement: true, other: false} {
 				known, err := s.Knows(y)
 				require.NoError(t, err)
 				require.Equal(t, want, known)
@@ -115,8 +115,8 @@ func TestPackedIsAsBefore(t *testing.T) {
 		n, err := s.Pack()
 		require.NoError(t, err)
 		require.Equal(t, 120, n)
-		require.Equal(t, 40, records(t, s, bucketStatements), "those of the open period")
-		require.Equal(t, 3*((40+size-1)/size), records(t, s, bucketPacks))
+		require.Equal(t, 40, countRecords(t, s, bucketStatements), "those of the open period")
+		require.Equal(t, 3*((40+size-1)/size), countRecords(t, s, bucketPacks))
 		holds(t, s, want)
 		n, err = s.Pack()
 		require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestPackedIsAsBefore(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 		s = open(t, path)
-		for p := range wire.Period(7) {
+		for p := range records.Period(7) {
 			have, err := s.Statements(p)
 			require.NoError(t, err)
 			require.Empty(t, have)

@@ -9,21 +9,21 @@ import (
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Signed is a statement of this keeper with its signature.
 type Signed struct {
-	Statement wire.CheckStatement
+	Statement records.CheckStatement
 	Signature solana.Signature
 }
 
 // statementKey is what a statement is about: two different ones with the same key contradict each other.
-func statementKey(s wire.CheckStatement) []byte { return appendKey(make([]byte, 0, keySize), s) }
+func statementKey(s records.CheckStatement) []byte { return appendKey(make([]byte, 0, keySize), s) }
 
 const keySize = 8 + 32 + 32 + 1 + 8
 
-func appendKey(k []byte, s wire.CheckStatement) []byte {
+func appendKey(k []byte, s records.CheckStatement) []byte {
 	k = binary.BigEndian.AppendUint64(k, uint64(s.Period))
 	k = append(k, s.Node[:]...)
 	k = append(k, s.Lease[:]...)
@@ -33,14 +33,14 @@ func appendKey(k []byte, s wire.CheckStatement) []byte {
 
 // Refusal says why a statement was not signed.
 type Refusal struct {
-	Statement wire.CheckStatement
+	Statement records.CheckStatement
 	Err       error // ErrContradiction, ErrSealed or ErrEarly
 }
 
 // Sign stores the statements that contradict nothing and returns them with their signatures; the others come back as
 // refusals. A statement that was signed before comes back with the signature it had. Nothing of what is returned is
 // lost after the call. Error: ErrFrozen, or that the file cannot be written.
-func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckStatement) (solana.Signature, error)) ([]Signed, []Refusal, error) {
+func (s *Store) Sign(statements []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]Signed, []Refusal, error) {
 	var out []Signed
 	var refused []Refusal
 	err := s.update(func(tx *bolt.Tx) error {
@@ -99,16 +99,16 @@ func (s *Store) Sign(statements []wire.CheckStatement, sign func(wire.CheckState
 }
 
 // sealedUntil returns the first period that is not sealed.
-func sealedUntil(meta *bolt.Bucket) (wire.Period, error) {
+func sealedUntil(meta *bolt.Bucket) (records.Period, error) {
 	if meta.Get(keySealed) == nil {
 		return 0, nil
 	}
 	n, err := getNumber(meta, keySealed)
-	return wire.Period(n), err
+	return records.Period(n), err
 }
 
 // Seal declares the statements of all periods up to p complete.
-func (s *Store) Seal(p wire.Period) error {
+func (s *Store) Seal(p records.Period) error {
 	err := s.update(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		have, err := sealedUntil(meta)
@@ -124,8 +124,8 @@ func (s *Store) Seal(p wire.Period) error {
 }
 
 // Sealed returns the first period whose statements are not declared complete.
-func (s *Store) Sealed() (wire.Period, error) {
-	var p wire.Period
+func (s *Store) Sealed() (records.Period, error) {
+	var p records.Period
 	err := s.view(func(tx *bolt.Tx) (err error) {
 		p, err = sealedUntil(tx.Bucket(bucketMeta))
 		return err
@@ -135,7 +135,7 @@ func (s *Store) Sealed() (wire.Period, error) {
 
 // Vote stores the root that the keeper is about to vote for, or to move its vote to, with the proposal that led to it.
 // Errors: ErrEarly, ErrFrozen.
-func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
+func (s *Store) Vote(p records.Period, root records.Hash, proposal []byte) error {
 	err := s.update(func(tx *bolt.Tx) error {
 		votes := tx.Bucket(bucketVotes)
 		old := bytes.Clone(votes.Get(periodKey(p)))
@@ -174,8 +174,8 @@ func (s *Store) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 }
 
 // Voted returns the root that the vote is for. Error: ErrNotFound.
-func (s *Store) Voted(p wire.Period) (wire.Hash, error) {
-	var root wire.Hash
+func (s *Store) Voted(p records.Period) (records.Hash, error) {
+	var root records.Hash
 	err := s.view(func(tx *bolt.Tx) error {
 		raw := tx.Bucket(bucketVotes).Get(periodKey(p))
 		if raw == nil {
@@ -191,14 +191,14 @@ func (s *Store) Voted(p wire.Period) (wire.Hash, error) {
 	return root, err
 }
 
-func proposalKey(p wire.Period, root wire.Hash) []byte { return append(periodKey(p), root[:]...) }
+func proposalKey(p records.Period, root records.Hash) []byte { return append(periodKey(p), root[:]...) }
 
-func putProposal(tx *bolt.Tx, p wire.Period, root wire.Hash, proposal []byte) error {
+func putProposal(tx *bolt.Tx, p records.Period, root records.Hash, proposal []byte) error {
 	return tx.Bucket(bucketProposals).Put(proposalKey(p, root), seal(proposal))
 }
 
 // PutProposal keeps a proposal, such as one that became final without our vote.
-func (s *Store) PutProposal(p wire.Period, root wire.Hash, proposal []byte) error {
+func (s *Store) PutProposal(p records.Period, root records.Hash, proposal []byte) error {
 	if err := s.update(func(tx *bolt.Tx) error { return putProposal(tx, p, root, proposal) }); err != nil {
 		return fmt.Errorf("keep proposal of period %d: %w", p, err)
 	}
@@ -206,7 +206,7 @@ func (s *Store) PutProposal(p wire.Period, root wire.Hash, proposal []byte) erro
 }
 
 // Proposal returns a kept proposal. Error: ErrNotFound.
-func (s *Store) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
+func (s *Store) Proposal(p records.Period, root records.Hash) ([]byte, error) {
 	var out []byte
 	err := s.view(func(tx *bolt.Tx) (err error) {
 		raw := tx.Bucket(bucketProposals).Get(proposalKey(p, root))
@@ -222,10 +222,12 @@ func (s *Store) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
 // leavesMark makes the key of a leaf set from that of the proposal with its root.
 const leavesMark = 1
 
-func leavesKey(p wire.Period, root wire.Hash) []byte { return append(proposalKey(p, root), leavesMark) }
+func leavesKey(p records.Period, root records.Hash) []byte {
+	return append(proposalKey(p, root), leavesMark)
+}
 
 // PutLeaves keeps the encoded leaves of a report.
-func (s *Store) PutLeaves(p wire.Period, root wire.Hash, leaves []byte) error {
+func (s *Store) PutLeaves(p records.Period, root records.Hash, leaves []byte) error {
 	err := s.update(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketProposals).Put(leavesKey(p, root), seal(leaves))
 	})
@@ -236,7 +238,7 @@ func (s *Store) PutLeaves(p wire.Period, root wire.Hash, leaves []byte) error {
 }
 
 // Leaves returns the encoded leaves of a report. Error: ErrNotFound.
-func (s *Store) Leaves(p wire.Period, root wire.Hash) ([]byte, error) {
+func (s *Store) Leaves(p records.Period, root records.Hash) ([]byte, error) {
 	var out []byte
 	err := s.view(func(tx *bolt.Tx) (err error) {
 		raw := tx.Bucket(bucketProposals).Get(leavesKey(p, root))

@@ -7,11 +7,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // signedSize is a statement with its signature, in bytes.
-const signedSize = wire.StatementSize + 64
+const signedSize = records.StatementSize + 64
 
 // decodeSigned reads a record of one statement.
 func decodeSigned(raw []byte) (Signed, error) {
@@ -25,11 +25,11 @@ func readSigned(v []byte) (Signed, error) {
 	if len(v) != signedSize {
 		return Signed{}, fmt.Errorf("%w: statement of %d bytes", ErrCorrupt, len(v))
 	}
-	st, err := wire.DecodeStatement(v[:wire.StatementSize])
+	st, err := records.DecodeStatement(v[:records.StatementSize])
 	if err != nil {
 		return Signed{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return Signed{st, solana.SignatureFromBytes(v[wire.StatementSize:])}, nil
+	return Signed{st, solana.SignatureFromBytes(v[records.StatementSize:])}, nil
 }
 
 // find returns the statement with a key, whether it has a record of its own or is packed.
@@ -46,10 +46,10 @@ func find(tx *bolt.Tx, key []byte) (Signed, bool, error) {
 }
 
 // Statements returns all statements of this keeper for a period.
-func (s *Store) Statements(p wire.Period) ([]Signed, error) { return s.statements(periodKey(p)) }
+func (s *Store) Statements(p records.Period) ([]Signed, error) { return s.statements(periodKey(p)) }
 
 // StatementsAbout returns the statements of this keeper about one node in a period.
-func (s *Store) StatementsAbout(p wire.Period, node solana.PublicKey) ([]Signed, error) {
+func (s *Store) StatementsAbout(p records.Period, node solana.PublicKey) ([]Signed, error) {
 	return s.statements(append(periodKey(p), node[:]...))
 }
 

@@ -15,7 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Schema is the layout that this code writes. It reads the two before, too: unlisted, in which no manifest had a record, and
@@ -69,9 +69,9 @@ var (
 // Options for Open.
 type Options struct {
 	Keeper solana.PublicKey
-	Domain wire.Domain
+	Domain records.Domain
 	// FirstPeriod is written to a new file: the period after the one in which it is created.
-	FirstPeriod wire.Period
+	FirstPeriod records.Period
 	// LockTimeout is how long to wait for another process; 0 means one second.
 	LockTimeout time.Duration
 }
@@ -172,7 +172,7 @@ func (s *Store) upgrade(tx *bolt.Tx) error {
 }
 
 // begin makes a period the first that may be signed for, unless that is a later one already.
-func (s *Store) begin(tx *bolt.Tx, p wire.Period) error {
+func (s *Store) begin(tx *bolt.Tx, p records.Period) error {
 	if p <= s.FirstPeriod() {
 		return nil
 	}
@@ -265,11 +265,11 @@ func (s *Store) Close() error { return s.guard(s.db.Close) }
 
 // FirstPeriod is the first period that this store may sign for: what was signed for an earlier one it does not know, or
 // not any more.
-func (s *Store) FirstPeriod() wire.Period { return wire.Period(s.first.Load()) }
+func (s *Store) FirstPeriod() records.Period { return records.Period(s.first.Load()) }
 
 // Prune forgets everything about periods before the given one, for which nothing is signed any more. It returns how many
 // records.
-func (s *Store) Prune(before wire.Period) (int, error) {
+func (s *Store) Prune(before records.Period) (int, error) {
 	n := 0
 	err := s.update(func(tx *bolt.Tx) error {
 		n = 0

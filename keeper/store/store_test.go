@@ -11,7 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 var testKey = func() solana.PrivateKey {
@@ -23,7 +23,7 @@ var testKey = func() solana.PrivateKey {
 }()
 
 func options() Options {
-	return Options{Keeper: testKey.PublicKey(), Domain: wire.Domain{1}, FirstPeriod: 5}
+	return Options{Keeper: testKey.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 5}
 }
 
 func open(t testing.TB, path string) *Store {
@@ -33,20 +33,20 @@ func open(t testing.TB, path string) *Store {
 	return s
 }
 
-func st(node byte, p wire.Period, at int64, passed bool) wire.CheckStatement {
-	return wire.CheckStatement{
-		Domain: wire.Domain{1}, Node: solana.PublicKey{node}, Period: p, Kind: wire.CheckLiveness, Passed: passed, CheckedAt: at,
+func st(node byte, p records.Period, at int64, passed bool) records.CheckStatement {
+	return records.CheckStatement{
+		Domain: records.Domain{1}, Node: solana.PublicKey{node}, Period: p, Kind: records.CheckLiveness, Passed: passed, CheckedAt: at,
 	}
 }
 
-func sign(s wire.CheckStatement) (solana.Signature, error) { return s.Sign(testKey) }
+func sign(s records.CheckStatement) (solana.Signature, error) { return s.Sign(testKey) }
 
 func TestNeverTwoStatements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
 	require.EqualValues(t, 5, s.FirstPeriod())
 	yes, no := st(1, 5, 100, true), st(1, 5, 100, false)
-	got, refused, err := s.Sign([]wire.CheckStatement{yes, st(2, 5, 100, false), no}, sign)
+	got, refused, err := s.Sign([]records.CheckStatement{yes, st(2, 5, 100, false), no}, sign)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.Len(t, refused, 1)
@@ -56,7 +56,7 @@ func TestNeverTwoStatements(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	s = open(t, path)
-	again, refused, err := s.Sign([]wire.CheckStatement{yes, no}, never)
+	again, refused, err := s.Sign([]records.CheckStatement{yes, no}, never)
 	require.NoError(t, err)
 	require.Equal(t, got[:1], again)
 	require.Len(t, refused, 1)
@@ -72,14 +72,14 @@ func TestNeverTwoStatements(t *testing.T) {
 func TestSealedAndEarly(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "k.db"))
 	old := st(1, 5, 100, true)
-	_, _, err := s.Sign([]wire.CheckStatement{old}, sign)
+	_, _, err := s.Sign([]records.CheckStatement{old}, sign)
 	require.NoError(t, err)
 	require.NoError(t, s.Seal(5))
 	require.NoError(t, s.Seal(3), "sealing what is sealed changes nothing")
 	sealed, err := s.Sealed()
 	require.NoError(t, err)
 	require.EqualValues(t, 6, sealed)
-	got, refused, err := s.Sign([]wire.CheckStatement{old, st(2, 5, 101, true), st(2, 4, 1, true), st(2, 6, 130, true)}, sign)
+	got, refused, err := s.Sign([]records.CheckStatement{old, st(2, 5, 101, true), st(2, 4, 1, true), st(2, 6, 130, true)}, sign)
 	require.NoError(t, err)
 	require.Len(t, got, 2, "the old one and that of the open period")
 	require.Len(t, refused, 2)
@@ -92,29 +92,29 @@ func TestAVoteMovesAndIsRemembered(t *testing.T) {
 	s := open(t, path)
 	_, err := s.Voted(7)
 	require.ErrorIs(t, err, ErrNotFound)
-	require.NoError(t, s.Vote(7, wire.Hash{1}, []byte("proposal")))
-	require.NoError(t, s.Vote(7, wire.Hash{1}, []byte("the same root again")))
-	_, err = s.Proposal(7, wire.Hash{2})
+	require.NoError(t, s.Vote(7, records.Hash{1}, []byte("proposal")))
+	require.NoError(t, s.Vote(7, records.Hash{1}, []byte("the same root again")))
+	_, err = s.Proposal(7, records.Hash{2})
 	require.ErrorIs(t, err, ErrNotFound)
-	require.NoError(t, s.Vote(7, wire.Hash{2}, []byte("another")))
+	require.NoError(t, s.Vote(7, records.Hash{2}, []byte("another")))
 	require.NoError(t, s.Close())
 	s = open(t, path)
 	root, err := s.Voted(7)
 	require.NoError(t, err)
-	require.Equal(t, wire.Hash{2}, root)
-	for root, want := range map[wire.Hash]string{{1}: "proposal", {2}: "another"} {
+	require.Equal(t, records.Hash{2}, root)
+	for root, want := range map[records.Hash]string{{1}: "proposal", {2}: "another"} {
 		raw, err := s.Proposal(7, root)
 		require.NoError(t, err)
 		require.Equal(t, want, string(raw))
 	}
-	require.NoError(t, s.PutProposal(8, wire.Hash{3}, []byte("final")))
+	require.NoError(t, s.PutProposal(8, records.Hash{3}, []byte("final")))
 
 	n, err := s.Prune(8)
 	require.NoError(t, err)
 	require.Equal(t, 3, n, "the vote and both proposals")
 	_, err = s.Proposal(7, root)
 	require.ErrorIs(t, err, ErrNotFound)
-	_, err = s.Proposal(8, wire.Hash{3})
+	_, err = s.Proposal(8, records.Hash{3})
 	require.NoError(t, err)
 }
 
@@ -127,7 +127,7 @@ func TestOtherOwnerAndLock(t *testing.T) {
 	require.ErrorIs(t, err, ErrLocked)
 	require.NoError(t, s.Close())
 	o = options()
-	o.Domain = wire.Domain{2}
+	o.Domain = records.Domain{2}
 	_, err = Open(path, o)
 	require.ErrorIs(t, err, ErrOwner)
 	o = options()
@@ -138,13 +138,13 @@ func TestOtherOwnerAndLock(t *testing.T) {
 }
 
 func TestDamageIsNeverRead(t *testing.T) {
-	make := func(t *testing.T) (string, wire.CheckStatement) {
+	make := func(t *testing.T) (string, records.CheckStatement) {
 		path := filepath.Join(t.TempDir(), "k.db")
 		s := open(t, path)
 		yes := st(1, 5, 100, true)
-		_, _, err := s.Sign([]wire.CheckStatement{yes}, sign)
+		_, _, err := s.Sign([]records.CheckStatement{yes}, sign)
 		require.NoError(t, err)
-		require.NoError(t, s.Vote(5, wire.Hash{1}, nil))
+		require.NoError(t, s.Vote(5, records.Hash{1}, nil))
 		require.NoError(t, s.Close())
 		return path, yes
 	}
@@ -181,7 +181,7 @@ func TestDamageIsNeverRead(t *testing.T) {
 		require.NoError(t, s.db.Update(func(tx *bolt.Tx) error {
 			return tx.Bucket(bucketStatements).Put(statementKey(yes), []byte("short"))
 		}))
-		_, _, err := s.Sign([]wire.CheckStatement{yes}, sign)
+		_, _, err := s.Sign([]records.CheckStatement{yes}, sign)
 		require.ErrorIs(t, err, ErrCorrupt)
 		_, err = s.Statements(5)
 		require.ErrorIs(t, err, ErrCorrupt)
@@ -203,18 +203,18 @@ func TestPromisesHold(t *testing.T) {
 		s, err := Open(path, options())
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.Close()) }()
-		promised := map[string]wire.CheckStatement{}
-		roots := map[wire.Period]wire.Hash{}
-		sets := map[wire.Period]SetRef{}
-		sealed := wire.Period(0)
+		promised := map[string]records.CheckStatement{}
+		roots := map[records.Period]records.Hash{}
+		sets := map[records.Period]SetRef{}
+		sealed := records.Period(0)
 		size := rapid.IntRange(1, 4).Draw(t, "statements in a pack")
 		s.pack = size
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			p := wire.Period(rapid.IntRange(4, 8).Draw(t, "period"))
+			p := records.Period(rapid.IntRange(4, 8).Draw(t, "period"))
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				x := st(byte(rapid.IntRange(1, 2).Draw(t, "node")), p, int64(rapid.IntRange(0, 2).Draw(t, "at")), rapid.Bool().Draw(t, "passed"))
-				got, _, err := s.Sign([]wire.CheckStatement{x}, sign)
+				got, _, err := s.Sign([]records.CheckStatement{x}, sign)
 				require.NoError(t, err)
 				k := string(statementKey(x))
 				old, had := promised[k]
@@ -226,7 +226,7 @@ func TestPromisesHold(t *testing.T) {
 					require.True(t, (had && old != x) || p < sealed || p < 5)
 				}
 			case 2:
-				root := wire.Hash{byte(rapid.IntRange(1, 2).Draw(t, "root"))}
+				root := records.Hash{byte(rapid.IntRange(1, 2).Draw(t, "root"))}
 				err := s.Vote(p, root, []byte("p"))
 				if p < 5 {
 					require.ErrorIs(t, err, ErrEarly)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
@@ -17,7 +17,7 @@ func (d *demo) replay(ctx context.Context, step int, customer seed.Wallet, lease
 	if err != nil {
 		return err
 	}
-	_, award, ok := ledger.Find(history, func(e *bindings.AuctionAwarded) bool { return e.Order == lease.Order })
+	_, award, ok := invariants.Find(history, func(e *bindings.AuctionAwarded) bool { return e.Order == lease.Order })
 	if !d.book.expect(ok, "the auction's award is in the order's history") {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // cheat is what happens to a node that claims an H100 and computes far too slowly: its work proof comes too late, a
@@ -21,7 +21,7 @@ func (d *demo) cheat(ctx context.Context) error {
 		return err
 	}
 	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, its work proof failed", fault.Period, node.Name), "flag WORK_FAILED, "+d.voters(fault.Period))
-	d.book.expect(wire.Flags(fault.Flags)&wire.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
+	d.book.expect(records.Flags(fault.Flags)&records.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
 	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *sdk.View) bool {
 		n, ok := v.Node(node.Address)
 		return ok && n.State() == sdk.NodeSuspended

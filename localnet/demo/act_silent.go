@@ -6,8 +6,8 @@ import (
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
 // silentAfter is how long into the first period that keepers report on in full the silent node goes quiet: long enough
@@ -75,7 +75,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if end, event, ok := ledger.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.book.expect(ok, "the end of the failed lease is in its history") {
+	if end, event, ok := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.book.expect(ok, "the end of the failed lease is in its history") {
 		d.book.expect(event.Released > 0, "the customer of the failed lease is refunded for the rest")
 		d.out.note(stop, fmt.Sprintf("the lease has failed after %d s: %s USDC for the rest are free again   %s",
 			failed.EndedAt-failed.StartedAt, sdk.USDC(event.Released).Exact(), tx(end.Signature)))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
 // holder is a line of the balance table.
@@ -48,7 +48,7 @@ func (d *demo) holders() []holder {
 }
 
 // count reads what every holder has. Tokens come from the snapshot, so that they are of one moment.
-func (d *demo) count(ctx context.Context, s ledger.Snapshot) (map[solana.PublicKey]holding, error) {
+func (d *demo) count(ctx context.Context, s invariants.Snapshot) (map[solana.PublicKey]holding, error) {
 	all := map[solana.PublicKey]holding{}
 	for _, h := range d.holders() {
 		sol, err := d.net.Chain.Balance(ctx, h.key, chain.Confirmed)

@@ -14,7 +14,7 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -48,7 +48,7 @@ type demo struct {
 	view  *sdk.View
 	out   *printer
 	book  *book
-	check *ledger.Checker
+	check *invariants.Checker
 	since uint64 // slot before the first step
 
 	leases ledgerOfLeases
@@ -60,13 +60,13 @@ type demo struct {
 func Run(parent context.Context, opts Options) (err error) {
 	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
-	d := &demo{opts: opts, book: &book{}, check: ledger.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
+	d := &demo{opts: opts, book: &book{}, check: invariants.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
 	if err := d.open(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.net.Close()) }()
 
-	before, err := ledger.Take(ctx, d.net.Chain, d.net.Mints())
+	before, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (d *demo) acts(ctx context.Context) error {
 func (d *demo) watchBooks(ctx context.Context) error {
 	const pause = 1500 * time.Millisecond
 	for {
-		s, err := ledger.Take(ctx, d.net.Chain, d.net.Mints())
+		s, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 		switch {
-		case errors.Is(err, ledger.ErrRestless):
+		case errors.Is(err, invariants.ErrRestless):
 			// The next reading will do.
 		case err != nil:
 			return fmt.Errorf("read the books: %w", err)
@@ -183,7 +183,7 @@ func (d *demo) watchBooks(ctx context.Context) error {
 	}
 }
 
-func (d *demo) noteViolations(found []ledger.Violation) {
+func (d *demo) noteViolations(found []invariants.Violation) {
 	for _, v := range found {
 		d.book.expect(false, v.String())
 	}

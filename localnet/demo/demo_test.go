@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 func TestSigned(t *testing.T) {
@@ -59,13 +59,13 @@ func TestTableAndSteps(t *testing.T) {
 
 // The demo's own Merkle code and the client's lead to the same root.
 func TestProofRootAgreesWithTheClient(t *testing.T) {
-	var leaves []wire.Leaf
+	var leaves []records.Leaf
 	for i := range 5 {
-		leaf := wire.Leaf{Period: 7}
+		leaf := records.Leaf{Period: 7}
 		leaf.Node[0] = byte(i + 1)
 		leaves = append(leaves, leaf)
 	}
-	tree, err := wire.LeafTree(leaves)
+	tree, err := records.LeafTree(leaves)
 	require.NoError(t, err)
 	for i, leaf := range leaves {
 		proof, err := tree.Proof(uint32(i))
@@ -79,12 +79,12 @@ func TestProofRootAgreesWithTheClient(t *testing.T) {
 		raw[0] ^= 1
 		require.NotEqual(t, [32]byte(tree.Root()), proofRoot(raw[:], proof.Path(), siblings))
 	}
-	one := sha256.Sum256(append([]byte{0}, make([]byte, wire.LeafSize)...))
-	require.Equal(t, one, proofRoot(make([]byte, wire.LeafSize), 0, nil))
+	one := sha256.Sum256(append([]byte{0}, make([]byte, records.LeafSize)...))
+	require.Equal(t, one, proofRoot(make([]byte, records.LeafSize), 0, nil))
 }
 
 func TestOpeningIsParsedStrictly(t *testing.T) {
-	leaf := wire.Leaf{Period: 3, Flags: wire.FlagWorkFailed}
+	leaf := records.Leaf{Period: 3, Flags: records.FlagWorkFailed}
 	leaf.Node[0] = 9
 	raw := leaf.Encode()
 	data := append(raw[:], 2, 0, 0, 0, 1, 0, 0, 0)

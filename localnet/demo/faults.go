@@ -11,9 +11,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
 var solanaZero solana.PublicKey
@@ -63,7 +63,7 @@ func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*binding
 	if err != nil {
 		return nil, err
 	}
-	done, event, ok := ledger.Find(history, func(e *bindings.SlashApplied) bool { return e.Fault == fault.Address })
+	done, event, ok := invariants.Find(history, func(e *bindings.SlashApplied) bool { return e.Fault == fault.Address })
 	if !ok {
 		return nil, fmt.Errorf("fault %s is gone without a slash", fault.Address)
 	}
@@ -83,8 +83,8 @@ func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*binding
 
 // opened is what the transaction that opened a fault proved.
 type opened struct {
-	leaf  wire.Leaf
-	raw   [wire.LeafSize]byte
+	leaf  records.Leaf
+	raw   [records.LeafSize]byte
 	path  uint32
 	proof [][32]byte
 	sig   solana.Signature
@@ -96,7 +96,7 @@ func (d *demo) readOpening(ctx context.Context, fault sdk.Fault) (opened, error)
 	if err != nil {
 		return opened{}, err
 	}
-	open, _, ok := ledger.Find(history, func(e *bindings.FaultOpened) bool { return e.Fault == fault.Address })
+	open, _, ok := invariants.Find(history, func(e *bindings.FaultOpened) bool { return e.Fault == fault.Address })
 	if !ok {
 		return opened{}, fmt.Errorf("the opening of fault %s is not in its history", fault.Address)
 	}
@@ -105,7 +105,7 @@ func (d *demo) readOpening(ctx context.Context, fault sdk.Fault) (opened, error)
 		return opened{}, err
 	}
 	for _, ix := range landed.Tx.Message.Instructions {
-		if ledger.InstructionName(ix.Data) != "fault_open" {
+		if invariants.InstructionName(ix.Data) != "fault_open" {
 			continue
 		}
 		o := opened{sig: open.Signature}
@@ -122,24 +122,24 @@ func (d *demo) readOpening(ctx context.Context, fault sdk.Fault) (opened, error)
 
 // parse reads leaf 176 ‖ path u32 ‖ count u32 ‖ count × 32.
 func (o *opened) parse(data []byte) error {
-	const head = wire.LeafSize + 8
+	const head = records.LeafSize + 8
 	if len(data) < head {
-		return fmt.Errorf("a fault_open of %d bytes: %w", len(data), wire.ErrLength)
+		return fmt.Errorf("a fault_open of %d bytes: %w", len(data), records.ErrLength)
 	}
 	copy(o.raw[:], data)
 	u32 := func(at int) uint32 {
 		return uint32(data[at]) | uint32(data[at+1])<<8 | uint32(data[at+2])<<16 | uint32(data[at+3])<<24
 	}
-	o.path = u32(wire.LeafSize)
-	count := int(u32(wire.LeafSize + 4))
+	o.path = u32(records.LeafSize)
+	count := int(u32(records.LeafSize + 4))
 	if len(data) != head+32*count {
-		return fmt.Errorf("a proof of %d entries in %d bytes: %w", count, len(data)-head, wire.ErrLength)
+		return fmt.Errorf("a proof of %d entries in %d bytes: %w", count, len(data)-head, records.ErrLength)
 	}
 	for i := range count {
 		o.proof = append(o.proof, [32]byte(data[head+32*i:]))
 	}
 	var err error
-	o.leaf, err = wire.DecodeLeaf(o.raw[:])
+	o.leaf, err = records.DecodeLeaf(o.raw[:])
 	return err
 }
 

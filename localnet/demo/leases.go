@@ -10,8 +10,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -41,7 +41,7 @@ func (d *demo) describeAward(ctx context.Context, step int, lease sdk.Lease, nod
 	if err != nil {
 		return err
 	}
-	award, event, ok := ledger.Find(history, func(e *bindings.LeaseAwarded) bool { return e.Lease == lease.Address })
+	award, event, ok := invariants.Find(history, func(e *bindings.LeaseAwarded) bool { return e.Lease == lease.Address })
 	if !d.book.expect(ok, "the award of "+short(lease.Address)+" is in its history") {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
 	if err != nil {
 		return err
 	}
-	done, event, ok := ledger.Find(history, func(e *bindings.LeaseClosed) bool { return e.Lease == lease.Address })
+	done, event, ok := invariants.Find(history, func(e *bindings.LeaseClosed) bool { return e.Lease == lease.Address })
 	if !d.book.expect(ok, "the close of "+short(lease.Address)+" is in its history") {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (d *demo) settledBy(ctx context.Context, lease solana.PublicKey, source sdk
 	if err != nil {
 		return false, err
 	}
-	_, _, ok := ledger.Find(history, func(e *bindings.LeaseSettled) bool {
+	_, _, ok := invariants.Find(history, func(e *bindings.LeaseSettled) bool {
 		return e.Lease == lease && sdk.SettleSource(e.Source) == source && e.ProviderAmount > 0
 	})
 	return ok, nil
@@ -121,7 +121,7 @@ func (d *demo) rate(ctx context.Context, step int, customer seed.Wallet, lease s
 	if err != nil {
 		return err
 	}
-	rated, event, ok := ledger.Find(history, func(e *bindings.LeaseRated) bool { return e.Lease == lease.Address })
+	rated, event, ok := invariants.Find(history, func(e *bindings.LeaseRated) bool { return e.Lease == lease.Address })
 	if d.book.expect(ok, "the rating of "+short(lease.Address)+" is on chain") {
 		equal(d.book, int(event.Stars), stars, "the stars of lease "+short(lease.Address))
 		d.out.note(step, fmt.Sprintf("rated %s by %s   %s", strings.Repeat("★", stars), customer.Name, tx(rated.Signature)))

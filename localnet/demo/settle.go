@@ -13,13 +13,13 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
 // settleUp shows what everybody has now, and checks every sum.
-func (d *demo) settleUp(ctx context.Context, before ledger.Snapshot, balances map[solana.PublicKey]holding) error {
-	after, err := ledger.Take(ctx, d.net.Chain, d.net.Mints())
+func (d *demo) settleUp(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) error {
+	after, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (d *demo) settleUp(ctx context.Context, before ledger.Snapshot, balances ma
 		return err
 	}
 	holders := d.holders()
-	history, err := ledger.ReadHistory(ctx, d.net.Chain, append(keyList(holders), d.net.World.Faucet.Address()), d.since)
+	history, err := invariants.ReadHistory(ctx, d.net.Chain, append(keyList(holders), d.net.World.Faucet.Address()), d.since)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (d *demo) settleUp(ctx context.Context, before ledger.Snapshot, balances ma
 }
 
 // everythingIsClosed checks that only the market itself, its rewards and its models are left of all accounts.
-func (d *demo) everythingIsClosed(s ledger.Snapshot) {
+func (d *demo) everythingIsClosed(s invariants.Snapshot) {
 	for what, count := range map[string]int{
 		"lease": len(s.Leases), "order": len(s.Orders), "report": len(s.Reports), "fault": len(s.Faults), "node": len(s.Nodes),
 		"device claim": len(s.Devices), "provider": len(s.Providers), "credits account": len(s.Credits), "keeper": len(s.Keepers),
@@ -65,7 +65,7 @@ func (d *demo) everythingIsClosed(s ledger.Snapshot) {
 	equal(d.book, len(s.Rent), 2+len(seed.Models()), "the program's accounts at the end (market, rewards and models)")
 }
 
-func rentViolations(h ledger.History, holders []holder, before, after map[solana.PublicKey]holding) []ledger.Violation {
+func rentViolations(h invariants.History, holders []holder, before, after map[solana.PublicKey]holding) []invariants.Violation {
 	was, is, names := map[solana.PublicKey]chain.Lamports{}, map[solana.PublicKey]chain.Lamports{}, map[solana.PublicKey]string{}
 	for _, holder := range holders {
 		if !holder.vault {
@@ -75,7 +75,7 @@ func rentViolations(h ledger.History, holders []holder, before, after map[solana
 	return h.RentViolations(was, is, names)
 }
 
-func unitsTable(rows []ledger.UnitsRow) [][]string {
+func unitsTable(rows []invariants.UnitsRow) [][]string {
 	out := [][]string{{"instruction", "calls", "least", "mean", "most"}}
 	for _, r := range rows {
 		out = append(out, []string{r.Instruction, fmt.Sprint(r.Calls), fmt.Sprint(r.Least), fmt.Sprint(r.Mean), fmt.Sprint(r.Most)})
@@ -103,7 +103,7 @@ func (d *demo) audit(ctx context.Context) error {
 }
 
 // listTransactions writes a file with every transaction of the story: when, who paid for it, what it did, its link.
-func (d *demo) listTransactions(ctx context.Context, h ledger.History) error {
+func (d *demo) listTransactions(ctx context.Context, h invariants.History) error {
 	explorer, err := d.net.Chain.Explorer(ctx)
 	if err != nil {
 		return err
@@ -136,8 +136,8 @@ func (d *demo) listTransactions(ctx context.Context, h ledger.History) error {
 }
 
 // verdict prints the sums and says whether everything held.
-func (d *demo) verdict(before, after ledger.Snapshot, mints ledger.Mints, burned uint64) error {
-	sum := func(s ledger.Snapshot, mint solana.PublicKey) (total uint64) {
+func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints, burned uint64) error {
+	sum := func(s invariants.Snapshot, mint solana.PublicKey) (total uint64) {
 		for _, t := range s.Tokens {
 			if t.Mint == mint {
 				total += t.Amount

@@ -8,13 +8,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // statementsProtocol is how anybody on the network asks a keeper for the statements behind a report.
-var statementsProtocol = p2p.Protocol{ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage}
+var statementsProtocol = p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage}
 
 // printStatements asks the keepers for the signed check statements behind the cheat's fault, verifies each signature,
 // and shows those about its work.
@@ -31,22 +31,22 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 	if err != nil {
 		return err
 	}
-	failed := map[solana.PublicKey]wire.CheckStatement{}
+	failed := map[solana.PublicKey]records.CheckStatement{}
 	for _, k := range d.view.Keepers() {
 		if err := node.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
 			return err
 		}
-		answer, err := p2p.Call[protocol.StatementsRequest, protocol.StatementsAnswer](ctx, node, k.Wallet, statementsProtocol,
-			protocol.StatementsRequest{Version: protocol.Version, Period: fault.Period})
+		answer, err := p2p.Call[messages.StatementsRequest, messages.StatementsAnswer](ctx, node, k.Wallet, statementsProtocol,
+			messages.StatementsRequest{Version: messages.Version, Period: fault.Period})
 		if err != nil {
 			return fmt.Errorf("statements of %s: %w", short(k.Wallet), err)
 		}
 		for _, m := range answer.Statements {
-			s, err := wire.DecodeStatement(m.Statement)
+			s, err := records.DecodeStatement(m.Statement)
 			if err != nil {
 				return fmt.Errorf("a statement that %s serves: %w", short(k.Wallet), err)
 			}
-			if s.Node != fault.Node || s.Kind != wire.CheckWork || s.Passed {
+			if s.Node != fault.Node || s.Kind != records.CheckWork || s.Passed {
 				continue
 			}
 			signed := s.Domain == domain && s.Verify(solana.PublicKey(m.Keeper), solana.Signature(m.Signature)) == nil

@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
 // until waits for a condition on the chain's state; what names it in the error.
@@ -55,8 +55,8 @@ func (d *demo) leaseWhere(ctx context.Context, timeout time.Duration, key solana
 }
 
 // past reads the transactions that named an account.
-func (d *demo) past(ctx context.Context, account solana.PublicKey) (ledger.History, error) {
-	return ledger.ReadAccounts(ctx, d.net.Chain, []solana.PublicKey{account}, 0)
+func (d *demo) past(ctx context.Context, account solana.PublicKey) (invariants.History, error) {
+	return invariants.ReadAccounts(ctx, d.net.Chain, []solana.PublicKey{account}, 0)
 }
 
 // settled waits for the moment after which the chain's clock has passed t, by its own account.

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/machine"
 	registry "github.com/gantry-market/gantry/agent/register"
-	"github.com/gantry-market/gantry/agent/service"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
@@ -21,7 +21,7 @@ import (
 const owners = 8
 
 // register brings all machines into the market, those of one provider after each other: each raises the provider's stake.
-func register(ctx context.Context, s Spec, link service.Link, log zerolog.Logger) error {
+func register(ctx context.Context, s Spec, link daemon.Link, log zerolog.Logger) error {
 	byOwner := map[string][]Member{}
 	for _, m := range s.Members {
 		byOwner[m.Wallet] = append(byOwner[m.Wallet], m)
@@ -35,7 +35,7 @@ func register(ctx context.Context, s Spec, link service.Link, log zerolog.Logger
 }
 
 // registerOf registers a provider's machines.
-func registerOf(ctx context.Context, s Spec, wallet string, members []Member, link service.Link, log zerolog.Logger) (err error) {
+func registerOf(ctx context.Context, s Spec, wallet string, members []Member, link daemon.Link, log zerolog.Logger) (err error) {
 	owner, err := chain.LoadKeypair(wallet)
 	if err != nil {
 		return err

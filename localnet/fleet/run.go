@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -21,7 +21,7 @@ func Run(ctx context.Context, s Spec, log zerolog.Logger) error {
 		return err
 	}
 	defer client.Close()
-	link := service.Link{Client: client, View: market.NewView(log), Executable: s.Agent}
+	link := daemon.Link{Client: client, View: market.NewView(log), Executable: s.Agent}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return link.View.Run(gctx, market.ViewOptions{Client: client}) })
 	g.Go(func() error {
@@ -38,7 +38,7 @@ func Run(ctx context.Context, s Spec, log zerolog.Logger) error {
 				return err
 			}
 			g.Go(func() error {
-				if err := service.RunLinked(gctx, cfg, link, log.With().Str("machine", m.Name).Logger()); err != nil {
+				if err := daemon.RunLinked(gctx, cfg, link, log.With().Str("machine", m.Name).Logger()); err != nil {
 					return fmt.Errorf("%s: %w", m.Name, err)
 				}
 				return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
 )
 
 // Role is what a member of the lab is.
@@ -60,8 +60,8 @@ type answer struct {
 
 // The protocols are those of agents, with answers made up here: what is measured is the way.
 var (
-	pingProtocol = p2p.Protocol{ID: protocol.Status, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 1000, Burst: 1000}
-	logsProtocol = p2p.Protocol{ID: protocol.Logs, Version: protocol.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Timeout: time.Minute, Rate: 20, Burst: 60}
+	pingProtocol = p2p.Protocol{ID: messages.Status, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 1000, Burst: 1000}
+	logsProtocol = p2p.Protocol{ID: messages.Logs, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Timeout: time.Minute, Rate: 20, Burst: 60}
 )
 
 // chunk is how much output an agent sends at once, bytes.
@@ -130,8 +130,8 @@ func start(s setup, log zerolog.Logger) (*p2p.Node, error) {
 	case Keeper:
 		n.ServeLookup(true)
 	case Machine:
-		p2p.Handle(n, pingProtocol, func(_ context.Context, _ solana.PublicKey, r protocol.LeaseRequest) (protocol.LeaseAnswer, error) {
-			return protocol.LeaseAnswer{Version: protocol.Version, Status: protocol.LeaseStatus{Lease: r.Lease, State: protocol.LeaseRunning}}, nil
+		p2p.Handle(n, pingProtocol, func(_ context.Context, _ solana.PublicKey, r messages.LeaseRequest) (messages.LeaseAnswer, error) {
+			return messages.LeaseAnswer{Version: messages.Version, Status: messages.LeaseStatus{Lease: r.Lease, State: messages.LeaseRunning}}, nil
 		})
 		p2p.HandleStream(n, logsProtocol, sendLogs)
 	}
@@ -149,12 +149,12 @@ func start(s setup, log zerolog.Logger) (*p2p.Node, error) {
 }
 
 // sendLogs writes as much output as the request's offset says.
-func sendLogs(_ context.Context, _ solana.PublicKey, r protocol.LogsRequest, send func(protocol.LogChunk) error) error {
+func sendLogs(_ context.Context, _ solana.PublicKey, r messages.LogsRequest, send func(messages.LogChunk) error) error {
 	data := make([]byte, chunk)
 	for sent := uint64(0); sent < r.Offset; {
 		n := min(r.Offset-sent, chunk)
 		sent += n
-		if err := send(protocol.LogChunk{Offset: sent, Data: data[:n], End: sent == r.Offset}); err != nil {
+		if err := send(messages.LogChunk{Offset: sent, Data: data[:n], End: sent == r.Offset}); err != nil {
 			return err
 		}
 	}
@@ -179,8 +179,8 @@ func do(ctx context.Context, n *p2p.Node, s setup, a ask) (answer, error) {
 	case "ping":
 		out.Median, err = ping(ctx, n, a.Peer, a.Count)
 	case "logs":
-		req := protocol.LogsRequest{Version: protocol.Version, Offset: a.Bytes}
-		err = p2p.CallStream(ctx, n, a.Peer, logsProtocol, req, func(c protocol.LogChunk) error {
+		req := messages.LogsRequest{Version: messages.Version, Offset: a.Bytes}
+		err = p2p.CallStream(ctx, n, a.Peer, logsProtocol, req, func(c messages.LogChunk) error {
 			out.Bytes += uint64(len(c.Data))
 			return nil
 		})
@@ -206,7 +206,7 @@ func ping(ctx context.Context, n *p2p.Node, to solana.PublicKey, count int) (tim
 	var took []time.Duration
 	for range count {
 		began := time.Now()
-		if _, err := p2p.Call[protocol.LeaseRequest, protocol.LeaseAnswer](ctx, n, to, pingProtocol, protocol.LeaseRequest{Version: protocol.Version}); err != nil {
+		if _, err := p2p.Call[messages.LeaseRequest, messages.LeaseAnswer](ctx, n, to, pingProtocol, messages.LeaseRequest{Version: messages.Version}); err != nil {
 			return 0, err
 		}
 		took = append(took, time.Since(began))

@@ -13,10 +13,10 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/chaos"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/fault"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/relay"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -40,7 +40,7 @@ type Network struct {
 	Chain *chain.Client
 
 	relays []*relay.Relay    // RPC, then WebSocket; empty without a relay
-	chaos  *chaos.Proxy      // between the first relay and the node; nil without a relay
+	chaos  *fault.Proxy      // between the first relay and the node; nil without a relay
 	ports  map[string]uint16 // on which keepers listen
 }
 
@@ -171,8 +171,8 @@ func (n *Network) openWallets() error {
 }
 
 // Mints are the market's tokens.
-func (n *Network) Mints() ledger.Mints {
-	return ledger.Mints{Payment: n.World.PaymentMint, Stake: n.World.StakeMint}
+func (n *Network) Mints() invariants.Mints {
+	return invariants.Mints{Payment: n.World.PaymentMint, Stake: n.World.StakeMint}
 }
 
 // Params are the market's parameters at the start.

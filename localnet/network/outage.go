@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/localnet/chaos"
+	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/relay"
 )
 
@@ -17,7 +17,7 @@ func (n *Network) startRelays(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if n.chaos, err = chaos.Start(ctx, n.At.RPC); err != nil {
+	if n.chaos, err = fault.Start(ctx, n.At.RPC); err != nil {
 		return err
 	}
 	u, err := url.Parse(n.At.WS)
@@ -55,7 +55,7 @@ func (n *Network) Cut() error {
 
 // Trouble makes the node's answers to keepers and agents as bad as this from now on; the network must have been started
 // with a relay.
-func (n *Network) Trouble(f chaos.Faults) error {
+func (n *Network) Trouble(f fault.Faults) error {
 	if n.chaos == nil {
 		return errors.New("network: started without a relay")
 	}
@@ -64,9 +64,9 @@ func (n *Network) Trouble(f chaos.Faults) error {
 }
 
 // Troubles is how often answers were spoilt so far.
-func (n *Network) Troubles() chaos.Counts {
+func (n *Network) Troubles() fault.Counts {
 	if n.chaos == nil {
-		return chaos.Counts{}
+		return fault.Counts{}
 	}
 	return n.chaos.Counts()
 }

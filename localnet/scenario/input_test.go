@@ -17,7 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -69,7 +69,7 @@ func TestBadInput(t *testing.T) {
 		return append(append([]string{"--keypair", wallet.Path}, base...), args...)
 	}
 	mints := n.Mints()
-	before, err := ledger.Take(t.Context(), n.Chain, mints)
+	before, err := invariants.Take(t.Context(), n.Chain, mints)
 	require.NoError(t, err)
 
 	for name, c := range map[string]struct {
@@ -114,7 +114,7 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 
-	after, err := ledger.Take(t.Context(), n.Chain, mints)
+	after, err := invariants.Take(t.Context(), n.Chain, mints)
 	require.NoError(t, err)
 	require.Equal(t, before.Credits, after.Credits)
 	require.Equal(t, before.Tokens, after.Tokens)
@@ -156,9 +156,9 @@ func TestPausedMarketRefunds(t *testing.T) {
 
 	ok(t, n, guardian, "market", "pause", "none")
 	ok(t, n, customer, deploy("1.60", "A100", "--run-to-completion")...)
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }
 
 // A market whose accounts this client does not know is left alone.

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -31,20 +31,20 @@ import (
 // promise is what a keeper signs one manifest for.
 type promise struct {
 	keeper solana.PublicKey
-	period wire.Period
+	period records.Period
 }
 
 // listener hears everything that keepers sign, with the wallet of a keeper that does not run, and remembers it.
 type listener struct {
-	domain wire.Domain
+	domain records.Domain
 
 	mu        sync.Mutex
-	said      map[statement.Key]wire.CheckStatement
-	manifests map[promise]wire.Hash
+	said      map[statement.Key]records.CheckStatement
+	manifests map[promise]records.Hash
 	wrong     []string
 }
 
-func (l *listener) statements(_ context.Context, _ solana.PublicKey, m protocol.StatementsAnswer) {
+func (l *listener) statements(_ context.Context, _ solana.PublicKey, m messages.StatementsAnswer) {
 	for _, raw := range m.Statements {
 		if s, err := statement.Read(raw); err == nil && s.Verify(l.domain) == nil {
 			l.add(s)
@@ -61,7 +61,7 @@ func (l *listener) add(s statement.Signed) {
 	l.said[s.Key()] = s.Statement
 }
 
-func (l *listener) sets(_ context.Context, _ solana.PublicKey, m protocol.Manifests) {
+func (l *listener) sets(_ context.Context, _ solana.PublicKey, m messages.Manifests) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, raw := range m.Manifests {
@@ -83,19 +83,19 @@ func (l *listener) count() (statements, manifests int, wrong []string) {
 	return len(l.said), len(l.manifests), append([]string(nil), l.wrong...)
 }
 
-func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain wire.Domain) *listener {
+func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain records.Domain) *listener {
 	key, err := chain.LoadKeypair(wallet.Path)
 	require.NoError(t, err)
 	node, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
-	l := &listener{domain: domain, said: map[statement.Key]wire.CheckStatement{}, manifests: map[promise]wire.Hash{}}
-	_, err = p2p.Join(node, p2p.TopicConfig[protocol.StatementsAnswer]{
-		Name: protocol.StatementsTopic(domain.String()), Version: protocol.Version, MaxSize: 1 << 20, Handle: l.statements,
+	l := &listener{domain: domain, said: map[statement.Key]records.CheckStatement{}, manifests: map[promise]records.Hash{}}
+	_, err = p2p.Join(node, p2p.TopicConfig[messages.StatementsAnswer]{
+		Name: messages.StatementsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 20, Handle: l.statements,
 	})
 	require.NoError(t, err)
-	_, err = p2p.Join(node, p2p.TopicConfig[protocol.Manifests]{
-		Name: protocol.ManifestsTopic(domain.String()), Version: protocol.Version, MaxSize: 1 << 20, Handle: l.sets,
+	_, err = p2p.Join(node, p2p.TopicConfig[messages.Manifests]{
+		Name: messages.ManifestsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 20, Handle: l.sets,
 	})
 	require.NoError(t, err)
 	var peers []p2p.Peer
@@ -150,7 +150,7 @@ func TestKeepersThatBreak(t *testing.T) {
 	require.NoError(t, n.Launch(t.Context()))
 	genesis, err := n.Chain.Genesis(t.Context())
 	require.NoError(t, err)
-	domain := wire.DomainOf(genesis)
+	domain := records.DomainOf(genesis)
 	keepers, quietOne := n.World.Keepers[:3], n.World.Keepers[3]
 	require.NoError(t, n.Stop(t.Context(), quietOne.Name))
 	ear := listen(t, n, quietOne, domain)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
@@ -85,19 +85,19 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	require.NotNil(t, downtime)
 	require.Equal(t, 1, strings.Count(got.out.Stderr, "moved"))
 
-	history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{first.Address}, 0)
+	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{first.Address}, 0)
 	require.NoError(t, err)
-	_, moved, found := ledger.Find(history, func(e *bindings.LeaseMigrated) bool { return e.From == first.Address })
+	_, moved, found := invariants.Find(history, func(e *bindings.LeaseMigrated) bool { return e.From == first.Address })
 	require.True(t, found)
 	require.Equal(t, checkpoint, moved.Checkpoint)
 	require.Less(t, moved.DurationSecs, uint32(600))
-	history, err = ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{moved.To}, 0)
+	history, err = invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{moved.To}, 0)
 	require.NoError(t, err)
-	_, started, found := ledger.Find(history, func(e *bindings.LeaseStarted) bool { return e.Lease == moved.To })
+	_, started, found := invariants.Find(history, func(e *bindings.LeaseStarted) bool { return e.Lease == moved.To })
 	require.True(t, found)
 	t.Logf("downtime: %.0f s by our clock, %s s by the leases; periods have %d s", time.Unix(started.StartedAt, 0).Sub(stopped).Seconds(),
 		downtime[1], n.Params().PeriodSecs)
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -70,9 +70,9 @@ func TestAWrongProductIsProven(t *testing.T) {
 	}, 90*time.Second, 50*time.Millisecond, "the wrong product is proven")
 	t.Logf("killed between accusation and proof: %t", killed)
 
-	history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{liar.Address}, 0)
+	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{liar.Address}, 0)
 	require.NoError(t, err)
-	_, proven, found := ledger.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == liar.Address })
+	_, proven, found := invariants.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == liar.Address })
 	require.True(t, found)
 	require.Equal(t, required*uint64(n.Params().SlashBadWorkBps)/10_000, proven.Amount)
 	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
@@ -97,9 +97,9 @@ func TestAWrongProductIsProven(t *testing.T) {
 	require.Len(t, all, 1)
 	require.Equal(t, "bad work", all[0].Proof)
 	require.True(t, all[0].OK)
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }
 
 // threeKeepersOneLying is a market of one machine whose third keeper is stopped: its wallet speaks for it now.
@@ -117,7 +117,7 @@ func threeKeepersOneLying(t *testing.T) (*network.Network, seed.Wallet) {
 }
 
 // inPlaceOf takes a keeper's place on the network, under its key and address.
-func inPlaceOf(t *testing.T, n *network.Network, liar seed.Wallet) (*p2p.Node, wire.Domain) {
+func inPlaceOf(t *testing.T, n *network.Network, liar seed.Wallet) (*p2p.Node, records.Domain) {
 	t.Helper()
 	domain, err := n.Chain.Domain(t.Context())
 	require.NoError(t, err)
@@ -135,16 +135,16 @@ func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, liar)
 	about, secs, first := n.Nodes[0].Address, int64(n.Params().PeriodSecs), n.World.Keepers[0].Address()
-	p2p.Handle(node, p2p.Protocol{ID: protocol.Statements, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 100, Burst: 100},
-		func(_ context.Context, from solana.PublicKey, req protocol.StatementsRequest) (protocol.StatementsAnswer, error) {
-			st := wire.CheckStatement{
-				Domain: domain, Node: about, Period: wire.Period(req.Period), Kind: wire.CheckLiveness, Passed: from == first,
+	p2p.Handle(node, p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
+		func(_ context.Context, from solana.PublicKey, req messages.StatementsRequest) (messages.StatementsAnswer, error) {
+			st := records.CheckStatement{
+				Domain: domain, Node: about, Period: records.Period(req.Period), Kind: records.CheckLiveness, Passed: from == first,
 				CheckedAt: int64(req.Period)*secs + 1,
 			}
 			sig, err := st.Sign(liar.Key)
 			raw := st.Encode()
-			return protocol.StatementsAnswer{Version: protocol.Version, Statements: []protocol.SignedStatement{
-				{Version: protocol.Version, Keeper: liar.Address(), Statement: raw[:], Signature: sig},
+			return messages.StatementsAnswer{Version: messages.Version, Statements: []messages.SignedStatement{
+				{Version: messages.Version, Keeper: liar.Address(), Statement: raw[:], Signature: sig},
 			}}, err
 		})
 }
@@ -174,23 +174,23 @@ func TestAContradictionIsProven(t *testing.T) {
 func twoManifests(t *testing.T, n *network.Network, liar seed.Wallet) (gossip func()) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, liar)
-	list := func(period uint64, digest byte) protocol.Manifests {
-		m := wire.Manifest{Domain: domain, Period: wire.Period(period), Count: 1, Size: 40, Digest: [32]byte{digest}}
+	list := func(period uint64, digest byte) messages.Manifests {
+		m := records.Manifest{Domain: domain, Period: records.Period(period), Count: 1, Size: 40, Digest: [32]byte{digest}}
 		sig, err := m.Sign(liar.Key)
 		require.NoError(t, err)
-		return protocol.Manifests{Version: protocol.Version, Manifests: []protocol.Manifest{{
+		return messages.Manifests{Version: messages.Version, Manifests: []messages.Manifest{{
 			Keeper: liar.Address(), Period: period, Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: sig,
 		}}}
 	}
-	p2p.Handle(node, p2p.Protocol{ID: protocol.ManifestsOf, Version: protocol.Version, MaxResponse: protocol.MaxMessage, Rate: 100, Burst: 100},
-		func(_ context.Context, _ solana.PublicKey, req protocol.ManifestsRequest) (protocol.Manifests, error) {
+	p2p.Handle(node, p2p.Protocol{ID: messages.ManifestsOf, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
+		func(_ context.Context, _ solana.PublicKey, req messages.ManifestsRequest) (messages.Manifests, error) {
 			return list(req.Period, 1), nil
 		})
-	topic, err := p2p.Join(node, p2p.TopicConfig[protocol.Manifests]{
-		Name: protocol.ManifestsTopic(domain.String()), Version: protocol.Version, MaxSize: 1 << 10,
+	topic, err := p2p.Join(node, p2p.TopicConfig[messages.Manifests]{
+		Name: messages.ManifestsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 10,
 		Known:    func(solana.PublicKey) bool { return true },
-		Validate: func(context.Context, solana.PublicKey, protocol.Manifests) p2p.Verdict { return p2p.Accept },
-		Handle:   func(context.Context, solana.PublicKey, protocol.Manifests) {},
+		Validate: func(context.Context, solana.PublicKey, messages.Manifests) p2p.Verdict { return p2p.Accept },
+		Handle:   func(context.Context, solana.PublicKey, messages.Manifests) {},
 	})
 	require.NoError(t, err)
 	return func() {
@@ -209,9 +209,9 @@ func TestTwoManifestsAreProven(t *testing.T) {
 		k, ok := snapshotOf(t, n).KeeperOf(liar.Address())
 		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
 	}, 90*time.Second, 500*time.Millisecond, "the two manifests are proven")
-	history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{account}, 0)
+	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{account}, 0)
 	require.NoError(t, err)
-	_, proven, found := ledger.Find(history, func(e *bindings.EquivocationProven) bool { return e.Keeper == account })
+	_, proven, found := invariants.Find(history, func(e *bindings.EquivocationProven) bool { return e.Keeper == account })
 	require.True(t, found)
 	require.EqualValues(t, sdk.KindManifests, proven.Kind)
 	require.True(t, proven.Node.IsZero() && proven.Lease.IsZero() && proven.Period > 0)
@@ -229,9 +229,9 @@ func TestTwoManifestsAreProven(t *testing.T) {
 		require.Equal(t, sdk.KeeperActive, other.State())
 		require.EqualValues(t, seed.Bond, other.Bond)
 	}
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }
 
 // A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a fifth
@@ -280,7 +280,7 @@ func TestAnUnjustAwardIsProven(t *testing.T) {
 		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
 		require.EqualValues(t, seed.Bond, other.Bond)
 	}
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
@@ -91,9 +91,9 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 			require.NoError(t, pause(t.Context(), 3*time.Duration(n.Params().PeriodSecs)*time.Second))
 		}
 		settled := func() bool {
-			history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{l.Address}, 0)
+			history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{l.Address}, 0)
 			require.NoError(t, err)
-			_, event, found := ledger.Find(history, func(e *bindings.LeaseSettled) bool { return e.Lease == l.Address && e.Paid > 0 })
+			_, event, found := invariants.Find(history, func(e *bindings.LeaseSettled) bool { return e.Lease == l.Address && e.Paid > 0 })
 			paid = event
 			return found
 		}
@@ -105,12 +105,12 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 		t.Logf("%s: %s USDC for %d s", l.Node, sdk.USDC(paid.Paid).Exact(), paid.PaidSecs)
 	}
 	require.Len(t, owners, 3, "keepers spread the job over owners")
-	history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{order}, 0)
+	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{order}, 0)
 	require.NoError(t, err)
-	_, resolved, found := ledger.Find(history, func(e *bindings.OutputsResolved) bool { return e.Order == order })
+	_, resolved, found := invariants.Find(history, func(e *bindings.OutputsResolved) bool { return e.Order == order })
 	require.True(t, found)
 	require.EqualValues(t, 2, resolved.Accepted)
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -81,7 +81,7 @@ func replay(t *testing.T, n *network.Network, customer seed.Wallet, code int, ar
 }
 
 // evidence is a machine's record of its last bid, once it is decided.
-func evidence(t *testing.T, n *network.Network, name, order string) (e sealed.Evidence, path string) {
+func evidence(t *testing.T, n *network.Network, name, order string) (e sealedbid.Evidence, path string) {
 	t.Helper()
 	m, err := n.Machine(name)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func evidence(t *testing.T, n *network.Network, name, order string) (e sealed.Ev
 		if err != nil || out.Code != 0 {
 			return false
 		}
-		var all []sealed.Evidence
+		var all []sealedbid.Evidence
 		if out.Decode(&all) != nil {
 			return false
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -55,11 +55,11 @@ func TestASessionKeyBuysCompute(t *testing.T) {
 	require.NoError(t, pause(t.Context(), 4*time.Second)) // so that something is owed, by any chain's clock
 	run(0, append([]string{"stop", id}, as...)...)
 	require.Eventually(t, func() bool {
-		history, err := ledger.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{leases[0].Address}, 0)
+		history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{leases[0].Address}, 0)
 		require.NoError(t, err)
-		_, _, ended := ledger.Find(history, func(e *bindings.LeaseEnded) bool { return e.Reason == uint8(sdk.EndedByCustomer) })
+		_, _, ended := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Reason == uint8(sdk.EndedByCustomer) })
 		// The session key's signature counts.
-		_, _, settled := ledger.Find(history, func(e *bindings.LeaseSettled) bool { return e.Source == uint8(sdk.SourceReceipt) && e.Paid > 0 })
+		_, _, settled := invariants.Find(history, func(e *bindings.LeaseSettled) bool { return e.Source == uint8(sdk.SourceReceipt) && e.Paid > 0 })
 		return ended && settled
 	}, 30*time.Second, 200*time.Millisecond)
 
@@ -75,7 +75,7 @@ func TestASessionKeyBuysCompute(t *testing.T) {
 
 	ok(t, n, customer, "session", "remove", robot.Path)
 	require.Contains(t, run(refusedByMarket, deploy("1.60", "A100", as...)...).Stderr, "nobody's session key")
-	books, err := ledger.Take(t.Context(), n.Chain, n.Mints())
+	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, ledger.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(books))
 }

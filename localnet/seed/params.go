@@ -3,7 +3,7 @@ package seed
 import (
 	"time"
 
-	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Units of the two tokens.

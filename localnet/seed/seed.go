@@ -11,8 +11,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	bindings "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // What each kind of wallet is given.
@@ -110,7 +110,7 @@ func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) 
 		return fmt.Errorf("genesis hash: %w", err)
 	}
 	authority := w.Authority.Address()
-	init, err := bindings.NewMarketInitInstruction(params, wire.DomainOf(genesis), w.Guardian.Address(),
+	init, err := bindings.NewMarketInitInstruction(params, records.DomainOf(genesis), w.Guardian.Address(),
 		authority, sdk.MarketAddress(), w.PaymentMint, w.StakeMint, w.Treasury.TokenAccount(w.PaymentMint), sdk.FeeVaultAddress(),
 		sdk.RewardsAddress(), sdk.EmissionVaultAddress(), sdk.ProgramDataAddress(sdk.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)

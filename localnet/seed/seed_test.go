@@ -7,14 +7,14 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
-	bindings "github.com/gantry-market/gantry/idl/market"
-	"github.com/gantry-market/gantry/localnet/internal/bare"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/testkit/seeded"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
 func TestSeed(t *testing.T) {
 	counts := seed.Counts{Keepers: 3, Providers: 4, Customers: 2}
-	m := bare.Start(t, counts)
+	m := seeded.Start(t, counts)
 	m.Seed()
 	w := m.World
 

@@ -5,16 +5,16 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // auditNodes is how many nodes each of the other keepers is asked about after a period, where committees are drawn.
 const auditNodes = 4
 
-// audit asks the other keepers for their signed statements of a period that is over: see keeper/node/audit.go.
-func (k *keeper) audit(p wire.Period) {
+// audit asks the other keepers for their signed statements of a period that is over: see keeper/daemon/audit.go.
+func (k *keeper) audit(p records.Period) {
 	g := k.group
 	g.Go(func() {
 		if g.Sleep(g.Context(), k.w.o.times().delay) != nil {
@@ -38,11 +38,11 @@ func (k *keeper) audit(p wire.Period) {
 }
 
 // auditOne takes a keeper's signed statements about a node, or about all, into the pool, and reports whether it answered.
-func (k *keeper) auditOne(ctx context.Context, of *keeper, p wire.Period, node solana.PublicKey) bool {
+func (k *keeper) auditOne(ctx context.Context, of *keeper, p records.Period, node solana.PublicKey) bool {
 	ctx, cancel := k.group.Timeout(ctx, k.w.o.times().timeout)
 	defer cancel()
 	var got []statement.Signed
-	req := protocol.StatementsRequest{Version: protocol.Version, Period: uint64(p), Node: node}
+	req := messages.StatementsRequest{Version: messages.Version, Period: uint64(p), Node: node}
 	err := k.call(ctx, of.wallet(), size(req), func(o *keeper) (int, func()) {
 		answer := o.signedOf(p, node, k.place)
 		return 10 + len(answer)*k.w.sizes.statement, func() { got = answer }
@@ -60,7 +60,7 @@ func (k *keeper) auditOne(ctx context.Context, of *keeper, p wire.Period, node s
 
 // signedOf is what a keeper answers: its own statements, then those of others. One that contradicts itself shows its second
 // face to some.
-func (k *keeper) signedOf(p wire.Period, node solana.PublicKey, asker place) []statement.Signed {
+func (k *keeper) signedOf(p records.Period, node solana.PublicKey, asker place) []statement.Signed {
 	if sealed, err := k.book.Sealed(); err != nil || p >= sealed {
 		return nil
 	}

@@ -7,45 +7,45 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // book is a keeper's memory that survives its crashes: package store's promises without its file. A test holds the two
 // against each other.
 type book struct {
-	first    wire.Period
-	sealed   wire.Period
-	signed   map[wire.Period]map[statementKey]store.Signed
-	sets     map[wire.Period]store.SetRef
-	votes    map[wire.Period]wire.Hash
-	proposed map[wire.Period]map[wire.Hash][]byte
-	leaves   map[wire.Period]map[wire.Hash][]byte
+	first    records.Period
+	sealed   records.Period
+	signed   map[records.Period]map[statementKey]store.Signed
+	sets     map[records.Period]store.SetRef
+	votes    map[records.Period]records.Hash
+	proposed map[records.Period]map[records.Hash][]byte
+	leaves   map[records.Period]map[records.Hash][]byte
 	proofs   map[string][]byte
 }
 
 type statementKey struct {
 	node, lease solana.PublicKey
-	kind        wire.CheckKind
+	kind        records.CheckKind
 	at          int64
 }
 
-func keyOf(s wire.CheckStatement) statementKey {
+func keyOf(s records.CheckStatement) statementKey {
 	return statementKey{s.Node, s.Lease, s.Kind, s.CheckedAt}
 }
 
-func newBook(first wire.Period) *book {
+func newBook(first records.Period) *book {
 	return &book{
-		first: first, signed: map[wire.Period]map[statementKey]store.Signed{}, sets: map[wire.Period]store.SetRef{}, votes: map[wire.Period]wire.Hash{},
-		proposed: map[wire.Period]map[wire.Hash][]byte{}, leaves: map[wire.Period]map[wire.Hash][]byte{}, proofs: map[string][]byte{},
+		first: first, signed: map[records.Period]map[statementKey]store.Signed{}, sets: map[records.Period]store.SetRef{}, votes: map[records.Period]records.Hash{},
+		proposed: map[records.Period]map[records.Hash][]byte{}, leaves: map[records.Period]map[records.Hash][]byte{}, proofs: map[string][]byte{},
 	}
 }
 
 // FirstPeriod implements consensus.Book.
-func (b *book) FirstPeriod() wire.Period { return b.first }
+func (b *book) FirstPeriod() records.Period { return b.first }
 
 // Sign implements challenge.Book.
-func (b *book) Sign(all []wire.CheckStatement, sign func(wire.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+func (b *book) Sign(all []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
 	var out []store.Signed
 	var refused []store.Refusal
 	for _, s := range all {
@@ -73,7 +73,7 @@ func (b *book) Sign(all []wire.CheckStatement, sign func(wire.CheckStatement) (s
 }
 
 // Statements implements challenge.Book and consensus.Book: in the order of package store.
-func (b *book) Statements(p wire.Period) ([]store.Signed, error) {
+func (b *book) Statements(p records.Period) ([]store.Signed, error) {
 	var out []store.Signed
 	for _, s := range b.signed[p] {
 		out = append(out, s)
@@ -83,7 +83,7 @@ func (b *book) Statements(p wire.Period) ([]store.Signed, error) {
 }
 
 // orderOf is the key by which package store sorts the statements of a period.
-func orderOf(s wire.CheckStatement) []byte {
+func orderOf(s records.CheckStatement) []byte {
 	k := append(append(append([]byte{}, s.Node[:]...), s.Lease[:]...), byte(s.Kind))
 	for shift := 56; shift >= 0; shift -= 8 {
 		k = append(k, byte(uint64(s.CheckedAt)>>shift))
@@ -92,16 +92,16 @@ func orderOf(s wire.CheckStatement) []byte {
 }
 
 // Seal implements challenge.Book.
-func (b *book) Seal(p wire.Period) error {
+func (b *book) Seal(p records.Period) error {
 	b.sealed = max(b.sealed, p+1)
 	return nil
 }
 
 // Sealed implements consensus.Book.
-func (b *book) Sealed() (wire.Period, error) { return b.sealed, nil }
+func (b *book) Sealed() (records.Period, error) { return b.sealed, nil }
 
 // PutManifest implements consensus.Book.
-func (b *book) PutManifest(p wire.Period, ref store.SetRef) error {
+func (b *book) PutManifest(p records.Period, ref store.SetRef) error {
 	have, ok := b.sets[p]
 	switch {
 	case ok && have != ref:
@@ -118,7 +118,7 @@ func (b *book) PutManifest(p wire.Period, ref store.SetRef) error {
 }
 
 // Vote implements consensus.Book.
-func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
+func (b *book) Vote(p records.Period, root records.Hash, proposal []byte) error {
 	if have, ok := b.votes[p]; ok && have == root {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (b *book) Vote(p wire.Period, root wire.Hash, proposal []byte) error {
 }
 
 // Voted implements consensus.Book.
-func (b *book) Voted(p wire.Period) (wire.Hash, error) {
+func (b *book) Voted(p records.Period) (records.Hash, error) {
 	root, ok := b.votes[p]
 	if !ok {
 		return root, store.ErrNotFound
@@ -139,13 +139,13 @@ func (b *book) Voted(p wire.Period) (wire.Hash, error) {
 }
 
 // PutProposal implements consensus.Book.
-func (b *book) PutProposal(p wire.Period, root wire.Hash, proposal []byte) error {
+func (b *book) PutProposal(p records.Period, root records.Hash, proposal []byte) error {
 	make2(b.proposed, p)[root] = bytes.Clone(proposal)
 	return nil
 }
 
 // Proposal implements consensus.Book.
-func (b *book) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
+func (b *book) Proposal(p records.Period, root records.Hash) ([]byte, error) {
 	raw, ok := b.proposed[p][root]
 	if !ok {
 		return nil, store.ErrNotFound
@@ -154,13 +154,13 @@ func (b *book) Proposal(p wire.Period, root wire.Hash) ([]byte, error) {
 }
 
 // PutLeaves implements consensus.Book.
-func (b *book) PutLeaves(p wire.Period, root wire.Hash, raw []byte) error {
+func (b *book) PutLeaves(p records.Period, root records.Hash, raw []byte) error {
 	make2(b.leaves, p)[root] = bytes.Clone(raw)
 	return nil
 }
 
 // Leaves implements consensus.Book.
-func (b *book) Leaves(p wire.Period, root wire.Hash) ([]byte, error) {
+func (b *book) Leaves(p records.Period, root records.Hash) ([]byte, error) {
 	raw, ok := b.leaves[p][root]
 	if !ok {
 		return nil, store.ErrNotFound
@@ -184,7 +184,7 @@ func (b *book) DropProof(name string) error {
 func (b *book) Proofs() (map[string][]byte, error) { return maps.Clone(b.proofs), nil }
 
 // prune forgets everything about periods before the given one, for which nothing is signed any more.
-func (b *book) prune(before wire.Period) {
+func (b *book) prune(before records.Period) {
 	b.first = max(b.first, before)
 	for p := range b.sets {
 		if p < before {

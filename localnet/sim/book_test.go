@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // Whatever a keeper asks of its memory, the simulated one answers what the real one does.
 func TestBookIsAStore(t *testing.T) {
-	signer, err := wire.NewSigner(key(1, "keeper"))
+	signer, err := records.NewSigner(key(1, "keeper"))
 	require.NoError(t, err)
-	sign := func(s wire.CheckStatement) (solana.Signature, error) { return s.Sign(signer) }
+	sign := func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(signer) }
 	dir, n := t.TempDir(), 0
 	stories := 12 // each change of the real store waits for the disk
 	rapid.Check(t, func(t *rapid.T) {
@@ -30,15 +30,15 @@ func TestBookIsAStore(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, real.Close()) }()
 		mine := newBook(3)
-		period := rapid.Custom(func(t *rapid.T) wire.Period { return wire.Period(rapid.IntRange(2, 6).Draw(t, "period")) })
+		period := rapid.Custom(func(t *rapid.T) records.Period { return records.Period(rapid.IntRange(2, 6).Draw(t, "period")) })
 		t.Repeat(map[string]func(*rapid.T){
 			"sign": func(t *rapid.T) {
-				var all []wire.CheckStatement
+				var all []records.CheckStatement
 				for range rapid.IntRange(1, 3).Draw(t, "statements") {
 					p := period.Draw(t, "period")
-					all = append(all, wire.CheckStatement{
+					all = append(all, records.CheckStatement{
 						Domain: domain, Node: solana.PublicKey{byte(rapid.IntRange(1, 2).Draw(t, "node"))}, Period: p,
-						Kind: wire.CheckKind(rapid.IntRange(1, 2).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
+						Kind: records.CheckKind(rapid.IntRange(1, 2).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
 						CheckedAt: int64(p)*60 + int64(rapid.IntRange(0, 1).Draw(t, "at")),
 					})
 				}
@@ -59,7 +59,7 @@ func TestBookIsAStore(t *testing.T) {
 				require.NoError(t, mine.Seal(p))
 			},
 			"vote": func(t *rapid.T) {
-				p, root := period.Draw(t, "period"), wire.Hash{byte(rapid.IntRange(1, 2).Draw(t, "root"))}
+				p, root := period.Draw(t, "period"), records.Hash{byte(rapid.IntRange(1, 2).Draw(t, "root"))}
 				want := real.Vote(p, root, []byte{root[0]})
 				if err := mine.Vote(p, root, []byte{root[0]}); want == nil {
 					require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestBookIsAStore(t *testing.T) {
 				require.Equal(t, want == nil, got == nil)
 			},
 			"prune": func(t *rapid.T) {
-				before := wire.Period(rapid.IntRange(2, 5).Draw(t, "before"))
+				before := records.Period(rapid.IntRange(2, 5).Draw(t, "before"))
 				_, err := real.Prune(before)
 				require.NoError(t, err)
 				mine.prune(before)
@@ -88,7 +88,7 @@ func TestBookIsAStore(t *testing.T) {
 				require.NoError(t, err)
 				sealed, _ := mine.Sealed()
 				require.Equal(t, wantSealed, sealed)
-				for p := wire.Period(2); p <= 6; p++ {
+				for p := records.Period(2); p <= 6; p++ {
 					want, err := real.Statements(p)
 					require.NoError(t, err)
 					got, _ := mine.Statements(p)

@@ -11,15 +11,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
-	"github.com/gantry-market/gantry/keeper/auction"
-	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/keeper/award"
+	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
-	"github.com/gantry-market/gantry/keeper/proof"
+	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/localnet/sim/vtime"
 )
@@ -28,7 +28,7 @@ import (
 type keeper struct {
 	w     *world
 	place place
-	key   *wire.ReadySigner
+	key   *records.ReadySigner
 	dice  dice
 	skew  time.Duration // of its clock
 	book  *book         // what survives a crash
@@ -40,11 +40,11 @@ type keeper struct {
 	index    *index.Index
 	pool     *statement.Pool
 	engine   *consensus.Engine
-	checker  *challenge.Checker
-	recorder *challenge.Recorder
-	awarder  *auction.Awarder
+	checker  *check.Checker
+	recorder *check.Recorder
+	awarder  *award.Awarder
 	crank    *crank.Runner
-	proofs   *proof.Desk
+	proofs   *slashing.Desk
 
 	lag        time.Duration // of what it sees of the chain
 	news       [][]change    // of the chain, on their way to the index
@@ -61,7 +61,7 @@ func (k *keeper) now() time.Time { return k.w.loop.Now().Add(k.skew) }
 
 func (k *keeper) up() bool { return k.group != nil }
 
-// start brings the keeper up with what its book remembers, as gantry-keeper does: see keeper/node.
+// start brings the keeper up with what its book remembers, as gantry-keeper does: see keeper/daemon.
 func (k *keeper) start() error {
 	w := k.w
 	k.index, k.pool, k.news = index.New(), statement.NewPool(), nil
@@ -69,16 +69,16 @@ func (k *keeper) start() error {
 	k.pool.Contradicted = k.contradicted
 	k.group = vtime.NewGroup(w.loop, func() { k.engine.Drain(k.group.Context()) })
 	g, t, secs := k.group, w.o.times(), w.secs()
-	k.recorder = &challenge.Recorder{
+	k.recorder = &check.Recorder{
 		Index: k.index, Book: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
 		Sealed: k.audit, Doubt: t.every, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
 	}
 	if err := k.recorder.Init(); err != nil {
 		return err
 	}
-	k.checker = &challenge.Checker{
+	k.checker = &check.Checker{
 		Index: k.index, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
-		Timing:   challenge.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
+		Timing:   check.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
 		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { w.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
 	}
 	k.checker.Init()
@@ -89,13 +89,13 @@ func (k *keeper) start() error {
 	}
 	k.engine.TwoFaced, k.engine.Elsewhere = k.twoFaced, k.elsewhere
 	k.engine.Init()
-	k.awarder = &auction.Awarder{
+	k.awarder = &award.Awarder{
 		Index: k.index, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
 		Observe: func(int, time.Duration, error) {}, Log: zerolog.Nop(), Now: k.now, Tasks: g,
 	}
 	k.awarder.Init()
 	var err error
-	if k.proofs, err = proof.Open(proof.Options{Book: k.book, Self: k.wallet(), Patience: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
+	if k.proofs, err = slashing.Open(slashing.Options{Book: k.book, Self: k.wallet(), Patience: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
 		return err
 	}
 	k.crank = &crank.Runner{
@@ -111,7 +111,7 @@ func (k *keeper) start() error {
 	k.tick(500*time.Millisecond, func() { k.awarder.Tick(g.Context()) })
 	k.tick(t.crank, func() { k.crank.Tick(g.Context()) })
 	k.tick(w.o.Period, func() {
-		if p, back := w.period(k.now()), wire.Period(2*retentionPeriods); p > back {
+		if p, back := w.period(k.now()), records.Period(2*retentionPeriods); p > back {
 			k.book.prune(p - back)
 		}
 	})
@@ -160,7 +160,7 @@ func (k *keeper) must(err error) {
 }
 
 // record hands a finding to the recorder, which signs what it has a moment later.
-func (k *keeper) record(ctx context.Context, f challenge.Finding) {
+func (k *keeper) record(ctx context.Context, f check.Finding) {
 	if k.lie != nil {
 		f = k.lie.twist(k, f)
 	}
@@ -179,7 +179,7 @@ func (k *keeper) record(ctx context.Context, f challenge.Finding) {
 }
 
 // sets finds leaf sets for the crank. A liar knows what its like has made up.
-func (k *keeper) sets(p wire.Period, root wire.Hash) *setType {
+func (k *keeper) sets(p records.Period, root records.Hash) *setType {
 	if k.lie != nil {
 		if s := k.lie.forged[p]; s != nil && s.Root == root {
 			return s
@@ -194,7 +194,7 @@ func (k *keeper) slotHash(context.Context) ([32]byte, error) {
 }
 
 // seed stands for the block from which a period's committees are drawn: known to all from a little before its start.
-func (k *keeper) seed(p wire.Period) (committee.Seed, bool) {
+func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
 	known := k.w.loop.Now().After(k.w.begins(p).Add(-maxSkew))
 	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.w.o.Seed, p))), known
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
-	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
@@ -39,14 +39,14 @@ type conspiracy struct {
 	twoFaced    bool
 	accomplices map[solana.PublicKey]bool
 	victims     map[solana.PublicKey]bool
-	forged      map[wire.Period]*report.Set
+	forged      map[records.Period]*report.Set
 	faces       map[[32]byte][]byte // second sets of statements, by digest
 	lies        uint64
 }
 
 func newConspiracy(w *world, d dice) *conspiracy {
 	c := &conspiracy{
-		w: w, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[wire.Period]*report.Set{},
+		w: w, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[records.Period]*report.Set{},
 		faces: map[[32]byte][]byte{},
 	}
 	c.votes = []votes{follow, follow, forge, withhold}[d.IntN(4)]
@@ -78,17 +78,17 @@ func (c *conspiracy) String() string {
 }
 
 // twist makes a finding say what the conspiracy wants.
-func (c *conspiracy) twist(k *keeper, f challenge.Finding) challenge.Finding {
+func (c *conspiracy) twist(k *keeper, f check.Finding) check.Finding {
 	switch {
 	case c.victims[f.Node]:
 		f.Passed, f.Liveness = false, nil
 	case c.accomplices[f.Node]:
 		f.Passed = true
-		if f.Kind == wire.CheckLiveness {
-			f.Liveness = &protocol.Liveness{}
+		if f.Kind == records.CheckLiveness {
+			f.Liveness = &messages.Liveness{}
 			k.index.Read(func(v *index.View) {
 				for _, l := range v.RunningLeases(f.Node) {
-					f.Liveness.Leases = append(f.Liveness.Leases, protocol.LeaseStatus{Lease: l.Address, State: protocol.LeaseRunning})
+					f.Liveness.Leases = append(f.Liveness.Leases, messages.LeaseStatus{Lease: l.Address, State: messages.LeaseRunning})
 				}
 			})
 		}
@@ -100,12 +100,12 @@ func (c *conspiracy) twist(k *keeper, f challenge.Finding) challenge.Finding {
 }
 
 // propose publishes what a liar proposes in place of what its engine would.
-func (c *conspiracy) propose(k *keeper, m protocol.Proposal) {
+func (c *conspiracy) propose(k *keeper, m messages.Proposal) {
 	switch {
 	case c.votes == withhold:
 		return
 	case c.votes == forge:
-		if set := c.forge(k, wire.Period(m.Period)); set != nil {
+		if set := c.forge(k, records.Period(m.Period)); set != nil {
 			m.Root = set.Root
 		}
 	}
@@ -130,8 +130,8 @@ func (c *conspiracy) propose(k *keeper, m protocol.Proposal) {
 }
 
 // otherFace is the same proposal with another set of the liar's own statements, which lacks one.
-func (c *conspiracy) otherFace(k *keeper, m protocol.Proposal) (protocol.Proposal, bool) {
-	p := wire.Period(m.Period)
+func (c *conspiracy) otherFace(k *keeper, m messages.Proposal) (messages.Proposal, bool) {
+	p := records.Period(m.Period)
 	d, basis := c.everything(k, p)
 	own := c.statements(k, p)
 	if len(own) == 0 {
@@ -155,14 +155,14 @@ func (c *conspiracy) otherFace(k *keeper, m protocol.Proposal) (protocol.Proposa
 		manifests = append(manifests, named)
 	}
 	other, set, err := report.Propose(d, basis.Weights, basis.Roster, basis.Tier, manifests, m.Round, k.key)
-	return other, err == nil && set.Root != wire.Hash(m.Root)
+	return other, err == nil && set.Root != records.Hash(m.Root)
 }
 
 // statements are all that a keeper has signed about a period.
-func (c *conspiracy) statements(k *keeper, p wire.Period) []wire.CheckStatement {
+func (c *conspiracy) statements(k *keeper, p records.Period) []records.CheckStatement {
 	have, err := k.book.Statements(p)
 	k.must(err)
-	out := make([]wire.CheckStatement, len(have))
+	out := make([]records.CheckStatement, len(have))
 	for i := range have {
 		out[i] = have[i].Statement
 	}
@@ -170,7 +170,7 @@ func (c *conspiracy) statements(k *keeper, p wire.Period) []wire.CheckStatement 
 }
 
 // everything is what all keepers have said about a period: liars are given more than they could know.
-func (c *conspiracy) everything(k *keeper, p wire.Period) (*report.Docket, report.Basis) {
+func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Docket, report.Basis) {
 	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
 		k.index.Read(func(v *index.View) { t = v.Tier(n, c.w.begins(p+1).Unix()) })
 		return t
@@ -193,7 +193,7 @@ func (c *conspiracy) everything(k *keeper, p wire.Period) (*report.Docket, repor
 }
 
 // forge is the report that the liars want for a period: the same for all of them, made by the first that needs it.
-func (c *conspiracy) forge(k *keeper, p wire.Period) *report.Set {
+func (c *conspiracy) forge(k *keeper, p records.Period) *report.Set {
 	if s, ok := c.forged[p]; ok {
 		return s
 	}
@@ -209,7 +209,7 @@ func (c *conspiracy) forge(k *keeper, p wire.Period) *report.Set {
 				l.VerifiedSeconds, l.DowntimeSeconds = c.w.secs(), 0
 			}
 		case c.victims[l.Node]:
-			l.Flags |= wire.FlagSpecMismatch
+			l.Flags |= records.FlagSpecMismatch
 		}
 	}
 	s, err := report.NewSet(leaves)
@@ -227,7 +227,7 @@ func (w *world) conspire() {
 			continue
 		}
 		for i := range w.o.Periods {
-			p := w.first + wire.Period(i)
+			p := w.first + records.Period(i)
 			at := w.begins(p + 1).Add(w.o.times().delay/2 + k.dice.exponential(time.Second))
 			if k.lie.votes == clutter {
 				at = w.begins(p + 1).Add(k.dice.between(0, time.Second))
@@ -246,7 +246,7 @@ func (w *world) conspire() {
 }
 
 // root is what a liar votes for. It has none for a period of which nobody knows anything.
-func (c *conspiracy) root(k *keeper, p wire.Period) (wire.Hash, bool) {
+func (c *conspiracy) root(k *keeper, p records.Period) (records.Hash, bool) {
 	if c.votes == clutter {
 		c.lies++
 		self := k.wallet()
@@ -254,7 +254,7 @@ func (c *conspiracy) root(k *keeper, p wire.Period) (wire.Hash, bool) {
 	}
 	set := c.forge(k, p)
 	if set == nil {
-		return wire.Hash{}, false
+		return records.Hash{}, false
 	}
 	return set.Root, true
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/protocol"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // conduct is what a machine is like. The truth of a run.
@@ -86,28 +86,28 @@ func (m *machine) comeBack(now time.Time) {
 func (m *machine) is(c conduct, now time.Time) bool { return m.conduct == c && !now.Before(m.from) }
 
 // answer is what the agent says, and how long it takes to; ok is false when it says nothing.
-func (m *machine) answer(from place, keeper solana.PublicKey, q protocol.ChallengeRequest, now time.Time, timeout time.Duration) (r protocol.ChallengeResponse, takes time.Duration, ok bool) {
+func (m *machine) answer(from place, keeper solana.PublicKey, q messages.ChallengeRequest, now time.Time, timeout time.Duration) (r messages.ChallengeResponse, takes time.Duration, ok bool) {
 	if !m.up() || m.deaf[from] && !now.Before(m.from) {
 		return r, 0, false
 	}
-	r = protocol.ChallengeResponse{Version: protocol.Version, Nonce: q.Nonce}
+	r = messages.ChallengeResponse{Version: messages.Version, Nonce: q.Nonce}
 	takes = time.Millisecond + m.dice.exponential(4*time.Millisecond)
-	if m.is(sluggish, now) && q.Kind != protocol.CheckWork {
+	if m.is(sluggish, now) && q.Kind != messages.CheckWork {
 		takes += m.dice.between(timeout/4, timeout*3/5)
 	}
 	switch q.Kind {
-	case protocol.CheckLiveness:
-		r.Liveness = &protocol.Liveness{UnixTime: now.Unix()}
+	case messages.CheckLiveness:
+		r.Liveness = &messages.Liveness{UnixTime: now.Unix()}
 		if !m.is(dropping, now) {
 			for _, lease := range sortedKeys(m.leases) {
-				r.Liveness.Leases = append(r.Liveness.Leases, protocol.LeaseStatus{
-					Lease: lease, State: protocol.LeaseRunning, StartedAt: m.leases[lease].started.Unix(),
+				r.Liveness.Leases = append(r.Liveness.Leases, messages.LeaseStatus{
+					Lease: lease, State: messages.LeaseRunning, StartedAt: m.leases[lease].started.Unix(),
 				})
 			}
 		}
-	case protocol.CheckInventory:
+	case messages.CheckInventory:
 		r.Inventory = m.inventory(now)
-	case protocol.CheckWork:
+	case messages.CheckWork:
 		proof, err := m.prove(keeper, q, now)
 		if err != nil {
 			r.Refused = err.Error()
@@ -126,19 +126,19 @@ func (m *machine) answer(from place, keeper solana.PublicKey, q protocol.Challen
 	return r, takes, true
 }
 
-func (m *machine) inventory(now time.Time) *protocol.Inventory {
-	inv := &protocol.Inventory{CPUCores: 32, RAMMiB: 131_072, DiskGiB: 2_000, Device: market.DeviceRoot(m.devices)}
+func (m *machine) inventory(now time.Time) *messages.Inventory {
+	inv := &messages.Inventory{CPUCores: 32, RAMMiB: 131_072, DiskGiB: 2_000, Device: market.DeviceRoot(m.devices)}
 	for i, id := range m.devices {
 		if i > 0 && m.is(shrunken, now) {
 			continue
 		}
-		inv.GPUs = append(inv.GPUs, protocol.GPU{Name: deviceName, Identity: id, VRAMMiB: vramMiB, TempC: 50, PowerW: 250, Driver: "550.90"})
+		inv.GPUs = append(inv.GPUs, messages.GPU{Name: deviceName, Identity: id, VRAMMiB: vramMiB, TempC: 50, PowerW: 250, Driver: "550.90"})
 	}
 	return inv
 }
 
 // prove makes the product that a keeper asked for. With a lease the GPU is the customer's.
-func (m *machine) prove(keeper solana.PublicKey, q protocol.ChallengeRequest, now time.Time) (*protocol.WorkProof, error) {
+func (m *machine) prove(keeper solana.PublicKey, q messages.ChallengeRequest, now time.Time) (*messages.WorkProof, error) {
 	if len(m.leases) > 0 {
 		return nil, errors.New("a lease runs")
 	}
@@ -160,7 +160,7 @@ func (m *machine) prove(keeper solana.PublicKey, q protocol.ChallengeRequest, no
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.WorkProof{
+	return &messages.WorkProof{
 		Size: q.Work.Size, Root: proof.Root, Product: body.Bytes(), ElapsedMS: 200, Prover: "simulated", Signature: sig,
 	}, nil
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/index"
-	"github.com/gantry-market/gantry/keeper/proof"
 	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// What a keeper does on the network, after keeper/node/peers.go and keeper/challenge/asker.go.
+// What a keeper does on the network, after keeper/daemon/peers.go and keeper/check/asker.go.
 
 // maxBatch is how many statements travel in one message of gossip.
 const maxBatch = 256
@@ -38,9 +38,9 @@ func size(v any) int {
 }
 
 // Ask implements challenge.Asker.
-func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req protocol.ChallengeRequest) (protocol.ChallengeResponse, error) {
+func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 	w, m := k.w, k.w.byKey[nodeKey]
-	var got protocol.ChallengeResponse
+	var got messages.ChallengeResponse
 	err := k.group.Wait(ctx, func(wake func()) {
 		w.net.send(k.place, m.place, w.sizes.request(req), func() {
 			resp, takes, ok := m.answer(k.place, k.wallet(), req, w.loop.Now(), w.o.times().timeout)
@@ -80,9 +80,9 @@ func (k *keeper) call(ctx context.Context, to solana.PublicKey, bytes int, serve
 }
 
 // Manifests implements consensus.Peers.
-func (k *keeper) Manifests(ctx context.Context, to solana.PublicKey, p wire.Period) (out []protocol.Manifest, err error) {
+func (k *keeper) Manifests(ctx context.Context, to solana.PublicKey, p records.Period) (out []messages.Manifest, err error) {
 	var refused error
-	err = k.call(ctx, to, size(protocol.ManifestsRequest{Version: protocol.Version, Period: uint64(p)}), func(o *keeper) (int, func()) {
+	err = k.call(ctx, to, size(messages.ManifestsRequest{Version: messages.Version, Period: uint64(p)}), func(o *keeper) (int, func()) {
 		all, err := o.engine.Manifests(p)
 		return 40 + len(all)*k.w.sizes.manifest, func() { out, refused = all, err }
 	})
@@ -90,7 +90,7 @@ func (k *keeper) Manifests(ctx context.Context, to solana.PublicKey, p wire.Peri
 }
 
 // Announce implements consensus.Peers.
-func (k *keeper) Announce(_ context.Context, m protocol.Manifest) error {
+func (k *keeper) Announce(_ context.Context, m messages.Manifest) error {
 	k.w.net.gossip(k.place, k.w.sizes.manifest, func(to place) bool {
 		o := k.w.keepers[to]
 		if !o.up() || !o.inTime(m.Period) || statement.ReadManifest(m).Verify(domain) != nil {
@@ -104,10 +104,10 @@ func (k *keeper) Announce(_ context.Context, m protocol.Manifest) error {
 }
 
 // Blob implements consensus.Peers.
-func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req protocol.BlobRequest) (out protocol.Piece, err error) {
+func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req messages.BlobRequest) (out messages.Piece, err error) {
 	var refused error
 	err = k.call(ctx, to, size(req), func(o *keeper) (int, func()) {
-		raw, err := o.engine.Blob(req.Kind, wire.Period(req.Period), req.Digest)
+		raw, err := o.engine.Blob(req.Kind, records.Period(req.Period), req.Digest)
 		if err != nil && o.lie != nil && o.lie.faces[req.Digest] != nil {
 			raw, err = o.lie.faces[req.Digest], nil
 		}
@@ -121,7 +121,7 @@ func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req protocol.Blo
 }
 
 // Proposal implements consensus.Peers.
-func (k *keeper) Proposal(ctx context.Context, to solana.PublicKey, p wire.Period, root wire.Hash) (m protocol.Proposal, err error) {
+func (k *keeper) Proposal(ctx context.Context, to solana.PublicKey, p records.Period, root records.Hash) (m messages.Proposal, err error) {
 	var refused error
 	err = k.call(ctx, to, 80, func(o *keeper) (int, func()) {
 		raw, err := o.book.Proposal(p, root)
@@ -134,7 +134,7 @@ func (k *keeper) Proposal(ctx context.Context, to solana.PublicKey, p wire.Perio
 }
 
 // Publish implements consensus.Peers.
-func (k *keeper) Publish(_ context.Context, m protocol.Proposal) error {
+func (k *keeper) Publish(_ context.Context, m messages.Proposal) error {
 	if k.lie != nil {
 		k.lie.propose(k, m)
 		return nil
@@ -144,7 +144,7 @@ func (k *keeper) Publish(_ context.Context, m protocol.Proposal) error {
 }
 
 // spreadProposal gossips a proposal; only, when given, says who hears it from the author itself.
-func (k *keeper) spreadProposal(m protocol.Proposal, only func(place) bool) {
+func (k *keeper) spreadProposal(m messages.Proposal, only func(place) bool) {
 	w := k.w
 	w.net.gossip(k.place, size(m), func(to place) bool {
 		o := w.keepers[to]
@@ -222,12 +222,12 @@ func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
 }
 
 // contradicted takes a pair that the pool has found, and tells the others of the first against each keeper: see
-// keeper/node/contradictions.go.
+// keeper/daemon/contradictions.go.
 func (k *keeper) contradicted(one, other statement.Signed) {
 	if k.lie != nil || k.twin || !k.convict(one, other) {
 		return
 	}
-	m := protocol.Contradiction{Version: protocol.Version, One: one.Message(), Other: other.Message()}
+	m := messages.Contradiction{Version: messages.Version, One: one.Message(), Other: other.Message()}
 	k.w.net.gossip(k.place, size(m), func(to place) bool {
 		o := k.w.keepers[to]
 		return o.up() && o.convict(one, other)
@@ -240,13 +240,13 @@ func (k *keeper) convict(one, other statement.Signed) bool {
 		return false
 	}
 	first, err := k.proofs.Contradiction(one, other)
-	if !errors.Is(err, proof.ErrNoProof) && !errors.Is(err, proof.ErrOwn) {
+	if !errors.Is(err, slashing.ErrNoProof) && !errors.Is(err, slashing.ErrOwn) {
 		k.must(err)
 	}
 	return first
 }
 
-// twoFaced keeps two manifests of a keeper until they are on chain: see keeper/node/twofaced.go.
+// twoFaced keeps two manifests of a keeper until they are on chain: see keeper/daemon/twofaced.go.
 func (k *keeper) twoFaced(one, other statement.Manifest) {
 	if k.lie != nil || k.twin || !k.bonded(one.Keeper) || k.proofs.Against(one.Keeper) {
 		return

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // ailment is what is wrong with a keeper for a while, through no fault of its own.
@@ -154,7 +154,7 @@ func (p *plan) offChain(k place) bool { return p.ailing[k] == alone || p.ailing[
 
 // well reports whether a keeper is honest and has nothing in the term to which a period belongs, and is not cut off by a
 // split while the period and its report are made.
-func (p *plan) well(k *keeper, period wire.Period) bool {
+func (p *plan) well(k *keeper, period records.Period) bool {
 	if p.splitAt.from.Before(p.w.begins(period+2)) && p.splitAt.to.After(p.w.begins(period)) {
 		return false
 	}

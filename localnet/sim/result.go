@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/localnet/sim/chain"
 )
 
@@ -192,7 +192,7 @@ func (t Traffic) over(n int) Traffic {
 func (w *world) concludeReports() {
 	var lags []time.Duration
 	for i := range w.o.Periods {
-		p := w.first + wire.Period(i)
+		p := w.first + records.Period(i)
 		at, ok := w.truth.final[p]
 		if !ok {
 			w.result.Missed++
@@ -232,7 +232,7 @@ func (w *world) concludeDetection() {
 }
 
 // votesOf says who voted for what in a period: for people who look for the reason of a missed one.
-func (w *world) votesOf(p wire.Period) string {
+func (w *world) votesOf(p records.Period) string {
 	r, ok := chain.Find[market.Report](w.chain, market.ReportAddress(uint64(p)))
 	if !ok {
 		return ", and no votes"

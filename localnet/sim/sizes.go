@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"github.com/gantry-market/gantry/client/protocol"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -16,23 +16,23 @@ type sizes struct {
 }
 
 func newSizes() *sizes {
-	s := statement.Signed{Statement: wire.CheckStatement{Kind: wire.CheckLiveness}}
+	s := statement.Signed{Statement: records.CheckStatement{Kind: records.CheckLiveness}}
 	return &sizes{
 		statement: size(s.Message()),
 		manifest:  size(statement.Manifest{Count: 1000, Size: 1 << 17}.Message()),
-		liveness:  size(protocol.ChallengeRequest{Version: 1, Kind: protocol.CheckLiveness, Period: 1 << 20}),
+		liveness:  size(messages.ChallengeRequest{Version: 1, Kind: messages.CheckLiveness, Period: 1 << 20}),
 		alive:     map[int]int{},
 	}
 }
 
-func (s *sizes) request(q protocol.ChallengeRequest) int {
-	if q.Kind == protocol.CheckLiveness {
+func (s *sizes) request(q messages.ChallengeRequest) int {
+	if q.Kind == messages.CheckLiveness {
 		return s.liveness
 	}
 	return size(q)
 }
 
-func (s *sizes) response(r protocol.ChallengeResponse) int {
+func (s *sizes) response(r messages.ChallengeResponse) int {
 	if r.Liveness == nil {
 		return size(r)
 	}

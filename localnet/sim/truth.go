@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/localnet/sim/chain"
 )
@@ -16,10 +16,10 @@ import (
 // truth compares what the chain does with what really happened.
 type truth struct {
 	w        *world
-	started  map[solana.PublicKey]time.Time                                             // of leases
-	said     map[wire.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words // by node and lease
-	offences map[solana.PublicKey]*offence                                              // of machines
-	final    map[wire.Period]time.Time
+	started  map[solana.PublicKey]time.Time                                                // of leases
+	said     map[records.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words // by node and lease
+	offences map[solana.PublicKey]*offence                                                 // of machines
+	final    map[records.Period]time.Time
 	faulty   map[solana.PublicKey]uint16 // flags for which a machine had a fault
 }
 
@@ -38,8 +38,8 @@ type offence struct {
 
 func newTruth(w *world) *truth {
 	return &truth{
-		w: w, started: map[solana.PublicKey]time.Time{}, said: map[wire.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words{},
-		offences: map[solana.PublicKey]*offence{}, final: map[wire.Period]time.Time{}, faulty: map[solana.PublicKey]uint16{},
+		w: w, started: map[solana.PublicKey]time.Time{}, said: map[records.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words{},
+		offences: map[solana.PublicKey]*offence{}, final: map[records.Period]time.Time{}, faulty: map[solana.PublicKey]uint16{},
 	}
 }
 
@@ -51,7 +51,7 @@ func (t *truth) blur() time.Duration {
 }
 
 // signed hears of every statement.
-func (t *truth) signed(k *keeper, s wire.CheckStatement) {
+func (t *truth) signed(k *keeper, s records.CheckStatement) {
 	if k.lie != nil || k.twin {
 		return
 	}
@@ -70,7 +70,7 @@ func (t *truth) signed(k *keeper, s wire.CheckStatement) {
 		x.failing |= bit
 		t.suspect(k, s)
 	}
-	if s.Kind == wire.CheckLiveness {
+	if s.Kind == records.CheckLiveness {
 		if s.Passed {
 			x.passed += uint64(s.CoveredSeconds)
 		} else {
@@ -95,7 +95,7 @@ func (t *truth) offenceOf(m *machine) *offence {
 }
 
 // suspect notes the first word of an honest keeper against a machine.
-func (t *truth) suspect(k *keeper, s wire.CheckStatement) {
+func (t *truth) suspect(k *keeper, s records.CheckStatement) {
 	m := t.w.byNode[s.Node]
 	if o := t.offenceOf(m); o != nil && o.suspected.IsZero() && matches(m.conduct, s.Kind) && t.w.plan.well(k, s.Period) {
 		o.suspected = t.w.loop.Now()
@@ -103,20 +103,20 @@ func (t *truth) suspect(k *keeper, s wire.CheckStatement) {
 }
 
 // matches reports whether a kind of check is the one that finds a conduct out.
-func matches(c conduct, kind wire.CheckKind) bool {
+func matches(c conduct, kind records.CheckKind) bool {
 	switch c {
 	case vanishing, dropping:
-		return kind == wire.CheckLiveness
+		return kind == records.CheckLiveness
 	case shrunken:
-		return kind == wire.CheckInventory
+		return kind == records.CheckInventory
 	case weak:
-		return kind == wire.CheckWork
+		return kind == records.CheckWork
 	}
 	return false
 }
 
-var flagOf = map[conduct]wire.Flags{
-	vanishing: wire.FlagOffline, dropping: wire.FlagOffline, shrunken: wire.FlagSpecMismatch, weak: wire.FlagWorkFailed,
+var flagOf = map[conduct]records.Flags{
+	vanishing: records.FlagOffline, dropping: records.FlagOffline, shrunken: records.FlagSpecMismatch, weak: records.FlagWorkFailed,
 }
 
 // happened hears of every fact of the chain.
@@ -126,8 +126,8 @@ func (w *world) happened(f chain.Fact) {
 	now := w.loop.Now()
 	switch f.Kind {
 	case chain.Finalised:
-		t.final[wire.Period(f.Period)] = now
-		t.judgeReport(wire.Period(f.Period), f.Root)
+		t.final[records.Period(f.Period)] = now
+		t.judgeReport(records.Period(f.Period), f.Root)
 		if r, ok := chain.Find[market.Report](w.chain, market.ReportAddress(f.Period)); ok && len(r.Tail) > 0 {
 			w.result.Crowded++
 		}
@@ -137,7 +137,7 @@ func (w *world) happened(f chain.Fact) {
 		t.judgePayment(f)
 	case chain.Applied:
 		m := w.byNode[f.Node]
-		if o := t.offenceOf(m); o != nil && o.proven.IsZero() && wire.Flags(f.Flags)&flagOf[m.conduct] != 0 {
+		if o := t.offenceOf(m); o != nil && o.proven.IsZero() && records.Flags(f.Flags)&flagOf[m.conduct] != 0 {
 			o.proven = now
 		}
 	case chain.FaultOpened, chain.Slashed:
@@ -169,11 +169,11 @@ func (t *truth) judgePayment(f chain.Fact) {
 func (t *truth) judgeFault(f chain.Fact) {
 	w := t.w
 	m, now := w.byNode[f.Node], w.loop.Now()
-	if o := t.offenceOf(m); o != nil && o.paid.IsZero() && wire.Flags(f.Flags)&flagOf[m.conduct] != 0 {
+	if o := t.offenceOf(m); o != nil && o.paid.IsZero() && records.Flags(f.Flags)&flagOf[m.conduct] != 0 {
 		o.paid = now
 	}
-	for _, flag := range []wire.Flags{wire.FlagOffline, wire.FlagSpecMismatch, wire.FlagWorkFailed, wire.FlagEvidenceFailed, wire.FlagDeviceChanged, wire.FlagBadOutput} {
-		if wire.Flags(f.Flags)&flag == 0 || t.guilty(m, flag, f) {
+	for _, flag := range []records.Flags{records.FlagOffline, records.FlagSpecMismatch, records.FlagWorkFailed, records.FlagEvidenceFailed, records.FlagDeviceChanged, records.FlagBadOutput} {
+		if records.Flags(f.Flags)&flag == 0 || t.guilty(m, flag, f) {
 			continue
 		}
 		w.result.UnjustSlashes++
@@ -181,20 +181,20 @@ func (t *truth) judgeFault(f chain.Fact) {
 	}
 }
 
-func (t *truth) guilty(m *machine, flag wire.Flags, f chain.Fact) bool {
+func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
 	w := t.w
-	p := wire.Period(f.Period)
+	p := records.Period(f.Period)
 	from, to := w.begins(p), w.begins(p+1)
 	switch flag {
-	case wire.FlagOffline:
+	case records.FlagOffline:
 		if s, ok := t.started[f.Lease]; ok && s.After(from) {
 			from = s
 		}
 		served, _ := m.serves(from, to)
 		return served <= t.blur()
-	case wire.FlagSpecMismatch:
+	case records.FlagSpecMismatch:
 		return m.conduct == shrunken && m.from.Before(to)
-	case wire.FlagWorkFailed:
+	case records.FlagWorkFailed:
 		return m.conduct == weak && m.from.Before(to)
 	}
 	return false
@@ -202,7 +202,7 @@ func (t *truth) guilty(m *machine, flag wire.Flags, f chain.Fact) bool {
 
 // judgeReport holds a final report against what honest keepers have said: no result lies outside of it, and nothing that
 // all of them said is missing.
-func (t *truth) judgeReport(p wire.Period, root wire.Hash) {
+func (t *truth) judgeReport(p records.Period, root records.Hash) {
 	w := t.w
 	var set *report.Set
 	for _, k := range w.keepers {
@@ -219,7 +219,7 @@ func (t *truth) judgeReport(p wire.Period, root wire.Hash) {
 	}
 }
 
-func (t *truth) judgeLeaf(p wire.Period, leaf wire.Leaf) {
+func (t *truth) judgeLeaf(p records.Period, leaf records.Leaf) {
 	w := t.w
 	least, most, heard := uint64(math.MaxUint64), uint64(0), 0
 	for _, x := range t.said[p][leaf.Node][leaf.Lease] {
@@ -237,13 +237,13 @@ func (t *truth) judgeLeaf(p wire.Period, leaf wire.Leaf) {
 		}
 		return
 	}
-	t.judgeFlag(p, leaf, wire.CheckLiveness, wire.FlagOffline)
-	t.judgeFlag(p, leaf, wire.CheckInventory, wire.FlagSpecMismatch)
-	t.judgeFlag(p, leaf, wire.CheckWork, wire.FlagWorkFailed)
+	t.judgeFlag(p, leaf, records.CheckLiveness, records.FlagOffline)
+	t.judgeFlag(p, leaf, records.CheckInventory, records.FlagSpecMismatch)
+	t.judgeFlag(p, leaf, records.CheckWork, records.FlagWorkFailed)
 }
 
 // judgeFlag looks at one flag of a node's leaf.
-func (t *truth) judgeFlag(p wire.Period, leaf wire.Leaf, kind wire.CheckKind, flag wire.Flags) {
+func (t *truth) judgeFlag(p records.Period, leaf records.Leaf, kind records.CheckKind, flag records.Flags) {
 	w := t.w
 	bit := uint8(1) << kind
 	passing, failing := map[place]bool{}, map[place]bool{} // keepers that said so, about the node or a lease of it

@@ -12,15 +12,15 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/localnet/sim/chain"
 	"github.com/gantry-market/gantry/localnet/sim/vtime"
 )
 
-var domain = wire.Domain{'s', 'i', 'm'}
+var domain = records.Domain{'s', 'i', 'm'}
 
 // retentionPeriods is for how many periods a report may be voted on and applied.
 const retentionPeriods = 10
@@ -48,7 +48,7 @@ type world struct {
 	o     Options
 	loop  *vtime.Loop
 	start time.Time // beginning of the first period
-	first wire.Period
+	first records.Period
 	net   *network
 	chain *chain.Chain
 	plan  *plan
@@ -66,8 +66,8 @@ type world struct {
 	block   []change
 
 	truth     *truth
-	verified  map[wire.Period]map[[32]byte]bool // statements whose signature was checked
-	opposites map[solana.Signature]bool         // second statements of those who contradict themselves
+	verified  map[records.Period]map[[32]byte]bool // statements whose signature was checked
+	opposites map[solana.Signature]bool            // second statements of those who contradict themselves
 	trace     hash.Hash
 	result    *Result
 	err       error
@@ -80,9 +80,9 @@ func newWorld(o Options) (*world, error) {
 	secs := int64(o.Period / time.Second)
 	start := time.Unix((epoch.Unix()/secs+1)*secs, 0)
 	w := &world{
-		o: o, start: start, first: wire.Period(start.Unix() / secs), loop: vtime.NewLoop(start.Add(-time.Second)), sizes: newSizes(),
+		o: o, start: start, first: records.Period(start.Unix() / secs), loop: vtime.NewLoop(start.Add(-time.Second)), sizes: newSizes(),
 		byWallet: map[solana.PublicKey]*keeper{}, byKey: map[solana.PublicKey]*machine{}, byNode: map[solana.PublicKey]*machine{},
-		verified: map[wire.Period]map[[32]byte]bool{}, opposites: map[solana.Signature]bool{}, trace: sha256.New(), result: newResult(o),
+		verified: map[records.Period]map[[32]byte]bool{}, opposites: map[solana.Signature]bool{}, trace: sha256.New(), result: newResult(o),
 	}
 	w.net = newNetwork(w.loop, newDice(o.Seed, "net"), o.Loss, o.Keepers, o.Nodes)
 	w.net.note = func(from, to place, bytes int) { w.tell('m', uint64(from), uint64(to), uint64(bytes)) }
@@ -101,10 +101,10 @@ func newWorld(o Options) (*world, error) {
 func (w *world) secs() uint32 { return uint32(w.o.Period / time.Second) }
 
 // period is the one that contains a moment.
-func (w *world) period(t time.Time) wire.Period { return wire.Period(t.Unix() / int64(w.secs())) }
+func (w *world) period(t time.Time) records.Period { return records.Period(t.Unix() / int64(w.secs())) }
 
 // begins is when a period does.
-func (w *world) begins(p wire.Period) time.Time { return time.Unix(int64(p)*int64(w.secs()), 0) }
+func (w *world) begins(p records.Period) time.Time { return time.Unix(int64(p)*int64(w.secs()), 0) }
 
 // tell adds to the trace.
 func (w *world) tell(what byte, numbers ...uint64) {
@@ -127,7 +127,7 @@ func (w *world) buildChain() {
 	secs := w.secs()
 	m := &market.Market{Meta: market.Meta{Address: market.MarketAddress()}}
 	m.Domain = domain
-	m.Params = idl.Params{
+	m.Params = bindings.Params{
 		MinBond: bond, WeightCap: bond, StakePrice: 1_000_000, PeriodSecs: secs, AppealSecs: secs, ChallengeSecs: secs,
 		AwardDeadlineSecs: 2 * secs, StartDeadlineSecs: secs, MigrationGraceSecs: secs / 6, NoticeSecs: secs,
 		ReportRetentionSecs: retentionPeriods * secs, SettleDeadlinePeriods: 4, KeeperExitSecs: 2 * secs,
@@ -151,7 +151,7 @@ const (
 
 func (w *world) buildKeepers() error {
 	for i := range w.o.Keepers {
-		signer, err := wire.NewSigner(key(w.o.Seed, fmt.Sprintf("keeper/%d", i)))
+		signer, err := records.NewSigner(key(w.o.Seed, fmt.Sprintf("keeper/%d", i)))
 		if err != nil {
 			return err
 		}
@@ -312,7 +312,7 @@ func (w *world) genuine(s statement.Signed) bool {
 
 func (w *world) allFinal() bool {
 	for i := range w.o.Periods {
-		if _, ok := w.truth.final[w.first+wire.Period(i)]; !ok {
+		if _, ok := w.truth.final[w.first+records.Period(i)]; !ok {
 			return false
 		}
 	}
@@ -328,7 +328,7 @@ func (w *world) run(ctx context.Context) error {
 	}
 	w.orders.begin()
 	w.plan.begin()
-	end := w.begins(w.first + wire.Period(w.o.Periods))
+	end := w.begins(w.first + records.Period(w.o.Periods))
 	if w.plan.splitAt.to.After(end) {
 		end = w.begins(w.period(w.plan.splitAt.to) + 1)
 	}

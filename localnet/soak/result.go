@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/chaos"
+	"github.com/gantry-market/gantry/localnet/fault"
 )
 
 // Result is what a soak saw.
@@ -39,7 +39,7 @@ type Result struct {
 	Left       []string `json:"not_closed_in_time,omitempty"`
 
 	// Trouble is what was done to the node's answers.
-	Trouble chaos.Counts `json:"trouble"`
+	Trouble fault.Counts `json:"trouble"`
 
 	PerKeeper  []KeeperCost `json:"keepers_measured"`
 	Complaints []Complaint  `json:"complaints,omitempty"`

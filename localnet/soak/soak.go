@@ -12,7 +12,7 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -132,7 +132,7 @@ func (r *run) soak(ctx context.Context) error {
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	g, gctx := errgroup.WithContext(work)
-	checker := ledger.NewChecker()
+	checker := invariants.NewChecker()
 	g.Go(func() error {
 		return every(gctx, booksEvery, func(ctx context.Context) error { return r.books.check(ctx, r.net, checker) })
 	})

@@ -6,16 +6,16 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/chaos"
+	"github.com/gantry-market/gantry/localnet/fault"
 )
 
 // badFor is how long a bad time lasts at most; a good one of the same length follows.
 const badFor = 10 * time.Second
 
 // day is a random bad day of a Solana node.
-func day() chaos.Faults {
+func day() fault.Faults {
 	share := func(most float64) float64 { return max(0, rand.Float64()*2-1) * most } // none in every second case
-	f := chaos.Faults{
+	f := fault.Faults{
 		Delay: time.Duration(share(2) * float64(time.Second)), Refuse: share(0.6), Hang: share(0.2), Cut: share(0.3), Lose: share(0.8), Old: share(0.8),
 	}
 	if rand.IntN(3) == 0 {
@@ -34,7 +34,7 @@ func (r *run) trouble(ctx context.Context) (calm func() error) {
 	go func() { done <- r.alternate(ctx) }()
 	return func() error {
 		cancel()
-		return errors.Join(<-done, r.net.Trouble(chaos.Faults{}), r.net.Restore())
+		return errors.Join(<-done, r.net.Trouble(fault.Faults{}), r.net.Restore())
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *run) alternate(ctx context.Context) error {
 			return err
 		}
 		sleep(ctx, bad)
-		if err := errors.Join(r.net.Trouble(chaos.Faults{}), r.net.Restore()); err != nil {
+		if err := errors.Join(r.net.Trouble(fault.Faults{}), r.net.Restore()); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/localnet/ledger"
+	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
@@ -27,11 +27,11 @@ type books struct {
 }
 
 // checkBooks takes a snapshot of the whole market and checks its invariants.
-func (b *books) check(ctx context.Context, n *network.Network, c *ledger.Checker) error {
-	s, err := ledger.Take(ctx, n.Chain, n.Mints())
+func (b *books) check(ctx context.Context, n *network.Network, c *invariants.Checker) error {
+	s, err := invariants.Take(ctx, n.Chain, n.Mints())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if errors.Is(err, ledger.ErrRestless) {
+	if errors.Is(err, invariants.ErrRestless) {
 		b.restless++
 		return nil
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/sealed"
+	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 func bidsCommand() *cli.Command {
@@ -31,7 +31,7 @@ func bidsCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			bids, err := service.ReadBids(cfg.BidsPath())
+			bids, err := daemon.ReadBids(cfg.BidsPath())
 			if errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("no bids are known: the agent has not run with this data folder (%s)", cfg.DataDir)
 			}
@@ -39,7 +39,7 @@ func bidsCommand() *cli.Command {
 				return err
 			}
 			if order := c.String("order"); order != "" {
-				bids = slices.DeleteFunc(bids, func(e sealed.Evidence) bool { return e.Order != order })
+				bids = slices.DeleteFunc(bids, func(e sealedbid.Evidence) bool { return e.Order != order })
 			}
 			if c.Bool("json") {
 				e := json.NewEncoder(c.App.Writer)
@@ -52,7 +52,7 @@ func bidsCommand() *cli.Command {
 	}
 }
 
-func printBids(w io.Writer, bids []sealed.Evidence) {
+func printBids(w io.Writer, bids []sealedbid.Evidence) {
 	if len(bids) == 0 {
 		fmt.Fprintln(w, "no bids")
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/machine"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
-	"github.com/gantry-market/gantry/agent/service"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -123,7 +123,7 @@ func exitCode(err error, interrupted bool) int {
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.Is(err, config.ErrConfig), errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrConfig),
 		errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, market.ErrAmount),
-		errors.Is(err, pricing.ErrPolicy), errors.Is(err, service.ErrSimulation):
+		errors.Is(err, pricing.ErrPolicy), errors.Is(err, daemon.ErrSimulation):
 		return exitUsage
 	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed):
 		return exitNetwork

@@ -16,10 +16,10 @@ import (
 
 	"github.com/gantry-market/gantry/agent/bench"
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/machine"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
-	"github.com/gantry-market/gantry/agent/service"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -167,7 +167,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *machine.Machine, nodeKey s
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(c.Context, 20*time.Second)
 	defer cancel()
-	if err := checkSimulated(ctx, cfg, client); errors.Is(err, service.ErrSimulation) {
+	if err := checkSimulated(ctx, cfg, client); errors.Is(err, daemon.ErrSimulation) {
 		return err
 	}
 	view := market.NewView(zerolog.Nop())
@@ -207,7 +207,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *machine.Machine, nodeKey s
 			fmt.Fprintf(w, " missing    %v\n", err)
 		}
 	}
-	s := service.Snapshot(view, model.Id, needs.Node.Address)
+	s := daemon.Snapshot(view, model.Id, needs.Node.Address)
 	ask := pricing.FollowMarket{}.Ask(s)
 	fmt.Fprintf(w, " price      reference %s · asks of other nodes with this model: %d · suggested %s USDC per GPU-hour\n", s.Reference, len(s.Others), ask)
 	if needs.IsNode {

@@ -12,11 +12,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/machine"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/agent/service"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
@@ -100,7 +100,7 @@ func checkSimulated(ctx context.Context, cfg config.Config, client *chain.Client
 	}
 	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: []string{cfg.RPC, cfg.WS}}
 	if err := cluster.CheckLocal(); err != nil {
-		return fmt.Errorf("%w: %w", service.ErrSimulation, err)
+		return fmt.Errorf("%w: %w", daemon.ErrSimulation, err)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func runRegister(c *cli.Context) error {
 		return err
 	}
 	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
-	if join.Price = policy.Ask(service.Snapshot(view, model.Id, solana.PublicKey{})); join.Price == 0 {
+	if join.Price = policy.Ask(daemon.Snapshot(view, model.Id, solana.PublicKey{})); join.Price == 0 {
 		return fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)
 	}
 	if _, err := s.commands.Register(c.Context, join); err != nil {

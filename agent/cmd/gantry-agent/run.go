@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/agent/service"
+	"github.com/gantry-market/gantry/agent/daemon"
 )
 
 func runCommand() *cli.Command {
@@ -31,7 +31,7 @@ func runCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return service.Run(c.Context, cfg, log)
+			return daemon.Run(c.Context, cfg, log)
 		},
 	}
 }

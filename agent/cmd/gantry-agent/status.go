@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/register"
-	"github.com/gantry-market/gantry/agent/service"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -27,7 +27,7 @@ func statusCommand() *cli.Command {
 // report is everything that the status screen shows.
 type report struct {
 	Running  bool             `json:"running"`
-	Agent    *service.Status  `json:"agent,omitempty"`
+	Agent    *daemon.Status   `json:"agent,omitempty"`
 	Node     *market.Node     `json:"node,omitempty"`
 	Provider *market.Provider `json:"provider,omitempty"`
 	Balance  chain.Lamports   `json:"node_key_lamports"`
@@ -51,7 +51,7 @@ func runStatus(c *cli.Context) error {
 		return err
 	}
 	var r report
-	if s, err := service.ReadStatus(cfg.StatusPath()); err == nil {
+	if s, err := daemon.ReadStatus(cfg.StatusPath()); err == nil {
 		r.Agent, r.Running = &s, s.Fresh(time.Now())
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("status of the running agent: %w", err)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/gantry-market/gantry/keeper/challenge"
+	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/committee"
 )
 
@@ -26,7 +26,7 @@ func main() {
 	fmt.Fprintln(w, "\t\t\t\t\t")
 	fmt.Fprintln(w, "keepers\tmembers' interval\tothers', of leased nodes\tchecks a second and keeper\tif all checked all\tchecks a minute of a leased node\tof an idle one\t")
 	for _, n := range []int{5, 7, 19, 40, 100, 256} {
-		stretch := float64(challenge.Stretch(n))
+		stretch := float64(check.Stretch(n))
 		seats := float64(min(committee.Size, n))
 		mine := seats / float64(n)
 		perKeeper := (nodes*mine + leased*(1-mine)/stretch) / 60

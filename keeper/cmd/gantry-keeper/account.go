@@ -13,20 +13,20 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/node"
+	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
 
 // withAccount runs an action on the keeper's account.
-func withAccount(f func(*cli.Context, *node.Account, node.Config) error) cli.ActionFunc {
+func withAccount(f func(*cli.Context, *daemon.Account, daemon.Config) error) cli.ActionFunc {
 	return func(c *cli.Context) (err error) {
 		conf, err := config(c)
 		if err != nil {
 			return err
 		}
 		defer conf.Client.Close()
-		a, err := node.OpenAccount(c.Context, conf)
+		a, err := daemon.OpenAccount(c.Context, conf)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func registerCommand() *cli.Command {
 			&cli.StringFlag{Name: "bond", Usage: "stake tokens to bond, such as 1000 (default: the market's minimum)"},
 			&cli.BoolFlag{Name: "no-wait", Usage: "do not wait until the weight counts"},
 		),
-		Action: withAccount(func(c *cli.Context, a *node.Account, conf node.Config) error {
+		Action: withAccount(func(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 			bond := market.GNT(a.Market().Params.MinBond)
 			if c.IsSet("bond") {
 				var err error
@@ -81,7 +81,7 @@ func statusCommand() *cli.Command {
 func exitCommand() *cli.Command {
 	return &cli.Command{
 		Name: "exit", Usage: "stop counting as a keeper and begin to wait for the bond", Flags: append(commonFlags(), jsonFlag()),
-		Action: withAccount(func(c *cli.Context, a *node.Account, conf node.Config) error {
+		Action: withAccount(func(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 			at, err := a.Exit(c.Context)
 			if err != nil {
 				return err
@@ -97,7 +97,7 @@ func exitCommand() *cli.Command {
 func withdrawCommand() *cli.Command {
 	return &cli.Command{
 		Name: "withdraw", Usage: "take the bond back after the exit time", Flags: append(commonFlags(), jsonFlag()),
-		Action: withAccount(func(c *cli.Context, a *node.Account, _ node.Config) error {
+		Action: withAccount(func(c *cli.Context, a *daemon.Account, _ daemon.Config) error {
 			bond, err := a.Withdraw(c.Context)
 			if err != nil {
 				return err
@@ -128,13 +128,13 @@ type status struct {
 	SOL        string           `json:"sol"`
 }
 
-func readStatus(ctx context.Context, a *node.Account, conf node.Config) (status, error) {
+func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (status, error) {
 	k, ok, err := a.Keeper(ctx)
 	if err != nil {
 		return status{}, err
 	}
 	if !ok {
-		return status{}, fmt.Errorf("%w: %s; bond it with `gantry-keeper register --bond N`", node.ErrNotRegistered, a.Wallet())
+		return status{}, fmt.Errorf("%w: %s; bond it with `gantry-keeper register --bond N`", daemon.ErrNotRegistered, a.Wallet())
 	}
 	balance, err := conf.Client.Balance(ctx, a.Wallet(), chain.Confirmed)
 	if err != nil {
@@ -153,7 +153,7 @@ func readStatus(ctx context.Context, a *node.Account, conf node.Config) (status,
 	return s, nil
 }
 
-func printStatus(c *cli.Context, a *node.Account, conf node.Config) error {
+func printStatus(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 	s, err := readStatus(c.Context, a, conf)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/keeper/node"
+	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
 var errFlags = errors.New("wrong flags")
@@ -55,8 +55,8 @@ func isTerminal(f *os.File) bool {
 }
 
 // config reads the flags that all commands share. The caller closes the client.
-func config(c *cli.Context) (node.Config, error) {
-	var out node.Config
+func config(c *cli.Context) (daemon.Config, error) {
+	var out daemon.Config
 	log, err := logger(c)
 	if err != nil {
 		return out, err
@@ -111,7 +111,7 @@ func config(c *cli.Context) (node.Config, error) {
 }
 
 func timingFlags() []cli.Flag {
-	d := node.DefaultTiming()
+	d := daemon.DefaultTiming()
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "localnet", Usage: "timing for local networks with short periods; single flags below still win"},
 		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
@@ -128,10 +128,10 @@ func timingFlags() []cli.Flag {
 }
 
 // timing reads the timing flags.
-func timing(c *cli.Context) node.Timing {
-	t := node.DefaultTiming()
+func timing(c *cli.Context) daemon.Timing {
+	t := daemon.DefaultTiming()
 	if c.Bool("localnet") {
-		t = node.LocalTiming()
+		t = daemon.LocalTiming()
 	}
 	set := func(name string, d *time.Duration) {
 		if c.IsSet(name) {
@@ -163,7 +163,7 @@ func evidenceFlags() []cli.Flag {
 }
 
 // evidencePolicy reads the evidence flags.
-func evidencePolicy(c *cli.Context, out *node.Config) error {
+func evidencePolicy(c *cli.Context, out *daemon.Config) error {
 	out.Collateral = c.String("evidence-collateral")
 	if out.Collateral != "" {
 		if info, err := os.Stat(out.Collateral); err != nil || !info.IsDir() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/keeper/node"
+	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
 // Whatever a person gets wrong is one line that says what to do, and nothing is left behind.
@@ -57,20 +57,20 @@ func TestWrongInput(t *testing.T) {
 }
 
 func TestTimingFlags(t *testing.T) {
-	read := func(args ...string) node.Timing {
-		var got node.Timing
+	read := func(args ...string) daemon.Timing {
+		var got daemon.Timing
 		a := &cli.App{Flags: timingFlags(), Action: func(c *cli.Context) error { got = timing(c); return nil }}
 		require.NoError(t, a.Run(append([]string{"x"}, args...)))
 		return got
 	}
-	require.Equal(t, node.DefaultTiming(), read())
-	require.Equal(t, node.LocalTiming(), read("--localnet"))
+	require.Equal(t, daemon.DefaultTiming(), read())
+	require.Equal(t, daemon.LocalTiming(), read("--localnet"))
 	require.EqualValues(t, 7, read("--evidence-every", "7").EvidenceEvery)
 	local := read("--localnet", "--check-interval", "2s", "--work-every", "0", "--crank-step", "3s")
 	require.Equal(t, 2*time.Second, local.CheckInterval)
 	require.Zero(t, local.WorkEvery)
 	require.Equal(t, 3*time.Second, local.CrankStep)
-	require.Equal(t, node.LocalTiming().ReportDelay, local.ReportDelay)
+	require.Equal(t, daemon.LocalTiming().ReportDelay, local.ReportDelay)
 }
 
 func TestEvidencePolicyFlag(t *testing.T) {
@@ -79,7 +79,7 @@ func TestEvidencePolicyFlag(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "policy.json")
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
-	read := func(args ...string) (got node.Config) {
+	read := func(args ...string) (got daemon.Config) {
 		a := &cli.App{Flags: evidenceFlags(), Action: func(c *cli.Context) error { return evidencePolicy(c, &got) }}
 		require.NoError(t, a.Run(append([]string{"x"}, args...)))
 		return got

@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/keeper/node"
+	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
 func runCommand() *cli.Command {
@@ -42,7 +42,7 @@ func runCommand() *cli.Command {
 			if conf.HTTP = c.String("metrics"); conf.HTTP == "off" {
 				conf.HTTP = ""
 			}
-			k, err := node.Open(c.Context, conf)
+			k, err := daemon.Open(c.Context, conf)
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func runCommand() *cli.Command {
 }
 
 // simulation reads what makes a keeper misbehave, which only local networks allow.
-func simulation(c *cli.Context, out *node.Config) error {
+func simulation(c *cli.Context, out *daemon.Config) error {
 	if ahead := c.Duration("simulate-clock-ahead"); ahead != 0 {
 		if !out.Client.Local() {
 			return fmt.Errorf("%w: --simulate-clock-ahead serves local networks only", errFlags)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Kind says what a Fact is about.
@@ -106,7 +106,7 @@ func (c *Chain) Execute(signer solana.PublicKey, instructions []solana.Instructi
 	t := &tx{c: c, signer: signer, now: c.Now(), changed: map[solana.PublicKey]any{}}
 	for i, ix := range instructions {
 		if err := t.run(instructions, i, ix); err != nil {
-			var code idl.ErrorCode
+			var code bindings.ErrorCode
 			if errors.As(err, &code) {
 				return &txm.ProgramError{InstructionIndex: i, Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: code.Error()}
 			}
@@ -197,35 +197,35 @@ func (t *tx) run(all []solana.Instruction, i int, ix solana.Instruction) error {
 	}
 	body := data[8:]
 	switch disc := [8]byte(data[:8]); disc {
-	case idl.Instruction_ReportVote:
+	case bindings.Instruction_ReportVote:
 		return t.reportVote(keys[0], body)
-	case idl.Instruction_ReportApply:
+	case bindings.Instruction_ReportApply:
 		_, err := t.applyLeaf(keys[1], keys[2], keys[3], body)
 		if err == nil && t.flags != 0 {
-			return idl.ErrorCodeLeafCarriesFault
+			return bindings.ErrorCodeLeafCarriesFault
 		}
 		return err
-	case idl.Instruction_FaultOpen:
+	case bindings.Instruction_FaultOpen:
 		return t.faultOpen(keys, body)
-	case idl.Instruction_SlashApply:
+	case bindings.Instruction_SlashApply:
 		return t.slashApply(keys[0:7])
-	case idl.Instruction_ReportClose:
+	case bindings.Instruction_ReportClose:
 		return t.reportClose(keys[2])
-	case idl.Instruction_ProveEquivocation:
+	case bindings.Instruction_ProveEquivocation:
 		return t.equivocation(all[:i], keys[2])
-	case idl.Instruction_OrderAward:
+	case bindings.Instruction_OrderAward:
 		return t.orderAward(keys, body)
-	case idl.Instruction_OrderExpire:
+	case bindings.Instruction_OrderExpire:
 		return t.orderExpire(keys[1])
-	case idl.Instruction_LeaseStart:
+	case bindings.Instruction_LeaseStart:
 		return t.leaseStart(keys[0], keys[2], keys[3])
-	case idl.Instruction_LeaseAbort:
+	case bindings.Instruction_LeaseAbort:
 		return t.leaseAbort(keys[1], keys[6])
-	case idl.Instruction_LeaseSettleReport:
+	case bindings.Instruction_LeaseSettleReport:
 		return t.leaseSettle(keys[0])
-	case idl.Instruction_LeaseEnd:
+	case bindings.Instruction_LeaseEnd:
 		return t.leaseEnd(keys[0], keys[4])
-	case idl.Instruction_LeaseClose:
+	case bindings.Instruction_LeaseClose:
 		return t.leaseClose(keys[0], keys[2], keys[11])
 	default:
 		t.c.Happened(Fact{Kind: Unmodelled, Signer: t.signer, Root: [32]byte{disc[0], disc[1], disc[2], disc[3]}})

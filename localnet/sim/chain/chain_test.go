@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func cases[T any](t *testing.T, name string) []T {
@@ -87,7 +87,7 @@ func TestSettlingIsThePrograms(t *testing.T) {
 // fourKeepers is a chain with keepers of one weight, a while after period 10 of 60 s.
 func fourKeepers() (*Chain, []solana.PublicKey) {
 	m := &market.Market{}
-	m.Params = idl.Params{PeriodSecs: 60, QuorumBps: 6_667, ReportRetentionSecs: 600}
+	m.Params = bindings.Params{PeriodSecs: 60, QuorumBps: 6_667, ReportRetentionSecs: 600}
 	c := New(m)
 	c.Now = func() int64 { return 11*60 + 5 }
 	var wallets []solana.PublicKey
@@ -107,14 +107,14 @@ func TestVotes(t *testing.T) {
 		require.NoError(t, err)
 		return c.Execute(wallets[who], []solana.Instruction{ix})
 	}
-	refused := func(err error, code idl.ErrorCode) {
+	refused := func(err error, code bindings.ErrorCode) {
 		var pe *txm.ProgramError
 		require.ErrorAs(t, err, &pe)
 		require.Equal(t, uint32(code), pe.Code)
 	}
 	require.NoError(t, vote(0, 1))
 	require.NoError(t, vote(0, 1), "again changes nothing")
-	refused(vote(0, 2), idl.ErrorCodeVoteNotHeavier)
+	refused(vote(0, 2), bindings.ErrorCodeVoteNotHeavier)
 	require.NoError(t, vote(1, 1))
 	r, ok := Find[market.Report](c, market.ReportAddress(10))
 	require.True(t, ok)
@@ -124,9 +124,9 @@ func TestVotes(t *testing.T) {
 	r, _ = Find[market.Report](c, market.ReportAddress(10))
 	require.Equal(t, market.ReportFinal, r.State())
 	require.NoError(t, vote(3, 2))
-	refused(vote(3, 1), idl.ErrorCodeAlreadyVoted)
+	refused(vote(3, 1), bindings.ErrorCodeAlreadyVoted)
 	c.Now = func() int64 { return 10 * 60 }
-	refused(vote(3, 1), idl.ErrorCodePeriodNotEnded)
+	refused(vote(3, 1), bindings.ErrorCodePeriodNotEnded)
 }
 
 // Roots beyond the fourth stand behind it; the heaviest four stand in front, as state/report.rs has them.
@@ -142,7 +142,7 @@ func TestMoreThanFourRoots(t *testing.T) {
 	address := market.ReportAddress(10)
 	vote := func(who int, root byte, want ...byte) {
 		before, _ := Find[market.Report](c, address)
-		var was []idl.Candidate
+		var was []bindings.Candidate
 		if before != nil {
 			was = slices.Clone(before.Roots())
 		}
@@ -227,7 +227,7 @@ func TestTransactionsAreWhole(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c, wallets := fourKeepers()
 	m := &market.Market{}
-	m.Params = idl.Params{PeriodSecs: 60, QuorumBps: 6_667, ReportRetentionSecs: 600, AppealSecs: 60, SlashWorkFailedBps: 1_000, StakePrice: 1}
+	m.Params = bindings.Params{PeriodSecs: 60, QuorumBps: 6_667, ReportRetentionSecs: 600, AppealSecs: 60, SlashWorkFailedBps: 1_000, StakePrice: 1}
 	m.TotalWeight = 400
 	c.accounts[market.MarketAddress()] = m
 	p := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{50}}}
@@ -236,8 +236,8 @@ func TestFaults(t *testing.T) {
 	n.Node.Provider, n.RequiredStake, n.Node.Status = p.Address, 500, uint8(market.NodeActive)
 	c.Put(p.Address, p)
 	c.Put(n.Address, n)
-	leaf := wire.Leaf{Node: n.Address, Period: 10, Flags: wire.FlagWorkFailed}
-	tree, err := wire.LeafTree([]wire.Leaf{leaf})
+	leaf := records.Leaf{Node: n.Address, Period: 10, Flags: records.FlagWorkFailed}
+	tree, err := records.LeafTree([]records.Leaf{leaf})
 	require.NoError(t, err)
 	for _, w := range wallets[:3] {
 		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: w, Period: 10, Root: tree.Root()})

@@ -4,28 +4,28 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // nodeFlags are about the machine itself: FLAGS_NODE in program/src/constants.rs.
-const nodeFlags = wire.FlagSpecMismatch | wire.FlagWorkFailed | wire.FlagEvidenceFailed | wire.FlagDeviceChanged
+const nodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
 
 // slashBPS is the share of the required stake that flags cost, the gravest counts: SlashTerms in state/fault.rs.
-func slashBPS(flags wire.Flags, p *market.Params, l *market.Lease) uint16 {
+func slashBPS(flags records.Flags, p *market.Params, l *market.Lease) uint16 {
 	badWork, offline := p.SlashBadWorkBps, uint16(0)
 	if l != nil {
 		badWork, offline = l.SlashBadWorkBps, l.SlashOfflineBps
 	}
 	var bps uint16
 	for _, term := range []struct {
-		mask wire.Flags
+		mask records.Flags
 		bps  uint16
 	}{
-		{wire.FlagEvidenceFailed | wire.FlagDeviceChanged | wire.FlagSpecMismatch, p.SlashFraudBps},
-		{wire.FlagWorkFailed, p.SlashWorkFailedBps},
-		{wire.FlagBadOutput, badWork},
-		{wire.FlagOffline, offline},
+		{records.FlagEvidenceFailed | records.FlagDeviceChanged | records.FlagSpecMismatch, p.SlashFraudBps},
+		{records.FlagWorkFailed, p.SlashWorkFailedBps},
+		{records.FlagBadOutput, badWork},
+		{records.FlagOffline, offline},
 	} {
 		if flags&term.mask != 0 {
 			bps = max(bps, term.bps)
@@ -37,15 +37,15 @@ func slashBPS(flags wire.Flags, p *market.Params, l *market.Lease) uint16 {
 // faultOpen follows fault_open.rs.
 func (t *tx) faultOpen(keys []solana.PublicKey, body []byte) error {
 	if a, err := get[market.Fault](t, keys[7]); err == nil && a != nil {
-		return idl.ErrorCodeAlreadyApplied
+		return bindings.ErrorCodeAlreadyApplied
 	}
 	leaf, err := t.applyLeaf(keys[2], keys[4], keys[5], body)
 	if err != nil {
 		return err
 	}
-	flags := wire.Flags(t.flags)
+	flags := records.Flags(t.flags)
 	if flags == 0 {
-		return idl.ErrorCodeNoFault
+		return bindings.ErrorCodeNoFault
 	}
 	m, err := t.market()
 	if err != nil {
@@ -146,7 +146,7 @@ func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) 
 		return err
 	}
 	if k.State() == market.KeeperSlashed {
-		return idl.ErrorCodeWrongKeeperStatus
+		return bindings.ErrorCodeWrongKeeperStatus
 	}
 	lost, err := contradiction(before)
 	if err != nil {
@@ -170,20 +170,20 @@ func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) 
 // contradiction is what two words of a keeper are about; of manifests, no node.
 func contradiction(before []solana.Instruction) (Fact, error) {
 	if len(before) < 2 {
-		return Fact{}, idl.ErrorCodeInvalidSignature
+		return Fact{}, bindings.ErrorCodeInvalidSignature
 	}
-	var said []wire.CheckStatement
-	var listed []wire.Manifest
+	var said []records.CheckStatement
+	var listed []records.Manifest
 	for _, ix := range before[len(before)-2:] {
 		const header = 112 // of the signature's check: what is signed follows
 		data, err := ix.Data()
 		if err != nil || len(data) < header {
-			return Fact{}, idl.ErrorCodeInvalidSignature
+			return Fact{}, bindings.ErrorCodeInvalidSignature
 		}
-		if st, err := wire.DecodeStatement(data[header:]); err == nil {
+		if st, err := records.DecodeStatement(data[header:]); err == nil {
 			said = append(said, st)
 		}
-		if m, err := wire.DecodeManifest(data[header:]); err == nil {
+		if m, err := records.DecodeManifest(data[header:]); err == nil {
 			listed = append(listed, m)
 		}
 	}
@@ -193,5 +193,5 @@ func contradiction(before []solana.Instruction) (Fact, error) {
 	case len(listed) == 2 && market.TwoFaced(listed[0], listed[1]):
 		return Fact{Kind: KeeperLost, Period: uint64(listed[0].Period)}, nil
 	}
-	return Fact{}, idl.ErrorCodeNoContradiction
+	return Fact{}, bindings.ErrorCodeNoContradiction
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // CreateOrder places an order, as order_create does; the customer's credits are not followed.
@@ -56,10 +56,10 @@ func (t *tx) orderAward(keys []solana.PublicKey, body []byte) error {
 		return err
 	}
 	if _, err := get[market.Lease](t, keys[8]); err == nil {
-		return idl.ErrorCodeWrongLeaseStatus
+		return bindings.ErrorCodeWrongLeaseStatus
 	}
 	if k.State() != market.KeeperActive {
-		return idl.ErrorCodeKeeperNotActive
+		return bindings.ErrorCodeKeeperNotActive
 	}
 	if err := market.Awardable(m, o, n, p, model, t.now); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (t *tx) orderAward(keys []solana.PublicKey, body []byte) error {
 		return err
 	}
 	if score > binary.LittleEndian.Uint64(body) {
-		return idl.ErrorCodeScoreTooHigh
+		return bindings.ErrorCodeScoreTooHigh
 	}
 	return t.award(keys[8], k, o, n, p, &m.Params, score)
 }
@@ -129,13 +129,13 @@ func (t *tx) leaseStart(nodeKey, order, lease solana.PublicKey) error {
 	}
 	switch {
 	case nodeKey != l.NodeKey:
-		return idl.ErrorCodeUnauthorised
+		return bindings.ErrorCodeUnauthorised
 	case l.State() != market.LeaseAwarded:
-		return idl.ErrorCodeWrongLeaseStatus
+		return bindings.ErrorCodeWrongLeaseStatus
 	case o.State() != market.OrderAwarded && o.State() != market.OrderLapsed:
-		return idl.ErrorCodeWrongOrderStatus
+		return bindings.ErrorCodeWrongOrderStatus
 	case t.now > o.AwardedAt+int64(m.Params.StartDeadlineSecs):
-		return idl.ErrorCodeTooLate
+		return bindings.ErrorCodeTooLate
 	}
 	period, err := market.PeriodOf(t.now, m.Params.PeriodSecs)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *tx) leaseSettle(lease solana.PublicKey) error {
 		return err
 	}
 	if l.State() < market.LeaseRunning {
-		return idl.ErrorCodeWrongLeaseStatus
+		return bindings.ErrorCodeWrongLeaseStatus
 	}
 	news := l.UnsettledSecs(t.now)
 	if news == 0 {

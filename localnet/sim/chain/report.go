@@ -7,8 +7,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/wire"
-	idl "github.com/gantry-market/gantry/idl/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // reportVote follows program/src/instructions/report_vote.rs and state/report.rs.
@@ -68,14 +68,14 @@ const (
 // vote counts a vote.
 func vote(r *market.Report, root [32]byte, k *market.Keeper) (ballot, error) {
 	at, does := r.Find(root), first
-	from := slices.IndexFunc(r.Roots(), func(c idl.Candidate) bool { return market.Has(c.Voters, k.Index) })
+	from := slices.IndexFunc(r.Roots(), func(c bindings.Candidate) bool { return market.Has(c.Voters, k.Index) })
 	switch {
 	case from >= 0 && from == at:
 		return again, nil
 	case from >= 0 && (r.State() == market.ReportFinal || k.WeightSince >= r.CreatedAt):
-		return again, idl.ErrorCodeAlreadyVoted
+		return again, bindings.ErrorCodeAlreadyVoted
 	case from >= 0 && (at < 0 || place(r, at).Weight+k.Weight <= place(r, from).Weight):
-		return again, idl.ErrorCodeVoteNotHeavier
+		return again, bindings.ErrorCodeVoteNotHeavier
 	case from >= 0:
 		does = moved
 	}
@@ -87,7 +87,7 @@ func vote(r *market.Report, root [32]byte, k *market.Keeper) (ballot, error) {
 		r.CandidateCount++
 	default:
 		at = len(r.Candidates) + len(r.Tail)
-		r.Tail = append(r.Tail, idl.Candidate{})
+		r.Tail = append(r.Tail, bindings.Candidate{})
 	}
 	bit := uint8(1) << (k.Index % 8)
 	if does == moved {
@@ -130,7 +130,7 @@ func arrange(r *market.Report) {
 	}
 }
 
-func place(r *market.Report, at int) *idl.Candidate {
+func place(r *market.Report, at int) *bindings.Candidate {
 	if at < len(r.Candidates) {
 		return &r.Candidates[at]
 	}
@@ -169,28 +169,28 @@ func (t *tx) reportClose(key solana.PublicKey) error {
 }
 
 // proof reads the arguments that report_apply and fault_open share.
-func proof(body []byte) (leaf wire.Leaf, root wire.Hash, err error) {
-	const fixed = wire.LeafSize + 8
+func proof(body []byte) (leaf records.Leaf, root records.Hash, err error) {
+	const fixed = records.LeafSize + 8
 	if len(body) < fixed {
-		return leaf, root, idl.ErrorCodeInvalidLeaf
+		return leaf, root, bindings.ErrorCodeInvalidLeaf
 	}
-	raw := body[:wire.LeafSize]
-	path, n := binary.LittleEndian.Uint32(body[wire.LeafSize:]), int(binary.LittleEndian.Uint32(body[wire.LeafSize+4:]))
+	raw := body[:records.LeafSize]
+	path, n := binary.LittleEndian.Uint32(body[records.LeafSize:]), int(binary.LittleEndian.Uint32(body[records.LeafSize+4:]))
 	if len(body) != fixed+32*n {
-		return leaf, root, idl.ErrorCodeInvalidProof
+		return leaf, root, bindings.ErrorCodeInvalidProof
 	}
-	siblings := make([]wire.Hash, n)
+	siblings := make([]records.Hash, n)
 	for i := range siblings {
-		siblings[i] = wire.Hash(body[fixed+32*i:])
+		siblings[i] = records.Hash(body[fixed+32*i:])
 	}
-	if leaf, err = wire.DecodeLeaf(raw); err != nil {
-		return leaf, root, idl.ErrorCodeInvalidLeaf
+	if leaf, err = records.DecodeLeaf(raw); err != nil {
+		return leaf, root, bindings.ErrorCodeInvalidLeaf
 	}
-	return leaf, wire.RootOf(wire.LeafHash(raw), path, siblings), nil
+	return leaf, records.RootOf(records.LeafHash(raw), path, siblings), nil
 }
 
 // applyLeaf follows program/src/instructions/leaf.rs. It returns the flags that open a fault.
-func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (wire.Leaf, error) {
+func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (records.Leaf, error) {
 	t.flags = 0
 	leaf, root, err := proof(body)
 	if err != nil {
@@ -206,11 +206,11 @@ func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (wire.
 	}
 	switch {
 	case r.State() != market.ReportFinal:
-		return leaf, idl.ErrorCodeReportNotFinal
-	case root != wire.Hash(r.Root):
-		return leaf, idl.ErrorCodeInvalidProof
+		return leaf, bindings.ErrorCodeReportNotFinal
+	case root != records.Hash(r.Root):
+		return leaf, bindings.ErrorCodeInvalidProof
 	case uint64(leaf.Period) != r.Period || leaf.Node != node:
-		return leaf, idl.ErrorCodeInvalidLeaf
+		return leaf, bindings.ErrorCodeInvalidLeaf
 	}
 	n, err := edit[market.Node](t, node)
 	if err != nil {
@@ -222,12 +222,12 @@ func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (wire.
 			return leaf, err
 		}
 		if l.Lease.Node != leaf.Node || l.StartedAt == 0 {
-			return leaf, idl.ErrorCodeInvalidLeaf
+			return leaf, bindings.ErrorCodeInvalidLeaf
 		}
 	}
 	nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, &m.Params)
 	if !nodeNew && !leaseNew {
-		return leaf, idl.ErrorCodeAlreadyApplied
+		return leaf, bindings.ErrorCodeAlreadyApplied
 	}
 	if nodeNew {
 		n.LastReportPeriod, n.ReportWindow = mark(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period))
@@ -253,7 +253,7 @@ func mark(last uint64, window uint32, period uint64) (uint64, uint32) {
 	return period, 1
 }
 
-func (t *tx) applyToNode(leaf *wire.Leaf, n *market.Node, p *market.Params) {
+func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 	before := record(n)
 	n.ChecksPassed += uint64(leaf.ChecksPassed)
 	n.ChecksTotal += uint64(leaf.ChecksTotal)
@@ -282,9 +282,9 @@ func (t *tx) applyToNode(leaf *wire.Leaf, n *market.Node, p *market.Params) {
 	keepRecord(n, before, t.now)
 }
 
-func (t *tx) applyToLease(leaf *wire.Leaf, l *market.Lease, p *market.Params) {
+func (t *tx) applyToLease(leaf *records.Leaf, l *market.Lease, p *market.Params) {
 	l.VerifiedSecs += leaf.VerifiedSeconds
-	if leaf.Flags.Has(wire.FlagOffline) && leaf.DowntimeSeconds > p.MigrationGraceSecs && l.State() == market.LeaseRunning {
+	if leaf.Flags.Has(records.FlagOffline) && leaf.DowntimeSeconds > p.MigrationGraceSecs && l.State() == market.LeaseRunning {
 		end := int64(uint64(leaf.Period)+1) * int64(p.PeriodSecs)
 		paidUntil := l.StartedAt + int64(l.DowntimeSecs) + int64(l.PaidSecs)
 		l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), max(min(end, t.now, l.FundedUntil), paidUntil)
@@ -294,14 +294,14 @@ func (t *tx) applyToLease(leaf *wire.Leaf, l *market.Lease, p *market.Params) {
 }
 
 // record is what a node is compared by; keepRecord remembers the one before a change: state/node.rs.
-func record(n *market.Node) idl.ScoreRecord {
-	return idl.ScoreRecord{
+func record(n *market.Node) bindings.ScoreRecord {
+	return bindings.ScoreRecord{
 		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
 		UptimeBps: n.UptimeBps, Tier: n.Tier,
 	}
 }
 
-func keepRecord(n *market.Node, before idl.ScoreRecord, now int64) {
+func keepRecord(n *market.Node, before bindings.ScoreRecord, now int64) {
 	if record(n) != before {
 		n.Previous, n.PreviousSince, n.RecordSince = before, n.RecordSince, now
 	}

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/gantry-market/gantry/keeper/task"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // Group is the running work of one machine. It implements task.Runner.
@@ -17,7 +17,7 @@ type Group struct {
 	after  func()     // called when a task has ended
 }
 
-var _ task.Runner = (*Group)(nil)
+var _ schedule.Runner = (*Group)(nil)
 
 // routine is a task that can wait.
 type routine struct {

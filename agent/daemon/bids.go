@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"context"
+	"encoding/hex"
+	"math/bits"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/agent/bidding"
+	"github.com/gantry-market/gantry/agent/pricing"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/sealedbid"
+)
+
+// The node's side of sealed auctions: it asks, keepers answer.
+var (
+	commitProtocol  = toKeeper(messages.BidCommit)
+	revealProtocol  = toKeeper(messages.BidReveal)
+	outcomeProtocol = toKeeper(messages.BidOutcome)
+)
+
+func toKeeper(id string) p2p.Protocol {
+	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: messages.MaxBidRequest}
+}
+
+// keeperNetwork implements bidding.Network.
+type keeperNetwork struct{ node *p2p.Node }
+
+func (k keeperNetwork) Commit(ctx context.Context, keeper solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+	return p2p.Call[messages.BidRequest, messages.BidAnswer](ctx, k.node, keeper, commitProtocol, req)
+}
+
+func (k keeperNetwork) Reveal(ctx context.Context, keeper solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+	return p2p.Call[messages.BidRequest, messages.BidAnswer](ctx, k.node, keeper, revealProtocol, req)
+}
+
+func (k keeperNetwork) Outcome(ctx context.Context, keeper solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
+	return p2p.Call[messages.OutcomeRequest, messages.SignedOutcome](ctx, k.node, keeper, outcomeProtocol, req)
+}
+
+// bidder takes part in auctions.
+func (a *Agent) bidder() *bidding.Bidder {
+	return &bidding.Bidder{
+		View: a.view, Store: a.store, Network: keeperNetwork{a.p2p}, Key: a.key, Node: a.ledger.node, Domain: a.domain,
+		Price: a.bidPrice, Tell: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
+	}
+}
+
+// bidPrice is what the pricing policy offers for an order.
+func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
+	node, ok := a.view.Node(a.ledger.node)
+	if !ok {
+		return 0
+	}
+	s, err := a.situation(node)
+	if err != nil {
+		a.log.Warn().Err(err).Msg("no bid: the node's own leases cannot be read")
+		return 0
+	}
+	return pricing.Bid(a.policy, s)
+}
+
+// situation is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and get.
+func (a *Agent) situation(node market.Node) (pricing.Situation, error) {
+	others := Snapshot(a.view, node.Spec.Model, node.Address)
+	s := pricing.Situation{Costs: a.costs, Others: others.Others, Reference: others.Reference}
+	if p, ok := a.view.Params(); ok {
+		s.FeeBPS = p.FeeBps
+	}
+	now := time.Now()
+	for _, l := range a.view.Leases() {
+		n, ok := a.view.Node(l.Node)
+		if ok && l.Node != node.Address && n.Spec.Model == node.Spec.Model && now.Sub(time.Unix(l.AwardedAt, 0)) < pricing.Window {
+			s.Recent = append(s.Recent, market.PricePerHour(l.Price))
+		}
+	}
+	records, err := a.store.Leases()
+	if err != nil {
+		return s, err
+	}
+	var work []pricing.Work
+	for _, r := range records {
+		w := pricing.Work{From: r.AwardedAt, To: r.EndedAt, GPUs: bits.OnesCount64(r.GPUMask)}
+		if w.To.IsZero() && !r.State.Live() {
+			continue // over, nobody knows since when
+		}
+		work = append(work, w)
+	}
+	s.UtilisationBPS = pricing.Utilisation(work, int(node.Spec.Gpus), time.Unix(node.RegisteredAt, 0), now)
+	return s, nil
+}
+
+// shownBids is how many bids the file for people has.
+const shownBids = 200
+
+// writeBids keeps the file that `gantry-agent bids` reads, because the store has one user at a time.
+func (a *Agent) writeBids(all []store.Bid) {
+	out := make([]sealedbid.Evidence, 0, len(all))
+	for _, b := range all[max(0, len(all)-shownBids):] {
+		out = append(out, evidenceOf(b))
+	}
+	if err := show(a.cfg.BidsPath(), out); err != nil {
+		a.log.Warn().Err(err).Msg("the list of bids cannot be written")
+	}
+}
+
+// ReadBids reads the file that a running agent keeps.
+func ReadBids(path string) ([]sealedbid.Evidence, error) { return shown[[]sealedbid.Evidence](path) }
+
+func evidenceOf(b store.Bid) sealedbid.Evidence {
+	out := sealedbid.Evidence{
+		Order: solana.PublicKey(b.Order).String(), Node: solana.PublicKey(b.Node).String(), CloseAt: b.CloseAt, RevealUntil: b.RevealUntil,
+		BidAt: b.At, Price: uint64(b.Price), MaxPrice: uint64(b.Max), Salt: hex.EncodeToString(b.Salt[:]),
+		Commitment: hex.EncodeToString(b.Commitment[:]), Signature: solana.SignatureFromBytes(b.Signature).String(),
+		Acks: []sealedbid.EvidenceAck{}, Refusals: []sealedbid.EvidenceWord{}, Over: b.Over, Note: b.Note,
+	}
+	for _, x := range b.Acks {
+		out.Acks = append(out.Acks, sealedbid.EvidenceAck{
+			Keeper: solana.PublicKey(x.Keeper).String(), Stage: x.Stage, ReceivedAt: x.ReceivedAt, Signature: solana.SignatureFromBytes(x.Signature).String(),
+		})
+	}
+	for _, x := range b.Words {
+		if w, err := sealedbid.Word(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
+			out.Refusals = append(out.Refusals, w)
+		}
+	}
+	if x := b.Outcome; x != nil {
+		if w, err := sealedbid.Word(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
+			out.Outcome = &w
+		}
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/agent/evidence"
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// evidence makes what answers keepers' evidence challenges. The desk calls it once at a time.
+func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.Context, attest.Challenge, []byte) ([]byte, error) {
+	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
+	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
+		policy, ok := a.workPolicy(node.Spec.Model)
+		length, known := a.period()
+		if !ok || !known {
+			return attest.Evidence{}, fmt.Errorf("the market's policy is not known yet: %w", attest.ErrAbsent)
+		}
+		var out attest.Evidence
+		err := a.desk.InTurn(ctx, func(ctx context.Context) (err error) {
+			out, err = evidence.Work(ctx, nonce, evidence.WorkOptions{
+				Prover: a.prover, Key: ed25519.PrivateKey(a.key), Domain: a.domain, Node: node.Address, Order: int(policy.Size),
+				Period: uint64(time.Now().Unix()) / uint64(length/time.Second),
+			})
+			return err
+		})
+		return out, err
+	}
+	c := &evidence.Collector{Sources: sources, Key: ed25519.PrivateKey(a.key)}
+	return func(ctx context.Context, challenge attest.Challenge, statement []byte) ([]byte, error) {
+		if t != nil {
+			t.Statement = statement
+		}
+		b, findings, err := c.Collect(ctx, challenge)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range findings {
+			if f.State == evidence.Failed {
+				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("evidence that this machine should have")
+			}
+		}
+		return b.Encode()
+	}
+}

@@ -1,0 +1,127 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/agent/challenge"
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/evidence"
+	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// awaitNode finds the node account of the machine's key and waits for its registration.
+func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
+	told := false
+	for {
+		changed := a.view.Changed()
+		nodes := a.view.NodesByKey(a.key.PublicKey())
+		switch {
+		case len(nodes) == 1:
+			return nodes[0], nil
+		case len(nodes) > 1:
+			return market.Node{}, fmt.Errorf("%w: the machine's key is registered by %d providers; use another --node-key", config.ErrConfig, len(nodes))
+		case !told:
+			told = true
+			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("this machine is not registered yet; waiting for: gantry-agent register")
+		}
+		select {
+		case <-ctx.Done():
+			return market.Node{}, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// assemble makes the parts that need the node's account.
+func (a *Agent) assemble(node market.Node) error {
+	if err := a.checkDevices(node); err != nil {
+		return err
+	}
+	var err error
+	a.txm, err = txm.New(txm.Options{
+		RPC: a.client, Store: a.txStore, Keys: txm.NewKeys(a.key), Payer: a.key.PublicKey(), Log: a.log.With().Str("part", "txm").Logger(),
+	})
+	if err != nil {
+		return err
+	}
+	if n, err := a.txm.Resume(nil); err != nil {
+		return err
+	} else if n > 0 {
+		a.log.Info().Int("transactions", n).Msg("taking up what an earlier process left on the way")
+	}
+	a.ledger = &ledger{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey()}
+	a.office, err = receipt.New(receipt.Options{
+		Ledger: a.ledger, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	inv := a.machine.Inventory
+	a.leases, err = lease.New(lease.Options{
+		Ledger: a.ledger, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), GPUUUIDs: a.machine.UUIDs(),
+		Node: lease.Share{
+			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
+		},
+		Settle: a.office.Flush, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	o := challenge.Options{
+		Node: node.Address, Domain: a.domain, Prover: a.prover, Store: a.store, Log: a.log,
+		IsKeeper:  func(key solana.PublicKey) bool { _, ok := a.view.KeeperOf(key); return ok },
+		Statuses:  a.leases.Statuses,
+		Busy:      a.leases.Live,
+		Inventory: a.machine.Claim,
+		Policy:    func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
+		Period:    a.period,
+		Signer:    a.key,
+		Genesis:   a.genesis,
+	}
+	t := evidence.NewTPM(a.machine.Inventory)
+	if o.Evidence = a.evidence(node, t); t != nil {
+		o.TPM = t
+	}
+	a.desk, err = challenge.New(o)
+	return err
+}
+
+// checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would find
+// it out and the stake would pay for it.
+func (a *Agent) checkDevices(node market.Node) error {
+	// What the node registered, whoever holds the claims now.
+	have := a.machine.Devices()
+	if market.DeviceRoot(have) != node.DeviceRoot {
+		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s); "+
+			"serving it would cost its stake", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
+	}
+	return nil
+}
+
+func (a *Agent) workPolicy(model uint16) (challenge.Policy, bool) {
+	m, ok := a.view.Model(model)
+	return challenge.Policy{Size: m.WorkSize, Bound: time.Duration(m.WorkBoundMs) * time.Millisecond}, ok
+}
+
+func (a *Agent) period() (time.Duration, bool) {
+	p, ok := a.view.Params()
+	return market.Seconds(p.PeriodSecs), ok && p.PeriodSecs > 0
+}
+
+// settleInterval is short where transactions cost nothing.
+func (a *Agent) settleInterval() time.Duration {
+	if a.cfg.SettleInterval > 0 {
+		return a.cfg.SettleInterval
+	}
+	if a.client.Local() {
+		return 5 * time.Second
+	}
+	return 15 * time.Minute
+}

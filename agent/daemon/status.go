@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/agent/challenge"
+	"github.com/gantry-market/gantry/agent/store"
+)
+
+// Status is what a running agent writes for `gantry-agent status`, because its store has one user at a time.
+type Status struct {
+	PID       int       `json:"pid"`
+	At        time.Time `json:"at"`
+	Since     time.Time `json:"since"`
+	Node      string    `json:"node"`
+	NodeKey   string    `json:"node_key"`
+	Addresses []string  `json:"addresses"`
+	Keepers   int       `json:"keepers"`
+	Connected int       `json:"keepers_connected"`
+	// Inventory is how the GPUs were found; Simulated is true when they are not real.
+	Inventory string           `json:"inventory"`
+	Simulated bool             `json:"simulated"`
+	Checks    challenge.Counts `json:"checks"`
+	Leases    []LeaseLine      `json:"leases"`
+	InFlight  int              `json:"transactions_in_flight"`
+}
+
+// LeaseLine is one lease of a Status.
+type LeaseLine struct {
+	Lease    string    `json:"lease"`
+	Customer string    `json:"customer"`
+	State    string    `json:"state"`
+	Note     string    `json:"note,omitempty"`
+	Awarded  time.Time `json:"awarded_at"`
+	Started  time.Time `json:"started_at"`
+	Seconds  uint64    `json:"receipt_seconds"`
+}
+
+// statusEvery is how often the status file is renewed; one that is much older belongs to an agent that is gone.
+const statusEvery = 2 * time.Second
+
+// Fresh reports whether the status was written by an agent that still runs.
+func (s Status) Fresh(now time.Time) bool {
+	return now.Sub(s.At) < 5*statusEvery && syscall.Kill(s.PID, 0) == nil
+}
+
+// ReadStatus reads the file that a running agent keeps.
+func ReadStatus(path string) (Status, error) { return shown[Status](path) }
+
+// reportStatus keeps the status file. It is for people; trouble with it must not stop the agent.
+func (a *Agent) reportStatus(ctx context.Context) error {
+	path := a.cfg.StatusPath()
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	complained := false
+	for {
+		err := a.writeStatus(path)
+		if err != nil && !complained {
+			a.log.Warn().Err(err).Msg("status file cannot be written")
+		}
+		complained = err != nil
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *Agent) writeStatus(path string) error {
+	s := Status{
+		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.ledger.node.String(), NodeKey: a.key.PublicKey().String(),
+		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
+		Checks: a.desk.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+	}
+	s.Connected, s.Keepers = a.connected()
+	records, err := a.store.Leases()
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		line := LeaseLine{
+			Lease: solana.PublicKey(r.Address).String(), Customer: solana.PublicKey(r.Customer).String(),
+			State: string(r.State), Note: r.Note, Awarded: r.AwardedAt, Started: r.StartedAt,
+		}
+		if rec, err := a.store.Receipt(store.Key(r.Address)); err == nil && rec.Signed != nil {
+			line.Seconds = rec.Signed.Seconds
+		}
+		s.Leases = append(s.Leases, line)
+	}
+	return show(path, s)
+}

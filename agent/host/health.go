@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// Health is a snapshot of one GPU. A nil reading is one that the device or the
+// driver does not have.
+type Health struct {
+	UUID         string    `json:"uuid"`
+	At           time.Time `json:"at"`
+	TemperatureC *uint32   `json:"temperature_c,omitempty"`
+	PowerMW      *uint32   `json:"power_mw,omitempty"`
+	PowerLimitMW *uint32   `json:"power_limit_mw,omitempty"`
+	FanPercent   *uint32   `json:"fan_percent,omitempty"`
+	// Utilisation of the last sampling interval, in percent.
+	GPUPercent    *uint32 `json:"gpu_percent,omitempty"`
+	MemoryPercent *uint32 `json:"memory_percent,omitempty"`
+	MemoryUsedMiB *uint64 `json:"memory_used_mib,omitempty"`
+	// ECC errors since the driver was loaded.
+	ECCCorrected   *uint64 `json:"ecc_corrected,omitempty"`
+	ECCUncorrected *uint64 `json:"ecc_uncorrected,omitempty"`
+	// RowRemapFailed means that the memory cannot be repaired any more.
+	RowRemapFailed *bool `json:"row_remap_failed,omitempty"`
+	// Missing is true when the device has fallen off the bus.
+	Missing   bool `json:"missing,omitempty"`
+	Simulated bool `json:"simulated"`
+}
+
+// HealthLimits decide when a GPU is unfit for work.
+type HealthLimits struct {
+	MaxTemperatureC uint32
+	MaxUncorrected  uint64
+}
+
+// DefaultHealthLimits: data-centre GPUs slow down from about 87 °C; any
+// uncorrected memory error may have spoiled a result.
+func DefaultHealthLimits() HealthLimits { return HealthLimits{MaxTemperatureC: 92, MaxUncorrected: 0} }
+
+// Problems says why a GPU is unfit; empty means healthy.
+func (h Health) Problems(l HealthLimits) []string {
+	var out []string
+	if h.Missing {
+		out = append(out, "device does not answer")
+	}
+	if h.TemperatureC != nil && *h.TemperatureC > l.MaxTemperatureC {
+		out = append(out, fmt.Sprintf("%d °C, limit %d", *h.TemperatureC, l.MaxTemperatureC))
+	}
+	if h.ECCUncorrected != nil && *h.ECCUncorrected > l.MaxUncorrected {
+		out = append(out, fmt.Sprintf("%d uncorrected memory errors", *h.ECCUncorrected))
+	}
+	if h.RowRemapFailed != nil && *h.RowRemapFailed {
+		out = append(out, "memory rows can no longer be remapped")
+	}
+	return out
+}
+
+// Health reads a snapshot of every device. A device that is lost is in the result,
+// as Missing; it is no error.
+func (g *GPUs) Health(ctx context.Context) ([]Health, error) {
+	var out []Health
+	err := g.each(ctx, func(_ int, d nvml.Device) error {
+		out = append(out, g.snapshot(d))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (g *GPUs) snapshot(d nvml.Device) Health {
+	h := Health{At: time.Now().UTC(), Simulated: g.Simulated()}
+	h.UUID, _ = d.GetUUID()
+	t, ret := d.GetTemperature(nvml.TEMPERATURE_GPU)
+	h.Missing = ret == nvml.ERROR_GPU_IS_LOST || ret == nvml.ERROR_UNKNOWN
+	h.TemperatureC = reading(t, ret)
+	power, ret := d.GetPowerUsage()
+	h.PowerMW = reading(power, ret)
+	limit, ret := d.GetEnforcedPowerLimit()
+	h.PowerLimitMW = reading(limit, ret)
+	fan, ret := d.GetFanSpeed() // passively cooled devices have none
+	h.FanPercent = reading(fan, ret)
+	use, ret := d.GetUtilizationRates()
+	h.GPUPercent, h.MemoryPercent = reading(use.Gpu, ret), reading(use.Memory, ret)
+	memory, ret := d.GetMemoryInfo()
+	h.MemoryUsedMiB = reading(memory.Used/mib, ret)
+	corrected, ret := d.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC)
+	h.ECCCorrected = reading(corrected, ret)
+	uncorrected, ret := d.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+	h.ECCUncorrected = reading(uncorrected, ret)
+	if g.has("nvmlDeviceGetRemappedRows") {
+		_, _, _, failed, ret := d.GetRemappedRows()
+		h.RowRemapFailed = reading(failed, ret)
+	}
+	return h
+}
+
+func reading[T any](v T, ret nvml.Return) *T {
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	return &v
+}

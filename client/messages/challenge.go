@@ -1,0 +1,159 @@
+package messages
+
+import "github.com/gantry-market/gantry/attest"
+
+// CheckKind says what a challenge or a statement is about. The numbers are those of the signed statement.
+type CheckKind uint8
+
+const (
+	CheckLiveness  CheckKind = 1
+	CheckInventory CheckKind = 2
+	CheckWork      CheckKind = 3
+	CheckEvidence  CheckKind = 4
+	CheckHealth    CheckKind = 5
+	CheckOutput    CheckKind = 6
+)
+
+// ChallengeRequest is one question of a keeper to a node.
+type ChallengeRequest struct {
+	Version uint8     `cbor:"1,keyasint"`
+	Kind    CheckKind `cbor:"2,keyasint"`
+	// Node is the node account's address.
+	Node   [32]byte `cbor:"3,keyasint"`
+	Period uint64   `cbor:"4,keyasint"`
+	// Nonce is fresh randomness that the answer repeats.
+	Nonce [32]byte       `cbor:"5,keyasint"`
+	Work  *WorkChallenge `cbor:"6,keyasint,omitempty"`
+	// Evidence is what a bundle must answer.
+	Evidence *EvidenceChallenge `cbor:"7,keyasint,omitempty"`
+	// TPM is a step of enrolling the node's TPM, in place of Evidence.
+	TPM *TPMStep `cbor:"8,keyasint,omitempty"`
+}
+
+// EvidenceChallenge, with the node's key, is the challenge of an evidence bundle: see package attest.
+type EvidenceChallenge struct {
+	GenesisHash [32]byte `cbor:"1,keyasint"`
+	Program     [32]byte `cbor:"2,keyasint"`
+	ID          [32]byte `cbor:"3,keyasint"`
+	SlotHash    [32]byte `cbor:"4,keyasint"`
+	Expiry      int64    `cbor:"5,keyasint"`
+	// TPMStatement is the keeper's signed word that the node's attestation key lives in its TPM, if the keeper has seen
+	// it: the node puts it into its evidence for those who have not. It is no part of the challenge.
+	TPMStatement []byte `cbor:"6,keyasint,omitempty"`
+}
+
+// TPMStep asks for the keys of the node's TPM, or, with a credential, for the secret that only the TPM can open: see
+// package attest/tpm.
+type TPMStep struct {
+	IDObject      []byte `cbor:"1,keyasint,omitempty"`
+	EncryptedSeed []byte `cbor:"2,keyasint,omitempty"`
+}
+
+// TPMAnswer answers a TPMStep: with the keys, or with the secret.
+type TPMAnswer struct {
+	AK     []byte `cbor:"1,keyasint,omitempty"`
+	EK     []byte `cbor:"2,keyasint,omitempty"`
+	Chain  []byte `cbor:"3,keyasint,omitempty"`
+	Secret []byte `cbor:"4,keyasint,omitempty"`
+}
+
+// Of is the challenge for a node key.
+func (c EvidenceChallenge) Of(nodeKey [32]byte) attest.Challenge {
+	return attest.Challenge{
+		GenesisHash: c.GenesisHash, Program: c.Program, ID: c.ID, NodeKey: nodeKey, SlotHash: c.SlotHash, Expiry: c.Expiry,
+	}
+}
+
+// WorkChallenge asks for the product of two matrices derived from a seed. The seed is
+// sha256(slot hash ‖ node ‖ period ‖ keeper's signature), so neither side can choose it alone: the node checks that
+// the signature is the keeper's over slot hash ‖ node ‖ period.
+type WorkChallenge struct {
+	Size            uint32   `cbor:"1,keyasint"`
+	SlotHash        [32]byte `cbor:"2,keyasint"`
+	KeeperSignature [64]byte `cbor:"3,keyasint"`
+}
+
+// ChallengeResponse answers with the part that was asked for.
+type ChallengeResponse struct {
+	Version   uint8      `cbor:"1,keyasint"`
+	Nonce     [32]byte   `cbor:"2,keyasint"`
+	Liveness  *Liveness  `cbor:"3,keyasint,omitempty"`
+	Inventory *Inventory `cbor:"4,keyasint,omitempty"`
+	Work      *WorkProof `cbor:"5,keyasint,omitempty"`
+	// Refused says why there is no answer, such as a work proof asked for while a lease runs.
+	Refused string `cbor:"6,keyasint,omitempty"`
+	// Evidence is an encoded bundle: see package attest/bundle.
+	Evidence []byte     `cbor:"7,keyasint,omitempty"`
+	TPM      *TPMAnswer `cbor:"8,keyasint,omitempty"`
+}
+
+// Liveness is the agent's view of itself and its leases.
+type Liveness struct {
+	UnixTime  int64         `cbor:"1,keyasint"`
+	UpSeconds uint64        `cbor:"2,keyasint"`
+	Leases    []LeaseStatus `cbor:"3,keyasint"`
+}
+
+// LeaseState is where the agent is with a lease.
+type LeaseState uint8
+
+const (
+	// LeaseWaiting: started on chain or about to be, the customer's job has not arrived.
+	LeaseWaiting LeaseState = 1
+	LeaseRunning LeaseState = 2
+	// LeaseExited: the job ended by itself.
+	LeaseExited  LeaseState = 3
+	LeaseStopped LeaseState = 4
+	// LeaseBroken: the job could not be started.
+	LeaseBroken LeaseState = 5
+)
+
+// LeaseStatus is one lease on a node.
+type LeaseStatus struct {
+	Lease [32]byte   `cbor:"1,keyasint"`
+	State LeaseState `cbor:"2,keyasint"`
+	// ExitCode of the job once it exited.
+	ExitCode int32 `cbor:"3,keyasint"`
+	// StartedAt is the unix second of the job's start; 0 before.
+	StartedAt int64 `cbor:"4,keyasint"`
+	// Detail is a sentence for people, such as why the job could not be started.
+	Detail string `cbor:"5,keyasint,omitempty"`
+	// OutputBytes written by the job so far.
+	OutputBytes uint64 `cbor:"6,keyasint"`
+}
+
+// Inventory is what the node says it has now. It is a claim: see the evidence tiers.
+type Inventory struct {
+	GPUs      []GPU    `cbor:"1,keyasint"`
+	CPUCores  uint32   `cbor:"2,keyasint"`
+	RAMMiB    uint64   `cbor:"3,keyasint"`
+	DiskGiB   uint64   `cbor:"4,keyasint"`
+	Simulated bool     `cbor:"5,keyasint"`
+	Device    [32]byte `cbor:"6,keyasint"` // device root: see agent/host
+}
+
+// GPU is one device of an inventory.
+type GPU struct {
+	Name        string   `cbor:"1,keyasint"`
+	Identity    [32]byte `cbor:"2,keyasint"` // sha256("gantry-device" ‖ UUID)
+	VRAMMiB     uint64   `cbor:"3,keyasint"`
+	TempC       uint32   `cbor:"4,keyasint"`
+	PowerW      uint32   `cbor:"5,keyasint"`
+	Utilisation uint32   `cbor:"6,keyasint"` // percent
+	ECCErrors   uint64   `cbor:"7,keyasint"` // uncorrected since boot
+	Driver      string   `cbor:"8,keyasint"`
+}
+
+// WorkProof is a committed matrix product.
+type WorkProof struct {
+	Size uint32   `cbor:"1,keyasint"`
+	Root [32]byte `cbor:"2,keyasint"`
+	// Product is the whole product in the encoding of attest/work.
+	Product []byte `cbor:"3,keyasint"`
+	// ElapsedMS is the prover's own measure. The keeper's clock decides.
+	ElapsedMS uint32 `cbor:"4,keyasint"`
+	Prover    string `cbor:"5,keyasint"`
+	// Signature is the node key's over the product's work.Commitment, which both sides can write down: a wrong product
+	// that the node has signed is proof on chain.
+	Signature [64]byte `cbor:"6,keyasint"`
+}

@@ -1,0 +1,96 @@
+package messages
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// JobSpec is what a customer wants to have run. Its digest is in the order, so that what runs is what was ordered.
+type JobSpec struct {
+	Version uint8 `cbor:"1,keyasint"`
+	// Image is an OCI reference with digest; empty for the process runtime of local networks.
+	Image   string            `cbor:"2,keyasint,omitempty"`
+	Command []string          `cbor:"3,keyasint"`
+	Env     map[string]string `cbor:"4,keyasint,omitempty"`
+	// MemoryMiB, CPUs and DiskMiB limit the job; 0 leaves the node's share.
+	MemoryMiB uint64 `cbor:"5,keyasint,omitempty"`
+	CPUs      uint32 `cbor:"6,keyasint,omitempty"`
+	DiskMiB   uint64 `cbor:"7,keyasint,omitempty"`
+}
+
+// Digest is sha256 of the canonical encoding: the order's image digest.
+func (s JobSpec) Digest() ([32]byte, error) {
+	mode, err := cbor.CanonicalEncOptions().EncMode()
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("canonical encoding: %w", err)
+	}
+	data, err := mode.Marshal(s)
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("encode job: %w", err)
+	}
+	return sha256.Sum256(data), nil
+}
+
+// DeployRequest brings the job for a lease. Sending it again changes nothing.
+type DeployRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	Job     JobSpec  `cbor:"3,keyasint"`
+}
+
+// LeaseRequest asks about one lease.
+type LeaseRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+}
+
+// LeaseAnswer says where a lease is, or why the request was refused.
+type LeaseAnswer struct {
+	Version uint8       `cbor:"1,keyasint"`
+	Status  LeaseStatus `cbor:"2,keyasint"`
+	Refused string      `cbor:"3,keyasint,omitempty"`
+	// Unknown says that the node has not seen the lease (yet): its view of the chain may be behind the customer's.
+	Unknown bool `cbor:"4,keyasint,omitempty"`
+}
+
+// LogsRequest asks for a job's output from an offset on.
+type LogsRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	Offset  uint64   `cbor:"3,keyasint"`
+	// Follow keeps the stream open until the job ends.
+	Follow bool `cbor:"4,keyasint"`
+}
+
+// LogChunk is a piece of output. The last one has End set.
+type LogChunk struct {
+	Offset  uint64 `cbor:"1,keyasint"`
+	Data    []byte `cbor:"2,keyasint"`
+	End     bool   `cbor:"3,keyasint"`
+	Refused string `cbor:"4,keyasint,omitempty"`
+}
+
+// Receipt is the node's offer: see client/records for the 72 bytes that are signed.
+type Receipt struct {
+	Version       uint8    `cbor:"1,keyasint"`
+	Lease         [32]byte `cbor:"2,keyasint"`
+	StartedAt     int64    `cbor:"3,keyasint"`
+	Sequence      uint64   `cbor:"4,keyasint"`
+	Seconds       uint64   `cbor:"5,keyasint"`
+	NodeSignature [64]byte `cbor:"6,keyasint"`
+	Refused       string   `cbor:"7,keyasint,omitempty"`
+}
+
+// SignedReceipt returns a receipt with the customer's signature; the node submits it.
+type SignedReceipt struct {
+	Receipt           Receipt  `cbor:"1,keyasint"`
+	CustomerSignature [64]byte `cbor:"2,keyasint"`
+}
+
+// ReceiptAnswer says whether the node took the signed receipt.
+type ReceiptAnswer struct {
+	Version uint8  `cbor:"1,keyasint"`
+	Refused string `cbor:"2,keyasint,omitempty"`
+}

@@ -1,0 +1,120 @@
+package records
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+// LeafSize is the length of an encoded report leaf in bytes.
+const LeafSize = 176
+
+// Leaf is what the keepers agreed on about one node (and one of its leases)
+// for one period. The program applies it with a Merkle proof.
+type Leaf struct {
+	Node            solana.PublicKey // the Node account's address
+	Period          Period
+	ChecksPassed    uint16
+	ChecksTotal     uint16
+	Tier            uint8
+	Flags           Flags
+	Measured        uint32           // TFLOPS x 10, 0 when no work was checked
+	UpSeconds       uint32           // seconds of the period the node was up
+	Lease           solana.PublicKey // the lease account, zero for the node alone
+	VerifiedSeconds uint32           // seconds of the lease seen delivered
+	DowntimeSeconds uint32           // seconds of the lease seen missing
+	DeviceRoot      [32]byte         // root over the node's device identities
+	EvidenceHash    [32]byte         // hash of the evidence bundle, zero if none
+}
+
+// Encode returns the 176 bytes whose hash is the leaf of the report's tree.
+func (l Leaf) Encode() [LeafSize]byte {
+	var b [LeafSize]byte
+	le := binary.LittleEndian
+	copy(b[0:32], l.Node[:])
+	le.PutUint64(b[32:40], uint64(l.Period))
+	le.PutUint16(b[40:42], l.ChecksPassed)
+	le.PutUint16(b[42:44], l.ChecksTotal)
+	b[44] = l.Tier
+	le.PutUint16(b[46:48], uint16(l.Flags))
+	le.PutUint32(b[48:52], l.Measured)
+	le.PutUint32(b[52:56], l.UpSeconds)
+	copy(b[56:88], l.Lease[:])
+	le.PutUint32(b[88:92], l.VerifiedSeconds)
+	le.PutUint32(b[92:96], l.DowntimeSeconds)
+	copy(b[96:128], l.DeviceRoot[:])
+	copy(b[128:160], l.EvidenceHash[:])
+	return b
+}
+
+// Validate checks what the encoding alone cannot express. Error: ErrValue.
+func (l Leaf) Validate() error {
+	switch {
+	case l.Node.IsZero():
+		return fmt.Errorf("leaf without a node: %w", ErrValue)
+	case l.ChecksPassed > l.ChecksTotal:
+		return fmt.Errorf("leaf with %d of %d checks passed: %w", l.ChecksPassed, l.ChecksTotal, ErrValue)
+	case l.Flags&^KnownFlags != 0:
+		return fmt.Errorf("leaf with flags %s: %w", l.Flags, ErrValue)
+	case l.Lease.IsZero() && (l.VerifiedSeconds != 0 || l.DowntimeSeconds != 0):
+		return fmt.Errorf("leaf with lease seconds but no lease: %w", ErrValue)
+	}
+	return nil
+}
+
+// DecodeLeaf reads exactly one valid leaf.
+// Errors: ErrLength, ErrReserved, ErrValue.
+func DecodeLeaf(b []byte) (Leaf, error) {
+	var l Leaf
+	if len(b) != LeafSize {
+		return l, fmt.Errorf("leaf of %d bytes: %w", len(b), ErrLength)
+	}
+	if b[45] != 0 || !allZero(b[160:176]) {
+		return l, fmt.Errorf("leaf: %w", ErrReserved)
+	}
+	le := binary.LittleEndian
+	copy(l.Node[:], b[0:32])
+	l.Period = Period(le.Uint64(b[32:40]))
+	l.ChecksPassed = le.Uint16(b[40:42])
+	l.ChecksTotal = le.Uint16(b[42:44])
+	l.Tier = b[44]
+	l.Flags = Flags(le.Uint16(b[46:48]))
+	l.Measured = le.Uint32(b[48:52])
+	l.UpSeconds = le.Uint32(b[52:56])
+	copy(l.Lease[:], b[56:88])
+	l.VerifiedSeconds = le.Uint32(b[88:92])
+	l.DowntimeSeconds = le.Uint32(b[92:96])
+	copy(l.DeviceRoot[:], b[96:128])
+	copy(l.EvidenceHash[:], b[128:160])
+	if err := l.Validate(); err != nil {
+		return Leaf{}, err
+	}
+	return l, nil
+}
+
+// Compare orders leaves by node, then lease: the order of a report's tree.
+func (l Leaf) Compare(o Leaf) int {
+	return cmp.Or(bytes.Compare(l.Node[:], o.Node[:]), bytes.Compare(l.Lease[:], o.Lease[:]))
+}
+
+// SortLeaves brings leaves into the order of a report's tree.
+func SortLeaves(leaves []Leaf) { slices.SortFunc(leaves, Leaf.Compare) }
+
+// CheckLeafOrder verifies that leaves are strictly ascending and all of one
+// period, as the tree of a report must be.
+// Errors: ErrOrder, ErrValue.
+func CheckLeafOrder(leaves []Leaf) error {
+	for i := range leaves {
+		if leaves[i].Period != leaves[0].Period {
+			return fmt.Errorf("leaf %d of period %d in a report of period %d: %w", i, leaves[i].Period, leaves[0].Period, ErrValue)
+		}
+		if i > 0 && leaves[i-1].Compare(leaves[i]) >= 0 {
+			return fmt.Errorf("leaf %d: %w", i, ErrOrder)
+		}
+	}
+	return nil
+}

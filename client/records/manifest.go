@@ -1,0 +1,68 @@
+package records
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+// ManifestSize is the length of an encoded manifest in bytes.
+const ManifestSize = len(manifestTag) + 8 + 8 + 4 + 4 + 32
+
+// manifestTag separates manifests from everything else that a keeper signs.
+const manifestTag = "gantry-manifest-1"
+
+// Manifest is what a keeper signs once for each period: what the set of all its statements about it is. Two different ones
+// of a period cost its bond. The layout is in docs/protocol.md.
+type Manifest struct {
+	Domain Domain
+	Period Period
+	Count  uint32   // statements
+	Size   uint32   // bytes of the set
+	Digest [32]byte // sha256 of the set
+}
+
+// Encode returns the bytes that are signed.
+func (m Manifest) Encode() [ManifestSize]byte {
+	var b [ManifestSize]byte
+	le := binary.LittleEndian
+	copy(b[:17], manifestTag)
+	copy(b[17:25], m.Domain[:])
+	le.PutUint64(b[25:33], uint64(m.Period))
+	le.PutUint32(b[33:37], m.Count)
+	le.PutUint32(b[37:41], m.Size)
+	copy(b[41:], m.Digest[:])
+	return b
+}
+
+// DecodeManifest reads exactly one manifest. Errors: ErrLength, ErrTag.
+func DecodeManifest(b []byte) (Manifest, error) {
+	if len(b) != ManifestSize {
+		return Manifest{}, fmt.Errorf("manifest of %d bytes: %w", len(b), ErrLength)
+	}
+	if string(b[:17]) != manifestTag {
+		return Manifest{}, fmt.Errorf("manifest: %w", ErrTag)
+	}
+	le := binary.LittleEndian
+	return Manifest{
+		Domain: Domain(b[17:25]), Period: Period(le.Uint64(b[25:33])), Count: le.Uint32(b[33:37]), Size: le.Uint32(b[37:41]),
+		Digest: [32]byte(b[41:]),
+	}, nil
+}
+
+// Sign signs the manifest's encoding.
+func (m Manifest) Sign(signer Signer) (solana.Signature, error) {
+	b := m.Encode()
+	sig, err := signer.Sign(b[:])
+	if err != nil {
+		return sig, fmt.Errorf("sign manifest of period %d: %w", m.Period, err)
+	}
+	return sig, nil
+}
+
+// Verify checks a keeper's signature over the manifest. Error: ErrSignature.
+func (m Manifest) Verify(keeper solana.PublicKey, sig solana.Signature) error {
+	b := m.Encode()
+	return verify(keeper, b[:], sig)
+}

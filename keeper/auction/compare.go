@@ -1,0 +1,81 @@
+package auction
+
+import (
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// again is the choice that the first award of an auction was made by: what the set says, not what would be chosen now.
+func again(c *closed) *closed {
+	out := *c
+	out.choice = sealedbid.Winners(c.set.Head.Order, c.set.Bids)
+	return &out
+}
+
+// set reads a kept set.
+func (d *Desk) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.Set, error) {
+	parts, err := d.parts(key, keeper)
+	if err != nil {
+		return sealedbid.Set{}, err
+	}
+	var a sealedbid.Assembler
+	for _, p := range parts {
+		if err := a.Add(p); err != nil {
+			return sealedbid.Set{}, err
+		}
+	}
+	return a.Set(sealedbid.Auction{Domain: d.Domain, Order: key.Order, CloseAt: key.CloseAt})
+}
+
+// compare says what the awarding keeper's published bids show it to have done: another root than it recorded, or revealed
+// bids left out that it had acknowledged, which are returned.
+func (d *Desk) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) []messages.Bid {
+	theirs, err := d.set(key, award.Keeper)
+	if err != nil {
+		log.Warn().Err(err).Msg("the awarding keeper's bids cannot be read")
+		return nil
+	}
+	if theirs.Head.Root != records.Hash(award.BidsRoot) {
+		log.Error().Msg("the awarding keeper published other bids than it recorded on chain")
+	}
+	out := Omitted(d.known(key), &theirs)
+	for _, o := range out {
+		log.Error().Stringer("node", solana.PublicKey(o.Node)).Msg("the awarding keeper acknowledged this node's reveal and left its bid out")
+	}
+	return out
+}
+
+// known are the bids that we hold of an auction, in memory or as we closed them.
+func (d *Desk) known(key store.AuctionKey) []messages.Bid {
+	if bids := d.bids(key); len(bids) > 0 {
+		return bids
+	}
+	var out []messages.Bid
+	if c, err := d.own(key); err == nil {
+		for _, j := range c.set.Bids {
+			out = append(out, j.Bid)
+		}
+	}
+	return out
+}
+
+// Omitted are the bids whose reveals a keeper acknowledged and that are not in its set. The acknowledgements' signatures
+// must have been checked.
+func Omitted(known []messages.Bid, set *sealedbid.Set) []messages.Bid {
+	var out []messages.Bid
+	for _, b := range known {
+		if b.Reveal == nil || sealedbid.FindAck(b.Acks, set.Keeper, records.AckReveal) == nil {
+			continue
+		}
+		if j := set.Find(b.Node); j == nil || j.Bid.Commitment != b.Commitment || j.Bid.Reveal == nil {
+			out = append(out, b)
+		}
+	}
+	return out
+}

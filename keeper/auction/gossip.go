@@ -1,0 +1,168 @@
+package auction
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// Validate looks at what another keeper tells before it is passed on: every bid is signed by its node and acknowledged by
+// the author, in time by the author's word. What the chain shows to nobody yet is ignored, what nobody honest can have
+// sent is rejected.
+func (d *Desk) Validate(_ context.Context, author solana.PublicKey, m messages.BidGossip) p2p.Verdict {
+	if m.Version != messages.Version {
+		return p2p.Ignore
+	}
+	if len(m.Bids) == 0 || len(m.Bids) > messages.MaxGossipBids {
+		return p2p.Reject
+	}
+	for i := range m.Bids {
+		if v := d.validate(author, &m, &m.Bids[i]); v != p2p.Accept {
+			return v
+		}
+	}
+	return p2p.Accept
+}
+
+func (d *Desk) validate(author solana.PublicKey, m *messages.BidGossip, b *messages.Bid) p2p.Verdict {
+	if len(b.Acks) == 0 || len(b.Acks) > 2 {
+		return p2p.Reject
+	}
+	o, err := d.look(m.Order, m.CloseAt, b.Node)
+	if err != nil {
+		return p2p.Ignore // decided already, or another keeper has seen the order or the node before us
+	}
+	if d.knows(store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}, b) {
+		return p2p.Accept // verified before
+	}
+	if o.of.Check(b, o.nodeKey) != nil {
+		return p2p.Reject
+	}
+	for j := range b.Acks {
+		a := &b.Acks[j]
+		if a.Keeper != author {
+			return p2p.Reject
+		}
+		if _, err := sealedbid.Ack(a, b.Commitment); err != nil {
+			return p2p.Reject
+		}
+		late := a.ReceivedAt > m.CloseAt
+		if a.Stage == uint8(records.AckReveal) {
+			late = a.ReceivedAt <= m.CloseAt || a.ReceivedAt > o.auction.RevealUntil || b.Reveal == nil
+		}
+		if late {
+			return p2p.Reject
+		}
+	}
+	if b.Reveal != nil && sealedbid.FindAck(b.Acks, author, records.AckReveal) == nil {
+		return p2p.Reject
+	}
+	if !d.active(author) {
+		return p2p.Ignore
+	}
+	return p2p.Accept
+}
+
+// knows reports whether all that is told of a bid is held already.
+func (d *Desk) knows(key store.AuctionKey, b *messages.Bid) bool {
+	e := d.entry(key, b.Node, false)
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bid.Commitment != b.Commitment || (b.Reveal != nil && (e.bid.Reveal == nil || *e.bid.Reveal != *b.Reveal)) {
+		return false
+	}
+	for i := range b.Acks {
+		if have := sealedbid.FindAck(e.bid.Acks, b.Acks[i].Keeper, records.AckStage(b.Acks[i].Stage)); have == nil || *have != b.Acks[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Handle keeps what was validated. A commitment is taken when the author acknowledged one in time, or when we hold it;
+// the first one of a node stays, whatever others took. Bids that come after our set was closed are no longer ours to add.
+func (d *Desk) Handle(_ context.Context, author solana.PublicKey, m messages.BidGossip) {
+	key := store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}
+	bids := slices.Clone(m.Bids)
+	slices.SortStableFunc(bids, func(a, b messages.Bid) int { return bytes.Compare(a.Node[:], b.Node[:]) })
+	// Entries are taken in the order of nodes and held until all is on disk; a direct call holds one entry only, so that
+	// nobody waits in a circle.
+	held := map[[32]byte]*entry{}
+	next := map[[32]byte]messages.Bid{}
+	defer func() {
+		for _, e := range held {
+			e.mu.Unlock()
+		}
+	}()
+	for i := range bids {
+		b := &bids[i]
+		vouched := sealedbid.FindAck(b.Acks, author, records.AckCommitment) != nil
+		e := held[b.Node]
+		if e == nil {
+			if e = d.entry(key, b.Node, vouched); e == nil {
+				continue
+			}
+			e.mu.Lock()
+			held[b.Node] = e
+			next[b.Node] = e.bid
+		}
+		if n, ok := merge(next[b.Node], b, vouched); ok {
+			for _, a := range b.Acks {
+				n.Acks = d.withAck(n.Acks, a)
+			}
+			next[b.Node] = n
+		} else {
+			d.Log.Warn().Stringer("order", key.Order).Stringer("node", solana.PublicKey(b.Node)).Msg("another keeper has another bid of this node, or one that nobody vouches for; ours stays")
+		}
+	}
+	if d.isClosing(key) {
+		return
+	}
+	raw := map[[32]byte][]byte{}
+	for node, n := range next {
+		if n.Commitment == [32]byte{} {
+			continue
+		}
+		enc, err := p2p.Encode(n)
+		if err != nil {
+			d.Log.Error().Err(err).Msg("bid")
+			return
+		}
+		raw[node] = enc
+	}
+	if len(raw) == 0 {
+		return
+	}
+	if err := d.put(key, raw); err != nil {
+		d.Log.Error().Err(err).Msg("bids of other keepers were not kept")
+		return
+	}
+	for node := range raw {
+		held[node].bid = next[node]
+	}
+}
+
+// merge adds what another keeper tells to what is held; ok is false when it does not fit.
+func merge(have messages.Bid, told *messages.Bid, vouched bool) (next messages.Bid, ok bool) {
+	switch {
+	case have.Commitment == [32]byte{} && vouched:
+		have = messages.Bid{Node: told.Node, Commitment: told.Commitment, Signature: told.Signature}
+	case have.Commitment != told.Commitment:
+		return have, false
+	}
+	if have.Reveal == nil {
+		have.Reveal = told.Reveal
+	}
+	return have, true
+}

@@ -1,0 +1,77 @@
+package auction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// proofOf puts together what shows on chain that a bid was left out; ok is false when an account is not there (any more)
+// or the program would refuse it at now.
+func (d *Desk) proofOf(award *market.Auction, b *messages.Bid, now int64) (p market.OmittedBid, score uint64, ok bool) {
+	if award.WinnerCount == 0 {
+		return p, 0, false
+	}
+	d.Index.Read(func(v *index.View) {
+		o, known := v.Orders[award.Order]
+		l, live := v.Leases[market.LeaseAddress(award.Order, award.Winners[0])]
+		if ok = known && live && v.Market != nil; ok {
+			p, ok = sealedbid.Omitted(v.Market, o, award, l, v.Nodes[award.BarNode], b, lookup(v))
+		}
+	})
+	if ok {
+		score, ok = p.Score(now)
+	}
+	return p, score, ok
+}
+
+// prove brings a proof of an omitted bid on chain, by turns: the accounts that the shares go to first, since both do not
+// fit one transaction.
+func (a *Awarder) prove(ctx context.Context, l look, bids []messages.Bid) {
+	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
+	for i := range bids {
+		p, score, ok := a.Desk.proofOf(l.auction, &bids[i], a.Now().Unix())
+		if !ok {
+			continue
+		}
+		ixs, err := p.Prove(a.Self, a.Now().Unix())
+		if err != nil {
+			log.Warn().Err(err).Msg("proof of an omitted bid")
+			continue
+		}
+		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
+		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
+		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.Self, score), Repeatable: true})
+		if err == nil {
+			_, err = a.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
+		}
+		cancel()
+		switch {
+		case err == nil:
+			log.Warn().Stringer("node", solana.PublicKey(bids[i].Node)).Msg("proven on chain: the keeper left out a bid that it had acknowledged")
+			return // one proof a lease
+		case market.Is(err, bindings.ErrorCodeNotContestable):
+			return // somebody else was faster
+		case errors.Is(err, context.Canceled):
+			return
+		default:
+			log.Debug().Err(err).Msg("proof of an omitted bid")
+		}
+	}
+}
+
+// turn reports whether it is this keeper's turn to prove something about an auction.
+func (a *Awarder) turn(l look, keepers []solana.PublicKey) (ready bool, item string) {
+	item = fmt.Sprintf("omitted/%s/%d", l.key.Order, l.key.CloseAt)
+	return a.stagger.Ready(item, a.Now(), crank.Rank(a.Self, item, keepers), a.Step), item
+}

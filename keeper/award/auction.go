@@ -1,0 +1,67 @@
+// Package award chooses the nodes for instant orders: the standing ask is the bid, the lowest score wins.
+//
+// The choice is a pure function of the accounts, with the program's own rules (order_award), so that what is chosen
+// here is not refused there, and two keepers choose the same nodes.
+package award
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
+)
+
+// Reasons for which an order is not awarded now.
+var (
+	ErrNotOpen   = errors.New("order is not open for instant awards")
+	ErrPaused    = errors.New("awards are paused")
+	ErrTooLate   = errors.New("award deadline has passed")
+	ErrNoMatch   = errors.New("not enough nodes satisfy the order")
+	ErrNotLoaded = errors.New("market or order is not known")
+)
+
+// MaxAwards is how many awards of one order fit in a transaction.
+const MaxAwards = 4
+
+// modeInstant is the only order mode of this version.
+const modeInstant = 0
+
+// Choose returns the nodes that an open order should go to now (unix seconds on the chain's clock), best first. An
+// order over several nodes is all or nothing, so it gets either all that it still wants or none.
+// Errors: those above.
+func Choose(v *index.View, order solana.PublicKey, now int64) ([]market.Candidate, error) {
+	o, ok := v.Orders[order]
+	if !ok || v.Market == nil {
+		return nil, ErrNotLoaded
+	}
+	switch {
+	case o.State() != market.OrderOpen || o.Mode != modeInstant || o.NodesAwarded >= o.NodesWanted:
+		return nil, ErrNotOpen
+	case v.Market.Paused&market.PauseAwards != 0:
+		return nil, ErrPaused
+	case now > o.AwardDeadline:
+		return nil, ErrTooLate
+	}
+	q := match.Query{
+		Order: order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
+		End: o.LatestEnd(&v.Market.Params),
+	}
+	if o.NodesAwarded > 0 {
+		q.Site = &o.Site
+	}
+	for lease := range v.LeasesOfOrder[order] {
+		q.Except = append(q.Except, v.Leases[lease].Node) // one lease of an order on a node
+	}
+	if o.Redundant == 1 {
+		return spread(v, o, q, now)
+	}
+	best := v.Matcher().Best(q, now)
+	if len(best) < q.Nodes {
+		return nil, fmt.Errorf("%w: %d of %d", ErrNoMatch, len(best), q.Nodes)
+	}
+	return best, nil
+}

@@ -1,0 +1,212 @@
+package award
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/schedule"
+)
+
+// Awarder awards open orders as they appear. Run owns all its goroutines.
+type Awarder struct {
+	Index   *index.Index
+	Self    solana.PublicKey
+	Submit  func(context.Context, txm.Intent) (txm.Result, error)
+	Step    time.Duration // that each rank waits before it tries
+	Observe func(nodes int, lag time.Duration, err error)
+	Log     zerolog.Logger
+	Now     func() time.Time
+	// Tasks runs the awards; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
+	// Run, and waits for what Tasks has started.
+	Tasks schedule.Runner
+
+	stagger *crank.Stagger
+	wg      sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[solana.PublicKey]bool
+	wait map[solana.PublicKey]time.Time // orders that were refused: not before
+	aims map[solana.PublicKey]time.Time // nodes for which an award is on its way, or was just decided: not before
+}
+
+const (
+	debounce  = 15 * time.Millisecond
+	afterward = 500 * time.Millisecond
+	// sendTimeout bounds one award.
+	sendTimeout = time.Minute
+	// idlePause is how long nothing is looked at without a change: asks and the clock change the answer as well.
+	idlePause = 5 * time.Second
+)
+
+// Init must be called before Tick; Run calls it.
+func (a *Awarder) Init() {
+	a.stagger = crank.NewStagger()
+	a.busy, a.wait, a.aims = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}, map[solana.PublicKey]time.Time{}
+	a.Tasks = schedule.Or(a.Tasks)
+}
+
+// Run awards until ctx ends.
+func (a *Awarder) Run(ctx context.Context) error {
+	a.Init()
+	defer a.wg.Wait()
+	for {
+		ch := a.Index.Changed()
+		pause := idlePause
+		if a.Tick(ctx) {
+			pause = max(a.Step/4, 25*time.Millisecond)
+			ch = nil // an order waits for its time: look soon, whatever changes
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-ch:
+			timer.Stop()
+			if err := a.Tasks.Sleep(ctx, debounce); err != nil {
+				return err
+			}
+		case <-timer.C:
+		}
+	}
+}
+
+// Tick starts the awards whose turn it is and reports whether an order waits for its turn.
+func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
+	now := a.Now()
+	type award struct {
+		order *market.Order
+		nodes []market.Candidate
+	}
+	var due []award
+	a.mu.Lock()
+	a.Index.Read(func(v *index.View) {
+		k, ok := v.Keepers[a.Self]
+		if !ok || k.State() != market.KeeperActive {
+			return
+		}
+		items := map[string]bool{}
+		keepers := v.ActiveKeepers()
+		for key, o := range v.Orders {
+			if o.State() != market.OrderOpen {
+				continue
+			}
+			nodes, err := Choose(v, key, now.Unix())
+			if err != nil {
+				if !errors.Is(err, ErrNotOpen) && !errors.Is(err, ErrNoMatch) && !errors.Is(err, ErrTooLate) {
+					a.Log.Debug().Err(err).Stringer("order", key).Msg("order waits")
+				}
+				continue
+			}
+			item := "order/" + key.String()
+			items[item] = true
+			if a.busy[key] || now.Before(a.wait[key]) || !a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step) {
+				waiting = true
+				continue
+			}
+			due = append(due, award{o, nodes[:min(len(nodes), MaxAwards)]})
+		}
+		a.stagger.Keep(items)
+		for key := range a.wait {
+			if _, ok := v.Orders[key]; !ok {
+				delete(a.wait, key)
+			}
+		}
+	})
+	maps.DeleteFunc(a.aims, func(_ solana.PublicKey, until time.Time) bool { return !now.Before(until) })
+	slices.SortFunc(due, func(x, y award) int { return bytes.Compare(x.order.Address[:], y.order.Address[:]) })
+	// Many orders may want the same best node. One is sent, and the others look again when it is gone: all but one award
+	// would be refused, and the next best is unjust while the best is free.
+	due = slices.DeleteFunc(due, func(x award) bool {
+		taken := slices.ContainsFunc(x.nodes, func(c market.Candidate) bool { return now.Before(a.aims[c.Node.Address]) })
+		if waiting = waiting || taken; taken {
+			return true
+		}
+		a.busy[x.order.Address] = true
+		for _, c := range x.nodes {
+			a.aims[c.Node.Address] = now.Add(sendTimeout)
+		}
+		return false
+	})
+	a.mu.Unlock()
+	for _, x := range due {
+		a.wg.Add(1)
+		a.Tasks.Go(func() {
+			defer a.wg.Done()
+			a.award(ctx, x.order, x.nodes)
+		})
+	}
+	return waiting || len(due) > 0
+}
+
+// award sends one transaction for some nodes of an order.
+func (a *Awarder) award(ctx context.Context, o *market.Order, nodes []market.Candidate) {
+	err := a.send(ctx, o, nodes)
+	var pe *txm.ProgramError
+	switch {
+	case err == nil:
+		a.Log.Info().Stringer("order", o.Address).Int("nodes", len(nodes)).Msg("awarded")
+	case errors.As(err, &pe):
+		// Another keeper was faster, or the node changed its ask: the next look at the accounts decides.
+		a.Log.Debug().Err(err).Stringer("order", o.Address).Msg("award refused")
+	case ctx.Err() == nil:
+		a.Log.Warn().Err(err).Stringer("order", o.Address).Msg("award")
+	}
+	if ctx.Err() == nil {
+		a.Observe(len(nodes), a.Now().Sub(time.Unix(o.CreatedAt, 0)), err)
+	}
+	a.mu.Lock()
+	delete(a.busy, o.Address)
+	for _, c := range nodes {
+		a.aims[c.Node.Address] = a.Now().Add(afterward)
+	}
+	a.wait[o.Address] = a.Now().Add(afterward)
+	a.mu.Unlock()
+}
+
+func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Candidate) error {
+	id := fmt.Sprintf("award/%s/%d/%d", o.Address, o.CreatedAt, o.NodesAwarded)
+	var ixs []solana.Instruction
+	for _, c := range nodes {
+		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
+		if err != nil {
+			return err
+		}
+		ixs = append(ixs, ix)
+		id += "/" + c.Node.Address.String()
+	}
+	leases := make([]solana.PublicKey, len(nodes))
+	for i, c := range nodes {
+		leases[i] = market.LeaseAddress(o.Address, c.Node.Address)
+	}
+	ctx, cancel := a.Tasks.Timeout(ctx, sendTimeout)
+	defer cancel()
+	_, err := a.Submit(ctx, txm.Intent{
+		ID: id, Kind: "order_award", Instructions: ixs, Repeatable: true,
+		ReadBack: func(context.Context) (bool, error) {
+			done := true
+			a.Index.Read(func(v *index.View) {
+				for _, l := range leases {
+					if _, ok := v.Leases[l]; !ok {
+						done = false
+					}
+				}
+			})
+			return done, nil
+		},
+	})
+	return err
+}

@@ -1,0 +1,378 @@
+package check
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/committee"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/schedule"
+)
+
+// Checker asks nodes what its Planner says is due. One goroutine decides; each question has its own.
+type Checker struct {
+	Index    *index.Index
+	Asker    Asker
+	Signer   records.Signer
+	Domain   records.Domain
+	Secs     uint32
+	Timing   Timing
+	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
+	Record   func(context.Context, Finding)
+	Observe  func(kind records.CheckKind, passed bool, latency time.Duration) // for metrics
+	Evidence Judge                                                            // of evidence; nil to ask for none
+	Genesis  [32]byte                                                         // hash of the cluster, for evidence
+	Convict  func(market.BadWork) error                                       // brings a wrong signed product on chain; nil to state it only
+	Log      zerolog.Logger
+	Now      func() time.Time
+	// Tasks runs the questions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
+	// Run, and waits for what Tasks has started.
+	Tasks schedule.Runner
+	// Rand is where jitter and nonces come from; nil means crypto/rand. Only a simulation gives another.
+	Rand io.Reader
+
+	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
+	// everybody checks everything.
+	Seeds func(records.Period) (committee.Seed, bool)
+	// Skipped counts checks that this keeper had no room for, Planned hears how many nodes it watches in a period, as a
+	// member of their committees and in all; nil for nobody.
+	Skipped func(int)
+	Planned func(member, watched int)
+
+	mu      sync.Mutex // planner and nodes
+	planner *Planner
+	nodes   map[solana.PublicKey]*progress
+	round   Round
+	scanAt  time.Time
+	slots   chan struct{}
+	wg      sync.WaitGroup
+}
+
+// progress is what is known of a node's answers.
+type progress struct {
+	subject subject
+
+	mu       sync.Mutex
+	asking   bool // liveness is out
+	answered bool // has answered once
+}
+
+// maxAsking bounds the questions that are out at the same time.
+const maxAsking = 256
+
+// Init must be called before everything else.
+func (c *Checker) Init() {
+	c.nodes = map[solana.PublicKey]*progress{}
+	c.planner = NewPlanner(c.Timing, c.Secs)
+	c.slots = make(chan struct{}, maxAsking)
+	c.Tasks = schedule.Or(c.Tasks)
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+}
+
+// Run checks until ctx ends, then waits for the questions that are out.
+func (c *Checker) Run(ctx context.Context) error {
+	defer c.wg.Wait()
+	tick := time.NewTicker(c.Timing.tick())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			c.Tick(ctx)
+		}
+	}
+}
+
+// subject is one node that may have something due.
+type subject struct {
+	node  *market.Node
+	model *market.Model
+}
+
+// Tick starts what is due.
+func (c *Checker) Tick(ctx context.Context) {
+	now := c.Now()
+	period := records.Period(now.Unix() / int64(c.Secs))
+	into := now.Sub(time.Unix(int64(period)*int64(c.Secs), 0))
+	c.mu.Lock()
+	c.plan(period, now)
+	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
+	tasks := make([]*progress, len(checks))
+	for i, q := range checks {
+		tasks[i] = c.nodes[q.Node]
+	}
+	c.mu.Unlock()
+	if skipped > 0 {
+		c.Log.Warn().Int("skipped", skipped).Int("out", len(c.slots)).Msg("this keeper cannot keep up; checks are left out")
+		if c.Skipped != nil {
+			c.Skipped(skipped)
+		}
+	}
+	for i, q := range checks {
+		if p := tasks[i]; p != nil {
+			c.begin(ctx, q, p, period, into)
+		}
+	}
+}
+
+// begin starts one check.
+func (c *Checker) begin(ctx context.Context, q Check, p *progress, period records.Period, into time.Duration) {
+	t := p.subject
+	switch q.Kind {
+	case records.CheckLiveness:
+		c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p, q.Point) })
+	case records.CheckInventory:
+		if t.model != nil {
+			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
+		}
+	case records.CheckWork:
+		if t.model != nil && c.stillFree(t) && c.timeForWork(t, into) {
+			c.start(ctx, func(ctx context.Context) { c.work(ctx, t, period) })
+		}
+	case records.CheckEvidence:
+		if t.model != nil && c.stillFree(t) && c.timeForEvidence(into) {
+			c.start(ctx, func(ctx context.Context) { c.evidence(ctx, t, period) })
+		}
+	}
+}
+
+// plan brings the planner up to date with the period and, now and then, with the market's nodes.
+func (c *Checker) plan(period records.Period, now time.Time) {
+	r := c.round
+	if r.Roster == nil || r.Period != period || !r.Drawn {
+		fresh := r.Roster == nil || r.Period != period
+		next := Round{Period: period, Self: c.Signer.PublicKey(), Secret: r.Secret}
+		var weights map[solana.PublicKey]uint64
+		c.Index.Read(func(v *index.View) { weights = v.Weights(int64(period+1) * int64(c.Secs)) })
+		next.Roster = committee.NewRoster(committee.Seed{}, weights)
+		if next.Drawn = next.Roster.Everyone(); !next.Drawn && c.Seeds != nil {
+			var seed committee.Seed
+			if seed, next.Drawn = c.Seeds(period); next.Drawn {
+				next.Roster = committee.NewRoster(seed, weights)
+			}
+		}
+		if fresh || next.Drawn {
+			if _, err := io.ReadFull(c.Rand, next.Secret[:]); err != nil {
+				c.Log.Error().Err(err).Msg("no randomness; checks may be foreseen")
+			}
+			c.scanAt = time.Time{}
+			c.scan(now)
+			c.planner.Begin(next, now)
+			c.round = next
+			if c.Planned != nil {
+				c.Planned(c.planner.Duties())
+			}
+		}
+	}
+	c.scan(now)
+}
+
+// scan shows the planner the nodes that can be asked.
+func (c *Checker) scan(now time.Time) {
+	if now.Before(c.scanAt) {
+		return
+	}
+	c.scanAt = now.Add(max(c.Timing.tick(), c.Timing.Every/6))
+	var watched []Watched
+	c.Index.Read(func(v *index.View) {
+		if me, ok := v.Keepers[c.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
+			return // what it says does not count any more
+		}
+		watched = make([]Watched, 0, len(v.Nodes))
+		for key, n := range v.Nodes {
+			if !Checked(n.State()) {
+				continue
+			}
+			watched = append(watched, Watched{Node: key, Leased: n.LiveLeases > 0 || n.CommittedUntil != 0})
+			p := c.nodes[key]
+			if p == nil {
+				p = &progress{}
+				c.nodes[key] = p
+			}
+			p.subject = subject{n, v.Models[n.Spec.Model]}
+		}
+	})
+	c.planner.Sync(watched, now)
+	if len(c.nodes) > len(watched) {
+		for key := range c.nodes {
+			if !c.planner.Knows(key) {
+				delete(c.nodes, key)
+			}
+		}
+	}
+}
+
+// Accused takes another keeper's signed failed check, which may be reason to look for ourselves.
+func (c *Checker) Accused(by solana.PublicKey, s records.CheckStatement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.planner.Accused(by, s, c.Now()) {
+		c.Log.Debug().Stringer("keeper", by).Stringer("node", s.Node).Stringer("kind", s.Kind).Msg("looking into an accusation")
+	}
+}
+
+// timeForWork reports whether a work proof that starts now can be judged before the period ends.
+func (c *Checker) timeForWork(t subject, into time.Duration) bool {
+	need := workWait(t.model) + c.Timing.Timeout
+	length := time.Duration(c.Secs) * time.Second
+	return into+need < length || into < length/2
+}
+
+// start runs a question beside the others, unless too many are out.
+func (c *Checker) start(ctx context.Context, f func(context.Context)) {
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return // the planner was told how much room there is
+	}
+	c.wg.Add(1)
+	c.Tasks.Go(func() {
+		defer c.wg.Done()
+		defer func() { <-c.slots }()
+		f(ctx)
+	})
+}
+
+// ask sends a question and returns the answer with the time that it took.
+func (c *Checker) ask(ctx context.Context, n *market.Node, req messages.ChallengeRequest, timeout time.Duration) (messages.ChallengeResponse, time.Duration, error) {
+	req.Version, req.Node = messages.Version, n.Address
+	if _, err := io.ReadFull(c.Rand, req.Nonce[:]); err != nil {
+		return messages.ChallengeResponse{}, 0, err
+	}
+	ctx, cancel := c.Tasks.Timeout(ctx, timeout)
+	defer cancel()
+	began := c.Now()
+	resp, err := c.Asker.Ask(ctx, n.NodeKey, req)
+	took := c.Now().Sub(began)
+	if err != nil {
+		return resp, took, err
+	}
+	if resp.Version != messages.Version || resp.Nonce != req.Nonce {
+		return resp, took, errors.New("answer to another question")
+	}
+	return resp, took, nil
+}
+
+// liveness asks whether the node is there. ok is false when the question could not be asked.
+func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, point bool) {
+	p.mu.Lock()
+	if p.asking {
+		p.mu.Unlock()
+		return
+	}
+	p.asking = true
+	p.mu.Unlock()
+	defer func() { p.mu.Lock(); p.asking = false; p.mu.Unlock() }()
+
+	f, ok := c.probe(ctx, n)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	p.answered = p.answered || f.Passed
+	known := p.answered
+	p.mu.Unlock()
+	if !known && c.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.Timing.Every {
+		return // it has only just registered and is on its way to us
+	}
+	f.Point = point
+	c.finish(ctx, f)
+}
+
+// probe is one liveness question.
+func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
+	resp, took, err := c.ask(ctx, n, messages.ChallengeRequest{Kind: messages.CheckLiveness}, c.Timing.Timeout)
+	if ctx.Err() != nil {
+		return Finding{}, false
+	}
+	f := Finding{Node: n.Address, Kind: records.CheckLiveness, At: c.Now(), Latency: took}
+	switch {
+	case errors.Is(err, ErrRefused):
+		c.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses to say whether it is there")
+		return f, false
+	case err != nil:
+		c.Log.Debug().Err(err).Stringer("node", n.Address).Msg("no answer")
+	case resp.Liveness == nil:
+		c.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("answer without liveness")
+	default:
+		f.Passed, f.Liveness = true, resp.Liveness
+	}
+	return f, true
+}
+
+// inventory asks what the node has.
+func (c *Checker) inventory(ctx context.Context, t subject, period records.Period) {
+	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckInventory, Period: uint64(period)}, c.Timing.Timeout)
+	if err != nil || ctx.Err() != nil {
+		return // whether it is there is what liveness says
+	}
+	f := Finding{Node: t.node.Address, Kind: records.CheckInventory, At: c.Now(), Latency: took, Period: period}
+	health := f
+	health.Kind = records.CheckHealth
+	if resp.Inventory == nil {
+		c.Log.Warn().Str("refused", resp.Refused).Stringer("node", t.node.Address).Msg("node does not show its inventory")
+		c.finish(ctx, health)
+		return
+	}
+	var mismatches, ailments []string
+	complete, waiting := false, false
+	var root [32]byte
+	c.Index.Read(func(v *index.View) {
+		n, ok := v.Nodes[t.node.Address]
+		if complete = ok && v.ClaimsKnown(n); !complete {
+			return // its claims are not all known here yet
+		}
+		mismatches, ailments = JudgeInventory(resp.Inventory, n, t.model, v.HolderOf)
+		root = ShownRoot(resp.Inventory, n, v.HolderOf)
+		waiting = n.ClaimsMissing > 0 && root == n.DeviceRoot
+	})
+	if !complete {
+		return
+	}
+	if len(mismatches)+len(ailments) > 0 {
+		c.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
+	}
+	if waiting {
+		c.Index.Shown(t.node.Address, identities(resp.Inventory))
+	}
+	f.Passed, f.Detail = len(mismatches) == 0, root
+	health.Passed = len(ailments) == 0
+	c.finish(ctx, f)
+	c.finish(ctx, health)
+}
+
+// identities of the GPUs in an inventory.
+func identities(inv *messages.Inventory) [][32]byte {
+	out := make([][32]byte, len(inv.GPUs))
+	for i, g := range inv.GPUs {
+		out[i] = g.Identity
+	}
+	return out
+}
+
+// finish hands a finding on.
+func (c *Checker) finish(ctx context.Context, f Finding) {
+	if c.Observe != nil {
+		c.Observe(f.Kind, f.Passed, f.Latency)
+	}
+	c.mu.Lock()
+	c.planner.Result(f.Node, f.Kind, f.Passed, f.At)
+	c.mu.Unlock()
+	c.Record(ctx, f)
+}
+
+// errNoWork says why a proof was not judged.
+var errNoWork = errors.New("work proof not judged")

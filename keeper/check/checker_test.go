@@ -1,0 +1,316 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// answers is an Asker that runs a function.
+type answers func(ctx context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error)
+
+func (a answers) Ask(ctx context.Context, _ solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+	return a(ctx, req)
+}
+
+func alive(req messages.ChallengeRequest) messages.ChallengeResponse {
+	return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Liveness: &messages.Liveness{}}
+}
+
+func gone(ctx context.Context) (messages.ChallengeResponse, error) {
+	<-ctx.Done()
+	return messages.ChallengeResponse{}, ctx.Err()
+}
+
+// prove answers a work challenge; change may spoil the product.
+func prove(t *testing.T, req messages.ChallengeRequest, p work.Prover) messages.ChallengeResponse {
+	seed := work.DeriveSeed(req.Work.SlotHash, req.Node, req.Period, req.Work.KeeperSignature)
+	proof, err := p.Prove(context.Background(), seed, int(req.Work.Size))
+	require.NoError(t, err)
+	var b bytes.Buffer
+	_, err = proof.WriteTo(&b)
+	require.NoError(t, err)
+	commitment := work.Commitment{
+		Domain: records.Domain{1}, Node: req.Node, Period: req.Period, Seed: seed, N: req.Work.Size, Root: proof.Root,
+	}.Bytes()
+	signature, err := nodeKey.Sign(commitment[:])
+	require.NoError(t, err)
+	return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Work: &messages.WorkProof{
+		Size: req.Work.Size, Root: proof.Root, Product: b.Bytes(), Prover: p.Name(),
+		Signature: signature,
+	}}
+}
+
+// nodeKey is the tested node's own.
+var nodeKey = solana.PrivateKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize)))
+
+type collected struct {
+	mu  sync.Mutex
+	all []Finding
+}
+
+func (c *collected) add(_ context.Context, f Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, f)
+}
+
+func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
+	x := index.New()
+	n, m := sampleNode()
+	n.NodeKey = nodeKey.PublicKey()
+	x.Put(n.Address, n)
+	x.Put(solana.PublicKey{50}, m)
+	for i := byte(1); i <= 2; i++ {
+		x.Put(solana.PublicKey{60, i}, &market.Device{Node: n.Address, Identity: [32]byte{i}})
+	}
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	me := &market.Keeper{}
+	me.Wallet, me.Status, me.Weight = key.PublicKey(), uint8(market.KeeperActive), 1
+	x.Put(solana.PublicKey{70}, me)
+	got := &collected{}
+	c := &Checker{
+		Index: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
+		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
+		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
+		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
+	}
+	c.Init()
+	return c, got, subject{n, m}
+}
+
+func TestWorkIsJudged(t *testing.T) {
+	type verdict struct{ said, passed bool }
+	for name, c := range map[string]struct {
+		ask  func(*testing.T) answers
+		want verdict
+	}{
+		"right and in time": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return prove(t, req, work.CPU{Workers: 1}), nil
+			}
+		}, verdict{true, true}},
+		"wrong": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 0.01}), nil
+			}
+		}, verdict{true, false}},
+		"not signed, as by a version before": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				r := prove(t, req, work.CPU{Workers: 1})
+				r.Work.Signature = [64]byte{}
+				return r, nil
+			}
+		}, verdict{true, false}},
+		"signed for another period": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				old := req
+				old.Period--
+				r := prove(t, req, work.CPU{Workers: 1})
+				r.Work.Signature = prove(t, old, work.CPU{Workers: 1}).Work.Signature
+				return r, nil
+			}
+		}, verdict{true, false}},
+		"another root": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				r := prove(t, req, work.CPU{Workers: 1})
+				r.Work.Root[0] ^= 1
+				return r, nil
+			}
+		}, verdict{true, false}},
+		"cut short": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				r := prove(t, req, work.CPU{Workers: 1})
+				r.Work.Product = r.Work.Product[:100]
+				return r, nil
+			}
+		}, verdict{true, false}},
+		"late, but there": {func(t *testing.T) answers {
+			return func(ctx context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				if req.Kind == messages.CheckLiveness {
+					return alive(req), nil
+				}
+				return gone(ctx)
+			}
+		}, verdict{true, false}},
+		"refused late": {func(t *testing.T) answers {
+			return func(ctx context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				if req.Kind == messages.CheckLiveness {
+					return alive(req), nil
+				}
+				time.Sleep(350 * time.Millisecond)
+				return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "not finished in time"}, nil
+			}
+		}, verdict{true, false}},
+		"gone altogether": {func(t *testing.T) answers {
+			return func(ctx context.Context, _ messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return gone(ctx)
+			}
+		}, verdict{false, false}},
+		"not reachable": {func(t *testing.T) answers {
+			return func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return messages.ChallengeResponse{}, errors.New("no address")
+			}
+		}, verdict{false, false}},
+		"refuses again and again": {func(t *testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "I would rather not"}, nil
+			}
+		}, verdict{true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checker, got, what := newChecker(t, c.ask(t))
+			checker.work(t.Context(), what, 7)
+			if !c.want.said {
+				require.Empty(t, got.all)
+				return
+			}
+			require.Len(t, got.all, 1)
+			require.Equal(t, c.want.passed, got.all[0].Passed)
+			require.Equal(t, records.CheckWork, got.all[0].Kind)
+			require.EqualValues(t, 7, got.all[0].Period)
+		})
+	}
+}
+
+// A wrong product that is signed becomes a proof for the chain, and no statement: one cause, one slash. Where the proof
+// cannot be kept, a statement says it.
+func TestWrongWorkIsConvicted(t *testing.T) {
+	for name, stored := range map[string]error{"kept": nil, "not kept": errors.New("disk full")} {
+		t.Run(name, func(t *testing.T) {
+			checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}), nil
+			})
+			var proof market.BadWork
+			checker.Convict = func(b market.BadWork) error { proof = b; return stored }
+			checker.work(t.Context(), what, 7)
+			c, err := work.ParseCommitment(proof.Commitment[:])
+			require.NoError(t, err)
+			require.EqualValues(t, 7, c.Period)
+			opening, err := work.ParseChunkOpening(proof.Opening, int(c.N))
+			require.NoError(t, err)
+			var wrong *work.WrongEntryError
+			require.ErrorAs(t, work.VerifyChunk(c.Seed, int(c.N), c.Root, opening), &wrong)
+			require.Equal(t, wrong.Col, proof.Column)
+			_, err = proof.Accuse(solana.PublicKey{9})
+			require.NoError(t, err)
+			if stored == nil {
+				require.Empty(t, got.all)
+				return
+			}
+			require.Len(t, got.all, 1)
+			require.False(t, got.all[0].Passed)
+		})
+	}
+}
+
+func TestWorkIsNotHeldAgainstALease(t *testing.T) {
+	var checker *Checker
+	var what subject
+	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+		busy := *what.node
+		busy.LiveLeases = 1 // awarded in this moment
+		checker.Index.Put(busy.Address, &busy)
+		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "a lease is live"}, nil
+	})
+	checker.work(t.Context(), what, 7)
+	require.Empty(t, got.all)
+}
+
+func TestOurOwnTroubleIsNotTheNodes(t *testing.T) {
+	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+		t.Error("asked without a slot hash")
+		return alive(req), nil
+	})
+	checker.SlotHash = func(context.Context) ([32]byte, error) { return [32]byte{}, errors.New("RPC is down") }
+	checker.work(t.Context(), what, 7)
+	require.Empty(t, got.all)
+}
+
+func TestInventoryGivesTwoFindings(t *testing.T) {
+	inv := sampleInventory()
+	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Inventory: inv}, nil
+	})
+	checker.inventory(t.Context(), what, 7)
+	require.Len(t, got.all, 2)
+	require.Equal(t, []records.CheckKind{records.CheckInventory, records.CheckHealth}, []records.CheckKind{got.all[0].Kind, got.all[1].Kind})
+	require.True(t, got.all[0].Passed && got.all[1].Passed)
+
+	inv.GPUs = inv.GPUs[:1]
+	got.all = nil
+	checker.inventory(t.Context(), what, 7)
+	require.False(t, got.all[0].Passed)
+	require.True(t, got.all[1].Passed)
+
+	// As long as not all of the node's claims are known here, nothing is said.
+	checker.Index.Put(solana.PublicKey{60, 2}, nil)
+	got.all = nil
+	checker.inventory(t.Context(), what, 7)
+	require.Empty(t, got.all)
+}
+
+func TestLivenessProbe(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask        answers
+		ok, passed bool
+	}{
+		"there": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return alive(req), nil
+		}, true, true},
+		"silent": {func(ctx context.Context, _ messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return gone(ctx)
+		}, true, false},
+		"repeats an old answer": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			r := alive(req)
+			r.Nonce[0] ^= 1
+			return r, nil
+		}, true, false},
+		"does not know us yet": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return messages.ChallengeResponse{}, ErrRefused
+		}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checker, _, what := newChecker(t, c.ask)
+			f, ok := checker.probe(t.Context(), what.node)
+			require.Equal(t, c.ok, ok)
+			require.Equal(t, c.passed, f.Passed)
+		})
+	}
+}
+
+func TestRunChecksEveryNodeAndStops(t *testing.T) {
+	checker, got, _ := newChecker(t, func(ctx context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+		if req.Kind == messages.CheckLiveness {
+			return alive(req), nil
+		}
+		return gone(ctx)
+	})
+	checker.Timing.Every, checker.Timing.WorkEvery = 60*time.Millisecond, 0
+	checker.Init()
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, checker.Run(ctx), context.DeadlineExceeded)
+	got.mu.Lock()
+	defer got.mu.Unlock()
+	require.GreaterOrEqual(t, len(got.all), 5)
+	for _, f := range got.all {
+		require.Equal(t, records.CheckLiveness, f.Kind)
+	}
+}

@@ -1,0 +1,181 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// Subject is what liveness is about: a node, or one of its leases.
+type Subject struct {
+	Node  solana.PublicKey
+	Lease solana.PublicKey // zero for the node itself
+}
+
+// Window bounds the seconds for which a subject can be up: from its start (0 for always) to its end (0 for open).
+type Window struct{ From, To int64 }
+
+// Span is what one statement says about liveness: up or down for so many seconds of a period, as seen up to At.
+type Span struct {
+	Period  records.Period
+	At      int64
+	Seconds uint32
+	Passed  bool
+	Latency time.Duration // of the last answer
+}
+
+// Cover remembers up to which second each subject's checks speak, so that no second is covered twice, and gathers equal
+// results: a run of passed checks is one statement at its end, so that a node that is up all the time costs one statement
+// a period however often it is asked. What others have to hear of at once, the first failed check of a run, is not held
+// back.
+type Cover struct {
+	secs  int64
+	doubt int64
+	marks map[Subject]mark
+}
+
+type mark struct {
+	until   int64 // covered up to here
+	at      int64 // last check
+	passed  bool
+	latency time.Duration
+
+	held    uint32 // seconds of the run that no statement speaks for yet
+	holding bool   // whether there are such checks
+	period  records.Period
+}
+
+// NewCover starts with an empty memory. periodSecs must be positive. doubt is how much of the time before a first failed
+// check counts as down, seconds: what lies further back nobody has seen fail, and it counts as up where the check before
+// it passed, and for nothing otherwise.
+func NewCover(periodSecs uint32, doubt int64) *Cover {
+	return &Cover{secs: int64(periodSecs), doubt: max(doubt, 1), marks: map[Subject]mark{}}
+}
+
+// PeriodAt is the period that contains the second.
+func (c *Cover) PeriodAt(now int64) records.Period { return records.Period(max(now, 0) / c.secs) }
+
+func (c *Cover) start(p records.Period) int64 { return int64(p) * c.secs }
+
+// Check notes a check at now and returns what there is to say at once.
+func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.Duration) []Span {
+	p := c.PeriodAt(now)
+	m := c.marks[s]
+	if m.period != p { // Flush and Tail were to say what was held of an earlier one
+		m.held, m.holding, m.period = 0, false, p
+	}
+	first := m.at == 0 || m.passed
+	var out []Span
+	switch {
+	case passed:
+		if m.holding && !m.passed {
+			out = m.flush(out, m.at)
+		}
+		m.held += c.cover(&m, w, c.start(p), now)
+		m.holding = true
+	case first:
+		split := min(now, max(now-c.doubt, m.at))
+		before := c.cover(&m, w, c.start(p), split)
+		if m.passed && m.at > 0 {
+			m.held += before
+			if before > 0 {
+				m.at, m.holding = split, true
+			}
+		}
+		if m.holding {
+			out = m.flush(out, m.at)
+		}
+		out = append(out, Span{Period: p, At: now, Seconds: c.cover(&m, w, c.start(p), now), Latency: latency})
+	default:
+		m.held += c.cover(&m, w, c.start(p), now)
+		m.holding = true
+	}
+	m.at, m.passed, m.latency = max(m.at, now), passed, latency
+	c.marks[s] = m
+	return out
+}
+
+// flush says what is held.
+func (m *mark) flush(out []Span, at int64) []Span {
+	out = append(out, Span{Period: m.period, At: at, Seconds: m.held, Passed: m.passed, Latency: m.latency})
+	m.held, m.holding = 0, false
+	return out
+}
+
+// Flush says what is held of a subject that is not checked any more; ok is false when there is nothing.
+func (c *Cover) Flush(s Subject, p records.Period) (Span, bool) {
+	m, known := c.marks[s]
+	if !known || !m.holding || m.period != p {
+		return Span{}, false
+	}
+	out := m.flush(nil, m.at)
+	c.marks[s] = m
+	return out[0], true
+}
+
+// Tail says what is held at the end of a period, with the time between the last check and the end, which counts as the
+// last check did. ok is false when nothing is left or no check was made in the period.
+func (c *Cover) Tail(s Subject, w Window, p records.Period) (Span, bool) {
+	m, known := c.marks[s]
+	if !known || m.at < c.start(p) || m.period != p {
+		return Span{}, false
+	}
+	n := c.cover(&m, w, c.start(p), c.start(p+1))
+	m.held += n
+	if n == 0 && !m.holding {
+		return Span{}, false
+	}
+	out := m.flush(nil, c.start(p+1))
+	out[0].Latency = 0
+	c.marks[s] = m
+	return out[0], true
+}
+
+// cover moves the mark to end and returns the seconds in between that lie in the period and the window.
+func (c *Cover) cover(m *mark, w Window, start, end int64) uint32 {
+	from := max(start, w.From, m.until)
+	if w.To != 0 {
+		end = min(end, w.To)
+	}
+	m.until = max(m.until, end)
+	return uint32(min(max(end-from, 0), math.MaxUint32))
+}
+
+// Restore notes a statement of an earlier run. What that run held back is lost: a check that passes next speaks for it,
+// one that fails does not speak for more than the doubt.
+func (c *Cover) Restore(s records.CheckStatement) {
+	if s.Kind != records.CheckLiveness {
+		return
+	}
+	sub := Subject{s.Node, s.Lease}
+	if m := c.marks[sub]; s.CheckedAt >= m.at {
+		c.marks[sub] = mark{until: max(m.until, s.CheckedAt), at: s.CheckedAt, passed: s.Passed, period: s.Period}
+	}
+}
+
+// Subjects lists what is remembered, in one order.
+func (c *Cover) Subjects() []Subject {
+	out := make([]Subject, 0, len(c.marks))
+	for s := range c.marks {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Subject) int {
+		return cmp.Or(bytes.Compare(a.Node[:], b.Node[:]), bytes.Compare(a.Lease[:], b.Lease[:]))
+	})
+	return out
+}
+
+// Forget drops subjects that were last checked before a second.
+func (c *Cover) Forget(before int64) {
+	for s, m := range c.marks {
+		if m.at < before {
+			delete(c.marks, s)
+		}
+	}
+}

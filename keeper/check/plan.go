@@ -1,0 +1,352 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/committee"
+)
+
+// Round is what the plan of a period follows from, apart from the nodes.
+type Round struct {
+	Period records.Period
+	// Drawn is whether the seed is known; without it nobody sits in a committee yet, unless everybody does.
+	Drawn  bool
+	Roster *committee.Roster
+	Self   solana.PublicKey
+	// Secret spreads the checks in time so that no node knows when it is asked next.
+	Secret [32]byte
+}
+
+// Watched is what the plan has to know of a node.
+type Watched struct {
+	Node solana.PublicKey
+	// Leased nodes earn money, and those with a commitment are slashed by how long they were up: every keeper watches them.
+	Leased bool
+}
+
+// Check is one question that is due.
+type Check struct {
+	Node solana.PublicKey
+	Kind records.CheckKind
+	// Point: the node is not ours to watch; another keeper's accusation is looked into.
+	Point bool
+	Due   time.Time
+}
+
+// Planner decides whom this keeper asks what and when. It keeps no time and draws no randomness: what is due follows from
+// the calls that were made. It is not safe for concurrent use.
+//
+// In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
+// Timing.Every by each member, inventory once a period, work where it is due. A node with a lease is asked by every
+// keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of the
+// weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A failed
+// check that another keeper signed is looked into at once, within that keeper's credit.
+type Planner struct {
+	timing Timing
+	secs   int64
+	round  Round
+	nodes  map[solana.PublicKey]*watch
+	queue  queue
+	credit *credit
+	seq    uint64
+}
+
+// watch is one node's plan.
+type watch struct {
+	node    solana.PublicKey
+	leased  bool
+	member  bool
+	failing bool
+	draws   uint32
+	live    uint64 // sequence number of the next liveness check in the queue, 0 for none
+	// done has a bit for each kind that was asked for once in the period.
+	done uint8
+	// looked has a bit for each kind that an accusation was looked into for; charged is who is charged for it.
+	looked  uint8
+	charged map[records.CheckKind]solana.PublicKey
+}
+
+// NewPlanner plans with a timing for periods of so many seconds.
+func NewPlanner(t Timing, secs uint32) *Planner {
+	return &Planner{timing: t, secs: int64(secs), nodes: map[solana.PublicKey]*watch{}, credit: newCredit()}
+}
+
+// Len is how many nodes are known.
+func (p *Planner) Len() int { return len(p.nodes) }
+
+// Knows reports whether a node can be asked, as far as the plan knows.
+func (p *Planner) Knows(node solana.PublicKey) bool { return p.nodes[node] != nil }
+
+// Duties counts the nodes that this keeper watches: as a member of their committee, and all.
+func (p *Planner) Duties() (member, watched int) {
+	for _, w := range p.nodes {
+		if w.member {
+			member++
+		}
+		if p.watches(w) {
+			watched++
+		}
+	}
+	return member, watched
+}
+
+// Begin starts a period, or goes on with it when its seed has become known.
+func (p *Planner) Begin(r Round, now time.Time) {
+	fresh := p.round.Roster == nil || p.round.Period != r.Period
+	p.round = r
+	if fresh {
+		p.credit.period(len(p.nodes))
+	}
+	p.queue = p.queue[:0]
+	for _, w := range p.nodes {
+		if fresh {
+			w.done, w.looked, w.charged = 0, 0, nil
+		}
+		p.assign(w, now, true)
+	}
+}
+
+// Sync makes the plan follow the nodes that can be asked now, in one order for everybody.
+func (p *Planner) Sync(nodes []Watched, now time.Time) {
+	seen := make(map[solana.PublicKey]struct{}, len(nodes))
+	for _, n := range nodes {
+		seen[n.Node] = struct{}{}
+		w := p.nodes[n.Node]
+		if w == nil {
+			w = &watch{node: n.Node, leased: n.Leased}
+			p.nodes[n.Node] = w
+			p.assign(w, now, false)
+			continue
+		}
+		if n.Leased != w.leased {
+			w.leased = n.Leased
+			if p.round.Roster != nil && p.watches(w) { // a lease has begun, or is over
+				p.schedule(w, now.Add(p.draw(w, p.timing.Every/2)))
+			}
+		}
+	}
+	for key := range p.nodes {
+		if _, ok := seen[key]; !ok {
+			delete(p.nodes, key)
+		}
+	}
+}
+
+// everyone reports whether all keepers check all nodes.
+func (p *Planner) everyone() bool { return p.round.Roster.Everyone() }
+
+// watches reports whether the liveness of a node is ours to watch.
+func (p *Planner) watches(w *watch) bool { return w.member || w.leased }
+
+// assign plans what a node is due in the period. again is false for a node that has only just come.
+func (p *Planner) assign(w *watch, now time.Time, again bool) {
+	w.live = 0
+	if p.round.Roster == nil {
+		return
+	}
+	w.member = (p.round.Drawn || p.everyone()) && p.round.Roster.Sits(w.node, p.round.Self)
+	if p.watches(w) {
+		spread := p.timing.Every
+		if !again || p.everyone() {
+			spread /= 4
+		}
+		p.schedule(w, now.Add(p.draw(w, spread)))
+	}
+	begin := time.Unix(int64(p.round.Period)*p.secs, 0)
+	length := time.Duration(p.secs) * time.Second
+	once := func(kind records.CheckKind, from time.Duration) {
+		at := begin.Add(from + p.draw(w, length/4))
+		if at.Before(now) { // a node or a keeper that comes late
+			at = now.Add(p.draw(w, min(p.timing.Every, max(begin.Add(length).Sub(now)/2, 0))))
+		}
+		if w.done&(1<<kind) == 0 {
+			p.push(w, kind, at, false)
+		}
+	}
+	evidence := p.timing.EvidenceDue(w.node, p.round.Period) && p.round.Roster.Index(p.round.Self) >= 0
+	if w.member || evidence { // more than half of the weight has to see the devices that go on chain
+		once(records.CheckInventory, 0)
+	}
+	if w.member && p.timing.WorkDue(p.round.Roster.Seed(), w.node, p.round.Period) {
+		once(records.CheckWork, 0)
+	}
+	if evidence {
+		once(records.CheckEvidence, length/4)
+	}
+}
+
+// interval is how long after a liveness check of a node this keeper makes the next.
+func (p *Planner) interval(w *watch) time.Duration {
+	every := p.timing.Every
+	if !w.member && !w.failing {
+		every *= time.Duration(Stretch(p.round.Roster.Len()))
+	}
+	return every - every/10 + p.draw(w, every/5)
+}
+
+// Stretch is how many times less often than members a keeper asks a node that every keeper watches, so that the node is
+// not asked more often by all than a committee would ask it; at most 5, since what lies between two checks is in doubt.
+func Stretch(keepers int) int {
+	return min(max((keepers+committee.Size-1)/committee.Size, 1), 5)
+}
+
+// draw is a duration between 0 and most, from the round's secret.
+func (p *Planner) draw(w *watch, most time.Duration) time.Duration {
+	w.draws++
+	var b [76]byte
+	copy(b[:], p.round.Secret[:])
+	copy(b[32:], w.node[:])
+	binary.LittleEndian.PutUint64(b[64:], uint64(p.round.Period))
+	binary.LittleEndian.PutUint32(b[72:], w.draws)
+	h := sha256.Sum256(b[:])
+	return time.Duration(uint64(most) >> 16 * uint64(binary.LittleEndian.Uint16(h[:2])))
+}
+
+// schedule sets the next liveness check of a node in place of the one that was planned.
+func (p *Planner) schedule(w *watch, at time.Time) {
+	p.push(w, records.CheckLiveness, at, false)
+	w.live = p.seq
+}
+
+func (p *Planner) push(w *watch, kind records.CheckKind, at time.Time, point bool) {
+	p.seq++
+	heap.Push(&p.queue, due{Check{w.node, kind, point, at}, p.seq})
+}
+
+// Due takes at most room checks that are due, the oldest first. Checks that nobody had room for within half an interval
+// are given up, whosever they are, so that a keeper that cannot keep up asks each node less often instead of all too
+// late; skipped says how many.
+func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
+	patience := p.timing.Every / 2
+	for len(p.queue) > 0 && !p.queue[0].Due.After(now) {
+		next := p.queue[0]
+		w := p.nodes[next.Node]
+		plain := next.Kind == records.CheckLiveness && !next.Point
+		if w == nil || plain && (w.live != next.seq || !p.watches(w)) {
+			heap.Pop(&p.queue)
+			continue
+		}
+		late := now.Sub(next.Due) > patience
+		if room == len(out) && !late {
+			break
+		}
+		heap.Pop(&p.queue)
+		if plain {
+			p.schedule(w, now.Add(p.interval(w)))
+		}
+		if room == len(out) {
+			skipped++
+			if again := now.Add(patience + p.draw(w, p.timing.Every)); !plain && again.Unix()/p.secs == int64(p.round.Period) {
+				p.push(w, next.Kind, again, next.Point)
+			}
+			continue
+		}
+		if !next.Point && !plain {
+			w.done |= 1 << next.Kind
+		}
+		out = append(out, next.Check)
+	}
+	return out, skipped
+}
+
+// Result takes what a check of ours has found: nodes that fail are asked every interval, and who was charged for an
+// accusation gets its credit back when it was right.
+func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed bool, now time.Time) {
+	w := p.nodes[node]
+	if w == nil {
+		return
+	}
+	if by, ok := w.charged[kind]; ok {
+		delete(w.charged, kind)
+		p.credit.settle(by, !passed, len(p.nodes))
+	}
+	if kind == records.CheckLiveness && w.failing == passed {
+		w.failing = !passed
+		if p.watches(w) && w.failing {
+			p.schedule(w, now.Add(p.interval(w)))
+		}
+	}
+}
+
+// Accused takes another keeper's signed failed check of this period, and plans to look for ourselves. It reports whether
+// something was planned: once a period for each node and kind, for a node whose committee the accuser sits in or that all
+// watch, and within the accuser's credit.
+func (p *Planner) Accused(by solana.PublicKey, s records.CheckStatement, now time.Time) bool {
+	w := p.nodes[s.Node]
+	if w == nil || s.Passed || s.Period != p.round.Period || by == p.round.Self || p.round.Roster == nil || p.everyone() {
+		return false
+	}
+	all := w.leased && s.Kind == records.CheckLiveness || s.Kind == records.CheckEvidence
+	if !all && !p.round.Roster.Sits(s.Node, by) || p.round.Roster.Index(by) < 0 {
+		return false
+	}
+	bit := uint8(1) << s.Kind
+	if w.looked&bit != 0 || w.member && s.Kind != records.CheckLiveness || s.Kind == records.CheckOutput || s.Kind == records.CheckEvidence {
+		return false // looked into already, ours to check anyway, or asked by all
+	}
+	if !p.credit.spend(by) {
+		return false
+	}
+	w.looked |= bit
+	if w.charged == nil {
+		w.charged = map[records.CheckKind]solana.PublicKey{}
+	}
+	w.charged[s.Kind] = by
+	soon := p.timing.Every / 4
+	if p.watches(w) {
+		p.schedule(w, now.Add(p.draw(w, soon)))
+	} else if bit1 := uint8(1) << records.CheckLiveness; s.Kind == records.CheckLiveness || w.looked&bit1 == 0 {
+		// Whatever it is accused of: what keepers who do not watch it say about it counts only if they say whether it is up.
+		w.looked |= bit1
+		p.push(w, records.CheckLiveness, now.Add(p.draw(w, soon)), true)
+	}
+	switch s.Kind {
+	case records.CheckInventory, records.CheckHealth:
+		p.push(w, records.CheckInventory, now.Add(soon+p.draw(w, soon)), true)
+	case records.CheckWork:
+		// One machine proves to every keeper in turn.
+		rest := time.Unix((int64(p.round.Period)+1)*p.secs, 0).Sub(now)
+		p.push(w, records.CheckWork, now.Add(p.draw(w, max(rest, 0)*3/4)), true)
+	}
+	return true
+}
+
+// due is a check in the queue.
+type due struct {
+	Check
+	seq uint64
+}
+
+// queue is a heap of checks, the earliest first.
+type queue []due
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	a, b := &q[i], &q[j]
+	if !a.Due.Equal(b.Due) {
+		return a.Due.Before(b.Due)
+	}
+	return cmp.Or(bytes.Compare(a.Node[:], b.Node[:]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.seq, b.seq)) < 0
+}
+
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *queue) Push(x any) { *q = append(*q, x.(due)) }
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}

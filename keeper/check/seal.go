@@ -1,0 +1,71 @@
+package check
+
+import (
+	"time"
+
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// sealDue closes every period that is over.
+func (r *Recorder) sealDue() error {
+	now := r.Now()
+	for !now.Before(time.Unix(r.end(r.next), 0).Add(sealAfter)) {
+		p := r.next
+		if err := r.sign(r.tails(p)); err != nil {
+			return err
+		}
+		if err := r.Book.Seal(p); err != nil {
+			return err
+		}
+		r.next++
+		r.cover.Forget(int64(p) * int64(r.Secs))
+		r.Index.Read(func(v *index.View) {
+			for s := range r.strikes {
+				if _, ok := v.Leases[s.Lease]; !ok {
+					delete(r.strikes, s)
+				}
+			}
+		})
+		r.Sealed(p)
+	}
+	return nil
+}
+
+// tails says what is held of a period, with the time between the last check and the period's end where somebody could
+// have been there to answer.
+func (r *Recorder) tails(p records.Period) []records.CheckStatement {
+	var out []records.CheckStatement
+	r.Index.Read(func(v *index.View) {
+		for _, s := range r.cover.Subjects() {
+			w, there := r.window(v, s)
+			var span Span
+			var ok bool
+			if there {
+				span, ok = r.cover.Tail(s, w, p)
+			} else {
+				span, ok = r.cover.Flush(s, p)
+			}
+			if ok {
+				out = append(out, r.spoken(s, span))
+			}
+		}
+	})
+	return out
+}
+
+// window is when a subject can be up; false when it is not asked any more.
+func (r *Recorder) window(v *index.View, s Subject) (Window, bool) {
+	n, ok := v.Nodes[s.Node]
+	if !ok || !Checked(n.State()) {
+		return Window{}, false
+	}
+	if s.Lease.IsZero() {
+		return nodeWindow(n), true
+	}
+	l, ok := v.Leases[s.Lease]
+	if !ok || l.StartedAt == 0 {
+		return Window{}, false
+	}
+	return leaseWindow(l), true
+}

@@ -1,0 +1,173 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/index"
+)
+
+// workSlack is how long beyond the bound an answer is waited for: it has failed then, but its arrival tells slow from
+// silent.
+const workSlack = 200 * time.Millisecond
+
+// workRetry is the pause before a node that refused early is asked again.
+const workRetry = 700 * time.Millisecond
+
+func workBound(m *market.Model) time.Duration { return time.Duration(m.WorkBoundMs) * time.Millisecond }
+
+func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
+
+// work asks for a proof and judges it.
+func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
+	once := func(ctx context.Context) (Finding, bool, error) { return c.workOnce(ctx, t, period) }
+	c.insist(ctx, t, "work proof", once, func() Finding {
+		return Finding{Node: t.node.Address, Kind: records.CheckWork, At: c.Now(), Period: period}
+	})
+}
+
+// insist asks a node that refuses up to three times, as long as it is free, and then takes what refused returns. ask says
+// whether the node was there and refused; a node that is not there is a matter for liveness.
+func (c *Checker) insist(
+	ctx context.Context, t subject, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
+) {
+	for try := range 3 {
+		f, again, err := ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.finish(ctx, f)
+			return
+		}
+		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg(what)
+		if !again {
+			return
+		}
+		if c.Tasks.Sleep(ctx, workRetry) != nil {
+			return
+		}
+		if !c.stillFree(t) {
+			return
+		}
+		if try == 2 {
+			c.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node keeps refusing")
+			c.finish(ctx, refused())
+		}
+	}
+}
+
+// stillFree reports whether the node may be asked for work, by what is known now.
+func (c *Checker) stillFree(t subject) bool {
+	free := false
+	c.Index.Read(func(v *index.View) {
+		n, ok := v.Nodes[t.node.Address]
+		free = ok && WorkAllowed(n)
+	})
+	return free
+}
+
+// workOnce asks once. An error means that nothing can be said; again that it may be tried again.
+func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period) (f Finding, again bool, err error) {
+	f = Finding{Node: t.node.Address, Kind: records.CheckWork, Period: period}
+	slotHash, err := c.SlotHash(ctx)
+	if err != nil {
+		return f, false, fmt.Errorf("%w: slot hash: %w", errNoWork, err)
+	}
+	sig, err := c.Signer.Sign(work.ChallengeMessage(c.Domain, slotHash, t.node.Address, uint64(period)))
+	if err != nil {
+		return f, false, fmt.Errorf("%w: %w", errNoWork, err)
+	}
+	seed := work.DeriveSeed(slotHash, t.node.Address, uint64(period), sig)
+	size, bound := int(t.model.WorkSize), workBound(t.model)
+	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{
+		Kind: messages.CheckWork, Period: uint64(period),
+		Work: &messages.WorkChallenge{Size: t.model.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
+	}, workWait(t.model))
+	f.At, f.Latency = c.Now(), took
+	late := took > bound
+	switch {
+	case errors.Is(err, ErrRefused) && !late:
+		return f, true, fmt.Errorf("%w: %w", errNoWork, err)
+	case err != nil && !late:
+		return f, false, fmt.Errorf("%w: no answer: %w", errNoWork, err)
+	case err == nil && resp.Work == nil && !late:
+		return f, true, fmt.Errorf("%w: %s", errNoWork, resp.Refused)
+	case late:
+		// Slow, or gone? Only a node that is there has failed the proof. And a lease may have begun meanwhile, which
+		// takes the machine away from the proof.
+		probe, asked := c.probe(ctx, t.node)
+		if !asked || !probe.Passed {
+			return f, false, fmt.Errorf("%w: node is not there", errNoWork)
+		}
+		if !c.stillFree(t) {
+			return f, false, fmt.Errorf("%w: a lease has begun", errNoWork)
+		}
+		f.At = c.Now()
+		c.Log.Info().Stringer("node", t.node.Address).Dur("took", took).Dur("bound", bound).Msg("work proof is late")
+		return f, false, nil
+	}
+	if err := c.judgeWork(ctx, resp.Work, t.node, period, seed, size); err != nil {
+		if ctx.Err() != nil || errors.Is(err, errConvicted) {
+			return f, false, err
+		}
+		c.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
+		return f, false, nil
+	}
+	timing := work.Policy{N: size, BoundMS: t.model.WorkBoundMs}.Judge(took)
+	f.Passed, f.Measured, f.Detail = true, timing.TFLOPSx10, resp.Work.Root
+	return f, false, nil
+}
+
+// errConvicted: nothing is said about a wrong product that its node has signed, since the proof on chain costs the node
+// stake already: a statement beside it would have a report slash it again for the same cause.
+var errConvicted = errors.New("the wrong product is proven on chain")
+
+// errUnsigned: what the node has sent is not what it has signed, or not signed at all.
+var errUnsigned = errors.New("the product's commitment is not signed by the node's key")
+
+// judgeWork verifies that the proof is the product that was asked for, and signed. Error: errConvicted, when a wrong
+// entry goes on chain; any other is a failed check.
+func (c *Checker) judgeWork(
+	ctx context.Context, p *messages.WorkProof, n *market.Node, period records.Period, seed work.Seed, size int,
+) error {
+	if int(p.Size) != size {
+		return fmt.Errorf("order %d, asked for %d", p.Size, size)
+	}
+	if int64(len(p.Product)) != work.HeaderSize+work.BodySize(size) {
+		return fmt.Errorf("product of %d bytes", len(p.Product))
+	}
+	commitment := work.Commitment{
+		Domain: c.Domain, Node: n.Address, Period: uint64(period), Seed: seed, N: uint32(size), Root: p.Root,
+	}
+	if !commitment.Verify(n.NodeKey[:], p.Signature) {
+		return errUnsigned
+	}
+	h, err := work.Verifier{MaxN: size}.Verify(ctx, seed, size, bytes.NewReader(p.Product))
+	var wrong *work.WrongEntryError
+	if err != nil && !errors.As(err, &wrong) {
+		return err
+	}
+	if h.Root != p.Root {
+		return errors.New("another root than the product's")
+	}
+	if wrong == nil || c.Convict == nil {
+		return err
+	}
+	stored := c.Convict(market.BadWork{
+		Node: *n, Commitment: commitment.Bytes(), Signature: p.Signature, Opening: wrong.Opening.Bytes(), Column: wrong.Col,
+	})
+	if stored != nil {
+		c.Log.Error().Err(stored).Stringer("node", n.Address).Msg("a proof of bad work was not kept; a report says it instead")
+		return err
+	}
+	c.Log.Warn().Err(err).Stringer("node", n.Address).Msg("node has signed a wrong product; the proof goes on chain")
+	return errConvicted
+}

@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// Account is a keeper's business on chain, apart from keeping: bond, exit and withdrawal. It has a transaction store of
+// its own, so that it works beside a running keeper.
+type Account struct {
+	c       Config
+	market  market.Market
+	intents *txm.Store
+	txm     *txm.Manager
+	now     func() time.Time
+}
+
+// OpenAccount checks the cluster. Close must be called.
+func OpenAccount(ctx context.Context, c Config) (*Account, error) {
+	a := &Account{c: c, now: c.Now}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	var err error
+	if a.market, err = market.Load(ctx, c.Client, chain.Confirmed); err != nil {
+		return nil, err
+	}
+	genesis, err := c.Client.Genesis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.intents, err = txm.OpenStore(c.path(fileCommand), genesis); err != nil {
+		return nil, err
+	}
+	a.txm, err = txm.New(txm.Options{
+		RPC: c.Client, Store: a.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(), Log: c.Log,
+	})
+	if err != nil {
+		_ = a.intents.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close releases the store.
+func (a *Account) Close() error {
+	a.txm.Close()
+	return a.intents.Close()
+}
+
+// Wallet is the keeper's.
+func (a *Account) Wallet() solana.PublicKey { return a.c.Wallet.PublicKey() }
+
+// Keeper reads the keeper; false when the wallet is none.
+func (a *Account) Keeper(ctx context.Context) (market.Keeper, bool, error) {
+	return market.Find[market.Keeper](ctx, a.c.Client, market.KeeperAddress(a.Wallet()), chain.Confirmed)
+}
+
+// Market is as read at the start.
+func (a *Account) Market() market.Market { return a.market }
+
+// send submits one instruction under an id that is new with each life of the keeper account.
+func (a *Account) send(ctx context.Context, id, kind string, ixs ...solana.Instruction) (txm.Result, error) {
+	res, err := a.txm.Submit(ctx, txm.Intent{ID: id, Kind: kind, Instructions: ixs})
+	return res, market.Explain(err)
+}
+
+// Register bonds the wallet, or writes a new address when it is bonded already. It reports whether it was new.
+func (a *Account) Register(ctx context.Context, bond market.GNT) (fresh bool, err error) {
+	addr, err := announce(a.c.Announce, a.c.Listen, nil)
+	if err != nil {
+		return false, err
+	}
+	k, exists, err := a.Keeper(ctx)
+	if err != nil {
+		return false, err
+	}
+	stamp := a.now().UnixNano()
+	if exists {
+		if k.Addr() == addr {
+			return false, nil
+		}
+		ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: a.Wallet(), Multiaddr: addr})
+		if err != nil {
+			return false, err
+		}
+		_, err = a.send(ctx, fmt.Sprintf("update/%d", stamp), "keeper_update", ix)
+		return false, err
+	}
+	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{
+		Wallet: a.Wallet(), StakeMint: a.market.StakeMint, Bond: bond, Multiaddr: addr,
+	})
+	if err != nil {
+		return false, err
+	}
+	// The account itself makes the intent unique: a second registration finds it there.
+	_, err = a.send(ctx, fmt.Sprintf("register/%d", stamp), "keeper_register", ix)
+	return err == nil, err
+}
+
+// Activate waits for the activation delay, then lets the weight count.
+func (a *Account) Activate(ctx context.Context) (market.Keeper, error) {
+	for {
+		k, ok, err := a.Keeper(ctx)
+		if err != nil {
+			return k, err
+		}
+		if !ok {
+			return k, ErrNotRegistered
+		}
+		if k.State() != market.KeeperPending {
+			return k, nil
+		}
+		if now := a.now().Unix(); k.CanActivate(&a.market.Params, now-1) == nil {
+			ix, err := market.KeeperActivate(a.Wallet())
+			if err != nil {
+				return k, err
+			}
+			if _, err := a.send(ctx, fmt.Sprintf("activate/%d/%d", k.RegisteredAt, now), "keeper_activate", ix); err != nil && !market.AlreadyDone(err) && !market.Is(err, market.CodeTooEarly) {
+				return k, err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return k, ctx.Err()
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// Exit asks to leave: the weight counts no more at once, the bond stays until the time returned.
+func (a *Account) Exit(ctx context.Context) (time.Time, error) {
+	k, ok, err := a.Keeper(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !ok {
+		return time.Time{}, fmt.Errorf("%w: %s", ErrNotRegistered, a.Wallet())
+	}
+	if k.State() != market.KeeperExiting {
+		ix, err := market.KeeperRequestExit(a.Wallet())
+		if err != nil {
+			return time.Time{}, err
+		}
+		if _, err := a.send(ctx, fmt.Sprintf("exit/%d", k.RegisteredAt), "keeper_request_exit", ix); err != nil {
+			return time.Time{}, err
+		}
+		if k, _, err = a.Keeper(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return time.Unix(k.ExitAt, 0).UTC(), nil
+}
+
+// Withdraw takes bond and rent after the exit time.
+func (a *Account) Withdraw(ctx context.Context) (market.GNT, error) {
+	k, ok, err := a.Keeper(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return 0, fmt.Errorf("%w: %s", ErrNotRegistered, a.Wallet())
+	}
+	at := time.Unix(k.ExitAt, 0).UTC()
+	switch {
+	case k.State() != market.KeeperExiting:
+		return 0, fmt.Errorf("%w: the keeper is %s; leave first with `gantry-keeper exit`", ErrBonded, k.State())
+	case a.now().Before(at):
+		return 0, fmt.Errorf("%w until %s", ErrBonded, at.Format(time.RFC3339))
+	}
+	mint := a.market.StakeMint
+	ix, err := market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: a.Wallet(), StakeMint: mint})
+	if err != nil {
+		return 0, err
+	}
+	_, err = a.send(ctx, fmt.Sprintf("withdraw/%d", k.RegisteredAt), "keeper_withdraw",
+		market.CreateTokenAccount(a.Wallet(), a.Wallet(), mint), ix)
+	return market.GNT(k.Bond), err
+}

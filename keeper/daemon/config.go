@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/check"
+	"github.com/gantry-market/gantry/keeper/consensus"
+)
+
+// Config of a keeper. Zero durations take what Timing.For makes of the market's parameters.
+type Config struct {
+	Client *chain.Client
+	Wallet solana.PrivateKey
+	// Data is the folder of the keeper's stores.
+	Data string
+	// Listen is the network address to listen on; Announce the one to be reached at, empty when it is the same.
+	Listen   string
+	Announce string
+	// HTTP is the loopback address of metrics and health; empty for none.
+	HTTP   string
+	Timing Timing
+	// Evidence is the policy that evidence is judged by; nil means policy.Default. Collateral is a folder with what it
+	// needs from outside, empty for none: see attest/policy.Dir.
+	Evidence   *policy.Policy
+	Collateral string
+	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
+	OmitBidsOf solana.PublicKey
+	Log        zerolog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Timing is how often a keeper does what.
+type Timing struct {
+	CheckInterval time.Duration // liveness of each node
+	CheckTimeout  time.Duration // for an answer
+	WorkEvery     uint          // one of so many (node, period) pairs is due for a work proof
+	EvidenceEvery uint          // one of so many periods of a node is due for evidence; 0 for none
+	ReportDelay   time.Duration // between a period's end and the first proposal
+	RoundTimeout  time.Duration // before the next keeper proposes
+	CrankInterval time.Duration // between looks at what is due
+	CrankStep     time.Duration // that each rank waits before it cranks what is not its own
+	AwardStep     time.Duration // that each rank waits before it awards an order
+	Keep          time.Duration // of own statements, votes and leaf sets
+}
+
+// DefaultTiming is for public clusters, with periods of an hour.
+func DefaultTiming() Timing {
+	return Timing{
+		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, WorkEvery: 24, EvidenceEvery: 24,
+		ReportDelay: 20 * time.Second, RoundTimeout: 30 * time.Second, Keep: 26 * time.Hour,
+	}
+}
+
+// LocalTiming is for local networks, with periods of five seconds.
+func LocalTiming() Timing {
+	return Timing{
+		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, WorkEvery: 2, EvidenceEvery: 4,
+		ReportDelay: time.Second, RoundTimeout: 1500 * time.Millisecond, Keep: time.Hour,
+	}
+}
+
+// ErrTiming is the error of timings that do not fit the market.
+var ErrTiming = errors.New("timing does not fit the market")
+
+// For fills in what follows from the market's parameters and checks the rest. Error: ErrTiming.
+func (t Timing) For(p market.Params) (Timing, error) {
+	period := market.Seconds(p.PeriodSecs)
+	derive := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	derive(&t.CrankInterval, min(max(period/8, 500*time.Millisecond), 10*time.Second))
+	derive(&t.CrankStep, max(t.CrankInterval*3/2, 900*time.Millisecond))
+	derive(&t.AwardStep, min(max(market.Seconds(p.AwardDeadlineSecs)/60, 250*time.Millisecond), 2*time.Second))
+	for name, d := range map[string]time.Duration{
+		"check-interval": t.CheckInterval, "check-timeout": t.CheckTimeout, "report-delay": t.ReportDelay,
+		"round-timeout": t.RoundTimeout, "crank-interval": t.CrankInterval, "crank-step": t.CrankStep,
+		"award-step": t.AwardStep, "keep": t.Keep,
+	} {
+		if d <= 0 {
+			return t, fmt.Errorf("%w: %s must be greater than zero", ErrTiming, name)
+		}
+	}
+	if t.CheckInterval > period/2 {
+		return t, fmt.Errorf("%w: --check-interval %s is more than half of the market's period of %s; use --localnet or a shorter one", ErrTiming, t.CheckInterval, period)
+	}
+	if t.CheckTimeout > t.CheckInterval {
+		return t, fmt.Errorf("%w: --check-timeout %s is longer than --check-interval %s", ErrTiming, t.CheckTimeout, t.CheckInterval)
+	}
+	if retention := market.Seconds(p.ReportRetentionSecs); t.ReportDelay+2*t.RoundTimeout > retention {
+		return t, fmt.Errorf("%w: reports may be voted on for %s only; shorten --report-delay and --round-timeout", ErrTiming, retention)
+	}
+	if t.WorkEvery > 255 || t.EvidenceEvery > 255 {
+		return t, fmt.Errorf("%w: --work-every and --evidence-every must be at most 255", ErrTiming)
+	}
+	return t, nil
+}
+
+func (t Timing) challenge() check.Timing {
+	return check.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, WorkEvery: uint8(t.WorkEvery), EvidenceEvery: uint8(t.EvidenceEvery)}
+}
+
+func (t Timing) consensus() consensus.Timing {
+	return consensus.Timing{Delay: t.ReportDelay, Round: t.RoundTimeout}
+}
+
+// Files of a keeper's data folder.
+const (
+	fileStore   = "keeper.db"
+	fileTxm     = "transactions.db"
+	fileCommand = "commands.db"
+	fileHTTP    = "http.addr"
+
+	folderEvidence = "evidence"
+)
+
+// Path returns a file of the data folder.
+func (c Config) path(name string) string { return filepath.Join(c.Data, name) }

@@ -1,0 +1,166 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// liar is a keeper's wallet on the network that says what it likes.
+type liar struct {
+	t      *testing.T
+	wallet solana.PrivateKey
+	node   *p2p.Node
+	topic  *p2p.Topic[messages.StatementsAnswer]
+	domain records.Domain
+}
+
+func newLiar(t *testing.T, chain *fakeChain, keepers []*replica) *liar {
+	l := &liar{t: t, wallet: newWallet(t), domain: chain.market.Domain}
+	var err error
+	l.node, err = p2p.New(p2p.Config{Key: l.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.node.Close()) })
+	plain, err := WithoutPeer(l.node.Addrs()[0])
+	require.NoError(t, err)
+	chain.addKeeper(l.wallet.PublicKey(), plain)
+	l.topic, err = p2p.Join(l.node, p2p.TopicConfig[messages.StatementsAnswer]{
+		Name: messages.StatementsTopic(l.domain.String()), Version: messages.Version, MaxSize: maxStatements,
+		Known:    func(solana.PublicKey) bool { return true },
+		Validate: func(context.Context, solana.PublicKey, messages.StatementsAnswer) p2p.Verdict { return p2p.Accept },
+		Handle:   func(context.Context, solana.PublicKey, messages.StatementsAnswer) {},
+	})
+	require.NoError(t, err)
+	var peers []p2p.Peer
+	for _, r := range keepers {
+		peers = append(peers, r.k.node.Self())
+	}
+	require.NoError(t, l.node.Keep(peers))
+	return l
+}
+
+// say signs a statement about a check in a period.
+func (l *liar) say(p uint64, passed bool, latency uint32) messages.SignedStatement {
+	st := records.CheckStatement{
+		Domain: l.domain, Node: solana.PublicKey{66}, Period: records.Period(p), Kind: records.CheckLiveness, Passed: passed,
+		LatencyMS: latency, CheckedAt: int64(p)*periodSecs + 1,
+	}
+	sig, err := st.Sign(l.wallet)
+	require.NoError(l.t, err)
+	return statement.Signed{Keeper: l.wallet.PublicKey(), Statement: st, Signature: sig}.Message()
+}
+
+// untilForgotten waits until nobody holds a proof any more, since it is on chain, and within a time the others go on.
+func untilForgotten(t *testing.T, chain *fakeChain, keepers []*replica, goOn time.Duration) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, r := range keepers {
+			if r.k.proofs.Held() != 0 {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 20*time.Millisecond, "the proof is forgotten once it is on chain")
+	after := period()
+	require.Eventually(t, func() bool {
+		for p := range chain.final() {
+			if p > after {
+				return true
+			}
+		}
+		return false
+	}, goOn, 20*time.Millisecond, "the others go on")
+}
+
+// A keeper answers each of the others differently: nobody was told both, and yet it is expelled, once, by a proof that
+// all of them hold. What it says counts for nothing, and the others go on.
+func TestAKeeperThatTellsEachSomethingElseIsExpelled(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 3)
+	newAgent(t, chain, 1, solana.PublicKey{}, keepers)
+	l := newLiar(t, chain, keepers)
+	first := keepers[0].wallet.PublicKey()
+	p2p.Handle(l.node, statementsProtocol, func(_ context.Context, from solana.PublicKey, req messages.StatementsRequest) (messages.StatementsAnswer, error) {
+		return messages.StatementsAnswer{Version: messages.Version, Statements: []messages.SignedStatement{l.say(req.Period, from == first, 0)}}, nil
+	})
+	for _, r := range keepers {
+		r.run()
+		defer r.kill()
+	}
+	require.Eventually(t, func() bool {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return len(chain.expelled) == 1
+	}, time.Minute, 20*time.Millisecond)
+	untilForgotten(t, chain, keepers, time.Minute)
+	chain.mu.Lock()
+	defer chain.mu.Unlock()
+	require.Equal(t, []solana.PublicKey{l.wallet.PublicKey()}, chain.expelled)
+}
+
+// However many contradictions a keeper floods the others with, they keep a handful, and pass on as few.
+func TestAFloodOfContradictions(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 2)
+	l := newLiar(t, chain, keepers)
+	for _, r := range keepers {
+		r.run()
+		defer r.kill()
+	}
+	p := period()
+	flood := func(from uint32) {
+		m := messages.StatementsAnswer{Version: messages.Version}
+		for i := range uint32(maxBatch) {
+			m.Statements = append(m.Statements, l.say(p, (from+i)%2 == 0, from+i))
+		}
+		require.NoError(t, l.topic.Publish(t.Context(), m))
+	}
+	require.Eventually(t, func() bool { // until they are connected
+		flood(0)
+		return keepers[0].k.pool.Len() > 0 && keepers[1].k.pool.Len() > 0
+	}, time.Minute, 100*time.Millisecond)
+	for i := range uint32(19) {
+		flood((i + 1) * maxBatch)
+	}
+	require.Eventually(t, func() bool {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return len(chain.expelled) == 1
+	}, time.Minute, 20*time.Millisecond)
+	for _, r := range keepers {
+		require.LessOrEqual(t, r.k.pool.Len(), 3, "of 5,120 statements")
+		require.LessOrEqual(t, r.k.proofs.Held(), 1)
+	}
+}
+
+// A proof that is not on chain yet is counted, also by the keeper that starts after a kill.
+func TestHeldProofsAreCounted(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 1)
+	r := keepers[0]
+	l := newLiar(t, chain, keepers)
+	held := func() float64 { return r.k.gauges().More["proofs_held"]() }
+	require.Zero(t, held())
+	var said [2]statement.Signed
+	for i := range said {
+		var err error
+		said[i], err = statement.Read(l.say(5, i == 0, 0))
+		require.NoError(t, err)
+	}
+	_, err := r.k.proofs.Contradiction(said[0], said[1])
+	require.NoError(t, err)
+	require.EqualValues(t, 1, held())
+	require.NoError(t, r.k.Close())
+	r.start()
+	require.EqualValues(t, 1, held())
+	require.NoError(t, r.k.Close())
+}

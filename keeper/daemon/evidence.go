@@ -1,0 +1,29 @@
+package daemon
+
+import (
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/keeper/evidence"
+)
+
+// evidenceDesk opens what judges evidence, with the bundles in the data folder.
+func (k *Keeper) evidenceDesk() (*evidence.Desk, error) {
+	p := policy.Default()
+	if k.c.Evidence != nil {
+		p = *k.c.Evidence
+	}
+	var sources []attest.Collateral
+	if k.c.Collateral != "" {
+		sources = append(sources, policy.Dir(k.c.Collateral))
+	}
+	d, err := evidence.NewDesk(p, k.c.path(folderEvidence), sources...)
+	if err != nil {
+		return nil, err
+	}
+	_, digest, err := d.Policy()
+	if err != nil {
+		return nil, err
+	}
+	k.log.Info().Str("policy", p.Name).Hex("policy_hash", digest[:]).Msg("evidence is judged by this policy")
+	return d, nil
+}

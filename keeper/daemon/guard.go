@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// book is the store, while signing is safe. It remembers whether the disk takes what is written.
+type book struct {
+	*store.Store
+	clock *clock
+
+	mu  sync.Mutex
+	bad error // of the last write
+}
+
+// Sign implements challenge.Book. Errors: ErrClock, those of store.Sign.
+func (b *book) Sign(all []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+	if err := b.clock.err(); err != nil {
+		return nil, nil, err
+	}
+	signed, refused, err := b.Store.Sign(all, sign)
+	b.note(err)
+	return signed, refused, err
+}
+
+// Vote implements consensus.Book. Errors: ErrClock, those of store.Vote.
+func (b *book) Vote(p records.Period, root records.Hash, proposal []byte) error {
+	if err := b.clock.err(); err != nil {
+		return err
+	}
+	err := b.Store.Vote(p, root, proposal)
+	if !errors.Is(err, store.ErrEarly) {
+		b.note(err)
+	}
+	return err
+}
+
+// PutManifest implements consensus.Book. Errors: ErrClock, those of store.PutManifest.
+func (b *book) PutManifest(p records.Period, ref store.SetRef) error {
+	if err := b.clock.err(); err != nil {
+		return err
+	}
+	err := b.Store.PutManifest(p, ref)
+	if !errors.Is(err, store.ErrManifest) && !errors.Is(err, store.ErrEarly) && !errors.Is(err, store.ErrOpen) {
+		b.note(err)
+	}
+	return err
+}
+
+func (b *book) note(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bad = err
+}
+
+// trouble says why the last write failed.
+func (b *book) trouble() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.bad == nil:
+		return nil
+	case errors.Is(b.bad, syscall.ENOSPC), errors.Is(b.bad, syscall.EFBIG), errors.Is(b.bad, syscall.EDQUOT):
+		return fmt.Errorf("no room for the keeper's store, so nothing is signed; make room on the disk of the data folder: %w", b.bad)
+	}
+	return fmt.Errorf("the keeper's store cannot be written, so nothing is signed: %w", b.bad)
+}
+
+// watchOwn stops signing when something comes in that was signed with our wallet and not with our store: another process
+// keeps with the same wallet, or the store is an old copy.
+func (k *Keeper) watchOwn() {
+	k.pool.Added = func(s statement.Signed) {
+		if s.Keeper != k.publicKey() {
+			return
+		}
+		known, err := k.store.Knows(s.Statement)
+		if err == nil && !known {
+			// The error is kept and ends the keeper.
+			_ = k.elsewhere(fmt.Sprintf("a statement about node %s of period %d came in that was signed with this wallet and is not in this store", s.Statement.Node, s.Statement.Period))
+		}
+	}
+}
+
+// checkVotes does the same for votes, which are on chain.
+func (k *Keeper) checkVotes() error {
+	var me *market.Keeper
+	k.index.Read(func(v *index.View) { me = v.Keepers[k.publicKey()] })
+	return k.compareVotes(me)
+}
+
+func (k *Keeper) compareVotes(me *market.Keeper) error {
+	if me == nil || me.Votes == 0 {
+		return nil
+	}
+	onChain := records.Period(me.LastVotePeriod)
+	forgotten := k.now().Add(-k.timing.Keep).Unix() / int64(k.secs) // votes before may be pruned
+	if onChain < k.store.FirstPeriod() || int64(onChain) <= forgotten {
+		return nil
+	}
+	_, err := k.store.Voted(onChain)
+	if errors.Is(err, store.ErrNotFound) {
+		return k.elsewhere(fmt.Sprintf("the chain has a vote of this wallet for period %d, and this store has none", onChain))
+	}
+	return err
+}
+
+// elsewhere stops signing for good.
+func (k *Keeper) elsewhere(why string) error {
+	err := k.store.Freeze(why)
+	if err == nil {
+		err = explainStore(k.store.Frozen(), k.secs)
+	}
+	k.damaged(err)
+	return err
+}
+
+// runGuard compares clock and votes until ctx ends. Its error ends the keeper.
+func (k *Keeper) runGuard(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- k.clock.run(ctx) }()
+	defer func() { <-done }()
+	tick := time.NewTicker(k.clock.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if err := k.checkVotes(); err != nil {
+			return err
+		}
+		if err := k.damage.Load(); err != nil {
+			return *err
+		}
+	}
+}
+
+// firstPeriod is the first that a new store may sign for: one that nobody can have signed for with this wallet. An
+// earlier store may have been used with a clock that was ahead as far as is let pass. A keeper that was registered within
+// this period has signed nothing before.
+func firstPeriod(now, chain time.Time, period time.Duration, me *market.Keeper) records.Period {
+	at := func(t time.Time) records.Period { return records.Period(max(0, t.Unix()) / int64(period/time.Second)) }
+	latest := now
+	if chain.After(latest) {
+		latest = chain
+	}
+	if me != nil && me.RegisteredAt < chain.Add(-period).Unix() {
+		latest = latest.Add(clockLimit(period))
+	}
+	first := at(latest) + 1
+	if me != nil && me.Votes > 0 {
+		first = max(first, records.Period(me.LastVotePeriod)+1)
+	}
+	return first
+}
+
+// ErrWallet: another keeper runs on this machine with this wallet.
+var ErrWallet = errors.New("another keeper runs on this machine with the same wallet")
+
+// lockWallet keeps a second process on this machine from using the wallet with another data folder. The lock goes with
+// the process, however it ends.
+func lockWallet(wallet solana.PublicKey, domain records.Domain) (*os.File, error) {
+	path := fmt.Sprintf("%s/gantry-keeper-%s-%s.lock", os.TempDir(), wallet, domain)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the wallet: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s (its lock is %s); two of them would sign two different things, which costs the bond", ErrWallet, wallet, path)
+		}
+		return nil, fmt.Errorf("lock of the wallet %s: %w", path, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// testClock is one whose difference from the chain's the test sets.
+func testClock(ahead *time.Duration, log zerolog.Logger) *clock {
+	now := time.Unix(1_000_000, 0)
+	return &clock{
+		chain: func(context.Context) (time.Time, error) { return now.Add(-500 * time.Millisecond), nil },
+		now:   func() time.Time { return now.Add(*ahead) }, limit: clockLimit(5 * time.Second), every: time.Second, log: log,
+	}
+}
+
+func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
+	key := newWallet(t)
+	k := &Keeper{c: Config{Wallet: key}, log: zerolog.Nop(), now: time.Now, index: index.New(), pool: statement.NewPool(), secs: 5}
+	k.timing.Keep = time.Hour
+	signer, err := records.NewSigner(key)
+	require.NoError(t, err)
+	k.signer = signer
+	ahead := time.Duration(0)
+	k.clock = testClock(&ahead, zerolog.Nop())
+	s, err := store.Open(filepath.Join(t.TempDir(), fileStore), store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 5})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	k.store, k.book = s, &book{Store: s, clock: k.clock}
+	k.watchOwn()
+	return k, key
+}
+
+func aStatement(p records.Period, passed bool) records.CheckStatement {
+	return records.CheckStatement{Domain: records.Domain{1}, Node: solana.PublicKey{1}, Period: p, Kind: records.CheckLiveness, Passed: passed, CheckedAt: int64(p) * 5}
+}
+
+// A clock that is 5 s off, either way, is said; one that is further off stops all signing until it is right again.
+func TestClockSkew(t *testing.T) {
+	for _, c := range []struct {
+		ahead       time.Duration
+		said, stops bool
+	}{
+		{0, false, false},
+		{2 * time.Second, false, false},
+		{5 * time.Second, true, false},
+		{-5 * time.Second, true, false},
+		{5500 * time.Millisecond, true, true},
+		{-6 * time.Second, true, true},
+		{time.Hour, true, true},
+	} {
+		var log bytes.Buffer
+		ahead := c.ahead
+		k, key := guarded(t)
+		k.clock = testClock(&ahead, zerolog.New(&log))
+		k.book.clock = k.clock
+		sign := func() error {
+			signed, _, err := k.book.Sign([]records.CheckStatement{aStatement(6, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+			require.Equal(t, err == nil, len(signed) == 1)
+			return err
+		}
+		for range clockSamples {
+			require.NoError(t, k.clock.measure(t.Context()))
+		}
+		require.Equal(t, c.said, log.Len() > 0, "%s: %s", c.ahead, &log)
+		if !c.stops {
+			require.NoError(t, sign(), c.ahead)
+			continue
+		}
+		require.Contains(t, log.String(), "nothing is signed")
+		require.ErrorIs(t, sign(), ErrClock, c.ahead)
+		require.ErrorIs(t, k.book.Vote(7, records.Hash{1}, nil), ErrClock)
+		require.ErrorIs(t, k.unsafe(), ErrClock)
+		_, err := k.store.Voted(7)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		ahead = 0 // somebody sets the clock
+		require.NoError(t, k.clock.measure(t.Context()))
+		require.Contains(t, log.String(), "signing goes on")
+		require.NoError(t, sign())
+		require.NoError(t, k.unsafe())
+	}
+}
+
+// One slow answer of the chain stops nothing, and neither does one that does not come.
+func TestClockIsNotHasty(t *testing.T) {
+	ahead := time.Duration(0)
+	c := testClock(&ahead, zerolog.Nop())
+	require.NoError(t, c.measure(t.Context()))
+	ahead = time.Minute
+	require.NoError(t, c.measure(t.Context()))
+	require.NoError(t, c.measure(t.Context()))
+	require.NoError(t, c.err(), "two of three")
+	require.NoError(t, c.measure(t.Context()))
+	require.ErrorIs(t, c.err(), ErrClock)
+	c.chain = func(context.Context) (time.Time, error) { return time.Time{}, errors.New("no answer") }
+	require.Error(t, c.measure(t.Context()))
+	require.ErrorIs(t, c.err(), ErrClock, "the verdict stays")
+}
+
+// A statement that was signed with our wallet and not with our store shows a second process: signing stops, for good.
+func TestSignedElsewhere(t *testing.T) {
+	k, key := guarded(t)
+	own := aStatement(6, true)
+	signed, _, err := k.book.Sign([]records.CheckStatement{own}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+	require.NoError(t, err)
+	add := func(s records.CheckStatement) {
+		sig, err := s.Sign(key)
+		require.NoError(t, err)
+		_, _ = k.pool.Add(statement.Signed{Keeper: key.PublicKey(), Statement: s, Signature: sig}) // a contradiction is an error, too
+	}
+	add(signed[0].Statement)
+	add(aStatement(3, false)) // before this store's time
+	require.NoError(t, k.unsafe())
+	require.Empty(t, k.healthy())
+	add(aStatement(6, false))
+	require.ErrorIs(t, k.unsafe(), store.ErrFrozen)
+	require.Contains(t, k.healthy()[0], "signed with this wallet")
+	require.Contains(t, k.healthy()[0], "move this file away")
+	_, _, err = k.book.Sign([]records.CheckStatement{aStatement(9, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+	require.ErrorIs(t, err, store.ErrFrozen)
+}
+
+// A copy of the store from before a vote would vote again: the chain has the vote.
+func TestOldCopyOfTheStore(t *testing.T) {
+	k, _ := guarded(t)
+	now := uint64(time.Now().Unix() / 5)
+	require.NoError(t, k.store.Vote(records.Period(now), records.Hash{1}, nil))
+	vote := func(last uint64) error {
+		me := &market.Keeper{}
+		me.Votes, me.LastVotePeriod = 1, last
+		return k.compareVotes(me)
+	}
+	require.NoError(t, vote(now))
+	require.NoError(t, vote(3), "before this store's time")
+	require.NoError(t, vote(now-100_000), "too old to be kept")
+	err := vote(now + 1)
+	require.ErrorIs(t, err, store.ErrFrozen)
+	require.ErrorContains(t, err, "the chain has a vote")
+	require.ErrorIs(t, k.store.Vote(records.Period(now+2), records.Hash{1}, nil), store.ErrFrozen)
+}
+
+// A new store begins after everything that the wallet can have signed before.
+func TestFirstPeriod(t *testing.T) {
+	const period = 5 * time.Second
+	at := func(sec int64) time.Time { return time.Unix(sec, 0) }
+	old := &market.Keeper{}
+	old.RegisteredAt = 100
+	voted := &market.Keeper{}
+	voted.RegisteredAt, voted.Votes, voted.LastVotePeriod = 100, 9, 300
+	fresh := &market.Keeper{}
+	fresh.RegisteredAt = 998
+	for _, c := range []struct {
+		name       string
+		now, chain int64
+		me         *market.Keeper
+		want       records.Period
+	}{
+		{"registered just now", 1000, 1000, fresh, 201},
+		{"no keeper yet", 1000, 1000, nil, 201},
+		{"an earlier store may have had a clock 5 s ahead", 1000, 1000, old, 202},
+		{"our clock is behind", 900, 1000, old, 202},
+		{"our clock is ahead", 1100, 1000, old, 222},
+		{"it has voted for a later period", 1000, 1000, voted, 301},
+	} {
+		require.Equal(t, c.want, firstPeriod(at(c.now), at(c.chain), period, c.me), c.name)
+	}
+}
+
+func TestOneProcessAWallet(t *testing.T) {
+	wallet := newWallet(t).PublicKey()
+	first, err := lockWallet(wallet, records.Domain{1})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.Remove(first.Name()) }) // it may be gone
+	_, err = lockWallet(wallet, records.Domain{1})
+	require.ErrorIs(t, err, ErrWallet)
+	other, err := lockWallet(wallet, records.Domain{2})
+	require.NoError(t, err, "another cluster")
+	require.NoError(t, os.Remove(other.Name()))
+	require.NoError(t, other.Close())
+	require.NoError(t, first.Close())
+	again, err := lockWallet(wallet, records.Domain{1})
+	require.NoError(t, err)
+	require.NoError(t, again.Close())
+}
+
+func TestDiskTroubleIsSaid(t *testing.T) {
+	k, _ := guarded(t)
+	require.NoError(t, k.unsafe())
+	k.book.note(&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	require.ErrorContains(t, k.unsafe(), "make room on the disk")
+	k.book.note(errors.New("something"))
+	require.ErrorContains(t, k.unsafe(), "cannot be written")
+	require.NoError(t, k.book.Vote(9, records.Hash{1}, nil))
+	require.NoError(t, k.unsafe(), "a write that succeeds ends it")
+}

@@ -1,0 +1,343 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/keeper/award"
+	"github.com/gantry-market/gantry/keeper/check"
+	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/server"
+	"github.com/gantry-market/gantry/keeper/slashing"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// Keeper is one running keeper.
+type Keeper struct {
+	c         Config
+	log       zerolog.Logger
+	now       func() time.Time
+	domain    records.Domain
+	genesis   [32]byte
+	secs      uint32
+	retention uint32
+	timing    Timing
+
+	index   *index.Index
+	pool    *statement.Pool
+	store   *store.Store
+	book    *book // the store, while signing is safe
+	clock   *clock
+	lock    *os.File
+	opened  time.Time
+	intents *txm.Store
+	txm     *txm.Manager
+	node    *p2p.Node
+	net     *network
+	watcher *watch.Watcher
+	metrics *server.Metrics
+	http    *server.Server
+	engine  *consensus.Engine
+	checker *check.Checker
+	seeds   *seeds
+	proofs  *slashing.Desk
+
+	submit   consensus.Submit                        // to the chain
+	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
+
+	signer *records.ReadySigner // the wallet's
+	damage atomic.Pointer[error]
+}
+
+// Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
+// Errors: those of market.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
+func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
+	k := &Keeper{c: c, log: c.Log, now: c.Now, index: index.New(), pool: statement.NewPool(), opened: time.Now()}
+	if k.now == nil {
+		k.now = time.Now
+	}
+	if k.signer, err = records.NewSigner(c.Wallet); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.Close())
+		}
+	}()
+	m, err := market.Load(ctx, c.Client, chain.Confirmed)
+	if err != nil {
+		return nil, err
+	}
+	k.domain, k.secs, k.retention = m.Domain, m.Params.PeriodSecs, m.Params.ReportRetentionSecs
+	if k.timing, err = c.Timing.For(m.Params); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	if k.lock, err = lockWallet(k.publicKey(), k.domain); err != nil {
+		return nil, err
+	}
+	if err := k.openStore(ctx); err != nil {
+		return nil, explainStore(err, k.secs)
+	}
+	if err := k.openProofs(); err != nil {
+		return nil, explainStore(err, k.secs)
+	}
+	genesis, err := c.Client.Genesis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k.genesis = genesis
+	if k.intents, err = txm.OpenStore(c.path(fileTxm), genesis); err != nil {
+		return nil, err
+	}
+	k.metrics = server.NewMetrics(k.gauges())
+	if k.txm, err = txm.New(txm.Options{
+		RPC: c.Client, Store: k.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(),
+		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed,
+	}); err != nil {
+		return nil, err
+	}
+	if k.watcher, err = watch.New(watch.Options{
+		Client: c.Client, Program: market.ProgramID, Log: k.component("watcher"),
+	}); err != nil {
+		return nil, err
+	}
+	if k.node, err = p2p.New(k.networkConfig(c.Client.Local())); err != nil {
+		return nil, err
+	}
+	if c.HTTP != "" {
+		if k.http, err = server.New(c.HTTP, k.metrics.Registry, k.healthy, k.ready); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(c.path(fileHTTP), []byte(k.http.Addr()+"\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("data folder: %w", err)
+		}
+	}
+	k.net = newNetwork(k, k.node)
+	k.submit = k.txm.Submit
+	k.slotHash = (&slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}).get
+	return k, nil
+}
+
+// openStore compares the clocks, since a new store begins by them, and opens the store.
+func (k *Keeper) openStore(ctx context.Context) error {
+	period := market.Seconds(k.secs)
+	k.clock = &clock{
+		chain: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
+		now:   k.now, limit: clockLimit(period), every: min(max(period/3, time.Second), 20*time.Second), log: k.component("clock"),
+	}
+	if err := k.clock.measure(ctx); err != nil {
+		return err
+	}
+	var me *market.Keeper
+	if found, ok, err := market.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.publicKey()), chain.Confirmed); err != nil {
+		return err
+	} else if ok {
+		me = &found
+	}
+	now := k.now()
+	s, err := store.Open(k.c.path(fileStore), store.Options{
+		Keeper: k.publicKey(), Domain: k.domain, FirstPeriod: firstPeriod(now, now.Add(-k.clock.Ahead()), period, me),
+	})
+	if err != nil {
+		return err
+	}
+	k.store, k.book = s, &book{Store: s, clock: k.clock}
+	k.watchOwn()
+	return nil
+}
+
+// openProofs takes up the proofs that the store keeps.
+func (k *Keeper) openProofs() (err error) {
+	k.proofs, err = slashing.Open(slashing.Options{
+		Book: k.store, Self: k.publicKey(), Patience: 10 * k.timing.CrankStep, Log: k.component("proofs"),
+	})
+	return err
+}
+
+// explainStore says what a person can do about a store that does not open.
+func explainStore(err error, secs uint32) error {
+	switch {
+	case errors.Is(err, store.ErrFrozen):
+		return fmt.Errorf("%w. Find the other process or the older copy and end it; then move this file away: a new one signs from a later period (%d s each) on", err, secs)
+	case store.IsDamage(err), errors.Is(err, store.ErrSchema):
+		return fmt.Errorf("%w; nothing is signed with it. Move the file away: a new one signs again from a later period (%d s each) on, because it cannot know what was signed before", err, secs)
+	}
+	return err
+}
+
+func (k *Keeper) component(name string) zerolog.Logger {
+	return k.log.With().Str("part", name).Logger()
+}
+
+// Close releases everything. It may be called more than once.
+func (k *Keeper) Close() error {
+	var errs error
+	if k.node != nil {
+		errs = errors.Join(errs, k.node.Close())
+		k.node = nil
+	}
+	if k.txm != nil {
+		k.txm.Close()
+		k.txm = nil
+	}
+	if k.intents != nil {
+		errs = errors.Join(errs, k.intents.Close())
+		k.intents = nil
+	}
+	if k.store != nil {
+		errs = errors.Join(errs, k.store.Close())
+		k.store = nil
+	}
+	if k.lock != nil {
+		errs = errors.Join(errs, k.lock.Close())
+		k.lock = nil
+	}
+	return errs
+}
+
+// HTTPAddr is where metrics and health are, empty for nowhere.
+func (k *Keeper) HTTPAddr() string {
+	if k.http == nil {
+		return ""
+	}
+	return k.http.Addr()
+}
+
+// Run keeps until ctx ends, which is no error.
+func (k *Keeper) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	run := func(f func(context.Context) error) { g.Go(func() error { return f(ctx) }) }
+	if k.http != nil {
+		run(k.http.Run)
+	}
+	run(func(ctx context.Context) error {
+		return k.watcher.Run(ctx, func(e watch.Event) {
+			if err := k.index.Apply(e); err != nil {
+				k.log.Warn().Err(err).Msg("account cannot be read")
+			}
+		})
+	})
+	g.Go(func() error {
+		select {
+		case <-k.watcher.Ready():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return k.work(ctx)
+	})
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// work starts everything that needs the chain's state.
+func (k *Keeper) work(ctx context.Context) error {
+	if err := k.prepare(ctx); err != nil {
+		return err
+	}
+	n, err := k.txm.Resume(nil)
+	if err != nil {
+		return err
+	}
+	k.log.Info().Stringer("keeper", k.publicKey()).Strs("addrs", k.node.Addrs()).Str("http", k.HTTPAddr()).
+		Int("resumed", n).Msg("keeping")
+	return k.serve(ctx)
+}
+
+// serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
+func (k *Keeper) serve(ctx context.Context) error {
+	recorder := &check.Recorder{
+		Index: k.index, Book: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
+		Publish: k.net.publish, Sealed: k.net.over, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
+	}
+	if err := recorder.Init(); err != nil {
+		return err
+	}
+	judge, err := k.evidenceDesk()
+	if err != nil {
+		return err
+	}
+	k.seeds = newSeeds(chainBlocks{k.c.Client}, k.domain, k.secs, k.component("seeds"))
+	k.checker = &check.Checker{
+		Index: k.index, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
+		Evidence: judge, Genesis: k.genesis, Convict: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
+		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
+	}
+	k.checker.Init() // before the network hands it accusations
+	k.engine = &consensus.Engine{
+		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
+		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
+		Seeds: k.seeds.get,
+		Elsewhere: func(m statement.Manifest) {
+			// The error is kept and ends the keeper.
+			_ = k.elsewhere(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))
+		},
+	}
+	k.engine.TwoFaced = k.net.twoFaced
+	k.engine.Init()
+	awarder := &award.Awarder{
+		Index: k.index, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
+		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
+	}
+	runner := &crank.Runner{
+		Index: k.index, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		More:     []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
+		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag, Log: k.component("crank"), Now: k.now,
+	}
+	if err := k.net.join(); err != nil {
+		return err
+	}
+	auctions, err := k.openAuctions()
+	if err != nil {
+		return err
+	}
+	if err := k.republish(); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, f := range []func(context.Context) error{
+		k.net.runPeers, k.net.runOutbox, k.net.runAudit, recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, awarder.Run, runner.Run,
+		k.runPrune, k.runGuard, auctions.runOutbox, auctions.awarder.Run,
+	} {
+		g.Go(func() error { return f(ctx) })
+	}
+	return g.Wait()
+}
+
+// damaged stops all signing: the process ends with the error, and does not start again with that store.
+func (k *Keeper) damaged(err error) {
+	k.damage.CompareAndSwap(nil, &err)
+	k.log.Error().Err(err).Msg("the keeper's own store cannot be trusted; nothing will be signed")
+}
+
+func sortPeers(peers []p2p.Peer) {
+	slices.SortFunc(peers, func(a, b p2p.Peer) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+}
+
+// publicKey is the keeper's wallet.
+func (k *Keeper) publicKey() solana.PublicKey { return k.signer.PublicKey() }

@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// ledger is a chain of blocks, with slots left out.
+type ledger struct {
+	blocks []block
+	asked  int
+	fail   error
+}
+
+func (l *ledger) Last(context.Context) (uint64, error) {
+	return l.blocks[len(l.blocks)-1].slot, l.fail
+}
+
+func (l *ledger) At(_ context.Context, slot uint64) (block, error) {
+	l.asked++
+	i, _ := slices.BinarySearchFunc(l.blocks, slot, func(b block, s uint64) int { return int(int64(b.slot) - int64(s)) })
+	if i == len(l.blocks) {
+		return block{}, errNotFinal
+	}
+	return l.blocks[i], l.fail
+}
+
+func newLedger(n int, start int64, step func(i int) (slots uint64, seconds int64)) *ledger {
+	l := &ledger{}
+	slot, at := uint64(1), start
+	for i := range n {
+		l.blocks = append(l.blocks, block{slot, sha256.Sum256(binary.LittleEndian.AppendUint64(nil, slot)), time.Unix(at, 0)})
+		s, secs := step(i)
+		slot, at = slot+s, at+secs
+	}
+	return l
+}
+
+// Whatever slots were left out and however long they lasted: the block that is found is the first one of that time.
+func TestFirstBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLedger(rapid.IntRange(1, 300).Draw(t, "blocks"), 10_000, func(int) (uint64, int64) {
+			return rapid.Uint64Range(1, 4).Draw(t, "slots"), rapid.Int64Range(0, 3).Draw(t, "seconds")
+		})
+		at := time.Unix(rapid.Int64Range(9_990, 10_600).Draw(t, "time"), 0)
+		want := slices.IndexFunc(l.blocks, func(b block) bool { return !b.time.Before(at) })
+		got, err := firstBlock(t.Context(), l, at)
+		if want < 0 {
+			require.ErrorIs(t, err, errNotFinal)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, l.blocks[want], got)
+	})
+}
+
+// An hour of blocks takes a few dozen questions, and every keeper finds the same seed, whenever it looks.
+func TestSeedsAreFound(t *testing.T) {
+	const length, start = 3600, 360_000
+	l := newLedger(30_000, start-600, func(i int) (uint64, int64) { return 1, int64(i % 2) })
+	s := newSeeds(l, records.Domain{1}, length, zerolog.Nop())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.run(ctx) }()
+	p := records.Period(start / length)
+	_, ok := s.get(p)
+	require.False(t, ok, "it is looked for first")
+	require.Eventually(t, func() bool { _, ok = s.get(p); return ok }, time.Minute, 5*time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Less(t, l.asked, 60)
+	first, _ := s.get(p)
+
+	l.blocks = append(l.blocks, newLedger(5_000, start+20_000, func(int) (uint64, int64) { return 1, 1 }).blocks...)
+	for i := range l.blocks {
+		l.blocks[i].slot = uint64(i + 1)
+	}
+	later := newSeeds(l, records.Domain{1}, length, zerolog.Nop())
+	require.NoError(t, later.find(t.Context(), p))
+	again, ok := later.get(p)
+	require.True(t, ok)
+	require.Equal(t, first, again)
+
+	require.ErrorIs(t, later.find(t.Context(), p+100), errNotFinal)
+	l.fail = errors.New("RPC is down")
+	require.ErrorIs(t, later.find(t.Context(), p+1), l.fail)
+	require.NoError(t, later.find(t.Context(), p), "what is known is known")
+}

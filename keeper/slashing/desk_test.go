@@ -1,0 +1,421 @@
+package slashing
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+const (
+	secs     = 60
+	period   = 100
+	now      = secs*period + 30
+	patience = 10
+)
+
+var (
+	domain  = records.Domain{9}
+	nodeKey = solana.PrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	self    = solana.PublicKey{1}
+	rival   = solana.PublicKey{2}
+)
+
+// shelf is a book that survives what kills the keeper.
+type shelf map[string][]byte
+
+func (s shelf) PutProof(name string, proof []byte) error { s[name] = proof; return nil }
+func (s shelf) DropProof(name string) error              { delete(s, name); return nil }
+func (s shelf) Proofs() (map[string][]byte, error)       { return s, nil }
+
+// world is a market in memory that executes the actions of this package as the program does.
+type world struct {
+	t     require.TestingT
+	v     *index.View
+	path  string // empty to keep proofs in memory
+	now   int64
+	store *store.Store
+	shelf shelf
+	desk  *Desk
+	slash int // of the node
+}
+
+func newWorld(t require.TestingT, dir string) *world {
+	w := &world{t: t, v: index.NewView(), now: now, shelf: shelf{}}
+	if dir != "" {
+		w.path = filepath.Join(dir, "keeper.db")
+	}
+	m := &market.Market{Meta: market.Meta{Address: market.MarketAddress()}}
+	m.StakeMint, m.Domain = solana.PublicKey{251}, domain
+	m.Params = bindings.Params{PeriodSecs: secs, ChallengeSecs: 50}
+	w.v.Add(m.Address, m)
+	n := &market.Node{Meta: market.Meta{Address: solana.PublicKey{30}}}
+	n.NodeKey, n.Provider = nodeKey.PublicKey(), solana.PublicKey{40}
+	w.v.Add(n.Address, n)
+	for i, wallet := range []solana.PublicKey{self, rival} {
+		k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(wallet)}}
+		k.Wallet, k.Keeper.Status, k.Index = wallet, uint8(market.KeeperActive), uint16(i)
+		w.v.Add(k.Address, k)
+	}
+	w.open()
+	return w
+}
+
+// open starts the keeper with what is on disk.
+func (w *world) open() {
+	var book Book = w.shelf
+	var err error
+	if w.path != "" {
+		w.store, err = store.Open(w.path, store.Options{Keeper: self, Domain: domain})
+		require.NoError(w.t, err)
+		book = w.store
+	}
+	w.desk, err = Open(Options{Book: book, Self: self, Patience: patience * time.Second, Log: zerolog.Nop()})
+	require.NoError(w.t, err)
+}
+
+// kill ends the keeper; nothing but the file is left.
+func (w *world) kill() {
+	if w.store != nil {
+		require.NoError(w.t, w.store.Close())
+	}
+}
+
+func (w *world) node() *market.Node { return w.v.Nodes[solana.PublicKey{30}] }
+
+// badWork is a signed wrong product for a period.
+func (w *world) badWork(t require.TestingT, period uint64) market.BadWork {
+	seed := work.Seed{byte(period)}
+	p, err := work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}.Prove(context.Background(), seed, 64)
+	require.NoError(t, err)
+	var wrong *work.WrongEntryError
+	require.ErrorAs(t, work.Verifier{}.VerifyProof(context.Background(), p), &wrong)
+	c := work.Commitment{Domain: domain, Node: w.node().Address, Period: period, Seed: seed, N: 64, Root: p.Root}
+	return market.BadWork{
+		Node: *w.node(), Commitment: c.Bytes(), Signature: c.Sign(ed25519.PrivateKey(nodeKey)), Opening: wrong.Opening.Bytes(), Column: wrong.Col,
+	}
+}
+
+// accuse puts the first half of a proof on chain.
+func (w *world) accuse(finder solana.PublicKey, b market.BadWork) {
+	c, err := work.ParseCommitment(b.Commitment[:])
+	require.NoError(w.t, err)
+	o, err := work.ParseChunkOpening(b.Opening, int(c.N))
+	require.NoError(w.t, err)
+	a := &market.Accusation{Meta: market.Meta{Address: market.AccusationAddress(b.Node.Address, finder)}}
+	a.Node, a.Finder, a.Seed, a.Root = b.Node.Address, finder, c.Seed, c.Root
+	a.Period, a.Order, a.Row, a.Column = c.Period, c.N, o.Row, uint32(b.Column)
+	require.NotContains(w.t, w.v.Accusations, a.Address, "the program would refuse a second one")
+	w.v.Add(a.Address, a)
+}
+
+func (w *world) unaccuse(a *market.Accusation) { w.v.Remove(a.Address, a) }
+
+// convict is prove_bad_work.
+func (w *world) convict() {
+	n := *w.node()
+	n.BadWorkPeriod = uint64(w.now) / secs
+	w.v.Add(n.Address, &n)
+	w.slash++
+}
+
+func (w *world) due() []crank.Action {
+	actions, err := w.desk.Due(w.v, w.now)
+	require.NoError(w.t, err)
+	return actions
+}
+
+// execute does what the program would.
+func (w *world) execute(a crank.Action) {
+	last := a.Instructions[len(a.Instructions)-1]
+	accounts := last.Accounts()
+	address := market.AccusationAddress(w.node().Address, self)
+	switch a.Kind {
+	case crank.AccusationOpen:
+		for _, r := range w.desk.held {
+			if r.Work != nil {
+				w.accuse(self, r.Work.of(w.node()))
+			}
+		}
+	case crank.ProveBadWork:
+		acc := w.v.Accusations[address]
+		require.NotNil(w.t, acc)
+		require.Greater(w.t, acc.Period, w.node().BadWorkPeriod)
+		w.convict()
+		w.unaccuse(acc)
+	case crank.AccusationClose:
+		w.unaccuse(w.v.Accusations[accounts[1].PublicKey])
+	case crank.ProveEquivocation:
+		k := *w.v.Keepers[rival]
+		require.Equal(w.t, k.Address, accounts[2].PublicKey)
+		k.Keeper.Status = uint8(market.KeeperSlashed)
+		w.v.Add(k.Address, &k)
+	default:
+		w.t.Errorf("unexpected %s", a.Kind)
+	}
+}
+
+func kinds(actions []crank.Action) []crank.Kind {
+	var out []crank.Kind
+	for _, a := range actions {
+		out = append(out, a.Kind)
+	}
+	return out
+}
+
+// One transaction takes each action, whatever else comes with it.
+func fit(t *testing.T, actions []crank.Action) {
+	for _, a := range actions {
+		require.Len(t, crank.Pack([]crank.Action{a}, self, 1, nil), 1)
+		tx, err := solana.NewTransaction(a.Instructions, solana.Hash{}, solana.TransactionPayer(self))
+		require.NoError(t, err)
+		tx.Signatures = make([]solana.Signature, tx.Message.Header.NumRequiredSignatures)
+		raw, err := tx.MarshalBinary()
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(raw)+64, 1232, "%s, with room for the compute budget", a.Kind)
+		t.Log(a.Kind, len(raw))
+	}
+}
+
+func TestBadWorkInTwoSteps(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	require.NoError(t, w.desk.BadWork(w.badWork(t, period)))
+	require.NoError(t, w.desk.BadWork(w.badWork(t, period+1)), "one is enough")
+	require.Equal(t, 1, w.desk.Held())
+	actions := w.due()
+	require.Equal(t, []crank.Kind{crank.AccusationOpen}, kinds(actions))
+	require.False(t, actions[0].Mine, "keepers take turns")
+	fit(t, actions)
+	w.execute(actions[0])
+	w.kill() // between the two
+	w.open()
+	actions = w.due()
+	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(actions))
+	require.True(t, actions[0].Mine)
+	fit(t, actions)
+	w.execute(actions[0])
+	require.Empty(t, w.due())
+	require.Zero(t, w.desk.Held())
+	kept, err := w.store.Proofs()
+	require.NoError(t, err)
+	require.Empty(t, kept)
+	require.NoError(t, w.desk.BadWork(w.badWork(t, period)))
+	require.Empty(t, w.due(), "what one proof covers is not proven again")
+	require.Equal(t, 1, w.slash)
+}
+
+func TestAnotherAccusesFirst(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	require.NoError(t, w.desk.BadWork(w.badWork(t, period)))
+	first := w.due()[0]
+	w.accuse(rival, w.badWork(t, period))
+	require.Empty(t, w.due(), "they are left the time")
+	w.now += patience - 1
+	require.Empty(t, w.due())
+	w.now++
+	late := w.due()
+	require.Equal(t, []crank.Kind{crank.AccusationOpen}, kinds(late))
+	require.NotEqual(t, first.Key, late[0].Key, "an intent that was given up is not the one that is sent now")
+	w.execute(late[0])
+	w.convict() // by them, after all
+	require.Equal(t, []crank.Kind{crank.AccusationClose}, kinds(w.due()), "the rent comes back")
+	w.execute(w.due()[0])
+	require.Empty(t, w.due())
+	require.Zero(t, w.desk.Held())
+}
+
+func TestNothingIsProvenAboutTheFuture(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	require.NoError(t, w.desk.BadWork(w.badWork(t, period+1)))
+	w.execute(w.due()[0])
+	require.Empty(t, w.due())
+	w.now += secs
+	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(w.due()))
+	w.v.Remove(w.node().Address, w.node()) // closed
+	require.Equal(t, []crank.Kind{crank.AccusationClose}, kinds(w.due()))
+	require.Zero(t, w.desk.Held())
+}
+
+func said(t require.TestingT, key solana.PrivateKey, passed bool) statement.Signed {
+	st := records.CheckStatement{Domain: domain, Node: solana.PublicKey{30}, Period: period, Kind: records.CheckLiveness, Passed: passed, CheckedAt: now}
+	sig, err := st.Sign(key)
+	require.NoError(t, err)
+	return statement.Signed{Keeper: key.PublicKey(), Statement: st, Signature: sig}
+}
+
+func TestContradictions(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	yes, no := said(t, key, true), said(t, key, false)
+	_, err = w.desk.Contradiction(yes, yes)
+	require.ErrorIs(t, err, ErrNoProof)
+	fresh, err := w.desk.Contradiction(yes, no)
+	require.NoError(t, err)
+	require.True(t, fresh)
+	fresh, err = w.desk.Contradiction(no, yes)
+	require.NoError(t, err)
+	require.False(t, fresh)
+	require.True(t, w.desk.Against(key.PublicKey()))
+	require.Empty(t, w.due(), "no keeper any more: nothing to take")
+	require.Zero(t, w.desk.Held())
+
+	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
+	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
+	w.v.Add(k.Address, k)
+	_, err = w.desk.Contradiction(yes, no)
+	require.NoError(t, err)
+	w.kill()
+	w.open()
+	actions := w.due()
+	require.Equal(t, []crank.Kind{crank.ProveEquivocation}, kinds(actions))
+	fit(t, actions)
+	k.Keeper.Status = uint8(market.KeeperSlashed)
+	require.Empty(t, w.due())
+	require.Zero(t, w.desk.Held())
+
+	w.kill()
+	w.desk.o.Self = key.PublicKey()
+	_, err = w.desk.Contradiction(yes, no)
+	require.ErrorIs(t, err, ErrOwn)
+}
+
+func listed(t require.TestingT, key solana.PrivateKey, p records.Period, raw string) statement.Manifest {
+	m, err := statement.NewManifest(statement.Frame{Domain: domain, Period: p, Secs: secs}, []byte(raw), 1, key)
+	require.NoError(t, err)
+	return m
+}
+
+// Two manifests of a period are brought like two statements, however long ago the period was; one proof is enough.
+func TestTwoManifests(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	one, other := listed(t, key, 3, "a"), listed(t, key, 3, "b")
+	for _, b := range []statement.Manifest{one, listed(t, key, 4, "b"), listed(t, nodeKey, 3, "b")} {
+		_, err = w.desk.Manifests(domain, one, b)
+		require.ErrorIs(t, err, ErrNoProof)
+	}
+	fresh, err := w.desk.Manifests(domain, one, other)
+	require.NoError(t, err)
+	require.True(t, fresh)
+	require.Empty(t, w.due(), "no keeper any more: nothing to take")
+	require.Zero(t, w.desk.Held())
+
+	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
+	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
+	w.v.Add(k.Address, k)
+	_, err = w.desk.Manifests(domain, other, one)
+	require.NoError(t, err)
+	fresh, err = w.desk.Manifests(domain, one, other)
+	require.NoError(t, err)
+	require.False(t, fresh)
+	fresh, err = w.desk.Contradiction(said(t, key, true), said(t, key, false))
+	require.NoError(t, err)
+	require.False(t, fresh, "one proof is enough")
+	w.kill()
+	w.open()
+	require.True(t, w.desk.Against(key.PublicKey()))
+	actions := w.due()
+	require.Equal(t, []crank.Kind{crank.ProveEquivocation}, kinds(actions))
+	fit(t, actions)
+	k.Keeper.Status = uint8(market.KeeperSlashed)
+	require.Empty(t, w.due(), "by somebody else")
+	require.Zero(t, w.desk.Held())
+
+	w.desk.o.Self = key.PublicKey()
+	_, err = w.desk.Manifests(domain, one, other)
+	require.ErrorIs(t, err, ErrOwn)
+
+	yes := said(t, key, true).Statement.Encode()
+	m := one.Signed(domain).Encode()
+	for _, words := range [][2][]byte{{yes[:], m[:]}, {m[:], yes[:]}, {m[:], m[:72]}, {make([]byte, records.ManifestSize), m[:]}} {
+		raw, err := record{Equivocation: &contradiction{Keeper: key.PublicKey(), Words: words}}.encode()
+		require.NoError(t, err)
+		_, err = decode(raw)
+		require.ErrorIs(t, err, store.ErrCorrupt)
+	}
+}
+
+func TestDamagedProofsAreNoProofs(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	for _, raw := range [][]byte{nil, {0xa0}, []byte("nonsense")} {
+		require.NoError(t, w.store.PutProof("work/x", raw))
+		_, err := Open(w.desk.o)
+		require.ErrorIs(t, err, store.ErrCorrupt)
+	}
+}
+
+type full struct{ Book }
+
+func (full) PutProof(string, []byte) error { return errors.New("disk full") }
+
+func TestWhatIsNotOnDiskIsNotHeld(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	w.desk.o.Book = full{w.store}
+	require.ErrorContains(t, w.desk.BadWork(w.badWork(t, period)), "disk full")
+	require.Zero(t, w.desk.Held())
+}
+
+// Whatever is killed, whoever else accuses, proves or gives up: in the end the node was slashed once for what it signed
+// until then, no accusation of ours is left, and no proof is held.
+func TestItEndsOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, "")
+		proof := w.badWork(t, period)
+		require.NoError(t, w.desk.BadWork(proof))
+		for range rapid.IntRange(0, 12).Draw(t, "steps") {
+			theirs := w.v.Accusations[market.AccusationAddress(w.node().Address, rival)]
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				w.kill()
+				w.open()
+			case 1:
+				if theirs == nil && w.node().BadWorkPeriod == 0 {
+					w.accuse(rival, proof)
+				}
+			case 2:
+				if theirs != nil && w.node().BadWorkPeriod == 0 {
+					w.convict()
+					w.unaccuse(theirs)
+				}
+			case 3:
+				if theirs != nil {
+					w.unaccuse(theirs)
+				}
+			case 4:
+				w.now += int64(rapid.IntRange(1, patience).Draw(t, "pause"))
+			case 5:
+				if actions := w.due(); len(actions) > 0 {
+					w.execute(actions[0])
+				}
+			}
+		}
+		for range 5 {
+			w.now += patience
+			for _, a := range w.due() {
+				w.execute(a)
+			}
+		}
+		require.Empty(t, w.due())
+		require.Equal(t, 1, w.slash)
+		require.Zero(t, w.desk.Held())
+		require.NotContains(t, w.v.Accusations, market.AccusationAddress(w.node().Address, self))
+	})
+}

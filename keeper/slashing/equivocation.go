@@ -1,0 +1,27 @@
+package slashing
+
+import (
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/crank"
+)
+
+// equivocation proves a keeper's contradiction, and reports whether nothing is left to do: it is expelled, or has taken
+// its bond and left.
+func (q *due) equivocation(c contradiction) (done bool) {
+	wallet := solana.PublicKey(c.Keeper)
+	k, ok := q.v.Keepers[wallet]
+	if !ok || k.State() == market.KeeperSlashed {
+		return true
+	}
+	ixs, err := c.prove(q.d.o.Self, q.mint)
+	// The program reads the signatures from the two instructions right before the proof.
+	ixs = append([]solana.Instruction{q.share(q.d.o.Self)}, ixs...)
+	// A keeper that was expelled and came back is another life of the address.
+	key := fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)
+	q.add(crank.ProveEquivocation, "equivocation/"+key, key, ixs, err)
+	return false
+}

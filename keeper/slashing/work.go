@@ -1,0 +1,91 @@
+package slashing
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/crank"
+)
+
+// work takes the next of the two steps against a node, and reports whether nothing is left to do.
+func (q *due) work(b badWork) (done bool) {
+	n, ok := q.v.Nodes[solana.PublicKey(b.Node)]
+	period := binary.LittleEndian.Uint64(b.Commitment[48:])
+	mine := q.v.Accusations[market.AccusationAddress(b.Node, q.d.o.Self)]
+	if !ok || n.BadWorkPeriod >= period {
+		delete(q.d.others, b.Node)
+		return true // closed, or proven by somebody; what is left of ours is taken back by leftovers
+	}
+	group := fmt.Sprintf("work/%s", n.Address)
+	id := fmt.Sprintf("%s/%s/%d/%x", q.d.o.Self, n.Address, period, b.Commitment[96:104])
+	proof := b.of(n)
+	switch {
+	case mine == nil:
+		first, wait := q.others(n.Address)
+		if wait {
+			return false
+		}
+		if !first {
+			id += "/late" // the first try may have been given up for theirs
+		}
+		ixs, err := proof.Accuse(q.d.o.Self)
+		q.add(crank.AccusationOpen, group, id, ixs, err)
+	case !about(mine, b):
+		ix, err := market.AccusationClose(*mine)
+		q.add(crank.AccusationClose, "", closing(mine), []solana.Instruction{ix}, err)
+	default:
+		if current, err := market.PeriodOf(q.now, q.v.Market.Params.PeriodSecs); err != nil || current < period {
+			q.fail(err)
+			return false // the chain's clock is not there yet
+		}
+		ix, err := proof.Prove(q.d.o.Self, q.mint)
+		// The accusation's rent is paid: nobody else is waited for.
+		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.d.o.Self), ix}, err)
+	}
+	return false
+}
+
+// about reports whether an accusation is the first half of this proof.
+func about(a *market.Accusation, b badWork) bool {
+	return a.Period == binary.LittleEndian.Uint64(b.Commitment[48:]) && a.Seed == [32]byte(b.Commitment[56:]) &&
+		a.Root == [32]byte(b.Commitment[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
+}
+
+// others looks at who else accuses the node: first when nobody has, and wait while they are left the time to go on.
+// Whoever accuses without proving delays a proof once only.
+func (q *due) others(node solana.PublicKey) (first, wait bool) {
+	since, known := q.d.others[node]
+	if !known {
+		for _, a := range q.v.Accusations {
+			known = known || a.Node == node && a.Finder != q.d.o.Self
+		}
+		if !known {
+			return true, false
+		}
+		q.d.others[node], since = q.now, q.now
+	}
+	return false, q.now < since+int64(q.d.o.Patience/time.Second)
+}
+
+func closing(a *market.Accusation) string {
+	return fmt.Sprintf("%s/%d/%x", a.Address, a.Period, a.Root[:8])
+}
+
+// leftovers takes back own accusations that no proof is held for: somebody else was first, or the proof is lost.
+func (q *due) leftovers() {
+	for _, address := range inOrder(q.v.Accusations) {
+		a := q.v.Accusations[address]
+		if a.Finder != q.d.o.Self {
+			continue
+		}
+		if r, ok := q.d.held[record{Work: &badWork{Node: a.Node}}.name()]; ok && r.Work != nil {
+			continue
+		}
+		ix, err := market.AccusationClose(*a)
+		q.add(crank.AccusationClose, "", closing(a), []solana.Instruction{ix}, err)
+	}
+}

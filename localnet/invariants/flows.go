@@ -1,0 +1,136 @@
+package invariants
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// Flows are the sums of everything that events say was moved, per token.
+type Flows struct {
+	// µUSDC: into credits, and out of them.
+	Deposited, Withdrawn, PaidToProviders, Fees uint64
+	// Of the fees, with the deposits of rejected disputes among them: out of the vault in which they wait.
+	ToTreasury, ToKeepers, ToBuyers uint64
+	// Base units of GNT: into stakes and bonds, and out of them.
+	Staked, Bonded, StakeWithdrawn, BondWithdrawn uint64
+	// Of what was slashed.
+	ToCustomers, ToFinders, Burned, Slashed uint64
+	// Burned by whoever bought fees back, and paid into stakes by emission.
+	BoughtBack, Emitted uint64
+}
+
+// Flows adds up the history's events.
+func (h History) Flows() Flows {
+	var f Flows
+	for _, t := range h.Transactions {
+		for _, event := range t.Events {
+			switch e := event.(type) {
+			case *bindings.CreditsDeposited:
+				f.Deposited += e.Amount
+			case *bindings.CreditsWithdrawn:
+				f.Withdrawn += e.Amount
+			case *bindings.LeaseSettled:
+				f.PaidToProviders += e.ProviderAmount
+			case *bindings.LeaseClosed:
+				f.Fees += e.Fee
+			case *bindings.StakeAdded:
+				f.Staked += e.Amount
+			case *bindings.KeeperRegistered:
+				f.Bonded += e.Bond
+			case *bindings.StakeWithdrawn:
+				f.StakeWithdrawn += e.Amount
+			case *bindings.KeeperWithdrawn:
+				f.BondWithdrawn += e.Amount
+			case *bindings.DisputeResolved:
+				f.Fees += e.DepositLost
+			case *bindings.RewardsAccrued:
+				f.ToTreasury += e.Treasury
+			case *bindings.RewardsClaimed:
+				f.ToKeepers += e.ByAwards + e.ByVote
+			case *bindings.BoughtBack:
+				f.ToBuyers += e.Paid
+				f.BoughtBack += e.Burned
+			case *bindings.Emitted:
+				f.Emitted += e.Amount
+			case *bindings.BadWorkProven:
+				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
+			case *bindings.EquivocationProven:
+				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
+			case *bindings.UnjustAwardProven:
+				f.slash(e.Amount, e.Customer, e.FinderShare, e.Burned)
+			case *bindings.SlashApplied:
+				f.slash(e.Amount, e.Customer, e.Finder, e.Burned)
+			}
+		}
+	}
+	return f
+}
+
+// slash adds one slash.
+func (f *Flows) slash(amount, customer, finder, burned uint64) {
+	f.Slashed += amount
+	f.ToCustomers += customer
+	f.ToFinders += finder
+	f.Burned += burned
+}
+
+// Conservation is invariant 2 over time: what went in is what came out and what is still in vaults, per token; and 3:
+// what was slashed went to customers, finders and the fire, and nowhere else. burned is by how much the stake mint's
+// supply fell. What customers take with them when they close their credits counts as still in vaults of nobody, so
+// takenAtClose is given by the caller (0 when they withdrew first).
+func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation {
+	var found violations
+	var credits, stakes uint64
+	for key := range s.Credits {
+		credits += s.Tokens[sdk.CreditsVaultAddress(key)].Amount
+	}
+	for key := range s.Providers {
+		stakes += s.Tokens[sdk.StakeVaultAddress(key)].Amount
+	}
+	for key := range s.Keepers {
+		stakes += s.Tokens[sdk.StakeVaultAddress(key)].Amount
+	}
+	if in, out := f.Deposited, f.Withdrawn+f.PaidToProviders+f.Fees+credits+takenAtClose; in != out {
+		found.add(2, "%d µUSDC were deposited, %d are accounted for", in, out)
+	}
+	if in, out := f.Staked+f.Bonded+f.Emitted, f.StakeWithdrawn+f.BondWithdrawn+f.Slashed+stakes; in != out {
+		found.add(2, "%d units of GNT were staked and bonded, %d are accounted for", in, out)
+	}
+	if f.Slashed != f.ToCustomers+f.ToFinders+f.Burned {
+		found.add(3, "%d units of GNT were slashed, %d were given away or burned", f.Slashed, f.ToCustomers+f.ToFinders+f.Burned)
+	}
+	if out := f.Burned + f.BoughtBack; burned != out {
+		found.add(3, "events burned %d units of GNT, the supply fell by %d", out, burned)
+	}
+	if s.Market != nil {
+		left := f.Fees - f.ToTreasury - f.ToKeepers - f.ToBuyers
+		if vault := s.Tokens[s.Market.FeeVault].Amount; vault != left {
+			found.add(2, "%d µUSDC of fees were swept and not paid on, the fee vault holds %d", left, vault)
+		}
+	}
+	return found
+}
+
+// RentViolations is invariant 8: apart from fees and direct transfers, no wallet has gained or lost lamports, so every
+// account's rent went back to who had paid it. before and after are the wallets' lamports around the history.
+func (h History) RentViolations(before, after map[solana.PublicKey]chain.Lamports, names map[solana.PublicKey]string) []Violation {
+	expected := map[solana.PublicKey]int64{}
+	for _, t := range h.Transactions {
+		expected[t.Payer] -= int64(t.Fee)
+		for _, m := range t.Moves {
+			expected[m.From] -= int64(m.Lamports)
+			expected[m.To] += int64(m.Lamports)
+		}
+	}
+	var found violations
+	for key, was := range before {
+		if change := int64(after[key]) - int64(was); change != expected[key] {
+			found.add(8, "%s changed by %d lamports, fees and transfers explain %d (difference %d)",
+				names[key], change, expected[key], change-expected[key])
+		}
+	}
+	return found
+}

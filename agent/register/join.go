@@ -75,7 +75,7 @@ func (c *Commands) Needs(ctx context.Context, j Join) (Needs, error) {
 	if err := c.checkDevices(ctx, j, n); err != nil {
 		return n, err
 	}
-	n.StakeNeeded = market.GNT(n.Provider.Committed)
+	n.StakeNeeded = market.GNT(n.Provider.LockedStake)
 	if !n.IsNode {
 		n.StakeNeeded += market.GNT(j.Model.MinStake) * market.GNT(j.Spec.Gpus)
 	}

@@ -7,6 +7,6 @@
 //
 // The file is a bbolt database with a schema version. Every record is versioned
 // JSON behind a SHA-256 checksum, so that a damaged byte is reported as
-// [ErrCorrupt] and never read as a smaller promise. One process may open the
+// [ErrCorrupt] and never read as a smaller guarantee. One process may open the
 // file at a time.
 package store

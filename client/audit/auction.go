@@ -253,15 +253,15 @@ func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealedbid.
 }
 
 // explained reports whether one factor makes the score of the bid and the price of the bar. The factor is reputation's
-// and promise's and lies between 0.95 and 1.5; the node's account, which has them, may be gone.
+// and guarantee's and lies between 0.95 and 1.5; the node's account, which has them, may be gone.
 func explained(bid, score, bar, price, most uint64) bool {
-	for _, promise := range []uint16{0, market.BPS} { // the widest range of factors: 1 to 1.5, and 0.95 to 1.45
+	for _, guarantee := range []uint16{0, market.BPS} { // the widest range of factors: 1 to 1.5, and 0.95 to 1.45
 		for reputation := 0; reputation <= market.BPS; reputation++ {
-			s, err := market.Score(market.PricePerHour(bid), uint16(reputation), promise)
+			s, err := market.Score(market.PricePerHour(bid), uint16(reputation), guarantee)
 			if err != nil || s != score {
 				continue
 			}
-			p, err := market.PriceOf(bar, uint16(reputation), promise)
+			p, err := market.PriceOf(bar, uint16(reputation), guarantee)
 			if err == nil && min(uint64(p), most) == price {
 				return true
 			}

@@ -88,7 +88,7 @@ func accusation(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Commitment, 
 	const row, column, chunk = 8 + work.CommitmentSize, 10 + work.CommitmentSize, 12 + work.CommitmentSize
 	for _, t := range txs {
 		for _, ix := range t.Instructions {
-			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != bindings.Instruction_AccusationOpen {
+			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != bindings.Instruction_FraudProofOpen {
 				continue
 			}
 			raw := ix.Data[8:row]

@@ -186,7 +186,7 @@ func wrongScore(j *messages.JudgedBid, most market.PricePerHour) string {
 	case dear || code == records.OutcomeUnsuitable:
 		return ""
 	}
-	if score, err := market.Score(price, j.Reputation, j.Promise); err != nil || score != j.Score {
+	if score, err := market.Score(price, j.Reputation, j.Guarantee); err != nil || score != j.Score {
 		return fmt.Sprintf("the score is %d, not %d", score, j.Score)
 	}
 	return ""
@@ -323,7 +323,7 @@ func (a *Auction) harm(own *sealedbid.Set, sets []sealedbid.Set, b *messages.Bid
 		if c.Bar == len(with)-1 {
 			var paid []string
 			for _, w := range c.Winners {
-				if p, err := sealedbid.Price(a.Terms, &with[c.Bar], with[w].Reputation, with[w].Promise); err == nil {
+				if p, err := sealedbid.Price(a.Terms, &with[c.Bar], with[w].Reputation, with[w].Guarantee); err == nil {
 					paid = append(paid, p.String())
 				}
 			}

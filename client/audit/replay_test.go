@@ -264,13 +264,13 @@ func TestDoubts(t *testing.T) {
 
 func TestExplained(t *testing.T) {
 	for _, c := range []struct {
-		bid, bar            uint64
-		reputation, promise uint16
-		max                 uint64
-	}{{bid: 300_000, bar: 500_000, reputation: 8_500, max: 1_000_000}, {bid: 1_260_000, bar: 9_000_000, reputation: 10_000, promise: 9_950, max: 1_600_000}} {
-		score, err := market.Score(market.PricePerHour(c.bid), c.reputation, c.promise)
+		bid, bar              uint64
+		reputation, guarantee uint16
+		max                   uint64
+	}{{bid: 300_000, bar: 500_000, reputation: 8_500, max: 1_000_000}, {bid: 1_260_000, bar: 9_000_000, reputation: 10_000, guarantee: 9_950, max: 1_600_000}} {
+		score, err := market.Score(market.PricePerHour(c.bid), c.reputation, c.guarantee)
 		require.NoError(t, err)
-		price, err := market.PriceOf(c.bar, c.reputation, c.promise)
+		price, err := market.PriceOf(c.bar, c.reputation, c.guarantee)
 		require.NoError(t, err)
 		paid := min(uint64(price), c.max)
 		require.True(t, explained(c.bid, score, c.bar, paid, c.max))

@@ -253,7 +253,7 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 		r.MinInterconnect = uint8(link)
 	}
 	if s.cli.Bool("committed") {
-		r.Committed = 1
+		r.Guaranteed = 1
 	}
 	if s.cli.Bool("same-site") {
 		r.SameSite = 1

@@ -98,7 +98,7 @@ func (s *session) nodeShow() error {
 	j := describeNode(&n, &m, now)
 	commitment := "none"
 	if j.Until != 0 {
-		commitment = fmt.Sprintf("%s %% until %s UTC", j.Promise, when(j.Until))
+		commitment = fmt.Sprintf("%s %% until %s UTC", j.Guarantee, when(j.Until))
 		if j.Kept != "" {
 			commitment += fmt.Sprintf(", %s %% so far", j.Kept)
 		}

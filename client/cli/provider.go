@@ -46,7 +46,7 @@ type providerJSON struct {
 func describeProvider(wallet solana.PublicKey, p market.Provider, exists bool) providerJSON {
 	out := providerJSON{
 		Wallet: wallet.String(), Account: market.ProviderAddress(wallet).String(), Stake: market.GNT(p.Stake).String(),
-		Committed: market.GNT(p.Committed).String(), Unstaking: market.GNT(p.Unstaking).String(), UnstakeAt: p.UnstakeAt,
+		Committed: market.GNT(p.LockedStake).String(), Unstaking: market.GNT(p.Unstaking).String(), UnstakeAt: p.UnstakeAt,
 		Slashed: market.GNT(p.SlashedTotal).String(), Nodes: p.NodeCount, Leases: p.LiveLeases, Faults: p.PendingFaults,
 		Registered: p.RegisteredAt, Exists: exists,
 	}
@@ -161,7 +161,7 @@ func (s *session) providerUnstake() error {
 	if err != nil {
 		return err
 	}
-	if free := market.GNT(p.Stake - min(p.Stake, p.Committed)); amount > free {
+	if free := market.GNT(p.Stake - min(p.Stake, p.LockedStake)); amount > free {
 		return refused(fmt.Sprintf("unstake refused: %s GNT asked, %s not needed by your nodes", amount, free), "retire and close nodes first: gantry node list")
 	}
 	ix, err := market.ProviderRequestUnstake(market.ProviderRequestUnstakeArgs{Wallet: key.PublicKey(), Amount: amount})

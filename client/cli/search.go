@@ -51,8 +51,8 @@ type nodeJSON struct {
 	DiskGiB    uint32 `json:"diskGib"`
 	Faults     uint16 `json:"pendingFaults"`
 	Registered int64  `json:"registeredAt"`
-	Promise    string `json:"promisedUptimePercent,omitempty"`
-	Until      int64  `json:"committedUntil,omitempty"`
+	Guarantee  string `json:"promisedUptimePercent,omitempty"`
+	Until      int64  `json:"guaranteedUntil,omitempty"`
 	Kept       string `json:"uptimeSinceCommitmentPercent,omitempty"`
 }
 
@@ -70,10 +70,10 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 		Failed: n.JobsFailed, Measured: fmt.Sprintf("%d.%d", n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
 	}
-	if n.CommittedUntil != 0 {
-		j.Promise, j.Until = percent(n.PromiseBps), n.CommittedUntil
-		if n.PromiseCountedSecs > 0 {
-			j.Kept = percent(uint16(min(n.PromiseUpSecs, n.PromiseCountedSecs) * market.BPS / n.PromiseCountedSecs))
+	if n.GuaranteedUntil != 0 {
+		j.Guarantee, j.Until = percent(n.GuaranteeBps), n.GuaranteedUntil
+		if n.GuaranteeCountedSecs > 0 {
+			j.Kept = percent(uint16(min(n.GuaranteeUpSecs, n.GuaranteeCountedSecs) * market.BPS / n.GuaranteeCountedSecs))
 		}
 	}
 	return j

@@ -85,10 +85,10 @@ type (
 		Meta
 		bindings.Fault
 	}
-	// Accusation is the first half of a proof of bad work.
-	Accusation struct {
+	// FraudProof is the first half of a proof of bad work.
+	FraudProof struct {
 		Meta
-		bindings.Accusation
+		bindings.FraudProof
 	}
 	// Rewards says whom swept fees belong to.
 	Rewards struct {
@@ -168,17 +168,17 @@ func (n *Node) Record() Record {
 // Reputation in basis points at a unix second.
 func (n *Node) Reputation(now int64) uint16 { return Reputation(n.Record(), now) }
 
-// PromiseAt is the uptime that the node's commitment promises at a unix second, in basis points; 0 once it is over.
-func (n *Node) PromiseAt(now int64) uint16 {
-	if now < n.CommittedUntil {
-		return n.PromiseBps
+// GuaranteeAt is the uptime that the node's commitment promises at a unix second, in basis points; 0 once it is over.
+func (n *Node) GuaranteeAt(now int64) uint16 {
+	if now < n.GuaranteedUntil {
+		return n.GuaranteeBps
 	}
 	return 0
 }
 
 // Score of the node's standing ask.
 func (n *Node) Score(now int64) (uint64, error) {
-	return Score(n.Ask(), n.Reputation(now), n.PromiseAt(now))
+	return Score(n.Ask(), n.Reputation(now), n.GuaranteeAt(now))
 }
 
 // State is the keeper's status with its type.

@@ -28,7 +28,7 @@ func (n Node) AsThroughout(from, to int64) (then Node, ok bool) {
 		n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
 		n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
 		n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood
-		n.CommittedUntil, n.PromiseBps = n.PreviousPromise.Until, n.PreviousPromise.Bps
+		n.GuaranteedUntil, n.GuaranteeBps = n.PreviousGuarantee.Until, n.PreviousGuarantee.Bps
 		return n, true
 	}
 	return Node{}, false

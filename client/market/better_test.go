@@ -46,7 +46,7 @@ func TestBetterAsk(t *testing.T) {
 		"ask since":          func(b *BetterAsk) { b.Better.AskSince = 970 },
 		"freed":              func(b *BetterAsk) { b.Better.GpusFreedAt = 970 },
 		"record":             func(b *BetterAsk) { b.Better.RecordSince, b.Better.PreviousSince = 1_005, 970 },
-		"stake":              func(b *BetterAsk) { b.Provider.Committed = 1 },
+		"stake":              func(b *BetterAsk) { b.Provider.LockedStake = 1 },
 		"stake since":        func(b *BetterAsk) { b.Provider.CoveredSince = 970 },
 		"model since":        func(b *BetterAsk) { b.Model.Since = 970 },
 		"price":              func(b *BetterAsk) { b.Order.MaxPrice = 999_999 },
@@ -63,20 +63,20 @@ func TestBetterAsk(t *testing.T) {
 	// A commitment counts if it was running at the award, and only as it was in the record.
 	for until, better := range map[int64]bool{1_005: false, 1_006: true} {
 		b = sampleBetter()
-		b.Lease.Lease.Score, b.Better.PromiseBps, b.Better.CommittedUntil = score, 9_900, until
+		b.Lease.Lease.Score, b.Better.GuaranteeBps, b.Better.GuaranteedUntil = score, 9_900, until
 		_, ok = b.Score(1_105)
 		require.Equal(t, better, ok)
 		b.Better.RecordSince = 1_006
 		_, ok = b.Score(1_105)
 		require.False(t, ok, "the record before had none")
 		b.Better.Previous.UptimeBps, b.Better.Previous.Tier = b.Better.UptimeBps, b.Better.Tier
-		b.Better.PreviousPromise = bindings.Promise{Until: until, Bps: 9_900}
-		b.Better.PromiseBps, b.Better.CommittedUntil = 0, 0
+		b.Better.PreviousGuarantee = bindings.Guarantee{Until: until, Bps: 9_900}
+		b.Better.GuaranteeBps, b.Better.GuaranteedUntil = 0, 0
 		_, ok = b.Score(1_105)
 		require.Equal(t, better, ok)
 	}
 	b = sampleBetter()
-	b.Order.Requirement.Committed, b.Order.DurationSecs, b.Better.PromiseBps, b.Better.CommittedUntil = 1, 1_000, 9_900, 999
+	b.Order.Requirement.Guaranteed, b.Order.DurationSecs, b.Better.GuaranteeBps, b.Better.GuaranteedUntil = 1, 1_000, 9_900, 999
 	_, ok = b.Score(1_105)
 	require.False(t, ok)
 	// The record of the time of the award counts after a change.

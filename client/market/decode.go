@@ -38,7 +38,7 @@ const (
 	KindReport
 	KindFault
 	KindDevice
-	KindAccusation
+	KindFraudProof
 	KindRewards
 	KindDispute
 	KindAuction
@@ -47,7 +47,7 @@ const (
 var kindNames = [...]string{
 	KindMarket: "market", KindModel: "GPU model", KindProvider: "provider", KindNode: "node", KindKeeper: "keeper",
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
-	KindDevice: "device claim", KindAccusation: "accusation",
+	KindDevice: "device claim", KindFraudProof: "accusation",
 	KindRewards: "rewards", KindDispute: "dispute",
 	KindAuction: "auction",
 }
@@ -112,9 +112,9 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	case bindings.Account_Fault:
 		v := &Fault{Meta: meta}
 		return decoded(KindFault, v, &v.Fault, &v.Version, meta, body)
-	case bindings.Account_Accusation:
-		v := &Accusation{Meta: meta}
-		return decoded(KindAccusation, v, &v.Accusation, &v.Version, meta, body)
+	case bindings.Account_FraudProof:
+		v := &FraudProof{Meta: meta}
+		return decoded(KindFraudProof, v, &v.FraudProof, &v.Version, meta, body)
 	case bindings.Account_Rewards:
 		v := &Rewards{Meta: meta}
 		return decoded(KindRewards, v, &v.Rewards, &v.Version, meta, body)

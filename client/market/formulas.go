@@ -77,25 +77,25 @@ func PenaltyBPS(reputation uint16) uint16 {
 }
 
 // DiscountBPS is what a commitment takes off a price when nodes are compared: a twentieth of the promised uptime.
-func DiscountBPS(promise uint16) uint16 { return min(promise, BPS) / 20 }
+func DiscountBPS(guarantee uint16) uint16 { return min(guarantee, BPS) / 20 }
 
-func factorBPS(reputation, promise uint16) uint64 {
-	return BPS + uint64(PenaltyBPS(reputation)) - uint64(DiscountBPS(promise))
+func factorBPS(reputation, guarantee uint16) uint64 {
+	return BPS + uint64(PenaltyBPS(reputation)) - uint64(DiscountBPS(guarantee))
 }
 
-// PromiseKept reports whether up seconds of those counted are at least the promised share. Without anything counted
+// GuaranteeKept reports whether up seconds of those counted are at least the promised share. Without anything counted
 // nobody has shown that it was not.
-func PromiseKept(up, counted uint64, promise uint16) bool {
+func GuaranteeKept(up, counted uint64, guarantee uint16) bool {
 	hi, lo := bits.Mul64(up, BPS)
-	wantHi, want := bits.Mul64(counted, uint64(promise))
+	wantHi, want := bits.Mul64(counted, uint64(guarantee))
 	return hi > wantHi || hi == wantHi && lo >= want
 }
 
 // PriceOf is the highest price at which a node of this reputation and commitment scores at most score: the inverse of
 // Score. It is what the winner of a sealed order is paid, with the best losing score, as long as it is within the
 // order's maximum.
-func PriceOf(score uint64, reputation, promise uint16) (PricePerHour, error) {
-	factor := factorBPS(reputation, promise)
+func PriceOf(score uint64, reputation, guarantee uint16) (PricePerHour, error) {
+	factor := factorBPS(reputation, guarantee)
 	// ((score + 1) × 10,000 - 1) / factor; the product needs 78 bits.
 	hi, lo := bits.Mul64(score, BPS)
 	lo, carry := bits.Add64(lo, BPS-1, 0)
@@ -108,9 +108,9 @@ func PriceOf(score uint64, reputation, promise uint16) (PricePerHour, error) {
 }
 
 // Score compares asks: the lowest wins, ties go to the higher reputation, then to the smaller sha256(order ‖ node).
-// promise is what a running commitment promises, 0 without one.
-func Score(price PricePerHour, reputation, promise uint16) (uint64, error) {
-	return mulDiv(uint64(price), factorBPS(reputation, promise), BPS)
+// guarantee is what a running commitment promises, 0 without one.
+func Score(price PricePerHour, reputation, guarantee uint16) (uint64, error) {
+	return mulDiv(uint64(price), factorBPS(reputation, guarantee), BPS)
 }
 
 // Record is what a node's reputation is made of.

@@ -51,53 +51,53 @@ func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeUpdate)
 }
 
-// NodeCommitArgs commit a machine to the market. Until is a unix second.
-type NodeCommitArgs struct {
-	Wallet     solana.PublicKey
-	Node       Node
-	Until      int64
-	PromiseBPS uint16
+// NodeGuaranteeArgs commit a machine to the market. Until is a unix second.
+type NodeGuaranteeArgs struct {
+	Wallet       solana.PublicKey
+	Node         Node
+	Until        int64
+	GuaranteeBPS uint16
 }
 
-// NodeCommit makes a commitment, or lets a running one grow.
-func NodeCommit(a NodeCommitArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewNodeCommitInstruction(a.Until, a.PromiseBPS, a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err, bindings.Instruction_NodeCommit)
+// NodeGuarantee makes a commitment, or lets a running one grow.
+func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewNodeGuaranteeInstruction(a.Until, a.GuaranteeBPS, a.Wallet, MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeGuarantee)
 }
 
-// CommitmentSettleArgs settle a commitment that is over. Finder signs and gets the finder's share of a slash, to its
+// GuaranteeResolveArgs settle a commitment that is over. Finder signs and gets the finder's share of a slash, to its
 // token account of the stake mint, which must exist.
-type CommitmentSettleArgs struct {
+type GuaranteeResolveArgs struct {
 	Finder    solana.PublicKey
 	Node      Node
 	StakeMint solana.PublicKey
 }
 
-// CommitmentSettle ends a commitment: a part of the node's stake is gone when the promise was broken.
-func CommitmentSettle(a CommitmentSettleArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewCommitmentSettleInstruction(a.Finder, MarketAddress(), a.Node.Address, a.Node.Provider,
+// GuaranteeResolve ends a commitment: a part of the node's stake is gone when the guarantee was broken.
+func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewGuaranteeResolveInstruction(a.Finder, MarketAddress(), a.Node.Address, a.Node.Provider,
 		StakeVaultAddress(a.Node.Provider), a.StakeMint, TokenAddress(a.Finder, a.StakeMint), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_CommitmentSettle)
+	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
 }
 
-// The bounds of a promise, as in program/src/constants.rs.
+// The bounds of a guarantee, as in program/src/constants.rs.
 const (
-	PromiseMinBPS     = 9_000
-	MaxCommitmentSecs = 31_536_000 // from its first second
+	GuaranteeMinBPS  = 9_000
+	MaxGuaranteeSecs = 31_536_000 // from its first second
 )
 
-// SettlesAt is the unix second from which the node's commitment can be settled; ok is false without one.
-func (n *Node) SettlesAt(p *Params) (at int64, ok bool) {
+// ResolvesAt is the unix second from which the node's commitment can be settled; ok is false without one.
+func (n *Node) ResolvesAt(p *Params) (at int64, ok bool) {
 	wait := int64(p.PeriodSecs)*int64(p.SettleDeadlinePeriods) + int64(p.AppealSecs)
-	return satAdd(n.CommittedUntil, wait), n.CommittedUntil != 0
+	return satAdd(n.GuaranteedUntil, wait), n.GuaranteedUntil != 0
 }
 
-// CanSettleCommitment says why commitment_settle would be refused at now; nil when it would not.
-func (n *Node) CanSettleCommitment(p *Params, now int64) error {
-	at, ok := n.SettlesAt(p)
+// CanResolveGuarantee says why guarantee_resolve would be refused at now; nil when it would not.
+func (n *Node) CanResolveGuarantee(p *Params, now int64) error {
+	at, ok := n.ResolvesAt(p)
 	switch {
 	case !ok:
-		return bindings.ErrorCodeNotCommitted
+		return bindings.ErrorCodeNotGuaranteed
 	case now < at:
 		return bindings.ErrorCodeTooEarly
 	case n.State() == NodeSuspended && n.PendingFaults > 0:

@@ -79,9 +79,9 @@ func (b BadWork) Accuse(finder solana.PublicKey) ([]solana.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := bindings.NewAccusationOpenInstruction(b.Commitment, o.row, o.column, o.chunk, finder, MarketAddress(),
-		b.Node.Address, AccusationAddress(b.Node.Address, finder), solana.SysVarInstructionsPubkey, solana.SystemProgramID)
-	if ix, err = finish(ix, err, bindings.Instruction_AccusationOpen); err != nil {
+	ix, err := bindings.NewFraudProofOpenInstruction(b.Commitment, o.row, o.column, o.chunk, finder, MarketAddress(),
+		b.Node.Address, FraudProofAddress(b.Node.Address, finder), solana.SysVarInstructionsPubkey, solana.SystemProgramID)
+	if ix, err = finish(ix, err, bindings.Instruction_FraudProofOpen); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{signed, ix}, nil
@@ -94,16 +94,16 @@ func (b BadWork) Prove(finder, stakeMint solana.PublicKey) (solana.Instruction, 
 	if err != nil {
 		return nil, err
 	}
-	ix, err := bindings.NewProveBadWorkInstruction(o.siblings, finder, MarketAddress(), AccusationAddress(b.Node.Address, finder),
+	ix, err := bindings.NewProveBadWorkInstruction(o.siblings, finder, MarketAddress(), FraudProofAddress(b.Node.Address, finder),
 		b.Node.Address, b.Node.Provider, StakeVaultAddress(b.Node.Provider), stakeMint, TokenAddress(finder, stakeMint),
 		solana.TokenProgramID)
 	return finish(ix, err, bindings.Instruction_ProveBadWork)
 }
 
-// AccusationClose takes an accusation back that was not or cannot be proven, with its rent.
-func AccusationClose(a Accusation) (solana.Instruction, error) {
-	ix, err := bindings.NewAccusationCloseInstruction(a.Finder, a.Address)
-	return finish(ix, err, bindings.Instruction_AccusationClose)
+// FraudProofClose takes an accusation back that was not or cannot be proven, with its rent.
+func FraudProofClose(a FraudProof) (solana.Instruction, error) {
+	ix, err := bindings.NewFraudProofCloseInstruction(a.Finder, a.Address)
+	return finish(ix, err, bindings.Instruction_FraudProofClose)
 }
 
 // Prove slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's associated

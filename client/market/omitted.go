@@ -30,12 +30,12 @@ type OmittedBid struct {
 // the node could not have been awarded all that time. It is the twin of score_throughout.
 func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provider, m *Model, since, awardedAt int64) (score uint64, ok bool) {
 	then, known := n.AsThroughout(since, awardedAt)
-	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.Committed &&
+	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.LockedStake &&
 		p.CoveredSince < since && m.Since < since && price > 0 && uint64(price) <= o.MaxPrice
 	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd(&mk.Params)) != nil {
 		return 0, false
 	}
-	score, err := Score(price, then.Reputation(since), then.PromiseAt(awardedAt))
+	score, err := Score(price, then.Reputation(since), then.GuaranteeAt(awardedAt))
 	return score, err == nil
 }
 
@@ -62,7 +62,7 @@ func (b OmittedBid) barStood(since int64) bool {
 		return false
 	}
 	then, ok := b.Bar.AsThroughout(since, b.Lease.AwardedAt)
-	return ok && then.PromiseAt(since) == then.PromiseAt(b.Lease.AwardedAt)
+	return ok && then.GuaranteeAt(since) == then.GuaranteeAt(b.Lease.AwardedAt)
 }
 
 // Accounts creates the token accounts that the shares of a proof go to, where they are not there. They go before the proof:

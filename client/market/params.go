@@ -17,7 +17,7 @@ func DefaultParams() Params {
 		ReportRetentionSecs: 7 * day, SettleDeadlinePeriods: 2,
 		FeeBps: 1_200, BurnBps: 2_000, KeeperBps: 4_000, TreasuryBps: 4_000, AwardBps: 1_000, QuorumBps: 6_667, FinderBps: 1_000,
 		SlashFraudBps: 10_000, SlashBadWorkBps: 5_000, SlashWorkFailedBps: 1_000, SlashOfflineBps: 500,
-		SlashCommitmentBps: 1_000, SlashUnjustAwardBps: 2_000, SlashEquivocationBps: 10_000,
+		SlashGuaranteeBps: 1_000, SlashUnjustAwardBps: 2_000, SlashEquivocationBps: 10_000,
 	}
 }
 

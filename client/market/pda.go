@@ -127,8 +127,8 @@ func FaultAddress(node, lease solana.PublicKey, period uint64) solana.PublicKey 
 	return derive(ProgramID, seedFault, node[:], lease[:], binary.LittleEndian.AppendUint64(nil, period))
 }
 
-// AccusationAddress is the first half of a proof of bad work by this finder's wallet against a node.
-func AccusationAddress(node, finder solana.PublicKey) solana.PublicKey {
+// FraudProofAddress is the first half of a proof of bad work by this finder's wallet against a node.
+func FraudProofAddress(node, finder solana.PublicKey) solana.PublicKey {
 	return derive(ProgramID, seedAccusation, node[:], finder[:])
 }
 

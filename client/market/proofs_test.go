@@ -52,7 +52,7 @@ func TestBadWorkIsBroughtInTwoTransactions(t *testing.T) {
 		require.Equal(t, Ed25519ProgramID, ixs[0].ProgramID())
 		data, err := ixs[1].Data()
 		require.NoError(t, err)
-		d := discriminator("global", "accusation_open")
+		d := discriminator("global", "fraud_proof_open")
 		require.Equal(t, d[:], data[:8])
 		require.Equal(t, b.Commitment[:], data[8:136])
 		require.Equal(t, binary.LittleEndian.Uint32(b.Opening), uint32(binary.LittleEndian.Uint16(data[136:])))

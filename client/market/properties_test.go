@@ -86,19 +86,19 @@ func TestHarmIsTurnedIntoStakeExactly(t *testing.T) {
 	})
 }
 
-func TestAPromiseIsKeptByItsShareAndNoLess(t *testing.T) {
+func TestAGuaranteeIsKeptByItsShareAndNoLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		counted, promise := anySize(t, "counted"), rapid.Uint16Range(9_000, 10_000).Draw(t, "promise")
+		counted, guarantee := anySize(t, "counted"), rapid.Uint16Range(9_000, 10_000).Draw(t, "guarantee")
 		up := min(anySize(t, "up"), counted)
 		want := new(big.Int).Mul(new(big.Int).SetUint64(up), big.NewInt(market.BPS)).
-			Cmp(new(big.Int).Mul(new(big.Int).SetUint64(counted), big.NewInt(int64(promise)))) >= 0
-		if got := market.PromiseKept(up, counted, promise); got != want {
-			t.Fatalf("%d of %d, %d: %v", up, counted, promise, got)
+			Cmp(new(big.Int).Mul(new(big.Int).SetUint64(counted), big.NewInt(int64(guarantee)))) >= 0
+		if got := market.GuaranteeKept(up, counted, guarantee); got != want {
+			t.Fatalf("%d of %d, %d: %v", up, counted, guarantee, got)
 		}
 	})
 }
 
-func TestABetterReputationOrPromiseNeverScoresWorse(t *testing.T) {
+func TestABetterReputationOrGuaranteeNeverScoresWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := market.PricePerHour(anySize(t, "price") >> 1)
 		low, high := rapid.Uint16Max(10_000).Draw(t, "a"), rapid.Uint16Max(10_000).Draw(t, "b")

@@ -168,8 +168,8 @@ func (v *View) Reports() []Report {
 // Fault returns the fault at an address.
 func (v *View) Fault(address solana.PublicKey) (Fault, bool) { return get[Fault](v, address) }
 
-// Accusations are the proofs of bad work that are half made.
-func (v *View) Accusations() []Accusation { return list[Accusation](v, KindAccusation) }
+// FraudProofs are the proofs of bad work that are half made.
+func (v *View) FraudProofs() []FraudProof { return list[FraudProof](v, KindFraudProof) }
 
 // Faults returns all faults.
 func (v *View) Faults() []Fault { return list[Fault](v, KindFault) }

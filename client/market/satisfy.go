@@ -43,8 +43,8 @@ func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, no
 	if n.UptimeBps < r.MinUptimeBps || n.Reputation(now) < r.MinReputationBps {
 		return bindings.ErrorCodeUnsuitableReputation
 	}
-	if r.Committed != 0 && n.CommittedUntil < end {
-		return bindings.ErrorCodeUnsuitableCommitment
+	if r.Guaranteed != 0 && n.GuaranteedUntil < end {
+		return bindings.ErrorCodeUnsuitableGuarantee
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func Biddable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) e
 	if err := takesAwards(mk, o, n, now); err != nil {
 		return err
 	}
-	if p.Stake < p.Committed {
+	if p.Stake < p.LockedStake {
 		return bindings.ErrorCodeInsufficientStake
 	}
 	site := o.Site
@@ -102,7 +102,7 @@ type Candidate struct {
 // NewCandidate scores a node for an order.
 func NewCandidate(order solana.PublicKey, n Node, now int64) (Candidate, error) {
 	rep := n.Reputation(now)
-	score, err := Score(n.Ask(), rep, n.PromiseAt(now))
+	score, err := Score(n.Ask(), rep, n.GuaranteeAt(now))
 	if err != nil {
 		return Candidate{}, err
 	}

@@ -52,9 +52,9 @@ func TestSatisfies(t *testing.T) {
 		"other site":         {func(n *Node, _ *Model, r *Requirement) { n.Spec.Site, r.SameSite = Text16("b"), 1 }, 1, bindings.ErrorCodeUnsuitableLocation},
 		"uptime":             {func(_ *Node, _ *Model, r *Requirement) { r.MinUptimeBps = 9_901 }, 1, bindings.ErrorCodeUnsuitableReputation},
 		"reputation":         {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 9_000 }, 1, bindings.ErrorCodeUnsuitableReputation},
-		"not committed":      {func(_ *Node, _ *Model, r *Requirement) { r.Committed = 1 }, 1, bindings.ErrorCodeUnsuitableCommitment},
-		"committed":          {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 700 }, 1, nil},
-		"not long enough":    {func(n *Node, _ *Model, r *Requirement) { r.Committed, n.CommittedUntil = 1, 699 }, 1, bindings.ErrorCodeUnsuitableCommitment},
+		"not committed":      {func(_ *Node, _ *Model, r *Requirement) { r.Guaranteed = 1 }, 1, bindings.ErrorCodeUnsuitableGuarantee},
+		"committed":          {func(n *Node, _ *Model, r *Requirement) { r.Guaranteed, n.GuaranteedUntil = 1, 700 }, 1, nil},
+		"not long enough":    {func(n *Node, _ *Model, r *Requirement) { r.Guaranteed, n.GuaranteedUntil = 1, 699 }, 1, bindings.ErrorCodeUnsuitableGuarantee},
 		"reputation reached": {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 8_450 }, 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAwardable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n, m, r := sampleNode()
 			mk, p := Market{}, Provider{}
-			p.Stake, p.Committed = 100, 100
+			p.Stake, p.LockedStake = 100, 100
 			o := Order{}
 			o.Status, o.AwardDeadline, o.MaxPrice, o.GpusPerNode, o.Requirement = uint8(OrderOpen), 10, 2_000_000, 1, r
 			c.change(&mk, &o, &n, &p)

@@ -58,8 +58,8 @@ func references(d Decoded) []solana.PublicKey {
 		return []solana.PublicKey{v.Order}
 	case *Device:
 		return []solana.PublicKey{v.Node}
-	case *Accusation:
-		return []solana.PublicKey{v.Accusation.Node, v.Finder}
+	case *FraudProof:
+		return []solana.PublicKey{v.FraudProof.Node, v.Finder}
 	}
 	return nil
 }

@@ -65,26 +65,26 @@ func TestVectorsScore(t *testing.T) {
 	for i, c := range vectors[struct {
 		Price      uint64
 		Reputation uint16 `json:"reputation_bps"`
-		Promise    uint16 `json:"promise_bps"`
+		Guarantee  uint16 `json:"guarantee_bps"`
 		Penalty    uint16 `json:"penalty_bps"`
 		Discount   uint16 `json:"discount_bps"`
 		Score      *uint64
 	}](t, "score.json") {
 		require.Equal(t, c.Penalty, market.PenaltyBPS(c.Reputation), "case %d", i)
-		require.Equal(t, c.Discount, market.DiscountBPS(c.Promise), "case %d", i)
-		got, err := market.Score(market.PricePerHour(c.Price), c.Reputation, c.Promise)
+		require.Equal(t, c.Discount, market.DiscountBPS(c.Guarantee), "case %d", i)
+		got, err := market.Score(market.PricePerHour(c.Price), c.Reputation, c.Guarantee)
 		equal(t, c.Score, got, err, i)
 	}
 }
 
-func TestVectorsPromise(t *testing.T) {
+func TestVectorsGuarantee(t *testing.T) {
 	for i, c := range vectors[struct {
-		Up      uint64 `json:"up_secs"`
-		Counted uint64 `json:"counted_secs"`
-		Promise uint16 `json:"promise_bps"`
-		Kept    bool
-	}](t, "promise.json") {
-		require.Equal(t, c.Kept, market.PromiseKept(c.Up, c.Counted, c.Promise), "case %d", i)
+		Up        uint64 `json:"up_secs"`
+		Counted   uint64 `json:"counted_secs"`
+		Guarantee uint16 `json:"guarantee_bps"`
+		Kept      bool
+	}](t, "guarantee.json") {
+		require.Equal(t, c.Kept, market.GuaranteeKept(c.Up, c.Counted, c.Guarantee), "case %d", i)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestVectorsAddresses(t *testing.T) {
 		case "report":
 			got = market.ReportAddress(num("period"))
 		case "accusation":
-			got = market.AccusationAddress(key("node"), key("finder"))
+			got = market.FraudProofAddress(key("node"), key("finder"))
 		case "fault":
 			got = market.FaultAddress(key("node"), key("lease"), num("period"))
 		default:
@@ -271,10 +271,10 @@ func TestVectorsBid(t *testing.T) {
 	for i, c := range vectors[struct {
 		Score         uint64
 		ReputationBPS uint16 `json:"reputation_bps"`
-		PromiseBPS    uint16 `json:"promise_bps"`
+		GuaranteeBPS  uint16 `json:"guarantee_bps"`
 		Price         *uint64
 	}](t, "price_of.json") {
-		got, err := market.PriceOf(c.Score, c.ReputationBPS, c.PromiseBPS)
+		got, err := market.PriceOf(c.Score, c.ReputationBPS, c.GuaranteeBPS)
 		equal(t, c.Price, got, err, i)
 	}
 }

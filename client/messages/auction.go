@@ -109,8 +109,8 @@ type JudgedBid struct {
 	Score       uint64 `cbor:"5,keyasint"`
 	// Site of the node, for orders whose nodes must share one.
 	Site [16]byte `cbor:"6,keyasint"`
-	// Promise is the uptime that the node is committed to then, basis points; 0 without a commitment.
-	Promise uint16 `cbor:"7,keyasint"`
+	// Guarantee is the uptime that the node is committed to then, basis points; 0 without a commitment.
+	Guarantee uint16 `cbor:"7,keyasint"`
 }
 
 // BidSetPart is a piece of a published set: the first has the head (132 bytes, see client/records).

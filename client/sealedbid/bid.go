@@ -119,7 +119,7 @@ func Root(bids []messages.JudgedBid) (records.Hash, error) {
 }
 
 // judgedHash is the sha256 of what a keeper says about bids: for each node 32 ‖ code u8 ‖ requirement u16 ‖ reputation
-// u16 ‖ promise u16 ‖ score u64 ‖ site 16.
+// u16 ‖ guarantee u16 ‖ score u64 ‖ site 16.
 func judgedHash(bids []messages.JudgedBid) records.Hash {
 	h := sha256.New()
 	for i := range bids {
@@ -128,7 +128,7 @@ func judgedHash(bids []messages.JudgedBid) records.Hash {
 		raw := []byte{b.Code}
 		raw = binary.LittleEndian.AppendUint16(raw, b.Requirement)
 		raw = binary.LittleEndian.AppendUint16(raw, b.Reputation)
-		raw = binary.LittleEndian.AppendUint16(raw, b.Promise)
+		raw = binary.LittleEndian.AppendUint16(raw, b.Guarantee)
 		raw = binary.LittleEndian.AppendUint64(raw, b.Score)
 		h.Write(append(raw, b.Site[:]...))
 	}

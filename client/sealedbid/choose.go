@@ -58,12 +58,12 @@ func judge(mk *market.Market, o *market.Order, b messages.Bid, look Lookup, now 
 		j.Code = uint8(records.OutcomeUnsuitable)
 		return j
 	}
-	j.Reputation, j.Promise, j.Site = n.Reputation(now), n.PromiseAt(now), n.Spec.Site
+	j.Reputation, j.Guarantee, j.Site = n.Reputation(now), n.GuaranteeAt(now), n.Spec.Site
 	if b.Reveal == nil {
 		j.Code = uint8(records.OutcomeNotRevealed)
 		return j
 	}
-	score, err := market.Score(market.PricePerHour(b.Reveal.Price), j.Reputation, j.Promise)
+	score, err := market.Score(market.PricePerHour(b.Reveal.Price), j.Reputation, j.Guarantee)
 	if err != nil || b.Reveal.Price == 0 || b.Reveal.Price > o.MaxPrice {
 		j.Code = uint8(records.OutcomeTooDear)
 		return j
@@ -179,13 +179,13 @@ func Decide(t Terms, judged []messages.JudgedBid) Choice {
 	return c
 }
 
-// Price is what a winner of this reputation and promise is paid: the bar's score turned back into a price, at most the
+// Price is what a winner of this reputation and guarantee is paid: the bar's score turned back into a price, at most the
 // order's maximum; the maximum when there is no bar.
-func Price(t Terms, bar *messages.JudgedBid, reputation, promise uint16) (market.PricePerHour, error) {
+func Price(t Terms, bar *messages.JudgedBid, reputation, guarantee uint16) (market.PricePerHour, error) {
 	if bar == nil {
 		return t.MaxPrice, nil
 	}
-	p, err := market.PriceOf(bar.Score, reputation, promise)
+	p, err := market.PriceOf(bar.Score, reputation, guarantee)
 	return min(p, t.MaxPrice), err
 }
 
@@ -194,7 +194,7 @@ func Level(judged []messages.JudgedBid, c Choice, of *messages.JudgedBid) market
 	if len(c.Winners) == 0 {
 		return 0
 	}
-	p, err := market.PriceOf(judged[c.Winners[len(c.Winners)-1]].Score, of.Reputation, of.Promise)
+	p, err := market.PriceOf(judged[c.Winners[len(c.Winners)-1]].Score, of.Reputation, of.Guarantee)
 	if err != nil {
 		return 0
 	}

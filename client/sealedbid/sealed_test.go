@@ -252,7 +252,7 @@ func TestSet(t *testing.T) {
 		"a reveal less":  func(p []messages.BidSetPart) { p[1].Bids[0].Bid.Reveal = nil },
 		"a reason":       func(p []messages.BidSetPart) { p[1].Bids[0].Code++ },
 		"a score":        func(p []messages.BidSetPart) { p[1].Bids[0].Score++ },
-		"a promise":      func(p []messages.BidSetPart) { p[1].Bids[0].Promise++ },
+		"a guarantee":    func(p []messages.BidSetPart) { p[1].Bids[0].Guarantee++ },
 		"a site":         func(p []messages.BidSetPart) { p[1].Bids[0].Site[0]++ },
 		"a requirement":  func(p []messages.BidSetPart) { p[1].Bids[0].Requirement++ },
 		"a reputation":   func(p []messages.BidSetPart) { p[1].Bids[0].Reputation++ },
@@ -333,7 +333,7 @@ func TestJudge(t *testing.T) {
 		"for nothing":    {bid(1, 0, true), fine, records.OutcomeTooDear},
 		"asleep":         {bid(1, 50, true), func(n *market.Node, _ *market.Provider) { n.Node.Status = uint8(market.NodeHibernated) }, records.OutcomeUnsuitable},
 		"full":           {bid(1, 50, true), func(n *market.Node, _ *market.Provider) { n.GpuMask = 3 }, records.OutcomeUnsuitable},
-		"little stake":   {bid(1, 50, true), func(_ *market.Node, p *market.Provider) { p.Committed = 2 }, records.OutcomeUnsuitable},
+		"little stake":   {bid(1, 50, true), func(_ *market.Node, p *market.Provider) { p.LockedStake = 2 }, records.OutcomeUnsuitable},
 		"nobody":         {bid(9, 50, true), fine, records.OutcomeUnsuitable},
 	} {
 		got := Judge(mk, o, []messages.Bid{c.bid}, look(c.change), now)

@@ -15,13 +15,6 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 		return nil, fmt.Errorf("failed to peek account discriminator: %w", err)
 	}
 	switch discriminator {
-	case Account_Accusation:
-		value := new(Accusation)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal account as Accusation: %w", err)
-		}
-		return value, nil
 	case Account_Auction:
 		value := new(Auction)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -48,6 +41,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal account as Fault: %w", err)
+		}
+		return value, nil
+	case Account_FraudProof:
+		value := new(FraudProof)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as FraudProof: %w", err)
 		}
 		return value, nil
 	case Account_GpuModel:
@@ -118,23 +118,6 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 	}
 }
 
-func ParseAccount_Accusation(accountData []byte) (*Accusation, error) {
-	decoder := binary.NewBorshDecoder(accountData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Account_Accusation {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Accusation, binary.FormatDiscriminator(discriminator))
-	}
-	acc := new(Accusation)
-	err = acc.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal account of type Accusation: %w", err)
-	}
-	return acc, nil
-}
-
 func ParseAccount_Auction(accountData []byte) (*Auction, error) {
 	decoder := binary.NewBorshDecoder(accountData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -199,6 +182,23 @@ func ParseAccount_Fault(accountData []byte) (*Fault, error) {
 	err = acc.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal account of type Fault: %w", err)
+	}
+	return acc, nil
+}
+
+func ParseAccount_FraudProof(accountData []byte) (*FraudProof, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_FraudProof {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_FraudProof, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(FraudProof)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type FraudProof: %w", err)
 	}
 	return acc, nil
 }

@@ -5,11 +5,11 @@ package bindings
 
 // Account discriminators
 var (
-	Account_Accusation = [8]byte{5, 62, 110, 65, 102, 94, 196, 126}
 	Account_Auction    = [8]byte{218, 94, 247, 242, 126, 233, 131, 81}
 	Account_Credits    = [8]byte{167, 92, 156, 89, 224, 222, 250, 237}
 	Account_Dispute    = [8]byte{36, 49, 241, 67, 40, 36, 241, 74}
 	Account_Fault      = [8]byte{102, 125, 167, 181, 93, 167, 251, 127}
+	Account_FraudProof = [8]byte{218, 124, 184, 70, 104, 111, 133, 91}
 	Account_GpuModel   = [8]byte{198, 137, 193, 129, 243, 29, 17, 96}
 	Account_Keeper     = [8]byte{127, 221, 194, 46, 120, 73, 144, 77}
 	Account_Lease      = [8]byte{14, 103, 218, 61, 248, 234, 105, 84}
@@ -23,8 +23,6 @@ var (
 
 // Event discriminators
 var (
-	Event_AccusationClosed    = [8]byte{9, 198, 159, 15, 42, 99, 242, 176}
-	Event_AccusationOpened    = [8]byte{89, 219, 7, 80, 166, 100, 39, 246}
 	Event_AuctionAwarded      = [8]byte{101, 33, 16, 132, 140, 120, 197, 252}
 	Event_AuctionClosed       = [8]byte{104, 72, 168, 177, 241, 79, 231, 167}
 	Event_AuctionOpened       = [8]byte{25, 230, 140, 215, 100, 193, 14, 70}
@@ -32,7 +30,6 @@ var (
 	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
 	Event_BadWorkProven       = [8]byte{75, 35, 155, 67, 178, 58, 214, 167}
 	Event_BoughtBack          = [8]byte{188, 156, 61, 154, 116, 184, 186, 21}
-	Event_CommitmentSettled   = [8]byte{55, 253, 253, 55, 211, 151, 103, 56}
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
 	Event_CreditsWithdrawn    = [8]byte{183, 95, 31, 250, 78, 31, 234, 144}
@@ -46,7 +43,10 @@ var (
 	Event_FaultAppealed       = [8]byte{121, 167, 49, 147, 209, 35, 254, 95}
 	Event_FaultOpened         = [8]byte{188, 126, 50, 210, 101, 110, 59, 193}
 	Event_FaultVoided         = [8]byte{129, 123, 231, 101, 51, 3, 66, 86}
+	Event_FraudProofClosed    = [8]byte{133, 183, 173, 78, 16, 156, 26, 112}
+	Event_FraudProofOpened    = [8]byte{141, 185, 111, 189, 91, 250, 74, 73}
 	Event_GpuModelSet         = [8]byte{214, 237, 17, 106, 22, 195, 30, 240}
+	Event_GuaranteeResolved   = [8]byte{160, 77, 246, 104, 231, 134, 181, 158}
 	Event_KeeperActivated     = [8]byte{143, 22, 33, 148, 199, 4, 130, 117}
 	Event_KeeperExitRequested = [8]byte{131, 107, 181, 71, 70, 83, 118, 179}
 	Event_KeeperRegistered    = [8]byte{92, 176, 91, 165, 217, 103, 54, 208}
@@ -68,7 +68,6 @@ var (
 	Event_MarketInitialised   = [8]byte{53, 12, 197, 1, 164, 223, 61, 103}
 	Event_MarketPaused        = [8]byte{174, 108, 119, 17, 118, 97, 185, 4}
 	Event_NodeClosed          = [8]byte{191, 85, 142, 188, 15, 189, 76, 109}
-	Event_NodeCommitted       = [8]byte{0, 228, 123, 147, 212, 113, 134, 193}
 	Event_NodeMigrated        = [8]byte{79, 194, 181, 124, 248, 8, 224, 73}
 	Event_NodeRegistered      = [8]byte{15, 57, 183, 59, 93, 55, 157, 195}
 	Event_NodeRetired         = [8]byte{228, 96, 156, 84, 220, 240, 232, 14}
@@ -97,16 +96,14 @@ var (
 	Event_StakeWithdrawn      = [8]byte{33, 120, 159, 58, 140, 255, 174, 79}
 	Event_UnjustAwardProven   = [8]byte{50, 230, 10, 226, 207, 182, 182, 4}
 	Event_UnstakeRequested    = [8]byte{21, 253, 177, 85, 129, 206, 42, 152}
+	Event_UptimeGuaranteed    = [8]byte{201, 230, 114, 222, 140, 252, 146, 61}
 )
 
 // Instruction discriminators
 var (
-	Instruction_AccusationClose        = [8]byte{73, 183, 70, 128, 70, 34, 201, 140}
-	Instruction_AccusationOpen         = [8]byte{20, 65, 104, 204, 12, 251, 212, 123}
 	Instruction_AuctionAward           = [8]byte{239, 100, 52, 218, 81, 163, 52, 63}
 	Instruction_AuctionClose           = [8]byte{217, 222, 199, 185, 225, 22, 93, 206}
 	Instruction_AuctionOpen            = [8]byte{123, 27, 93, 125, 128, 89, 102, 190}
-	Instruction_CommitmentSettle       = [8]byte{179, 80, 131, 40, 234, 92, 22, 179}
 	Instruction_CreditsClose           = [8]byte{29, 25, 97, 237, 116, 135, 57, 4}
 	Instruction_CreditsDeposit         = [8]byte{53, 162, 113, 109, 115, 1, 33, 201}
 	Instruction_CreditsSetSessionKey   = [8]byte{193, 103, 241, 103, 127, 187, 134, 159}
@@ -117,7 +114,10 @@ var (
 	Instruction_DisputeVote            = [8]byte{238, 241, 19, 141, 112, 220, 44, 92}
 	Instruction_EmissionClaim          = [8]byte{26, 203, 83, 243, 24, 55, 125, 117}
 	Instruction_FaultOpen              = [8]byte{36, 249, 2, 241, 102, 138, 68, 228}
+	Instruction_FraudProofClose        = [8]byte{189, 246, 198, 78, 57, 111, 145, 216}
+	Instruction_FraudProofOpen         = [8]byte{184, 3, 43, 183, 109, 15, 154, 65}
 	Instruction_GpuModelSet            = [8]byte{209, 21, 92, 210, 154, 148, 138, 244}
+	Instruction_GuaranteeResolve       = [8]byte{224, 95, 56, 96, 138, 10, 2, 86}
 	Instruction_KeeperActivate         = [8]byte{153, 84, 108, 56, 151, 192, 136, 68}
 	Instruction_KeeperRegister         = [8]byte{137, 179, 135, 236, 110, 248, 31, 168}
 	Instruction_KeeperRequestExit      = [8]byte{121, 110, 237, 239, 68, 45, 79, 241}
@@ -140,7 +140,7 @@ var (
 	Instruction_MarketProposeParams    = [8]byte{237, 45, 74, 215, 250, 170, 74, 37}
 	Instruction_MarketSetAuthority     = [8]byte{73, 249, 218, 184, 128, 11, 9, 205}
 	Instruction_NodeClose              = [8]byte{19, 143, 70, 222, 209, 39, 21, 235}
-	Instruction_NodeCommit             = [8]byte{71, 59, 106, 96, 164, 169, 116, 41}
+	Instruction_NodeGuarantee          = [8]byte{40, 208, 251, 209, 46, 42, 210, 222}
 	Instruction_NodeMigrate            = [8]byte{146, 185, 96, 236, 16, 108, 107, 92}
 	Instruction_NodeRegister           = [8]byte{71, 182, 143, 27, 170, 155, 10, 50}
 	Instruction_NodeRetire             = [8]byte{92, 87, 118, 69, 60, 83, 111, 126}

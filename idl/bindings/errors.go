@@ -144,8 +144,8 @@ const (
 	ErrorCodeSessionCapExceeded ErrorCode = 6065
 	// ErrorCodeMigrationNotAllowed: The lease may not move to another node: its customer forbade it, or no funded time is left
 	ErrorCodeMigrationNotAllowed ErrorCode = 6066
-	// ErrorCodeInvalidCommitment: The work commitment is not well formed, or is of another cluster or node
-	ErrorCodeInvalidCommitment ErrorCode = 6067
+	// ErrorCodeInvalidWorkClaim: The work commitment is not well formed, or is of another cluster or node
+	ErrorCodeInvalidWorkClaim ErrorCode = 6067
 	// ErrorCodeWorkIsRight: The opened entry is the product's: nothing is wrong with it
 	ErrorCodeWorkIsRight ErrorCode = 6068
 	// ErrorCodeAlreadyProven: A proof came before: only what is committed to in later periods counts
@@ -180,16 +180,16 @@ const (
 	ErrorCodeWrongOrderMode ErrorCode = 6083
 	// ErrorCodeBidDoesNotWin: The bid does not stand before the best losing one
 	ErrorCodeBidDoesNotWin ErrorCode = 6084
-	// ErrorCodeInvalidPromise: A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows
-	ErrorCodeInvalidPromise ErrorCode = 6085
-	// ErrorCodeNodeCommitted: The node is committed: it stays active until then, and leaves once commitment_settle is through
-	ErrorCodeNodeCommitted ErrorCode = 6086
-	// ErrorCodeNotCommitted: The node has no commitment
-	ErrorCodeNotCommitted ErrorCode = 6087
-	// ErrorCodeCommitmentOver: The node's commitment is over: send commitment_settle, then commit again
-	ErrorCodeCommitmentOver ErrorCode = 6088
-	// ErrorCodeUnsuitableCommitment: The node does not satisfy the requirement: committed until the latest end that the order can have
-	ErrorCodeUnsuitableCommitment ErrorCode = 6089
+	// ErrorCodeInvalidGuarantee: A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows
+	ErrorCodeInvalidGuarantee ErrorCode = 6085
+	// ErrorCodeGuaranteeRunning: The node is committed: it stays active until then, and leaves once guarantee_resolve is through
+	ErrorCodeGuaranteeRunning ErrorCode = 6086
+	// ErrorCodeNotGuaranteed: The node has no commitment
+	ErrorCodeNotGuaranteed ErrorCode = 6087
+	// ErrorCodeGuaranteeOver: The node's commitment is over: send guarantee_resolve, then commit again
+	ErrorCodeGuaranteeOver ErrorCode = 6088
+	// ErrorCodeUnsuitableGuarantee: The node does not satisfy the requirement: committed until the latest end that the order can have
+	ErrorCodeUnsuitableGuarantee ErrorCode = 6089
 	// ErrorCodeDevicesMissing: The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence
 	ErrorCodeDevicesMissing ErrorCode = 6090
 	// ErrorCodeWrongDevices: The devices are not those that the node registered, each once and in ascending order
@@ -273,7 +273,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
 	ErrorCodeSessionCapExceeded:   {"SessionCapExceeded", "The session key's cap does not allow this"},
 	ErrorCodeMigrationNotAllowed:  {"MigrationNotAllowed", "The lease may not move to another node: its customer forbade it, or no funded time is left"},
-	ErrorCodeInvalidCommitment:    {"InvalidCommitment", "The work commitment is not well formed, or is of another cluster or node"},
+	ErrorCodeInvalidWorkClaim:     {"InvalidWorkClaim", "The work commitment is not well formed, or is of another cluster or node"},
 	ErrorCodeWorkIsRight:          {"WorkIsRight", "The opened entry is the product's: nothing is wrong with it"},
 	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only what is committed to in later periods counts"},
 	ErrorCodeNoContradiction:      {"NoContradiction", "The two statements or manifests do not contradict each other"},
@@ -291,11 +291,11 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongReveal:          {"WrongReveal", "What is revealed is not what was committed to"},
 	ErrorCodeWrongOrderMode:       {"WrongOrderMode", "The order's mode does not allow this"},
 	ErrorCodeBidDoesNotWin:        {"BidDoesNotWin", "The bid does not stand before the best losing one"},
-	ErrorCodeInvalidPromise:       {"InvalidPromise", "A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows"},
-	ErrorCodeNodeCommitted:        {"NodeCommitted", "The node is committed: it stays active until then, and leaves once commitment_settle is through"},
-	ErrorCodeNotCommitted:         {"NotCommitted", "The node has no commitment"},
-	ErrorCodeCommitmentOver:       {"CommitmentOver", "The node's commitment is over: send commitment_settle, then commit again"},
-	ErrorCodeUnsuitableCommitment: {"UnsuitableCommitment", "The node does not satisfy the requirement: committed until the latest end that the order can have"},
+	ErrorCodeInvalidGuarantee:     {"InvalidGuarantee", "A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows"},
+	ErrorCodeGuaranteeRunning:     {"GuaranteeRunning", "The node is committed: it stays active until then, and leaves once guarantee_resolve is through"},
+	ErrorCodeNotGuaranteed:        {"NotGuaranteed", "The node has no commitment"},
+	ErrorCodeGuaranteeOver:        {"GuaranteeOver", "The node's commitment is over: send guarantee_resolve, then commit again"},
+	ErrorCodeUnsuitableGuarantee:  {"UnsuitableGuarantee", "The node does not satisfy the requirement: committed until the latest end that the order can have"},
 	ErrorCodeDevicesMissing:       {"DevicesMissing", "The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence"},
 	ErrorCodeWrongDevices:         {"WrongDevices", "The devices are not those that the node registered, each once and in ascending order"},
 	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
@@ -374,7 +374,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeSessionKeyExpired,
 		ErrorCodeSessionCapExceeded,
 		ErrorCodeMigrationNotAllowed,
-		ErrorCodeInvalidCommitment,
+		ErrorCodeInvalidWorkClaim,
 		ErrorCodeWorkIsRight,
 		ErrorCodeAlreadyProven,
 		ErrorCodeNoContradiction,
@@ -392,11 +392,11 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeWrongReveal,
 		ErrorCodeWrongOrderMode,
 		ErrorCodeBidDoesNotWin,
-		ErrorCodeInvalidPromise,
-		ErrorCodeNodeCommitted,
-		ErrorCodeNotCommitted,
-		ErrorCodeCommitmentOver,
-		ErrorCodeUnsuitableCommitment,
+		ErrorCodeInvalidGuarantee,
+		ErrorCodeGuaranteeRunning,
+		ErrorCodeNotGuaranteed,
+		ErrorCodeGuaranteeOver,
+		ErrorCodeUnsuitableGuarantee,
 		ErrorCodeDevicesMissing,
 		ErrorCodeWrongDevices,
 		ErrorCodeEvidenceTooWeak,

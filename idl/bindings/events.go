@@ -15,20 +15,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		return nil, fmt.Errorf("failed to peek event discriminator: %w", err)
 	}
 	switch discriminator {
-	case Event_AccusationClosed:
-		value := new(AccusationClosed)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as AccusationClosed: %w", err)
-		}
-		return value, nil
-	case Event_AccusationOpened:
-		value := new(AccusationOpened)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as AccusationOpened: %w", err)
-		}
-		return value, nil
 	case Event_AuctionAwarded:
 		value := new(AuctionAwarded)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -76,13 +62,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as BoughtBack: %w", err)
-		}
-		return value, nil
-	case Event_CommitmentSettled:
-		value := new(CommitmentSettled)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as CommitmentSettled: %w", err)
 		}
 		return value, nil
 	case Event_CreditsClosed:
@@ -176,11 +155,32 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as FaultVoided: %w", err)
 		}
 		return value, nil
+	case Event_FraudProofClosed:
+		value := new(FraudProofClosed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as FraudProofClosed: %w", err)
+		}
+		return value, nil
+	case Event_FraudProofOpened:
+		value := new(FraudProofOpened)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as FraudProofOpened: %w", err)
+		}
+		return value, nil
 	case Event_GpuModelSet:
 		value := new(GpuModelSet)
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as GpuModelSet: %w", err)
+		}
+		return value, nil
+	case Event_GuaranteeResolved:
+		value := new(GuaranteeResolved)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as GuaranteeResolved: %w", err)
 		}
 		return value, nil
 	case Event_KeeperActivated:
@@ -328,13 +328,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as NodeClosed: %w", err)
-		}
-		return value, nil
-	case Event_NodeCommitted:
-		value := new(NodeCommitted)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as NodeCommitted: %w", err)
 		}
 		return value, nil
 	case Event_NodeMigrated:
@@ -533,43 +526,16 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as UnstakeRequested: %w", err)
 		}
 		return value, nil
+	case Event_UptimeGuaranteed:
+		value := new(UptimeGuaranteed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as UptimeGuaranteed: %w", err)
+		}
+		return value, nil
 	default:
 		return nil, fmt.Errorf("unknown discriminator: %s", binary.FormatDiscriminator(discriminator))
 	}
-}
-
-func ParseEvent_AccusationClosed(eventData []byte) (*AccusationClosed, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_AccusationClosed {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AccusationClosed, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(AccusationClosed)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type AccusationClosed: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_AccusationOpened(eventData []byte) (*AccusationOpened, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_AccusationOpened {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AccusationOpened, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(AccusationOpened)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type AccusationOpened: %w", err)
-	}
-	return event, nil
 }
 
 func ParseEvent_AuctionAwarded(eventData []byte) (*AuctionAwarded, error) {
@@ -687,23 +653,6 @@ func ParseEvent_BoughtBack(eventData []byte) (*BoughtBack, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type BoughtBack: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_CommitmentSettled(eventData []byte) (*CommitmentSettled, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_CommitmentSettled {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_CommitmentSettled, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(CommitmentSettled)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type CommitmentSettled: %w", err)
 	}
 	return event, nil
 }
@@ -929,6 +878,40 @@ func ParseEvent_FaultVoided(eventData []byte) (*FaultVoided, error) {
 	return event, nil
 }
 
+func ParseEvent_FraudProofClosed(eventData []byte) (*FraudProofClosed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_FraudProofClosed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_FraudProofClosed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(FraudProofClosed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_FraudProofOpened(eventData []byte) (*FraudProofOpened, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_FraudProofOpened {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_FraudProofOpened, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(FraudProofOpened)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofOpened: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_GpuModelSet(eventData []byte) (*GpuModelSet, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -942,6 +925,23 @@ func ParseEvent_GpuModelSet(eventData []byte) (*GpuModelSet, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type GpuModelSet: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_GuaranteeResolved(eventData []byte) (*GuaranteeResolved, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_GuaranteeResolved {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_GuaranteeResolved, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(GuaranteeResolved)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type GuaranteeResolved: %w", err)
 	}
 	return event, nil
 }
@@ -1299,23 +1299,6 @@ func ParseEvent_NodeClosed(eventData []byte) (*NodeClosed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type NodeClosed: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_NodeCommitted(eventData []byte) (*NodeCommitted, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_NodeCommitted {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_NodeCommitted, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(NodeCommitted)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type NodeCommitted: %w", err)
 	}
 	return event, nil
 }
@@ -1792,6 +1775,23 @@ func ParseEvent_UnstakeRequested(eventData []byte) (*UnstakeRequested, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type UnstakeRequested: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_UptimeGuaranteed(eventData []byte) (*UptimeGuaranteed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_UptimeGuaranteed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_UptimeGuaranteed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(UptimeGuaranteed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type UptimeGuaranteed: %w", err)
 	}
 	return event, nil
 }

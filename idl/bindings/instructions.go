@@ -11,101 +11,6 @@ import (
 	solanago "github.com/gagliardetto/solana-go"
 )
 
-// Builds a "accusation_close" instruction.
-func NewAccusationCloseInstruction(
-	finderAccount solanago.PublicKey,
-	accusationAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "finder": Writable, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
-		// Account 1 "accusation": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(accusationAccount, true, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		nil,
-	), nil
-}
-
-// Builds a "accusation_open" instruction.
-func NewAccusationOpenInstruction(
-	// Params:
-	commitmentParam [128]uint8,
-	rowParam uint16,
-	columnParam uint16,
-	chunkParam [128]uint8,
-
-	// Accounts:
-	finderAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
-	nodeAccount solanago.PublicKey,
-	accusationAccount solanago.PublicKey,
-	instructionsAccount solanago.PublicKey,
-	systemProgramAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	buf__ := new(bytes.Buffer)
-	enc__ := binary.NewBorshEncoder(buf__)
-
-	// Encode the instruction discriminator.
-	err := enc__.WriteBytes(Instruction_AccusationOpen[:], false)
-	if err != nil {
-		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
-	}
-	{
-		// Serialize `commitmentParam`:
-		err = enc__.Encode(commitmentParam)
-		if err != nil {
-			return nil, errors.NewField("commitmentParam", err)
-		}
-		// Serialize `rowParam`:
-		err = enc__.Encode(rowParam)
-		if err != nil {
-			return nil, errors.NewField("rowParam", err)
-		}
-		// Serialize `columnParam`:
-		err = enc__.Encode(columnParam)
-		if err != nil {
-			return nil, errors.NewField("columnParam", err)
-		}
-		// Serialize `chunkParam`:
-		err = enc__.Encode(chunkParam)
-		if err != nil {
-			return nil, errors.NewField("chunkParam", err)
-		}
-	}
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "finder": Writable, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
-		// Account 1 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "node": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
-		// Account 3 "accusation": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(accusationAccount, true, false))
-		// Account 4 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
-		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
-		// Account 5 "system_program": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		buf__.Bytes(),
-	), nil
-}
-
 // Builds a "auction_award" instruction.
 func NewAuctionAwardInstruction(
 	// Params:
@@ -283,48 +188,6 @@ func NewAuctionOpenInstruction(
 		ProgramID,
 		accounts__,
 		buf__.Bytes(),
-	), nil
-}
-
-// Builds a "commitment_settle" instruction.
-func NewCommitmentSettleInstruction(
-	finderAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
-	nodeAccount solanago.PublicKey,
-	providerAccount solanago.PublicKey,
-	stakeVaultAccount solanago.PublicKey,
-	stakeMintAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
-	tokenProgramAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "finder": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
-		// Account 1 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "node": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
-		// Account 3 "provider": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 4 "stake_vault": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 5 "stake_mint": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 6 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
-		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		nil,
 	), nil
 }
 
@@ -872,6 +735,101 @@ func NewFaultOpenInstruction(
 	), nil
 }
 
+// Builds a "fraud_proof_close" instruction.
+func NewFraudProofCloseInstruction(
+	finderAccount solanago.PublicKey,
+	fraudProofAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "fraud_proof": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(fraudProofAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "fraud_proof_open" instruction.
+func NewFraudProofOpenInstruction(
+	// Params:
+	commitmentParam [128]uint8,
+	rowParam uint16,
+	columnParam uint16,
+	chunkParam [128]uint8,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	fraudProofAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_FraudProofOpen[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `commitmentParam`:
+		err = enc__.Encode(commitmentParam)
+		if err != nil {
+			return nil, errors.NewField("commitmentParam", err)
+		}
+		// Serialize `rowParam`:
+		err = enc__.Encode(rowParam)
+		if err != nil {
+			return nil, errors.NewField("rowParam", err)
+		}
+		// Serialize `columnParam`:
+		err = enc__.Encode(columnParam)
+		if err != nil {
+			return nil, errors.NewField("columnParam", err)
+		}
+		// Serialize `chunkParam`:
+		err = enc__.Encode(chunkParam)
+		if err != nil {
+			return nil, errors.NewField("chunkParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "node": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
+		// Account 3 "fraud_proof": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(fraudProofAccount, true, false))
+		// Account 4 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "gpu_model_set" instruction.
 func NewGpuModelSetInstruction(
 	// Params:
@@ -917,6 +875,48 @@ func NewGpuModelSetInstruction(
 		ProgramID,
 		accounts__,
 		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "guarantee_resolve" instruction.
+func NewGuaranteeResolveInstruction(
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	finderTokensAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 3 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 4 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 5 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 6 "finder_tokens": Writable, Non-signer, Required
+		// A stake-token account of the finder.
+		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
 	), nil
 }
 
@@ -1911,11 +1911,11 @@ func NewNodeCloseInstruction(
 	), nil
 }
 
-// Builds a "node_commit" instruction.
-func NewNodeCommitInstruction(
+// Builds a "node_guarantee" instruction.
+func NewNodeGuaranteeInstruction(
 	// Params:
 	untilParam int64,
-	promiseBpsParam uint16,
+	guaranteeBpsParam uint16,
 
 	// Accounts:
 	walletAccount solanago.PublicKey,
@@ -1927,7 +1927,7 @@ func NewNodeCommitInstruction(
 	enc__ := binary.NewBorshEncoder(buf__)
 
 	// Encode the instruction discriminator.
-	err := enc__.WriteBytes(Instruction_NodeCommit[:], false)
+	err := enc__.WriteBytes(Instruction_NodeGuarantee[:], false)
 	if err != nil {
 		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
 	}
@@ -1937,10 +1937,10 @@ func NewNodeCommitInstruction(
 		if err != nil {
 			return nil, errors.NewField("untilParam", err)
 		}
-		// Serialize `promiseBpsParam`:
-		err = enc__.Encode(promiseBpsParam)
+		// Serialize `guaranteeBpsParam`:
+		err = enc__.Encode(guaranteeBpsParam)
 		if err != nil {
-			return nil, errors.NewField("promiseBpsParam", err)
+			return nil, errors.NewField("guaranteeBpsParam", err)
 		}
 	}
 	accounts__ := solanago.AccountMetaSlice{}
@@ -2521,7 +2521,7 @@ func NewProveBadWorkInstruction(
 	// Accounts:
 	finderAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
-	accusationAccount solanago.PublicKey,
+	fraudProofAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
@@ -2552,8 +2552,8 @@ func NewProveBadWorkInstruction(
 		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
 		// Account 1 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "accusation": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(accusationAccount, true, false))
+		// Account 2 "fraud_proof": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(fraudProofAccount, true, false))
 		// Account 3 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 4 "provider": Writable, Non-signer, Required

@@ -11,349 +11,6 @@ import (
 	solanago "github.com/gagliardetto/solana-go"
 )
 
-type Accusation struct {
-	Node solanago.PublicKey `json:"node"`
-
-	// Who accuses and pays the rent: nobody else can use the accusation, so nobody takes the finder's share by copying
-	// the second half.
-	Finder solanago.PublicKey `json:"finder"`
-	Seed   [32]uint8          `json:"seed"`
-	Root   [32]uint8          `json:"root"`
-
-	// Hash of the opened chunk of 32 entries.
-	Chunk  [32]uint8 `json:"chunk"`
-	Period uint64    `json:"period"`
-
-	// Side of the matrices.
-	Order  uint32 `json:"order"`
-	Row    uint32 `json:"row"`
-	Column uint32 `json:"column"`
-
-	// What the node committed to at (row, column).
-	Claimed  int32    `json:"claimed"`
-	Version  uint8    `json:"version"`
-	Bump     uint8    `json:"bump"`
-	Reserved [6]uint8 `json:"reserved"`
-}
-
-func (obj Accusation) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Serialize `Seed`:
-	err = encoder.Encode(obj.Seed)
-	if err != nil {
-		return errors.NewField("Seed", err)
-	}
-	// Serialize `Root`:
-	err = encoder.Encode(obj.Root)
-	if err != nil {
-		return errors.NewField("Root", err)
-	}
-	// Serialize `Chunk`:
-	err = encoder.Encode(obj.Chunk)
-	if err != nil {
-		return errors.NewField("Chunk", err)
-	}
-	// Serialize `Period`:
-	err = encoder.Encode(obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Serialize `Order`:
-	err = encoder.Encode(obj.Order)
-	if err != nil {
-		return errors.NewField("Order", err)
-	}
-	// Serialize `Row`:
-	err = encoder.Encode(obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Serialize `Column`:
-	err = encoder.Encode(obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	// Serialize `Claimed`:
-	err = encoder.Encode(obj.Claimed)
-	if err != nil {
-		return errors.NewField("Claimed", err)
-	}
-	// Serialize `Version`:
-	err = encoder.Encode(obj.Version)
-	if err != nil {
-		return errors.NewField("Version", err)
-	}
-	// Serialize `Bump`:
-	err = encoder.Encode(obj.Bump)
-	if err != nil {
-		return errors.NewField("Bump", err)
-	}
-	// Serialize `Reserved`:
-	err = encoder.Encode(obj.Reserved)
-	if err != nil {
-		return errors.NewField("Reserved", err)
-	}
-	return nil
-}
-
-func (obj Accusation) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding Accusation: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *Accusation) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Deserialize `Seed`:
-	err = decoder.Decode(&obj.Seed)
-	if err != nil {
-		return errors.NewField("Seed", err)
-	}
-	// Deserialize `Root`:
-	err = decoder.Decode(&obj.Root)
-	if err != nil {
-		return errors.NewField("Root", err)
-	}
-	// Deserialize `Chunk`:
-	err = decoder.Decode(&obj.Chunk)
-	if err != nil {
-		return errors.NewField("Chunk", err)
-	}
-	// Deserialize `Period`:
-	err = decoder.Decode(&obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Deserialize `Order`:
-	err = decoder.Decode(&obj.Order)
-	if err != nil {
-		return errors.NewField("Order", err)
-	}
-	// Deserialize `Row`:
-	err = decoder.Decode(&obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Deserialize `Column`:
-	err = decoder.Decode(&obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	// Deserialize `Claimed`:
-	err = decoder.Decode(&obj.Claimed)
-	if err != nil {
-		return errors.NewField("Claimed", err)
-	}
-	// Deserialize `Version`:
-	err = decoder.Decode(&obj.Version)
-	if err != nil {
-		return errors.NewField("Version", err)
-	}
-	// Deserialize `Bump`:
-	err = decoder.Decode(&obj.Bump)
-	if err != nil {
-		return errors.NewField("Bump", err)
-	}
-	// Deserialize `Reserved`:
-	err = decoder.Decode(&obj.Reserved)
-	if err != nil {
-		return errors.NewField("Reserved", err)
-	}
-	return nil
-}
-
-func (obj *Accusation) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling Accusation: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalAccusation(buf []byte) (*Accusation, error) {
-	obj := new(Accusation)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
-type AccusationClosed struct {
-	Accusation solanago.PublicKey `json:"accusation"`
-}
-
-func (obj AccusationClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Accusation`:
-	err = encoder.Encode(obj.Accusation)
-	if err != nil {
-		return errors.NewField("Accusation", err)
-	}
-	return nil
-}
-
-func (obj AccusationClosed) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding AccusationClosed: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *AccusationClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Accusation`:
-	err = decoder.Decode(&obj.Accusation)
-	if err != nil {
-		return errors.NewField("Accusation", err)
-	}
-	return nil
-}
-
-func (obj *AccusationClosed) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling AccusationClosed: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalAccusationClosed(buf []byte) (*AccusationClosed, error) {
-	obj := new(AccusationClosed)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
-type AccusationOpened struct {
-	Accusation solanago.PublicKey `json:"accusation"`
-	Node       solanago.PublicKey `json:"node"`
-	Finder     solanago.PublicKey `json:"finder"`
-	Period     uint64             `json:"period"`
-	Row        uint32             `json:"row"`
-	Column     uint32             `json:"column"`
-}
-
-func (obj AccusationOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Accusation`:
-	err = encoder.Encode(obj.Accusation)
-	if err != nil {
-		return errors.NewField("Accusation", err)
-	}
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Serialize `Period`:
-	err = encoder.Encode(obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Serialize `Row`:
-	err = encoder.Encode(obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Serialize `Column`:
-	err = encoder.Encode(obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	return nil
-}
-
-func (obj AccusationOpened) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding AccusationOpened: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *AccusationOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Accusation`:
-	err = decoder.Decode(&obj.Accusation)
-	if err != nil {
-		return errors.NewField("Accusation", err)
-	}
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Deserialize `Period`:
-	err = decoder.Decode(&obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Deserialize `Row`:
-	err = decoder.Decode(&obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Deserialize `Column`:
-	err = decoder.Decode(&obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	return nil
-}
-
-func (obj *AccusationOpened) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling AccusationOpened: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalAccusationOpened(buf []byte) (*AccusationOpened, error) {
-	obj := new(AccusationOpened)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
 type Auction struct {
 	Order     solanago.PublicKey `json:"order"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
@@ -1269,144 +926,6 @@ func (obj *Candidate) Unmarshal(buf []byte) error {
 
 func UnmarshalCandidate(buf []byte) (*Candidate, error) {
 	obj := new(Candidate)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
-// A commitment is over. An amount of 0 means that it was kept.
-type CommitmentSettled struct {
-	Node        solanago.PublicKey `json:"node"`
-	Provider    solanago.PublicKey `json:"provider"`
-	Finder      solanago.PublicKey `json:"finder"`
-	PromiseBps  uint16             `json:"promiseBps"`
-	UpSecs      uint64             `json:"upSecs"`
-	CountedSecs uint64             `json:"countedSecs"`
-	Amount      uint64             `json:"amount"`
-	FinderShare uint64             `json:"finderShare"`
-	Burned      uint64             `json:"burned"`
-}
-
-func (obj CommitmentSettled) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Provider`:
-	err = encoder.Encode(obj.Provider)
-	if err != nil {
-		return errors.NewField("Provider", err)
-	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Serialize `PromiseBps`:
-	err = encoder.Encode(obj.PromiseBps)
-	if err != nil {
-		return errors.NewField("PromiseBps", err)
-	}
-	// Serialize `UpSecs`:
-	err = encoder.Encode(obj.UpSecs)
-	if err != nil {
-		return errors.NewField("UpSecs", err)
-	}
-	// Serialize `CountedSecs`:
-	err = encoder.Encode(obj.CountedSecs)
-	if err != nil {
-		return errors.NewField("CountedSecs", err)
-	}
-	// Serialize `Amount`:
-	err = encoder.Encode(obj.Amount)
-	if err != nil {
-		return errors.NewField("Amount", err)
-	}
-	// Serialize `FinderShare`:
-	err = encoder.Encode(obj.FinderShare)
-	if err != nil {
-		return errors.NewField("FinderShare", err)
-	}
-	// Serialize `Burned`:
-	err = encoder.Encode(obj.Burned)
-	if err != nil {
-		return errors.NewField("Burned", err)
-	}
-	return nil
-}
-
-func (obj CommitmentSettled) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding CommitmentSettled: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *CommitmentSettled) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Provider`:
-	err = decoder.Decode(&obj.Provider)
-	if err != nil {
-		return errors.NewField("Provider", err)
-	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Deserialize `PromiseBps`:
-	err = decoder.Decode(&obj.PromiseBps)
-	if err != nil {
-		return errors.NewField("PromiseBps", err)
-	}
-	// Deserialize `UpSecs`:
-	err = decoder.Decode(&obj.UpSecs)
-	if err != nil {
-		return errors.NewField("UpSecs", err)
-	}
-	// Deserialize `CountedSecs`:
-	err = decoder.Decode(&obj.CountedSecs)
-	if err != nil {
-		return errors.NewField("CountedSecs", err)
-	}
-	// Deserialize `Amount`:
-	err = decoder.Decode(&obj.Amount)
-	if err != nil {
-		return errors.NewField("Amount", err)
-	}
-	// Deserialize `FinderShare`:
-	err = decoder.Decode(&obj.FinderShare)
-	if err != nil {
-		return errors.NewField("FinderShare", err)
-	}
-	// Deserialize `Burned`:
-	err = decoder.Decode(&obj.Burned)
-	if err != nil {
-		return errors.NewField("Burned", err)
-	}
-	return nil
-}
-
-func (obj *CommitmentSettled) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling CommitmentSettled: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalCommitmentSettled(buf []byte) (*CommitmentSettled, error) {
-	obj := new(CommitmentSettled)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -3230,6 +2749,349 @@ func UnmarshalFaultVoided(buf []byte) (*FaultVoided, error) {
 	return obj, nil
 }
 
+type FraudProof struct {
+	Node solanago.PublicKey `json:"node"`
+
+	// Who accuses and pays the rent: nobody else can use the fraud_proof, so nobody takes the finder's share by copying
+	// the second half.
+	Finder solanago.PublicKey `json:"finder"`
+	Seed   [32]uint8          `json:"seed"`
+	Root   [32]uint8          `json:"root"`
+
+	// Hash of the opened chunk of 32 entries.
+	Chunk  [32]uint8 `json:"chunk"`
+	Period uint64    `json:"period"`
+
+	// Side of the matrices.
+	Order  uint32 `json:"order"`
+	Row    uint32 `json:"row"`
+	Column uint32 `json:"column"`
+
+	// What the node committed to at (row, column).
+	Claimed  int32    `json:"claimed"`
+	Version  uint8    `json:"version"`
+	Bump     uint8    `json:"bump"`
+	Reserved [6]uint8 `json:"reserved"`
+}
+
+func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Seed`:
+	err = encoder.Encode(obj.Seed)
+	if err != nil {
+		return errors.NewField("Seed", err)
+	}
+	// Serialize `Root`:
+	err = encoder.Encode(obj.Root)
+	if err != nil {
+		return errors.NewField("Root", err)
+	}
+	// Serialize `Chunk`:
+	err = encoder.Encode(obj.Chunk)
+	if err != nil {
+		return errors.NewField("Chunk", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Row`:
+	err = encoder.Encode(obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Serialize `Column`:
+	err = encoder.Encode(obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	// Serialize `Claimed`:
+	err = encoder.Encode(obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj FraudProof) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding FraudProof: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Seed`:
+	err = decoder.Decode(&obj.Seed)
+	if err != nil {
+		return errors.NewField("Seed", err)
+	}
+	// Deserialize `Root`:
+	err = decoder.Decode(&obj.Root)
+	if err != nil {
+		return errors.NewField("Root", err)
+	}
+	// Deserialize `Chunk`:
+	err = decoder.Decode(&obj.Chunk)
+	if err != nil {
+		return errors.NewField("Chunk", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Row`:
+	err = decoder.Decode(&obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Deserialize `Column`:
+	err = decoder.Decode(&obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	// Deserialize `Claimed`:
+	err = decoder.Decode(&obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *FraudProof) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling FraudProof: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalFraudProof(buf []byte) (*FraudProof, error) {
+	obj := new(FraudProof)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type FraudProofClosed struct {
+	FraudProof solanago.PublicKey `json:"fraudProof"`
+}
+
+func (obj FraudProofClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `FraudProof`:
+	err = encoder.Encode(obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	return nil
+}
+
+func (obj FraudProofClosed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding FraudProofClosed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *FraudProofClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `FraudProof`:
+	err = decoder.Decode(&obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	return nil
+}
+
+func (obj *FraudProofClosed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling FraudProofClosed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalFraudProofClosed(buf []byte) (*FraudProofClosed, error) {
+	obj := new(FraudProofClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type FraudProofOpened struct {
+	FraudProof solanago.PublicKey `json:"fraudProof"`
+	Node       solanago.PublicKey `json:"node"`
+	Finder     solanago.PublicKey `json:"finder"`
+	Period     uint64             `json:"period"`
+	Row        uint32             `json:"row"`
+	Column     uint32             `json:"column"`
+}
+
+func (obj FraudProofOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `FraudProof`:
+	err = encoder.Encode(obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Row`:
+	err = encoder.Encode(obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Serialize `Column`:
+	err = encoder.Encode(obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	return nil
+}
+
+func (obj FraudProofOpened) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding FraudProofOpened: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *FraudProofOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `FraudProof`:
+	err = decoder.Decode(&obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Row`:
+	err = decoder.Decode(&obj.Row)
+	if err != nil {
+		return errors.NewField("Row", err)
+	}
+	// Deserialize `Column`:
+	err = decoder.Decode(&obj.Column)
+	if err != nil {
+		return errors.NewField("Column", err)
+	}
+	return nil
+}
+
+func (obj *FraudProofOpened) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling FraudProofOpened: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalFraudProofOpened(buf []byte) (*FraudProofOpened, error) {
+	obj := new(FraudProofOpened)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type GpuModel struct {
 	// Stake per GPU, base units of the stake token.
 	MinStake uint64 `json:"minStake"`
@@ -3628,6 +3490,219 @@ func (obj *GpuModelSet) Unmarshal(buf []byte) error {
 
 func UnmarshalGpuModelSet(buf []byte) (*GpuModelSet, error) {
 	obj := new(GpuModelSet)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// What a node has committed itself to.
+type Guarantee struct {
+	// 0 without a commitment.
+	Until int64 `json:"until"`
+
+	// The share of the time that it will be up.
+	Bps uint16   `json:"bps"`
+	Pad [6]uint8 `json:"pad"`
+}
+
+func (obj Guarantee) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Serialize `Bps`:
+	err = encoder.Encode(obj.Bps)
+	if err != nil {
+		return errors.NewField("Bps", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj Guarantee) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Guarantee: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Guarantee) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Deserialize `Bps`:
+	err = decoder.Decode(&obj.Bps)
+	if err != nil {
+		return errors.NewField("Bps", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj *Guarantee) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Guarantee: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalGuarantee(buf []byte) (*Guarantee, error) {
+	obj := new(Guarantee)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A commitment is over. An amount of 0 means that it was kept.
+type GuaranteeResolved struct {
+	Node         solanago.PublicKey `json:"node"`
+	Provider     solanago.PublicKey `json:"provider"`
+	Finder       solanago.PublicKey `json:"finder"`
+	GuaranteeBps uint16             `json:"guaranteeBps"`
+	UpSecs       uint64             `json:"upSecs"`
+	CountedSecs  uint64             `json:"countedSecs"`
+	Amount       uint64             `json:"amount"`
+	FinderShare  uint64             `json:"finderShare"`
+	Burned       uint64             `json:"burned"`
+}
+
+func (obj GuaranteeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `GuaranteeBps`:
+	err = encoder.Encode(obj.GuaranteeBps)
+	if err != nil {
+		return errors.NewField("GuaranteeBps", err)
+	}
+	// Serialize `UpSecs`:
+	err = encoder.Encode(obj.UpSecs)
+	if err != nil {
+		return errors.NewField("UpSecs", err)
+	}
+	// Serialize `CountedSecs`:
+	err = encoder.Encode(obj.CountedSecs)
+	if err != nil {
+		return errors.NewField("CountedSecs", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `FinderShare`:
+	err = encoder.Encode(obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj GuaranteeResolved) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding GuaranteeResolved: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *GuaranteeResolved) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `GuaranteeBps`:
+	err = decoder.Decode(&obj.GuaranteeBps)
+	if err != nil {
+		return errors.NewField("GuaranteeBps", err)
+	}
+	// Deserialize `UpSecs`:
+	err = decoder.Decode(&obj.UpSecs)
+	if err != nil {
+		return errors.NewField("UpSecs", err)
+	}
+	// Deserialize `CountedSecs`:
+	err = decoder.Decode(&obj.CountedSecs)
+	if err != nil {
+		return errors.NewField("CountedSecs", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `FinderShare`:
+	err = decoder.Decode(&obj.FinderShare)
+	if err != nil {
+		return errors.NewField("FinderShare", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj *GuaranteeResolved) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling GuaranteeResolved: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalGuaranteeResolved(buf []byte) (*GuaranteeResolved, error) {
+	obj := new(GuaranteeResolved)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -6454,10 +6529,10 @@ type Node struct {
 	AvailableSince int64  `json:"availableSince"`
 	RequiredStake  uint64 `json:"requiredStake"`
 
-	// End of its commitment, see state/promise.rs; 0 without one.
-	CommittedUntil int64 `json:"committedUntil"`
-	RegisteredAt   int64 `json:"registeredAt"`
-	RetiredAt      int64 `json:"retiredAt"`
+	// End of its commitment, see state/guarantee.rs; 0 without one.
+	GuaranteedUntil int64 `json:"guaranteedUntil"`
+	RegisteredAt    int64 `json:"registeredAt"`
+	RetiredAt       int64 `json:"retiredAt"`
 
 	// Until when the tier stands; afterwards it counts as at most 1.
 	EvidenceExpiry int64 `json:"evidenceExpiry"`
@@ -6513,10 +6588,10 @@ type Node struct {
 	Bump          uint8  `json:"bump"`
 
 	// The uptime that it has committed itself to.
-	PromiseBps uint16 `json:"promiseBps"`
+	GuaranteeBps uint16 `json:"guaranteeBps"`
 
 	// What breaking the commitment costs, of the required stake: the market's terms when it was made.
-	SlashCommitmentBps uint16 `json:"slashCommitmentBps"`
+	SlashGuaranteeBps uint16 `json:"slashGuaranteeBps"`
 
 	// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
 	Convicted uint8 `json:"convicted"`
@@ -6529,19 +6604,19 @@ type Node struct {
 	Reserved    [9]uint8 `json:"reserved"`
 
 	// First second of the commitment: the start of a period.
-	CommittedSince int64 `json:"committedSince"`
+	GuaranteedSince int64 `json:"guaranteedSince"`
 
 	// Seconds up, by applied leaves of whole periods within the commitment.
-	PromiseUpSecs uint64 `json:"promiseUpSecs"`
+	GuaranteeUpSecs uint64 `json:"guaranteeUpSecs"`
 
 	// The seconds of those periods, and those that the node was suspended.
-	PromiseCountedSecs uint64 `json:"promiseCountedSecs"`
+	GuaranteeCountedSecs uint64 `json:"guaranteeCountedSecs"`
 
 	// When it was last suspended.
 	SuspendedAt int64 `json:"suspendedAt"`
 
 	// The commitment that belongs to `previous`.
-	PreviousPromise Promise `json:"previousPromise"`
+	PreviousGuarantee Guarantee `json:"previousGuarantee"`
 
 	// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
 	DeviceRoot [32]uint8 `json:"deviceRoot"`
@@ -6583,10 +6658,10 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("RequiredStake", err)
 	}
-	// Serialize `CommittedUntil`:
-	err = encoder.Encode(obj.CommittedUntil)
+	// Serialize `GuaranteedUntil`:
+	err = encoder.Encode(obj.GuaranteedUntil)
 	if err != nil {
-		return errors.NewField("CommittedUntil", err)
+		return errors.NewField("GuaranteedUntil", err)
 	}
 	// Serialize `RegisteredAt`:
 	err = encoder.Encode(obj.RegisteredAt)
@@ -6733,15 +6808,15 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
-	// Serialize `PromiseBps`:
-	err = encoder.Encode(obj.PromiseBps)
+	// Serialize `GuaranteeBps`:
+	err = encoder.Encode(obj.GuaranteeBps)
 	if err != nil {
-		return errors.NewField("PromiseBps", err)
+		return errors.NewField("GuaranteeBps", err)
 	}
-	// Serialize `SlashCommitmentBps`:
-	err = encoder.Encode(obj.SlashCommitmentBps)
+	// Serialize `SlashGuaranteeBps`:
+	err = encoder.Encode(obj.SlashGuaranteeBps)
 	if err != nil {
-		return errors.NewField("SlashCommitmentBps", err)
+		return errors.NewField("SlashGuaranteeBps", err)
 	}
 	// Serialize `Convicted`:
 	err = encoder.Encode(obj.Convicted)
@@ -6763,30 +6838,30 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Reserved", err)
 	}
-	// Serialize `CommittedSince`:
-	err = encoder.Encode(obj.CommittedSince)
+	// Serialize `GuaranteedSince`:
+	err = encoder.Encode(obj.GuaranteedSince)
 	if err != nil {
-		return errors.NewField("CommittedSince", err)
+		return errors.NewField("GuaranteedSince", err)
 	}
-	// Serialize `PromiseUpSecs`:
-	err = encoder.Encode(obj.PromiseUpSecs)
+	// Serialize `GuaranteeUpSecs`:
+	err = encoder.Encode(obj.GuaranteeUpSecs)
 	if err != nil {
-		return errors.NewField("PromiseUpSecs", err)
+		return errors.NewField("GuaranteeUpSecs", err)
 	}
-	// Serialize `PromiseCountedSecs`:
-	err = encoder.Encode(obj.PromiseCountedSecs)
+	// Serialize `GuaranteeCountedSecs`:
+	err = encoder.Encode(obj.GuaranteeCountedSecs)
 	if err != nil {
-		return errors.NewField("PromiseCountedSecs", err)
+		return errors.NewField("GuaranteeCountedSecs", err)
 	}
 	// Serialize `SuspendedAt`:
 	err = encoder.Encode(obj.SuspendedAt)
 	if err != nil {
 		return errors.NewField("SuspendedAt", err)
 	}
-	// Serialize `PreviousPromise`:
-	err = encoder.Encode(obj.PreviousPromise)
+	// Serialize `PreviousGuarantee`:
+	err = encoder.Encode(obj.PreviousGuarantee)
 	if err != nil {
-		return errors.NewField("PreviousPromise", err)
+		return errors.NewField("PreviousGuarantee", err)
 	}
 	// Serialize `DeviceRoot`:
 	err = encoder.Encode(obj.DeviceRoot)
@@ -6842,10 +6917,10 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("RequiredStake", err)
 	}
-	// Deserialize `CommittedUntil`:
-	err = decoder.Decode(&obj.CommittedUntil)
+	// Deserialize `GuaranteedUntil`:
+	err = decoder.Decode(&obj.GuaranteedUntil)
 	if err != nil {
-		return errors.NewField("CommittedUntil", err)
+		return errors.NewField("GuaranteedUntil", err)
 	}
 	// Deserialize `RegisteredAt`:
 	err = decoder.Decode(&obj.RegisteredAt)
@@ -6992,15 +7067,15 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
-	// Deserialize `PromiseBps`:
-	err = decoder.Decode(&obj.PromiseBps)
+	// Deserialize `GuaranteeBps`:
+	err = decoder.Decode(&obj.GuaranteeBps)
 	if err != nil {
-		return errors.NewField("PromiseBps", err)
+		return errors.NewField("GuaranteeBps", err)
 	}
-	// Deserialize `SlashCommitmentBps`:
-	err = decoder.Decode(&obj.SlashCommitmentBps)
+	// Deserialize `SlashGuaranteeBps`:
+	err = decoder.Decode(&obj.SlashGuaranteeBps)
 	if err != nil {
-		return errors.NewField("SlashCommitmentBps", err)
+		return errors.NewField("SlashGuaranteeBps", err)
 	}
 	// Deserialize `Convicted`:
 	err = decoder.Decode(&obj.Convicted)
@@ -7022,30 +7097,30 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Reserved", err)
 	}
-	// Deserialize `CommittedSince`:
-	err = decoder.Decode(&obj.CommittedSince)
+	// Deserialize `GuaranteedSince`:
+	err = decoder.Decode(&obj.GuaranteedSince)
 	if err != nil {
-		return errors.NewField("CommittedSince", err)
+		return errors.NewField("GuaranteedSince", err)
 	}
-	// Deserialize `PromiseUpSecs`:
-	err = decoder.Decode(&obj.PromiseUpSecs)
+	// Deserialize `GuaranteeUpSecs`:
+	err = decoder.Decode(&obj.GuaranteeUpSecs)
 	if err != nil {
-		return errors.NewField("PromiseUpSecs", err)
+		return errors.NewField("GuaranteeUpSecs", err)
 	}
-	// Deserialize `PromiseCountedSecs`:
-	err = decoder.Decode(&obj.PromiseCountedSecs)
+	// Deserialize `GuaranteeCountedSecs`:
+	err = decoder.Decode(&obj.GuaranteeCountedSecs)
 	if err != nil {
-		return errors.NewField("PromiseCountedSecs", err)
+		return errors.NewField("GuaranteeCountedSecs", err)
 	}
 	// Deserialize `SuspendedAt`:
 	err = decoder.Decode(&obj.SuspendedAt)
 	if err != nil {
 		return errors.NewField("SuspendedAt", err)
 	}
-	// Deserialize `PreviousPromise`:
-	err = decoder.Decode(&obj.PreviousPromise)
+	// Deserialize `PreviousGuarantee`:
+	err = decoder.Decode(&obj.PreviousGuarantee)
 	if err != nil {
-		return errors.NewField("PreviousPromise", err)
+		return errors.NewField("PreviousGuarantee", err)
 	}
 	// Deserialize `DeviceRoot`:
 	err = decoder.Decode(&obj.DeviceRoot)
@@ -7114,89 +7189,6 @@ func (obj *NodeClosed) Unmarshal(buf []byte) error {
 
 func UnmarshalNodeClosed(buf []byte) (*NodeClosed, error) {
 	obj := new(NodeClosed)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
-// A commitment began, or grew.
-type NodeCommitted struct {
-	Node       solanago.PublicKey `json:"node"`
-	Since      int64              `json:"since"`
-	Until      int64              `json:"until"`
-	PromiseBps uint16             `json:"promiseBps"`
-}
-
-func (obj NodeCommitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Since`:
-	err = encoder.Encode(obj.Since)
-	if err != nil {
-		return errors.NewField("Since", err)
-	}
-	// Serialize `Until`:
-	err = encoder.Encode(obj.Until)
-	if err != nil {
-		return errors.NewField("Until", err)
-	}
-	// Serialize `PromiseBps`:
-	err = encoder.Encode(obj.PromiseBps)
-	if err != nil {
-		return errors.NewField("PromiseBps", err)
-	}
-	return nil
-}
-
-func (obj NodeCommitted) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding NodeCommitted: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *NodeCommitted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Since`:
-	err = decoder.Decode(&obj.Since)
-	if err != nil {
-		return errors.NewField("Since", err)
-	}
-	// Deserialize `Until`:
-	err = decoder.Decode(&obj.Until)
-	if err != nil {
-		return errors.NewField("Until", err)
-	}
-	// Deserialize `PromiseBps`:
-	err = decoder.Decode(&obj.PromiseBps)
-	if err != nil {
-		return errors.NewField("PromiseBps", err)
-	}
-	return nil
-}
-
-func (obj *NodeCommitted) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling NodeCommitted: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalNodeCommitted(buf []byte) (*NodeCommitted, error) {
-	obj := new(NodeCommitted)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -8879,7 +8871,7 @@ type Params struct {
 	SlashBadWorkBps    uint16 `json:"slashBadWorkBps"`
 	SlashWorkFailedBps uint16 `json:"slashWorkFailedBps"`
 	SlashOfflineBps    uint16 `json:"slashOfflineBps"`
-	SlashCommitmentBps uint16 `json:"slashCommitmentBps"`
+	SlashGuaranteeBps  uint16 `json:"slashGuaranteeBps"`
 
 	// ... and of the keeper's bond.
 	SlashUnjustAwardBps  uint16 `json:"slashUnjustAwardBps"`
@@ -9046,10 +9038,10 @@ func (obj Params) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("SlashOfflineBps", err)
 	}
-	// Serialize `SlashCommitmentBps`:
-	err = encoder.Encode(obj.SlashCommitmentBps)
+	// Serialize `SlashGuaranteeBps`:
+	err = encoder.Encode(obj.SlashGuaranteeBps)
 	if err != nil {
-		return errors.NewField("SlashCommitmentBps", err)
+		return errors.NewField("SlashGuaranteeBps", err)
 	}
 	// Serialize `SlashUnjustAwardBps`:
 	err = encoder.Encode(obj.SlashUnjustAwardBps)
@@ -9240,10 +9232,10 @@ func (obj *Params) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("SlashOfflineBps", err)
 	}
-	// Deserialize `SlashCommitmentBps`:
-	err = decoder.Decode(&obj.SlashCommitmentBps)
+	// Deserialize `SlashGuaranteeBps`:
+	err = decoder.Decode(&obj.SlashGuaranteeBps)
 	if err != nil {
-		return errors.NewField("SlashCommitmentBps", err)
+		return errors.NewField("SlashGuaranteeBps", err)
 	}
 	// Deserialize `SlashUnjustAwardBps`:
 	err = decoder.Decode(&obj.SlashUnjustAwardBps)
@@ -9383,81 +9375,6 @@ func UnmarshalParamsProposed(buf []byte) (*ParamsProposed, error) {
 	return obj, nil
 }
 
-// What a node has committed itself to.
-type Promise struct {
-	// 0 without a commitment.
-	Until int64 `json:"until"`
-
-	// The share of the time that it will be up.
-	Bps uint16   `json:"bps"`
-	Pad [6]uint8 `json:"pad"`
-}
-
-func (obj Promise) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Until`:
-	err = encoder.Encode(obj.Until)
-	if err != nil {
-		return errors.NewField("Until", err)
-	}
-	// Serialize `Bps`:
-	err = encoder.Encode(obj.Bps)
-	if err != nil {
-		return errors.NewField("Bps", err)
-	}
-	// Serialize `Pad`:
-	err = encoder.Encode(obj.Pad)
-	if err != nil {
-		return errors.NewField("Pad", err)
-	}
-	return nil
-}
-
-func (obj Promise) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding Promise: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *Promise) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Until`:
-	err = decoder.Decode(&obj.Until)
-	if err != nil {
-		return errors.NewField("Until", err)
-	}
-	// Deserialize `Bps`:
-	err = decoder.Decode(&obj.Bps)
-	if err != nil {
-		return errors.NewField("Bps", err)
-	}
-	// Deserialize `Pad`:
-	err = decoder.Decode(&obj.Pad)
-	if err != nil {
-		return errors.NewField("Pad", err)
-	}
-	return nil
-}
-
-func (obj *Promise) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling Promise: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalPromise(buf []byte) (*Promise, error) {
-	obj := new(Promise)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
 type Provider struct {
 	Wallet solanago.PublicKey `json:"wallet"`
 
@@ -9472,7 +9389,7 @@ type Provider struct {
 	UnstakeAt int64 `json:"unstakeAt"`
 
 	// Sum of the required stake of all nodes that are not closed.
-	Committed    uint64 `json:"committed"`
+	LockedStake  uint64 `json:"lockedStake"`
 	SlashedTotal uint64 `json:"slashedTotal"`
 	RegisteredAt int64  `json:"registeredAt"`
 
@@ -9518,10 +9435,10 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("UnstakeAt", err)
 	}
-	// Serialize `Committed`:
-	err = encoder.Encode(obj.Committed)
+	// Serialize `LockedStake`:
+	err = encoder.Encode(obj.LockedStake)
 	if err != nil {
-		return errors.NewField("Committed", err)
+		return errors.NewField("LockedStake", err)
 	}
 	// Serialize `SlashedTotal`:
 	err = encoder.Encode(obj.SlashedTotal)
@@ -9617,10 +9534,10 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("UnstakeAt", err)
 	}
-	// Deserialize `Committed`:
-	err = decoder.Decode(&obj.Committed)
+	// Deserialize `LockedStake`:
+	err = decoder.Decode(&obj.LockedStake)
 	if err != nil {
-		return errors.NewField("Committed", err)
+		return errors.NewField("LockedStake", err)
 	}
 	// Deserialize `SlashedTotal`:
 	err = decoder.Decode(&obj.SlashedTotal)
@@ -10356,9 +10273,9 @@ type Requirement struct {
 	// 1 when simulated GPUs will do.
 	AllowSimulated uint8 `json:"allowSimulated"`
 
-	// 1 when a node must be committed until the latest end that the order can have.
-	Committed uint8    `json:"committed"`
-	Pad       [1]uint8 `json:"pad"`
+	// 1 when a node must be guaranteed until the latest end that the order can have.
+	Guaranteed uint8    `json:"guaranteed"`
+	Pad        [1]uint8 `json:"pad"`
 }
 
 func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10412,10 +10329,10 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("AllowSimulated", err)
 	}
-	// Serialize `Committed`:
-	err = encoder.Encode(obj.Committed)
+	// Serialize `Guaranteed`:
+	err = encoder.Encode(obj.Guaranteed)
 	if err != nil {
-		return errors.NewField("Committed", err)
+		return errors.NewField("Guaranteed", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -10486,10 +10403,10 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	if err != nil {
 		return errors.NewField("AllowSimulated", err)
 	}
-	// Deserialize `Committed`:
-	err = decoder.Decode(&obj.Committed)
+	// Deserialize `Guaranteed`:
+	err = decoder.Decode(&obj.Guaranteed)
 	if err != nil {
-		return errors.NewField("Committed", err)
+		return errors.NewField("Guaranteed", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)
@@ -11701,6 +11618,89 @@ func (obj *UnstakeRequested) Unmarshal(buf []byte) error {
 
 func UnmarshalUnstakeRequested(buf []byte) (*UnstakeRequested, error) {
 	obj := new(UnstakeRequested)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A commitment began, or grew.
+type UptimeGuaranteed struct {
+	Node         solanago.PublicKey `json:"node"`
+	Since        int64              `json:"since"`
+	Until        int64              `json:"until"`
+	GuaranteeBps uint16             `json:"guaranteeBps"`
+}
+
+func (obj UptimeGuaranteed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Serialize `GuaranteeBps`:
+	err = encoder.Encode(obj.GuaranteeBps)
+	if err != nil {
+		return errors.NewField("GuaranteeBps", err)
+	}
+	return nil
+}
+
+func (obj UptimeGuaranteed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding UptimeGuaranteed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *UptimeGuaranteed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Deserialize `GuaranteeBps`:
+	err = decoder.Decode(&obj.GuaranteeBps)
+	if err != nil {
+		return errors.NewField("GuaranteeBps", err)
+	}
+	return nil
+}
+
+func (obj *UptimeGuaranteed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling UptimeGuaranteed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalUptimeGuaranteed(buf []byte) (*UptimeGuaranteed, error) {
+	obj := new(UptimeGuaranteed)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func makeWorld(t testing.TB, keepers, nodes int, disk bool) *world {
 	for i := range nodes {
 		key := solana.NewWallet().PrivateKey
 		p := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{100, byte(i), byte(i >> 8)}}}
-		p.Stake, p.Committed = 1, 1
+		p.Stake, p.LockedStake = 1, 1
 		w.put(p.Address, p)
 		n := &market.Node{Meta: market.Meta{Address: market.NodeAddress(p.Address, key.PublicKey())}}
 		n.Provider, n.NodeKey, n.Price = p.Address, key.PublicKey(), 1

@@ -18,7 +18,7 @@ const now = 1_000_000
 func addNode(v *index.View, n byte, price uint64, change func(*market.Node)) solana.PublicKey {
 	key := solana.PublicKey{n}
 	provider := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{100, n}}}
-	provider.Stake, provider.Committed = 100, 100
+	provider.Stake, provider.LockedStake = 100, 100
 	v.Add(provider.Address, provider)
 	node := &market.Node{Meta: market.Meta{Address: key}}
 	node.Provider, node.Price = provider.Address, price
@@ -81,7 +81,7 @@ func TestWhoIsNotAwarded(t *testing.T) {
 				v.Add(l.Address, l)
 			case "without a stake":
 				p := *v.Providers[v.Nodes[key].Provider]
-				p.Committed = 101
+				p.LockedStake = 101
 				v.Add(p.Address, &p)
 			}
 			_, err := Choose(v, order, now)

@@ -196,7 +196,7 @@ func (c *Checker) scan(now time.Time) {
 			if !Checked(n.State()) {
 				continue
 			}
-			watched = append(watched, Watched{Node: key, Leased: n.LiveLeases > 0 || n.CommittedUntil != 0})
+			watched = append(watched, Watched{Node: key, Leased: n.LiveLeases > 0 || n.GuaranteedUntil != 0})
 			p := c.nodes[key]
 			if p == nil {
 				p = &progress{}

@@ -189,7 +189,7 @@ func TestASecondIsSpokenForOnce(t *testing.T) {
 	require.Empty(t, b.check(t, 630, false), "also after a restart")
 }
 
-// What others' accusations make us look at speaks for no time.
+// What others' fraud proofs make us look at speaks for no time.
 func TestAPointCheckCoversNothing(t *testing.T) {
 	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	for i, passed := range []bool{true, false} {

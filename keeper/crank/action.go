@@ -25,7 +25,7 @@ const (
 	LeaseEnd          Kind = "lease_end"
 	LeaseSettleReport Kind = "lease_settle_report"
 	SlashApply        Kind = "slash_apply"
-	CommitmentSettle  Kind = "commitment_settle"
+	GuaranteeResolve  Kind = "guarantee_resolve"
 	LeaseClose        Kind = "lease_close"
 	AuctionClose      Kind = "auction_close"
 	OutputResolve     Kind = "output_resolve"
@@ -36,19 +36,19 @@ const (
 	ReportClose       Kind = "report_close"
 
 	LeaseMigrate      Kind = "lease_migrate"
-	AccusationOpen    Kind = "accusation_open"
+	FraudProofOpen    Kind = "fraud_proof_open"
 	ProveBadWork      Kind = "prove_bad_work"
-	AccusationClose   Kind = "accusation_close"
+	FraudProofClose   Kind = "fraud_proof_close"
 	ProveEquivocation Kind = "prove_equivocation"
 	ProveBetterAsk    Kind = "prove_better_ask"
 )
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	ProveEquivocation, ProveBadWork, AccusationOpen, ProveBetterAsk, LeaseMigrate,
-	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, CommitmentSettle,
+	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
+	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
 	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, ReportClose,
-	AccusationClose,
+	FraudProofClose,
 }
 
 // Action is one thing to do.
@@ -136,8 +136,8 @@ var benign = map[Kind][]market.Code{
 	FaultOpen:      {market.CodeNoFault},
 	LeaseEnd:       {market.CodeUnauthorised},
 	SlashApply:     {market.CodeAppealWindowOpen},
-	CommitmentSettle: {
-		bindings.ErrorCodeNotCommitted, bindings.ErrorCodeFaultPending, market.CodeTooEarly,
+	GuaranteeResolve: {
+		bindings.ErrorCodeNotGuaranteed, bindings.ErrorCodeFaultPending, market.CodeTooEarly,
 	},
 	LeaseClose:     {bindings.ErrorCodeUnsettled, bindings.ErrorCodeFaultPending, market.CodeTooEarly},
 	AuctionClose:   {market.CodeTooEarly, bindings.ErrorCodeStillInUse},

@@ -195,13 +195,13 @@ func (d *due) commitments() {
 	}
 	mint := d.v.Market.StakeMint
 	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
-		if n.CommittedUntil == 0 || n.CanSettleCommitment(d.params, d.now) != nil {
+		if n.GuaranteedUntil == 0 || n.CanResolveGuarantee(d.params, d.now) != nil {
 			return
 		}
-		since, _ := n.SettlesAt(d.params)
-		a := Action{Kind: CommitmentSettle, Key: fmt.Sprintf("%s/%d", key, n.CommittedUntil), Since: since}
+		since, _ := n.ResolvesAt(d.params)
+		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
 		a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, d.self, mint))
-		ix, err := market.CommitmentSettle(market.CommitmentSettleArgs{Finder: d.self, Node: *n, StakeMint: mint})
+		ix, err := market.GuaranteeResolve(market.GuaranteeResolveArgs{Finder: d.self, Node: *n, StakeMint: mint})
 		d.add(a, ix, err)
 	})
 }

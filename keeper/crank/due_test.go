@@ -122,21 +122,21 @@ func TestDueByAccount(t *testing.T) {
 		"a commitment that is over": {func(v *index.View) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
-				n.Status, n.PromiseBps, n.CommittedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
+				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
 				return n
 			})
-		}, []Kind{CommitmentSettle}},
+		}, []Kind{GuaranteeResolve}},
 		"a commitment whose last reports and appeals may come": {func(v *index.View) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
-				n.Status, n.PromiseBps, n.CommittedUntil = uint8(market.NodeActive), 9_900, now-2*secs-100
+				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-2*secs-100
 				return n
 			})
 		}, nil},
 		"a commitment of a node whose fault may be voided": {func(v *index.View) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
-				n.Status, n.PromiseBps, n.CommittedUntil, n.PendingFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1
+				n.Status, n.GuaranteeBps, n.GuaranteedUntil, n.PendingFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1
 				return n
 			})
 		}, nil},

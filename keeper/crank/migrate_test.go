@@ -38,9 +38,9 @@ func failedView() (*index.View, *market.Lease) {
 
 // committed has the order ask for commitments, and the other node committed until the latest end of what moves, and more.
 func committed(v *index.View, l *market.Lease, more int64) {
-	v.Orders[l.Order].Requirement.Committed = 1
+	v.Orders[l.Order].Requirement.Guaranteed = 1
 	n := *v.Nodes[solana.PublicKey{31}]
-	n.PromiseBps, n.CommittedUntil = 9_900, now+50+int64(l.UndeliveredSecs())+more
+	n.GuaranteeBps, n.GuaranteedUntil = 9_900, now+50+int64(l.UndeliveredSecs())+more
 	v.Add(n.Address, &n)
 }
 

@@ -288,7 +288,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 		Evidence: judge, Genesis: k.genesis, Convict: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
 		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
 	}
-	k.checker.Init() // before the network hands it accusations
+	k.checker.Init() // before the network hands it fraud proofs
 	k.engine = &consensus.Engine{
 		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,

@@ -124,8 +124,8 @@ func (v *View) Add(key solana.PublicKey, value any) {
 		v.Rewards = a
 	case *market.Dispute:
 		v.Disputes[key] = a
-	case *market.Accusation:
-		v.Accusations[key] = a
+	case *market.FraudProof:
+		v.FraudProofs[key] = a
 	case *market.Credits:
 		v.Credits[a.Customer] = a
 		for _, k := range a.SessionKeys {
@@ -173,8 +173,8 @@ func (v *View) Remove(key solana.PublicKey, value any) {
 		v.Rewards = nil
 	case *market.Dispute:
 		delete(v.Disputes, key)
-	case *market.Accusation:
-		delete(v.Accusations, key)
+	case *market.FraudProof:
+		delete(v.FraudProofs, key)
 	case *market.Credits:
 		delete(v.Credits, a.Customer)
 		for _, k := range a.SessionKeys {

@@ -24,8 +24,8 @@ type View struct {
 	Auctions  map[solana.PublicKey]*market.Auction // by order
 	Rewards   *market.Rewards
 	Disputes  map[solana.PublicKey]*market.Dispute
-	// Accusations are proofs of bad work that are half made.
-	Accusations map[solana.PublicKey]*market.Accusation
+	// FraudProofs are proofs of bad work that are half made.
+	FraudProofs map[solana.PublicKey]*market.FraudProof
 	Credits     map[solana.PublicKey]*market.Credits // by customer's wallet
 	Devices     map[[32]byte]*market.Device          // by device identity
 
@@ -59,7 +59,7 @@ func NewView() *View {
 		Faults:       map[solana.PublicKey]*market.Fault{},
 		Auctions:     map[solana.PublicKey]*market.Auction{},
 		Disputes:     map[solana.PublicKey]*market.Dispute{},
-		Accusations:  map[solana.PublicKey]*market.Accusation{},
+		FraudProofs:  map[solana.PublicKey]*market.FraudProof{},
 		Credits:      map[solana.PublicKey]*market.Credits{},
 		Devices:      map[[32]byte]*market.Device{},
 		NodesOfModel: map[uint16]set{},

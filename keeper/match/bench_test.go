@@ -111,7 +111,7 @@ func BenchmarkOrdersWithUpdates(b *testing.B) {
 			}
 			change(w.nodes[c.Node.Address], ^free&0xff)
 			p := *w.providers[c.Node.Provider]
-			p.Committed++
+			p.LockedStake++
 			m.RemoveProvider(p.Address)
 			m.PutProvider(p.Address, &p)
 			w.providers[p.Address] = &p
@@ -199,7 +199,7 @@ func (w *world) leanScan(q match.Query) []uint64 {
 			continue
 		}
 		rep := n.Reputation(start)
-		score, err := market.Score(n.Ask(), rep, n.PromiseAt(start))
+		score, err := market.Score(n.Ask(), rep, n.GuaranteeAt(start))
 		if err != nil {
 			continue
 		}

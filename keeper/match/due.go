@@ -2,7 +2,7 @@ package match
 
 import "container/heap"
 
-// dueHeap has the rows whose reputation, tier or promise changes some time, the soonest first.
+// dueHeap has the rows whose reputation, tier or guarantee changes some time, the soonest first.
 type dueHeap []*row
 
 func (h dueHeap) Len() int           { return len(h) }

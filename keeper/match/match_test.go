@@ -38,8 +38,8 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
 	n.JobsFailed = uint32(pick("failed", 0, 0, 3))
 	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
-	if n.PromiseBps = uint16(pick("promise", 0, 0, 9_000, 10_000)); n.PromiseBps > 0 {
-		n.CommittedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "committed")
+	if n.GuaranteeBps = uint16(pick("guarantee", 0, 0, 9_000, 10_000)); n.GuaranteeBps > 0 {
+		n.GuaranteedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "committed")
 	}
 	return n
 }
@@ -60,7 +60,7 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
 	r.MinTier = uint8(pick("min tier", 0, 0, 1, 2))
 	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
-	if r.Committed = uint8(pick("wanted committed", 0, 0, 0, 1)); r.Committed == 1 {
+	if r.Guaranteed = uint8(pick("wanted committed", 0, 0, 0, 1)); r.Guaranteed == 1 {
 		// Not before the award deadline, which a search does not know.
 		q.End = math.MaxInt64 - int64(pick("end", 0, 1, math.MaxInt64-start-100_000, math.MaxInt64-start-99_999))
 	}
@@ -130,7 +130,7 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 			"put provider": func(t *rapid.T) {
 				k := key(2, rapid.IntRange(0, 3).Draw(t, "provider"))
 				p := &market.Provider{}
-				p.Stake, p.Committed = 10, uint64(rapid.IntRange(9, 11).Draw(t, "committed"))
+				p.Stake, p.LockedStake = 10, uint64(rapid.IntRange(9, 11).Draw(t, "committed"))
 				b.providers[k] = p
 				m.RemoveProvider(k)
 				m.PutProvider(k, p)
@@ -203,7 +203,7 @@ func TestAPriceBecomesComparableWithReputation(t *testing.T) {
 	m := oneProvider()
 	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), math.MaxUint64, 1, 1
-	n.RegisteredAt, n.UptimeBps, n.CommittedUntil, n.PromiseBps = start, 10_000, math.MaxInt64, 10_000
+	n.RegisteredAt, n.UptimeBps, n.GuaranteedUntil, n.GuaranteeBps = start, 10_000, math.MaxInt64, 10_000
 	q := match.Query{GPUs: 1, MaxPrice: math.MaxUint64, Nodes: 1}
 	_, err := n.Score(start)
 	require.Error(t, err)
@@ -224,10 +224,10 @@ func TestACommitmentThatIsOverIsNone(t *testing.T) {
 	m := oneProvider()
 	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), 1, 1, 1
-	n.CommittedUntil, n.PromiseBps = start+100, 9_000
+	n.GuaranteedUntil, n.GuaranteeBps = start+100, 9_000
 	m.PutNode(n.Address, n)
 	q := match.Query{GPUs: 1, MaxPrice: 1, Nodes: 1, End: start + 100}
-	q.Requirement.Committed = 1
+	q.Requirement.Guaranteed = 1
 	require.Len(t, m.Best(q, start+100), 1)
 	require.Empty(t, m.Best(q, start+101))
 }

@@ -46,7 +46,7 @@ type row struct {
 	class   *class
 	here    *class // of the nodes of its site
 	keyedAt int64  // when it was last looked at whether and where to place it
-	until   int64  // from when on reputation, tier or promise is another; MaxInt64 for never
+	until   int64  // from when on reputation, tier or guarantee is another; MaxInt64 for never
 	dueAt   int    // in the heap, -1 outside
 }
 
@@ -161,7 +161,7 @@ func (m *Matcher) settle(now int64) {
 	}
 	for _, o := range m.ownerNote {
 		o.noted = false
-		if ok := o.provider != nil && o.provider.Stake >= o.provider.Committed; ok != o.ok {
+		if ok := o.provider != nil && o.provider.Stake >= o.provider.LockedStake; ok != o.ok {
 			o.ok = ok
 			for _, r := range o.rows {
 				m.touch(r)
@@ -218,11 +218,11 @@ func (m *Matcher) forget(o *owner) {
 	}
 }
 
-// validUntil is the first second after now at which a node's reputation or promise is another.
+// validUntil is the first second after now at which a node's reputation or guarantee is another.
 func validUntil(n *market.Node, now int64, rep uint16) int64 {
 	until := reputationUntil(n, now, rep)
-	if n.PromiseAt(now) != 0 {
-		until = min(until, n.CommittedUntil)
+	if n.GuaranteeAt(now) != 0 {
+		until = min(until, n.GuaranteedUntil)
 	}
 	return until
 }

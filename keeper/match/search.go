@@ -144,7 +144,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 // satisfies is what an entry's class cannot say.
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
-		(s.r.Committed == 0 || e.row.node.CommittedUntil >= s.end) &&
+		(s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }
 

@@ -52,7 +52,7 @@ func (w *world) sqlite(b *testing.B) *table {
 	require.NoError(b, err)
 	for _, n := range w.nodeList {
 		p, m := w.providers[n.Provider], w.models[n.Spec.Model]
-		if n.State() != market.NodeActive || p.Stake < p.Committed || n.Tier < m.MinTier {
+		if n.State() != market.NodeActive || p.Stake < p.LockedStake || n.Tier < m.MinTier {
 			continue
 		}
 		score, err := n.Score(start)

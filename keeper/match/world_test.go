@@ -106,7 +106,7 @@ func (w *world) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 	n.RatingSum = n.RatingWeight * uint64(300+rng.IntN(200)) / 100
 	n.RegisteredAt = start - int64(rng.IntN(400*86_400))
 	if rng.IntN(3) == 0 {
-		n.CommittedUntil, n.PromiseBps = start-86_400+int64(rng.IntN(60*86_400)), uint16(9_000+rng.IntN(1_001))
+		n.GuaranteedUntil, n.GuaranteeBps = start-86_400+int64(rng.IntN(60*86_400)), uint16(9_000+rng.IntN(1_001))
 	}
 	return n
 }
@@ -133,7 +133,7 @@ func drawOrder(rng *rand.Rand, i int) match.Query {
 		r.MinUptimeBps, r.MinReputationBps = uint16(9_000+rng.IntN(990)), uint16(7_000+rng.IntN(2_000))
 	}
 	if rng.IntN(10) == 0 {
-		r.Committed, q.End = 1, start+int64(rng.IntN(30*86_400))
+		r.Guaranteed, q.End = 1, start+int64(rng.IntN(30*86_400))
 	}
 	switch rng.IntN(10) {
 	case 0:
@@ -185,9 +185,9 @@ func TestFortyThousandNodes(t *testing.T) {
 // uncommit takes all commitments away: SQLite's query has no notion of them.
 func (w *world) uncommit() {
 	for i := range w.nodes {
-		w.nodes[i].CommittedUntil, w.nodes[i].PromiseBps = 0, 0
+		w.nodes[i].GuaranteedUntil, w.nodes[i].GuaranteeBps = 0, 0
 	}
 	for i := range w.orders {
-		w.orders[i].Requirement.Committed = 0
+		w.orders[i].Requirement.Guaranteed = 0
 	}
 }

@@ -13,7 +13,7 @@ import (
 // addNode puts a node with an ask on the market, with its provider.
 func (w *world) addNode(n byte, price uint64) *market.Node {
 	p := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{40, n}}}
-	p.Stake, p.Committed = 100, 100
+	p.Stake, p.LockedStake = 100, 100
 	w.v.Add(p.Address, p)
 	node := &market.Node{Meta: market.Meta{Address: solana.PublicKey{31, n}}}
 	node.Provider, node.Price, node.Node.Status = p.Address, price, uint8(market.NodeActive)

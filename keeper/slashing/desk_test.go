@@ -118,14 +118,14 @@ func (w *world) accuse(finder solana.PublicKey, b market.BadWork) {
 	require.NoError(w.t, err)
 	o, err := work.ParseChunkOpening(b.Opening, int(c.N))
 	require.NoError(w.t, err)
-	a := &market.Accusation{Meta: market.Meta{Address: market.AccusationAddress(b.Node.Address, finder)}}
+	a := &market.FraudProof{Meta: market.Meta{Address: market.FraudProofAddress(b.Node.Address, finder)}}
 	a.Node, a.Finder, a.Seed, a.Root = b.Node.Address, finder, c.Seed, c.Root
 	a.Period, a.Order, a.Row, a.Column = c.Period, c.N, o.Row, uint32(b.Column)
-	require.NotContains(w.t, w.v.Accusations, a.Address, "the program would refuse a second one")
+	require.NotContains(w.t, w.v.FraudProofs, a.Address, "the program would refuse a second one")
 	w.v.Add(a.Address, a)
 }
 
-func (w *world) unaccuse(a *market.Accusation) { w.v.Remove(a.Address, a) }
+func (w *world) unaccuse(a *market.FraudProof) { w.v.Remove(a.Address, a) }
 
 // convict is prove_bad_work.
 func (w *world) convict() {
@@ -145,22 +145,22 @@ func (w *world) due() []crank.Action {
 func (w *world) execute(a crank.Action) {
 	last := a.Instructions[len(a.Instructions)-1]
 	accounts := last.Accounts()
-	address := market.AccusationAddress(w.node().Address, self)
+	address := market.FraudProofAddress(w.node().Address, self)
 	switch a.Kind {
-	case crank.AccusationOpen:
+	case crank.FraudProofOpen:
 		for _, r := range w.desk.held {
 			if r.Work != nil {
 				w.accuse(self, r.Work.of(w.node()))
 			}
 		}
 	case crank.ProveBadWork:
-		acc := w.v.Accusations[address]
+		acc := w.v.FraudProofs[address]
 		require.NotNil(w.t, acc)
 		require.Greater(w.t, acc.Period, w.node().BadWorkPeriod)
 		w.convict()
 		w.unaccuse(acc)
-	case crank.AccusationClose:
-		w.unaccuse(w.v.Accusations[accounts[1].PublicKey])
+	case crank.FraudProofClose:
+		w.unaccuse(w.v.FraudProofs[accounts[1].PublicKey])
 	case crank.ProveEquivocation:
 		k := *w.v.Keepers[rival]
 		require.Equal(w.t, k.Address, accounts[2].PublicKey)
@@ -199,7 +199,7 @@ func TestBadWorkInTwoSteps(t *testing.T) {
 	require.NoError(t, w.desk.BadWork(w.badWork(t, period+1)), "one is enough")
 	require.Equal(t, 1, w.desk.Held())
 	actions := w.due()
-	require.Equal(t, []crank.Kind{crank.AccusationOpen}, kinds(actions))
+	require.Equal(t, []crank.Kind{crank.FraudProofOpen}, kinds(actions))
 	require.False(t, actions[0].Mine, "keepers take turns")
 	fit(t, actions)
 	w.execute(actions[0])
@@ -230,11 +230,11 @@ func TestAnotherAccusesFirst(t *testing.T) {
 	require.Empty(t, w.due())
 	w.now++
 	late := w.due()
-	require.Equal(t, []crank.Kind{crank.AccusationOpen}, kinds(late))
+	require.Equal(t, []crank.Kind{crank.FraudProofOpen}, kinds(late))
 	require.NotEqual(t, first.Key, late[0].Key, "an intent that was given up is not the one that is sent now")
 	w.execute(late[0])
 	w.convict() // by them, after all
-	require.Equal(t, []crank.Kind{crank.AccusationClose}, kinds(w.due()), "the rent comes back")
+	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()), "the rent comes back")
 	w.execute(w.due()[0])
 	require.Empty(t, w.due())
 	require.Zero(t, w.desk.Held())
@@ -248,7 +248,7 @@ func TestNothingIsProvenAboutTheFuture(t *testing.T) {
 	w.now += secs
 	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(w.due()))
 	w.v.Remove(w.node().Address, w.node()) // closed
-	require.Equal(t, []crank.Kind{crank.AccusationClose}, kinds(w.due()))
+	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()))
 	require.Zero(t, w.desk.Held())
 }
 
@@ -381,7 +381,7 @@ func TestItEndsOnce(t *testing.T) {
 		proof := w.badWork(t, period)
 		require.NoError(t, w.desk.BadWork(proof))
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
-			theirs := w.v.Accusations[market.AccusationAddress(w.node().Address, rival)]
+			theirs := w.v.FraudProofs[market.FraudProofAddress(w.node().Address, rival)]
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
 				w.kill()
@@ -416,6 +416,6 @@ func TestItEndsOnce(t *testing.T) {
 		require.Empty(t, w.due())
 		require.Equal(t, 1, w.slash)
 		require.Zero(t, w.desk.Held())
-		require.NotContains(t, w.v.Accusations, market.AccusationAddress(w.node().Address, self))
+		require.NotContains(t, w.v.FraudProofs, market.FraudProofAddress(w.node().Address, self))
 	})
 }

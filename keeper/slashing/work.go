@@ -15,7 +15,7 @@ import (
 func (q *due) work(b badWork) (done bool) {
 	n, ok := q.v.Nodes[solana.PublicKey(b.Node)]
 	period := binary.LittleEndian.Uint64(b.Commitment[48:])
-	mine := q.v.Accusations[market.AccusationAddress(b.Node, q.d.o.Self)]
+	mine := q.v.FraudProofs[market.FraudProofAddress(b.Node, q.d.o.Self)]
 	if !ok || n.BadWorkPeriod >= period {
 		delete(q.d.others, b.Node)
 		return true // closed, or proven by somebody; what is left of ours is taken back by leftovers
@@ -33,10 +33,10 @@ func (q *due) work(b badWork) (done bool) {
 			id += "/late" // the first try may have been given up for theirs
 		}
 		ixs, err := proof.Accuse(q.d.o.Self)
-		q.add(crank.AccusationOpen, group, id, ixs, err)
+		q.add(crank.FraudProofOpen, group, id, ixs, err)
 	case !about(mine, b):
-		ix, err := market.AccusationClose(*mine)
-		q.add(crank.AccusationClose, "", closing(mine), []solana.Instruction{ix}, err)
+		ix, err := market.FraudProofClose(*mine)
+		q.add(crank.FraudProofClose, "", closing(mine), []solana.Instruction{ix}, err)
 	default:
 		if current, err := market.PeriodOf(q.now, q.v.Market.Params.PeriodSecs); err != nil || current < period {
 			q.fail(err)
@@ -50,7 +50,7 @@ func (q *due) work(b badWork) (done bool) {
 }
 
 // about reports whether an accusation is the first half of this proof.
-func about(a *market.Accusation, b badWork) bool {
+func about(a *market.FraudProof, b badWork) bool {
 	return a.Period == binary.LittleEndian.Uint64(b.Commitment[48:]) && a.Seed == [32]byte(b.Commitment[56:]) &&
 		a.Root == [32]byte(b.Commitment[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
 }
@@ -60,7 +60,7 @@ func about(a *market.Accusation, b badWork) bool {
 func (q *due) others(node solana.PublicKey) (first, wait bool) {
 	since, known := q.d.others[node]
 	if !known {
-		for _, a := range q.v.Accusations {
+		for _, a := range q.v.FraudProofs {
 			known = known || a.Node == node && a.Finder != q.d.o.Self
 		}
 		if !known {
@@ -71,21 +71,21 @@ func (q *due) others(node solana.PublicKey) (first, wait bool) {
 	return false, q.now < since+int64(q.d.o.Patience/time.Second)
 }
 
-func closing(a *market.Accusation) string {
+func closing(a *market.FraudProof) string {
 	return fmt.Sprintf("%s/%d/%x", a.Address, a.Period, a.Root[:8])
 }
 
-// leftovers takes back own accusations that no proof is held for: somebody else was first, or the proof is lost.
+// leftovers takes back own fraud proofs that no proof is held for: somebody else was first, or the proof is lost.
 func (q *due) leftovers() {
-	for _, address := range inOrder(q.v.Accusations) {
-		a := q.v.Accusations[address]
+	for _, address := range inOrder(q.v.FraudProofs) {
+		a := q.v.FraudProofs[address]
 		if a.Finder != q.d.o.Self {
 			continue
 		}
 		if r, ok := q.d.held[record{Work: &badWork{Node: a.Node}}.name()]; ok && r.Work != nil {
 			continue
 		}
-		ix, err := market.AccusationClose(*a)
-		q.add(crank.AccusationClose, "", closing(a), []solana.Instruction{ix}, err)
+		ix, err := market.FraudProofClose(*a)
+		q.add(crank.FraudProofClose, "", closing(a), []solana.Instruction{ix}, err)
 	}
 }

@@ -21,7 +21,7 @@ var keyDigest = []byte("digest")
 // promises are the buckets that the digest covers.
 var promises = [][]byte{bucketStatements, bucketPacks, bucketManifests, bucketVotes}
 
-func isPromise(bucket []byte) bool {
+func isGuarantee(bucket []byte) bool {
 	return slices.ContainsFunc(promises, func(p []byte) bool { return bytes.Equal(p, bucket) })
 }
 

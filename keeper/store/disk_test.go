@@ -128,7 +128,7 @@ func damages() int {
 	return 150
 }
 
-// Whatever bytes of the file change, it does not open, or it opens and every promise is in it.
+// Whatever bytes of the file change, it does not open, or it opens and every guarantee is in it.
 func TestRandomDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
@@ -194,11 +194,11 @@ func TestRandomDamage(t *testing.T) {
 		require.Equal(t, roots, voted, "damage %d", i)
 		require.NoError(t, s.Close())
 	}
-	t.Logf("%d damages: %d refused, %d without effect on any promise", damages(), refused, damages()-refused)
+	t.Logf("%d damages: %d refused, %d without effect on any guarantee", damages(), refused, damages()-refused)
 	require.Greater(t, refused, damages()/4)
 }
 
-// The newer meta page is what bbolt would do without: the file would be as it was one promise ago.
+// The newer meta page is what bbolt would do without: the file would be as it was one guarantee ago.
 func TestDamagedMetaPage(t *testing.T) {
 	for page := range 2 {
 		path := filepath.Join(t.TempDir(), "k.db")

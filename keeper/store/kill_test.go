@@ -22,7 +22,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// The test program runs itself as a keeper that does nothing but promise: it signs and votes at random, seals and packs
+// The test program runs itself as a keeper that does nothing but guarantee: it signs and votes at random, seals and packs
 // now and then, and writes what it has promised to its output, as a keeper would to the network.
 const (
 	childStore = "GANTRY_TEST_STORE" // its file; set in the child only
@@ -32,7 +32,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childStore); path != "" {
-		if err := promise(path); err != nil {
+		if err := guarantee(path); err != nil {
 			fmt.Println("error", err)
 			os.Exit(3)
 		}
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// promise signs and votes until it is killed. Errors of the disk are printed and do not end it.
-func promise(path string) error {
+// guarantee signs and votes until it is killed. Errors of the disk are printed and do not end it.
+func guarantee(path string) error {
 	if limit, err := strconv.ParseUint(os.Getenv(childLimit), 10, 64); err == nil {
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: unix.RLIM_INFINITY}); err != nil {
 			return err

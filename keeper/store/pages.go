@@ -12,7 +12,7 @@ import (
 // The file is looked at before bbolt opens it, because bbolt trusts it:
 //
 //   - bbolt keeps two meta pages, writes them by turns, and silently falls back to the older one where the newer one is
-//     damaged. That undoes the last transaction, in which a promise was made. So both must be sound; each is written by a
+//     damaged. That undoes the last transaction, in which a guarantee was made. So both must be sound; each is written by a
 //     single write of less than a page, which a killed process does not tear.
 //   - a wrong offset in a page is a page fault, which ends the process without a word, and bbolt's own check runs where
 //     the fault cannot be caught;

@@ -233,7 +233,7 @@ func (s *Store) check(tx *bolt.Tx, o Options) error {
 		if b == nil {
 			return fmt.Errorf("%w: %s has no %s", ErrCorrupt, s.path, name)
 		}
-		if isPromise(name) {
+		if isGuarantee(name) {
 			continue
 		}
 		if err := b.ForEach(func(_, v []byte) error { return intact(v) }); err != nil {
@@ -286,7 +286,7 @@ func (s *Store) Prune(before records.Period) (int, error) {
 				old = append(old, bytes.Clone(k))
 			}
 			for _, k := range old {
-				if isPromise(name) {
+				if isGuarantee(name) {
 					all.drop(name, k, b.Get(k))
 				}
 				if err := b.Delete(k); err != nil {

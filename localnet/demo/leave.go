@@ -53,7 +53,7 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be needed no more", func(v *sdk.View) bool {
 		p, ok := v.ProviderOf(owner.Address())
 		provider = p
-		return ok && p.Committed == 0 && p.PendingFaults == 0
+		return ok && p.LockedStake == 0 && p.PendingFaults == 0
 	}); err != nil {
 		return err
 	}

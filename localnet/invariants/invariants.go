@@ -162,8 +162,8 @@ func (v *violations) stakes(s Snapshot) {
 		if vault := s.Tokens[sdk.StakeVaultAddress(key)].Amount; vault != p.Stake+p.Unstaking {
 			v.add(3, "provider %s has %d staked and %d unstaking, its vault holds %d", key, p.Stake, p.Unstaking, vault)
 		}
-		if committed[key] != p.Committed {
-			v.add(3, "provider %s commits %d, its nodes need %d", key, p.Committed, committed[key])
+		if committed[key] != p.LockedStake {
+			v.add(3, "provider %s commits %d, its nodes need %d", key, p.LockedStake, committed[key])
 		}
 		if faults[key] != p.PendingFaults {
 			v.add(3, "provider %s counts %d faults, there are %d", key, p.PendingFaults, faults[key])

@@ -156,7 +156,7 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 			"reserved":   {1, func(s *invariants.Snapshot) { s.Leases[leaseKey].Reserved++ }},
 			"supply":     {2, func(s *invariants.Snapshot) { s.Supply[w.StakeMint]++ }},
 			"stake":      {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].Unstaking++ }},
-			"commitment": {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].Committed++ }},
+			"commitment": {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].LockedStake++ }},
 			"bond":       {3, func(s *invariants.Snapshot) { s.Keepers[sdk.KeeperAddress(keeper.Address())].Bond++ }},
 			"gpu":        {4, func(s *invariants.Snapshot) { s.Nodes[node.Address].GpuMask = 1 }},
 			"device":     {4, func(s *invariants.Snapshot) { s.Devices[solana.PublicKey{9}] = invariants.Device{Node: node.Address} }},

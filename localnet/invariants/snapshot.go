@@ -52,8 +52,8 @@ type Snapshot struct {
 	Reports   map[solana.PublicKey]*sdk.Report
 	Faults    map[solana.PublicKey]*bindings.Fault
 	Disputes  map[solana.PublicKey]*bindings.Dispute
-	// Accusations are first halves of proofs of bad work.
-	Accusations map[solana.PublicKey]*bindings.Accusation
+	// FraudProofs are first halves of proofs of bad work.
+	FraudProofs map[solana.PublicKey]*bindings.FraudProof
 	Auctions    map[solana.PublicKey]*bindings.Auction
 	Rewards     *bindings.Rewards
 	Devices     map[solana.PublicKey]Device
@@ -131,7 +131,7 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 		Disputes:  map[solana.PublicKey]*bindings.Dispute{},
 		Devices:   map[solana.PublicKey]Device{},
 
-		Accusations: map[solana.PublicKey]*bindings.Accusation{},
+		FraudProofs: map[solana.PublicKey]*bindings.FraudProof{},
 		Auctions:    map[solana.PublicKey]*bindings.Auction{},
 
 		Rent: map[solana.PublicKey]chain.Lamports{},
@@ -189,8 +189,8 @@ func (s *Snapshot) add(a chain.Account) error {
 		s.Faults[a.Key] = v
 	case *bindings.Dispute:
 		s.Disputes[a.Key] = v
-	case *bindings.Accusation:
-		s.Accusations[a.Key] = v
+	case *bindings.FraudProof:
+		s.FraudProofs[a.Key] = v
 	case *bindings.Auction:
 		s.Auctions[a.Key] = v
 	case *bindings.Rewards:

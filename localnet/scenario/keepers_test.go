@@ -28,8 +28,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// promise is what a keeper signs one manifest for.
-type promise struct {
+// guarantee is what a keeper signs one manifest for.
+type guarantee struct {
 	keeper solana.PublicKey
 	period records.Period
 }
@@ -40,7 +40,7 @@ type listener struct {
 
 	mu        sync.Mutex
 	said      map[statement.Key]records.CheckStatement
-	manifests map[promise]records.Hash
+	manifests map[guarantee]records.Hash
 	wrong     []string
 }
 
@@ -69,7 +69,7 @@ func (l *listener) sets(_ context.Context, _ solana.PublicKey, m messages.Manife
 		if x.Verify(l.domain) != nil {
 			continue
 		}
-		key := promise{x.Keeper, x.Period}
+		key := guarantee{x.Keeper, x.Period}
 		if old, ok := l.manifests[key]; ok && old != x.Digest {
 			l.wrong = append(l.wrong, "two manifests of "+x.Keeper.String())
 		}
@@ -89,7 +89,7 @@ func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain records
 	node, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
-	l := &listener{domain: domain, said: map[statement.Key]records.CheckStatement{}, manifests: map[promise]records.Hash{}}
+	l := &listener{domain: domain, said: map[statement.Key]records.CheckStatement{}, manifests: map[guarantee]records.Hash{}}
 	_, err = p2p.Join(node, p2p.TopicConfig[messages.StatementsAnswer]{
 		Name: messages.StatementsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 20, Handle: l.statements,
 	})

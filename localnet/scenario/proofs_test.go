@@ -54,7 +54,7 @@ func TestAWrongProductIsProven(t *testing.T) {
 	killed := false
 	require.Eventually(t, func() bool {
 		v := snapshotOf(t, n)
-		if accused := v.Accusations(); len(accused) > 0 && !killed {
+		if accused := v.FraudProofs(); len(accused) > 0 && !killed {
 			for _, k := range n.World.Keepers {
 				if k.Address() == accused[0].Finder {
 					require.NoError(t, n.Kill(k.Name))
@@ -82,7 +82,7 @@ func TestAWrongProductIsProven(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v := snapshotOf(t, n)
 		report, ok := v.Report(until)
-		return ok && report.State() == sdk.ReportFinal && len(v.Accusations()) == 0
+		return ok && report.State() == sdk.ReportFinal && len(v.FraudProofs()) == 0
 	}, 90*time.Second, 100*time.Millisecond)
 	v := snapshotOf(t, n)
 	p, _ := v.Provider(provider)

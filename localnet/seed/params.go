@@ -57,7 +57,7 @@ func Params() bindings.Params {
 		SlashBadWorkBps:       5_000,
 		SlashWorkFailedBps:    1_000,
 		SlashOfflineBps:       500,
-		SlashCommitmentBps:    1_000,
+		SlashGuaranteeBps:     1_000,
 		SlashUnjustAwardBps:   2_000,
 		SlashEquivocationBps:  10_000,
 		AllowSimulated:        1,

@@ -194,7 +194,7 @@ func (w *world) buildMachines() {
 		}
 		wallet := key(w.o.Seed, "provider/"+name).PublicKey()
 		p := &market.Provider{Meta: market.Meta{Address: market.ProviderAddress(wallet)}}
-		p.Wallet, p.Payout, p.Stake, p.Committed, p.NodeCount = wallet, wallet, 2*stake, stake, 1
+		p.Wallet, p.Payout, p.Stake, p.LockedStake, p.NodeCount = wallet, wallet, 2*stake, stake, 1
 		w.chain.Put(p.Address, p)
 		n := &market.Node{Meta: market.Meta{Address: market.NodeAddress(p.Address, m.key.PublicKey())}}
 		n.Node.Provider, n.NodeKey, n.Spec, n.RequiredStake = p.Address, m.key.PublicKey(), m.spec(), stake

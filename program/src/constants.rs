@@ -55,7 +55,7 @@ pub const MANIFEST_TAG: [u8; 17] = *b"gantry-manifest-1";
 /// First bytes of a work commitment that a node signs.
 pub const WORK_TAG: [u8; 8] = *b"GANTRYW1";
 /// Bytes of a work commitment.
-pub const COMMITMENT_LEN: usize = 128;
+pub const WORK_CLAIM_LEN: usize = 128;
 /// Entries of the product in one leaf of a commitment's tree, and bytes of a factor in one hash.
 pub const WORK_CHUNK: u32 = 32;
 /// Bytes of one leaf: 32 entries of 4 bytes.
@@ -66,7 +66,7 @@ pub const WORK_MAX_ORDER: u32 = 4_096;
 pub const OUTPUT_TAG: [u8; 15] = *b"gantry-output-1";
 /// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.
 pub const BID_TAG: [u8; 8] = *b"GANTRYB1";
-pub const COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
+pub const BID_COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
 /// First bytes of a keeper's word that a bid's reveal reached it. They are a receipt's as well, which is longer: a signature
 /// is over all bytes, so that neither stands for the other.
 pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYR1";
@@ -118,9 +118,9 @@ pub const REVEAL_SECS_MAX: u32 = 3_600;
 pub const ANY_MODEL: u16 = 0;
 
 /// The lowest uptime that a node may commit to: less would be a better score for next to nothing.
-pub const PROMISE_BPS_MIN: u16 = 9_000;
+pub const GUARANTEE_BPS_MIN: u16 = 9_000;
 /// The longest commitment, extensions included: one year. Else whoever broke one could put its end off for ever.
-pub const MAX_COMMITMENT_SECS: i64 = 31_536_000;
+pub const MAX_GUARANTEE_SECS: i64 = 31_536_000;
 
 /// Layout version written into every account but nodes.
 pub const VERSION: u8 = 1;

@@ -140,7 +140,7 @@ pub enum MarketError {
     #[msg("The lease may not move to another node: its customer forbade it, or no funded time is left")]
     MigrationNotAllowed, // 6066
     #[msg("The work commitment is not well formed, or is of another cluster or node")]
-    InvalidCommitment, // 6067
+    InvalidWorkClaim, // 6067
     #[msg("The opened entry is the product's: nothing is wrong with it")]
     WorkIsRight, // 6068
     #[msg("A proof came before: only what is committed to in later periods counts")]
@@ -176,17 +176,17 @@ pub enum MarketError {
     #[msg("The bid does not stand before the best losing one")]
     BidDoesNotWin, // 6084
     #[msg("A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows")]
-    InvalidPromise, // 6085
-    #[msg("The node is committed: it stays active until then, and leaves once commitment_settle is through")]
-    NodeCommitted, // 6086
+    InvalidGuarantee, // 6085
+    #[msg("The node is committed: it stays active until then, and leaves once guarantee_resolve is through")]
+    GuaranteeRunning, // 6086
     #[msg("The node has no commitment")]
-    NotCommitted, // 6087
-    #[msg("The node's commitment is over: send commitment_settle, then commit again")]
-    CommitmentOver, // 6088
+    NotGuaranteed, // 6087
+    #[msg("The node's commitment is over: send guarantee_resolve, then commit again")]
+    GuaranteeOver, // 6088
     #[msg(
         "The node does not satisfy the requirement: committed until the latest end that the order can have"
     )]
-    UnsuitableCommitment, // 6089
+    UnsuitableGuarantee, // 6089
     #[msg("The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence")]
     DevicesMissing, // 6090
     #[msg("The devices are not those that the node registered, each once and in ascending order")]

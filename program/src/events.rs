@@ -85,19 +85,19 @@ pub struct NodeUpdated {
 }
 /// A commitment began, or grew.
 #[event]
-pub struct NodeCommitted {
+pub struct UptimeGuaranteed {
     pub node: Address,
     pub since: i64,
     pub until: i64,
-    pub promise_bps: u16,
+    pub guarantee_bps: u16,
 }
 /// A commitment is over. An amount of 0 means that it was kept.
 #[event]
-pub struct CommitmentSettled {
+pub struct GuaranteeResolved {
     pub node: Address,
     pub provider: Address,
     pub finder: Address,
-    pub promise_bps: u16,
+    pub guarantee_bps: u16,
     pub up_secs: u64,
     pub counted_secs: u64,
     pub amount: u64,
@@ -405,8 +405,8 @@ pub struct SlashApplied {
 }
 
 #[event]
-pub struct AccusationOpened {
-    pub accusation: Address,
+pub struct FraudProofOpened {
+    pub fraud_proof: Address,
     pub node: Address,
     pub finder: Address,
     pub period: u64,
@@ -414,8 +414,8 @@ pub struct AccusationOpened {
     pub column: u32,
 }
 #[event]
-pub struct AccusationClosed {
-    pub accusation: Address,
+pub struct FraudProofClosed {
+    pub fraud_proof: Address,
 }
 #[event]
 pub struct BadWorkProven {

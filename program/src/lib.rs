@@ -27,12 +27,9 @@ pub mod slashing;
 pub mod state;
 pub mod token;
 
-use instructions::accusation_close::*;
-use instructions::accusation_open::*;
 use instructions::auction_award::*;
 use instructions::auction_close::*;
 use instructions::auction_open::*;
-use instructions::commitment_settle::*;
 use instructions::credits_close::*;
 use instructions::credits_deposit::*;
 use instructions::credits_set_session_key::*;
@@ -43,7 +40,10 @@ use instructions::dispute_uphold::*;
 use instructions::dispute_vote::*;
 use instructions::emission_claim::*;
 use instructions::fault_open::*;
+use instructions::fraud_proof_close::*;
+use instructions::fraud_proof_open::*;
 use instructions::gpu_model_set::*;
+use instructions::guarantee_resolve::*;
 use instructions::keeper_activate::*;
 use instructions::keeper_register::*;
 use instructions::keeper_request_exit::*;
@@ -66,7 +66,7 @@ use instructions::market_pause::*;
 use instructions::market_propose_params::*;
 use instructions::market_set_authority::*;
 use instructions::node_close::*;
-use instructions::node_commit::*;
+use instructions::node_guarantee::*;
 use instructions::node_migrate::*;
 use instructions::node_register::*;
 use instructions::node_retire::*;
@@ -168,11 +168,11 @@ pub mod gantry_market {
     pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
         instructions::node_update::handler(ctx, price, status)
     }
-    pub fn node_commit(ctx: &mut Context<NodeCommit>, until: i64, promise_bps: u16) -> Result<()> {
-        instructions::node_commit::handler(ctx, until, promise_bps)
+    pub fn node_guarantee(ctx: &mut Context<NodeGuarantee>, until: i64, guarantee_bps: u16) -> Result<()> {
+        instructions::node_guarantee::handler(ctx, until, guarantee_bps)
     }
-    pub fn commitment_settle(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
-        instructions::commitment_settle::handler(ctx)
+    pub fn guarantee_resolve(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
+        instructions::guarantee_resolve::handler(ctx)
     }
     pub fn node_migrate(ctx: &mut Context<NodeMigrate>) -> Result<()> {
         instructions::node_migrate::handler(ctx)
@@ -330,17 +330,17 @@ pub mod gantry_market {
         instructions::slash_appeal::handler(ctx, statement)
     }
 
-    pub fn accusation_open(
-        ctx: &mut Context<AccusationOpen>,
+    pub fn fraud_proof_open(
+        ctx: &mut Context<FraudProofOpen>,
         commitment: [u8; 128],
         row: u16,
         column: u16,
         chunk: [u8; 128],
     ) -> Result<()> {
-        instructions::accusation_open::handler(ctx, commitment, row, column, chunk)
+        instructions::fraud_proof_open::handler(ctx, commitment, row, column, chunk)
     }
-    pub fn accusation_close(ctx: &mut Context<AccusationClose>) -> Result<()> {
-        instructions::accusation_close::handler(ctx)
+    pub fn fraud_proof_close(ctx: &mut Context<FraudProofClose>) -> Result<()> {
+        instructions::fraud_proof_close::handler(ctx)
     }
     pub fn prove_bad_work(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
         instructions::prove_bad_work::handler(ctx, siblings)

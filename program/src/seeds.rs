@@ -36,5 +36,5 @@ pub const REPORT: &[u8] = b"report";
 pub const DISPUTE: &[u8] = b"dispute";
 /// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
 pub const FAULT: &[u8] = b"fault";
-/// `[ACCUSATION, node account, finder wallet]`.
-pub const ACCUSATION: &[u8] = b"accusation";
+/// `[FRAUD_PROOF, node account, finder wallet]`.
+pub const FRAUD_PROOF: &[u8] = b"fraud_proof";

@@ -134,9 +134,9 @@ func todo(r report) []string {
 	case market.NodeRetired:
 		out = append(out, "the node is retired: gantry-agent close")
 	}
-	if r.Provider.Stake < r.Provider.Committed {
+	if r.Provider.Stake < r.Provider.LockedStake {
 		out = append(out, fmt.Sprintf("the stake is %s GNT too low, so nothing is awarded: gantry provider stake %s",
-			market.GNT(r.Provider.Committed-r.Provider.Stake), market.GNT(r.Provider.Committed-r.Provider.Stake)))
+			market.GNT(r.Provider.LockedStake-r.Provider.Stake), market.GNT(r.Provider.LockedStake-r.Provider.Stake)))
 	}
 	return out
 }
@@ -164,7 +164,7 @@ func print(w io.Writer, r report, now time.Time) {
 		line("node", "%s · %s · asks %s USDC per GPU-hour · %d of %d GPUs free", n.Address, n.State(), n.Ask(), n.FreeGPUs(), n.Spec.Gpus)
 		line("checks", "%d of %d passed · uptime %.2f %% · measured %.1f TFLOPS", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100, float64(n.MeasuredTflopsX10)/10)
 		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in all", float64(n.Reputation(now.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
-		line("stake", "%s GNT, %s needed, %s slashed so far", market.GNT(r.Provider.Stake), market.GNT(r.Provider.Committed), market.GNT(r.Provider.SlashedTotal))
+		line("stake", "%s GNT, %s needed, %s slashed so far", market.GNT(r.Provider.Stake), market.GNT(r.Provider.LockedStake), market.GNT(r.Provider.SlashedTotal))
 	}
 	line("fees", "%s left on the machine's key", r.Balance)
 	var earned market.USDC

@@ -115,7 +115,7 @@ fn standing(
         require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
     }
     let reputation_bps = reputation_bps(node, now);
-    let score = score(bid.price, reputation_bps, node.record(now).promise.bps_at(now))?;
+    let score = score(bid.price, reputation_bps, node.record(now).guarantee.bps_at(now))?;
     Ok(Standing { score, reputation_bps, node: *node.address() })
 }
 
@@ -174,8 +174,8 @@ pub fn handler(
     let most = accounts.order.max_price;
     let price = match accounts.auction.bar() {
         Some(bar) => {
-            let promise = accounts.node.record(now).promise.bps_at(now);
-            planted!(44, bid.price, price_of(bar.score, winner.reputation_bps, promise)?.min(most))
+            let guarantee = accounts.node.record(now).guarantee.bps_at(now);
+            planted!(44, bid.price, price_of(bar.score, winner.reputation_bps, guarantee)?.min(most))
         }
         // Nobody lost: the order's own maximum is the next best offer.
         None => most,

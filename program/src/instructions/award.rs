@@ -30,7 +30,7 @@ pub fn require_suitable(
     if node.status != NODE_ACTIVE {
         return fail(MarketError::WrongNodeStatus);
     }
-    if provider.stake < provider.committed {
+    if provider.stake < provider.locked_stake {
         return fail(MarketError::InsufficientStake);
     }
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };

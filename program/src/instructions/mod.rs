@@ -1,13 +1,10 @@
 //! One instruction a file: arguments, accounts, checks, handler.
 
-pub mod accusation_close;
-pub mod accusation_open;
 pub mod auction_award;
 pub mod auction_close;
 pub mod auction_open;
 pub mod award;
 pub mod claims;
-pub mod commitment_settle;
 pub mod credits_close;
 pub mod credits_deposit;
 pub mod credits_set_session_key;
@@ -18,7 +15,10 @@ pub mod dispute_uphold;
 pub mod dispute_vote;
 pub mod emission_claim;
 pub mod fault_open;
+pub mod fraud_proof_close;
+pub mod fraud_proof_open;
 pub mod gpu_model_set;
+pub mod guarantee_resolve;
 pub mod keeper_activate;
 pub mod keeper_register;
 pub mod keeper_request_exit;
@@ -43,7 +43,7 @@ pub mod market_pause;
 pub mod market_propose_params;
 pub mod market_set_authority;
 pub mod node_close;
-pub mod node_commit;
+pub mod node_guarantee;
 pub mod node_migrate;
 pub mod node_register;
 pub mod node_retire;

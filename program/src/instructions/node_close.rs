@@ -57,7 +57,7 @@ pub fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     let required = ctx.accounts.node.required_stake;
     let provider = &mut ctx.accounts.provider;
     let covered = provider.covered();
-    provider.committed = provider.committed.checked_sub(required).or_overflow()?;
+    provider.locked_stake = provider.locked_stake.checked_sub(required).or_overflow()?;
     provider.keep_covered(covered, now);
     provider.node_count = provider.node_count.checked_sub(1).or_overflow()?;
     emit!(NodeClosed { node: address });

@@ -85,11 +85,11 @@ pub fn handler(ctx: &mut Context<NodeRegister>, spec: NodeSpec, price: u64, devi
 
     let accounts = &mut ctx.accounts;
     let required = accounts.gpu_model.min_stake.checked_mul(spec.gpus as u64).or_overflow()?;
-    let committed = accounts.provider.committed.checked_add(required).or_overflow()?;
+    let committed = accounts.provider.locked_stake.checked_add(required).or_overflow()?;
     if accounts.provider.stake < committed {
         return fail(MarketError::InsufficientStake);
     }
-    accounts.provider.committed = committed;
+    accounts.provider.locked_stake = committed;
     accounts.provider.node_count = accounts.provider.node_count.checked_add(1).or_overflow()?;
 
     let bump = ctx.bumps.node;

@@ -25,8 +25,8 @@ pub fn handler(ctx: &mut Context<NodeRetire>) -> Result<()> {
     if ctx.accounts.node.live_leases > 0 {
         return fail(MarketError::StillInUse);
     }
-    if ctx.accounts.node.is_committed() {
-        return fail(MarketError::NodeCommitted);
+    if ctx.accounts.node.is_guaranteed() {
+        return fail(MarketError::GuaranteeRunning);
     }
     let now = Clock::get()?.unix_timestamp;
     let address = *ctx.accounts.node.address();

@@ -41,8 +41,8 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<(
             return fail(MarketError::Unauthorised);
         }
     }
-    if status != NODE_ACTIVE && now < accounts.node.committed_until {
-        return fail(MarketError::NodeCommitted);
+    if status != NODE_ACTIVE && now < accounts.node.guaranteed_until {
+        return fail(MarketError::GuaranteeRunning);
     }
     Ok(())
 }

@@ -120,7 +120,7 @@ pub fn award(
     let duration_secs = order.duration_secs;
     let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };
     write_lease(lease, Parties { market, keeper, order, node, provider }, &terms, now, bump)?;
-    lease.score = score(price, reputation_bps(node, now), node.record(now).promise.bps_at(now))?;
+    lease.score = score(price, reputation_bps(node, now), node.record(now).guarantee.bps_at(now))?;
     emit!(LeaseAwarded {
         lease: *lease.address(),
         order: lease.order,

@@ -20,16 +20,16 @@ use crate::math::work::cell;
 use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Accusation, Market, NodeAccount, Provider};
+use crate::state::{FraudProof, Market, NodeAccount, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBadWork {
-    #[account(mut, address = accusation.finder @ MarketError::Unauthorised)]
+    #[account(mut, address = fraud_proof.finder @ MarketError::Unauthorised)]
     pub finder: Signer,
     pub market: Account<Market>,
     #[account(mut, close = finder)]
-    pub accusation: Account<Accusation>,
-    #[account(mut, address = accusation.node @ MarketError::WrongAccount)]
+    pub fraud_proof: Account<FraudProof>,
+    #[account(mut, address = fraud_proof.node @ MarketError::WrongAccount)]
     pub node: NodeAccount,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
@@ -49,29 +49,29 @@ pub struct ProveBadWork {
 
 /// Whether the chunk stands at its place under the committed root. The order of the product fixes the shape of the
 /// row's tree and of the tree over the rows, so a path of another shape does not lead there.
-fn committed(accusation: &Accusation, siblings: &[[u8; 32]]) -> bool {
-    let chunks = accusation.order / WORK_CHUNK;
+fn committed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
+    let chunks = fraud_proof.order / WORK_CHUNK;
     let mut rest = siblings.iter();
-    let root = climb(accusation.chunk, accusation.column / WORK_CHUNK, chunks, &mut rest)
-        .and_then(|row| climb(row, accusation.row, accusation.order, &mut rest));
-    root == Some(accusation.root) && rest.next().is_none()
+    let root = climb(fraud_proof.chunk, fraud_proof.column / WORK_CHUNK, chunks, &mut rest)
+        .and_then(|row| climb(row, fraud_proof.row, fraud_proof.order, &mut rest));
+    root == Some(fraud_proof.root) && rest.next().is_none()
 }
 
 /// The entry as it should be.
 fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
-    let (accusation, node) = (&accounts.accusation, &accounts.node);
-    if planted!(55, false, accusation.period <= node.bad_work_period) {
+    let (fraud_proof, node) = (&accounts.fraud_proof, &accounts.node);
+    if planted!(55, false, fraud_proof.period <= node.bad_work_period) {
         return fail(MarketError::AlreadyProven);
     }
     // A commitment for a time to come would count again after its proof.
-    if accusation.period > period {
+    if fraud_proof.period > period {
         return fail(MarketError::TooEarly);
     }
-    if !committed(accusation, siblings) {
+    if !committed(fraud_proof, siblings) {
         return fail(MarketError::InvalidProof);
     }
-    let right = cell(&accusation.seed, accusation.order, accusation.row, accusation.column);
-    if planted!(41, false, right == accusation.claimed) {
+    let right = cell(&fraud_proof.seed, fraud_proof.order, fraud_proof.row, fraud_proof.column);
+    if planted!(41, false, right == fraud_proof.claimed) {
         return fail(MarketError::WorkIsRight);
     }
     Ok(right)
@@ -103,15 +103,15 @@ pub fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Resu
         finder,
     }
     .distribute(&shares)?;
-    let accusation = &accounts.accusation;
+    let fraud_proof = &accounts.fraud_proof;
     emit!(BadWorkProven {
-        node: accusation.node,
+        node: fraud_proof.node,
         provider: *accounts.provider.address(),
         finder,
-        period: accusation.period,
-        row: accusation.row,
-        column: accusation.column,
-        claimed: accusation.claimed,
+        period: fraud_proof.period,
+        row: fraud_proof.row,
+        column: fraud_proof.column,
+        claimed: fraud_proof.claimed,
         right,
         amount,
         finder_share: shares.finder,

@@ -95,7 +95,7 @@ fn bar_stood(accounts: &ProveOmittedBid, since: i64) -> Result<()> {
         return fail(MarketError::WrongAccount);
     }
     match bar.record_throughout(since, awarded_at) {
-        Some(record) if record.promise.bps_at(since) == record.promise.bps_at(awarded_at) => Ok(()),
+        Some(record) if record.guarantee.bps_at(since) == record.guarantee.bps_at(awarded_at) => Ok(()),
         _ => fail(MarketError::NotBetter),
     }
 }

@@ -37,8 +37,10 @@ fn validate(accounts: &ProviderClose) -> Result<()> {
     if provider.pending_faults > 0 {
         return fail(MarketError::FaultPending);
     }
-    let in_use =
-        provider.node_count > 0 || provider.live_leases > 0 || provider.committed > 0 || provider.held()? > 0;
+    let in_use = provider.node_count > 0
+        || provider.live_leases > 0
+        || provider.locked_stake > 0
+        || provider.held()? > 0;
     if in_use {
         return fail(MarketError::StillInUse);
     }

@@ -24,7 +24,7 @@ fn validate(provider: &Provider, amount: u64) -> Result<()> {
         return fail(MarketError::ZeroAmount);
     }
     match provider.stake.checked_sub(amount) {
-        Some(rest) if rest >= planted!(6, 0, provider.committed) => Ok(()),
+        Some(rest) if rest >= planted!(6, 0, provider.locked_stake) => Ok(()),
         _ => fail(MarketError::InsufficientStake),
     }
 }

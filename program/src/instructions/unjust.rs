@@ -55,7 +55,7 @@ pub fn score_of(
     awarded_at: i64,
 ) -> Result<u64> {
     let reputation = reputation_of(&record.score, registered_at, since);
-    score(price, reputation, record.promise.bps_at(awarded_at))
+    score(price, reputation, record.guarantee.bps_at(awarded_at))
 }
 
 /// A keeper that is shown to have awarded unjustly, and where its stake may go.

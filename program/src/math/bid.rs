@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BID_TAG, BPS, COMMITMENT_TAG, REVEAL_ACK_TAG};
+use crate::constants::{BID_COMMITMENT_TAG, BID_TAG, BPS, REVEAL_ACK_TAG};
 use crate::errors::OrOverflow;
 use crate::math::hash::sha256_of;
 use crate::math::score::factor_bps;
@@ -31,7 +31,7 @@ pub fn commitment(
 /// What the node signs: tag 8 ‖ commitment 32.
 pub fn commitment_message(commitment: &[u8; 32]) -> [u8; 40] {
     let mut message = [0u8; 40];
-    for (target, source) in message.iter_mut().zip(COMMITMENT_TAG.iter().chain(commitment)) {
+    for (target, source) in message.iter_mut().zip(BID_COMMITMENT_TAG.iter().chain(commitment)) {
         *target = *source;
     }
     message
@@ -70,8 +70,8 @@ pub fn beats(order: &Address, one: &Standing, other: &Standing) -> bool {
 
 /// The highest price at which a node of this reputation and commitment scores at most `score`: the inverse of
 /// [`crate::math::score::score`], so never below the price of a bid with that score or a lower one.
-pub fn price_of(score: u64, reputation_bps: u16, promise_bps: u16) -> Result<u64> {
-    let factor = factor_bps(reputation_bps, promise_bps);
+pub fn price_of(score: u64, reputation_bps: u16, guarantee_bps: u16) -> Result<u64> {
+    let factor = factor_bps(reputation_bps, guarantee_bps);
     let most = (score as u128)
         .checked_add(1)
         .and_then(|next| next.checked_mul(BPS as u128))

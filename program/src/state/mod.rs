@@ -2,14 +2,14 @@
 //!
 //! Every account is zero-copy: an 8-byte discriminator, then exactly the bytes of the struct, without padding.
 
-mod accusation;
 mod auction;
-mod commitment;
 mod credits;
 mod device_claim;
 mod dispute;
 mod fault;
+mod fraud_proof;
 mod gpu_model;
+mod guarantee;
 mod keeper;
 mod leaf;
 mod lease;
@@ -19,20 +19,19 @@ mod node;
 mod node_account;
 mod order;
 mod params;
-mod promise;
 mod provider;
 mod report;
 mod report_tail;
 mod rewards;
 mod statement;
+mod work_claim;
 
-pub use accusation::*;
 pub use auction::*;
-pub use commitment::*;
 pub use credits::*;
 pub use device_claim::*;
 pub use dispute::*;
 pub use fault::*;
+pub use fraud_proof::*;
 pub use gpu_model::*;
 pub use keeper::*;
 pub use leaf::*;
@@ -48,3 +47,4 @@ pub use report::*;
 pub use report_tail::*;
 pub use rewards::*;
 pub use statement::*;
+pub use work_claim::*;

@@ -58,7 +58,7 @@ pub struct ScoreRecord {
 /// What a node has committed itself to.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
-pub struct Promise {
+pub struct Guarantee {
     /// 0 without a commitment.
     pub until: i64,
     /// The share of the time that it will be up.
@@ -66,8 +66,8 @@ pub struct Promise {
     pub pad: [u8; 6],
 }
 
-impl Promise {
-    /// What the promise counts at `now`: nothing once it is over.
+impl Guarantee {
+    /// What the guarantee counts at `now`: nothing once it is over.
     pub fn bps_at(&self, now: i64) -> u16 {
         if planted!(72, true, now < self.until) {
             self.bps
@@ -81,7 +81,7 @@ impl Promise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeRecord {
     pub score: ScoreRecord,
-    pub promise: Promise,
+    pub guarantee: Guarantee,
 }
 
 #[account]
@@ -97,8 +97,8 @@ pub struct Node {
     /// Since when the node has been active without a break.
     pub available_since: i64,
     pub required_stake: u64,
-    /// End of its commitment, see state/promise.rs; 0 without one.
-    pub committed_until: i64,
+    /// End of its commitment, see state/guarantee.rs; 0 without one.
+    pub guaranteed_until: i64,
     pub registered_at: i64,
     pub retired_at: i64,
     /// Until when the tier stands; afterwards it counts as at most 1.
@@ -142,9 +142,9 @@ pub struct Node {
     pub version: u8,
     pub bump: u8,
     /// The uptime that it has committed itself to.
-    pub promise_bps: u16,
+    pub guarantee_bps: u16,
     /// What breaking the commitment costs, of the required stake: the market's terms when it was made.
-    pub slash_commitment_bps: u16,
+    pub slash_guarantee_bps: u16,
     /// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
     pub convicted: u8,
     /// GPUs whose device claims the node does not hold: others hold them, or nobody does.
@@ -154,15 +154,15 @@ pub struct Node {
     pub reserved: [u8; 9],
     // Version 2 begins here.
     /// First second of the commitment: the start of a period.
-    pub committed_since: i64,
+    pub guaranteed_since: i64,
     /// Seconds up, by applied leaves of whole periods within the commitment.
-    pub promise_up_secs: u64,
+    pub guarantee_up_secs: u64,
     /// The seconds of those periods, and those that the node was suspended.
-    pub promise_counted_secs: u64,
+    pub guarantee_counted_secs: u64,
     /// When it was last suspended.
     pub suspended_at: i64,
     /// The commitment that belongs to `previous`.
-    pub previous_promise: Promise,
+    pub previous_guarantee: Guarantee,
     /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
     pub device_root: [u8; 32],
 }
@@ -233,8 +233,8 @@ impl Node {
             tier: self.tier_at(now),
             pad: [0; 5],
         };
-        let promise = Promise { until: self.committed_until, bps: self.promise_bps, pad: [0; 6] };
-        NodeRecord { score, promise }
+        let guarantee = Guarantee { until: self.guaranteed_until, bps: self.guarantee_bps, pad: [0; 6] };
+        NodeRecord { score, guarantee }
     }
 
     /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed before it is kept as
@@ -242,7 +242,7 @@ impl Node {
     pub fn keep_record(&mut self, before: &NodeRecord, now: i64) {
         if *before != self.record(now) {
             self.previous = before.score;
-            self.previous_promise = before.promise;
+            self.previous_guarantee = before.guarantee;
             self.previous_since = self.record_since;
             self.record_since = now;
         }
@@ -255,7 +255,7 @@ impl Node {
         if self.record_since < from {
             Some(self.record(to))
         } else if self.previous_since < from && to < self.record_since {
-            Some(NodeRecord { score: self.previous, promise: self.previous_promise })
+            Some(NodeRecord { score: self.previous, guarantee: self.previous_guarantee })
         } else {
             None
         }

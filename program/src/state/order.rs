@@ -38,8 +38,8 @@ pub struct Requirement {
     pub same_site: u8,
     /// 1 when simulated GPUs will do.
     pub allow_simulated: u8,
-    /// 1 when a node must be committed until the latest end that the order can have.
-    pub committed: u8,
+    /// 1 when a node must be guaranteed until the latest end that the order can have.
+    pub guaranteed: u8,
     pub pad: [u8; 1],
 }
 
@@ -52,7 +52,7 @@ impl Requirement {
             && self.min_tier <= 3
             && self.same_site <= 1
             && self.allow_simulated <= 1
-            && self.committed <= 1
+            && self.guaranteed <= 1
             && self.pad == [0; 1];
         if sound {
             Ok(())
@@ -74,7 +74,7 @@ impl Requirement {
         now: i64,
         end: i64,
     ) -> Result<()> {
-        let NodeRecord { score: record, promise } = record;
+        let NodeRecord { score: record, guarantee } = record;
         let model_suits =
             (self.model == ANY_MODEL || self.model == model.id) && model.tflops_x10 >= self.min_tflops_x10;
         if !model_suits || node.spec.model != model.id {
@@ -107,8 +107,8 @@ impl Requirement {
         if record.uptime_bps < self.min_uptime_bps || reputation < self.min_reputation_bps {
             return fail(MarketError::UnsuitableReputation);
         }
-        if self.committed == 1 && promise.until < end {
-            return fail(MarketError::UnsuitableCommitment);
+        if self.guaranteed == 1 && guarantee.until < end {
+            return fail(MarketError::UnsuitableGuarantee);
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ pub struct Params {
     pub slash_bad_work_bps: u16,
     pub slash_work_failed_bps: u16,
     pub slash_offline_bps: u16,
-    pub slash_commitment_bps: u16,
+    pub slash_guarantee_bps: u16,
     /// ... and of the keeper's bond.
     pub slash_unjust_award_bps: u16,
     pub slash_equivocation_bps: u16,
@@ -87,7 +87,7 @@ impl Params {
             self.slash_bad_work_bps,
             self.slash_work_failed_bps,
             self.slash_offline_bps,
-            self.slash_commitment_bps,
+            self.slash_guarantee_bps,
             self.slash_unjust_award_bps,
             self.slash_equivocation_bps,
             self.quorum_bps,

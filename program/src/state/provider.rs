@@ -15,7 +15,7 @@ pub struct Provider {
     /// When `unstaking` may be withdrawn.
     pub unstake_at: i64,
     /// Sum of the required stake of all nodes that are not closed.
-    pub committed: u64,
+    pub locked_stake: u64,
     pub slashed_total: u64,
     pub registered_at: i64,
     /// Since when the stake has covered what the nodes need; means nothing while it does not.
@@ -35,7 +35,7 @@ pub struct Provider {
 impl Provider {
     /// Whether the stake covers what the registered nodes need.
     pub fn covered(&self) -> bool {
-        self.stake >= self.committed
+        self.stake >= self.locked_stake
     }
 
     /// Notes that the stake covers its need again, if it did not before.

@@ -239,7 +239,7 @@ fn proofs(w: &mut World, keepers: &[Actor; 3]) {
     let opened = Opened::new(machine.node, w.period(), WORK_MAX_ORDER, (4_095, 4_095), 1);
     let accuse = ix::accuse(&finder.wallet(), &machine.key, &opened);
     w.ok_all(&accuse, &[&finder.key]);
-    w.ok(ix::accusation_close(&finder.wallet(), &machine.node), &[&finder.key]);
+    w.ok(ix::fraud_proof_close(&finder.wallet(), &machine.node), &[&finder.key]);
     w.ok_all(&accuse, &[&finder.key]);
     let proof = ix::prove_bad_work(w, &finder, &machine.node, &opened.siblings);
     w.ok(proof, &[&finder.key]);
@@ -351,12 +351,12 @@ fn commits(w: &mut World, keepers: &[Actor; 3]) {
     let until = w.now() + i64::from(w.params.unstake_cooldown_secs) + 60;
     fixtures::age(&mut w.svm, &machine.node);
     w.ok(ix::node_migrate(&finder.wallet(), &machine.node), &[&finder.key]);
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let leaf = w.good_leaf(machine.node, Address::default(), w.period() + 1);
     let proof = report(w, keepers, LeafData { up_secs: 30, ..leaf });
     w.ok(ix::report_apply(&proof), &[]);
     w.set_now(until + i64::from(w.params.appeal_secs) + 120);
-    w.ok(ix::commitment_settle(w, &finder, &machine.node), &[&finder.key]);
+    w.ok(ix::guarantee_resolve(w, &finder, &machine.node), &[&finder.key]);
 }
 
 fn leave(w: &mut World, keepers: [Actor; 3]) {

@@ -98,6 +98,6 @@ pub fn fault(node: &Address, lease: &Address, period: u64) -> Address {
 }
 
 /// `finder` is a wallet.
-pub fn accusation(node: &Address, finder: &Address) -> Address {
-    find(&[seeds::ACCUSATION, node.as_ref(), finder.as_ref()])
+pub fn fraud_proof(node: &Address, finder: &Address) -> Address {
+    find(&[seeds::FRAUD_PROOF, node.as_ref(), finder.as_ref()])
 }

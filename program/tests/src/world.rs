@@ -78,7 +78,7 @@ pub fn test_params() -> Params {
         slash_bad_work_bps: 5_000,
         slash_work_failed_bps: 1_000,
         slash_offline_bps: 500,
-        slash_commitment_bps: 1_000,
+        slash_guarantee_bps: 1_000,
         slash_unjust_award_bps: 2_000,
         slash_equivocation_bps: 10_000,
         allow_simulated: 1,

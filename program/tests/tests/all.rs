@@ -1,13 +1,13 @@
 //! All tests of the program in one binary: it links once.
 
-mod accusation_close;
-mod accusation_open;
+mod fraud_proof_close;
+mod fraud_proof_open;
 mod auction_award;
 mod auction_close;
 mod auction_open;
 mod ballots;
 mod bench;
-mod commitment_settle;
+mod guarantee_resolve;
 mod compute;
 mod coverage;
 mod credits_close;
@@ -51,7 +51,7 @@ mod math;
 mod matrix;
 mod money_walk;
 mod node_close;
-mod node_commit;
+mod node_guarantee;
 mod node_migrate;
 mod node_register;
 mod node_retire;

@@ -60,7 +60,7 @@ fn committed() -> Figures {
 }
 
 #[test]
-fn the_document_says_what_is_committed() {
+fn the_document_says_what_is_guaranteed() {
     if std::env::var_os("GANTRY_WRITE_BENCH").is_some_and(|v| v == "1") {
         return;
     }

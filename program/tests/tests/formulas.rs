@@ -319,7 +319,7 @@ fn a_better_ask_scores_strictly_lower() {
     }
 }
 
-/// Price, reputation and promise.
+/// Price, reputation and guarantee.
 fn ask(r: &mut Random) -> (u64, u16, u16) {
     (r.magnitude() >> 2, r.below(10_001) as u16, if r.below(2) == 0 { 0 } else { r.below(10_001) as u16 })
 }
@@ -330,16 +330,16 @@ fn a_second_price_lies_between_the_bid_and_the_maximum() {
     for _ in 0..CASES {
         let most = 1 + (r.magnitude() >> 2);
         let (bid, losing) = (1 + r.below(most), 1 + r.below(most));
-        let ((_, own, promise), (_, other, promised)) = (ask(&mut r), ask(&mut r));
-        let of_winner = |price: u64| score(price, own, promise).expect("fits");
+        let ((_, own, guarantee), (_, other, promised)) = (ask(&mut r), ask(&mut r));
+        let of_winner = |price: u64| score(price, own, guarantee).expect("fits");
         let bar = score(losing, other, promised).expect("fits");
         if of_winner(bid) > bar {
             continue;
         }
-        let price = price_of(bar, own, promise).expect("fits").min(most);
+        let price = price_of(bar, own, guarantee).expect("fits").min(most);
         assert!((bid..=most).contains(&price));
         assert!(of_winner(price) <= bar, "no dearer than the loser, reputation included");
-        let equals = (own, promise) == (other, promised);
+        let equals = (own, guarantee) == (other, promised);
         assert!(!equals || price >= losing.min(most), "an equal is paid what the loser asked");
         // A higher bid that still wins is paid the same: bidding one's true price is best.
         let dearer = bid + r.below(price - bid + 1);

@@ -139,7 +139,7 @@ pub fn nonsense() -> Vec<(&'static str, Params)> {
         ("slash over one", |p| p.slash_bad_work_bps = 10_001),
         ("slash over one", |p| p.slash_work_failed_bps = 10_001),
         ("slash over one", |p| p.slash_offline_bps = 10_001),
-        ("slash over one", |p| p.slash_commitment_bps = 10_001),
+        ("slash over one", |p| p.slash_guarantee_bps = 10_001),
         ("slash over one", |p| p.slash_unjust_award_bps = 10_001),
         ("slash over one", |p| p.slash_equivocation_bps = 10_001),
         ("report gone before the appeal ends", |p| p.report_retention_secs = p.appeal_secs - 1),

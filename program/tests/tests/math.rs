@@ -7,7 +7,7 @@ use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
 use gantry_market::math::pricing::cost;
-use gantry_market::math::promise::{discount_bps, kept};
+use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
@@ -87,25 +87,25 @@ fn harm_in_stake_is_the_exact_quotient_or_an_overflow() {
 fn score_lies_between_the_price_less_a_twentieth_and_half_as_much_again() {
     let mut r = Random::new(6);
     for _ in 0..CASES {
-        let (price, bps, promise) = (r.magnitude(), r.below(10_001) as u16, r.below(10_001) as u16);
-        let factor = 10_000 + (10_000 - u128::from(bps)) / 2 - u128::from(promise) / 20;
+        let (price, bps, guarantee) = (r.magnitude(), r.below(10_001) as u16, r.below(10_001) as u16);
+        let factor = 10_000 + (10_000 - u128::from(bps)) / 2 - u128::from(guarantee) / 20;
         let exact = u128::from(price) * factor / 10_000;
-        assert_eq!(score(price, bps, promise).ok(), fits(exact), "{price} {bps} {promise}");
-        assert_eq!(u128::from(factor_bps(bps, promise)), factor);
-        assert!(penalty_bps(bps) <= 5_000 && discount_bps(promise) <= 500);
-        if let Ok(found) = score(price, bps, promise) {
+        assert_eq!(score(price, bps, guarantee).ok(), fits(exact), "{price} {bps} {guarantee}");
+        assert_eq!(u128::from(factor_bps(bps, guarantee)), factor);
+        assert!(penalty_bps(bps) <= 5_000 && discount_bps(guarantee) <= 500);
+        if let Ok(found) = score(price, bps, guarantee) {
             let found = u128::from(found);
             assert!(found >= u128::from(price) * 19 / 20 && found <= u128::from(price) * 3 / 2);
             if bps < 10_000 {
                 assert!(
-                    u128::from(score(price, bps + 1, promise).unwrap()) <= found,
+                    u128::from(score(price, bps + 1, guarantee).unwrap()) <= found,
                     "reputation never hurts"
                 );
             }
-            if promise < 10_000 {
+            if guarantee < 10_000 {
                 assert!(
-                    u128::from(score(price, bps, promise + 1).unwrap()) <= found,
-                    "a promise never hurts"
+                    u128::from(score(price, bps, guarantee + 1).unwrap()) <= found,
+                    "a guarantee never hurts"
                 );
             }
         }
@@ -120,16 +120,16 @@ fn a_promise_is_kept_by_the_promised_share_and_by_no_less() {
     let mut r = Random::new(21);
     for _ in 0..CASES {
         let counted = r.magnitude();
-        let (up, promise) = (r.magnitude().min(counted), 9_000 + r.below(1_001) as u16);
-        let exact = u128::from(up) * 10_000 >= u128::from(counted) * u128::from(promise);
-        assert_eq!(kept(up, counted, promise), exact, "{up} of {counted}, {promise}");
-        assert!(kept(counted, counted, promise), "who was always up has kept every promise");
+        let (up, guarantee) = (r.magnitude().min(counted), 9_000 + r.below(1_001) as u16);
+        let exact = u128::from(up) * 10_000 >= u128::from(counted) * u128::from(guarantee);
+        assert_eq!(kept(up, counted, guarantee), exact, "{up} of {counted}, {guarantee}");
+        assert!(kept(counted, counted, guarantee), "who was always up has kept every guarantee");
         // The least that keeps it.
-        let least = (u128::from(counted) * u128::from(promise)).div_ceil(10_000) as u64;
-        assert!(kept(least, counted, promise));
-        assert!(least == 0 || !kept(least - 1, counted, promise));
-        if kept(up, counted, promise) {
-            assert!(kept(up, counted, promise - 1), "a lower promise is kept too");
+        let least = (u128::from(counted) * u128::from(guarantee)).div_ceil(10_000) as u64;
+        assert!(kept(least, counted, guarantee));
+        assert!(least == 0 || !kept(least - 1, counted, guarantee));
+        if kept(up, counted, guarantee) {
+            assert!(kept(up, counted, guarantee - 1), "a lower guarantee is kept too");
         }
     }
     assert!(kept(0, 0, 10_000), "nothing counted, nothing broken");
@@ -145,9 +145,9 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
         let mut node: Node = bytemuck::Zeroable::zeroed();
         (node.spec.gpus, node.price, node.status) = (1, 1, NODE_ACTIVE);
         let mut period = 100 + r.below(100);
-        node.committed_since = ((period + 1) * u64::from(length)) as i64;
-        node.committed_until = node.committed_since + (1 + r.below(30) * u64::from(length)) as i64;
-        node.promise_bps = 9_000 + r.below(1_001) as u16;
+        node.guaranteed_since = ((period + 1) * u64::from(length)) as i64;
+        node.guaranteed_until = node.guaranteed_since + (1 + r.below(30) * u64::from(length)) as i64;
+        node.guarantee_bps = 9_000 + r.below(1_001) as u16;
         let (mut up, mut counted) = (0, 0);
         let mut suspended: Option<i64> = None;
         for _ in 0..40 {
@@ -157,7 +157,7 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
             let start = end - i64::from(length);
             let seconds = r.below(u64::from(length) + 1) as u32;
             node.count_period(period, seconds, length).unwrap();
-            if start >= node.committed_since && end <= node.committed_until && suspended.is_none() {
+            if start >= node.guaranteed_since && end <= node.guaranteed_until && suspended.is_none() {
                 up += u64::from(seconds);
                 counted += u64::from(length);
             }
@@ -168,7 +168,7 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
                 }
                 (Some(at), 0 | 1) => {
                     node.set_status(NODE_ACTIVE, end).unwrap();
-                    let away = end.min(node.committed_until) - at.max(node.committed_since);
+                    let away = end.min(node.guaranteed_until) - at.max(node.guaranteed_since);
                     counted += away.max(0) as u64;
                     suspended = None;
                 }
@@ -178,7 +178,7 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
                     if !guilty {
                         // The time is forgiven.
                         suspended = None;
-                        if end >= node.committed_until {
+                        if end >= node.guaranteed_until {
                             assert_eq!(node.status, NODE_HIBERNATED);
                             node.status = NODE_ACTIVE;
                         }
@@ -186,19 +186,19 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
                 }
                 _ => {}
             }
-            assert_eq!((node.promise_up_secs, node.promise_counted_secs), (up, counted));
+            assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (up, counted));
             node.invariant().unwrap();
             period += 1;
         }
         let end = (period * u64::from(length)) as i64;
         if let Some(at) = suspended {
-            counted += (end.min(node.committed_until) - at.max(node.committed_since)).max(0) as u64;
+            counted += (end.min(node.guaranteed_until) - at.max(node.guaranteed_since)).max(0) as u64;
         }
-        let whole = node.committed_until - node.committed_since;
-        assert_eq!(node.close_promise(end).unwrap(), counted);
+        let whole = node.guaranteed_until - node.guaranteed_since;
+        assert_eq!(node.close_guarantee(end).unwrap(), counted);
         assert!(up <= counted && counted as i64 <= whole, "{counted} of {whole}");
         node.invariant().unwrap();
-        assert!(!node.is_committed() && node.promise_counted_secs == 0);
+        assert!(!node.is_guaranteed() && node.guarantee_counted_secs == 0);
     }
 }
 
@@ -207,14 +207,14 @@ fn the_price_of_a_score_is_the_highest_that_scores_no_more() {
     let mut r = Random::new(12);
     for _ in 0..CASES {
         let (price, own, other) = (r.magnitude() >> 2, r.below(10_001) as u16, r.below(10_001) as u16);
-        let (promise, others) = (r.below(10_001) as u16, r.below(10_001) as u16);
+        let (guarantee, others) = (r.below(10_001) as u16, r.below(10_001) as u16);
         let bar = score(price, other, others).expect("fits");
-        let paid = price_of(bar, own, promise).expect("fits");
-        assert!(score(paid, own, promise).expect("fits") <= bar, "{price} {own} {other}");
-        assert!(score(paid + 1, own, promise).expect("fits") > bar, "{price} {own} {other}");
+        let paid = price_of(bar, own, guarantee).expect("fits");
+        assert!(score(paid, own, guarantee).expect("fits") <= bar, "{price} {own} {other}");
+        assert!(score(paid + 1, own, guarantee).expect("fits") > bar, "{price} {own} {other}");
         // Whoever bids at most that is paid at least its bid.
         let bid = if paid == 0 { 0 } else { r.below(paid + 1) };
-        assert!(score(bid, own, promise).expect("fits") <= bar && bid <= paid);
+        assert!(score(bid, own, guarantee).expect("fits") <= bar && bid <= paid);
     }
     assert!(price_of(u64::MAX, 0, 0).is_ok() && price_of(u64::MAX, 10_000, 0).is_ok());
     // A bidder that is committed is paid more than it could ever bid.

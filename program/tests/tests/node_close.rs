@@ -48,7 +48,7 @@ fn rent_stake_and_devices_come_free() {
     }
     assert_eq!(w.lamports(&provider.wallet()), before, "every lamport of rent");
     let state: Provider = w.read(&provider.provider());
-    assert_eq!((state.committed, state.node_count), (0, 0));
+    assert_eq!((state.locked_stake, state.node_count), (0, 0));
     w.ok(ix::provider_request_unstake(&provider, 80_000_000_000), &[&provider.key]);
 }
 

@@ -178,11 +178,11 @@ fn life_goes_on_from_every_layout() {
         w.ok_all(&receipt, &[]);
         // The open order is awarded, to a node that commits itself.
         let until = w.now() + 1_000;
-        w.ok(ix::node_commit(provider, &cast.idle.node, until, 9_900), &[&provider.key]);
+        w.ok(ix::node_guarantee(provider, &cast.idle.node, until, 9_900), &[&provider.key]);
         let taken = w.award(keeper, customer, &cast.open, provider, &cast.idle);
         w.ok(ix::lease_start(&w, &taken, [1; 32]), &[&cast.idle.key]);
         assert_eq!(w.read::<Lease>(&taken).status, LEASE_RUNNING);
-        w.ok(ix::accusation_close(&finder.wallet(), &cast.idle.node), &[&finder.key]);
+        w.ok(ix::fraud_proof_close(&finder.wallet(), &cast.idle.node), &[&finder.key]);
         // Keepers reject the dispute; the fault is applied.
         w.ok(ix::dispute_vote(keeper, &cast.disputed, 0), &[&keeper.key]);
         w.ok(ix::dispute_resolve(&w, &cast.disputed), &[]);
@@ -198,7 +198,7 @@ fn life_goes_on_from_every_layout() {
         }
         w.ok(ix::lease_rate(&w, lease, 5), &[&customer.key]);
         w.set_now(until + 420);
-        w.ok(ix::commitment_settle(&w, finder, &cast.idle.node), &[&finder.key]);
+        w.ok(ix::guarantee_resolve(&w, finder, &cast.idle.node), &[&finder.key]);
         for (who, at) in [(customer, lease), (other, &cast.disputed), (customer, &taken)] {
             w.ok(ix::lease_close(&w, &who.wallet(), at), &[&who.key]);
         }

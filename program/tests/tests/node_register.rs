@@ -37,7 +37,7 @@ fn a_machine_is_on_offer_and_holds_its_devices() {
     assert_eq!((node.last_report_period, node.report_window), (w.period(), u32::MAX));
     assert_eq!(bytemuck::bytes_of(&node.spec), bytemuck::bytes_of(&ix::spec(2)));
     let state: Provider = w.read(&provider.provider());
-    assert_eq!((state.committed, state.node_count, state.stake), (20_000_000_000, 1, 20_000_000_000));
+    assert_eq!((state.locked_stake, state.node_count, state.stake), (20_000_000_000, 1, 20_000_000_000));
     for device in &ix::devices(&key.pubkey(), 2)[..2] {
         let claim: DeviceClaim = w.read(&pda::device(device));
         assert_eq!((claim.node, claim.device), (at, *device));
@@ -186,7 +186,7 @@ fn stake_must_cover_every_node() {
     w.refused(one.clone(), &[&provider.key, &second], MarketError::InsufficientStake);
     w.ok(ix::provider_stake(&w, &provider, 1), &[&provider.key]);
     w.ok(one, &[&provider.key, &second]);
-    assert_eq!(w.read::<Provider>(&provider.provider()).committed, 20_000_000_000);
+    assert_eq!(w.read::<Provider>(&provider.provider()).locked_stake, 20_000_000_000);
 }
 
 #[test]

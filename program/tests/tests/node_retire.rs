@@ -38,10 +38,10 @@ fn not_while_it_has_leases() {
 fn not_before_its_commitment_is_settled() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 1_000;
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     for now in [w.now(), until, until + 1_000_000] {
         w.set_now(now);
-        w.refused(ix::node_retire(&provider, &machine.node), &[&provider.key], MarketError::NodeCommitted);
+        w.refused(ix::node_retire(&provider, &machine.node), &[&provider.key], MarketError::GuaranteeRunning);
     }
 }
 

@@ -56,11 +56,11 @@ fn a_node_sleeps_drains_and_comes_back() {
 fn a_committed_node_stays_active() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 1_000;
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let by = provider.wallet();
     for status in [NODE_HIBERNATED, NODE_DRAINING] {
         let sleep = update(&by, &provider, &machine, ASK, status);
-        w.refused(sleep, &[&provider.key], MarketError::NodeCommitted);
+        w.refused(sleep, &[&provider.key], MarketError::GuaranteeRunning);
     }
     w.ok(update(&by, &provider, &machine, ASK + 1, NODE_ACTIVE), &[&provider.key]);
     w.set_now(until);

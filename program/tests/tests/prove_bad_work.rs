@@ -42,7 +42,7 @@ impl Case {
 fn half_the_stake_is_gone_without_anyones_vote() {
     let mut c = accused_of(64, (63, 33), 1);
     let supply = c.w.supply(&c.w.stake_mint);
-    let accusation = pda::accusation(&c.machine.node, &c.finder.wallet());
+    let fraud_proof = pda::fraud_proof(&c.machine.node, &c.finder.wallet());
     let meta = c.w.ok(c.proof(), &[&c.finder.key]);
     // 20 tokens are required, 10 are slashed: one to the finder, nine burned.
     assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 1_000_000_000);
@@ -52,7 +52,7 @@ fn half_the_stake_is_gone_without_anyones_vote() {
     assert_eq!((provider.stake, provider.slashed_total), (10_000_000_000, 10_000_000_000));
     let node: Node = c.w.read(&c.machine.node);
     assert_eq!((node.status, node.bad_work_period), (NODE_SUSPENDED, c.w.period()));
-    assert!(!c.w.exists(&accusation));
+    assert!(!c.w.exists(&fraud_proof));
     assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS);
     let event = BadWorkProven {
         node: c.machine.node,
@@ -128,7 +128,7 @@ fn an_opening_that_was_not_committed_to_proves_nothing() {
         c.w.refused(proof, &[&c.finder.key], MarketError::InvalidProof);
     }
     // The same chunk and path said to stand elsewhere, and a commitment to another root.
-    let close = ix::accusation_close(&c.finder.wallet(), &node);
+    let close = ix::fraud_proof_close(&c.finder.wallet(), &node);
     let elsewhere = [
         Opened { row: 76, ..c.opened.clone() },
         Opened { column: 127, ..c.opened.clone() },
@@ -226,13 +226,13 @@ fn wrong_signers_and_accounts_are_refused() {
     let w = &mut c.w;
     let silent = unsigned(good.clone(), &c.finder.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
-    // Nobody else uses the accusation, not even with an own account for the share.
+    // Nobody else uses the fraud_proof, not even with an own account for the share.
     let theft = swap(good.clone(), &c.finder.wallet(), &other.wallet());
     let theft = swap(theft, &c.finder.stake, &other.stake);
     w.refused(theft, &[&other.key], MarketError::Unauthorised);
-    let accusation = pda::accusation(&c.machine.node, &c.finder.wallet());
+    let fraud_proof = pda::fraud_proof(&c.machine.node, &c.finder.wallet());
     let (provider, node) = (c.provider.provider(), c.machine.node);
-    for at in [pda::market(), accusation, node, provider, c.finder.stake] {
+    for at in [pda::market(), fraud_proof, node, provider, c.finder.stake] {
         let fake = w.forged(&at);
         w.refuses_swaps(
             &good,
@@ -251,7 +251,7 @@ fn wrong_signers_and_accounts_are_refused() {
         ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
         ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
         ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
-        ("accusation", accusation, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        ("fraud_proof", fraud_proof, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     w.refuses_swaps(&good, &[&c.finder.key], &cases);

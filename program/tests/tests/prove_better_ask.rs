@@ -5,7 +5,7 @@ use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    GpuModel, Keeper, Lease, Node, NodeRecord, Order, Promise, Provider, ScoreRecord, KEEPER_ACTIVE,
+    GpuModel, Keeper, Lease, Node, NodeRecord, Order, Guarantee, Provider, ScoreRecord, KEEPER_ACTIVE,
     KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
@@ -183,7 +183,7 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
         c.refused(MarketError::NotBetter);
     }
     let mut c = awarded();
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.committed - 1);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
     c.refused(MarketError::NotBetter);
     let mut c = awarded();
     c.w.alter(&c.provider.provider(), |p: &mut Provider| p.covered_since = i64::MAX);
@@ -246,7 +246,7 @@ fn a_commitment_counts_while_it_held() {
         c
     };
     let commit = |n: &mut Node, until: i64| {
-        (n.promise_bps, n.committed_until, n.committed_since) = (9_900, until, n.registered_at);
+        (n.guarantee_bps, n.guaranteed_until, n.guaranteed_since) = (9_900, until, n.registered_at);
     };
     let mut c = equal();
     let awarded_at = c.w.read::<Lease>(&c.lease).awarded_at;
@@ -271,9 +271,9 @@ fn a_commitment_counts_while_it_held() {
     c.w.alter(&c.better.node, |n: &mut Node| {
         commit(n, awarded_at + 1);
         let before = n.record(now);
-        n.close_promise(now).expect("closes");
+        n.close_guarantee(now).expect("closes");
         n.keep_record(&before, now);
-        assert_eq!(n.previous_promise, Promise { until: awarded_at + 1, bps: 9_900, pad: [0; 6] });
+        assert_eq!(n.previous_guarantee, Guarantee { until: awarded_at + 1, bps: 9_900, pad: [0; 6] });
     });
     let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
     c.w.ok(proof, &[&c.finder.key]);
@@ -282,7 +282,7 @@ fn a_commitment_counts_while_it_held() {
 #[test]
 fn the_requirement_must_have_been_met() {
     let cases: [(MarketError, Change<Order>); 5] = [
-        (MarketError::UnsuitableCommitment, |o| o.requirement.committed = 1),
+        (MarketError::UnsuitableGuarantee, |o| o.requirement.guaranteed = 1),
         (MarketError::UnsuitableHardware, |o| o.requirement.min_tier = 3),
         (MarketError::UnsuitableLocation, |o| o.requirement.region[0] = b'x'),
         (MarketError::UnsuitableReputation, |o| o.requirement.min_reputation_bps = 10_000),

@@ -3,7 +3,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::state::{
-    Auction, GpuModel, Keeper, Lease, Node, Order, Promise, Provider, KEEPER_ACTIVE, NODE_DRAINING,
+    Auction, GpuModel, Keeper, Lease, Node, Order, Guarantee, Provider, KEEPER_ACTIVE, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -256,7 +256,7 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
         ("another record, before the award", |n| n.record_since = n.registered_at + 5),
         ("much worse", |n| n.jobs_failed = 1_000_000),
         ("a commitment that ended before the award", |n| {
-            (n.committed_until, n.promise_bps) = (n.registered_at + 45, 10_000)
+            (n.guaranteed_until, n.guarantee_bps) = (n.registered_at + 45, 10_000)
         }),
         ("another price than its ask is none of its business", |n| n.price = 1),
     ];
@@ -277,7 +277,7 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
         }
     }
     let mut c = awarded();
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.committed - 1);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
     c.refused(MarketError::NotBetter);
     let mut c = awarded();
     c.w.alter(&c.provider.provider(), |p: &mut Provider| p.covered_since = i64::MAX);
@@ -301,7 +301,7 @@ fn a_bar_that_may_have_moved_proves_nothing() {
     let mut c = awarded();
     c.w.alter(&bar(&c), |n: &mut Node| {
         let ended = n.registered_at + 45;
-        (n.committed_until, n.promise_bps) = (ended, 10_000);
+        (n.guaranteed_until, n.guarantee_bps) = (ended, 10_000);
     });
     c.refused(MarketError::NotBetter);
     // What changed after the award leaves what held before.
@@ -313,7 +313,7 @@ fn a_bar_that_may_have_moved_proves_nothing() {
             let before = n.record(now);
             n.uptime_bps = 0;
             n.keep_record(&before, now);
-            assert_eq!(n.previous_promise, Promise { until: 0, bps: 0, pad: [0; 6] });
+            assert_eq!(n.previous_guarantee, Guarantee { until: 0, bps: 0, pad: [0; 6] });
         });
     }
     c.ok();

@@ -15,7 +15,7 @@ fn opens_an_account_and_a_vault() {
     assert_eq!(provider.wallet, who.wallet());
     assert_eq!(provider.payout, who.payment);
     assert_eq!(provider.registered_at, w.now());
-    assert_eq!((provider.stake, provider.unstaking, provider.committed), (0, 0, 0));
+    assert_eq!((provider.stake, provider.unstaking, provider.locked_stake), (0, 0, 0));
     assert_eq!(provider.version, 1);
     let vault = w.svm.get_account(&who.provider_vault()).unwrap();
     assert_eq!(&vault.data[..32], w.stake_mint.as_ref());

@@ -33,7 +33,7 @@ fn asking_again_restarts_the_cooldown_for_all_of_it() {
 fn stake_that_nodes_need_stays() {
     let mut w = World::new();
     let who = w.provider(100);
-    w.alter(&who.provider(), |p: &mut Provider| p.committed = 70);
+    w.alter(&who.provider(), |p: &mut Provider| p.locked_stake = 70);
     let too_much = ix::provider_request_unstake(&who, 31);
     w.refused(too_much, &[&who.key], MarketError::InsufficientStake);
     w.ok(ix::provider_request_unstake(&who, 30), &[&who.key]);
@@ -49,7 +49,7 @@ fn a_running_node_holds_its_stake() {
     use solana_signer::Signer;
     let register = ix::node_register(&who, &node.pubkey(), ix::spec(2), 2_000_000);
     w.ok(register, &[&who.key, &node]);
-    assert_eq!(w.read::<Provider>(&who.provider()).committed, 20_000_000_000);
+    assert_eq!(w.read::<Provider>(&who.provider()).locked_stake, 20_000_000_000);
     let one = ix::provider_request_unstake(&who, 1);
     w.refused(one, &[&who.key], MarketError::InsufficientStake);
 }

@@ -7,7 +7,7 @@ use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
-use gantry_market::math::promise::{discount_bps, kept};
+use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
@@ -68,7 +68,7 @@ fn pdas() {
                 case("order", json!({ "customer": s(&wallet), "nonce": 0x0102_0304_0506_0708u64 }), order),
                 case("auction", json!({ "order": s(&order) }), pda::auction(&order)),
                 case("lease", json!({ "order": s(&order), "node": s(&node) }), lease),
-                case("accusation", json!({ "node": s(&node), "finder": s(&wallet) }), pda::accusation(&node, &wallet)),
+                case("fraud_proof", json!({ "node": s(&node), "finder": s(&wallet) }), pda::fraud_proof(&node, &wallet)),
                 case("report", json!({ "period": 500_000u64 }), pda::report(500_000)),
                 case("fault", json!({ "node": s(&node), "lease": s(&lease), "period": 500_000u64 }), pda::fault(&node, &lease, 500_000)),
                 case("fault", json!({ "node": s(&node), "lease": s(&Address::default()), "period": 1u64 }), pda::fault(&node, &Address::default(), 1)),
@@ -149,9 +149,9 @@ fn prices_of_scores() {
     }
     let cases = inputs
         .into_iter()
-        .map(|(score, bps, promise)| json!({ "score": score, "reputation_bps": bps, "promise_bps": promise, "price": or_null(price_of(score, bps, promise)) }))
+        .map(|(score, bps, guarantee)| json!({ "score": score, "reputation_bps": bps, "guarantee_bps": guarantee, "price": or_null(price_of(score, bps, guarantee)) }))
         .collect();
-    check("price_of", &file("((score + 1) × 10,000 - 1) / (10,000 + (10,000 - reputation) / 2 - promise / 20), rounded down: the highest price that scores no more; null where it does not fit 64 bits.", cases));
+    check("price_of", &file("((score + 1) × 10,000 - 1) / (10,000 + (10,000 - reputation) / 2 - guarantee / 20), rounded down: the highest price that scores no more; null where it does not fit 64 bits.", cases));
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn scores() {
     }
     let cases = inputs
         .into_iter()
-        .map(|(price, bps, promise)| json!({ "price": price, "reputation_bps": bps, "promise_bps": promise, "penalty_bps": penalty_bps(bps), "discount_bps": discount_bps(promise), "score": or_null(score(price, bps, promise)) }))
+        .map(|(price, bps, guarantee)| json!({ "price": price, "reputation_bps": bps, "guarantee_bps": guarantee, "penalty_bps": penalty_bps(bps), "discount_bps": discount_bps(guarantee), "score": or_null(score(price, bps, guarantee)) }))
         .collect();
-    check("score", &file("price × (10,000 + (10,000 - reputation) / 2 - promise / 20) / 10,000, rounded down; null where it does not fit 64 bits.", cases));
+    check("score", &file("price × (10,000 + (10,000 - reputation) / 2 - guarantee / 20) / 10,000, rounded down; null where it does not fit 64 bits.", cases));
 }
 
 #[test]
@@ -223,11 +223,11 @@ fn promises() {
     }
     let cases = inputs
         .into_iter()
-        .map(|(up, counted, promise)| json!({ "up_secs": up, "counted_secs": counted, "promise_bps": promise, "kept": kept(up, counted, promise) }))
+        .map(|(up, counted, guarantee)| json!({ "up_secs": up, "counted_secs": counted, "guarantee_bps": guarantee, "kept": kept(up, counted, guarantee) }))
         .collect();
     check(
-        "promise",
-        &file("Whether a commitment was kept: up × 10,000 is at least counted × promise.", cases),
+        "guarantee",
+        &file("Whether a commitment was kept: up × 10,000 is at least counted × guarantee.", cases),
     );
 }
 

@@ -112,7 +112,7 @@ fn cells_and_openings_of_the_other_language_are_ours() {
 
 /// For attest/work, which must find the same entry wrong.
 #[test]
-fn accusations() {
+fn fraud_proofs() {
     let node = Address::new_from_array([3; 32]);
     let places =
         [(32, (31, 0)), (96, (95, 95)), (160, (77, 130)), (4_064, (4_063, 4_063)), (4_096, (17, 4_095))];

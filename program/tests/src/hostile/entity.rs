@@ -2,7 +2,7 @@
 
 use anchor_lang::Discriminator;
 use gantry_market::state::{
-    Accusation, Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market,
+    FraudProof, Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market,
     Node, Order, Provider, Report, Rewards,
 };
 use gantry_market::ID;
@@ -81,7 +81,7 @@ entities!(
     Fault,
     Rewards,
     Dispute,
-    Accusation,
+    FraudProof,
     Auction,
 );
 

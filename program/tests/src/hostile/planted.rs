@@ -82,7 +82,7 @@ pub const BUGS: &[(u64, &str)] = &[
     (69, "a commitment that was kept costs stake"),
     (70, "a commitment that is settled goes on"),
     (71, "a commitment is settled before its last report"),
-    (72, "a promise counts for the score after its end"),
+    (72, "a guarantee counts for the score after its end"),
     (73, "evidence of a lower tier takes devices"),
     (74, "evidence never expires"),
     (75, "a node without all its claims is awarded"),

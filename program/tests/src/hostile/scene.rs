@@ -26,7 +26,7 @@ pub type Plan = Vec<Step>;
 pub struct Memory {
     /// Leaves that keepers voted for, with their proofs.
     pub proofs: Vec<Proof>,
-    /// The second halves of accusations, by the accusation's address.
+    /// The second halves of fraud_proofs, by the fraud_proof's address.
     pub accused: BTreeMap<Address, Vec<[u8; 32]>>,
     /// When the auctions of each order closed, in all lives of its address.
     pub closes: BTreeMap<Address, Vec<i64>>,
@@ -134,7 +134,7 @@ impl<'a> Scene<'a> {
 
     /// Whether a node could have work of this size at this price.
     pub fn fits(arena: &Arena, node: &Node, wanted: &Wanted) -> bool {
-        let covered = |provider: &Provider| provider.stake >= provider.committed;
+        let covered = |provider: &Provider| provider.stake >= provider.locked_stake;
         node.status == NODE_ACTIVE
             && node.price <= wanted.most
             && node.free_gpus() >= wanted.gpus

@@ -2,7 +2,7 @@
 
 use gantry_market::constants::NODE_VERSION;
 use gantry_market::state::{
-    Accusation, Auction, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report,
+    FraudProof, Auction, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report,
     KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
 };
 use solana_address::Address;
@@ -73,7 +73,7 @@ fn wind_down(a: &mut Arena) -> Verdict {
     fresh_accounts(a)?;
     // Auctions and commitments may be longer than all other waits.
     let auctions = all::<Auction>(a).into_iter().map(|(_, auction)| auction.reveal_until);
-    let commitments = all::<Node>(a).into_iter().map(|(_, node)| node.committed_until);
+    let commitments = all::<Node>(a).into_iter().map(|(_, node)| node.guaranteed_until);
     let longest = auctions.chain(commitments).max().map(|until| until - a.now());
     if let Some(longest) = longest.filter(|longest| *longest > 1_300) {
         a.apply(&Step::Warp(longest))?;
@@ -88,7 +88,7 @@ fn wind_down(a: &mut Arena) -> Verdict {
         people(a)?;
         let left = all::<Lease>(a).len()
             + all::<Dispute>(a).len()
-            + all::<Accusation>(a).len()
+            + all::<FraudProof>(a).len()
             + all::<Order>(a).len()
             + all::<Auction>(a).len()
             + all::<Fault>(a).len()
@@ -102,7 +102,7 @@ fn wind_down(a: &mut Arena) -> Verdict {
         }
     }
     stuck::<Dispute>(a, "a dispute")?;
-    stuck::<Accusation>(a, "an accusation")?;
+    stuck::<FraudProof>(a, "an fraud_proof")?;
     stuck::<Fault>(a, "a fault")?;
     stuck::<Lease>(a, "a lease")?;
     stuck::<Order>(a, "an order")?;
@@ -144,8 +144,8 @@ fn disputes(a: &mut Arena) -> Verdict {
             send(a, uphold)?;
         }
     }
-    for (_, accusation) in all::<Accusation>(a) {
-        send(a, ix::accusation_close(&accusation.finder, &accusation.node))?;
+    for (_, fraud_proof) in all::<FraudProof>(a) {
+        send(a, ix::fraud_proof_close(&fraud_proof.finder, &fraud_proof.node))?;
     }
     Ok(())
 }
@@ -221,8 +221,8 @@ fn people(a: &mut Arena) -> Verdict {
             let migrate = ix::node_migrate(&who.wallet(), &at);
             send(a, migrate)?;
         }
-        if node.is_committed() {
-            let settle = ix::commitment_settle(&a.w, &who, &at);
+        if node.is_guaranteed() {
+            let settle = ix::guarantee_resolve(&a.w, &who, &at);
             send(a, settle)?;
         }
         if node.status == NODE_RETIRED {
@@ -236,7 +236,7 @@ fn people(a: &mut Arena) -> Verdict {
         let Some(who) = owner(a, &provider.wallet) else { continue };
         send(a, ix::provider_withdraw_stake(&who))?;
         send(a, ix::provider_close(&who))?;
-        let free = provider.stake.saturating_sub(provider.committed);
+        let free = provider.stake.saturating_sub(provider.locked_stake);
         if free > 0 {
             send(a, ix::provider_request_unstake(&who, free))?;
         }

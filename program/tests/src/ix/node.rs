@@ -86,22 +86,22 @@ pub fn node_update(
     )
 }
 
-pub fn node_commit(who: &Actor, node: &Address, until: i64, promise_bps: u16) -> Instruction {
+pub fn node_guarantee(who: &Actor, node: &Address, until: i64, guarantee_bps: u16) -> Instruction {
     build(
-        accounts::NodeCommit {
+        accounts::NodeGuarantee {
             wallet: who.wallet(),
             market: pda::market(),
             provider: who.provider(),
             node: *node,
         },
-        instruction::NodeCommit { until, promise_bps },
+        instruction::NodeGuarantee { until, guarantee_bps },
     )
 }
 
-pub fn commitment_settle(w: &World, finder: &Actor, node: &Address) -> Instruction {
+pub fn guarantee_resolve(w: &World, finder: &Actor, node: &Address) -> Instruction {
     let provider = w.read::<Node>(node).provider;
     build(
-        accounts::CommitmentSettle {
+        accounts::GuaranteeResolve {
             finder: finder.wallet(),
             market: pda::market(),
             node: *node,
@@ -111,7 +111,7 @@ pub fn commitment_settle(w: &World, finder: &Actor, node: &Address) -> Instructi
             finder_tokens: finder.stake,
             token_program: token_program(),
         },
-        instruction::CommitmentSettle {},
+        instruction::GuaranteeResolve {},
     )
 }
 

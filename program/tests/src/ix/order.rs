@@ -33,7 +33,7 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             min_tier: 0,
             same_site: 0,
             allow_simulated: 0,
-            committed: 0,
+            guaranteed: 0,
             pad: [0; 1],
         },
     }

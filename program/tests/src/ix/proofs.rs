@@ -1,4 +1,4 @@
-use gantry_market::state::{Accusation, Lease, Node};
+use gantry_market::state::{FraudProof, Lease, Node};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -10,17 +10,17 @@ use crate::work::Opened;
 use crate::{pda, Actor, World};
 
 /// The market's instruction alone, without the signature check before it.
-pub fn accusation_open(finder: &Address, opened: &Opened) -> Instruction {
+pub fn fraud_proof_open(finder: &Address, opened: &Opened) -> Instruction {
     build(
-        accounts::AccusationOpen {
+        accounts::FraudProofOpen {
             finder: *finder,
             market: pda::market(),
             node: opened.node,
-            accusation: pda::accusation(&opened.node, finder),
+            fraud_proof: pda::fraud_proof(&opened.node, finder),
             instructions: instructions_sysvar(),
             system_program: system_program(),
         },
-        instruction::AccusationOpen {
+        instruction::FraudProofOpen {
             commitment: opened.commitment(),
             row: opened.row,
             column: opened.column,
@@ -29,26 +29,26 @@ pub fn accusation_open(finder: &Address, opened: &Opened) -> Instruction {
     )
 }
 
-/// Both instructions: the node's signature over the commitment, and the accusation.
+/// Both instructions: the node's signature over the commitment, and the fraud_proof.
 pub fn accuse(finder: &Address, key: &Keypair, opened: &Opened) -> [Instruction; 2] {
-    [signed(key, &opened.commitment()), accusation_open(finder, opened)]
+    [signed(key, &opened.commitment()), fraud_proof_open(finder, opened)]
 }
 
-pub fn accusation_close(finder: &Address, node: &Address) -> Instruction {
+pub fn fraud_proof_close(finder: &Address, node: &Address) -> Instruction {
     build(
-        accounts::AccusationClose { finder: *finder, accusation: pda::accusation(node, finder) },
-        instruction::AccusationClose {},
+        accounts::FraudProofClose { finder: *finder, fraud_proof: pda::fraud_proof(node, finder) },
+        instruction::FraudProofClose {},
     )
 }
 
-/// `finder` has an accusation of this node.
+/// `finder` has an fraud_proof of this node.
 pub fn prove_bad_work(w: &World, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
-    let accused = w.read::<Accusation>(&pda::accusation(node, &finder.wallet())).node;
+    let accused = w.read::<FraudProof>(&pda::fraud_proof(node, &finder.wallet())).node;
     let provider = w.read::<Node>(&accused).provider;
     prove_bad_work_of(w, finder, (node, &accused), &provider, siblings)
 }
 
-/// The same without a look at the chain: the node by which the accusation is found, and the one that it accuses.
+/// The same without a look at the chain: the node by which the fraud_proof is found, and the one that it accuses.
 pub fn prove_bad_work_of(
     w: &World,
     finder: &Actor,
@@ -60,7 +60,7 @@ pub fn prove_bad_work_of(
         accounts::ProveBadWork {
             finder: finder.wallet(),
             market: pda::market(),
-            accusation: pda::accusation(node, &finder.wallet()),
+            fraud_proof: pda::fraud_proof(node, &finder.wallet()),
             node: *accused,
             provider: *provider,
             stake_vault: pda::stake_vault(provider),

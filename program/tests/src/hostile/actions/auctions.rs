@@ -134,7 +134,7 @@ fn offers<'a>(s: &mut Scene<'a>, sale: &Sale) -> Vec<Offer<'a>> {
     }
     let place = |offer: &Offer| {
         let reputation_bps = reputation_bps(offer.state, now);
-        let score = score(offer.price, reputation_bps, offer.state.record(now).promise.bps_at(now))
+        let score = score(offer.price, reputation_bps, offer.state.record(now).guarantee.bps_at(now))
             .unwrap_or(u64::MAX);
         Standing { score, reputation_bps, node: offer.node }
     };

@@ -59,7 +59,7 @@ fn prices(
     since: i64,
     awarded_at: i64,
 ) -> Option<Prices> {
-    let promise = |node: &Node| node.record(awarded_at).promise.bps_at(awarded_at);
+    let guarantee = |node: &Node| node.record(awarded_at).guarantee.bps_at(awarded_at);
     let reputation = reputation_bps(winner, awarded_at);
     // As the proof sees it: at its worst.
     let worst = reputation_of(&omitted.record(awarded_at).score, omitted.registered_at, since);
@@ -68,14 +68,14 @@ fn prices(
         let lost = 1_000_000 + s.r.below(most.saturating_sub(1_000_000).max(1));
         let paid = match bar {
             Some(node) => {
-                let score = score(lost, reputation_bps(node, awarded_at), promise(node)).ok()?;
-                price_of(score, reputation, promise(winner)).ok()?.min(most)
+                let score = score(lost, reputation_bps(node, awarded_at), guarantee(node)).ok()?;
+                price_of(score, reputation, guarantee(winner)).ok()?.min(most)
             }
             None => most,
         };
-        let awarded = score(paid, reputation, promise(winner)).ok()?;
-        let even = price_of(awarded, worst, promise(omitted)).ok()?;
-        if only_even && (score(even, worst, promise(omitted)).ok()? != awarded || even > most) {
+        let awarded = score(paid, reputation, guarantee(winner)).ok()?;
+        let even = price_of(awarded, worst, guarantee(omitted)).ok()?;
+        if only_even && (score(even, worst, guarantee(omitted)).ok()? != awarded || even > most) {
             continue;
         }
         let price = match s.below(6) {

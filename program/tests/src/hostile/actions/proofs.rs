@@ -4,7 +4,7 @@ use gantry_market::math::bid::price_of;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::math::work::cell;
-use gantry_market::state::{Accusation, Lease, Node, Order, Provider, NODE_ACTIVE};
+use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE};
 
 use super::customers::free_nonce;
 use crate::hostile::arena::{ATTACKER, CUSTOMERS, KEEPERS};
@@ -63,7 +63,7 @@ fn two_manifests(s: &mut Scene) -> [Vec<u8>; 2] {
 }
 
 /// Mostly of right work: a machine that computes wrongly is soon of no use.
-pub fn accusation_open(s: &mut Scene) -> Option<Plan> {
+pub fn fraud_proof_open(s: &mut Scene) -> Option<Plan> {
     let finder = s.actor_of(&KEEPERS);
     let (node, machine) = s.any::<Node>()?;
     let order = [32, 64, 96][s.below(3)];
@@ -76,16 +76,16 @@ pub fn accusation_open(s: &mut Scene) -> Option<Plan> {
         let other = s.actor();
         accuse[0] = signed(&other.key, &opened.commitment());
     }
-    let at = pda::accusation(&node, &finder.wallet());
+    let at = pda::fraud_proof(&node, &finder.wallet());
     if s.a.book.held(&at).is_none() {
         s.memory.accused.insert(at, opened.siblings.clone());
     }
     send(accuse)
 }
 
-pub fn accusation_close(s: &mut Scene) -> Option<Plan> {
-    let (_, accusation) = s.any::<Accusation>()?;
-    one(ix::accusation_close(&accusation.finder, &accusation.node))
+pub fn fraud_proof_close(s: &mut Scene) -> Option<Plan> {
+    let (_, fraud_proof) = s.any::<FraudProof>()?;
+    one(ix::fraud_proof_close(&fraud_proof.finder, &fraud_proof.node))
 }
 
 /// Two finders accuse a machine of what it computed wrongly, and both want their share.
@@ -95,18 +95,18 @@ fn proven_twice(s: &mut Scene) -> Option<Plan> {
     let period = s.a.w.period();
     // The same product, or one of the period before.
     let periods = [period, period - u64::from(s.once_in(3))];
-    let (mut accusations, mut proofs) = (vec![], vec![]);
+    let (mut fraud_proofs, mut proofs) = (vec![], vec![]);
     for (finder, period) in [first, second].into_iter().zip(periods) {
         let place = (s.below(32) as u16, s.below(32) as u16);
         let opened = Opened::new(node, period, 32, place, 1);
-        accusations
+        fraud_proofs
             .push(Step::Send(ix::accuse(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec()));
         let (places, provider) = ((&node, &node), &machine.provider);
         let proof = ix::prove_bad_work_of(&s.a.w, finder, places, provider, &opened.siblings);
         proofs.push(Step::Send(vec![proof]));
     }
-    accusations.extend(proofs);
-    Some(accusations)
+    fraud_proofs.extend(proofs);
+    Some(fraud_proofs)
 }
 
 pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
@@ -114,7 +114,7 @@ pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
         return proven_twice(s);
     }
     let any = s.once_in(4);
-    let (at, accusation) = s.any_where::<Accusation>(|said| {
+    let (at, fraud_proof) = s.any_where::<FraudProof>(|said| {
         any || said.claimed != cell(&said.seed, said.order, said.row, said.column)
     })?;
     let mut siblings = s.memory.accused.get(&at)?.clone();
@@ -124,9 +124,9 @@ pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
         2 => siblings.clear(),
         _ => {}
     }
-    s.a.book.get::<Node>(&accusation.node)?;
-    let finder = s.who(&accusation.finder)?;
-    one(ix::prove_bad_work(&s.a.w, finder, &accusation.node, &siblings))
+    s.a.book.get::<Node>(&fraud_proof.node)?;
+    let finder = s.who(&fraud_proof.finder)?;
+    one(ix::prove_bad_work(&s.a.w, finder, &fraud_proof.node, &siblings))
 }
 
 /// A keeper passes over a node that scored better, or as well: the whole story, from the order to the proof.
@@ -151,9 +151,9 @@ pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
     // As good as the other, or worse.
     let later = now + 1 + AWARD_VIEW_SECS;
     let score =
-        score(best.price, reputation_bps(&best, later), best.record(later).promise.bps_at(later)).ok()?;
+        score(best.price, reputation_bps(&best, later), best.record(later).guarantee.bps_at(later)).ok()?;
     let even =
-        price_of(score, reputation_bps(&awarded, later), awarded.record(later).promise.bps_at(later)).ok()?;
+        price_of(score, reputation_bps(&awarded, later), awarded.record(later).guarantee.bps_at(later)).ok()?;
     let price = even.saturating_add(if s.once_in(2) { 0 } else { 1 + s.r.below(1_000_000) }).min(6_000_000);
     plan.push(Step::Send(vec![ix::node_update(&owner, &awarded.provider, &worse, price, NODE_ACTIVE)]));
     plan.push(Step::Send(vec![ix::order_create(who, args)]));

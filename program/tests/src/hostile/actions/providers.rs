@@ -1,4 +1,4 @@
-use gantry_market::constants::{BPS, NODE_VERSION, PROMISE_BPS_MIN};
+use gantry_market::constants::{BPS, NODE_VERSION, GUARANTEE_BPS_MIN};
 use gantry_market::math::evidence::device_root;
 use gantry_market::state::{DeviceClaim, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
 use solana_address::Address;
@@ -27,10 +27,10 @@ pub fn provider_set_payout(s: &mut Scene) -> Option<Plan> {
 pub fn provider_stake(s: &mut Scene) -> Option<Plan> {
     // Mostly what a slash has left open: machines of a provider with too little stake get no work.
     let any = s.once_in(3);
-    if let Some((_, short)) = s.any_where::<Provider>(|found| !any && found.stake < found.committed) {
+    if let Some((_, short)) = s.any_where::<Provider>(|found| !any && found.stake < found.locked_stake) {
         let who = s.who(&short.wallet)?;
         let more = s.about(10_000_000_000);
-        return one(ix::provider_stake(&s.a.w, who, (short.committed - short.stake).saturating_add(more)));
+        return one(ix::provider_stake(&s.a.w, who, (short.locked_stake - short.stake).saturating_add(more)));
     }
     let who = s.actor_of(&PROVIDERS);
     let amount = s.about(30_000_000_000);
@@ -42,7 +42,7 @@ pub fn provider_request_unstake(s: &mut Scene) -> Option<Plan> {
     let amount = match s.a.book.get::<Provider>(&who.provider()) {
         // Exactly what is free, or one more.
         Some(state) if s.once_in(3) => {
-            state.stake.saturating_sub(state.committed).saturating_add(s.r.below(2))
+            state.stake.saturating_sub(state.locked_stake).saturating_add(s.r.below(2))
         }
         Some(state) if s.once_in(3) => state.stake,
         _ => s.about(20_000_000_000),
@@ -173,8 +173,8 @@ pub fn node_migrate(s: &mut Scene) -> Option<Plan> {
     one(ix::node_migrate(&payer, &at))
 }
 
-/// A promise of uptime for a while, or a longer and higher one.
-pub fn node_commit(s: &mut Scene) -> Option<Plan> {
+/// A guarantee of uptime for a while, or a longer and higher one.
+pub fn node_guarantee(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(6);
     let (at, node) = s.any_where::<Node>(|node| any || node.status == NODE_ACTIVE)?;
     let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
@@ -182,24 +182,24 @@ pub fn node_commit(s: &mut Scene) -> Option<Plan> {
     let wait = i64::from(s.a.w.params.unstake_cooldown_secs);
     let until = match s.below(8) {
         0 => s.about(u64::MAX) as i64,
-        1 => node.committed_until,
-        _ => s.a.now().max(node.committed_until - wait) + wait + s.r.below(300) as i64,
+        1 => node.guaranteed_until,
+        _ => s.a.now().max(node.guaranteed_until - wait) + wait + s.r.below(300) as i64,
     };
-    let promise = match s.below(6) {
+    let guarantee = match s.below(6) {
         0 => s.r.u16(),
-        1 => node.promise_bps,
+        1 => node.guarantee_bps,
         2 => 10_000,
-        _ => PROMISE_BPS_MIN + s.r.below(1 + BPS - u64::from(PROMISE_BPS_MIN)) as u16,
+        _ => GUARANTEE_BPS_MIN + s.r.below(1 + BPS - u64::from(GUARANTEE_BPS_MIN)) as u16,
     };
-    one(ix::node_commit(who, &at, until, promise))
+    one(ix::node_guarantee(who, &at, until, guarantee))
 }
 
 /// What is over; now and then what is not.
-pub fn commitment_settle(s: &mut Scene) -> Option<Plan> {
+pub fn guarantee_resolve(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(4), s.a.now());
-    let (at, _) = s.any_where::<Node>(|node| any || (node.is_committed() && now > node.committed_until))?;
+    let (at, _) = s.any_where::<Node>(|node| any || (node.is_guaranteed() && now > node.guaranteed_until))?;
     let finder = s.actor();
-    one(ix::commitment_settle(&s.a.w, finder, &at))
+    one(ix::guarantee_resolve(&s.a.w, finder, &at))
 }
 
 /// With the claims that the node really has.

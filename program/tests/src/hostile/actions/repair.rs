@@ -38,7 +38,7 @@ fn in_order(s: &mut Scene) -> Plan {
     }
     for (_, provider) in a.book.all::<Provider>().filter(|(_, provider)| !provider.covered()) {
         if let Some(who) = s.who(&provider.wallet) {
-            all.push(ix::provider_stake(&a.w, who, provider.committed - provider.stake));
+            all.push(ix::provider_stake(&a.w, who, provider.locked_stake - provider.stake));
         }
     }
     let away = |node: &Node| !matches!(node.status, NODE_ACTIVE | NODE_RETIRED) && node.pending_faults == 0;

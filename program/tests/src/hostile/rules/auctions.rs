@@ -153,10 +153,10 @@ fn awarded(
     };
     must!(bar.node != winner.node, "nobody sets its own price", "{at}");
     must!(beats(&before.order, &winner, &bar), "a winner stands before the losers", "{at}");
-    let promise =
-        act.book.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).promise.bps_at(act.now));
+    let guarantee =
+        act.book.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).guarantee.bps_at(act.now));
     let fits =
-        |price: u64| score(price, winner.reputation_bps, promise).is_ok_and(|score| score <= bar.score);
+        |price: u64| score(price, winner.reputation_bps, guarantee).is_ok_and(|score| score <= bar.score);
     let most = fits(price) && (price == order.max_price || !fits(price + 1));
     must!(most, "the price is that of the best losing bid", "{at}: {price} for {}", bar.score);
     Ok(())
@@ -178,7 +178,7 @@ fn standing(
     must!(signed, "a bid is signed for this auction", "{at}");
     let reputation_bps = reputation_bps(node, act.now);
     Ok(Standing {
-        score: score(bid.price, reputation_bps, node.record(act.now).promise.bps_at(act.now))
+        score: score(bid.price, reputation_bps, node.record(act.now).guarantee.bps_at(act.now))
             .unwrap_or(u64::MAX),
         reputation_bps,
         node: *at,

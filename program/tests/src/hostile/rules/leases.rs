@@ -80,11 +80,11 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         "{}: {at}",
         act.name
     );
-    let promise = node.record(act.now).promise.bps_at(act.now);
+    let guarantee = node.record(act.now).guarantee.bps_at(act.now);
     let best = if moved.is_some() {
         Some(0)
     } else {
-        score(lease.price, reputation_bps(node, act.now), promise).ok()
+        score(lease.price, reputation_bps(node, act.now), guarantee).ok()
     };
     must!(best == Some(lease.score), "a lease keeps its score", "{at}: {} and {best:?}", lease.score);
     let reserved = cost(lease.price, lease.gpus, lease.duration_secs).ok();
@@ -95,7 +95,7 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         "{at}"
     );
     must!(lease.gpu_mask.count_ones() == u32::from(lease.gpus), "a lease has its GPUs", "{at}");
-    let covered = act.book.get::<Provider>(&node.provider).is_some_and(|p| p.stake >= p.committed);
+    let covered = act.book.get::<Provider>(&node.provider).is_some_and(|p| p.stake >= p.locked_stake);
     must!(covered, "stake covers every machine that works", "{at}");
     let model =
         act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);

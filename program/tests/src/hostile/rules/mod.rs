@@ -12,7 +12,7 @@ mod leases;
 mod money;
 mod omitted;
 mod outputs;
-mod promises;
+mod guarantees;
 mod providers;
 mod rent;
 mod reports;
@@ -144,7 +144,7 @@ pub fn of_change(act: &Act) -> Verdict {
     let Some(market) = act.market() else { return Ok(()) };
     money::check(act, market)?;
     providers::check(act, market)?;
-    promises::check(act, market)?;
+    guarantees::check(act, market)?;
     leases::check(act, market)?;
     auctions::check(act, market)?;
     reports::check(act, market)?;

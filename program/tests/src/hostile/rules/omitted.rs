@@ -43,14 +43,14 @@ fn score_of(act: &Act, market: &Market, lease: &Lease, order: &Order, bid: &Show
         .into_iter()
         .all(|at| at < since);
     let able = node.status == NODE_ACTIVE
-        && provider.stake >= provider.committed
+        && provider.stake >= provider.locked_stake
         && (1..=order.max_price).contains(&bid.price);
     let record = node.record_throughout(since, lease.awarded_at).filter(|_| stood && able)?;
     let end = order.latest_end(&market.params).ok()?;
     let site = &node.spec.site;
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end).ok()?;
     let reputation = reputation_of(&record.score, node.registered_at, since);
-    score(bid.price, reputation, record.promise.bps_at(lease.awarded_at)).ok()
+    score(bid.price, reputation, record.guarantee.bps_at(lease.awarded_at)).ok()
 }
 
 /// What the proof may take from the keeper's bond, and for whom.
@@ -103,7 +103,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             .book
             .get::<Node>(&bar.node)
             .and_then(|bar| bar.record_throughout(since, before.awarded_at))
-            .filter(|record| record.promise.bps_at(since) == record.promise.bps_at(before.awarded_at));
+            .filter(|record| record.guarantee.bps_at(since) == record.guarantee.bps_at(before.awarded_at));
         must!(record.is_some(), "what is compared has not moved", "{}", bar.node);
     }
     let score = score_of(act, market, before, order, &bid);

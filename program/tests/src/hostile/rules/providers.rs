@@ -6,7 +6,7 @@ use gantry_market::constants::NODE_VERSION;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    Accusation, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
+    FraudProof, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
 };
 use solana_address::Address;
 
@@ -136,7 +136,7 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
             act.name,
             after.unstake_at
         );
-        must!(after.stake >= after.committed, "stake that machines need stays", "{}", act.name);
+        must!(after.stake >= after.locked_stake, "stake that machines need stays", "{}", act.name);
     }
     Ok(())
 }
@@ -215,7 +215,7 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         let required = model.map(|model| model.min_stake * u64::from(node.spec.gpus));
         must!(required == Some(node.required_stake), "a node needs its model's stake", "{at}");
         let after = act.after::<Provider>(&node.provider).expect("exists");
-        must!(after.stake >= after.committed, "stake covers every machine", "{at}");
+        must!(after.stake >= after.locked_stake, "stake covers every machine", "{at}");
         must!(
             node.spec.simulated <= market.params.allow_simulated,
             "simulated machines only where allowed",
@@ -255,7 +255,7 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         act.name
     );
     if before.status != after.status {
-        let accused = act.changes::<Accusation>().any(|of| of.closed().is_some_and(|of| of.node == at));
+        let accused = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
         let proven = act.name == "prove_bad_work" && accused && after.status == NODE_SUSPENDED;
         let faulted = proven || act.changes::<Fault>().any(|fault| fault.either().node == at);
         must!(by_owner || by_agent || faulted, "owner or machine set the status", "{}: {at}", act.name);

@@ -28,7 +28,7 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Report(found) => Some(found.rent_payer),
         Entity::Fault(found) => Some(found.rent_payer),
         Entity::Dispute(found) => Some(found.customer),
-        Entity::Accusation(found) => Some(found.finder),
+        Entity::FraudProof(found) => Some(found.finder),
         Entity::Auction(found) => Some(found.rent_payer),
         Entity::Token(token) => wallet_of(act, &token.owner),
         Entity::Market(_)

@@ -3,13 +3,13 @@
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use gantry_market::math::fees::fee;
 use gantry_market::math::pricing::cost;
-use gantry_market::math::promise::kept;
+use gantry_market::math::guarantee::kept;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
-    Accusation, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
+    FraudProof, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
 };
 use solana_address::Address;
 
@@ -35,17 +35,17 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let nobody = Address::default();
     match act.name {
         "prove_bad_work" => {
-            let accusation = act.changes::<Accusation>().find_map(|change| change.closed())?;
-            let node = act.book.get::<Node>(&accusation.node)?;
+            let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
+            let node = act.book.get::<Node>(&fraud_proof.node)?;
             let amount = fee(node.required_stake, params.slash_bad_work_bps).ok()?;
-            let finder = accusation.finder;
+            let finder = fraud_proof.finder;
             Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
-        "commitment_settle" => {
+        "guarantee_resolve" => {
             let (node, settled) = act.changes::<Node>().find_map(|change| change.both())?;
-            let over = node.is_committed() && !settled.is_committed();
-            let broken = !kept(node.promise_up_secs, settled_secs(node, act.now), node.promise_bps);
-            let amount = fee(node.required_stake, node.slash_commitment_bps).ok()?;
+            let over = node.is_guaranteed() && !settled.is_guaranteed();
+            let broken = !kept(node.guarantee_up_secs, settled_secs(node, act.now), node.guarantee_bps);
+            let amount = fee(node.required_stake, node.slash_guarantee_bps).ok()?;
             (over && broken).then_some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
         "prove_equivocation" => {
@@ -72,13 +72,13 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
 /// What was counted in a commitment that is over.
 fn settled_secs(node: &Node, now: i64) -> u64 {
     let mut copy = *node;
-    copy.close_promise(now).unwrap_or(0)
+    copy.close_guarantee(now).unwrap_or(0)
 }
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
-    for change in act.changes::<Accusation>() {
-        must!(change.both().is_none(), "an accusation stays as it is", "{}: {}", act.name, change.at);
-        must!(act.signed(&change.either().finder), "an accusation is its finder's", "{}", change.at);
+    for change in act.changes::<FraudProof>() {
+        must!(change.both().is_none(), "an fraud_proof stays as it is", "{}: {}", act.name, change.at);
+        must!(act.signed(&change.either().finder), "an fraud_proof is its finder's", "{}", change.at);
         if let Some(made) = change.created() {
             let node = act.book.get::<Node>(&made.node);
             let signed = node.is_some_and(|node| act.verified.iter().any(|(key, _)| *key == node.node_key));
@@ -95,9 +95,9 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
 }
 
 fn bad_work(act: &Act, market: &Market) -> Verdict {
-    let found = act.changes::<Accusation>().find_map(|change| change.closed());
+    let found = act.changes::<FraudProof>().find_map(|change| change.closed());
     let Some((said, node)) = found.and_then(|said| Some((said, act.book.get::<Node>(&said.node)?))) else {
-        must!(false, "a proof has its accusation", "{}", act.name);
+        must!(false, "a proof has its fraud_proof", "{}", act.name);
         return Ok(());
     };
     let period = u64::try_from(act.now).expect("after 1970") / u64::from(market.params.period_secs);
@@ -180,8 +180,8 @@ fn better_ask(act: &Act, market: &Market) -> Verdict {
     must!(record.is_some(), "what is compared has not moved", "{at}");
     let record = record.expect("just checked");
     let reputation = reputation_of(&record.score, better.registered_at, since);
-    let promise = record.promise.bps_at(before.awarded_at);
-    let lower = score(better.price, reputation, promise).is_ok_and(|score| score < before.score);
+    let guarantee = record.guarantee.bps_at(before.awarded_at);
+    let lower = score(better.price, reputation, guarantee).is_ok_and(|score| score < before.score);
     must!(lower, "an award is unjust when another node scored lower", "{at}: {}", before.score);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gantry_market::state::{
-    Accusation, Auction, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order,
+    FraudProof, Auction, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order,
     Provider, Report, Rewards, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
     ORDER_OPEN,
 };
@@ -109,7 +109,7 @@ pub fn check(book: &Book, now: i64) -> Verdict {
         let (nodes, committed) = of(&sums.nodes, at);
         let counts = (
             provider.node_count,
-            u128::from(provider.committed),
+            u128::from(provider.locked_stake),
             provider.live_leases,
             provider.pending_faults,
         );
@@ -248,8 +248,8 @@ fn addresses(book: &Book) -> Verdict {
     for (at, found) in book.all::<Dispute>() {
         must!(*at == pda::dispute(&found.lease), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<Accusation>() {
-        must!(*at == pda::accusation(&found.node, &found.finder), "accounts lie where they derive", "{at}");
+    for (at, found) in book.all::<FraudProof>() {
+        must!(*at == pda::fraud_proof(&found.node, &found.finder), "accounts lie where they derive", "{at}");
     }
     for (at, found) in book.all::<Auction>() {
         must!(*at == pda::auction(&found.order), "accounts lie where they derive", "{at}");

@@ -4,7 +4,7 @@ mod claims;
 mod disputes;
 mod moves;
 mod outputs;
-mod promises;
+mod guarantees;
 mod rules;
 mod sessions;
 mod votes;
@@ -38,9 +38,9 @@ pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
     moves::moved,
     outputs::compared,
     sessions::replaced,
-    promises::settled,
-    promises::settled,
-    promises::settled,
+    guarantees::settled,
+    guarantees::settled,
+    guarantees::settled,
     claims::taken,
     claims::taken,
     claims::overtaken,
@@ -87,8 +87,8 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
             plan.push(Step::Send(vec![ix::provider_register(&s.a.w, who)]));
             continue;
         };
-        if provider.stake < provider.committed {
-            let short = provider.committed - provider.stake;
+        if provider.stake < provider.locked_stake {
+            let short = provider.locked_stake - provider.stake;
             plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, short)]));
         }
     }
@@ -121,7 +121,7 @@ fn joined(s: &mut Scene, number: usize, of: u64) -> Option<Plan> {
         return Some(vec![]);
     }
     let state = s.a.book.get::<Provider>(&who.provider())?;
-    let needed = state.committed.checked_add(ix::h100().min_stake * u64::from(gpus))?;
+    let needed = state.locked_stake.checked_add(ix::h100().min_stake * u64::from(gpus))?;
     let mut plan = vec![];
     if state.stake < needed {
         plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, needed - state.stake)]));

@@ -2,12 +2,12 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{COMMITMENT_LEN, WORK_CHUNK, WORK_MAX_ORDER, WORK_TAG};
+use crate::constants::{WORK_CHUNK, WORK_CLAIM_LEN, WORK_MAX_ORDER, WORK_TAG};
 use crate::errors::{fail, MarketError};
 use crate::math::bytes::take;
 
 #[derive(Clone, Copy)]
-pub struct Commitment {
+pub struct WorkClaim {
     pub domain: [u8; 8],
     pub node: Address,
     pub period: u64,
@@ -17,8 +17,8 @@ pub struct Commitment {
     pub root: [u8; 32],
 }
 
-impl Commitment {
-    pub fn parse(data: &[u8; COMMITMENT_LEN]) -> Result<Self> {
+impl WorkClaim {
+    pub fn parse(data: &[u8; WORK_CLAIM_LEN]) -> Result<Self> {
         let tag: [u8; 8] = take(data, 0)?;
         let reserved: [u8; 4] = take(data, 92)?;
         let commitment = Self {
@@ -36,7 +36,7 @@ impl Commitment {
         if sound {
             Ok(commitment)
         } else {
-            fail(MarketError::InvalidCommitment)
+            fail(MarketError::InvalidWorkClaim)
         }
     }
 }

@@ -4,9 +4,9 @@
 use anchor_lang::prelude::*;
 
 #[account]
-pub struct Accusation {
+pub struct FraudProof {
     pub node: Address,
-    /// Who accuses and pays the rent: nobody else can use the accusation, so nobody takes the finder's share by copying
+    /// Who accuses and pays the rent: nobody else can use the fraud_proof, so nobody takes the finder's share by copying
     /// the second half.
     pub finder: Address,
     pub seed: [u8; 32],

@@ -7,7 +7,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, PROMISE_BPS_MIN};
+use crate::constants::{BPS, GUARANTEE_BPS_MIN};
 use crate::errors::OrOverflow;
 use crate::math::periods::period_end;
 use crate::planted::planted;
@@ -15,18 +15,18 @@ use crate::state::{Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPEN
 
 impl Node {
     /// Whether there is a commitment, running or over and not settled.
-    pub fn is_committed(&self) -> bool {
-        self.committed_until != 0
+    pub fn is_guaranteed(&self) -> bool {
+        self.guaranteed_until != 0
     }
 
     pub(crate) fn promise_sound(&self) -> bool {
-        if !self.is_committed() {
-            return self.promise_bps == 0 && self.promise_counted_secs == 0;
+        if !self.is_guaranteed() {
+            return self.guarantee_bps == 0 && self.guarantee_counted_secs == 0;
         }
-        self.promise_bps >= PROMISE_BPS_MIN
-            && (self.promise_bps as u64) <= BPS
-            && self.committed_since < self.committed_until
-            && self.promise_up_secs <= self.promise_counted_secs
+        self.guarantee_bps >= GUARANTEE_BPS_MIN
+            && (self.guarantee_bps as u64) <= BPS
+            && self.guaranteed_since < self.guaranteed_until
+            && self.guarantee_up_secs <= self.guarantee_counted_secs
             && self.status != NODE_RETIRED
     }
 
@@ -35,18 +35,18 @@ impl Node {
     pub fn count_period(&mut self, period: u64, up_secs: u32, period_secs: u32) -> Result<()> {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
-        if !self.is_committed()
-            || planted!(80, false, start < self.committed_since)
-            || planted!(80, false, end > self.committed_until)
+        if !self.is_guaranteed()
+            || planted!(80, false, start < self.guaranteed_since)
+            || planted!(80, false, end > self.guaranteed_until)
         {
             return Ok(());
         }
         if self.status == NODE_SUSPENDED && end > self.suspended_at {
             return Ok(());
         }
-        self.promise_up_secs = self.promise_up_secs.checked_add(up_secs as u64).or_overflow()?;
-        self.promise_counted_secs =
-            self.promise_counted_secs.checked_add(period_secs as u64).or_overflow()?;
+        self.guarantee_up_secs = self.guarantee_up_secs.checked_add(up_secs as u64).or_overflow()?;
+        self.guarantee_counted_secs =
+            self.guarantee_counted_secs.checked_add(period_secs as u64).or_overflow()?;
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Node {
         if self.status != NODE_SUSPENDED || self.pending_faults > 0 || self.convicted == 1 {
             return;
         }
-        if now < self.committed_until {
+        if now < self.guaranteed_until {
             // It was active, since it had to be.
             self.available_since = now;
             self.status = NODE_ACTIVE;
@@ -79,12 +79,12 @@ impl Node {
 
     /// Adds the time that a suspended node has been away within its commitment, none of it as up.
     fn count_suspension(&mut self, now: i64) -> Result<()> {
-        if planted!(79, true, self.status != NODE_SUSPENDED || !self.is_committed()) {
+        if planted!(79, true, self.status != NODE_SUSPENDED || !self.is_guaranteed()) {
             return Ok(());
         }
-        let from = self.suspended_at.max(self.committed_since);
-        let away = now.min(self.committed_until).saturating_sub(from).max(0);
-        self.promise_counted_secs = self.promise_counted_secs.checked_add(away as u64).or_overflow()?;
+        let from = self.suspended_at.max(self.guaranteed_since);
+        let away = now.min(self.guaranteed_until).saturating_sub(from).max(0);
+        self.guarantee_counted_secs = self.guarantee_counted_secs.checked_add(away as u64).or_overflow()?;
         Ok(())
     }
 
@@ -100,17 +100,17 @@ impl Node {
     }
 
     /// Ends the commitment and returns the seconds that were counted in it.
-    pub fn close_promise(&mut self, now: i64) -> Result<u64> {
+    pub fn close_guarantee(&mut self, now: i64) -> Result<u64> {
         self.count_suspension(now)?;
-        let counted = self.promise_counted_secs;
+        let counted = self.guarantee_counted_secs;
         if planted!(70, true, false) {
             return Ok(counted);
         }
-        self.committed_since = 0;
-        self.committed_until = 0;
-        self.promise_bps = 0;
-        self.promise_up_secs = 0;
-        self.promise_counted_secs = 0;
+        self.guaranteed_since = 0;
+        self.guaranteed_until = 0;
+        self.guarantee_bps = 0;
+        self.guarantee_up_secs = 0;
+        self.guarantee_counted_secs = 0;
         Ok(counted)
     }
 }

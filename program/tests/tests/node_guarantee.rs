@@ -1,11 +1,11 @@
-use gantry_market::constants::{MAX_COMMITMENT_SECS, PROMISE_BPS_MIN};
+use gantry_market::constants::{MAX_GUARANTEE_SECS, GUARANTEE_BPS_MIN};
 use gantry_market::errors::MarketError;
-use gantry_market::events::NodeCommitted;
+use gantry_market::events::UptimeGuaranteed;
 use gantry_market::instructions::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    Lease, Node, Order, Promise, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED,
+    Lease, Node, Order, Guarantee, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED,
     NODE_SUSPENDED,
 };
 use gantry_market_tests::events::assert_emitted;
@@ -32,20 +32,20 @@ fn a_node_commits_itself_until_a_date() {
     let (mut w, provider, machine) = ready();
     let (now, until) = (w.now(), w.now() + cooldown(&w));
     let before: Node = w.read(&machine.node);
-    let meta = w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    let meta = w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     // The first whole period to come.
     let since = now - 7 + 60;
-    let event = NodeCommitted { node: machine.node, since, until, promise_bps: 9_900 };
+    let event = UptimeGuaranteed { node: machine.node, since, until, guarantee_bps: 9_900 };
     assert_emitted(&meta, &event);
     let node: Node = w.read(&machine.node);
-    assert_eq!((node.committed_since, node.committed_until, node.promise_bps), (since, until, 9_900));
-    assert_eq!((node.promise_up_secs, node.promise_counted_secs), (0, 0));
-    assert_eq!(node.slash_commitment_bps, w.params.slash_commitment_bps);
+    assert_eq!((node.guaranteed_since, node.guaranteed_until, node.guarantee_bps), (since, until, 9_900));
+    assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (0, 0));
+    assert_eq!(node.slash_guarantee_bps, w.params.slash_guarantee_bps);
     // It is a change of the record that awards are judged by.
     assert_eq!((node.record_since, node.previous_since), (now, before.record_since));
     assert_eq!(
-        (node.previous, node.previous_promise),
-        (before.record(now).score, before.record(now).promise)
+        (node.previous, node.previous_guarantee),
+        (before.record(now).score, before.record(now).guarantee)
     );
 }
 
@@ -53,11 +53,11 @@ fn a_node_commits_itself_until_a_date() {
 fn the_terms_have_bounds() {
     let (mut w, provider, machine) = ready();
     let (now, soonest) = (w.now(), w.now() + cooldown(&w));
-    let latest = now - 7 + 60 + MAX_COMMITMENT_SECS;
+    let latest = now - 7 + 60 + MAX_GUARANTEE_SECS;
     let wrong = [
         (soonest - 1, 9_900),
         (latest + 1, 9_900),
-        (soonest, PROMISE_BPS_MIN - 1),
+        (soonest, GUARANTEE_BPS_MIN - 1),
         (soonest, 10_001),
         (soonest, 0),
         (0, 0),
@@ -65,13 +65,13 @@ fn the_terms_have_bounds() {
         (i64::MAX, 9_900),
         (i64::MIN, 9_900),
     ];
-    for (until, promise) in wrong {
-        let commit = ix::node_commit(&provider, &machine.node, until, promise);
-        w.refused(commit, &[&provider.key], MarketError::InvalidPromise);
+    for (until, guarantee) in wrong {
+        let commit = ix::node_guarantee(&provider, &machine.node, until, guarantee);
+        w.refused(commit, &[&provider.key], MarketError::InvalidGuarantee);
     }
-    for (until, promise) in [(soonest, PROMISE_BPS_MIN), (latest, 10_000)] {
+    for (until, guarantee) in [(soonest, GUARANTEE_BPS_MIN), (latest, 10_000)] {
         let mut w = w.fork();
-        w.ok(ix::node_commit(&provider, &machine.node, until, promise), &[&provider.key]);
+        w.ok(ix::node_guarantee(&provider, &machine.node, until, guarantee), &[&provider.key]);
     }
 }
 
@@ -85,9 +85,9 @@ fn a_commitment_has_a_whole_period() {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let since = w.now() + 60;
-    let short = ix::node_commit(&provider, &machine.node, since + 59, 9_900);
-    w.refused(short, &[&provider.key], MarketError::InvalidPromise);
-    w.ok(ix::node_commit(&provider, &machine.node, since + 60, 9_900), &[&provider.key]);
+    let short = ix::node_guarantee(&provider, &machine.node, since + 59, 9_900);
+    w.refused(short, &[&provider.key], MarketError::InvalidGuarantee);
+    w.ok(ix::node_guarantee(&provider, &machine.node, since + 60, 9_900), &[&provider.key]);
 }
 
 #[test]
@@ -95,51 +95,51 @@ fn a_running_commitment_only_grows() {
     let (mut w, provider, machine) = ready();
     let start = w.now();
     let until = start + 1_000;
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_500), &[&provider.key]);
-    w.alter(&machine.node, |n: &mut Node| (n.promise_up_secs, n.promise_counted_secs) = (100, 120));
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_500), &[&provider.key]);
+    w.alter(&machine.node, |n: &mut Node| (n.guarantee_up_secs, n.guarantee_counted_secs) = (100, 120));
     w.warp(10);
-    for (until, promise) in [(until, 9_500), (until - 1, 9_900), (until + 1, 9_400), (until - 1, 9_400)] {
-        let commit = ix::node_commit(&provider, &machine.node, until, promise);
-        w.refused(commit, &[&provider.key], MarketError::InvalidPromise);
+    for (until, guarantee) in [(until, 9_500), (until - 1, 9_900), (until + 1, 9_400), (until - 1, 9_400)] {
+        let commit = ix::node_guarantee(&provider, &machine.node, until, guarantee);
+        w.refused(commit, &[&provider.key], MarketError::InvalidGuarantee);
     }
     // Higher, later, both; what was counted stays.
-    for (until, promise) in [(until, 9_600), (until + 50, 9_600), (until + 60, 9_700)] {
-        w.ok(ix::node_commit(&provider, &machine.node, until, promise), &[&provider.key]);
+    for (until, guarantee) in [(until, 9_600), (until + 50, 9_600), (until + 60, 9_700)] {
+        w.ok(ix::node_guarantee(&provider, &machine.node, until, guarantee), &[&provider.key]);
         let node: Node = w.read(&machine.node);
-        assert_eq!((node.committed_until, node.promise_bps), (until, promise));
-        assert_eq!(node.committed_since, start - 7 + 60);
-        assert_eq!((node.promise_up_secs, node.promise_counted_secs), (100, 120));
+        assert_eq!((node.guaranteed_until, node.guarantee_bps), (until, guarantee));
+        assert_eq!(node.guaranteed_since, start - 7 + 60);
+        assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (100, 120));
     }
     // Also shortly before its end, the end is as far away as a new one's.
-    let until = w.read::<Node>(&machine.node).committed_until;
+    let until = w.read::<Node>(&machine.node).guaranteed_until;
     w.set_now(until - 1);
-    let near = ix::node_commit(&provider, &machine.node, until, 10_000);
-    w.refused(near, &[&provider.key], MarketError::InvalidPromise);
+    let near = ix::node_guarantee(&provider, &machine.node, until, 10_000);
+    w.refused(near, &[&provider.key], MarketError::InvalidGuarantee);
     let late = w.now() + cooldown(&w);
-    w.fork().ok(ix::node_commit(&provider, &machine.node, late, 10_000), &[&provider.key]);
+    w.fork().ok(ix::node_guarantee(&provider, &machine.node, late, 10_000), &[&provider.key]);
     // A year after it began it ends: nobody puts the reckoning off for ever.
-    let since = w.read::<Node>(&machine.node).committed_since;
-    let endless = ix::node_commit(&provider, &machine.node, since + MAX_COMMITMENT_SECS + 1, 10_000);
-    w.refused(endless, &[&provider.key], MarketError::InvalidPromise);
+    let since = w.read::<Node>(&machine.node).guaranteed_since;
+    let endless = ix::node_guarantee(&provider, &machine.node, since + MAX_GUARANTEE_SECS + 1, 10_000);
+    w.refused(endless, &[&provider.key], MarketError::InvalidGuarantee);
     // Once over, it is settled first.
     w.set_now(until);
-    let again = ix::node_commit(&provider, &machine.node, until + 10_000, 10_000);
-    w.refused(again, &[&provider.key], MarketError::CommitmentOver);
+    let again = ix::node_guarantee(&provider, &machine.node, until + 10_000, 10_000);
+    w.refused(again, &[&provider.key], MarketError::GuaranteeOver);
 }
 
 #[test]
 fn only_an_active_node_whose_stake_is_there() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 1_000;
-    let commit = ix::node_commit(&provider, &machine.node, until, 9_900);
+    let commit = ix::node_guarantee(&provider, &machine.node, until, 9_900);
     for status in [NODE_HIBERNATED, NODE_DRAINING, NODE_RETIRED, NODE_SUSPENDED] {
         w.alter(&machine.node, |n: &mut Node| n.status = status);
         w.refused(commit.clone(), &[&provider.key], MarketError::WrongNodeStatus);
     }
     w.alter(&machine.node, |n: &mut Node| n.status = NODE_ACTIVE);
-    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.committed - 1);
+    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
     w.refused(commit.clone(), &[&provider.key], MarketError::InsufficientStake);
-    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.committed);
+    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.locked_stake);
     w.pause();
     w.ok(commit, &[&provider.key]);
 }
@@ -148,7 +148,7 @@ fn only_an_active_node_whose_stake_is_there() {
 fn a_committed_node_stays() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 1_000;
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let update = |status| {
         ix::node_update(&machine.key.pubkey(), &provider.provider(), &machine.node, 3_000_000, status)
     };
@@ -156,9 +156,9 @@ fn a_committed_node_stays() {
     for now in [w.now(), until - 1] {
         w.set_now(now);
         for status in [NODE_HIBERNATED, NODE_DRAINING] {
-            w.refused(update(status), &[&machine.key], MarketError::NodeCommitted);
+            w.refused(update(status), &[&machine.key], MarketError::GuaranteeRunning);
         }
-        w.refused(retire.clone(), &[&provider.key], MarketError::NodeCommitted);
+        w.refused(retire.clone(), &[&provider.key], MarketError::GuaranteeRunning);
         // Its stake is needed; what lies above it may leave, as ever.
         let unstake = ix::provider_request_unstake(&provider, 10_000_000_001);
         w.refused(unstake, &[&provider.key], MarketError::InsufficientStake);
@@ -167,10 +167,10 @@ fn a_committed_node_stays() {
     // After the end it may sleep, but not leave before the commitment is settled.
     w.set_now(until);
     w.ok(update(NODE_HIBERNATED), &[&machine.key]);
-    w.refused(retire.clone(), &[&provider.key], MarketError::NodeCommitted);
+    w.refused(retire.clone(), &[&provider.key], MarketError::GuaranteeRunning);
     let finder = w.actor();
     w.set_now(until + 420);
-    w.ok(ix::commitment_settle(&w, &finder, &machine.node), &[&finder.key]);
+    w.ok(ix::guarantee_resolve(&w, &finder, &machine.node), &[&finder.key]);
     w.ok(retire, &[&provider.key]);
 }
 
@@ -180,14 +180,14 @@ fn a_commitment_is_a_better_score_until_it_ends() {
     let keeper = w.keeper(w.params.min_bond);
     let customer = w.customer(100_000_000);
     let until = w.now() + cooldown(&w);
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
-    for (now, promise) in [(w.now(), 9_900), (until - 1, 9_900), (until, 0)] {
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    for (now, guarantee) in [(w.now(), 9_900), (until - 1, 9_900), (until, 0)] {
         let mut w = w.fork();
         w.set_now(now);
         let order = w.order(&customer, ix::order_args(1));
         let reputation = reputation_bps(&w.read(&machine.node), now);
-        let want = score(ASK, reputation, promise).expect("fits");
-        assert_eq!(want < score(ASK, reputation, 0).expect("fits"), promise > 0);
+        let want = score(ASK, reputation, guarantee).expect("fits");
+        assert_eq!(want < score(ASK, reputation, 0).expect("fits"), guarantee > 0);
         let award =
             ix::order_award_at(&keeper, &customer, &order, &provider.provider(), &machine.node, want - 1);
         w.refused(award, &[&keeper.key], MarketError::ScoreTooHigh);
@@ -203,18 +203,18 @@ fn an_order_may_ask_for_committed_nodes() {
     let keeper = w.keeper(w.params.min_bond);
     let customer = w.customer(100_000_000);
     let mut args = OrderArgs { duration_secs: 600, ..ix::order_args(1) };
-    args.requirement.committed = 1;
+    args.requirement.guaranteed = 1;
     let order = w.order(&customer, args);
     let award = ix::order_award(&keeper, &customer, &order, &provider.provider(), &machine.node);
-    w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableCommitment);
+    w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableGuarantee);
     let end = w.read::<Order>(&order).latest_end(&w.params).expect("fits");
     assert_eq!(end, w.now() + 60 + 120 + 600, "award deadline, start deadline, duration");
-    w.ok(ix::node_commit(&provider, &machine.node, end - 1, 9_900), &[&provider.key]);
-    w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableCommitment);
-    w.ok(ix::node_commit(&provider, &machine.node, end, 9_900), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, end - 1, 9_900), &[&provider.key]);
+    w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableGuarantee);
+    w.ok(ix::node_guarantee(&provider, &machine.node, end, 9_900), &[&provider.key]);
     w.ok(award, &[&keeper.key]);
     // Nothing but 0 and 1.
-    args.requirement.committed = 2;
+    args.requirement.guaranteed = 2;
     args.nonce = 2;
     w.refused(ix::order_create(&customer, args), &[&customer.key], MarketError::InvalidRequirement);
 }
@@ -224,7 +224,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let (mut w, provider, machine) = ready();
     let other = w.provider(20_000_000_000);
     let others = w.machine(&other, 1);
-    let good = ix::node_commit(&provider, &machine.node, w.now() + 1_000, 9_900);
+    let good = ix::node_guarantee(&provider, &machine.node, w.now() + 1_000, 9_900);
     let silent = unsigned(good.clone(), &provider.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     // The machine's own key does not put its owner's stake at risk.
@@ -243,6 +243,6 @@ fn wrong_signers_and_accounts_are_refused() {
         ("node's type", machine.node, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
     ];
     w.refuses_swaps(&good, &[&provider.key, &other.key], &cases);
-    let none: Promise = w.read::<Node>(&machine.node).record(0).promise;
+    let none: Guarantee = w.read::<Node>(&machine.node).record(0).guarantee;
     assert_eq!((none.until, none.bps), (0, 0));
 }

@@ -1,20 +1,20 @@
 //! Anyone stores the first half of a proof of bad work: a node's signed commitment and the chunk that holds a wrong entry.
-//! Nothing is judged here but the signature; an accusation without its second half harms nobody.
+//! Nothing is judged here but the signature; an fraud_proof without its second half harms nobody.
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{COMMITMENT_LEN, VERSION, WORK_CHUNK, WORK_CHUNK_LEN};
+use crate::constants::{VERSION, WORK_CHUNK, WORK_CHUNK_LEN, WORK_CLAIM_LEN};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::events::AccusationOpened;
+use crate::events::FraudProofOpened;
 use crate::math::bytes::take;
 use crate::math::hash::sha256_of;
 use crate::seeds;
 use crate::signatures::require_signed;
-use crate::state::{Accusation, Commitment, Market, NodeAccount};
+use crate::state::{FraudProof, Market, NodeAccount, WorkClaim};
 
 /// The instruction before this one verifies the node's signature over the commitment.
 #[derive(Accounts)]
-pub struct AccusationOpen {
+pub struct FraudProofOpen {
     #[account(mut)]
     pub finder: Signer,
     pub market: Account<Market>,
@@ -22,26 +22,26 @@ pub struct AccusationOpen {
     #[account(
         init,
         payer = finder,
-        seeds = [seeds::ACCUSATION, node.address().as_ref(), finder.address().as_ref()],
+        seeds = [seeds::FRAUD_PROOF, node.address().as_ref(), finder.address().as_ref()],
         bump
     )]
-    pub accusation: Account<Accusation>,
+    pub fraud_proof: Account<FraudProof>,
     pub instructions: Sysvar<SysvarInstructions>,
     pub system_program: Program<System>,
 }
 
-fn validate(accounts: &AccusationOpen, commitment: &[u8; COMMITMENT_LEN]) -> Result<Commitment> {
+fn validate(accounts: &FraudProofOpen, commitment: &[u8; WORK_CLAIM_LEN]) -> Result<WorkClaim> {
     require_signed(&accounts.instructions, -1, &accounts.node.node_key, commitment)?;
-    let parsed = Commitment::parse(commitment)?;
+    let parsed = WorkClaim::parse(commitment)?;
     if parsed.domain != accounts.market.domain || parsed.node != *accounts.node.address() {
-        return fail(MarketError::InvalidCommitment);
+        return fail(MarketError::InvalidWorkClaim);
     }
     Ok(parsed)
 }
 
 pub fn handler(
-    ctx: &mut Context<AccusationOpen>,
-    commitment: [u8; COMMITMENT_LEN],
+    ctx: &mut Context<FraudProofOpen>,
+    commitment: [u8; WORK_CLAIM_LEN],
     row: u16,
     column: u16,
     chunk: [u8; WORK_CHUNK_LEN],
@@ -52,25 +52,25 @@ pub fn handler(
         return fail(MarketError::InvalidProof);
     }
     let entry = (column % WORK_CHUNK).checked_mul(4).or_overflow()?;
-    let bump = ctx.bumps.accusation;
+    let bump = ctx.bumps.fraud_proof;
     let accounts = &mut ctx.accounts;
-    let address = *accounts.accusation.address();
+    let address = *accounts.fraud_proof.address();
     let finder = *accounts.finder.address();
-    let accusation = &mut accounts.accusation;
-    accusation.node = commitment.node;
-    accusation.finder = finder;
-    accusation.seed = commitment.seed;
-    accusation.root = commitment.root;
-    accusation.chunk = sha256_of(&[&[0], &chunk]);
-    accusation.period = commitment.period;
-    accusation.order = commitment.order;
-    accusation.row = row;
-    accusation.column = column;
-    accusation.claimed = i32::from_le_bytes(take(&chunk, entry as usize)?);
-    accusation.version = VERSION;
-    accusation.bump = bump;
-    emit!(AccusationOpened {
-        accusation: address,
+    let fraud_proof = &mut accounts.fraud_proof;
+    fraud_proof.node = commitment.node;
+    fraud_proof.finder = finder;
+    fraud_proof.seed = commitment.seed;
+    fraud_proof.root = commitment.root;
+    fraud_proof.chunk = sha256_of(&[&[0], &chunk]);
+    fraud_proof.period = commitment.period;
+    fraud_proof.order = commitment.order;
+    fraud_proof.row = row;
+    fraud_proof.column = column;
+    fraud_proof.claimed = i32::from_le_bytes(take(&chunk, entry as usize)?);
+    fraud_proof.version = VERSION;
+    fraud_proof.bump = bump;
+    emit!(FraudProofOpened {
+        fraud_proof: address,
         node: commitment.node,
         finder,
         period: commitment.period,

@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::events::AccusationClosed;
+use gantry_market::events::FraudProofClosed;
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
@@ -16,21 +16,21 @@ fn its_rent_comes_back_to_who_opened_it_and_to_nobody_else() {
     let (finder, other) = (w.actor(), w.actor());
     let opened = Opened::new(machine.node, w.period(), 32, (1, 2), 0);
     w.ok_all(&ix::accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
-    let accusation = pda::accusation(&machine.node, &finder.wallet());
-    let good = ix::accusation_close(&finder.wallet(), &machine.node);
+    let fraud_proof = pda::fraud_proof(&machine.node, &finder.wallet());
+    let good = ix::fraud_proof_close(&finder.wallet(), &machine.node);
     let silent = unsigned(good.clone(), &finder.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let theft = swap(good.clone(), &finder.wallet(), &other.wallet());
     w.refused(theft, &[&other.key], MarketError::Unauthorised);
-    let fake = w.forged(&accusation);
+    let fake = w.forged(&fraud_proof);
     let cases: [(_, _, _, Code); 2] = [
-        ("program", accusation, fake, InstructionError::IllegalOwner.into()),
-        ("type", accusation, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        ("program", fraud_proof, fake, InstructionError::IllegalOwner.into()),
+        ("type", fraud_proof, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
     ];
     w.refuses_swaps(&good, &[&finder.key], &cases);
     let meta = w.ok(good.clone(), &[&finder.key]);
-    assert!(!w.exists(&accusation));
+    assert!(!w.exists(&fraud_proof));
     assert_eq!(w.lamports(&finder.wallet()), START_LAMPORTS);
-    assert_emitted(&meta, &AccusationClosed { accusation });
+    assert_emitted(&meta, &FraudProofClosed { fraud_proof });
     w.refused(good, &[&finder.key], InstructionError::AccountDataTooSmall);
 }

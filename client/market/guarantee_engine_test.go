@@ -26,25 +26,25 @@ func TestCommitments(t *testing.T) {
 	byKeeper, byProvider := []solana.PrivateKey{keeper}, []solana.PrivateKey{provider}
 
 	until := w.Now() + 9
-	commit := func(n market.Node, until int64, promise uint16) (solana.Instruction, error) {
-		return market.NodeCommit(market.NodeCommitArgs{Wallet: provider.PublicKey(), Node: n, Until: until, PromiseBPS: promise})
+	commit := func(n market.Node, until int64, guarantee uint16) (solana.Instruction, error) {
+		return market.NodeGuarantee(market.NodeGuaranteeArgs{Wallet: provider.PublicKey(), Node: n, Until: until, GuaranteeBPS: guarantee})
 	}
 	for _, n := range []market.Node{steady, shaky} {
 		ix, err := commit(n, until, 9_500)
-		w.Do("node_commit", byProvider, ix, err)
+		w.Do("node_guarantee", byProvider, ix, err)
 	}
 	// A commitment grows, and does not shrink.
 	ix, err := commit(shaky, until, 9_900)
-	w.Do("node_commit", byProvider, ix, err)
+	w.Do("node_guarantee", byProvider, ix, err)
 	ix, err = commit(shaky, until, 9_800)
 	require.NoError(t, err)
-	_, err = w.Try("node_commit", byProvider, ix)
-	require.ErrorIs(t, err, bindings.ErrorCodeInvalidPromise)
+	_, err = w.Try("node_guarantee", byProvider, ix)
+	require.ErrorIs(t, err, bindings.ErrorCodeInvalidGuarantee)
 	w.Wait("committed", func(v *market.View) bool {
 		a, _ := v.Node(steady.Address)
 		b, _ := v.Node(shaky.Address)
 		steady, shaky = a, b
-		return a.CommittedUntil == until && b.PromiseBps == 9_900
+		return a.GuaranteedUntil == until && b.GuaranteeBps == 9_900
 	})
 	now := w.Now()
 	score, err := shaky.Score(now)
@@ -57,11 +57,11 @@ func TestCommitments(t *testing.T) {
 	ix, err = market.NodeUpdate(market.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: shaky, Price: 1, Status: market.NodeHibernated})
 	require.NoError(t, err)
 	_, err = w.Try("node_update", []solana.PrivateKey{nodeKey}, ix)
-	require.ErrorIs(t, err, bindings.ErrorCodeNodeCommitted)
+	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
 	ix, err = market.NodeRetire(market.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
 	require.NoError(t, err)
 	_, err = w.Try("node_retire", byProvider, ix)
-	require.ErrorIs(t, err, bindings.ErrorCodeNodeCommitted)
+	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
 	// Its layout is the present one.
 	ix, err = market.NodeMigrate(keeper.PublicKey(), shaky.Address)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestCommitments(t *testing.T) {
 	require.True(t, market.AlreadyDone(err))
 
 	// Keepers see the first whole period.
-	period := uint64(shaky.CommittedSince) / uint64(params.PeriodSecs)
+	period := uint64(shaky.GuaranteedSince) / uint64(params.PeriodSecs)
 	leaves := []records.Leaf{
 		{Node: steady.Address, Period: records.Period(period), ChecksPassed: 3, ChecksTotal: 3, UpSeconds: params.PeriodSecs},
 		{Node: shaky.Address, Period: records.Period(period), ChecksPassed: 1, ChecksTotal: 3, UpSeconds: params.PeriodSecs - 1},
@@ -93,33 +93,33 @@ func TestCommitments(t *testing.T) {
 		a, _ := v.Node(steady.Address)
 		b, _ := v.Node(shaky.Address)
 		steady, shaky = a, b
-		return a.PromiseCountedSecs == 2 && a.PromiseUpSecs == 2 && b.PromiseCountedSecs == 2 && b.PromiseUpSecs == 1
+		return a.GuaranteeCountedSecs == 2 && a.GuaranteeUpSecs == 2 && b.GuaranteeCountedSecs == 2 && b.GuaranteeUpSecs == 1
 	})
-	require.True(t, market.PromiseKept(steady.PromiseUpSecs, steady.PromiseCountedSecs, steady.PromiseBps))
-	require.False(t, market.PromiseKept(shaky.PromiseUpSecs, shaky.PromiseCountedSecs, shaky.PromiseBps))
+	require.True(t, market.GuaranteeKept(steady.GuaranteeUpSecs, steady.GuaranteeCountedSecs, steady.GuaranteeBps))
+	require.False(t, market.GuaranteeKept(shaky.GuaranteeUpSecs, shaky.GuaranteeCountedSecs, shaky.GuaranteeBps))
 
 	w.Give(keeper.PublicKey(), w.StakeMint, 0)
 	settle := func(n market.Node) solana.Instruction {
-		ix, err := market.CommitmentSettle(market.CommitmentSettleArgs{Finder: keeper.PublicKey(), Node: n, StakeMint: w.StakeMint})
+		ix, err := market.GuaranteeResolve(market.GuaranteeResolveArgs{Finder: keeper.PublicKey(), Node: n, StakeMint: w.StakeMint})
 		require.NoError(t, err)
 		return ix
 	}
-	at, ok := shaky.SettlesAt(&params)
+	at, ok := shaky.ResolvesAt(&params)
 	require.True(t, ok)
 	require.Equal(t, until+7, at)
-	require.ErrorIs(t, shaky.CanSettleCommitment(&params, at-1), bindings.ErrorCodeTooEarly)
-	require.NoError(t, shaky.CanSettleCommitment(&params, at))
+	require.ErrorIs(t, shaky.CanResolveGuarantee(&params, at-1), bindings.ErrorCodeTooEarly)
+	require.NoError(t, shaky.CanResolveGuarantee(&params, at))
 	w.Until(at)
 	for _, n := range []market.Node{steady, shaky} {
-		w.Do("commitment_settle", byKeeper, settle(n), nil)
-		_, err = w.Try("commitment_settle", byKeeper, settle(n))
-		require.ErrorIs(t, err, bindings.ErrorCodeNotCommitted)
+		w.Do("guarantee_resolve", byKeeper, settle(n), nil)
+		_, err = w.Try("guarantee_resolve", byKeeper, settle(n))
+		require.ErrorIs(t, err, bindings.ErrorCodeNotGuaranteed)
 	}
 	w.Wait("settled", func(v *market.View) bool {
 		b, _ := v.Node(shaky.Address)
 		p, _ := v.ProviderOf(provider.PublicKey())
-		return b.CommittedUntil == 0 && p.Stake == uint64(190*market.OneGNT)
+		return b.GuaranteedUntil == 0 && p.Stake == uint64(190*market.OneGNT)
 	})
 	require.EqualValues(t, market.OneGNT, w.Tokens(market.TokenAddress(keeper.PublicKey(), w.StakeMint)))
-	require.ErrorIs(t, (&market.Node{}).CanSettleCommitment(&params, at), bindings.ErrorCodeNotCommitted)
+	require.ErrorIs(t, (&market.Node{}).CanResolveGuarantee(&params, at), bindings.ErrorCodeNotGuaranteed)
 }

@@ -1,4 +1,4 @@
-use gantry_market::constants::{FLAG_WORK_FAILED, PROMISE_BPS_MIN};
+use gantry_market::constants::{FLAG_WORK_FAILED, GUARANTEE_BPS_MIN};
 use gantry_market::state::{Fault, Node, Provider, NODE_ACTIVE, NODE_SUSPENDED};
 use solana_address::Address;
 
@@ -14,7 +14,7 @@ pub fn settled(s: &mut Scene) -> Option<Story> {
     let nodes: Vec<Address> =
         s.a.book
             .all::<Node>()
-            .filter(|(_, node)| usable(s, node) && !node.is_committed())
+            .filter(|(_, node)| usable(s, node) && !node.is_guaranteed())
             .map(|(at, _)| *at)
             .collect();
     // Where all have promised something, what is over is settled first.
@@ -43,8 +43,8 @@ pub fn settled(s: &mut Scene) -> Option<Story> {
 
 /// The commitment that ends first, to its settlement.
 fn ended(s: &mut Scene) -> Option<Story> {
-    let committed = s.a.book.all::<Node>().filter(|(_, node)| node.is_committed());
-    let node = *committed.min_by_key(|(_, node)| node.committed_until)?.0;
+    let committed = s.a.book.all::<Node>().filter(|(_, node)| node.is_guaranteed());
+    let node = *committed.min_by_key(|(_, node)| node.guaranteed_until)?.0;
     Some(
         Story::default()
             .then(move |s| Some(slashed(s, &node).unwrap_or_default()))
@@ -66,20 +66,20 @@ fn committed(s: &mut Scene, node: &Address) -> Option<Plan> {
         + i64::from(params.unstake_cooldown_secs.max(2 * params.period_secs))
         + i64::from(params.period_secs)
         + s.r.below(120) as i64;
-    let promise = PROMISE_BPS_MIN + s.below(1_000) as u16;
-    Some(vec![Step::Send(vec![ix::node_commit(&s.a.actors[who], node, until, promise)])])
+    let guarantee = GUARANTEE_BPS_MIN + s.below(1_000) as u16;
+    Some(vec![Step::Send(vec![ix::node_guarantee(&s.a.actors[who], node, until, guarantee)])])
 }
 
 /// Less than was promised, though long enough for a commitment of its own.
 fn shortened(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let state = *s.a.book.get::<Node>(node).filter(|node| node.is_committed())?;
+    let state = *s.a.book.get::<Node>(node).filter(|node| node.is_guaranteed())?;
     let who = owner(s, &state)?;
-    let (until, promise) = if s.once_in(2) {
-        (state.committed_until - 1 - s.r.below(30) as i64, state.promise_bps)
+    let (until, guarantee) = if s.once_in(2) {
+        (state.guaranteed_until - 1 - s.r.below(30) as i64, state.guarantee_bps)
     } else {
-        (state.committed_until, PROMISE_BPS_MIN)
+        (state.guaranteed_until, GUARANTEE_BPS_MIN)
     };
-    Some(vec![Step::Send(vec![ix::node_commit(&s.a.actors[who], node, until, promise)])])
+    Some(vec![Step::Send(vec![ix::node_guarantee(&s.a.actors[who], node, until, guarantee)])])
 }
 
 /// The period that runs ends, and a report says how long the machine was up.
@@ -110,12 +110,12 @@ fn returned(s: &mut Scene, node: &Address) -> Option<Plan> {
     Some(vec![offered(s, node, state.price)?])
 }
 
-/// Its last second passes; whoever settles it now is too early. The promise counts for nothing any more.
+/// Its last second passes; whoever settles it now is too early. The guarantee counts for nothing any more.
 fn over(s: &mut Scene, node: &Address, job: &Job) -> Option<Plan> {
-    let until = s.a.book.get::<Node>(node).filter(|node| node.is_committed())?.committed_until;
+    let until = s.a.book.get::<Node>(node).filter(|node| node.is_guaranteed())?.guaranteed_until;
     let wait = (until - s.a.now()).max(0) + s.r.below(20) as i64;
     let finder = s.actor();
-    let early = ix::commitment_settle(&s.a.w, finder, node);
+    let early = ix::guarantee_resolve(&s.a.w, finder, node);
     let mut plan = vec![Step::Warp(wait), Step::Send(vec![early])];
     plan.extend(job.ordered(s)?);
     Some(plan)
@@ -123,11 +123,11 @@ fn over(s: &mut Scene, node: &Address, job: &Job) -> Option<Plan> {
 
 /// All reports had their time. Nobody settles twice.
 fn settle(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let until = s.a.book.get::<Node>(node).filter(|node| node.is_committed())?.committed_until;
+    let until = s.a.book.get::<Node>(node).filter(|node| node.is_guaranteed())?.guaranteed_until;
     let params = market(s)?.params;
     let due = until + i64::from(params.settle_deadline_secs().ok()?) + i64::from(params.appeal_secs);
     let finder = s.actor();
-    let settle = Step::Send(vec![ix::commitment_settle(&s.a.w, finder, node)]);
+    let settle = Step::Send(vec![ix::guarantee_resolve(&s.a.w, finder, node)]);
     // One that lasts very long would be all of the story.
     let wait = (due - s.a.now()).max(0);
     Some(if wait > 10_000 { vec![settle] } else { vec![Step::Warp(wait), settle.clone(), settle] })

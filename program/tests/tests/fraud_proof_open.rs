@@ -1,11 +1,11 @@
 use gantry_market::errors::MarketError;
-use gantry_market::events::AccusationOpened;
+use gantry_market::events::FraudProofOpened;
 use gantry_market::math::hash::sha256_of;
-use gantry_market::state::Accusation;
+use gantry_market::state::FraudProof;
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::ix::{accusation_open, accuse, signed};
+use gantry_market_tests::ix::{fraud_proof_open, accuse, signed};
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::work::Opened;
@@ -27,15 +27,15 @@ fn ready() -> (World, Machine, Actor, Opened) {
 fn what_the_node_committed_to_is_kept() {
     let (mut w, machine, finder, opened) = ready();
     let meta = w.ok_all(&accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
-    let accusation = pda::accusation(&machine.node, &finder.wallet());
-    let state: Accusation = w.read(&accusation);
+    let fraud_proof = pda::fraud_proof(&machine.node, &finder.wallet());
+    let state: FraudProof = w.read(&fraud_proof);
     assert_eq!((state.node, state.finder, state.period), (machine.node, finder.wallet(), opened.period));
     assert_eq!((state.seed, state.root), (opened.seed, opened.root));
     assert_eq!((state.order, state.row, state.column), (64, 63, 33));
     assert_eq!(state.claimed, opened.right() + 1);
     assert_eq!(state.chunk, sha256_of(&[&[0], &opened.chunk]));
-    let event = AccusationOpened {
-        accusation,
+    let event = FraudProofOpened {
+        fraud_proof,
         node: machine.node,
         finder: finder.wallet(),
         period: opened.period,
@@ -49,7 +49,7 @@ fn what_the_node_committed_to_is_kept() {
 fn one_at_a_time_for_each_finder() {
     let (mut w, machine, finder, opened) = ready();
     let other = w.actor();
-    w.prefund(&pda::accusation(&machine.node, &finder.wallet()));
+    w.prefund(&pda::fraud_proof(&machine.node, &finder.wallet()));
     w.ok_all(&accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
     let again = accuse(&finder.wallet(), &machine.key, &opened);
     w.refused_all(&again, &[&finder.key], ALREADY_IN_USE);
@@ -82,10 +82,10 @@ fn a_commitment_that_is_not_the_nodes_here_is_refused() {
     ];
     for (what, commitment) in wrong {
         println!("{what}");
-        let mut accusation = accusation_open(&finder.wallet(), &opened);
-        accusation.data[8..136].copy_from_slice(&commitment);
-        let both = [signed(&machine.key, &commitment), accusation];
-        w.refused_all(&both, &[&finder.key], MarketError::InvalidCommitment);
+        let mut fraud_proof = fraud_proof_open(&finder.wallet(), &opened);
+        fraud_proof.data[8..136].copy_from_slice(&commitment);
+        let both = [signed(&machine.key, &commitment), fraud_proof];
+        w.refused_all(&both, &[&finder.key], MarketError::InvalidWorkClaim);
     }
     for at in [(64, 0), (0, 64), (u16::MAX, 0)] {
         let outside = Opened { row: at.0, column: at.1, ..opened.clone() };
@@ -97,7 +97,7 @@ fn a_commitment_that_is_not_the_nodes_here_is_refused() {
 #[test]
 fn the_node_must_have_signed_it() {
     let (mut w, machine, finder, opened) = ready();
-    let accusation = accusation_open(&finder.wallet(), &opened);
+    let fraud_proof = fraud_proof_open(&finder.wallet(), &opened);
     let other = Opened { period: opened.period + 1, ..opened.clone() };
     let mut longer = opened.commitment().to_vec();
     longer.push(0);
@@ -108,7 +108,7 @@ fn the_node_must_have_signed_it() {
         vec![signed(&machine.key, &longer)],
     ];
     for mut instructions in checks {
-        instructions.push(accusation.clone());
+        instructions.push(fraud_proof.clone());
         w.refused_all(&instructions, &[&finder.key], MarketError::InvalidSignature);
     }
 }
@@ -119,16 +119,16 @@ fn wrong_signers_and_accounts_are_refused() {
     let provider = w.provider(20_000_000_000);
     let others = w.machine(&provider, 1);
     let before = [signed(&machine.key, &opened.commitment())];
-    let good = accusation_open(&finder.wallet(), &opened);
+    let good = fraud_proof_open(&finder.wallet(), &opened);
     let silent = [before[0].clone(), unsigned(good.clone(), &finder.wallet())];
     w.refused_all(&silent, &[], InstructionError::MissingRequiredSignature);
-    let accusation = pda::accusation(&machine.node, &finder.wallet());
+    let fraud_proof = pda::fraud_proof(&machine.node, &finder.wallet());
     let (market, node) = (w.forged(&pda::market()), w.forged(&machine.node));
     let elsewhere = w.fresh_address();
     let cases: [(_, _, _, Code); 6] = [
         ("market", pda::market(), market, InstructionError::IllegalOwner.into()),
         ("node", machine.node, node, InstructionError::IllegalOwner.into()),
-        ("accusation", accusation, elsewhere, InstructionError::InvalidSeeds.into()),
+        ("fraud_proof", fraud_proof, elsewhere, InstructionError::InvalidSeeds.into()),
         ("node of the address", machine.node, others.node, InstructionError::InvalidSeeds.into()),
         ("sysvar", ix::instructions_sysvar(), elsewhere, InstructionError::InvalidArgument.into()),
         (
@@ -141,7 +141,7 @@ fn wrong_signers_and_accounts_are_refused() {
     w.refuses_swaps_after(&before, &good, &[&finder.key], &cases);
     // With the address made for the other node, its key has signed nothing.
     let theft = swap(good.clone(), &machine.node, &others.node);
-    let theft = swap(theft, &accusation, &pda::accusation(&others.node, &finder.wallet()));
+    let theft = swap(theft, &fraud_proof, &pda::fraud_proof(&others.node, &finder.wallet()));
     let both = [before[0].clone(), theft];
     w.refused_all(&both, &[&finder.key], MarketError::InvalidSignature);
     w.ok_all(&[before[0].clone(), good], &[&finder.key]);

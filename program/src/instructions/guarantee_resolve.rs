@@ -5,9 +5,9 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::events::CommitmentSettled;
+use crate::events::GuaranteeResolved;
 use crate::math::fees::fee;
-use crate::math::promise::kept;
+use crate::math::guarantee::kept;
 use crate::math::slashing::split;
 use crate::planted::planted;
 use crate::seeds;
@@ -15,7 +15,7 @@ use crate::slashing::Slashed;
 use crate::state::{Market, NodeAccount, Provider, NODE_SUSPENDED};
 
 #[derive(Accounts)]
-pub struct CommitmentSettle {
+pub struct GuaranteeResolve {
     pub finder: Signer,
     pub market: Account<Market>,
     #[account(mut)]
@@ -36,15 +36,15 @@ pub struct CommitmentSettle {
     pub token_program: Program<Token>,
 }
 
-fn validate(accounts: &CommitmentSettle, now: i64) -> Result<()> {
+fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
     let (node, params) = (&accounts.node, &accounts.market.params);
-    if !node.is_committed() {
-        return fail(MarketError::NotCommitted);
+    if !node.is_guaranteed() {
+        return fail(MarketError::NotGuaranteed);
     }
     // The leaf of the last period must have had its chance, then whatever may void the fault of a suspended node.
     let wait =
         (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
-    if planted!(71, false, now < node.committed_until.checked_add(wait).or_overflow()?) {
+    if planted!(71, false, now < node.guaranteed_until.checked_add(wait).or_overflow()?) {
         return fail(MarketError::TooEarly);
     }
     if node.status == NODE_SUSPENDED && node.pending_faults > 0 {
@@ -53,7 +53,7 @@ fn validate(accounts: &CommitmentSettle, now: i64) -> Result<()> {
     Ok(())
 }
 
-pub fn handler(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
+pub fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
@@ -61,13 +61,13 @@ pub fn handler(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
     let finder_bps = accounts.market.params.finder_bps;
     let node = &mut accounts.node;
     let record = node.record(now);
-    let (promise_bps, up_secs) = (node.promise_bps, node.promise_up_secs);
-    let counted_secs = node.close_promise(now)?;
+    let (guarantee_bps, up_secs) = (node.guarantee_bps, node.guarantee_up_secs);
+    let counted_secs = node.close_guarantee(now)?;
     node.keep_record(&record, now);
-    let amount = if planted!(69, false, planted!(68, true, kept(up_secs, counted_secs, promise_bps))) {
+    let amount = if planted!(69, false, planted!(68, true, kept(up_secs, counted_secs, guarantee_bps))) {
         0
     } else {
-        accounts.provider.slash(fee(node.required_stake, node.slash_commitment_bps)?)?
+        accounts.provider.slash(fee(node.required_stake, node.slash_guarantee_bps)?)?
     };
     let shares = split(amount, 0, finder_bps)?;
     Slashed {
@@ -84,11 +84,11 @@ pub fn handler(ctx: &mut Context<CommitmentSettle>) -> Result<()> {
         finder,
     }
     .distribute(&shares)?;
-    emit!(CommitmentSettled {
+    emit!(GuaranteeResolved {
         node: *accounts.node.address(),
         provider: *accounts.provider.address(),
         finder,
-        promise_bps,
+        guarantee_bps,
         up_secs,
         counted_secs,
         amount,

@@ -1,6 +1,6 @@
 use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::errors::MarketError;
-use gantry_market::events::CommitmentSettled;
+use gantry_market::events::GuaranteeResolved;
 use gantry_market::state::{
     Market, Node, Provider, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
 };
@@ -40,7 +40,7 @@ fn committed() -> Case {
     let finder = w.actor();
     let first = w.period() + 1;
     let until = ((first + 20) * 60) as i64;
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_500), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_500), &[&provider.key]);
     w.warp_past_period(first - 1);
     Case { w, keeper, provider, machine, finder, first, until }
 }
@@ -72,7 +72,7 @@ impl Case {
     }
 
     fn settlement(&self) -> Instruction {
-        ix::commitment_settle(&self.w, &self.finder, &self.machine.node)
+        ix::guarantee_resolve(&self.w, &self.finder, &self.machine.node)
     }
 
     fn settle(&mut self) {
@@ -98,17 +98,17 @@ fn a_promise_that_was_kept_costs_nothing() {
     for n in 0..20 {
         c.period(n, if n == 7 { 0 } else { 60 });
     }
-    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (19 * 60, 20 * 60));
+    assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (19 * 60, 20 * 60));
     c.w.set_now(c.until + WAIT - 1);
     c.refused(MarketError::TooEarly);
     c.w.warp(1);
     let (now, before) = (c.w.now(), c.node());
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
-    let event = CommitmentSettled {
+    let event = GuaranteeResolved {
         node: c.machine.node,
         provider: c.provider.provider(),
         finder: c.finder.wallet(),
-        promise_bps: 9_500,
+        guarantee_bps: 9_500,
         up_secs: 1_140,
         counted_secs: 1_200,
         amount: 0,
@@ -118,13 +118,13 @@ fn a_promise_that_was_kept_costs_nothing() {
     assert_emitted(&meta, &event);
     assert_eq!((c.stake(), c.w.tokens(&c.finder.stake)), (STAKE, START_STAKE));
     let node = c.node();
-    assert_eq!((node.committed_until, node.committed_since, node.promise_bps), (0, 0, 0));
-    assert_eq!((node.promise_up_secs, node.promise_counted_secs), (0, 0));
-    assert_eq!((node.record_since, node.previous_promise), (now, before.record(now).promise));
-    c.refused(MarketError::NotCommitted);
+    assert_eq!((node.guaranteed_until, node.guaranteed_since, node.guarantee_bps), (0, 0, 0));
+    assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (0, 0));
+    assert_eq!((node.record_since, node.previous_guarantee), (now, before.record(now).guarantee));
+    c.refused(MarketError::NotGuaranteed);
     // And again from the start.
     let until = c.w.now() + 1_000;
-    c.w.ok(ix::node_commit(&c.provider, &c.machine.node, until, 9_000), &[&c.provider.key]);
+    c.w.ok(ix::node_guarantee(&c.provider, &c.machine.node, until, 9_000), &[&c.provider.key]);
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn a_promise_that_was_broken_costs_stake() {
     c.w.set_now(c.until + WAIT);
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
     // A tenth of the required stake: a tenth of it to the finder, the rest burned.
-    let event = CommitmentSettled {
+    let event = GuaranteeResolved {
         node: c.machine.node,
         provider: c.provider.provider(),
         finder: c.finder.wallet(),
-        promise_bps: 9_500,
+        guarantee_bps: 9_500,
         up_secs: 1_139,
         counted_secs: 1_200,
         amount: 1_000_000_000,
@@ -153,7 +153,7 @@ fn a_promise_that_was_broken_costs_stake() {
     assert_eq!(c.w.tokens(&c.provider.provider_vault()), STAKE - 1_000_000_000);
     assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 100_000_000);
     assert_eq!(c.w.supply(&c.w.stake_mint), supply - 900_000_000);
-    c.refused(MarketError::NotCommitted);
+    c.refused(MarketError::NotGuaranteed);
     assert_eq!(c.node().status, NODE_ACTIVE);
 }
 
@@ -161,7 +161,7 @@ fn a_promise_that_was_broken_costs_stake() {
 #[test]
 fn later_terms_do_not_count() {
     let mut c = committed();
-    c.w.alter(&pda::market(), |m: &mut Market| m.params.slash_commitment_bps = 10_000);
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.slash_guarantee_bps = 10_000);
     c.period(0, 0);
     c.settle();
     assert_eq!(c.stake(), STAKE - 1_000_000_000);
@@ -203,7 +203,7 @@ fn only_whole_periods_within_count_and_each_once() {
     // Begins in the middle of a period and ends in the middle of another.
     w.warp(30);
     let (begun, until) = (w.period(), w.now() + 630);
-    w.ok(ix::node_commit(&provider, &machine.node, until, 9_900), &[&provider.key]);
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let last = until as u64 / 60 - 1;
     for period in begun..=last + 1 {
         w.warp_past_period(period);
@@ -213,7 +213,7 @@ fn only_whole_periods_within_count_and_each_once() {
         w.refused(ix::report_apply(&proof), &[], MarketError::AlreadyApplied);
         let node: Node = w.read(&machine.node);
         let whole = period.min(last) - begun;
-        assert_eq!((node.promise_up_secs, node.promise_counted_secs), (50 * whole, 60 * whole), "{period}");
+        assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (50 * whole, 60 * whole), "{period}");
     }
 }
 
@@ -224,12 +224,12 @@ fn leaves_count_in_any_order() {
     let late = c.leaf(0, 10, 0);
     c.period(1, 60);
     c.w.ok(ix::report_apply(&late), &[]);
-    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (70, 120));
+    assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (70, 120));
     // After the end too.
     let last = c.leaf(19, 0, 0);
     c.w.set_now(c.until + 100);
     c.w.ok(ix::report_apply(&last), &[]);
-    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (70, 180));
+    assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (70, 180));
 }
 
 /// A fault that costs stake anyway, of a lease, counts like any other leaf.
@@ -237,7 +237,7 @@ fn leaves_count_in_any_order() {
 fn a_leaf_that_opens_a_fault_counts() {
     let mut c = committed();
     c.fault(0);
-    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (60, 60));
+    assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (60, 60));
     assert_eq!((c.node().status, c.node().suspended_at), (NODE_SUSPENDED, c.w.now()));
     assert_ne!(FLAG_OFFLINE & FLAG_WORK_FAILED, FLAG_WORK_FAILED);
 }
@@ -250,7 +250,7 @@ fn suspended_time_is_down_time() {
     let suspended_at = c.w.now();
     // Reports of the time after it add nothing.
     c.period(1, 60);
-    assert_eq!(c.node().promise_counted_secs, 60);
+    assert_eq!(c.node().guarantee_counted_secs, 60);
     c.w.warp(i64::from(c.w.params.appeal_secs));
     c.w.ok(ix::slash_apply(&c.w, &fault, None, c.keeper.stake), &[]);
     assert_eq!((c.node().status, c.node().convicted), (NODE_SUSPENDED, 1));
@@ -260,10 +260,10 @@ fn suspended_time_is_down_time() {
         ix::node_update(&wallet, &c.provider.provider(), &c.machine.node, 2_000_000, status)
     };
     let (sleep, wake) = (back(NODE_HIBERNATED), back(NODE_ACTIVE));
-    c.w.refused(sleep, &[&c.provider.key], MarketError::NodeCommitted);
+    c.w.refused(sleep, &[&c.provider.key], MarketError::GuaranteeRunning);
     c.w.ok(wake, &[&c.provider.key]);
     let away = (c.w.now() - suspended_at) as u64;
-    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (60, 60 + away));
+    assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (60, 60 + away));
     assert_eq!((c.node().status, c.node().convicted), (NODE_ACTIVE, 0));
     let before = c.stake();
     c.settle();
@@ -285,11 +285,11 @@ fn suspended_to_the_end() {
     c.w.ok(ix::slash_apply(&c.w, &fault, None, c.keeper.stake), &[]);
     let counted = 11 * 60 + (c.until - from) as u64;
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
-    let event = CommitmentSettled {
+    let event = GuaranteeResolved {
         node: c.machine.node,
         provider: c.provider.provider(),
         finder: c.finder.wallet(),
-        promise_bps: 9_500,
+        guarantee_bps: 9_500,
         up_secs: 11 * 60,
         counted_secs: counted,
         amount: 1_000_000_000,
@@ -298,7 +298,7 @@ fn suspended_to_the_end() {
     };
     assert_emitted(&meta, &event);
     // What the settled one counted is not in the next.
-    assert_eq!((c.node().status, c.node().promise_counted_secs), (NODE_SUSPENDED, 0));
+    assert_eq!((c.node().status, c.node().guarantee_counted_secs), (NODE_SUSPENDED, 0));
 }
 
 /// What keepers take back costs nothing: the time is forgiven, and the node is where it was.
@@ -312,7 +312,7 @@ fn a_voided_fault_is_forgiven() {
     let appeal = ix::slash_appeal(&c.w, &fault, &keeper, passed);
     c.w.ok_all(&[signed(&keeper.key, &passed), appeal], &[]);
     assert_eq!((c.node().status, c.node().available_since), (NODE_ACTIVE, c.w.now()));
-    assert_eq!((c.node().promise_up_secs, c.node().promise_counted_secs), (60, 60));
+    assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (60, 60));
     c.settle();
     assert_eq!(c.stake(), STAKE);
 }
@@ -340,11 +340,11 @@ fn the_end_of_it_lets_the_provider_go() {
     let mut c = committed();
     let retire = ix::node_retire(&c.provider, &c.machine.node);
     c.w.set_now(c.until);
-    c.w.refused(retire.clone(), &[&c.provider.key], MarketError::NodeCommitted);
+    c.w.refused(retire.clone(), &[&c.provider.key], MarketError::GuaranteeRunning);
     // The provider may settle its own, and a pause stops nobody.
     c.w.pause();
     c.w.set_now(c.until + WAIT);
-    let own = ix::commitment_settle(&c.w, &c.provider, &c.machine.node);
+    let own = ix::guarantee_resolve(&c.w, &c.provider, &c.machine.node);
     c.w.ok(own, &[&c.provider.key]);
     c.w.ok(retire, &[&c.provider.key]);
     assert_eq!(c.node().status, NODE_RETIRED);
@@ -360,7 +360,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let other = c.w.provider(20_000_000_000);
     let others = c.w.machine(&other, 1);
     let until = c.until;
-    c.w.ok(ix::node_commit(&other, &others.node, until, 9_500), &[&other.key]);
+    c.w.ok(ix::node_guarantee(&other, &others.node, until, 9_500), &[&other.key]);
     c.w.set_now(until + WAIT);
     let good = c.settlement();
     let w = &mut c.w;

@@ -11,9 +11,9 @@ import (
 
 func commitCommand() *cli.Command {
 	return &cli.Command{
-		Name: "commit", Usage: "promise uptime until a date: more awards until then, and stake lost if it is not kept",
+		Name: "commit", Usage: "guarantee uptime until a date: more awards until then, and stake lost if it is not kept",
 		Description: "The machine stays active until then: it can neither sleep nor leave, and its stake stays.\n" +
-			"A running commitment may only grow: later, or a higher promise.",
+			"A running commitment may only grow: later, or a higher guarantee.",
 		Flags: commonFlags(walletFlag(),
 			&cli.DurationFlag{Name: "for", Usage: "`TIME` from now such as 720h (default: the shortest, the market's unstaking cooldown)"},
 			&cli.StringFlag{Name: "uptime", Usage: "promised `PERCENT`, 90 to 100 (default: that of the running commitment)"}),
@@ -37,10 +37,10 @@ func migrateCommand() *cli.Command {
 }
 
 func runCommit(c *cli.Context) error {
-	promise := register.Promise{For: c.Duration("for")}
+	guarantee := register.Guarantee{For: c.Duration("for")}
 	if text := c.String("uptime"); text != "" {
 		var err error
-		if promise.BPS, err = market.ParsePercent(text); err != nil {
+		if guarantee.BPS, err = market.ParsePercent(text); err != nil {
 			return usage(fmt.Errorf("--uptime: %w", err))
 		}
 	}
@@ -49,6 +49,6 @@ func runCommit(c *cli.Context) error {
 		return err
 	}
 	defer s.close()
-	_, err = s.commands.Commit(c.Context, promise)
+	_, err = s.commands.Commit(c.Context, guarantee)
 	return err
 }

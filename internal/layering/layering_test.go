@@ -1,0 +1,147 @@
+package layering
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/gantry-market/gantry"
+)
+
+// TestLayering holds the repository to the rules.
+func TestLayering(t *testing.T) {
+	all, err := readSources(root, module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 100 {
+		t.Fatalf("only %d sources found below %s", len(all), root)
+	}
+	used := map[string]bool{}
+	for _, p := range check(all, rules) {
+		if exceptions[p.what] == "" {
+			t.Error(p)
+		}
+		used[p.what] = true
+	}
+	for what := range exceptions {
+		if !used[what] {
+			t.Errorf("the exception %q is not needed any more: remove it", what)
+		}
+	}
+}
+
+// TestRulesNameWhatExists: a rule about a folder that was renamed would hold for ever.
+func TestRulesNameWhatExists(t *testing.T) {
+	all, err := readSources(root, module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{bindings} // generated
+	for _, s := range all {
+		dirs = append(dirs, s.dir())
+	}
+	for _, r := range rules {
+		for _, pattern := range slices.Concat(r.from, r.not, r.only, r.never) {
+			if !slices.ContainsFunc(dirs, func(d string) bool { return match(pattern, d) }) {
+				t.Errorf("rule %q: there is no folder %s", r.name, pattern)
+			}
+		}
+	}
+}
+
+// TestRulesFail: each rule finds an invented source that breaks it, and says which package and which import.
+func TestRulesFail(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		sources map[string]string // path and text
+		want    string            // part of the only problem, none when empty
+	}{
+		{"records", importing("client/records", "attest"), "records import nothing of ours: client/records imports attest"},
+		{"messages", importing("client/messages", "client/p2p"), "messages import only records and attest: client/messages imports client/p2p"},
+		{"messages may", importing("client/messages", "client/records", "attest"), ""},
+		{"attest", importing("attest/policy", "client/records"), "attest/policy imports client/records"},
+		{"inside attest", importing("attest/policy", "attest/tpm"), ""},
+		{"client and keeper", importing("client/audit", "keeper/report"), "client/audit imports keeper/report"},
+		{"keeper and agent", importing("keeper/check", "agent/host"), "keepers do not import agents: keeper/check imports agent/host"},
+		{"agent and keeper", importing("agent/host", "keeper/check"), "agents do not import keepers: agent/host imports keeper/check"},
+		{"keeper and local network", importing("keeper/daemon", "localnet/engine"), "keeper/daemon imports localnet/engine"},
+		{"agent and test helpers", importing("agent/daemon", "internal/testkit/fakerpc"), "agent/daemon imports internal/testkit/fakerpc"},
+		{"local network and agent", importing("localnet/fleet", "agent/daemon"), ""},
+		{"command", importing("localnet/demo", "client/cmd/gantry/flags"), "nothing imports a command: localnet/demo imports client/cmd/gantry/flags"},
+		{"market", importing("client/market", "client/chain"), "client/market imports client/chain"},
+		{"tests may", map[string]string{"keeper/daemon/x_test.go": text("daemon", "localnet/engine")}, ""},
+		{"tests may not", map[string]string{"keeper/daemon/x_test.go": text("daemon", "agent/host")}, "keeper/daemon imports agent/host"},
+		{"other modules", map[string]string{"client/records/x.go": "package records\n\nimport \"example.com/attest\"\n"}, ""},
+		{
+			"cycle of folders",
+			map[string]string{"agent/a/x.go": text("a", "agent/b/deep"), "agent/b/deep/x.go": text("deep"), "agent/b/x.go": text("b", "agent/a")},
+			"folders import in one direction: a → b → a (in ./agent)",
+		},
+		{
+			"cycle of three at the top",
+			map[string]string{"a/x.go": text("a", "b"), "b/x.go": text("b", "c/y"), "c/x.go": text("c", "a")},
+			"a → b → c → a",
+		},
+		{
+			"a folder and what is in it",
+			map[string]string{"agent/a/x.go": text("a", "agent/a/b"), "agent/a/b/c/x.go": text("c", "agent/a")},
+			"folders import in one direction: . → b → . (in ./agent/a)",
+		},
+		{"a folder's parts need it", map[string]string{"agent/a/b/x.go": text("b", "agent/a"), "agent/a/x.go": text("a")}, ""},
+		{"package name", map[string]string{"agent/host/x.go": text("hardware")}, "agent/host is package hardware"},
+		{"test package name", map[string]string{"agent/host/x_test.go": text("host_test")}, ""},
+		{
+			"name of the bindings",
+			map[string]string{"agent/host/x.go": "package host\n\nimport gen \"" + module + "/idl/bindings\"\n"},
+			"agent/host/x.go calls them gen",
+		},
+		{"long file", map[string]string{"agent/host/x.go": "package host\n" + strings.Repeat("\n", maxFileLines)}, "agent/host/x.go (401 lines, at most 400)"},
+		{"long test file", map[string]string{"agent/host/x_test.go": "package host\n" + strings.Repeat("\n", maxFileLines)}, ""},
+		{"long Rust file", map[string]string{"program/src/lib.rs": strings.Repeat("\n", maxFileLines+1)}, "program/src/lib.rs (401 lines"},
+		{"long Rust test", map[string]string{"program/tests/math.rs": strings.Repeat("\n", maxFileLines+1)}, ""},
+		{
+			"long function",
+			map[string]string{"agent/host/x.go": "package host\n\nfunc (h *Host) f() {" + strings.Repeat("\n", maxFunctionLines) + "}\n"},
+			"functions are short: agent/host/x.go f (81 lines, at most 80)",
+		},
+		{"generated", map[string]string{"agent/host/x.go": "// Code generated by x. DO NOT EDIT.\n\npackage y\n"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var all []source
+			for name, text := range c.sources {
+				s, ok, err := parse(name, []byte(text), module)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok {
+					all = append(all, s)
+				}
+			}
+			found := check(all, rules)
+			switch {
+			case c.want == "" && len(found) > 0:
+				t.Fatalf("found %v", found)
+			case c.want != "" && (len(found) == 0 || !slices.ContainsFunc(found, func(p problem) bool { return strings.Contains(p.String(), c.want) })):
+				t.Fatalf("found %v, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+// importing is one file of a package that imports others.
+func importing(dir string, others ...string) map[string]string {
+	return map[string]string{dir + "/x.go": text(dir[strings.LastIndex(dir, "/")+1:], others...)}
+}
+
+func text(name string, others ...string) string {
+	var b strings.Builder
+	b.WriteString("package " + name + "\n")
+	for _, o := range others {
+		b.WriteString("\nimport \"" + module + "/" + o + "\"\n")
+	}
+	return b.String()
+}

@@ -24,7 +24,7 @@ const (
 
 // EvidenceOpenings is the number of opened chunks in a bundle. The prover can
 // redo their choice by changing an entry, so k of them bind only where
-// (1−f)^−k tries are out of reach: see docs/work-proof.md.
+// (1−f)^−k tries are out of reach: see docs/protocol/work-proof.md.
 const EvidenceOpenings = 64
 
 const (

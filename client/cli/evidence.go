@@ -96,7 +96,7 @@ func verifyEvidence(c *cli.Context, s Streams) error {
 	recorder := bundle.NewRecorder(append(r.sources, r.bundle)...)
 	verifiers, err := policy.Standard(r.policy, recorder, r.subject)
 	if err != nil {
-		return usage(err.Error(), "see docs/evidence.md for the form of a policy")
+		return usage(err.Error(), "see docs/protocol/evidence.md for the form of a policy")
 	}
 	claims, failed := policy.Evaluate(r.bundle, r.policy, verifiers, r.at)
 	out := describeEvidence(r, &claims)
@@ -264,7 +264,7 @@ func readEvidenceRequest(c *cli.Context) (*evidenceRequest, error) {
 		r.subject.Keepers = append(r.subject.Keepers, ed25519.PublicKey(key[:]))
 	}
 	if r.tier < 0 || r.tier > 3 {
-		return nil, usage(fmt.Sprintf("--tier %d; there are tiers 0 to 3", r.tier), "see docs/evidence.md")
+		return nil, usage(fmt.Sprintf("--tier %d; there are tiers 0 to 3", r.tier), "see docs/protocol/evidence.md")
 	}
 	return r, r.when(c.String("at"))
 }
@@ -277,12 +277,12 @@ func (r *evidenceRequest) rules(c *cli.Context) error {
 			return err
 		}
 		if r.policy, err = policy.Parse(raw); err != nil {
-			return usage(fmt.Sprintf("%s: %s", path, printable(err.Error())), "see docs/evidence.md for the form of a policy")
+			return usage(fmt.Sprintf("%s: %s", path, printable(err.Error())), "see docs/protocol/evidence.md for the form of a policy")
 		}
 	}
 	if dir := c.String("collateral"); dir != "" {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return usage(fmt.Sprintf("--collateral %s is no folder", dir), "its files are named as docs/evidence.md says")
+			return usage(fmt.Sprintf("--collateral %s is no folder", dir), "its files are named as docs/protocol/evidence.md says")
 		}
 		r.sources = append(r.sources, policy.Dir(dir))
 	}

@@ -14,7 +14,7 @@ func evidencePolicyCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "policy", Usage: "print a policy to begin one's own with, or check one and print its hash",
 		Description: "Without --check it prints the built-in policy with every field. It trusts the makers' roots alone, so it reaches tier 1;\n" +
-			"add roots and images for more, as docs/evidence.md says, and give it to: gantry-keeper run --evidence-policy FILE",
+			"add roots and images for more, as docs/protocol/evidence.md says, and give it to: gantry-keeper run --evidence-policy FILE",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "check", Usage: "policy document `FILE`: print its hash, or what is wrong with it"},
 		},

@@ -5,7 +5,7 @@ import (
 	"github.com/gantry-market/gantry/client/watch"
 )
 
-// DefaultParams are the parameters that the protocol names (docs/protocol.md, parameters).
+// DefaultParams are the parameters that the protocol names (docs/protocol/README.md, parameters).
 func DefaultParams() Params {
 	const hour, day = 3_600, 86_400
 	return Params{

@@ -6,7 +6,7 @@ package p2p
 
 // keeperConnections is how many connections a keeper holds: nodes of the
 // largest markets today are some 40,000, spread over the keepers' relays, but
-// each keeper checks its committees only. See docs/network.md.
+// each keeper checks its committees only. See docs/protocol/network.md.
 const keeperConnections = 16_384
 
 // ForKeeper are the settings of a keeper, which must be reachable at the

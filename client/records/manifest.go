@@ -14,7 +14,7 @@ const ManifestSize = len(manifestTag) + 8 + 8 + 4 + 4 + 32
 const manifestTag = "gantry-manifest-1"
 
 // Manifest is what a keeper signs once for each period: what the set of all its statements about it is. Two different ones
-// of a period cost its bond. The layout is in docs/protocol.md.
+// of a period cost its bond. The layout is in docs/protocol/README.md.
 type Manifest struct {
 	Domain Domain
 	Period Period

@@ -10,7 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// Size is how many keepers sit in a committee. docs/committees.md says why five.
+// Size is how many keepers sit in a committee. docs/protocol/committees.md says why five.
 const Size = 5
 
 // Quorum is how many members have to speak for a committee's word to count: most of them.

@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// docs/keeper-economics.md counts with so many leaves in a transaction: it is what keepers pay most for.
+// docs/reports/keeper-economics.md counts with so many leaves in a transaction: it is what keepers pay most for.
 func TestLeavesOfATransaction(t *testing.T) {
 	for _, c := range []struct {
 		nodes  int

@@ -1,4 +1,4 @@
-// Command committee-odds prints how likely committees of liars are, and what checks cost: docs/committees.md.
+// Command committee-odds prints how likely committees of liars are, and what checks cost: docs/protocol/committees.md.
 package main
 
 import (

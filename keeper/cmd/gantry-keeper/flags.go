@@ -157,7 +157,7 @@ func timing(c *cli.Context) daemon.Timing {
 
 func evidenceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "evidence-policy", Usage: "`FILE` with the market's evidence policy (default: built in, see docs/evidence.md)", EnvVars: []string{"GANTRY_EVIDENCE_POLICY"}},
+		&cli.StringFlag{Name: "evidence-policy", Usage: "`FILE` with the market's evidence policy (default: built in, see docs/protocol/evidence.md)", EnvVars: []string{"GANTRY_EVIDENCE_POLICY"}},
 		&cli.StringFlag{Name: "evidence-collateral", Usage: "`FOLDER` with revocation lists, manifests and roots that the policy pins", EnvVars: []string{"GANTRY_EVIDENCE_COLLATERAL"}},
 	}
 }

@@ -3,7 +3,7 @@
 //! What is compared must not have moved: the lease keeps the score that it was awarded by, which the keeper itself bounded
 //! in its award, and of the better node only that counts which provably held from before the order was created until the
 //! award: its ask, that it was active, had the GPUs free and the stake behind it, its score record, and its model's
-//! terms. A keeper that takes the best of what it sees cannot be slashed; what cannot be proven is in docs/protocol.md.
+//! terms. A keeper that takes the best of what it sees cannot be slashed; what cannot be proven is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

@@ -4,7 +4,7 @@
 //! Of the bids that a keeper has it must take the best, and name the best of the others as the bar that sets the price. A
 //! bid that scores better than what the winner was paid by is therefore the winner's, or the bar, or was left out. As with
 //! better asks nothing is compared that may have moved: the omitted node and the bar's must be as they were from before the
-//! auction's close until the award. Only orders for one node are: see docs/protocol.md.
+//! auction's close until the award. Only orders for one node are: see docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

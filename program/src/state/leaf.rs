@@ -1,4 +1,4 @@
-//! The 176-byte record that a report holds for one node and lease. The layout is in docs/protocol.md.
+//! The 176-byte record that a report holds for one node and lease. The layout is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 

@@ -1,5 +1,5 @@
 //! The 73-byte record by which a keeper answers for the set of all its statements about a period. The layout is in
-//! docs/protocol.md.
+//! docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The 144-byte record of one check that a keeper signs. The layout is in docs/protocol.md.
+//! The 144-byte record of one check that a keeper signs. The layout is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The 128-byte record with which a node commits to a matrix product. The layout is in docs/protocol.md.
+//! The 128-byte record with which a node commits to a matrix product. The layout is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 

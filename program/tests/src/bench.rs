@@ -56,7 +56,7 @@ pub fn results_path() -> PathBuf {
 
 /// Where the same figures are for people.
 pub fn docs_path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/compute-units.md")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/compute-units.md")
 }
 
 /// Plays one story in which every instruction succeeds, and reads what each cost at most.
@@ -397,7 +397,7 @@ impl Figures {
         *self.compute_units.get(name).unwrap_or_else(|| panic!("{name} was not measured"))
     }
 
-    /// docs/compute-units.md.
+    /// docs/reports/compute-units.md.
     pub fn to_markdown(&self) -> String {
         let settle = self.units("lease_settle_receipt").max(self.units("lease_settle_report"));
         let end_and_close = self.units("lease_end") + self.units("lease_close");
@@ -452,7 +452,7 @@ impl Figures {
 const HEAD: &str = "\
 # Compute units
 
-Generated from [program/bench/results.json](../program/bench/results.json) by the program's tests; \
+Generated from [program/bench/results.json](../../program/bench/results.json) by the program's tests; \
 `GANTRY_WRITE_BENCH=1 cargo test --test all bench` in program/tests writes both. The tests fail when a figure is more \
 than 2 % away from what is committed.
 

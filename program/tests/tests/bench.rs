@@ -64,10 +64,10 @@ fn the_document_says_what_is_guaranteed() {
     if std::env::var_os("GANTRY_WRITE_BENCH").is_some_and(|v| v == "1") {
         return;
     }
-    let document = fs::read_to_string(docs_path()).expect("docs/compute-units.md");
+    let document = fs::read_to_string(docs_path()).expect("docs/reports/compute-units.md");
     assert!(
         document == committed().to_markdown(),
-        "docs/compute-units.md is not what program/bench/results.json says; GANTRY_WRITE_BENCH=1 writes both"
+        "docs/reports/compute-units.md is not what program/bench/results.json says; GANTRY_WRITE_BENCH=1 writes both"
     );
 }
 

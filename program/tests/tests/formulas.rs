@@ -1,5 +1,5 @@
 //! Formulas of fees, rewards, disputes, moves and unjust awards: each over 100,000 cases against plain integers, and as
-//! vectors for the other languages. docs/formulas.md lists them all.
+//! vectors for the other languages. docs/protocol/formulas.md lists them all.
 
 use gantry_market::constants::{BPS, STAKE_UNIT};
 use gantry_market::math::bid::price_of;
@@ -479,12 +479,12 @@ fn read(path: &std::path::Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// docs/formulas.md names what exists, and all of program/src/math.
+/// docs/protocol/formulas.md names what exists, and all of program/src/math.
 #[test]
 fn the_table_of_formulas_is_complete() {
     let tests = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let root = tests.join("../..");
-    let page = read(&root.join("docs/formulas.md"));
+    let page = read(&root.join("docs/protocol/formulas.md"));
     let go_tests: String = std::fs::read_dir(root.join("client/market"))
         .expect("Go sources")
         .map(|entry| entry.expect("entry is readable").path())
@@ -530,7 +530,7 @@ fn the_table_of_formulas_is_complete() {
             let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let known = page.contains(&format!(" {name}`")) || page.contains(&format!("`{name}`"));
             let of_bytes = ["take", "sha256_of", "sha256_words", "root_of", "climb", "cell"];
-            assert!(known || of_bytes.contains(&name.as_str()), "docs/formulas.md does not name {name}");
+            assert!(known || of_bytes.contains(&name.as_str()), "docs/protocol/formulas.md does not name {name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! docs/power.md names real tests and leaves no instruction out.
+//! docs/protocol/powers.md names real tests and leaves no instruction out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn read(path: &Path) -> String {
 }
 
 fn document() -> String {
-    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/power.md"))
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol/powers.md"))
 }
 
 /// What stands between backquotes.
@@ -40,7 +40,7 @@ fn every_instruction_is_a_power_of_someone() {
     for shape in Idl::load().instructions {
         assert!(
             named.contains(shape.name.as_str()),
-            "docs/power.md does not say whose power {} is",
+            "docs/protocol/powers.md does not say whose power {} is",
             shape.name
         );
     }

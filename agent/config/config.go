@@ -163,17 +163,10 @@ const InventoryNVML = "nvml"
 
 const simulatedPrefix = "simulated:"
 
-// Inventory is a parsed source of GPUs.
-type Inventory struct {
-	Simulated bool
-	Model     host.SimulatedModel
-	Count     int
-}
-
 // ParseInventory reads "nvml" or "simulated:MODEL:COUNT". Error: ErrConfig.
-func ParseInventory(s string) (Inventory, error) {
+func ParseInventory(s string) (host.Source, error) {
 	if s == InventoryNVML {
-		return Inventory{}, nil
+		return host.Source{}, nil
 	}
 	rest, ok := strings.CutPrefix(s, simulatedPrefix)
 	model, count, has := strings.Cut(rest, ":")
@@ -182,12 +175,12 @@ func ParseInventory(s string) (Inventory, error) {
 	if has {
 		n, err = strconv.Atoi(count)
 	}
-	inv := Inventory{Simulated: true, Model: host.SimulatedModel(strings.ToLower(model)), Count: n}
-	known := inv.Model == host.SimulatedA100 || inv.Model == host.SimulatedH100
+	source := host.Source{Simulated: true, Model: host.SimulatedModel(strings.ToLower(model)), Count: n}
+	known := source.Model == host.SimulatedA100 || source.Model == host.SimulatedH100
 	if !ok || err != nil || !known || n < 1 || n > host.MaxSimulated {
-		return Inventory{}, fmt.Errorf("%w: --inventory %q; use nvml, simulated:A100:N or simulated:H100:N with N from 1 to %d", ErrConfig, s, host.MaxSimulated)
+		return host.Source{}, fmt.Errorf("%w: --inventory %q; use nvml, simulated:A100:N or simulated:H100:N with N from 1 to %d", ErrConfig, s, host.MaxSimulated)
 	}
-	return inv, nil
+	return source, nil
 }
 
 // Paths inside the data folder.

@@ -71,7 +71,7 @@ func TestComplete(t *testing.T) {
 func TestParseInventory(t *testing.T) {
 	inv, err := ParseInventory("simulated:H100:8")
 	require.NoError(t, err)
-	require.Equal(t, Inventory{Simulated: true, Model: host.SimulatedH100, Count: 8}, inv)
+	require.Equal(t, host.Source{Simulated: true, Model: host.SimulatedH100, Count: 8}, inv)
 	inv, err = ParseInventory("simulated:a100")
 	require.NoError(t, err)
 	require.Equal(t, 1, inv.Count)

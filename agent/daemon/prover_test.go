@@ -11,7 +11,6 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/host"
-	"github.com/gantry-market/gantry/agent/machine"
 	"github.com/gantry-market/gantry/attest/work"
 )
 
@@ -35,7 +34,7 @@ func TestSimulatedProver(t *testing.T) {
 		})
 	}
 	var log bytes.Buffer
-	a := &Agent{log: zerolog.New(&log), machine: &machine.Machine{Inventory: host.Inventory{Simulated: true}}}
+	a := &Agent{log: zerolog.New(&log), machine: &host.Machine{Inventory: host.Inventory{Simulated: true}}}
 	require.NoError(t, a.openProver(t.Context()))
 	require.Equal(t, work.CPU{}, a.prover)
 	require.Nil(t, a.device)
@@ -46,7 +45,7 @@ func TestSimulatedProver(t *testing.T) {
 // On a machine with a GPU this runs on it; elsewhere the processor stands in and the log says why.
 func TestThisMachinesProver(t *testing.T) {
 	var log bytes.Buffer
-	a := &Agent{log: zerolog.New(&log), machine: &machine.Machine{}}
+	a := &Agent{log: zerolog.New(&log), machine: &host.Machine{}}
 	require.NoError(t, a.openProver(t.Context()))
 	t.Log(log.String())
 	require.Contains(t, log.String(), `"prover":`)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/lease"
-	"github.com/gantry-market/gantry/agent/machine"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -51,7 +51,7 @@ type Agent struct {
 	store      *store.Store
 	txStore    *txm.Store
 	txm        *txm.Manager
-	machine    *machine.Machine
+	machine    *host.Machine
 	runtime    runtime.Runtime
 	prover     work.Prover
 	device     *deviceProver // nil on machines that simulate
@@ -146,7 +146,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.machine, err = machine.Open(ctx, machine.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
+	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
 	if err != nil {
 		return err
 	}

@@ -445,7 +445,7 @@ func TestTSM(t *testing.T) {
 func TestDevicesHaveOneName(t *testing.T) {
 	n, err := host.Simulate(host.SimulatedA100, 5, [32]byte{4})
 	require.NoError(t, err)
-	inv, err := host.Detect(context.Background(), host.Options{DiskPath: t.TempDir(), NVML: n})
+	inv, err := host.Detect(context.Background(), host.DetectOptions{DiskPath: t.TempDir(), NVML: n})
 	require.NoError(t, err)
 	e := Inventory(inv)
 	require.True(t, e.Simulated)

@@ -21,7 +21,7 @@ type GPUReport struct {
 	Err error
 }
 
-// Attester asks GPUs for reports: agent/machine and agent/host have one.
+// Attester asks GPUs for reports: host.Machine and host.GPUs are such.
 type Attester interface {
 	Attest(ctx context.Context, nonce [32]byte) ([]host.Attestation, error)
 }
@@ -59,7 +59,7 @@ func gpuReport(a host.Attestation) GPUReport {
 	return r
 }
 
-// Inventory is what package hardware found, as evidence.
+// Inventory is what package host found, as evidence.
 func Inventory(h host.Inventory) inventory.Inventory {
 	i := inventory.Inventory{
 		Version: inventory.Version, Simulated: h.Simulated, Kernel: clean(h.Host.Kernel), Platform: clean(h.Host.Platform),

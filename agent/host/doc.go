@@ -1,4 +1,7 @@
-// Package host finds out what a node's machine has.
+// Package host is the machine that a node runs on: what it has, how the market knows it, and what it claims.
+//
+// [Machine] takes the inventory once and answers for it from then on: the market's model of its GPUs, what it registers,
+// and the claim that it repeats to keepers. Package host/bench measures how fast it is.
 //
 // [Detect] reads the processor, memory and disk from /proc and /sys (gopsutil),
 // measures the disk, and asks NVML for the GPUs. NVML is behind nvml.Interface,

@@ -15,7 +15,7 @@ import (
 var ErrNoDriver = errors.New("no GPUs: no NVIDIA driver")
 
 // ErrNVML: the driver is there but answers with an error.
-var ErrNVML = errors.New("hardware: NVML error")
+var ErrNVML = errors.New("host: NVML error")
 
 // Interconnect between the GPUs of a machine.
 type Interconnect string

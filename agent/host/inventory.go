@@ -52,8 +52,8 @@ type Disk struct {
 	Speed DiskSpeed `json:"speed"`
 }
 
-// Options for Detect.
-type Options struct {
+// DetectOptions are the options of Detect.
+type DetectOptions struct {
 	// DiskPath is where jobs will run; empty means the current directory.
 	DiskPath string
 	// DiskTestBytes is how much is written and read; 0 means no measurement.
@@ -68,7 +68,7 @@ type Options struct {
 
 // Detect takes the inventory. The error is ctx's or none: what cannot be found
 // out is left zero and named in Notes.
-func Detect(ctx context.Context, o Options) (Inventory, error) {
+func Detect(ctx context.Context, o DetectOptions) (Inventory, error) {
 	if o.DiskPath == "" {
 		o.DiskPath = "."
 	}
@@ -78,7 +78,7 @@ func Detect(ctx context.Context, o Options) (Inventory, error) {
 			inv.Notes = append(inv.Notes, err.Error())
 		}
 	}
-	note(detectHost(ctx, &inv))
+	note(detectSystem(ctx, &inv))
 	note(detectDisk(ctx, &inv, o))
 	inv.Network = measureNetwork(ctx, o)
 	note(detectGPUs(ctx, &inv, o.NVML))

@@ -24,7 +24,7 @@ type NetworkPeer interface {
 	Receive(ctx context.Context, bytes int64) (time.Duration, error)
 }
 
-func measureNetwork(ctx context.Context, o Options) Network {
+func measureNetwork(ctx context.Context, o DetectOptions) Network {
 	if o.Peer == nil {
 		return Network{Note: "not measured: no peer was given"}
 	}
@@ -59,7 +59,7 @@ const (
 const MaxSpeedBytes = 256 * mib
 
 // ErrSpeed: the other side does not follow the speed protocol.
-var ErrSpeed = errors.New("hardware: malformed speed request")
+var ErrSpeed = errors.New("host: malformed speed request")
 
 // StreamPeer is a NetworkPeer over streams, one for each measurement.
 type StreamPeer struct {
@@ -91,7 +91,7 @@ func (p StreamPeer) Receive(ctx context.Context, bytes int64) (time.Duration, er
 func (p StreamPeer) measure(ctx context.Context, kind byte, bytes int64, move func(io.ReadWriter) error) (time.Duration, error) {
 	s, err := p.Dial(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("hardware: speed test: %w", err)
+		return 0, fmt.Errorf("host: speed test: %w", err)
 	}
 	defer s.Close()
 	defer context.AfterFunc(ctx, func() { s.Close() })()
@@ -101,7 +101,7 @@ func (p StreamPeer) measure(ctx context.Context, kind byte, bytes int64, move fu
 		err = move(s)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("hardware: speed test: %w", errors.Join(ctx.Err(), err))
+		return 0, fmt.Errorf("host: speed test: %w", errors.Join(ctx.Err(), err))
 	}
 	return time.Since(start), nil
 }
@@ -129,7 +129,7 @@ func ServeSpeed(s io.ReadWriter) error {
 		return fmt.Errorf("%w: kind %d", ErrSpeed, h[0])
 	}
 	if err != nil {
-		return fmt.Errorf("hardware: speed test: %w", err)
+		return fmt.Errorf("host: speed test: %w", err)
 	}
 	return nil
 }

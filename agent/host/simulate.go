@@ -30,7 +30,7 @@ const (
 const MaxSimulated = 8
 
 // ErrSimulation: no such simulated machine.
-var ErrSimulation = errors.New("hardware: cannot simulate that")
+var ErrSimulation = errors.New("host: cannot simulate that")
 
 // simulation marks an nvml.Interface as not real.
 type simulation struct{ nvml.Interface }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/daemon"
-	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/host"
 	registry "github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
@@ -77,7 +77,7 @@ func join(ctx context.Context, c *registry.Commands, cfg config.Config, view *ma
 	if err != nil {
 		return err
 	}
-	m, err := machine.Open(ctx, machine.Options{Source: source, Seed: [32]byte(c.NodeKey), DiskPath: cfg.DataDir})
+	m, err := host.New(ctx, host.Options{Source: source, Seed: [32]byte(c.NodeKey), DiskPath: cfg.DataDir})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/daemon"
-	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
@@ -127,7 +127,7 @@ func exitCode(err error, interrupted bool) int {
 		return exitUsage
 	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed):
 		return exitNetwork
-	case errors.Is(err, machine.ErrNoGPUs), errors.Is(err, register.ErrNoSOL):
+	case errors.Is(err, host.ErrNoGPUs), errors.Is(err, register.ErrNoSOL):
 		return exitRefused
 	}
 	return exitRefused

@@ -14,10 +14,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/agent/bench"
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/daemon"
-	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/host/bench"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
@@ -83,7 +83,7 @@ func nodeKey(path string) (solana.PrivateKey, bool, error) {
 	return key, true, chain.SaveKeypair(path, key)
 }
 
-func printDetected(w io.Writer, m *machine.Machine) {
+func printDetected(w io.Writer, m *host.Machine) {
 	inv := m.Inventory
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...)
@@ -119,7 +119,7 @@ func orUnknown(s string) string {
 
 const benchDisk = 128 << 20
 
-func benchmark(c *cli.Context, cfg config.Config, m *machine.Machine) error {
+func benchmark(c *cli.Context, cfg config.Config, m *host.Machine) error {
 	start := time.Now()
 	r, err := bench.Run(c.Context, bench.Options{
 		Budget: c.Duration("benchmark-budget"), DiskPath: cfg.DataDir, DiskBytes: benchDisk,
@@ -158,7 +158,7 @@ func benchmark(c *cli.Context, cfg config.Config, m *machine.Machine) error {
 }
 
 // printNeeds says what is missing and what comes next. A network that is away is no error here: the rest is said.
-func printNeeds(c *cli.Context, cfg config.Config, m *machine.Machine, nodeKey solana.PublicKey) error {
+func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey solana.PublicKey) error {
 	w := c.App.Writer
 	client, err := newClient(cfg, zerolog.Nop())
 	if err != nil {

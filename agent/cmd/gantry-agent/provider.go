@@ -13,7 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/daemon"
-	"github.com/gantry-market/gantry/agent/machine"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -193,12 +193,12 @@ func parseJoin(c *cli.Context) (register.Join, pricing.Policy, error) {
 	return j, policy, nil
 }
 
-func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKey, diskTest int64) (*machine.Machine, error) {
+func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKey, diskTest int64) (*host.Machine, error) {
 	source, err := config.ParseInventory(cfg.Inventory)
 	if err != nil {
 		return nil, err
 	}
-	return machine.Open(ctx, machine.Options{Source: source, Seed: nodeKey, DiskPath: cfg.DataDir, DiskTestBytes: diskTest})
+	return host.New(ctx, host.Options{Source: source, Seed: nodeKey, DiskPath: cfg.DataDir, DiskTestBytes: diskTest})
 }
 
 func updateCommand() *cli.Command {

@@ -16,8 +16,8 @@ const (
 	gib = 1 << 30
 )
 
-// detectHost fills in what /proc and /sys say, as far as they say it.
-func detectHost(ctx context.Context, inv *Inventory) error {
+// detectSystem fills in what /proc and /sys say, as far as they say it.
+func detectSystem(ctx context.Context, inv *Inventory) error {
 	var errs []error
 	fail := func(what string, err error) {
 		if err != nil {
@@ -64,7 +64,7 @@ func detectHost(ctx context.Context, inv *Inventory) error {
 	return errors.Join(errs...)
 }
 
-func detectDisk(ctx context.Context, inv *Inventory, o Options) error {
+func detectDisk(ctx context.Context, inv *Inventory, o DetectOptions) error {
 	inv.Disk.Path = o.DiskPath
 	usage, err := disk.UsageWithContext(ctx, o.DiskPath)
 	if err != nil {

@@ -1,6 +1,4 @@
-// Package machine is this machine as the market sees it: its inventory, the GPU model that the market knows it by, and
-// the claims that it registers and repeats to keepers.
-package machine
+package host
 
 import (
 	"context"
@@ -12,8 +10,6 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"github.com/gantry-market/gantry/agent/config"
-	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -28,20 +24,29 @@ var (
 	ErrMixed = errors.New("GPUs of different models cannot form one node")
 )
 
-// Machine is this machine. Close it when done.
+// Machine is this machine as the market sees it: its inventory, the GPU model that the market knows it by, and the
+// claims that it registers and repeats to keepers. Close it when done.
 type Machine struct {
 	nvml nvml.Interface
 	// Inventory is what was found when the machine was opened.
-	Inventory host.Inventory
+	Inventory Inventory
 
 	mu   sync.Mutex // NVML's handles are not shared
-	gpus *host.GPUs
+	gpus *GPUs
 }
 
-// Options of Open.
+// Source is where a machine's GPUs come from: the NVIDIA driver, or a simulation on local networks.
+type Source struct {
+	Simulated bool
+	// Model and Count are of simulated GPUs.
+	Model SimulatedModel
+	Count int
+}
+
+// Options of New. DiskPath is required.
 type Options struct {
 	// Source is where GPUs come from.
-	Source config.Inventory
+	Source Source
 	// Seed gives simulated GPUs identities of their own: the node's key.
 	Seed [32]byte
 	// DiskPath is where jobs run.
@@ -50,22 +55,25 @@ type Options struct {
 	DiskTestBytes int64
 }
 
-// Open takes the inventory. A machine without GPUs opens too: what it lacks is in Inventory.GPUStatement.
-func Open(ctx context.Context, o Options) (*Machine, error) {
+// New takes the inventory. A machine without GPUs is no error: what it lacks is in Inventory.GPUStatement.
+func New(ctx context.Context, o Options) (*Machine, error) {
+	if o.DiskPath == "" {
+		return nil, errors.New("host: the disk path is required")
+	}
 	m := &Machine{nvml: nvml.New()}
 	if o.Source.Simulated {
 		var err error
-		if m.nvml, err = host.Simulate(o.Source.Model, o.Source.Count, o.Seed); err != nil {
+		if m.nvml, err = Simulate(o.Source.Model, o.Source.Count, o.Seed); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	m.Inventory, err = host.Detect(ctx, host.Options{DiskPath: o.DiskPath, DiskTestBytes: o.DiskTestBytes, NVML: m.nvml})
+	m.Inventory, err = Detect(ctx, DetectOptions{DiskPath: o.DiskPath, DiskTestBytes: o.DiskTestBytes, NVML: m.nvml})
 	if err != nil {
 		return nil, err
 	}
 	if len(m.Inventory.GPUs) > 0 {
-		if m.gpus, err = host.OpenGPUs(m.nvml); err != nil {
+		if m.gpus, err = OpenGPUs(m.nvml); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +161,7 @@ func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec 
 		if vram := clamp(g.VRAMMiB); i == 0 || vram < s.VramMib {
 			s.VramMib = vram
 		}
-		if g.Interconnect != host.NVLink {
+		if g.Interconnect != NVLink {
 			s.Interconnect = uint8(market.PCIe)
 		}
 	}
@@ -185,25 +193,25 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	if err != nil {
 		return out, err
 	}
-	byUUID := make(map[string]host.Health, len(health))
+	byUUID := make(map[string]Health, len(health))
 	for _, h := range health {
 		byUUID[h.UUID] = h
 	}
-	ids := make([]host.DeviceID, len(list))
+	ids := make([]DeviceID, len(list))
 	for i, g := range list {
 		ids[i] = g.ID()
 		h := byUUID[g.UUID]
 		out.GPUs = append(out.GPUs, messages.GPU{
 			Name: g.Model, Identity: g.ID(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
-			TempC: read(h.TemperatureC), PowerW: read(h.PowerMW) / 1000, Utilisation: read(h.GPUPercent), ECCErrors: read(h.ECCUncorrected),
+			TempC: orZero(h.TemperatureC), PowerW: orZero(h.PowerMW) / 1000, Utilisation: orZero(h.GPUPercent), ECCErrors: orZero(h.ECCUncorrected),
 		})
 	}
-	out.Device = host.DeviceRoot(ids)
+	out.Device = DeviceRoot(ids)
 	return out, nil
 }
 
 // Attest asks the GPUs for signed reports over a nonce. Error: attest.ErrAbsent, with the reason, where they give none.
-func (m *Machine) Attest(ctx context.Context, nonce [32]byte) ([]host.Attestation, error) {
+func (m *Machine) Attest(ctx context.Context, nonce [32]byte) ([]Attestation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.gpus == nil {
@@ -212,8 +220,8 @@ func (m *Machine) Attest(ctx context.Context, nonce [32]byte) ([]host.Attestatio
 	return m.gpus.Attest(ctx, nonce)
 }
 
-// read is a reading, or 0 when the device has none.
-func read[T any](v *T) T {
+// orZero is a reading, or 0 when the device has none.
+func orZero[T any](v *T) T {
 	if v == nil {
 		var zero T
 		return zero

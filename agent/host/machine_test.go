@@ -1,12 +1,10 @@
-package machine
+package host
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/config"
-	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/client/market"
 )
 
@@ -21,22 +19,23 @@ func models() []market.Model {
 	}
 }
 
-func open(t *testing.T, inventory string) *Machine {
+func newMachine(t *testing.T, source Source) *Machine {
 	t.Helper()
-	source, err := config.ParseInventory(inventory)
-	require.NoError(t, err)
-	m, err := Open(t.Context(), Options{Source: source, Seed: [32]byte{7}, DiskPath: t.TempDir()})
+	m, err := New(t.Context(), Options{Source: source, Seed: [32]byte{7}, DiskPath: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	return m
 }
 
-func TestSimulatedMachines(t *testing.T) {
-	for inventory, want := range map[string]uint16{"simulated:A100:2": 1, "simulated:H100:8": 2} {
-		m := open(t, inventory)
+func TestMachinesWithSimulatedGPUs(t *testing.T) {
+	for source, want := range map[Source]uint16{
+		{Simulated: true, Model: SimulatedA100, Count: 2}: 1,
+		{Simulated: true, Model: SimulatedH100, Count: 8}: 2,
+	} {
+		m := newMachine(t, source)
 		model, err := m.Model(models())
 		require.NoError(t, err)
-		require.Equal(t, want, model.Id, inventory)
+		require.Equal(t, want, model.Id, source)
 		spec := m.Spec(model, "us-west-2", "rack-1")
 		require.EqualValues(t, len(m.Inventory.GPUs), spec.Gpus)
 		require.EqualValues(t, 1, spec.Simulated)
@@ -59,12 +58,12 @@ func TestSimulatedMachines(t *testing.T) {
 }
 
 func TestModelErrors(t *testing.T) {
-	m := open(t, "simulated:A100:1")
+	m := newMachine(t, Source{Simulated: true, Model: SimulatedA100, Count: 1})
 	_, err := m.Model(nil)
 	require.ErrorIs(t, err, ErrUnknownModel)
 	_, err = m.Model(models()[2:3]) // the same family with other memory is another model
 	require.ErrorIs(t, err, ErrUnknownModel)
-	m.Inventory.GPUs = append(m.Inventory.GPUs, host.GPU{Model: "NVIDIA L40"})
+	m.Inventory.GPUs = append(m.Inventory.GPUs, GPU{Model: "NVIDIA L40"})
 	_, err = m.Model(models())
 	require.ErrorIs(t, err, ErrMixed)
 	m.Inventory.GPUs = nil
@@ -80,7 +79,7 @@ func TestRealNames(t *testing.T) {
 	}{
 		"NVIDIA A100-SXM4-40GB": {40_536, 1}, "NVIDIA A100-SXM4-80GB": {81_251, 3}, "NVIDIA H100 80GB HBM3": {81_559, 2}, "NVIDIA L40": {46_068, 0}, "NVIDIA RTX A1000": {40_960, 0},
 	} {
-		m := &Machine{Inventory: host.Inventory{GPUs: []host.GPU{{Model: name, VRAMMiB: c.vram}}}}
+		m := &Machine{Inventory: Inventory{GPUs: []GPU{{Model: name, VRAMMiB: c.vram}}}}
 		model, err := m.Model(models())
 		if c.want == 0 {
 			require.ErrorIs(t, err, ErrUnknownModel, name)
@@ -92,12 +91,17 @@ func TestRealNames(t *testing.T) {
 }
 
 // This machine, whatever it has: no error, and a reason where there are no GPUs.
-func TestThisMachine(t *testing.T) {
-	m := open(t, "nvml")
+func TestThisMachinesClaim(t *testing.T) {
+	m := newMachine(t, Source{})
 	claim, err := m.Claim(t.Context())
 	require.NoError(t, err)
 	require.False(t, claim.Simulated)
 	if len(m.Inventory.GPUs) == 0 {
 		require.NotEmpty(t, m.Inventory.GPUStatement)
 	}
+}
+
+func TestNewNeedsADiskPath(t *testing.T) {
+	_, err := New(t.Context(), Options{})
+	require.ErrorContains(t, err, "disk path")
 }

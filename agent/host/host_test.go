@@ -29,7 +29,7 @@ func simulate(t testing.TB, m SimulatedModel, count int, seed byte) nvml.Interfa
 
 func TestDetectThisMachine(t *testing.T) {
 	dir := t.TempDir()
-	inv, err := Detect(context.Background(), Options{DiskPath: dir, DiskTestBytes: 4 << 20, NVML: nvml.New()})
+	inv, err := Detect(context.Background(), DetectOptions{DiskPath: dir, DiskTestBytes: 4 << 20, NVML: nvml.New()})
 	require.NoError(t, err)
 	require.NotEmpty(t, inv.CPU.Model)
 	require.Positive(t, inv.CPU.Cores)
@@ -62,18 +62,18 @@ func TestMissingDriverIsAStatement(t *testing.T) {
 		n := &mock.Interface{InitFunc: func() nvml.Return { return ret }}
 		_, err := OpenGPUs(n)
 		require.ErrorIs(t, err, ErrNoDriver)
-		inv, err := Detect(context.Background(), Options{NVML: n})
+		inv, err := Detect(context.Background(), DetectOptions{NVML: n})
 		require.NoError(t, err)
 		require.Contains(t, inv.GPUStatement, want)
 		require.Empty(t, inv.GPUs)
 		require.NotContains(t, strings.Join(inv.Notes, "\n"), "NVML")
 	}
 	n := &mock.Interface{InitFunc: func() nvml.Return { return nvml.ERROR_UNKNOWN }}
-	inv, err := Detect(context.Background(), Options{NVML: n})
+	inv, err := Detect(context.Background(), DetectOptions{NVML: n})
 	require.NoError(t, err)
 	require.NotEmpty(t, inv.GPUStatement)
 	require.Contains(t, strings.Join(inv.Notes, "\n"), "NVML")
-	inv, err = Detect(context.Background(), Options{})
+	inv, err = Detect(context.Background(), DetectOptions{})
 	require.NoError(t, err)
 	require.Contains(t, inv.GPUStatement, "not looked for")
 }
@@ -83,7 +83,7 @@ func TestSimulatedMachines(t *testing.T) {
 		SimulatedA100: {Model: "SIMULATED NVIDIA A100-SXM4-40GB", VRAMMiB: 40960, Architecture: "Ampere", NVLinks: 12, PCIBusID: "0000:01:00.0"},
 		SimulatedH100: {Model: "SIMULATED NVIDIA H100 80GB HBM3", VRAMMiB: 81559, Architecture: "Hopper", NVLinks: 18, PCIBusID: "0000:19:00.0"},
 	} {
-		inv, err := Detect(context.Background(), Options{NVML: simulate(t, model, 3, 1)})
+		inv, err := Detect(context.Background(), DetectOptions{NVML: simulate(t, model, 3, 1)})
 		require.NoError(t, err)
 		require.True(t, inv.Simulated)
 		require.Empty(t, inv.GPUStatement)
@@ -108,9 +108,9 @@ func TestSimulatedDevicesAreTheAgentsOwn(t *testing.T) {
 	seen := map[DeviceID]bool{}
 	for _, m := range []SimulatedModel{SimulatedA100, SimulatedH100} {
 		for seed := byte(0); seed < 4; seed++ {
-			inv, err := Detect(context.Background(), Options{NVML: simulate(t, m, 8, seed)})
+			inv, err := Detect(context.Background(), DetectOptions{NVML: simulate(t, m, 8, seed)})
 			require.NoError(t, err)
-			again, err := Detect(context.Background(), Options{NVML: simulate(t, m, 8, seed)})
+			again, err := Detect(context.Background(), DetectOptions{NVML: simulate(t, m, 8, seed)})
 			require.NoError(t, err)
 			require.Equal(t, inv.DeviceRoot(), again.DeviceRoot())
 			for _, id := range inv.DeviceIDs() {
@@ -177,7 +177,7 @@ func TestOldDriverAndBareDevice(t *testing.T) {
 			return &mock.ExtendedInterface{LookupSymbolFunc: func(string) error { return errors.New("no such symbol") }}
 		},
 	}
-	inv, err := Detect(context.Background(), Options{NVML: n})
+	inv, err := Detect(context.Background(), DetectOptions{NVML: n})
 	require.NoError(t, err)
 	require.Equal(t, []GPU{{Model: "Tesla P4", UUID: "GPU-1", VRAMMiB: 8192, Interconnect: PCIe}}, inv.GPUs)
 	require.Equal(t, Driver{Version: "390.1", CC: CCUnknown}, inv.Driver)
@@ -191,7 +191,7 @@ func TestOldDriverAndBareDevice(t *testing.T) {
 
 	// A device without a UUID cannot be registered.
 	bare.GetUUIDFunc = func() (string, nvml.Return) { return "", nvml.ERROR_UNKNOWN }
-	inv, err = Detect(context.Background(), Options{NVML: n})
+	inv, err = Detect(context.Background(), DetectOptions{NVML: n})
 	require.NoError(t, err)
 	require.Empty(t, inv.GPUs)
 	require.Contains(t, strings.Join(inv.Notes, "\n"), "UUID")
@@ -245,9 +245,9 @@ func TestDiskErrors(t *testing.T) {
 	cancel()
 	_, err = MeasureDisk(ctx, t.TempDir(), 1)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = Detect(ctx, Options{})
+	_, err = Detect(ctx, DetectOptions{})
 	require.ErrorIs(t, err, context.Canceled)
-	inv, err := Detect(context.Background(), Options{DiskPath: "/no/such/dir"})
+	inv, err := Detect(context.Background(), DetectOptions{DiskPath: "/no/such/dir"})
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(inv.Notes, "\n"), "free disk space unknown")
 }
@@ -270,7 +270,7 @@ func TestNetworkSpeed(t *testing.T) {
 	peer := StreamPeer{Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
 	}}
-	inv, err := Detect(context.Background(), Options{Peer: peer, NetworkTestBytes: 4 << 20})
+	inv, err := Detect(context.Background(), DetectOptions{Peer: peer, NetworkTestBytes: 4 << 20})
 	require.NoError(t, err)
 	require.NoError(t, <-served)
 	require.NoError(t, <-served)
@@ -279,7 +279,7 @@ func TestNetworkSpeed(t *testing.T) {
 	require.Positive(t, inv.Network.DownMbps)
 	require.NoError(t, listener.Close())
 
-	inv, err = Detect(context.Background(), Options{Peer: peer})
+	inv, err = Detect(context.Background(), DetectOptions{Peer: peer})
 	require.NoError(t, err)
 	require.False(t, inv.Network.Measured)
 	require.Contains(t, inv.Network.Note, "not measured")

@@ -16,7 +16,6 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -39,7 +38,7 @@ type Awarder struct {
 	// Tasks runs the awards; nil means goroutines and the wall clock.
 	Tasks schedule.Runner
 
-	stagger *crank.Stagger
+	stagger *schedule.Stagger
 	wg      sync.WaitGroup
 
 	mu   sync.Mutex
@@ -68,7 +67,7 @@ const (
 
 // Init must be called before Tick; Run calls it.
 func (a *Awarder) Init() {
-	a.stagger = crank.NewStagger()
+	a.stagger = schedule.NewStagger()
 	a.busy, a.wait = map[store.AuctionKey]bool{}, map[store.AuctionKey]time.Time{}
 	a.refused, a.omitted = map[store.AuctionKey]bool{}, map[store.AuctionKey][]messages.Bid{}
 	a.Tasks = schedule.Or(a.Tasks)
@@ -78,25 +77,8 @@ func (a *Awarder) Init() {
 func (a *Awarder) Run(ctx context.Context) error {
 	a.Init()
 	defer a.wg.Wait()
-	for {
-		ch := a.Index.Changed()
-		pause := idle
-		if a.Tick(ctx) {
-			pause, ch = tick, nil
-		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-ch:
-			t.Stop()
-			if err := a.Tasks.Sleep(ctx, tick/2); err != nil {
-				return err
-			}
-		case <-t.C:
-		}
-	}
+	pace := schedule.Pace{Soon: tick, Idle: idle, Debounce: tick / 2}
+	return schedule.OnChange(ctx, a.Tasks, pace, a.Index.Changed, func() bool { return a.Tick(ctx) })
 }
 
 // look is an auction as the chain shows it.
@@ -140,7 +122,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 		since := now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is theirs
 		mine := active && !paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.Self)
 		switch {
-		case mine && a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step):
+		case mine && a.stagger.Ready(item, now, schedule.Rank(a.Self, item, keepers), a.Step):
 			a.start(l.key, now, func() { a.award(ctx, l) })
 		case since >= closeAfter && a.Desk.held(l.key) == nil:
 			a.start(l.key, now, func() { a.close(l) })

@@ -12,8 +12,8 @@ import (
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // proofOf puts together what shows on chain that a bid was left out; ok is false when an account is not there (any more)
@@ -73,5 +73,5 @@ func (a *Awarder) prove(ctx context.Context, l look, bids []messages.Bid) {
 // turn reports whether it is this keeper's turn to prove something about an auction.
 func (a *Awarder) turn(l look, keepers []solana.PublicKey) (ready bool, item string) {
 	item = fmt.Sprintf("omitted/%s/%d", l.key.Order, l.key.CloseAt)
-	return a.stagger.Ready(item, a.Now(), crank.Rank(a.Self, item, keepers), a.Step), item
+	return a.stagger.Ready(item, a.Now(), schedule.Rank(a.Self, item, keepers), a.Step), item
 }

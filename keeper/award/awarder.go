@@ -15,7 +15,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
@@ -33,7 +32,7 @@ type Awarder struct {
 	// Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 
-	stagger *crank.Stagger
+	stagger *schedule.Stagger
 	wg      sync.WaitGroup
 
 	mu   sync.Mutex
@@ -53,7 +52,7 @@ const (
 
 // Init must be called before Tick; Run calls it.
 func (a *Awarder) Init() {
-	a.stagger = crank.NewStagger()
+	a.stagger = schedule.NewStagger()
 	a.busy, a.wait, a.aims = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}, map[solana.PublicKey]time.Time{}
 	a.Tasks = schedule.Or(a.Tasks)
 }
@@ -62,26 +61,8 @@ func (a *Awarder) Init() {
 func (a *Awarder) Run(ctx context.Context) error {
 	a.Init()
 	defer a.wg.Wait()
-	for {
-		ch := a.Index.Changed()
-		pause := idlePause
-		if a.Tick(ctx) {
-			pause = max(a.Step/4, 25*time.Millisecond)
-			ch = nil // an order waits for its time: look soon, whatever changes
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-ch:
-			timer.Stop()
-			if err := a.Tasks.Sleep(ctx, debounce); err != nil {
-				return err
-			}
-		case <-timer.C:
-		}
-	}
+	pace := schedule.Pace{Soon: max(a.Step/4, 25*time.Millisecond), Idle: idlePause, Debounce: debounce}
+	return schedule.OnChange(ctx, a.Tasks, pace, a.Index.Changed, func() bool { return a.Tick(ctx) })
 }
 
 // Tick starts the awards whose turn it is and reports whether an order waits for its turn.
@@ -113,7 +94,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			}
 			item := "order/" + key.String()
 			items[item] = true
-			if a.busy[key] || now.Before(a.wait[key]) || !a.stagger.Ready(item, now, crank.Rank(a.Self, item, keepers), a.Step) {
+			if a.busy[key] || now.Before(a.wait[key]) || !a.stagger.Ready(item, now, schedule.Rank(a.Self, item, keepers), a.Step) {
 				waiting = true
 				continue
 			}

@@ -84,16 +84,7 @@ func (c *Checker) Init() {
 // Run checks until ctx ends, then waits for the questions that are out.
 func (c *Checker) Run(ctx context.Context) error {
 	defer c.wg.Wait()
-	tick := time.NewTicker(c.Timing.tick())
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-			c.Tick(ctx)
-		}
-	}
+	return schedule.Every(ctx, c.Timing.tick(), func() { c.Tick(ctx) })
 }
 
 // subject is one node that may have something due.

@@ -37,7 +37,7 @@ type Runner struct {
 	// Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 
-	stagger *Stagger
+	stagger *schedule.Stagger
 	kinds   map[string]Kind // of the groups that are due
 	wg      sync.WaitGroup
 
@@ -62,7 +62,7 @@ const (
 
 // Init must be called before Tick; Run calls it.
 func (r *Runner) Init() {
-	r.stagger, r.kinds = NewStagger(), map[string]Kind{}
+	r.stagger, r.kinds = schedule.NewStagger(), map[string]Kind{}
 	r.busy, r.trials = map[string]bool{}, map[string]*trouble{}
 	r.Tasks = schedule.Or(r.Tasks)
 }
@@ -71,25 +71,18 @@ func (r *Runner) Init() {
 func (r *Runner) Run(ctx context.Context) error {
 	r.Init()
 	defer r.wg.Wait()
-	tick := time.NewTicker(r.Interval)
-	defer tick.Stop()
 	var seen <-chan struct{}
-	idle := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	quiet := 0
+	return schedule.Every(ctx, r.Interval, func() {
 		// Time alone makes things due as well, so that a quiet market is still looked at, only less often.
-		if seen != nil && !changed(seen) && idle < 3 {
-			idle++
-			continue
+		if seen != nil && !changed(seen) && quiet < 3 {
+			quiet++
+			return
 		}
-		idle = 0
+		quiet = 0
 		seen = r.Index.Changed()
 		r.Tick(ctx)
-	}
+	})
 }
 
 func changed(ch <-chan struct{}) bool {
@@ -120,7 +113,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	for _, a := range actions {
 		groups[a.Group], keys[a.Key] = true, true
 		r.kinds[a.Group] = a.Kind
-		if (a.Mine || r.stagger.Ready(a.Group, now, Rank(r.Self, a.Group, keepers), r.Step)) && r.free(a.Key, now) {
+		if (a.Mine || r.stagger.Ready(a.Group, now, schedule.Rank(r.Self, a.Group, keepers), r.Step)) && r.free(a.Key, now) {
 			mine = append(mine, a)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// Group is the running work of one machine. It implements task.Runner.
+// Group is the running work of one machine. It implements schedule.Runner.
 type Group struct {
 	loop   *Loop
 	ctx    context.Context
@@ -48,7 +48,7 @@ func (g *Group) Stop() {
 	}
 }
 
-// Go implements task.Runner.
+// Go implements schedule.Runner.
 func (g *Group) Go(f func()) {
 	g.loop.After(0, func() {
 		if !g.Stopped() {
@@ -120,7 +120,7 @@ func (g *Group) Wait(ctx context.Context, begin func(wake func())) error {
 	return ctx.Err()
 }
 
-// All implements task.Runner.
+// All implements schedule.Runner.
 func (g *Group) All(fs ...func()) {
 	left := len(fs)
 	if left == 0 {
@@ -139,7 +139,7 @@ func (g *Group) All(fs ...func()) {
 	})
 }
 
-// Sleep implements task.Runner.
+// Sleep implements schedule.Runner.
 func (g *Group) Sleep(ctx context.Context, d time.Duration) error {
 	return g.Wait(ctx, func(wake func()) { g.loop.After(d, wake) })
 }
@@ -152,7 +152,7 @@ type deadline struct {
 	at   time.Time
 }
 
-// Timeout implements task.Runner.
+// Timeout implements schedule.Runner.
 func (g *Group) Timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancel(ctx)
 	at := g.loop.Now().Add(d)

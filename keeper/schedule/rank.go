@@ -1,4 +1,4 @@
-package crank
+package schedule
 
 import (
 	"bytes"

@@ -85,7 +85,7 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 	var mu sync.Mutex
 	caught := map[*person]bool{} // the liar, by whom
 	for _, p := range w.people {
-		p.engine.TwoFaced = func(one, other statement.Manifest) {
+		p.engine.o.Equivocation = func(one, other statement.Manifest) {
 			mu.Lock()
 			defer mu.Unlock()
 			require.Equal(t, liar.key.PublicKey(), one.Keeper)
@@ -107,7 +107,7 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 		}})
 		m, err := statement.NewManifest(f, raw, n, liar.key)
 		require.NoError(t, err)
-		p.engine.shelf.put(m, raw, w.now()) // it hands out each set to one keeper
+		p.engine.cache.put(m, raw, w.now()) // it hands out each set to one keeper
 		p.engine.Heard(t.Context(), m.Message())
 	}
 	root := w.untilFinal()
@@ -137,7 +137,7 @@ func TestAProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
 	for _, p := range w.people { // until all hold the victim's statements, and for long enough
 		if p != cheat {
 			require.Eventually(t, func() bool {
-				return p == victim || len(p.engine.shelf.heldSince(w.period, w.now().Add(-p.engine.Timing.grace()))) >= 6
+				return p == victim || len(p.engine.cache.usableSince(w.period, w.now().Add(-p.engine.o.Timing.grace()))) >= 6
 			}, 90*time.Second, time.Millisecond)
 		}
 	}
@@ -172,7 +172,7 @@ func TestAPartitionHeals(t *testing.T) {
 	}
 	stop := w.run()
 	defer stop()
-	time.Sleep(4 * w.people[0].engine.Timing.Round)
+	time.Sleep(4 * w.people[0].engine.o.Timing.Round)
 	_, ok := w.final()
 	require.False(t, ok)
 	w.mu.Lock()
@@ -188,7 +188,7 @@ func TestAPeriodWaitsForANetworkThatIsCutForLong(t *testing.T) {
 	w := newTown(t, 4)
 	for i, p := range w.people {
 		p.see(100, uint32(i%4+1))
-		p.engine.Timing.Round = 100 * time.Millisecond
+		p.engine.o.Timing.Round = 100 * time.Millisecond
 	}
 	for _, p := range w.people[:2] {
 		w.cut[p.key.PublicKey()] = true
@@ -216,7 +216,7 @@ func TestOldPeriodsTakeTurns(t *testing.T) {
 	settled.Report.Status = uint8(market.ReportFinal)
 	open[3].report = settled
 	for i := range engines {
-		engines[i] = &Engine{Timing: Timing{Delay: time.Second, Round: 10 * time.Second}, Now: func() time.Time { return now }}
+		engines[i] = &Engine{o: Options{Timing: Timing{Delay: time.Second, Round: 10 * time.Second}, Now: func() time.Time { return now }}}
 	}
 	seen := map[records.Period]int{}
 	for range 5 {
@@ -273,7 +273,7 @@ func TestAManifestSurvivesARestart(t *testing.T) {
 	require.True(t, ok)
 	var seen []statement.Manifest
 	for range 3 {
-		p.engine.Init()
+		p.restart()
 		s := newState()
 		require.NoError(t, p.engine.ours(t.Context(), r, s))
 		seen = append(seen, *s.own)
@@ -317,9 +317,9 @@ func TestNoSecondManifest(t *testing.T) {
 			r, _, ok := p.engine.view(w.period)
 			require.True(t, ok)
 			s := newState()
-			heard := len(p.engine.shelf.manifests(w.period))
+			heard := len(p.engine.cache.manifests(w.period))
 			elsewhere := 0
-			p.engine.Elsewhere = func(statement.Manifest) { elsewhere++ }
+			p.engine.o.DuplicateSigner = func(statement.Manifest) { elsewhere++ }
 			for range 2 {
 				require.NoError(t, p.engine.ours(t.Context(), r, s))
 				p.engine.wg.Wait()
@@ -327,8 +327,8 @@ func TestNoSecondManifest(t *testing.T) {
 			require.Nil(t, s.own)
 			require.Equal(t, c.silent, s.silent)
 			require.Equal(t, heard, elsewhere)
-			require.Len(t, p.engine.shelf.manifests(w.period), heard)
-			require.Empty(t, o.engine.shelf.manifests(w.period))
+			require.Len(t, p.engine.cache.manifests(w.period), heard)
+			require.Empty(t, o.engine.cache.manifests(w.period))
 		})
 	}
 }
@@ -344,7 +344,7 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTown(t, 2)
 			e := w.people[0].engine
-			e.Peers = nonsense{e.Peers, piece}
+			e.o.Peers = nonsense{e.o.Peers, piece}
 			_, err := e.blob(t.Context(), w.people[1].key.PublicKey(), messages.BlobSet, 1, [32]byte{}, 100)
 			require.ErrorIs(t, err, ErrPiece)
 		})

@@ -23,9 +23,9 @@ func (e *Engine) roster(r round, s *state) (*committee.Roster, bool) {
 		return s.roster, true
 	}
 	var seed committee.Seed
-	if e.Seeds != nil && !committee.NewRoster(seed, r.weights).Everyone() {
+	if e.o.Seeds != nil && !committee.NewRoster(seed, r.weights).Everyone() {
 		var ok bool
-		if seed, ok = e.Seeds(r.period); !ok {
+		if seed, ok = e.o.Seeds(r.period); !ok {
 			return nil, false
 		}
 	}
@@ -36,40 +36,40 @@ func (e *Engine) roster(r round, s *state) (*committee.Roster, bool) {
 // tier is what the chain says about nodes' evidence at the end of the round's period.
 func (e *Engine) tier(r round) func(node solana.PublicKey) uint8 {
 	return func(n solana.PublicKey) (tier uint8) {
-		e.Index.Read(func(v *index.View) { tier = v.Tier(n, r.end) })
+		e.o.Index.Read(func(v *index.View) { tier = v.Tier(n, r.end) })
 		return tier
 	}
 }
 
 // keeps reports whether a key is a keeper's.
 func (e *Engine) keeps(key solana.PublicKey) (ok bool) {
-	e.Index.Read(func(v *index.View) { _, ok = v.Keepers[key] })
+	e.o.Index.Read(func(v *index.View) { _, ok = v.Keepers[key] })
 	return ok
 }
 
 // consider checks a proposal and remembers the verdict. One that names statements which are not here waits for them.
 func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 	p := records.Period(m.Period)
-	sealed, err := e.Book.Sealed()
+	sealed, err := e.o.Store.Sealed()
 	if err != nil || p >= sealed {
 		return // not ours to judge yet: it is published again
 	}
 	r, retention, ok := e.view(p)
-	if !ok || e.Now().Unix() > r.end+retention {
+	if !ok || e.o.Now().Unix() > r.end+retention {
 		return
 	}
 	s := e.state(p)
 	root := records.Hash(m.Root)
-	if _, known := s.sound[root]; known || s.settled || e.Now().Before(s.unsound[root]) {
+	if _, known := s.sound[root]; known || s.settled || e.o.Now().Before(s.unsound[root]) {
 		return
 	}
-	if err := report.Authentic(m, e.Domain, r.weights); err != nil {
-		e.Log.Debug().Err(err).Uint64("period", m.Period).Msg("proposal")
+	if err := report.Authentic(m, e.o.Domain, r.weights); err != nil {
+		e.o.Log.Debug().Err(err).Uint64("period", m.Period).Msg("proposal")
 		return
 	}
-	if r.weights[e.Signer.PublicKey()] > 0 {
+	if r.weights[e.o.Signer.PublicKey()] > 0 {
 		if err := e.ours(ctx, r, s); err != nil {
-			e.Log.Error().Err(err).Msg("own statements")
+			e.o.Log.Error().Err(err).Msg("own statements")
 			return
 		}
 	}
@@ -111,9 +111,9 @@ func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 	}
 	if err != nil {
 		// What we know of the chain may lag behind what the proposer knew.
-		s.unsound[root] = e.Now().Add(e.Timing.Round)
-		e.Observe.Refused(m.Period, err)
-		e.Log.Warn().Err(err).Uint64("period", m.Period).Stringer("proposer", solana.PublicKey(m.Proposer)).Msg("proposal refused")
+		s.unsound[root] = e.o.Now().Add(e.o.Timing.Round)
+		e.o.Observe.Refused(m.Period, err)
+		e.o.Log.Warn().Err(err).Uint64("period", m.Period).Stringer("proposer", solana.PublicKey(m.Proposer)).Msg("proposal refused")
 		return
 	}
 	s.accept(m, set, m.Round)
@@ -123,7 +123,7 @@ func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 // overlooks reports whether a proposal leaves out a keeper whose statements we have had for long enough that the proposer
 // could have them too, since it asks everybody. Without this a lying proposer chose which honest keepers are not heard.
 func (e *Engine) overlooks(r round, s *state, m messages.Proposal) bool {
-	for _, x := range e.shelf.heldSince(r.period, e.Now().Add(-e.Timing.grace())) {
+	for _, x := range e.cache.usableSince(r.period, e.o.Now().Add(-e.o.Timing.grace())) {
 		if r.weights[x.Keeper] > 0 && !s.broken[refOf(x)] && !slices.ContainsFunc(m.Manifests, func(y messages.Manifest) bool { return y.Keeper == x.Keeper }) {
 			return true
 		}
@@ -136,7 +136,7 @@ const maxWaiting = 16
 
 // again looks at proposals that wait for the seed, for statements, or for us to see what their proposer saw.
 func (e *Engine) again(ctx context.Context, r round, s *state) {
-	if len(s.waiting) == 0 || s.pulling || e.Now().Before(s.pullAt) {
+	if len(s.waiting) == 0 || s.pulling || e.o.Now().Before(s.pullAt) {
 		return
 	}
 	waiting := s.waiting

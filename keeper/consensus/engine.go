@@ -6,13 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
-	"github.com/rs/zerolog"
-
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
@@ -21,78 +17,13 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Peers are the other keepers.
-type Peers interface {
-	// Publish sends a proposal to all.
-	Publish(ctx context.Context, m messages.Proposal) error
-	// Announce sends our manifest to all.
-	Announce(ctx context.Context, m messages.Manifest) error
-	// Manifests asks a keeper for the manifests that it knows of a period. Error: ErrNotSealed.
-	Manifests(ctx context.Context, keeper solana.PublicKey, p records.Period) ([]messages.Manifest, error)
-	// Blob asks a keeper for a piece of a set of statements or of a report's leaves.
-	Blob(ctx context.Context, keeper solana.PublicKey, req messages.BlobRequest) (messages.Piece, error)
-	// Proposal asks a keeper for a proposal with a root.
-	Proposal(ctx context.Context, keeper solana.PublicKey, p records.Period, root records.Hash) (messages.Proposal, error)
-}
-
 // ErrNotSealed: the keeper is not done with the period yet.
 var ErrNotSealed = errors.New("period is not sealed yet")
 
-// Book is what the engine needs of the store.
-type Book interface {
-	FirstPeriod() records.Period
-	Statements(records.Period) ([]store.Signed, error)
-	Sealed() (records.Period, error)
-	PutManifest(records.Period, store.SetRef) error
-	Vote(records.Period, records.Hash, []byte) error
-	Voted(records.Period) (records.Hash, error)
-	PutProposal(records.Period, records.Hash, []byte) error
-	Proposal(records.Period, records.Hash) ([]byte, error)
-	PutLeaves(records.Period, records.Hash, []byte) error
-	Leaves(records.Period, records.Hash) ([]byte, error)
-}
-
-// Submit sends an intent and waits until it is confirmed.
-type Submit func(ctx context.Context, in txm.Intent) (txm.Result, error)
-
-// Timing of the rounds.
-type Timing struct {
-	Delay time.Duration // between a period's end and round 0
-	Round time.Duration
-}
-
-// grace is how long statements may be here before proposals have to name them: less than the time between a period's end
-// and its first proposal, more than a proposer takes to ask everybody.
-func (t Timing) grace() time.Duration { return max(t.Delay/2, t.Round/10) }
-
-// Engine agrees on reports. All fields are required but Tasks, Seeds and Pool; call Run once.
+// Engine agrees with the other keepers on reports. Run may be called once.
 type Engine struct {
-	Index *index.Index
-	// Pool is what was heard by gossip; the engine only drops what is old.
-	Pool    *statement.Pool
-	Book    Book
-	Signer  records.Signer
-	Domain  records.Domain
-	Timing  Timing
-	Peers   Peers
-	Submit  Submit
-	Damaged func(error) // the book cannot be trusted any more
-	Observe Observer
-	Log     zerolog.Logger
-	Now     func() time.Time
-	// Elsewhere, if not nil, is called with a manifest that was signed with our key and not by us.
-	Elsewhere func(statement.Manifest)
-	// TwoFaced, if not nil, is called with two different manifests that another keeper has signed for one period, again
-	// whenever one of them comes in. It may be called from anywhere, and must not wait for the engine.
-	TwoFaced func(one, other statement.Manifest)
-	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
-	// place of Run, and waits for what Tasks has started.
-	Tasks schedule.Runner
-	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
-	// everybody checks everything.
-	Seeds func(records.Period) (committee.Seed, bool)
-
-	shelf  shelf
+	o      Options
+	cache  manifestCache
 	wg     sync.WaitGroup
 	events chan func(context.Context)
 	states map[records.Period]*state
@@ -106,14 +37,6 @@ type Engine struct {
 type setKey struct {
 	period records.Period
 	root   records.Hash
-}
-
-// Observer hears what happens, for metrics.
-type Observer interface {
-	Proposed(period uint64)
-	Voted(period uint64, err error)
-	Refused(period uint64, err error)
-	Final(period uint64, lag time.Duration)
 }
 
 // state is what is known of a period's report.
@@ -159,18 +82,24 @@ func (s *state) accept(m messages.Proposal, set *report.Set, round uint32) {
 	s.sound[set.Root], s.sets[set.Root], s.rounds[set.Root] = m, set, round
 }
 
-// Init must be called before Handle and Run.
-func (e *Engine) Init() {
-	e.Tasks = schedule.Or(e.Tasks)
-	e.events = make(chan func(context.Context), 256)
-	e.states = map[records.Period]*state{}
-	e.sets = map[setKey]*report.Set{}
+// New returns an engine; Run starts it. Error: ErrOptions.
+func New(o Options) (*Engine, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Tasks = schedule.Or(o.Tasks)
+	return &Engine{
+		o: o, events: make(chan func(context.Context), 256), states: map[records.Period]*state{}, sets: map[setKey]*report.Set{},
+	}, nil
 }
 
 // Run works until ctx ends.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.wg.Wait()
-	tick := time.NewTicker(min(max(e.Timing.Round/6, 20*time.Millisecond), time.Second))
+	tick := time.NewTicker(min(max(e.o.Timing.Round/6, 20*time.Millisecond), time.Second))
 	defer tick.Stop()
 	for {
 		select {
@@ -190,11 +119,11 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) Tick(ctx context.Context) error {
 	err := e.step(ctx)
 	if store.IsDamage(err) {
-		e.Damaged(err)
+		e.o.Damaged(err)
 		return err
 	}
 	if err != nil {
-		e.Log.Error().Err(err).Msg("reports")
+		e.o.Log.Error().Err(err).Msg("reports")
 	}
 	return nil
 }
@@ -214,7 +143,7 @@ func (e *Engine) Drain(ctx context.Context) {
 // later runs f beside the engine and then what it returns in the engine's own turn.
 func (e *Engine) later(ctx context.Context, f func(context.Context) func(context.Context)) {
 	e.wg.Add(1)
-	e.Tasks.Go(func() {
+	e.o.Tasks.Go(func() {
 		defer e.wg.Done()
 		if g := f(ctx); g != nil {
 			select {
@@ -247,7 +176,7 @@ type round struct {
 
 // view reads what is known of a period; ok is false before the market is known.
 func (e *Engine) view(p records.Period) (r round, retention int64, ok bool) {
-	e.Index.Read(func(v *index.View) {
+	e.o.Index.Read(func(v *index.View) {
 		params, known := v.Params()
 		if ok = known; !ok {
 			return
@@ -256,7 +185,7 @@ func (e *Engine) view(p records.Period) (r round, retention int64, ok bool) {
 		retention = int64(params.ReportRetentionSecs)
 		r.weights = v.Weights(r.end)
 		r.report = v.Reports[uint64(p)]
-		if k, ok := v.Keepers[e.Signer.PublicKey()]; ok {
+		if k, ok := v.Keepers[e.o.Signer.PublicKey()]; ok {
 			r.active = k.State() == market.KeeperActive
 			r.voted, r.onChain = v.Voted(uint64(p), k.Index)
 		}
@@ -271,13 +200,13 @@ func (e *Engine) Set(p records.Period, root records.Hash) *report.Set {
 	if s, ok := e.sets[setKey{p, root}]; ok {
 		return s
 	}
-	raw, err := e.Book.Leaves(p, root)
+	raw, err := e.o.Store.Leaves(p, root)
 	if err != nil {
 		return nil
 	}
 	s, err := report.ReadLeaves(raw, p, root)
 	if err != nil {
-		e.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept leaves are not sound")
+		e.o.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept leaves are not sound")
 		return nil
 	}
 	e.sets[setKey{p, root}] = s

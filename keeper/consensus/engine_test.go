@@ -35,6 +35,7 @@ var domain = records.Domain{1}
 // town is keepers that share a chain and a network, in one process and without either.
 type town struct {
 	t      *testing.T
+	n      int // keepers
 	index  *index.Index
 	period records.Period // the one that has just ended
 	people []*person
@@ -56,7 +57,7 @@ func (w *town) hides(o *person, req messages.BlobRequest) bool {
 	if !w.mean[o.key.PublicKey()] || req.Kind != messages.BlobSet {
 		return false
 	}
-	for _, m := range o.engine.shelf.manifests(records.Period(req.Period)) {
+	for _, m := range o.engine.cache.manifests(records.Period(req.Period)) {
 		if m.Keeper == o.key.PublicKey() && m.Digest == req.Digest {
 			return true
 		}
@@ -73,7 +74,7 @@ type person struct {
 
 func newTown(t *testing.T, n int) *town {
 	w := &town{
-		t: t, index: index.New(), period: records.Period(time.Now().Unix()/secs) - 1,
+		t: t, n: n, index: index.New(), period: records.Period(time.Now().Unix()/secs) - 1,
 		votes: map[solana.PublicKey]map[records.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
 		mean: map[solana.PublicKey]bool{}, mute: map[solana.PublicKey]bool{},
 	}
@@ -90,16 +91,24 @@ func newTown(t *testing.T, n int) *town {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		p := &person{town: w, key: key, store: s}
-		p.engine = &Engine{
-			Index: w.index, Pool: statement.NewPool(), Book: s, Signer: key, Domain: domain,
-			Timing: Timing{Delay: time.Millisecond, Round: max(150*time.Millisecond, time.Duration(n)*100*time.Millisecond)},
-			Peers:  p, Submit: p.submit, Damaged: func(err error) { t.Errorf("damaged: %v", err) }, Observe: p,
-			Log: zerolog.Nop(), Now: w.now,
-		}
-		p.engine.Init()
+		p.restart()
 		w.people = append(w.people, p)
 	}
 	return w
+}
+
+// restart gives a keeper a new engine with the store that it has.
+func (p *person) restart() {
+	w := p.town
+	n := time.Duration(w.n)
+	var err error
+	p.engine, err = New(Options{
+		Index: w.index, Pool: statement.NewPool(), Store: p.store, Signer: p.key, Domain: domain,
+		Timing: Timing{Delay: time.Millisecond, Round: max(150*time.Millisecond, n*100*time.Millisecond)},
+		Peers:  p, Submit: p.submit, Damaged: func(err error) { w.t.Errorf("damaged: %v", err) }, Observe: p,
+		Log: zerolog.Nop(), Now: w.now,
+	})
+	require.NoError(w.t, err)
 }
 
 func (w *town) now() time.Time {
@@ -546,7 +555,7 @@ func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 		p.engine.Handle(t.Context(), known)
 	}
 	hasty.vote(known)
-	time.Sleep(2 * others[0].engine.Timing.Round)
+	time.Sleep(2 * others[0].engine.o.Timing.Round)
 	w.mu.Lock()
 	clear(w.mute)
 	w.mu.Unlock()

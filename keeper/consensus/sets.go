@@ -17,17 +17,17 @@ import (
 
 // frame is what the statements of a round have in common.
 func (e *Engine) frame(r round) statement.Frame {
-	return statement.Frame{Domain: e.Domain, Period: r.period, Secs: r.secs}
+	return statement.Frame{Domain: e.o.Domain, Period: r.period, Secs: r.secs}
 }
 
 // ours makes the set of our own statements of a sealed period and tells everybody its manifest, once. The book takes no
 // more statements about the period, so that it is the same after a restart; and it knows what was signed before, so that
 // whatever happens to statements or to how they are written, no other manifest is signed: two of them cost the bond.
 func (e *Engine) ours(ctx context.Context, r round, s *state) error {
-	if s.own != nil || s.silent || r.period < e.Book.FirstPeriod() { // what was signed before that the book does not know
+	if s.own != nil || s.silent || r.period < e.o.Store.FirstPeriod() { // what was signed before that the book does not know
 		return nil
 	}
-	have, err := e.Book.Statements(r.period)
+	have, err := e.o.Store.Statements(r.period)
 	if err != nil {
 		return err
 	}
@@ -37,35 +37,35 @@ func (e *Engine) ours(ctx context.Context, r round, s *state) error {
 	}
 	raw, count := statement.EncodeSet(e.frame(r), all)
 	mine := statement.Manifest{
-		Keeper: e.Signer.PublicKey(), Period: r.period, Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw),
+		Keeper: e.o.Signer.PublicKey(), Period: r.period, Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw),
 	}
-	if other, ok := e.shelf.against(mine); ok {
+	if other, ok := e.cache.against(mine); ok {
 		s.silent = true
-		if e.Elsewhere != nil {
-			e.Elsewhere(other)
+		if e.o.DuplicateSigner != nil {
+			e.o.DuplicateSigner(other)
 		}
 		return nil
 	}
-	err = e.Book.PutManifest(r.period, store.SetRef{Count: mine.Count, Size: mine.Size, Digest: mine.Digest})
+	err = e.o.Store.PutManifest(r.period, store.SetRef{Count: mine.Count, Size: mine.Size, Digest: mine.Digest})
 	if errors.Is(err, store.ErrManifest) || errors.Is(err, store.ErrEarly) {
 		s.silent = true
-		e.Log.Warn().Err(err).Uint64("period", uint64(r.period)).
+		e.o.Log.Warn().Err(err).Uint64("period", uint64(r.period)).
 			Msg("our statements of this period are not announced: they are not known to be the ones that were before")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m, err := statement.NewManifest(e.frame(r), raw, count, e.Signer)
+	m, err := statement.NewManifest(e.frame(r), raw, count, e.o.Signer)
 	if err != nil {
 		return err
 	}
 	s.own = &m
-	e.shelf.learn(m)
-	e.shelf.put(m, raw, e.Now())
+	e.cache.learn(m)
+	e.cache.put(m, raw, e.o.Now())
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
-		if err := e.Peers.Announce(ctx, m.Message()); err != nil && ctx.Err() == nil {
-			e.Log.Warn().Err(err).Uint64("period", uint64(m.Period)).Msg("manifest was not published")
+		if err := e.o.Peers.Announce(ctx, m.Message()); err != nil && ctx.Err() == nil {
+			e.o.Log.Warn().Err(err).Uint64("period", uint64(m.Period)).Msg("manifest was not published")
 		}
 		return nil
 	})
@@ -90,15 +90,15 @@ func (e *Engine) Heard(ctx context.Context, raw messages.Manifest) {
 
 // learn keeps a verified manifest and reports whether it is new.
 func (e *Engine) learn(m statement.Manifest) bool {
-	fresh, liar := e.shelf.learn(m)
-	if other, two := e.shelf.against(m); two && m.Keeper != e.Signer.PublicKey() && e.TwoFaced != nil {
-		e.TwoFaced(other, m)
+	fresh, liar := e.cache.learn(m)
+	if other, two := e.cache.against(m); two && m.Keeper != e.o.Signer.PublicKey() && e.o.Equivocation != nil {
+		e.o.Equivocation(other, m)
 	}
-	if fresh && liar && m.Keeper == e.Signer.PublicKey() && e.Elsewhere != nil {
-		e.Elsewhere(m)
+	if fresh && liar && m.Keeper == e.o.Signer.PublicKey() && e.o.DuplicateSigner != nil {
+		e.o.DuplicateSigner(m)
 	}
 	if fresh && liar {
-		e.Log.Warn().Stringer("keeper", m.Keeper).Uint64("period", uint64(m.Period)).
+		e.o.Log.Warn().Stringer("keeper", m.Keeper).Uint64("period", uint64(m.Period)).
 			Msg("keeper signed two different manifests for one period; its statements are left out of our proposals")
 	}
 	return fresh
@@ -106,21 +106,21 @@ func (e *Engine) learn(m statement.Manifest) bool {
 
 // Manifests are what is known of a period's sets, for peers. Error: ErrNotSealed.
 func (e *Engine) Manifests(p records.Period) ([]messages.Manifest, error) {
-	sealed, err := e.Book.Sealed()
+	sealed, err := e.o.Store.Sealed()
 	if err != nil {
 		return nil, err
 	}
 	if p >= sealed {
 		return nil, ErrNotSealed
 	}
-	return manifestMessages(e.shelf.manifests(p)), nil
+	return manifestMessages(e.cache.manifests(p)), nil
 }
 
 // Blob is a set of statements or the leaves of a report, for peers. Error: store.ErrNotFound.
 func (e *Engine) Blob(kind messages.BlobKind, p records.Period, digest [32]byte) ([]byte, error) {
 	switch kind {
 	case messages.BlobSet:
-		if raw := e.shelf.byDigest(p, digest); raw != nil {
+		if raw := e.cache.byDigest(p, digest); raw != nil {
 			return raw, nil
 		}
 	case messages.BlobLeaves:
@@ -143,7 +143,7 @@ func (e *Engine) leaves(p records.Period, root records.Hash) ([]byte, error) {
 	if last.key == key && last.leaves != nil {
 		return last.leaves, nil
 	}
-	raw, err := e.Book.Leaves(p, root)
+	raw, err := e.o.Store.Leaves(p, root)
 	if err == nil {
 		e.mu.Lock()
 		e.served = served{key, raw}
@@ -152,20 +152,20 @@ func (e *Engine) leaves(p records.Period, root records.Hash) ([]byte, error) {
 	return raw, err
 }
 
-// counted brings the docket up to date with the shelf.
+// counted brings the docket up to date with the cache.
 func (e *Engine) counted(r round, s *state) *report.Docket {
 	if s.docket == nil {
 		s.docket = report.NewDocket(e.frame(r))
 	}
-	for _, m := range e.shelf.manifests(r.period) {
+	for _, m := range e.cache.manifests(r.period) {
 		ref := refOf(m)
-		raw := e.shelf.set(r.period, ref)
+		raw := e.cache.set(r.period, ref)
 		if raw == nil || s.docket.Has(ref) || s.broken[ref] {
 			continue
 		}
 		if _, err := s.docket.Add(m.Keeper, raw); err != nil {
 			s.broken[ref] = true
-			e.Log.Warn().Err(err).Stringer("keeper", m.Keeper).Uint64("period", uint64(r.period)).Msg("a keeper's statements cannot be read")
+			e.o.Log.Warn().Err(err).Stringer("keeper", m.Keeper).Uint64("period", uint64(r.period)).Msg("a keeper's statements cannot be read")
 		}
 	}
 	return s.docket
@@ -174,16 +174,16 @@ func (e *Engine) counted(r round, s *state) *report.Docket {
 // pull gets the sets that are missing, one after the other of one keeper, several keepers at a time. hint is who has them
 // for sure, if anybody.
 func (e *Engine) pull(ctx context.Context, r round, s *state, hint *solana.PublicKey) {
-	if s.settled || s.pulling || e.Now().Before(s.pullAt) || len(e.shelf.missing(r.period)) == 0 {
+	if s.settled || s.pulling || e.o.Now().Before(s.pullAt) || len(e.cache.missing(r.period)) == 0 {
 		return
 	}
 	s.pulling = true
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
-		got := e.get(ctx, r, e.shelf.missing(r.period), hint)
+		got := e.get(ctx, r, e.cache.missing(r.period), hint)
 		return func(ctx context.Context) {
 			s.pulling = false
 			if got == 0 {
-				s.pullAt = e.Now().Add(retry)
+				s.pullAt = e.o.Now().Add(retry)
 			}
 			if s.settled {
 				return
@@ -206,7 +206,7 @@ func (e *Engine) get(ctx context.Context, r round, missing []statement.Manifest,
 	n := 0
 	const abreast = 8
 	for from := 0; from < len(ask); from += abreast {
-		e.Tasks.All(ask[from:min(from+abreast, len(ask))]...)
+		e.o.Tasks.All(ask[from:min(from+abreast, len(ask))]...)
 	}
 	for _, ok := range came {
 		if ok {
@@ -225,21 +225,21 @@ func (e *Engine) fetchSet(ctx context.Context, r round, m statement.Manifest, hi
 	}
 	all := e.others(r)
 	for i := range all {
-		from = append(from, all[(int(m.Digest[0])+int(e.Signer.PublicKey()[0])+i)%len(all)])
+		from = append(from, all[(int(m.Digest[0])+int(e.o.Signer.PublicKey()[0])+i)%len(all)])
 	}
 	for _, peer := range from {
-		if peer == e.Signer.PublicKey() {
+		if peer == e.o.Signer.PublicKey() {
 			continue
 		}
 		raw, err := e.blob(ctx, peer, messages.BlobSet, r.period, m.Digest, int(m.Size))
 		switch {
 		case err == nil && m.Covers(raw):
-			e.shelf.put(m, raw, e.Now())
+			e.cache.put(m, raw, e.o.Now())
 			return true
 		case ctx.Err() != nil:
 			return false
 		}
-		e.Log.Debug().Err(err).Stringer("peer", peer).Stringer("keeper", m.Keeper).Uint64("period", uint64(r.period)).Msg("statements")
+		e.o.Log.Debug().Err(err).Stringer("peer", peer).Stringer("keeper", m.Keeper).Uint64("period", uint64(r.period)).Msg("statements")
 	}
 	return false
 }
@@ -254,8 +254,8 @@ const pieceTimeout = 3 * time.Second
 func (e *Engine) blob(ctx context.Context, peer solana.PublicKey, kind messages.BlobKind, p records.Period, digest [32]byte, most int) ([]byte, error) {
 	var out []byte
 	for {
-		pctx, cancel := e.Tasks.Timeout(ctx, min(pieceTimeout, max(e.Timing.Round, 200*time.Millisecond)))
-		piece, err := e.Peers.Blob(pctx, peer, messages.BlobRequest{
+		pctx, cancel := e.o.Tasks.Timeout(ctx, min(pieceTimeout, max(e.o.Timing.Round, 200*time.Millisecond)))
+		piece, err := e.o.Peers.Blob(pctx, peer, messages.BlobRequest{
 			Version: messages.Version, Kind: kind, Period: uint64(p), Digest: digest, Offset: uint32(len(out)),
 		})
 		cancel()

@@ -53,7 +53,7 @@ func (e *Engine) stand(ctx context.Context, r round, s *state, n int64, voted re
 	}
 	var missing []records.Hash
 	for _, c := range candidates(r.report) {
-		if records.Hash(c.Root) == voted || e.Now().Before(s.moveAt) {
+		if records.Hash(c.Root) == voted || e.o.Now().Before(s.moveAt) {
 			break
 		}
 		m, ok := s.acceptable(r, n, c)
@@ -66,10 +66,10 @@ func (e *Engine) stand(ctx context.Context, r round, s *state, n int64, voted re
 			ok = true
 		}
 		if ok {
-			e.Log.Info().Uint64("period", uint64(r.period)).Hex("from", voted[:4]).Hex("to", c.Root[:4]).Msg("the vote moves to the heaviest root")
+			e.o.Log.Info().Uint64("period", uint64(r.period)).Hex("from", voted[:4]).Hex("to", c.Root[:4]).Msg("the vote moves to the heaviest root")
 			return e.choose(ctx, r, s, m)
 		}
-		if e.Now().After(s.unsound[c.Root]) {
+		if e.o.Now().After(s.unsound[c.Root]) {
 			missing = append(missing, c.Root)
 		}
 	}

@@ -30,7 +30,7 @@ const retry = 700 * time.Millisecond
 
 // step looks at every period that is sealed and may still be voted on.
 func (e *Engine) step(ctx context.Context) error {
-	sealed, err := e.Book.Sealed()
+	sealed, err := e.o.Store.Sealed()
 	if err != nil || sealed == 0 {
 		return err
 	}
@@ -39,7 +39,7 @@ func (e *Engine) step(ctx context.Context) error {
 		return nil
 	}
 	var secs uint32
-	e.Index.Read(func(v *index.View) { secs = v.Market.Params.PeriodSecs })
+	e.o.Index.Read(func(v *index.View) { secs = v.Market.Params.PeriodSecs })
 	back := records.Period(retention/int64(secs)) + 1
 	first := sealed - min(back, sealed)
 	for p := range e.states {
@@ -48,9 +48,9 @@ func (e *Engine) step(ctx context.Context) error {
 		}
 	}
 	e.dropSets(first)
-	e.shelf.drop(first)
-	if e.Pool != nil {
-		e.Pool.Drop(first)
+	e.cache.drop(first)
+	if e.o.Pool != nil {
+		e.o.Pool.Drop(first)
 	}
 	var open []round
 	for p := first; p < sealed; p++ {
@@ -62,7 +62,7 @@ func (e *Engine) step(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if e.Now().Unix() <= r.end+retention {
+		if e.o.Now().Unix() <= r.end+retention {
 			open = append(open, r)
 		}
 	}
@@ -77,11 +77,11 @@ func (e *Engine) step(ctx context.Context) error {
 
 // running is the round that runs now; negative before the first.
 func (e *Engine) running(r round) int64 {
-	into := e.Now().Sub(time.Unix(r.end, 0).Add(e.Timing.Delay))
+	into := e.o.Now().Sub(time.Unix(r.end, 0).Add(e.o.Timing.Delay))
 	if into < 0 {
 		return -1
 	}
-	return int64(into / e.Timing.Round)
+	return int64(into / e.o.Timing.Round)
 }
 
 // isOld reports whether a period had its time and has no final report.
@@ -99,7 +99,7 @@ func (e *Engine) takeTurns(open []round) {
 		}
 	}
 	e.turn = map[records.Period]bool{}
-	at := int(e.Now().UnixNano()/int64(oldRounds*e.Timing.Round)) * oldAbreast
+	at := int(e.o.Now().UnixNano()/int64(oldRounds*e.o.Timing.Round)) * oldAbreast
 	for i := range min(oldAbreast, len(old)) {
 		e.turn[old[(at+i)%len(old)]] = true
 	}
@@ -120,11 +120,11 @@ func (e *Engine) period(ctx context.Context, r round) error {
 	if r.report != nil && r.report.State() == market.ReportFinal {
 		return e.final(ctx, r, s)
 	}
-	if r.weights[e.Signer.PublicKey()] == 0 {
+	if r.weights[e.o.Signer.PublicKey()] == 0 {
 		return nil
 	}
 	if e.isOld(r) && !e.turn[r.period] {
-		e.shelf.clear(r.period)
+		e.cache.clear(r.period)
 		s.own, s.docket = nil, nil
 		return nil
 	}
@@ -141,7 +141,7 @@ func (e *Engine) period(ctx context.Context, r round) error {
 		return nil
 	}
 	e.again(ctx, r, s)
-	voted, err := e.Book.Voted(r.period)
+	voted, err := e.o.Store.Voted(r.period)
 	switch {
 	case err == nil:
 		return e.stand(ctx, r, s, n, voted)
@@ -166,9 +166,9 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 	}
 	if !s.final {
 		s.final = true
-		e.Observe.Final(uint64(r.period), time.Duration(r.report.FinalisedAt-r.end)*time.Second)
+		e.o.Observe.Final(uint64(r.period), time.Duration(r.report.FinalisedAt-r.end)*time.Second)
 	}
-	mine, err := e.Book.Voted(r.period)
+	mine, err := e.o.Store.Voted(r.period)
 	m, sound := s.sound[root]
 	if !sound {
 		m, sound = s.bearable[root]
@@ -176,7 +176,7 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 	switch {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
-	case r.onChain, !r.active, r.weights[e.Signer.PublicKey()] == 0:
+	case r.onChain, !r.active, r.weights[e.o.Signer.PublicKey()] == 0:
 		s.settled = true
 	case err == nil && mine != root:
 		s.settled = true // we voted for another root; that vote is pointless now
@@ -184,7 +184,7 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 		e.vote(ctx, r, s, root)
 	case sound:
 		return e.choose(ctx, r, s, m)
-	case len(s.waiting) > 0 && e.Now().Before(time.Unix(r.report.FinalisedAt, 0).Add(lateVotes*e.Timing.Round)):
+	case len(s.waiting) > 0 && e.o.Now().Before(time.Unix(r.report.FinalisedAt, 0).Add(lateVotes*e.o.Timing.Round)):
 		e.pull(ctx, r, s, nil)
 		e.again(ctx, r, s)
 	default:
@@ -195,18 +195,18 @@ func (e *Engine) final(ctx context.Context, r round, s *state) error {
 
 // clear gives back the memory of a period that is settled, once nobody asks for its statements any more.
 func (e *Engine) clear(p records.Period, s *state, end int64) {
-	if s.cleared || e.Now().Before(time.Unix(end, 0).Add(e.Timing.Delay+2*lateVotes*e.Timing.Round)) {
+	if s.cleared || e.o.Now().Before(time.Unix(end, 0).Add(e.o.Timing.Delay+2*lateVotes*e.o.Timing.Round)) {
 		return
 	}
 	s.cleared, s.docket, s.roster, s.sets, s.waiting = true, nil, nil, nil, nil
-	e.shelf.clear(p)
+	e.cache.clear(p)
 }
 
 // prefetch lets the first proposer ask for statements before its round begins, so that little is missing then.
 func (e *Engine) prefetch(ctx context.Context, r round, s *state) {
 	first, ok := report.Proposer(r.period, 0, r.weights)
-	early := e.Now().Before(time.Unix(r.end, 0).Add(e.Timing.Delay / 2))
-	if !ok || s.prefetched || early || first != e.Signer.PublicKey() {
+	early := e.o.Now().Before(time.Unix(r.end, 0).Add(e.o.Timing.Delay / 2))
+	if !ok || s.prefetched || early || first != e.o.Signer.PublicKey() {
 		return
 	}
 	s.prefetched = true
@@ -223,7 +223,7 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 		if m, ok := s.acceptable(r, n, c); ok {
 			return e.choose(ctx, r, s, m)
 		}
-		if e.Now().After(s.unsound[c.Root]) {
+		if e.o.Now().After(s.unsound[c.Root]) {
 			missing = append(missing, c.Root)
 		}
 		if vouched(c, r) {
@@ -244,7 +244,7 @@ func (e *Engine) decide(ctx context.Context, r round, s *state, n int64) error {
 	// running round opens one, and the chain says to everyone else which was first. A proposer that shows different proposals
 	// to different keepers can vote for one of them only.
 	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
-	if !ok || proposer != e.Signer.PublicKey() {
+	if !ok || proposer != e.o.Signer.PublicKey() {
 		return nil
 	}
 	if m, ok := s.first(); ok {
@@ -273,7 +273,7 @@ func (s *state) first() (messages.Proposal, bool) {
 // that missed it.
 func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root records.Hash) error {
 	proposer, ok := report.Proposer(r.period, uint32(n), r.weights)
-	if !ok || proposer != e.Signer.PublicKey() || s.proposed >= n {
+	if !ok || proposer != e.o.Signer.PublicKey() || s.proposed >= n {
 		return nil
 	}
 	s.proposed = n
@@ -281,7 +281,7 @@ func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root re
 	if err != nil {
 		return err
 	}
-	if m, err = report.Resign(m, uint32(n), e.Signer); err != nil {
+	if m, err = report.Resign(m, uint32(n), e.o.Signer); err != nil {
 		return err
 	}
 	e.publish(ctx, m)
@@ -290,8 +290,8 @@ func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root re
 
 func (e *Engine) publish(ctx context.Context, m messages.Proposal) {
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
-		if err := e.Peers.Publish(ctx, m); err != nil && ctx.Err() == nil {
-			e.Log.Warn().Err(err).Uint64("period", m.Period).Msg("proposal was not published")
+		if err := e.o.Peers.Publish(ctx, m); err != nil && ctx.Err() == nil {
+			e.o.Log.Warn().Err(err).Uint64("period", m.Period).Msg("proposal was not published")
 		}
 		return nil
 	})

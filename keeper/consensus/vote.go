@@ -24,11 +24,11 @@ func (e *Engine) choose(ctx context.Context, r round, s *state, m messages.Propo
 	}
 	// The leaves first: whoever has voted can hand them out.
 	if set := s.sets[records.Hash(m.Root)]; set != nil {
-		if err := e.Book.PutLeaves(r.period, m.Root, set.EncodeLeaves()); err != nil {
+		if err := e.o.Store.PutLeaves(r.period, m.Root, set.EncodeLeaves()); err != nil {
 			return err
 		}
 	}
-	err = e.Book.Vote(r.period, m.Root, raw)
+	err = e.o.Store.Vote(r.period, m.Root, raw)
 	if errors.Is(err, store.ErrEarly) {
 		// A new book: what was voted before is not known.
 		s.settled = r.report != nil && r.report.State() == market.ReportFinal
@@ -37,26 +37,26 @@ func (e *Engine) choose(ctx context.Context, r round, s *state, m messages.Propo
 	if err != nil {
 		return err
 	}
-	s.moveAt = e.Now().Add(e.Timing.Round)
+	s.moveAt = e.o.Now().Add(e.o.Timing.Round)
 	e.vote(ctx, r, s, m.Root)
 	return nil
 }
 
 // vote sends the vote that the book holds.
 func (e *Engine) vote(ctx context.Context, r round, s *state, root records.Hash) {
-	if s.voting || e.Now().Before(s.voteAt) {
+	if s.voting || e.o.Now().Before(s.voteAt) {
 		return
 	}
-	self := e.Signer.PublicKey()
+	self := e.o.Signer.PublicKey()
 	ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: self, Period: uint64(r.period), Root: root})
 	if err != nil {
-		e.Log.Error().Err(err).Msg("vote cannot be built")
+		e.o.Log.Error().Err(err).Msg("vote cannot be built")
 		return
 	}
 	s.voting = true
 	p := r.period
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
-		_, err := e.Submit(ctx, txm.Intent{
+		_, err := e.o.Submit(ctx, txm.Intent{
 			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix}, Repeatable: true,
 			ReadBack: func(context.Context) (bool, error) {
 				now, _, _ := e.view(p)
@@ -66,22 +66,22 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root records.Hash)
 		if ctx.Err() != nil {
 			return nil
 		}
-		e.Observe.Voted(uint64(p), err)
+		e.o.Observe.Voted(uint64(p), err)
 		switch {
 		case market.Is(err, bindings.ErrorCodePeriodNotEnded):
 			// The chain's clock moves in steps of slots and may be behind ours.
-			e.Log.Info().Uint64("period", uint64(p)).Msg("the chain's clock has not reached the period's end yet; the vote is sent again")
+			e.o.Log.Info().Uint64("period", uint64(p)).Msg("the chain's clock has not reached the period's end yet; the vote is sent again")
 		case market.Is(err, bindings.ErrorCodeVoteNotHeavier), market.Is(err, bindings.ErrorCodeAlreadyVoted):
 			// What has votes has changed since we looked.
-			e.Log.Info().Uint64("period", uint64(p)).Err(err).Msg("the vote did not move")
+			e.o.Log.Info().Uint64("period", uint64(p)).Err(err).Msg("the vote did not move")
 		case err != nil:
-			e.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
+			e.o.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("vote")
 		default:
-			e.Log.Debug().Uint64("period", uint64(p)).Hex("root", root[:4]).Msg("voted")
+			e.o.Log.Debug().Uint64("period", uint64(p)).Hex("root", root[:4]).Msg("voted")
 		}
 		return func(context.Context) {
 			s.voting = false
-			s.voteAt = e.Now().Add(retry)
+			s.voteAt = e.o.Now().Add(retry)
 		}
 	})
 }

@@ -289,17 +289,18 @@ func (k *Keeper) serve(ctx context.Context) error {
 		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
 	}
 	k.checker.Init() // before the network hands it fraud proofs
-	k.engine = &consensus.Engine{
-		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
+	k.engine, err = consensus.New(consensus.Options{
+		Index: k.index, Pool: k.pool, Store: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
-		Seeds: k.seeds.get,
-		Elsewhere: func(m statement.Manifest) {
+		Seeds: k.seeds.get, Equivocation: k.net.twoFaced,
+		DuplicateSigner: func(m statement.Manifest) {
 			// The error is kept and ends the keeper.
 			_ = k.elsewhere(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))
 		},
+	})
+	if err != nil {
+		return err
 	}
-	k.engine.TwoFaced = k.net.twoFaced
-	k.engine.Init()
 	awarder := &award.Awarder{
 		Index: k.index, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
 		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,

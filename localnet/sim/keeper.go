@@ -82,19 +82,21 @@ func (k *keeper) start() error {
 		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { w.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
 	}
 	k.checker.Init()
-	k.engine = &consensus.Engine{
-		Index: k.index, Pool: k.pool, Book: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
+	var err error
+	k.engine, err = consensus.New(consensus.Options{
+		Index: k.index, Pool: k.pool, Store: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
 		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
 		Damaged: k.damaged, Observe: watch{k}, Log: zerolog.Nop(), Now: k.now,
+		Equivocation: k.twoFaced, DuplicateSigner: k.elsewhere,
+	})
+	if err != nil {
+		return err
 	}
-	k.engine.TwoFaced, k.engine.Elsewhere = k.twoFaced, k.elsewhere
-	k.engine.Init()
 	k.awarder = &award.Awarder{
 		Index: k.index, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
 		Observe: func(int, time.Duration, error) {}, Log: zerolog.Nop(), Now: k.now, Tasks: g,
 	}
 	k.awarder.Init()
-	var err error
 	if k.proofs, err = slashing.Open(slashing.Options{Book: k.book, Self: k.wallet(), Patience: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
 		return err
 	}

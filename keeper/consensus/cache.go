@@ -14,14 +14,14 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// shelf holds the keepers' verified manifests and their sets of statements by period, for ourselves and for peers that
+// cache holds the keepers' verified manifests and their sets of statements by period, for ourselves and for peers that
 // ask. It is safe for concurrent use.
-type shelf struct {
+type manifestCache struct {
 	mu      sync.Mutex
-	periods map[records.Period]*shelved
+	periods map[records.Period]*periodCache
 }
 
-type shelved struct {
+type periodCache struct {
 	manifests map[report.Ref]statement.Manifest
 	of        map[solana.PublicKey]int // manifests of a keeper
 	sets      map[report.Ref][]byte
@@ -31,13 +31,13 @@ type shelved struct {
 // maxManifests of one keeper and period: the honest have one.
 const maxManifests = 3
 
-func (s *shelf) period(p records.Period) *shelved {
+func (s *manifestCache) period(p records.Period) *periodCache {
 	if s.periods == nil {
-		s.periods = map[records.Period]*shelved{}
+		s.periods = map[records.Period]*periodCache{}
 	}
 	q, ok := s.periods[p]
 	if !ok {
-		q = &shelved{map[report.Ref]statement.Manifest{}, map[solana.PublicKey]int{}, map[report.Ref][]byte{}, map[report.Ref]time.Time{}}
+		q = &periodCache{map[report.Ref]statement.Manifest{}, map[solana.PublicKey]int{}, map[report.Ref][]byte{}, map[report.Ref]time.Time{}}
 		s.periods[p] = q
 	}
 	return q
@@ -46,7 +46,7 @@ func (s *shelf) period(p records.Period) *shelved {
 func refOf(m statement.Manifest) report.Ref { return report.Ref{Keeper: m.Keeper, Digest: m.Digest} }
 
 // learn keeps a verified manifest. fresh: it was not known; liar: its keeper has signed another one.
-func (s *shelf) learn(m statement.Manifest) (fresh, liar bool) {
+func (s *manifestCache) learn(m statement.Manifest) (fresh, liar bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.period(m.Period)
@@ -60,7 +60,7 @@ func (s *shelf) learn(m statement.Manifest) (fresh, liar bool) {
 
 // against returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the lowest
 // digest.
-func (s *shelf) against(m statement.Manifest) (found statement.Manifest, ok bool) {
+func (s *manifestCache) against(m statement.Manifest) (found statement.Manifest, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, known := s.periods[m.Period]
@@ -79,7 +79,7 @@ func (s *shelf) against(m statement.Manifest) (found statement.Manifest, ok bool
 }
 
 // knows reports whether exactly this manifest was verified before.
-func (s *shelf) knows(m statement.Manifest) bool {
+func (s *manifestCache) knows(m statement.Manifest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, ok := s.periods[m.Period]
@@ -87,7 +87,7 @@ func (s *shelf) knows(m statement.Manifest) bool {
 }
 
 // put keeps a set that its manifest covers.
-func (s *shelf) put(m statement.Manifest, raw []byte, now time.Time) {
+func (s *manifestCache) put(m statement.Manifest, raw []byte, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if raw == nil {
@@ -101,7 +101,7 @@ func (s *shelf) put(m statement.Manifest, raw []byte, now time.Time) {
 }
 
 // set returns a set; nil when it is not held.
-func (s *shelf) set(p records.Period, r report.Ref) []byte {
+func (s *manifestCache) set(p records.Period, r report.Ref) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
@@ -111,7 +111,7 @@ func (s *shelf) set(p records.Period, r report.Ref) []byte {
 }
 
 // byDigest returns a set whosever it is, for peers that know it by its digest.
-func (s *shelf) byDigest(p records.Period, digest [32]byte) []byte {
+func (s *manifestCache) byDigest(p records.Period, digest [32]byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
@@ -125,7 +125,7 @@ func (s *shelf) byDigest(p records.Period, digest [32]byte) []byte {
 }
 
 // manifests lists what is known of a period, in one order.
-func (s *shelf) manifests(p records.Period) []statement.Manifest {
+func (s *manifestCache) manifests(p records.Period) []statement.Manifest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, ok := s.periods[p]
@@ -146,7 +146,7 @@ func (s *shelf) manifests(p records.Period) []statement.Manifest {
 }
 
 // missing are the manifests without a set.
-func (s *shelf) missing(p records.Period) []statement.Manifest {
+func (s *manifestCache) missing(p records.Period) []statement.Manifest {
 	var out []statement.Manifest
 	for _, m := range s.manifests(p) {
 		if s.set(p, refOf(m)) == nil {
@@ -157,7 +157,7 @@ func (s *shelf) missing(p records.Period) []statement.Manifest {
 }
 
 // held are the manifests of keepers that signed one only, and whose set is here.
-func (s *shelf) held(p records.Period) []statement.Manifest {
+func (s *manifestCache) usable(p records.Period) []statement.Manifest {
 	var out []statement.Manifest
 	for _, m := range s.manifests(p) {
 		s.mu.Lock()
@@ -170,10 +170,10 @@ func (s *shelf) held(p records.Period) []statement.Manifest {
 	return out
 }
 
-// heldSince lists what held does, of what is here since before a moment.
-func (s *shelf) heldSince(p records.Period, before time.Time) []statement.Manifest {
+// usableSince lists what held does, of what is here since before a moment.
+func (s *manifestCache) usableSince(p records.Period, before time.Time) []statement.Manifest {
 	var out []statement.Manifest
-	for _, m := range s.held(p) {
+	for _, m := range s.usable(p) {
 		s.mu.Lock()
 		old := s.periods[p].since[refOf(m)].Before(before)
 		s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *shelf) heldSince(p records.Period, before time.Time) []statement.Manife
 }
 
 // from reports whether a keeper's manifest is known and its set is here.
-func (s *shelf) from(p records.Period, keeper solana.PublicKey) bool {
+func (s *manifestCache) from(p records.Period, keeper solana.PublicKey) bool {
 	for _, m := range s.manifests(p) {
 		if m.Keeper == keeper && s.set(p, refOf(m)) != nil {
 			return true
@@ -195,7 +195,7 @@ func (s *shelf) from(p records.Period, keeper solana.PublicKey) bool {
 }
 
 // clear forgets the sets of a period.
-func (s *shelf) clear(p records.Period) {
+func (s *manifestCache) clear(p records.Period) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q, ok := s.periods[p]; ok {
@@ -205,7 +205,7 @@ func (s *shelf) clear(p records.Period) {
 }
 
 // drop forgets periods before the given one.
-func (s *shelf) drop(before records.Period) {
+func (s *manifestCache) drop(before records.Period) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p := range s.periods {

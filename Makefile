@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-go test-e2e program idl check-generated lint nat hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak toolchain clean
+.PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
@@ -12,6 +12,9 @@ demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
 
 build: ## build all binaries into build/bin
 	@scripts/build.sh
+
+check: ## before a commit: format, vet and test what changed and what depends on it (BASE=commit)
+	@scripts/check.sh $(BASE)
 
 test: ## all tests: Rust, Go with -race, scenarios on every installed engine
 	@scripts/test.sh

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# The pre-commit run: formats, vets and tests what changed, and what depends on it. usage: check.sh [BASE]
+# Changed is what differs from BASE: by default from where this branch left main, on main from the last commit. Tests run
+# without the race detector; what only depends on a change is tested for two minutes at most and reported when cut off.
+source "$(dirname "$0")/common.sh"
+cd "$root"
+began=$SECONDS
+
+base=${1:-$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)}
+mapfile -t changed < <({ git diff --name-only "$base"; git ls-files --others --exclude-standard; } | sort -u)
+if [ ${#changed[@]} = 0 ]; then
+  say "nothing differs from $(git rev-parse --short "$base"): checking the last commit"
+  base=$(git rev-parse HEAD~1)
+  mapfile -t changed < <(git diff --name-only "$base")
+fi
+say "check: ${#changed[@]} files differ from $(git rev-parse --short "$base")"
+
+changed_in() { # PATTERN...: whether a changed path matches one of the patterns
+  local file pattern
+  for file in "${changed[@]}"; do
+    for pattern in "$@"; do
+      # shellcheck disable=SC2053
+      [[ $file == $pattern ]] && return 0
+    done
+  done
+  return 1
+}
+
+# Go packages of changed files; a change of test data or of an embedded file counts for the folder's package.
+packages_of_changes() {
+  local file dir
+  for file in "${changed[@]}"; do
+    dir=$(dirname "$file")
+    while [ "$dir" != . ] && ! compgen -G "$dir/*.go" >/dev/null; do dir=$(dirname "$dir"); done
+    [ "$dir" = . ] || printf './%s\n' "$dir"
+  done | sort -u
+}
+
+check_go() {
+  "$root/scripts/toolchain.sh" go lint
+  local files packages dependents
+  mapfile -t files < <(for f in "${changed[@]}"; do if [[ $f == *.go && -f $f ]] && ! grep -q 'DO NOT EDIT\.$' "$f"; then echo "$f"; fi; done)
+  if [ ${#files[@]} != 0 ]; then
+    step "gofumpt"
+    local unformatted
+    unformatted=$(gofumpt -l "${files[@]}")
+    [ -z "$unformatted" ] || die "run gofumpt -w on: $unformatted"
+  fi
+  mapfile -t packages < <(packages_of_changes)
+  if changed_in go.mod go.sum; then packages=(./...); fi
+  if [ ${#packages[@]} != 0 ]; then
+    step "go vet of everything"
+    go vet -tags e2e ./...
+    step "staticcheck of ${#packages[@]} changed packages"
+    staticcheck -tags e2e "${packages[@]}"
+    step "tests of ${#packages[@]} changed packages"
+    RAPID_SEED=${RAPID_SEED:-20261121} go test "${packages[@]}"
+    # Packages whose code or tests import a changed one. Others can only notice by way of these, and were compiled above.
+    mapfile -t dependents < <(importers "${packages[@]}")
+    if [ ${#dependents[@]} != 0 ]; then
+      step "short tests of ${#dependents[@]} packages that import them"
+      short_tests "${dependents[@]}"
+    fi
+  fi
+  step "layers, links and paths on pages"
+  go test ./internal/layering ./internal/pages
+}
+
+importers() { # PACKAGE...: the import paths of other packages that import one of them
+  local format='{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}'
+  local names
+  names=$(go list "$@")
+  go list -f "$format" ./... | awk -v names="$names" '
+    BEGIN { n = split(names, list, "\n"); for (i = 1; i <= n; i++) own[list[i]] = 1 }
+    { if ($1 in own) next; for (i = 2; i <= NF; i++) if ($i in own) { print $1; break } }'
+}
+
+short_tests() {
+  local status=0
+  RAPID_SEED=${RAPID_SEED:-20261121} timeout --foreground "${CHECK_SECONDS:-120}" go test -short "$@" || status=$?
+  [ "$status" = 0 ] && return
+  [ "$status" = 124 ] || return "$status"
+  say "CUT OFF after ${CHECK_SECONDS:-120} s: what is not listed above as ok was not tested; make test does (CHECK_SECONDS for longer)"
+}
+
+check_program() {
+  "$root/scripts/toolchain.sh" host
+  step "program: format and tests"
+  cargo "+$RUST_SBF" fmt --check --manifest-path program/Cargo.toml
+  cargo "+$RUST_HOST" fmt --check --manifest-path program/tests/Cargo.toml
+  local target
+  target=$(program_tests_target)
+  cached_build "$target" "program/src program/tests" in_dir program/tests \
+    cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all --no-run
+  # The random sequences take minutes; make test and make hostile run them.
+  in_dir program/tests cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all -- --skip hostile::
+}
+
+check_go
+# The program's tests read these pages and vectors too.
+if changed_in 'program/*' 'idl/*' 'docs/protocol/*' 'docs/reports/compute-units.md'; then check_program; fi
+if changed_in 'scripts/*.sh' 'program/sbf/*.sh' && have shellcheck; then
+  step "shellcheck"
+  shellcheck -x scripts/*.sh program/sbf/*.sh
+fi
+say "check: everything is clean, in $((SECONDS - began)) s"

@@ -16,7 +16,7 @@ import (
 
 // What a node may try: other nodes' names, other prices, second bids, too early, too late.
 func TestNodesThatCheat(t *testing.T) {
-	w := newLightWorld(t, 2, 3)
+	w := newMemoryCluster(t, 2, 3)
 	k, other := w.keepers[0], w.keepers[1]
 	honest, cheat, late := w.nodes[0], w.nodes[1], w.nodes[2]
 	o := w.order(1, nil)
@@ -24,11 +24,11 @@ func TestNodesThatCheat(t *testing.T) {
 	honest.commit(w, k, o, 500)
 
 	// In another's name, with another's key, with a signature over something else.
-	_, err := k.desk.Commit(ctx, cheat.key.PublicKey(), honest.request(o, 1, false))
+	_, err := k.service.Commit(ctx, cheat.key.PublicKey(), honest.request(o, 1, false))
 	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
 	forged := honest.request(o, 1, false)
 	forged.Bid.Signature = [64]byte(cheat.request(o, 1, false).Bid.Signature)
-	_, err = k.desk.Commit(ctx, honest.key.PublicKey(), forged)
+	_, err = k.service.Commit(ctx, honest.key.PublicKey(), forged)
 	require.True(t, p2p.IsCode(err, p2p.CodeBadRequest), "%v", err)
 	// For another order, another life of it, a node that does not exist, another version.
 	for name, change := range map[string]func(*messages.BidRequest){
@@ -37,33 +37,33 @@ func TestNodesThatCheat(t *testing.T) {
 	} {
 		r := cheat.request(o, 1, false)
 		change(&r)
-		_, err := k.desk.Commit(ctx, cheat.key.PublicKey(), r)
+		_, err := k.service.Commit(ctx, cheat.key.PublicKey(), r)
 		require.Error(t, err, name)
 	}
-	require.Equal(t, 1, k.desk.Len(), "nothing of it takes room")
+	require.Equal(t, 1, k.service.Len(), "nothing of it takes room")
 
 	// Two bids: the first one stays, at every keeper that heard of it.
 	cheat.commit(w, k, o, 400)
-	a, err := k.desk.Commit(ctx, cheat.key.PublicKey(), cheat.request(o, 300, false))
+	a, err := k.service.Commit(ctx, cheat.key.PublicKey(), cheat.request(o, 300, false))
 	require.Equal(t, records.OutcomeSecondBid, refused(w, k, a, err))
-	a, err = other.desk.Commit(ctx, cheat.key.PublicKey(), cheat.request(o, 300, false))
+	a, err = other.service.Commit(ctx, cheat.key.PublicKey(), cheat.request(o, 300, false))
 	require.Equal(t, records.OutcomeSecondBid, refused(w, other, a, err))
 
 	// A reveal before the close would show the price to everybody; a commitment after it comes too late.
-	_, err = k.desk.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 400, true))
+	_, err = k.service.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 400, true))
 	require.True(t, p2p.IsCode(err, p2p.CodeUnavailable), "%v", err)
 	w.at(o.AuctionClose + 1)
-	a, err = k.desk.Commit(ctx, late.key.PublicKey(), late.request(o, 1, false))
+	a, err = k.service.Commit(ctx, late.key.PublicKey(), late.request(o, 1, false))
 	require.Equal(t, records.OutcomeLateCommitment, refused(w, k, a, err))
-	a, err = k.desk.Reveal(ctx, late.key.PublicKey(), late.request(o, 1, true))
+	a, err = k.service.Reveal(ctx, late.key.PublicKey(), late.request(o, 1, true))
 	require.Equal(t, records.OutcomeNoCommitment, refused(w, k, a, err))
 
 	// Another price than was committed to, and the second bid.
 	wrong := cheat.request(o, 400, true)
 	wrong.Bid.Reveal.Price = 1
-	a, err = k.desk.Reveal(ctx, cheat.key.PublicKey(), wrong)
+	a, err = k.service.Reveal(ctx, cheat.key.PublicKey(), wrong)
 	require.Equal(t, records.OutcomeWrongReveal, refused(w, k, a, err))
-	a, err = k.desk.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 300, true))
+	a, err = k.service.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 300, true))
 	require.Equal(t, records.OutcomeSecondBid, refused(w, k, a, err))
 
 	// Twice the same is one; too late is too late, and said so.
@@ -71,7 +71,7 @@ func TestNodesThatCheat(t *testing.T) {
 	w.at(o.AuctionClose + 5)
 	require.Equal(t, one, honest.reveal(w, k, o, 500))
 	w.at(o.AuctionClose + 10)
-	a, err = k.desk.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 400, true))
+	a, err = k.service.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 400, true))
 	require.Equal(t, records.OutcomeNotRevealed, refused(w, k, a, err), "within the margin before the end")
 	w.run(o.AuctionClose+11, o.AuctionClose+20)
 	require.Len(t, w.awards, 1)
@@ -80,19 +80,19 @@ func TestNodesThatCheat(t *testing.T) {
 
 // Nodes that do not satisfy the order take no room, and are told which requirement it is.
 func TestUnsuitableNodes(t *testing.T) {
-	w := newLightWorld(t, 1, 1)
+	w := newMemoryCluster(t, 1, 1)
 	o := w.order(1, func(o *market.Order) { o.Requirement.MinVramMib = 1 })
-	a, err := w.keepers[0].desk.Commit(t.Context(), w.nodes[0].key.PublicKey(), w.nodes[0].request(o, 1, false))
+	a, err := w.keepers[0].service.Commit(t.Context(), w.nodes[0].key.PublicKey(), w.nodes[0].request(o, 1, false))
 	require.Equal(t, records.OutcomeUnsuitable, refused(w, w.keepers[0], a, err))
 	out, err := sealedbid.ReadOutcome(a.Outcome)
 	require.NoError(t, err)
 	require.Contains(t, sealedbid.Explain(out), "UnsuitableHardware")
-	require.Zero(t, w.keepers[0].desk.Len())
+	require.Zero(t, w.keepers[0].service.Len())
 }
 
 // A commitment that another keeper vouches for is taken with its reveal; what nobody or somebody unknown vouches for is not.
 func TestVouchedCommitments(t *testing.T) {
-	w := newLightWorld(t, 3, 2)
+	w := newMemoryCluster(t, 3, 2)
 	w.lost = func(_, _ solana.PublicKey) bool { return true }
 	o := w.order(1, nil)
 	n := w.nodes[0]
@@ -108,40 +108,40 @@ func TestVouchedCommitments(t *testing.T) {
 	for name, acks := range map[string][]messages.BidAck{"none": nil, "a stranger's": {false1}, "a late one": {tooLate}, "a changed one": {copied}} {
 		r := n.request(o, 500, true)
 		r.Bid.Acks = acks
-		a, err := w.keepers[1].desk.Reveal(t.Context(), n.key.PublicKey(), r)
+		a, err := w.keepers[1].service.Reveal(t.Context(), n.key.PublicKey(), r)
 		require.Equal(t, records.OutcomeNoCommitment, refused(w, w.keepers[1], a, err), name)
 	}
 	r := n.request(o, 500, true)
 	r.Bid.Acks = []messages.BidAck{ack}
-	a, err := w.keepers[1].desk.Reveal(t.Context(), n.key.PublicKey(), r)
+	a, err := w.keepers[1].service.Reveal(t.Context(), n.key.PublicKey(), r)
 	acked(w, w.keepers[1], a, err, r, records.AckReveal)
 	r.Bid.Acks = make([]messages.BidAck, messages.MaxBidAcks+1)
-	_, err = w.keepers[1].desk.Reveal(t.Context(), n.key.PublicKey(), r)
+	_, err = w.keepers[1].service.Reveal(t.Context(), n.key.PublicKey(), r)
 	require.True(t, p2p.IsCode(err, p2p.CodeBadRequest))
 }
 
 // Keepers that gossip what nobody said are not believed, and lose standing.
 func TestForgedGossip(t *testing.T) {
-	w := newLightWorld(t, 2, 2)
-	liar, k := w.keepers[0], w.keepers[1]
+	w := newMemoryCluster(t, 2, 2)
+	dishonest, k := w.keepers[0], w.keepers[1]
 	o := w.order(1, nil)
 	n := w.nodes[0]
 	good := func(reveal bool) messages.BidGossip {
 		b := n.request(o, 500, reveal).Bid
-		c, err := sealedbid.SignAck(liar.wallet, records.AckCommitment, b.Commitment, start)
+		c, err := sealedbid.SignAck(dishonest.wallet, records.AckCommitment, b.Commitment, start)
 		require.NoError(t, err)
 		b.Acks = []messages.BidAck{c}
 		if reveal {
-			r, err := sealedbid.SignAck(liar.wallet, records.AckReveal, b.Commitment, o.AuctionClose+1)
+			r, err := sealedbid.SignAck(dishonest.wallet, records.AckReveal, b.Commitment, o.AuctionClose+1)
 			require.NoError(t, err)
 			b.Acks = append(b.Acks, r)
 		}
 		return messages.BidGossip{Version: messages.Version, Order: o.Address, CloseAt: o.AuctionClose, Bids: []messages.Bid{b}}
 	}
-	by := liar.wallet.PublicKey()
-	late, err := sealedbid.SignAck(liar.wallet, records.AckCommitment, n.request(o, 500, false).Bid.Commitment, o.AuctionClose+1)
+	by := dishonest.wallet.PublicKey()
+	late, err := sealedbid.SignAck(dishonest.wallet, records.AckCommitment, n.request(o, 500, false).Bid.Commitment, o.AuctionClose+1)
 	require.NoError(t, err)
-	early, err := sealedbid.SignAck(liar.wallet, records.AckReveal, n.request(o, 500, true).Bid.Commitment, o.AuctionClose)
+	early, err := sealedbid.SignAck(dishonest.wallet, records.AckReveal, n.request(o, 500, true).Bid.Commitment, o.AuctionClose)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		change func(*messages.BidGossip)
@@ -165,15 +165,15 @@ func TestForgedGossip(t *testing.T) {
 		m := good(true)
 		c.change(&m)
 		require.Equal(t, c.want, k.hear(by, m), name)
-		require.Zero(t, k.desk.Len(), name)
+		require.Zero(t, k.service.Len(), name)
 	}
 	require.Equal(t, p2p.Accept, k.hear(by, good(true)))
-	require.Equal(t, 1, k.desk.Len())
+	require.Equal(t, 1, k.service.Len())
 	require.Equal(t, p2p.Accept, k.hear(by, good(true)), "again costs nothing")
 
 	// A keeper that is no longer one is ignored; what contradicts what is held changes nothing.
 	other := w.nodes[1].request(o, 7, false).Bid
-	c, err := sealedbid.SignAck(liar.wallet, records.AckCommitment, other.Commitment, start)
+	c, err := sealedbid.SignAck(dishonest.wallet, records.AckCommitment, other.Commitment, start)
 	require.NoError(t, err)
 	other.Acks = []messages.BidAck{c}
 	m := messages.BidGossip{Version: messages.Version, Order: o.Address, CloseAt: o.AuctionClose, Bids: []messages.Bid{other}}
@@ -184,17 +184,17 @@ func TestForgedGossip(t *testing.T) {
 	account.Keeper.Status = uint8(market.KeeperActive)
 	w.put(account.Address, &account)
 	second := n.request(o, 1, false).Bid
-	c, err = sealedbid.SignAck(liar.wallet, records.AckCommitment, second.Commitment, start)
+	c, err = sealedbid.SignAck(dishonest.wallet, records.AckCommitment, second.Commitment, start)
 	require.NoError(t, err)
 	second.Acks = []messages.BidAck{c}
 	m.Bids = []messages.Bid{second}
 	require.Equal(t, p2p.Accept, k.hear(by, m), "the node has signed it, so that the keeper is not to blame")
-	require.Equal(t, n.request(o, 500, false).Bid.Commitment, k.desk.bids(key(o))[0].Commitment)
+	require.Equal(t, n.request(o, 500, false).Bid.Commitment, k.service.bids(key(o))[0].Commitment)
 }
 
 // A commitment and its reveal in one message, as they travel when both are quick.
 func TestGossipOfBoth(t *testing.T) {
-	w := newLightWorld(t, 2, 3)
+	w := newMemoryCluster(t, 2, 3)
 	o := w.order(1, nil)
 	m := messages.BidGossip{Version: messages.Version, Order: o.Address, CloseAt: o.AuctionClose}
 	for _, reveal := range []bool{false, true} {
@@ -211,7 +211,7 @@ func TestGossipOfBoth(t *testing.T) {
 		}
 	}
 	require.Equal(t, p2p.Accept, w.keepers[1].hear(w.keepers[0].wallet.PublicKey(), m))
-	for _, b := range w.keepers[1].desk.bids(key(o)) {
+	for _, b := range w.keepers[1].service.bids(key(o)) {
 		require.NotNil(t, b.Reveal)
 		require.Len(t, b.Acks, 2)
 	}
@@ -219,60 +219,60 @@ func TestGossipOfBoth(t *testing.T) {
 
 // A flood of bids for one order and of orders takes bounded memory; what is full says so.
 func TestFlood(t *testing.T) {
-	w := newLightWorld(t, 1, 3)
+	w := newMemoryCluster(t, 1, 3)
 	k := w.keepers[0]
 	o := w.order(1, nil)
 	w.nodes[0].commit(w, k, o, 1)
-	k.desk.mu.Lock()
-	was := k.desk.total
-	k.desk.total = MaxBids
-	k.desk.mu.Unlock()
-	a, err := k.desk.Commit(t.Context(), w.nodes[1].key.PublicKey(), w.nodes[1].request(o, 1, false))
+	k.service.mu.Lock()
+	was := k.service.total
+	k.service.total = MaxBids
+	k.service.mu.Unlock()
+	a, err := k.service.Commit(t.Context(), w.nodes[1].key.PublicKey(), w.nodes[1].request(o, 1, false))
 	require.Equal(t, records.OutcomeFull, refused(w, k, a, err))
 	require.NotZero(t, w.nodes[0].commit(w, k, o, 1).ReceivedAt, "who is in stays in")
-	k.desk.mu.Lock()
-	k.desk.total = was
-	k.desk.mu.Unlock()
+	k.service.mu.Lock()
+	k.service.total = was
+	k.service.mu.Unlock()
 	w.nodes[1].commit(w, k, o, 1)
-	require.Equal(t, 2, k.desk.Len())
-	k.desk.Forget(func(store.AuctionKey) bool { return false })
-	require.Zero(t, k.desk.Len())
+	require.Equal(t, 2, k.service.Len())
+	k.service.Forget(func(store.AuctionKey) bool { return false })
+	require.Zero(t, k.service.Len())
 
 	many := []messages.BidAck{}
 	for i := range 40 {
-		many = k.desk.withAck(many, messages.BidAck{Keeper: [32]byte{byte(i)}, Stage: uint8(records.AckCommitment)})
+		many = k.service.withAck(many, messages.BidAck{Keeper: [32]byte{byte(i)}, Stage: uint8(records.AckCommitment)})
 	}
-	many = k.desk.withAck(many, messages.BidAck{Keeper: k.wallet.PublicKey(), Stage: uint8(records.AckReveal)})
+	many = k.service.withAck(many, messages.BidAck{Keeper: k.wallet.PublicKey(), Stage: uint8(records.AckReveal)})
 	require.Len(t, many, messages.MaxBidAcks)
 	require.NotNil(t, sealedbid.FindAck(many, k.wallet.PublicKey(), records.AckReveal), "one's own is never dropped")
 }
 
 // A keeper that lies about its bids is found out by the others.
 func TestOmission(t *testing.T) {
-	w := newLightWorld(t, 2, 2)
-	liar, honest := w.keepers[0], w.keepers[1]
-	liar.desk.Omit = w.nodes[0].account.Address
+	w := newMemoryCluster(t, 2, 2)
+	dishonest, honest := w.keepers[0], w.keepers[1]
+	dishonest.service.o.Omit = w.nodes[0].account.Address
 	o := w.order(1, nil)
 	for i, n := range w.nodes {
-		n.commit(w, liar, o, uint64(100*(i+1)))
+		n.commit(w, dishonest, o, uint64(100*(i+1)))
 	}
 	w.at(o.AuctionClose + 1)
 	for i, n := range w.nodes {
-		n.reveal(w, liar, o, uint64(100*(i+1)))
+		n.reveal(w, dishonest, o, uint64(100*(i+1)))
 	}
-	honest.down = true // the liar's turn comes
+	honest.down = true // the dishonest's turn comes
 	w.run(o.AuctionClose+9, o.AuctionClose+18)
 	honest.down = false
 	require.Len(t, w.awards, 1)
 	require.Equal(t, w.nodes[1].account.Address, w.awards[0].node)
-	known := honest.desk.bids(key(o))
+	known := honest.service.bids(key(o))
 	w.run(o.AuctionClose+19, o.AuctionClose+22)
-	set, err := honest.desk.set(key(o), liar.wallet.PublicKey())
+	set, err := honest.service.set(key(o), dishonest.wallet.PublicKey())
 	require.NoError(t, err)
 	left := Omitted(known, &set)
 	require.Len(t, left, 1)
 	require.Equal(t, w.nodes[0].account.Address, solana.PublicKey(left[0].Node))
-	own, err := honest.desk.own(key(o))
+	own, err := honest.service.own(key(o))
 	require.NoError(t, err)
 	require.Len(t, own.set.Bids, 2, "the honest keeper has closed what it knew, although it was too late to award")
 	w.run(o.AuctionClose+23, o.AuctionClose+40)

@@ -23,17 +23,17 @@ func key(o *market.Order) store.AuctionKey {
 }
 
 // auctionOf is the auction's account as it is now.
-func (w *world) auctionOf(o *market.Order) *market.Auction {
+func (w *cluster) auctionOf(o *market.Order) *market.Auction {
 	return w.accounts[market.AuctionAddress(o.Address)].(*market.Auction)
 }
 
 // told asks a keeper what became of a bid.
-func (b *bidder) told(w *world, k *member, o *market.Order, price uint64) records.Outcome {
+func (b *bidder) told(w *cluster, k *member, o *market.Order, price uint64) records.Outcome {
 	w.t.Helper()
 	req := messages.OutcomeRequest{
 		Version: messages.Version, Order: o.Address, CloseAt: o.AuctionClose, Node: b.account.Address, Commitment: b.request(o, price, false).Bid.Commitment,
 	}
-	s, err := k.desk.Outcome(context.Background(), b.key.PublicKey(), req)
+	s, err := k.service.Outcome(context.Background(), b.key.PublicKey(), req)
 	require.NoError(w.t, err)
 	out, err := sealedbid.ReadOutcome(&s)
 	require.NoError(w.t, err)
@@ -42,7 +42,7 @@ func (b *bidder) told(w *world, k *member, o *market.Order, price uint64) record
 
 // From the first commitment to the published set: one keeper awards, all have the same bids, everybody learns why.
 func TestAuction(t *testing.T) {
-	w := newWorld(t, 3, 4)
+	w := newCluster(t, 3, 4)
 	o := w.order(1, nil)
 	prices := []uint64{500, 400, 450, 300}
 	for i, n := range w.nodes {
@@ -60,7 +60,7 @@ func TestAuction(t *testing.T) {
 
 	var roots []records.Hash
 	for _, k := range w.keepers {
-		c, err := k.desk.own(key(o))
+		c, err := k.service.own(key(o))
 		require.NoError(t, err)
 		require.Len(t, c.set.Bids, 4)
 		require.NoError(t, c.set.Verify(sealedbid.AuctionOf(domain, o)))
@@ -70,24 +70,24 @@ func TestAuction(t *testing.T) {
 		require.Equal(t, records.OutcomeOutbid, lost.Code)
 		require.InDelta(t, 400, float64(lost.Price), 2)
 		require.Equal(t, records.OutcomeNotRevealed, w.nodes[3].told(w, k, o, 300).Code)
-		require.False(t, k.desk.Missing(key(o), a.Keeper), "the awarding keeper's set is given to the others")
-		require.Zero(t, k.desk.Len(), "what is decided leaves memory")
+		require.False(t, k.service.Missing(key(o), a.Keeper), "the awarding keeper's set is given to the others")
+		require.Zero(t, k.service.Len(), "what is decided leaves memory")
 	}
 	require.Equal(t, records.Hash(a.BidsRoot), roots[0])
 	require.Equal(t, roots[0], roots[1])
 	require.Equal(t, roots[0], roots[2])
 	// A stranger is told nothing about a node's bid, but may have the whole set.
-	_, err := w.keepers[0].desk.Outcome(t.Context(), solana.PublicKey{9}, messages.OutcomeRequest{Order: o.Address, CloseAt: o.AuctionClose, Node: w.nodes[0].account.Address, Commitment: w.nodes[0].request(o, 500, false).Bid.Commitment})
+	_, err := w.keepers[0].service.Outcome(t.Context(), solana.PublicKey{9}, messages.OutcomeRequest{Order: o.Address, CloseAt: o.AuctionClose, Node: w.nodes[0].account.Address, Commitment: w.nodes[0].request(o, 500, false).Bid.Commitment})
 	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
 	var set sealedbid.Assembler
-	require.NoError(t, w.keepers[0].desk.Serve(t.Context(), solana.PublicKey{9}, messages.BidSetRequest{Order: o.Address}, set.Add))
+	require.NoError(t, w.keepers[0].service.ServeBidSet(t.Context(), solana.PublicKey{9}, messages.BidSetRequest{Order: o.Address}, set.Add))
 	_, err = set.Set(sealedbid.AuctionOf(domain, o))
 	require.NoError(t, err)
 }
 
 // An order over several nodes is awarded by one keeper, with one bar for all.
 func TestSeveralNodes(t *testing.T) {
-	w := newLightWorld(t, 3, 4)
+	w := newMemoryCluster(t, 3, 4)
 	o := w.order(3, nil)
 	for i, n := range w.nodes {
 		n.commit(w, w.keepers[0], o, uint64(100*(i+1)))
@@ -108,7 +108,7 @@ func TestSeveralNodes(t *testing.T) {
 
 // Whoever is silent or killed at any moment, another keeper takes over; and who comes back goes on with what it had.
 func TestKillAndTakeOver(t *testing.T) {
-	w := newWorld(t, 3, 3)
+	w := newCluster(t, 3, 3)
 	o := w.order(1, nil)
 	for i, n := range w.nodes {
 		for _, k := range w.keepers {
@@ -120,7 +120,7 @@ func TestKillAndTakeOver(t *testing.T) {
 	}
 	for _, k := range w.keepers {
 		k.start()
-		require.Equal(t, 3, k.desk.Len(), "acknowledged is remembered")
+		require.Equal(t, 3, k.service.Len(), "acknowledged is remembered")
 	}
 	again := w.nodes[0].commit(w, w.keepers[0], o, 100)
 	require.EqualValues(t, start, again.ReceivedAt, "the same acknowledgement as before")
@@ -139,12 +139,12 @@ func TestKillAndTakeOver(t *testing.T) {
 	w.keepers[2].start()
 	w.run(o.AuctionClose+21, o.AuctionClose+24)
 	require.Len(t, w.awards, 1)
-	require.False(t, w.keepers[2].desk.Missing(key(o), w.awards[0].keeper))
+	require.False(t, w.keepers[2].service.Missing(key(o), w.awards[0].keeper))
 }
 
 // A keeper that is killed between the awards of one order goes on with the same bids, bar and root.
 func TestKilledBetweenAwards(t *testing.T) {
-	w := newWorld(t, 1, 3)
+	w := newCluster(t, 1, 3)
 	k := w.keepers[0]
 	o := w.order(2, nil)
 	for i, n := range w.nodes {
@@ -170,7 +170,7 @@ func TestKilledBetweenAwards(t *testing.T) {
 	require.Len(t, w.awards, 2)
 	require.Equal(t, w.nodes[1].account.Address, w.awards[1].node)
 	require.Equal(t, w.awards[0].root, w.awards[1].root)
-	c, err := k.desk.own(key(o))
+	c, err := k.service.own(key(o))
 	require.NoError(t, err)
 	require.Equal(t, records.Hash(w.awards[0].root), c.set.Head.Root)
 	require.Len(t, sealedbid.Winners(o.Address, c.set.Bids).Winners, 2, "what is published is what was awarded")
@@ -178,7 +178,7 @@ func TestKilledBetweenAwards(t *testing.T) {
 
 // A winner that took other work in between is judged anew once the program has refused it, and learns why.
 func TestTheWinnerIsGone(t *testing.T) {
-	w := newWorld(t, 1, 3)
+	w := newCluster(t, 1, 3)
 	k := w.keepers[0]
 	o := w.order(1, nil)
 	for i, n := range w.nodes {
@@ -198,21 +198,21 @@ func TestTheWinnerIsGone(t *testing.T) {
 	why := w.nodes[0].told(w, k, o, 100)
 	require.Equal(t, records.OutcomeUnsuitable, why.Code)
 	require.EqualValues(t, bindings.ErrorCodeNotEnoughGpus, why.Requirement)
-	c, err := k.desk.own(key(o))
+	c, err := k.service.own(key(o))
 	require.NoError(t, err)
 	require.Equal(t, records.Hash(w.awards[0].root), c.set.Head.Root, "the bids are those of the close")
 }
 
 // An order that too few bid for goes to nobody, and everybody is told so.
 func TestNobodyIsAwarded(t *testing.T) {
-	w := newLightWorld(t, 2, 1)
+	w := newMemoryCluster(t, 2, 1)
 	o := w.order(2, nil)
 	w.nodes[0].commit(w, w.keepers[0], o, 100)
 	w.at(o.AuctionClose + 1)
 	w.nodes[0].reveal(w, w.keepers[0], o, 100)
 	w.run(o.AuctionClose+2, o.AuctionClose+20)
 	require.Empty(t, w.awards)
-	_, err := w.keepers[0].desk.Outcome(t.Context(), w.nodes[0].key.PublicKey(), messages.OutcomeRequest{
+	_, err := w.keepers[0].service.Outcome(t.Context(), w.nodes[0].key.PublicKey(), messages.OutcomeRequest{
 		Order: o.Address, CloseAt: o.AuctionClose, Node: w.nodes[0].account.Address, Commitment: w.nodes[0].request(o, 100, false).Bid.Commitment,
 	})
 	require.True(t, p2p.IsCode(err, p2p.CodeUnavailable), "not decided yet: %v", err)
@@ -224,7 +224,7 @@ func TestNobodyIsAwarded(t *testing.T) {
 // acknowledged reveals are in, and exactly one keeper awards what its own bids say.
 func TestLossAndDisorder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newLightWorld(t, 3, rapid.IntRange(1, 6).Draw(rt, "nodes"))
+		w := newMemoryCluster(t, 3, rapid.IntRange(1, 6).Draw(rt, "nodes"))
 		drop := rapid.IntRange(0, 100).Draw(rt, "loss in per cent")
 		roll := rapid.IntRange(1, 100)
 		w.lost = func(_, _ solana.PublicKey) bool { return roll.Draw(rt, "arrives") <= drop }
@@ -245,7 +245,7 @@ func TestLossAndDisorder(t *testing.T) {
 				if !rapid.Bool().Draw(rt, "reaches") {
 					continue
 				}
-				a, err := k.desk.Reveal(context.Background(), n.key.PublicKey(), n.request(o, price[i], true))
+				a, err := k.service.Reveal(context.Background(), n.key.PublicKey(), n.request(o, price[i], true))
 				require.NoError(rt, err)
 				if a.Ack == nil {
 					require.Equal(rt, records.OutcomeNoCommitment, refused(w, k, a, nil), "nobody told this keeper in time")
@@ -265,7 +265,7 @@ func TestLossAndDisorder(t *testing.T) {
 		w.run(o.AuctionClose+9, o.AuctionClose+25)
 		require.LessOrEqual(rt, len(w.awards), 1)
 		for _, k := range w.keepers {
-			c, err := k.desk.own(key(o))
+			c, err := k.service.own(key(o))
 			require.NoError(rt, err)
 			for node := range held[k.wallet.PublicKey()] {
 				j := c.set.Find(node)
@@ -286,7 +286,7 @@ func TestLossAndDisorder(t *testing.T) {
 
 // A pause of awards while bids come in and are closed delays the award and takes nothing from anybody.
 func TestPause(t *testing.T) {
-	w := newLightWorld(t, 2, 2)
+	w := newMemoryCluster(t, 2, 2)
 	o := w.order(1, nil)
 	pause := func(bits uint8) {
 		w.mu.Lock()
@@ -313,7 +313,7 @@ func TestPause(t *testing.T) {
 
 // Nodes that could not serve when the bids were closed and can before the deadline are awarded.
 func TestNobodyCouldWinAtFirst(t *testing.T) {
-	w := newLightWorld(t, 1, 1)
+	w := newMemoryCluster(t, 1, 1)
 	o := w.order(1, nil)
 	n := w.nodes[0]
 	n.commit(w, w.keepers[0], o, 100)

@@ -16,27 +16,33 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Awarder closes the bids of auctions whose reveals are over, and awards. Run owns all its goroutines.
-type Awarder struct {
+// AwarderOptions of an Awarder; all but Fetch, Log and Tasks are required.
+type AwarderOptions struct {
 	Index  *index.Index
-	Desk   *Desk
+	Bids   *Service // holds the bids
 	Self   solana.PublicKey
 	Submit func(context.Context, txm.Intent) (txm.Result, error)
 	// Step is how long each rank waits before it awards what those before it did not. It should be longer than an award
 	// takes to be confirmed: the first award decides which keeper makes the others of its order.
 	Step    time.Duration
 	Observe func(nodes int, lag time.Duration, err error)
-	// Fetch brings another keeper's published set.
+	// Fetch brings another keeper's published set; without it nothing is compared.
 	Fetch func(ctx context.Context, key store.AuctionKey, keeper solana.PublicKey) (*sealedbid.Assembler, error)
 	Log   zerolog.Logger
 	Now   func() time.Time
-	// Tasks runs the awards; nil means goroutines and the wall clock.
+	// Tasks runs the awards; the default is goroutines and the wall clock.
 	Tasks schedule.Runner
+}
+
+// Awarder closes the bids of auctions whose reveals are over, and awards. Run owns all its goroutines.
+type Awarder struct {
+	o AwarderOptions
 
 	stagger *schedule.Stagger
 	wg      sync.WaitGroup
@@ -65,24 +71,27 @@ const (
 	sendLimit = time.Minute
 )
 
-// Init must be called before Tick; Run calls it.
-func (a *Awarder) Init() {
-	a.stagger = schedule.NewStagger()
-	a.busy, a.wait = map[store.AuctionKey]bool{}, map[store.AuctionKey]time.Time{}
-	a.refused, a.omitted = map[store.AuctionKey]bool{}, map[store.AuctionKey][]messages.Bid{}
-	a.Tasks = schedule.Or(a.Tasks)
+// NewAwarder returns an awarder that awards nothing before Run or Tick. Error: options.ErrMissing.
+func NewAwarder(o AwarderOptions) (*Awarder, error) {
+	if err := options.Complete("auction awarder", o, "Fetch", "Log", "Tasks"); err != nil {
+		return nil, err
+	}
+	o.Tasks = schedule.Or(o.Tasks)
+	return &Awarder{
+		o: o, stagger: schedule.NewStagger(), busy: map[store.AuctionKey]bool{}, wait: map[store.AuctionKey]time.Time{},
+		refused: map[store.AuctionKey]bool{}, omitted: map[store.AuctionKey][]messages.Bid{},
+	}, nil
 }
 
 // Run awards until ctx ends.
 func (a *Awarder) Run(ctx context.Context) error {
-	a.Init()
 	defer a.wg.Wait()
 	pace := schedule.Pace{Soon: tick, Idle: idle, Debounce: tick / 2}
-	return schedule.OnChange(ctx, a.Tasks, pace, a.Index.Changed, func() bool { return a.Tick(ctx) })
+	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.Index.Changed, func() bool { return a.Tick(ctx) })
 }
 
-// look is an auction as the chain shows it.
-type look struct {
+// snapshot is an auction as the chain shows it.
+type snapshot struct {
 	key     store.AuctionKey
 	order   *market.Order
 	auction *market.Auction
@@ -90,41 +99,41 @@ type look struct {
 
 // Tick does what is due and reports whether something waits for its time.
 func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
-	now := a.Now()
-	var open, over []look
+	now := a.o.Now()
+	var open, over []snapshot
 	var keepers []solana.PublicKey
 	active, paused := false, false
-	a.Index.Read(func(v *index.View) {
-		k, ok := v.Keepers[a.Self]
+	a.o.Index.Read(func(v *index.View) {
+		k, ok := v.Keepers[a.o.Self]
 		active = ok && k.State() == market.KeeperActive
 		keepers = v.ActiveKeepers()
 		paused = v.Market != nil && v.Market.Paused&market.PauseAwards != 0
 		for address, x := range v.Auctions {
-			l := look{key: store.AuctionKey{CloseAt: x.CloseAt, Order: address}, auction: x}
+			l := snapshot{key: store.AuctionKey{CloseAt: x.CloseAt, Order: address}, auction: x}
 			o, ok := v.Orders[address]
 			if ok && o.AuctionClose == x.CloseAt {
 				l.order = o
 			}
 			if l.order != nil && o.State() == market.OrderOpen && o.Mode == market.ModeSealed {
 				open = append(open, l)
-			} else if x.WinnerCount > 0 && x.Keeper != a.Self {
+			} else if x.WinnerCount > 0 && x.Keeper != a.o.Self {
 				over = append(over, l)
 			}
 		}
 	})
-	sortLooks(open)
-	sortLooks(over)
+	sortSnapshots(open)
+	sortSnapshots(over)
 	items := map[string]bool{}
 	for _, l := range open {
 		waiting = true
 		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
 		items[item] = true
 		since := now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is theirs
-		mine := active && !paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.Self)
+		mine := active && !paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.o.Self)
 		switch {
-		case mine && a.stagger.Ready(item, now, schedule.Rank(a.Self, item, keepers), a.Step):
+		case mine && a.stagger.Ready(item, now, schedule.Rank(a.o.Self, item, keepers), a.o.Step):
 			a.start(l.key, now, func() { a.award(ctx, l) })
-		case since >= closeAfter && a.Desk.held(l.key) == nil:
+		case since >= closeAfter && a.o.Bids.held(l.key) == nil:
 			a.start(l.key, now, func() { a.close(l) })
 		}
 	}
@@ -134,10 +143,10 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			done[l.key] = true
 			continue
 		}
-		if l.order != nil && a.Desk.Missing(l.key, a.Self) {
+		if l.order != nil && a.o.Bids.Missing(l.key, a.o.Self) {
 			a.close(l) // somebody's clock is ahead of ours; what was judged late is marked by its time
 		}
-		if a.Fetch != nil && a.Desk.Missing(l.key, l.auction.Keeper) {
+		if a.o.Fetch != nil && a.o.Bids.Missing(l.key, l.auction.Keeper) {
 			waiting = true
 			a.start(l.key, now, func() { a.fetch(ctx, l) })
 			continue
@@ -162,7 +171,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	a.done = done
 	a.stagger.Keep(items)
 	a.forget(over)
-	a.Desk.Forget(func(key store.AuctionKey) bool { return a.undecided(key, now.Unix()) })
+	a.o.Bids.Forget(func(key store.AuctionKey) bool { return a.undecided(key, now.Unix()) })
 	a.mu.Lock()
 	for key, at := range a.wait {
 		if now.Sub(at) > time.Minute {
@@ -175,11 +184,11 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 }
 
 // forget drops what was found about auctions that are gone.
-func (a *Awarder) forget(over []look) {
+func (a *Awarder) forget(over []snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key := range a.omitted {
-		if !slices.ContainsFunc(over, func(l look) bool { return l.key == key }) {
+		if !slices.ContainsFunc(over, func(l snapshot) bool { return l.key == key }) {
 			delete(a.omitted, key)
 		}
 	}
@@ -190,15 +199,15 @@ func (a *Awarder) forget(over []look) {
 // been taken since the caller looked.
 func (a *Awarder) undecided(key store.AuctionKey, now int64) bool {
 	open := false
-	a.Index.Read(func(v *index.View) {
+	a.o.Index.Read(func(v *index.View) {
 		o, ok := v.Orders[key.Order]
 		open = v.Market == nil || ok && o.State() == market.OrderOpen && o.AuctionClose == key.CloseAt
 	})
-	return open || key.CloseAt+int64(maxSettle.Seconds()) > now && a.Desk.Missing(key, a.Self)
+	return open || key.CloseAt+int64(maxUndecided.Seconds()) > now && a.o.Bids.Missing(key, a.o.Self)
 }
 
-func sortLooks(l []look) {
-	slices.SortFunc(l, func(a, b look) int { return bytes.Compare(a.key.Order[:], b.key.Order[:]) })
+func sortSnapshots(l []snapshot) {
+	slices.SortFunc(l, func(a, b snapshot) int { return bytes.Compare(a.key.Order[:], b.key.Order[:]) })
 }
 
 // start runs f beside the caller unless the auction is busy or rests.
@@ -210,44 +219,44 @@ func (a *Awarder) start(key store.AuctionKey, now time.Time, f func()) {
 	}
 	a.busy[key] = true
 	a.wg.Add(1)
-	a.Tasks.Go(func() {
+	a.o.Tasks.Go(func() {
 		defer a.wg.Done()
 		f()
 		a.mu.Lock()
 		delete(a.busy, key)
-		a.wait[key] = a.Now().Add(afterward)
+		a.wait[key] = a.o.Now().Add(afterward)
 		a.mu.Unlock()
 	})
 }
 
 // close closes the bids without awarding, unless they were closed before.
-func (a *Awarder) close(l look) {
-	_, err := a.Desk.own(l.key)
+func (a *Awarder) close(l snapshot) {
+	_, err := a.o.Bids.own(l.key)
 	if errors.Is(err, store.ErrNotFound) {
-		_, err = a.Desk.Close(l.order)
+		_, err = a.o.Bids.Close(l.order)
 	}
 	if err != nil {
-		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
+		a.o.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("bid set could not be closed")
 	}
 }
 
 // award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when
 // nobody could win by them, and after the program has refused an award that was made by them: as long as one may still take effect, what is published must be
 // what it was made by. An award that was begun before goes on by the same choice, since its bar and root are fixed.
-func (a *Awarder) award(ctx context.Context, l look) {
-	c, err := a.Desk.own(l.key)
+func (a *Awarder) award(ctx context.Context, l snapshot) {
+	c, err := a.o.Bids.own(l.key)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && l.auction.WinnerCount == 0 && (a.wasRefused(l.key) || again(c).nobody()):
-		c, err = a.Desk.Close(l.order)
+	case errors.Is(err, store.ErrNotFound), err == nil && l.auction.WinnerCount == 0 && (a.wasRefused(l.key) || asPublished(c).noWinner()):
+		c, err = a.o.Bids.Close(l.order)
 	case err == nil:
-		c = again(c)
+		c = asPublished(c)
 	}
 	if err != nil {
-		a.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("the bids could not be closed")
+		a.o.Log.Error().Err(err).Stringer("order", l.key.Order).Msg("bid set could not be closed")
 		return
 	}
 	if len(c.choice.Winners) == 0 {
-		a.Log.Debug().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Msg("too few bids to award")
+		a.o.Log.Debug().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Msg("order is not awarded: too few bids")
 		return
 	}
 	began := time.Unix(l.auction.RevealUntil, 0)
@@ -258,14 +267,14 @@ func (a *Awarder) award(ctx context.Context, l look) {
 	a.mu.Unlock()
 	switch {
 	case err == nil:
-		a.Log.Info().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Int("nodes", n).Msg("auction awarded")
+		a.o.Log.Info().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Int("nodes", n).Msg("auction awarded")
 	case errors.As(err, &pe):
-		a.Log.Debug().Err(err).Stringer("order", l.key.Order).Msg("award refused")
+		a.o.Log.Debug().Err(err).Stringer("order", l.key.Order).Msg("program refused an award")
 	case ctx.Err() == nil:
-		a.Log.Warn().Err(err).Stringer("order", l.key.Order).Msg("award")
+		a.o.Log.Warn().Err(err).Stringer("order", l.key.Order).Msg("award was not sent")
 	}
 	if ctx.Err() == nil {
-		a.Observe(n, a.Now().Sub(began), err)
+		a.o.Observe(n, a.o.Now().Sub(began), err)
 	}
 }
 
@@ -276,7 +285,7 @@ func (a *Awarder) wasRefused(key store.AuctionKey) bool {
 }
 
 // send awards the winners that have no lease yet, the best first: its award fixes the bar for the others.
-func (a *Awarder) send(ctx context.Context, l look, c *closed) (int, error) {
+func (a *Awarder) send(ctx context.Context, l snapshot, c *closed) (int, error) {
 	awarded := 0
 	for i, w := range c.choice.Winners {
 		in, done, err := a.intent(l, c, w, i == 0)
@@ -287,8 +296,8 @@ func (a *Awarder) send(ctx context.Context, l look, c *closed) (int, error) {
 			awarded++
 			continue
 		}
-		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
-		_, err = a.Submit(limit, in)
+		limit, cancel := a.o.Tasks.Timeout(ctx, sendLimit)
+		_, err = a.o.Submit(limit, in)
 		cancel()
 		if err != nil {
 			return awarded, err
@@ -298,9 +307,9 @@ func (a *Awarder) send(ctx context.Context, l look, c *closed) (int, error) {
 	return awarded, nil
 }
 
-func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
-	args := market.AuctionAwardArgs{Keeper: a.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
-	of := sealedbid.AuctionOf(a.Desk.Domain, l.order)
+func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
+	args := market.AuctionAwardArgs{Keeper: a.o.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
+	of := sealedbid.AuctionOf(a.o.Bids.o.Domain, l.order)
 	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
 	lease := market.LeaseAddress(l.key.Order, node)
 	bid := func(v *index.View, i int) (market.SealedBid, error) {
@@ -311,7 +320,7 @@ func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Inte
 		}
 		return market.SealedBid{Node: *n, Bid: of.Reveal(b.Node, *b.Reveal), Signature: b.Signature}, nil
 	}
-	a.Index.Read(func(v *index.View) {
+	a.o.Index.Read(func(v *index.View) {
 		if _, ok := v.Leases[lease]; ok {
 			done = true
 			return
@@ -333,36 +342,36 @@ func (a *Awarder) intent(l look, c *closed, winner int, first bool) (in txm.Inte
 		Kind: "auction_award", Instructions: ixs, Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) {
 			there := false
-			a.Index.Read(func(v *index.View) { _, there = v.Leases[lease] })
+			a.o.Index.Read(func(v *index.View) { _, there = v.Leases[lease] })
 			return there, nil
 		},
 	}, false, err
 }
 
 // fetch keeps what the awarding keeper published.
-func (a *Awarder) fetch(ctx context.Context, l look) {
-	set, err := a.Fetch(ctx, l.key, l.auction.Keeper)
+func (a *Awarder) fetch(ctx context.Context, l snapshot) {
+	set, err := a.o.Fetch(ctx, l.key, l.auction.Keeper)
 	if err == nil {
-		err = a.Desk.Take(l.key, l.auction.Keeper, set)
+		err = a.o.Bids.Take(l.key, l.auction.Keeper, set)
 	}
 	if err != nil {
-		a.Log.Debug().Err(err).Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Msg("bids of another keeper's award")
+		a.o.Log.Debug().Err(err).Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Msg("another keeper's bid set was not fetched")
 	}
 }
 
 // examine compares another keeper's published bids with what it recorded and with what we know.
-func (a *Awarder) examine(l look) {
-	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
-	found := a.Desk.compare(l.key, l.auction, log)
+func (a *Awarder) examine(l snapshot) {
+	log := a.o.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
+	found := a.o.Bids.compare(l.key, l.auction, log)
 	a.mu.Lock()
 	a.omitted[l.key] = found
 	a.mu.Unlock()
 }
 
 // provable reports whether one of the omitted bids proves something now.
-func (a *Awarder) provable(l look, omitted []messages.Bid, now int64) bool {
+func (a *Awarder) provable(l snapshot, omitted []messages.Bid, now int64) bool {
 	return slices.ContainsFunc(omitted, func(b messages.Bid) bool {
-		_, _, ok := a.Desk.proofOf(l.auction, &b, now)
+		_, _, ok := a.o.Bids.proofOf(l.auction, &b, now)
 		return ok
 	})
 }

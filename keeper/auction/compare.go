@@ -11,16 +11,16 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// again is the choice that the first award of an auction was made by: what the set says, not what would be chosen now.
-func again(c *closed) *closed {
+// asPublished is the choice that the first award of an auction was made by: what the set says, not what would be chosen now.
+func asPublished(c *closed) *closed {
 	out := *c
 	out.choice = sealedbid.Winners(c.set.Head.Order, c.set.Bids)
 	return &out
 }
 
 // set reads a kept set.
-func (d *Desk) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.Set, error) {
-	parts, err := d.parts(key, keeper)
+func (s *Service) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.Set, error) {
+	parts, err := s.parts(key, keeper)
 	if err != nil {
 		return sealedbid.Set{}, err
 	}
@@ -30,21 +30,21 @@ func (d *Desk) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.Set
 			return sealedbid.Set{}, err
 		}
 	}
-	return a.Set(sealedbid.Auction{Domain: d.Domain, Order: key.Order, CloseAt: key.CloseAt})
+	return a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
 }
 
 // compare says what the awarding keeper's published bids show it to have done: another root than it recorded, or revealed
 // bids left out that it had acknowledged, which are returned.
-func (d *Desk) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) []messages.Bid {
-	theirs, err := d.set(key, award.Keeper)
+func (s *Service) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) []messages.Bid {
+	theirs, err := s.set(key, award.Keeper)
 	if err != nil {
-		log.Warn().Err(err).Msg("the awarding keeper's bids cannot be read")
+		log.Warn().Err(err).Msg("the awarding keeper's bid set cannot be read")
 		return nil
 	}
 	if theirs.Head.Root != records.Hash(award.BidsRoot) {
 		log.Error().Msg("the awarding keeper published other bids than it recorded on chain")
 	}
-	out := Omitted(d.known(key), &theirs)
+	out := Omitted(s.known(key), &theirs)
 	for _, o := range out {
 		log.Error().Stringer("node", solana.PublicKey(o.Node)).Msg("the awarding keeper acknowledged this node's reveal and left its bid out")
 	}
@@ -52,12 +52,12 @@ func (d *Desk) compare(key store.AuctionKey, award *market.Auction, log zerolog.
 }
 
 // known are the bids that we hold of an auction, in memory or as we closed them.
-func (d *Desk) known(key store.AuctionKey) []messages.Bid {
-	if bids := d.bids(key); len(bids) > 0 {
+func (s *Service) known(key store.AuctionKey) []messages.Bid {
+	if bids := s.bids(key); len(bids) > 0 {
 		return bids
 	}
 	var out []messages.Bid
-	if c, err := d.own(key); err == nil {
+	if c, err := s.own(key); err == nil {
 		for _, j := range c.set.Bids {
 			out = append(out, j.Bid)
 		}

@@ -15,9 +15,9 @@ import (
 )
 
 // Validate looks at what another keeper tells before it is passed on: every bid is signed by its node and acknowledged by
-// the author, in time by the author's word. What the chain shows to nobody yet is ignored, what nobody honest can have
+// the author, in time as the author says. What the chain shows to nobody yet is ignored, what nobody honest can have
 // sent is rejected.
-func (d *Desk) Validate(_ context.Context, author solana.PublicKey, m messages.BidGossip) p2p.Verdict {
+func (s *Service) Validate(_ context.Context, author solana.PublicKey, m messages.BidGossip) p2p.Verdict {
 	if m.Version != messages.Version {
 		return p2p.Ignore
 	}
@@ -25,22 +25,22 @@ func (d *Desk) Validate(_ context.Context, author solana.PublicKey, m messages.B
 		return p2p.Reject
 	}
 	for i := range m.Bids {
-		if v := d.validate(author, &m, &m.Bids[i]); v != p2p.Accept {
+		if v := s.validate(author, &m, &m.Bids[i]); v != p2p.Accept {
 			return v
 		}
 	}
 	return p2p.Accept
 }
 
-func (d *Desk) validate(author solana.PublicKey, m *messages.BidGossip, b *messages.Bid) p2p.Verdict {
+func (s *Service) validate(author solana.PublicKey, m *messages.BidGossip, b *messages.Bid) p2p.Verdict {
 	if len(b.Acks) == 0 || len(b.Acks) > 2 {
 		return p2p.Reject
 	}
-	o, err := d.look(m.Order, m.CloseAt, b.Node)
+	o, err := s.listing(m.Order, m.CloseAt, b.Node)
 	if err != nil {
 		return p2p.Ignore // decided already, or another keeper has seen the order or the node before us
 	}
-	if d.knows(store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}, b) {
+	if s.knows(store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}, b) {
 		return p2p.Accept // verified before
 	}
 	if o.of.Check(b, o.nodeKey) != nil {
@@ -65,15 +65,15 @@ func (d *Desk) validate(author solana.PublicKey, m *messages.BidGossip, b *messa
 	if b.Reveal != nil && sealedbid.FindAck(b.Acks, author, records.AckReveal) == nil {
 		return p2p.Reject
 	}
-	if !d.active(author) {
+	if !s.active(author) {
 		return p2p.Ignore
 	}
 	return p2p.Accept
 }
 
 // knows reports whether all that is told of a bid is held already.
-func (d *Desk) knows(key store.AuctionKey, b *messages.Bid) bool {
-	e := d.entry(key, b.Node, false)
+func (s *Service) knows(key store.AuctionKey, b *messages.Bid) bool {
+	e := s.entry(key, b.Node, false)
 	if e == nil {
 		return false
 	}
@@ -92,7 +92,7 @@ func (d *Desk) knows(key store.AuctionKey, b *messages.Bid) bool {
 
 // Handle keeps what was validated. A commitment is taken when the author acknowledged one in time, or when we hold it;
 // the first one of a node stays, whatever others took. Bids that come after our set was closed are no longer ours to add.
-func (d *Desk) Handle(_ context.Context, author solana.PublicKey, m messages.BidGossip) {
+func (s *Service) Handle(_ context.Context, author solana.PublicKey, m messages.BidGossip) {
 	key := store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}
 	bids := slices.Clone(m.Bids)
 	slices.SortStableFunc(bids, func(a, b messages.Bid) int { return bytes.Compare(a.Node[:], b.Node[:]) })
@@ -110,7 +110,7 @@ func (d *Desk) Handle(_ context.Context, author solana.PublicKey, m messages.Bid
 		vouched := sealedbid.FindAck(b.Acks, author, records.AckCommitment) != nil
 		e := held[b.Node]
 		if e == nil {
-			if e = d.entry(key, b.Node, vouched); e == nil {
+			if e = s.entry(key, b.Node, vouched); e == nil {
 				continue
 			}
 			e.mu.Lock()
@@ -119,14 +119,14 @@ func (d *Desk) Handle(_ context.Context, author solana.PublicKey, m messages.Bid
 		}
 		if n, ok := merge(next[b.Node], b, vouched); ok {
 			for _, a := range b.Acks {
-				n.Acks = d.withAck(n.Acks, a)
+				n.Acks = s.withAck(n.Acks, a)
 			}
 			next[b.Node] = n
 		} else {
-			d.Log.Warn().Stringer("order", key.Order).Stringer("node", solana.PublicKey(b.Node)).Msg("another keeper has another bid of this node, or one that nobody vouches for; ours stays")
+			s.o.Log.Warn().Stringer("order", key.Order).Stringer("node", solana.PublicKey(b.Node)).Msg("keeper drops a bid: another bid of this node is held, or no keeper acknowledged it in time")
 		}
 	}
-	if d.isClosing(key) {
+	if s.isClosing(key) {
 		return
 	}
 	raw := map[[32]byte][]byte{}
@@ -136,7 +136,7 @@ func (d *Desk) Handle(_ context.Context, author solana.PublicKey, m messages.Bid
 		}
 		enc, err := p2p.Encode(n)
 		if err != nil {
-			d.Log.Error().Err(err).Msg("bid")
+			s.o.Log.Error().Err(err).Msg("bid could not be encoded")
 			return
 		}
 		raw[node] = enc
@@ -144,8 +144,8 @@ func (d *Desk) Handle(_ context.Context, author solana.PublicKey, m messages.Bid
 	if len(raw) == 0 {
 		return
 	}
-	if err := d.put(key, raw); err != nil {
-		d.Log.Error().Err(err).Msg("bids of other keepers were not kept")
+	if err := s.put(key, raw); err != nil {
+		s.o.Log.Error().Err(err).Msg("bids from another keeper were not stored")
 		return
 	}
 	for node := range raw {

@@ -18,11 +18,11 @@ import (
 
 // proofOf puts together what shows on chain that a bid was left out; ok is false when an account is not there (any more)
 // or the program would refuse it at now.
-func (d *Desk) proofOf(award *market.Auction, b *messages.Bid, now int64) (p market.OmittedBid, score uint64, ok bool) {
+func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p market.OmittedBid, score uint64, ok bool) {
 	if award.WinnerCount == 0 {
 		return p, 0, false
 	}
-	d.Index.Read(func(v *index.View) {
+	s.o.Index.Read(func(v *index.View) {
 		o, known := v.Orders[award.Order]
 		l, live := v.Leases[market.LeaseAddress(award.Order, award.Winners[0])]
 		if ok = known && live && v.Market != nil; ok {
@@ -37,41 +37,41 @@ func (d *Desk) proofOf(award *market.Auction, b *messages.Bid, now int64) (p mar
 
 // prove brings a proof of an omitted bid on chain, by turns: the accounts that the shares go to first, since both do not
 // fit one transaction.
-func (a *Awarder) prove(ctx context.Context, l look, bids []messages.Bid) {
-	log := a.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
+func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
+	log := a.o.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
 	for i := range bids {
-		p, score, ok := a.Desk.proofOf(l.auction, &bids[i], a.Now().Unix())
+		p, score, ok := a.o.Bids.proofOf(l.auction, &bids[i], a.o.Now().Unix())
 		if !ok {
 			continue
 		}
-		ixs, err := p.Prove(a.Self, a.Now().Unix())
+		ixs, err := p.Prove(a.o.Self, a.o.Now().Unix())
 		if err != nil {
-			log.Warn().Err(err).Msg("proof of an omitted bid")
+			log.Warn().Err(err).Msg("proof of an omitted bid was not sent")
 			continue
 		}
 		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
-		limit, cancel := a.Tasks.Timeout(ctx, sendLimit)
-		_, err = a.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.Self, score), Repeatable: true})
+		limit, cancel := a.o.Tasks.Timeout(ctx, sendLimit)
+		_, err = a.o.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.o.Self, score), Repeatable: true})
 		if err == nil {
-			_, err = a.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
+			_, err = a.o.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
 		}
 		cancel()
 		switch {
 		case err == nil:
-			log.Warn().Stringer("node", solana.PublicKey(bids[i].Node)).Msg("proven on chain: the keeper left out a bid that it had acknowledged")
+			log.Warn().Stringer("node", solana.PublicKey(bids[i].Node)).Msg("keeper proved on chain that another keeper left out a bid that it had acknowledged")
 			return // one proof a lease
 		case market.Is(err, bindings.ErrorCodeNotContestable):
 			return // somebody else was faster
 		case errors.Is(err, context.Canceled):
 			return
 		default:
-			log.Debug().Err(err).Msg("proof of an omitted bid")
+			log.Debug().Err(err).Msg("proof of an omitted bid was not sent")
 		}
 	}
 }
 
 // turn reports whether it is this keeper's turn to prove something about an auction.
-func (a *Awarder) turn(l look, keepers []solana.PublicKey) (ready bool, item string) {
+func (a *Awarder) turn(l snapshot, keepers []solana.PublicKey) (ready bool, item string) {
 	item = fmt.Sprintf("omitted/%s/%d", l.key.Order, l.key.CloseAt)
-	return a.stagger.Ready(item, a.Now(), schedule.Rank(a.Self, item, keepers), a.Step), item
+	return a.stagger.Ready(item, a.o.Now(), schedule.Rank(a.o.Self, item, keepers), a.o.Step), item
 }

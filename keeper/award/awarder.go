@@ -15,12 +15,13 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// Awarder awards open orders as they appear. Run owns all its goroutines.
-type Awarder struct {
+// Options of an Awarder; all but Log and Tasks are required.
+type Options struct {
 	Index   *index.Index
 	Self    solana.PublicKey
 	Submit  func(context.Context, txm.Intent) (txm.Result, error)
@@ -28,9 +29,14 @@ type Awarder struct {
 	Observe func(nodes int, lag time.Duration, err error)
 	Log     zerolog.Logger
 	Now     func() time.Time
-	// Tasks runs the awards; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
-	// Run, and waits for what Tasks has started.
+	// Tasks runs the awards; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of Run,
+	// and waits for what Tasks has started.
 	Tasks schedule.Runner
+}
+
+// Awarder awards open orders as they appear. Run owns all its goroutines.
+type Awarder struct {
+	o Options
 
 	stagger *schedule.Stagger
 	wg      sync.WaitGroup
@@ -50,32 +56,36 @@ const (
 	idlePause = 5 * time.Second
 )
 
-// Init must be called before Tick; Run calls it.
-func (a *Awarder) Init() {
-	a.stagger = schedule.NewStagger()
-	a.busy, a.wait, a.aims = map[solana.PublicKey]bool{}, map[solana.PublicKey]time.Time{}, map[solana.PublicKey]time.Time{}
-	a.Tasks = schedule.Or(a.Tasks)
+// New returns an awarder that awards nothing before Run or Tick. Error: options.ErrMissing.
+func New(o Options) (*Awarder, error) {
+	if err := options.Complete("awarder", o, "Log", "Tasks"); err != nil {
+		return nil, err
+	}
+	o.Tasks = schedule.Or(o.Tasks)
+	return &Awarder{
+		o: o, stagger: schedule.NewStagger(), busy: map[solana.PublicKey]bool{}, wait: map[solana.PublicKey]time.Time{},
+		aims: map[solana.PublicKey]time.Time{},
+	}, nil
 }
 
 // Run awards until ctx ends.
 func (a *Awarder) Run(ctx context.Context) error {
-	a.Init()
 	defer a.wg.Wait()
-	pace := schedule.Pace{Soon: max(a.Step/4, 25*time.Millisecond), Idle: idlePause, Debounce: debounce}
-	return schedule.OnChange(ctx, a.Tasks, pace, a.Index.Changed, func() bool { return a.Tick(ctx) })
+	pace := schedule.Pace{Soon: max(a.o.Step/4, 25*time.Millisecond), Idle: idlePause, Debounce: debounce}
+	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.Index.Changed, func() bool { return a.Tick(ctx) })
 }
 
 // Tick starts the awards whose turn it is and reports whether an order waits for its turn.
 func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
-	now := a.Now()
+	now := a.o.Now()
 	type award struct {
 		order *market.Order
 		nodes []market.Candidate
 	}
 	var due []award
 	a.mu.Lock()
-	a.Index.Read(func(v *index.View) {
-		k, ok := v.Keepers[a.Self]
+	a.o.Index.Read(func(v *index.View) {
+		k, ok := v.Keepers[a.o.Self]
 		if !ok || k.State() != market.KeeperActive {
 			return
 		}
@@ -88,13 +98,13 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			nodes, err := Choose(v, key, now.Unix())
 			if err != nil {
 				if !errors.Is(err, ErrNotOpen) && !errors.Is(err, ErrNoMatch) && !errors.Is(err, ErrTooLate) {
-					a.Log.Debug().Err(err).Stringer("order", key).Msg("order waits")
+					a.o.Log.Debug().Err(err).Stringer("order", key).Msg("order is not awarded now")
 				}
 				continue
 			}
 			item := "order/" + key.String()
 			items[item] = true
-			if a.busy[key] || now.Before(a.wait[key]) || !a.stagger.Ready(item, now, schedule.Rank(a.Self, item, keepers), a.Step) {
+			if a.busy[key] || now.Before(a.wait[key]) || !a.stagger.Ready(item, now, schedule.Rank(a.o.Self, item, keepers), a.o.Step) {
 				waiting = true
 				continue
 			}
@@ -125,7 +135,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	a.mu.Unlock()
 	for _, x := range due {
 		a.wg.Add(1)
-		a.Tasks.Go(func() {
+		a.o.Tasks.Go(func() {
 			defer a.wg.Done()
 			a.award(ctx, x.order, x.nodes)
 		})
@@ -139,22 +149,22 @@ func (a *Awarder) award(ctx context.Context, o *market.Order, nodes []market.Can
 	var pe *txm.ProgramError
 	switch {
 	case err == nil:
-		a.Log.Info().Stringer("order", o.Address).Int("nodes", len(nodes)).Msg("awarded")
+		a.o.Log.Info().Stringer("order", o.Address).Int("nodes", len(nodes)).Msg("order awarded")
 	case errors.As(err, &pe):
 		// Another keeper was faster, or the node changed its ask: the next look at the accounts decides.
-		a.Log.Debug().Err(err).Stringer("order", o.Address).Msg("award refused")
+		a.o.Log.Debug().Err(err).Stringer("order", o.Address).Msg("program refused an award")
 	case ctx.Err() == nil:
-		a.Log.Warn().Err(err).Stringer("order", o.Address).Msg("award")
+		a.o.Log.Warn().Err(err).Stringer("order", o.Address).Msg("award was not sent")
 	}
 	if ctx.Err() == nil {
-		a.Observe(len(nodes), a.Now().Sub(time.Unix(o.CreatedAt, 0)), err)
+		a.o.Observe(len(nodes), a.o.Now().Sub(time.Unix(o.CreatedAt, 0)), err)
 	}
 	a.mu.Lock()
 	delete(a.busy, o.Address)
 	for _, c := range nodes {
-		a.aims[c.Node.Address] = a.Now().Add(afterward)
+		a.aims[c.Node.Address] = a.o.Now().Add(afterward)
 	}
-	a.wait[o.Address] = a.Now().Add(afterward)
+	a.wait[o.Address] = a.o.Now().Add(afterward)
 	a.mu.Unlock()
 }
 
@@ -162,7 +172,7 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	id := fmt.Sprintf("award/%s/%d/%d", o.Address, o.CreatedAt, o.NodesAwarded)
 	var ixs []solana.Instruction
 	for _, c := range nodes {
-		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
+		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.o.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
 		if err != nil {
 			return err
 		}
@@ -173,13 +183,13 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	for i, c := range nodes {
 		leases[i] = market.LeaseAddress(o.Address, c.Node.Address)
 	}
-	ctx, cancel := a.Tasks.Timeout(ctx, sendTimeout)
+	ctx, cancel := a.o.Tasks.Timeout(ctx, sendTimeout)
 	defer cancel()
-	_, err := a.Submit(ctx, txm.Intent{
+	_, err := a.o.Submit(ctx, txm.Intent{
 		ID: id, Kind: "order_award", Instructions: ixs, Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) {
 			done := true
-			a.Index.Read(func(v *index.View) {
+			a.o.Index.Read(func(v *index.View) {
 				for _, l := range leases {
 					if _, ok := v.Leases[l]; !ok {
 						done = false

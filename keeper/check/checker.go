@@ -14,13 +14,14 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// Checker asks nodes what its Planner says is due. One goroutine decides; each question has its own.
-type Checker struct {
+// CheckerOptions of a Checker.
+type CheckerOptions struct {
 	Index    *index.Index
 	Asker    Asker
 	Signer   records.Signer
@@ -29,25 +30,38 @@ type Checker struct {
 	Timing   Timing
 	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	Record   func(context.Context, Finding)
-	Observe  func(kind records.CheckKind, passed bool, latency time.Duration) // for metrics
-	Evidence Judge                                                            // of evidence; nil to ask for none
-	Genesis  [32]byte                                                         // hash of the cluster, for evidence
-	Convict  func(market.BadWork) error                                       // brings a wrong signed product on chain; nil to state it only
-	Log      zerolog.Logger
 	Now      func() time.Time
-	// Tasks runs the questions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
-	// Run, and waits for what Tasks has started.
-	Tasks schedule.Runner
-	// Rand is where jitter and nonces come from; nil means crypto/rand. Only a simulation gives another.
-	Rand io.Reader
 
-	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
-	// everybody checks everything.
+	// The other options may be left out.
+
+	// Evidence judges evidence; without it none is asked for. Genesis is the hash of the cluster, for evidence.
+	Evidence Judge
+	Genesis  [32]byte
+	// ProveBadWork brings a wrong signed product on chain; without it a statement says that the work was wrong.
+	ProveBadWork func(market.BadWork) error
+	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers check all
+	// nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
-	// Skipped counts checks that this keeper had no room for, Planned hears how many nodes it watches in a period, as a
-	// member of their committees and in all; nil for nobody.
+	// Observe is told of each check, Skipped of checks that this keeper had no room for, Planned how many nodes it watches in
+	// a period, as a member of their committees and in all.
+	Observe func(kind records.CheckKind, passed bool, latency time.Duration)
 	Skipped func(int)
 	Planned func(member, watched int)
+	Log     zerolog.Logger
+	// Tasks runs the questions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of
+	// Run, and waits for what Tasks has started.
+	Tasks schedule.Runner
+	// Rand is where jitter and nonces come from; the default is crypto/rand. Only a simulation gives another.
+	Rand io.Reader
+}
+
+var checkerOptional = []string{
+	"Evidence", "Genesis", "ProveBadWork", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+}
+
+// Checker asks nodes what its Planner says is due. One goroutine decides; each question has its own.
+type Checker struct {
+	o CheckerOptions
 
 	mu      sync.Mutex // planner and nodes
 	planner *Planner
@@ -70,21 +84,24 @@ type progress struct {
 // maxAsking bounds the questions that are out at the same time.
 const maxAsking = 256
 
-// Init must be called before everything else.
-func (c *Checker) Init() {
-	c.nodes = map[solana.PublicKey]*progress{}
-	c.planner = NewPlanner(c.Timing, c.Secs)
-	c.slots = make(chan struct{}, maxAsking)
-	c.Tasks = schedule.Or(c.Tasks)
-	if c.Rand == nil {
-		c.Rand = rand.Reader
+// NewChecker returns a checker that asks nobody before Run or Tick. Error: options.ErrMissing.
+func NewChecker(o CheckerOptions) (*Checker, error) {
+	if err := options.Complete("checker", o, checkerOptional...); err != nil {
+		return nil, err
 	}
+	o.Tasks = schedule.Or(o.Tasks)
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &Checker{
+		o: o, nodes: map[solana.PublicKey]*progress{}, planner: NewPlanner(o.Timing, o.Secs), slots: make(chan struct{}, maxAsking),
+	}, nil
 }
 
 // Run checks until ctx ends, then waits for the questions that are out.
 func (c *Checker) Run(ctx context.Context) error {
 	defer c.wg.Wait()
-	return schedule.Every(ctx, c.Timing.tick(), func() { c.Tick(ctx) })
+	return schedule.Every(ctx, c.o.Timing.tick(), func() { c.Tick(ctx) })
 }
 
 // subject is one node that may have something due.
@@ -95,9 +112,9 @@ type subject struct {
 
 // Tick starts what is due.
 func (c *Checker) Tick(ctx context.Context) {
-	now := c.Now()
-	period := records.Period(now.Unix() / int64(c.Secs))
-	into := now.Sub(time.Unix(int64(period)*int64(c.Secs), 0))
+	now := c.o.Now()
+	period := records.Period(now.Unix() / int64(c.o.Secs))
+	into := now.Sub(time.Unix(int64(period)*int64(c.o.Secs), 0))
 	c.mu.Lock()
 	c.plan(period, now)
 	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
@@ -107,9 +124,9 @@ func (c *Checker) Tick(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	if skipped > 0 {
-		c.Log.Warn().Int("skipped", skipped).Int("out", len(c.slots)).Msg("this keeper cannot keep up; checks are left out")
-		if c.Skipped != nil {
-			c.Skipped(skipped)
+		c.o.Log.Warn().Int("skipped", skipped).Int("out", len(c.slots)).Msg("this keeper cannot keep up; checks are left out")
+		if c.o.Skipped != nil {
+			c.o.Skipped(skipped)
 		}
 	}
 	for i, q := range checks {
@@ -145,26 +162,26 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 	r := c.round
 	if r.Roster == nil || r.Period != period || !r.Drawn {
 		fresh := r.Roster == nil || r.Period != period
-		next := Round{Period: period, Self: c.Signer.PublicKey(), Secret: r.Secret}
+		next := Round{Period: period, Self: c.o.Signer.PublicKey(), Secret: r.Secret}
 		var weights map[solana.PublicKey]uint64
-		c.Index.Read(func(v *index.View) { weights = v.Weights(int64(period+1) * int64(c.Secs)) })
+		c.o.Index.Read(func(v *index.View) { weights = v.Weights(int64(period+1) * int64(c.o.Secs)) })
 		next.Roster = committee.NewRoster(committee.Seed{}, weights)
-		if next.Drawn = next.Roster.Everyone(); !next.Drawn && c.Seeds != nil {
+		if next.Drawn = next.Roster.Everyone(); !next.Drawn && c.o.Seeds != nil {
 			var seed committee.Seed
-			if seed, next.Drawn = c.Seeds(period); next.Drawn {
+			if seed, next.Drawn = c.o.Seeds(period); next.Drawn {
 				next.Roster = committee.NewRoster(seed, weights)
 			}
 		}
 		if fresh || next.Drawn {
-			if _, err := io.ReadFull(c.Rand, next.Secret[:]); err != nil {
-				c.Log.Error().Err(err).Msg("no randomness; checks may be foreseen")
+			if _, err := io.ReadFull(c.o.Rand, next.Secret[:]); err != nil {
+				c.o.Log.Error().Err(err).Msg("no randomness; checks may be foreseen")
 			}
 			c.scanAt = time.Time{}
 			c.scan(now)
 			c.planner.Begin(next, now)
 			c.round = next
-			if c.Planned != nil {
-				c.Planned(c.planner.Duties())
+			if c.o.Planned != nil {
+				c.o.Planned(c.planner.Duties())
 			}
 		}
 	}
@@ -176,10 +193,10 @@ func (c *Checker) scan(now time.Time) {
 	if now.Before(c.scanAt) {
 		return
 	}
-	c.scanAt = now.Add(max(c.Timing.tick(), c.Timing.Every/6))
+	c.scanAt = now.Add(max(c.o.Timing.tick(), c.o.Timing.Every/6))
 	var watched []Watched
-	c.Index.Read(func(v *index.View) {
-		if me, ok := v.Keepers[c.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
+	c.o.Index.Read(func(v *index.View) {
+		if me, ok := v.Keepers[c.o.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
 			return // what it says does not count any more
 		}
 		watched = make([]Watched, 0, len(v.Nodes))
@@ -206,19 +223,19 @@ func (c *Checker) scan(now time.Time) {
 	}
 }
 
-// Accused takes another keeper's signed failed check, which may be reason to look for ourselves.
-func (c *Checker) Accused(by solana.PublicKey, s records.CheckStatement) {
+// PeerFailure takes another keeper's signed failed check, which may be reason to look for ourselves.
+func (c *Checker) PeerFailure(by solana.PublicKey, s records.CheckStatement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.planner.Accused(by, s, c.Now()) {
-		c.Log.Debug().Stringer("keeper", by).Stringer("node", s.Node).Stringer("kind", s.Kind).Msg("looking into an accusation")
+	if c.planner.PeerFailure(by, s, c.o.Now()) {
+		c.o.Log.Debug().Stringer("keeper", by).Stringer("node", s.Node).Stringer("kind", s.Kind).Msg("keeper checks a node that another keeper has seen fail")
 	}
 }
 
 // timeForWork reports whether a work proof that starts now can be judged before the period ends.
 func (c *Checker) timeForWork(t subject, into time.Duration) bool {
-	need := workWait(t.model) + c.Timing.Timeout
-	length := time.Duration(c.Secs) * time.Second
+	need := workWait(t.model) + c.o.Timing.Timeout
+	length := time.Duration(c.o.Secs) * time.Second
 	return into+need < length || into < length/2
 }
 
@@ -230,7 +247,7 @@ func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 		return // the planner was told how much room there is
 	}
 	c.wg.Add(1)
-	c.Tasks.Go(func() {
+	c.o.Tasks.Go(func() {
 		defer c.wg.Done()
 		defer func() { <-c.slots }()
 		f(ctx)
@@ -240,14 +257,14 @@ func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 // ask sends a question and returns the answer with the time that it took.
 func (c *Checker) ask(ctx context.Context, n *market.Node, req messages.ChallengeRequest, timeout time.Duration) (messages.ChallengeResponse, time.Duration, error) {
 	req.Version, req.Node = messages.Version, n.Address
-	if _, err := io.ReadFull(c.Rand, req.Nonce[:]); err != nil {
+	if _, err := io.ReadFull(c.o.Rand, req.Nonce[:]); err != nil {
 		return messages.ChallengeResponse{}, 0, err
 	}
-	ctx, cancel := c.Tasks.Timeout(ctx, timeout)
+	ctx, cancel := c.o.Tasks.Timeout(ctx, timeout)
 	defer cancel()
-	began := c.Now()
-	resp, err := c.Asker.Ask(ctx, n.NodeKey, req)
-	took := c.Now().Sub(began)
+	began := c.o.Now()
+	resp, err := c.o.Asker.Ask(ctx, n.NodeKey, req)
+	took := c.o.Now().Sub(began)
 	if err != nil {
 		return resp, took, err
 	}
@@ -276,7 +293,7 @@ func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, poi
 	p.answered = p.answered || f.Passed
 	known := p.answered
 	p.mu.Unlock()
-	if !known && c.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.Timing.Every {
+	if !known && c.o.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.o.Timing.Every {
 		return // it has only just registered and is on its way to us
 	}
 	f.Point = point
@@ -285,19 +302,19 @@ func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, poi
 
 // probe is one liveness question.
 func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
-	resp, took, err := c.ask(ctx, n, messages.ChallengeRequest{Kind: messages.CheckLiveness}, c.Timing.Timeout)
+	resp, took, err := c.ask(ctx, n, messages.ChallengeRequest{Kind: messages.CheckLiveness}, c.o.Timing.Timeout)
 	if ctx.Err() != nil {
 		return Finding{}, false
 	}
-	f := Finding{Node: n.Address, Kind: records.CheckLiveness, At: c.Now(), Latency: took}
+	f := Finding{Node: n.Address, Kind: records.CheckLiveness, At: c.o.Now(), Latency: took}
 	switch {
 	case errors.Is(err, ErrRefused):
-		c.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses to say whether it is there")
+		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses to say whether it is there")
 		return f, false
 	case err != nil:
-		c.Log.Debug().Err(err).Stringer("node", n.Address).Msg("no answer")
+		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("no answer")
 	case resp.Liveness == nil:
-		c.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("answer without liveness")
+		c.o.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("answer without liveness")
 	default:
 		f.Passed, f.Liveness = true, resp.Liveness
 	}
@@ -306,22 +323,22 @@ func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
 
 // inventory asks what the node has.
 func (c *Checker) inventory(ctx context.Context, t subject, period records.Period) {
-	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckInventory, Period: uint64(period)}, c.Timing.Timeout)
+	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckInventory, Period: uint64(period)}, c.o.Timing.Timeout)
 	if err != nil || ctx.Err() != nil {
 		return // whether it is there is what liveness says
 	}
-	f := Finding{Node: t.node.Address, Kind: records.CheckInventory, At: c.Now(), Latency: took, Period: period}
+	f := Finding{Node: t.node.Address, Kind: records.CheckInventory, At: c.o.Now(), Latency: took, Period: period}
 	health := f
 	health.Kind = records.CheckHealth
 	if resp.Inventory == nil {
-		c.Log.Warn().Str("refused", resp.Refused).Stringer("node", t.node.Address).Msg("node does not show its inventory")
+		c.o.Log.Warn().Str("refused", resp.Refused).Stringer("node", t.node.Address).Msg("node does not show its inventory")
 		c.finish(ctx, health)
 		return
 	}
 	var mismatches, ailments []string
 	complete, waiting := false, false
 	var root [32]byte
-	c.Index.Read(func(v *index.View) {
+	c.o.Index.Read(func(v *index.View) {
 		n, ok := v.Nodes[t.node.Address]
 		if complete = ok && v.ClaimsKnown(n); !complete {
 			return // its claims are not all known here yet
@@ -334,10 +351,10 @@ func (c *Checker) inventory(ctx context.Context, t subject, period records.Perio
 		return
 	}
 	if len(mismatches)+len(ailments) > 0 {
-		c.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
+		c.o.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
 	}
 	if waiting {
-		c.Index.Shown(t.node.Address, identities(resp.Inventory))
+		c.o.Index.Shown(t.node.Address, identities(resp.Inventory))
 	}
 	f.Passed, f.Detail = len(mismatches) == 0, root
 	health.Passed = len(ailments) == 0
@@ -356,13 +373,13 @@ func identities(inv *messages.Inventory) [][32]byte {
 
 // finish hands a finding on.
 func (c *Checker) finish(ctx context.Context, f Finding) {
-	if c.Observe != nil {
-		c.Observe(f.Kind, f.Passed, f.Latency)
+	if c.o.Observe != nil {
+		c.o.Observe(f.Kind, f.Passed, f.Latency)
 	}
 	c.mu.Lock()
 	c.planner.Result(f.Node, f.Kind, f.Passed, f.At)
 	c.mu.Unlock()
-	c.Record(ctx, f)
+	c.o.Record(ctx, f)
 }
 
 // errNoWork says why a proof was not judged.

@@ -84,13 +84,13 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	me.Wallet, me.Status, me.Weight = key.PublicKey(), uint8(market.KeeperActive), 1
 	x.Put(solana.PublicKey{70}, me)
 	got := &collected{}
-	c := &Checker{
+	c, err := NewChecker(CheckerOptions{
 		Index: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
 		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
 		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
 		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
-	}
-	c.Init()
+	})
+	require.NoError(t, err)
 	return c, got, subject{n, m}
 }
 
@@ -191,14 +191,14 @@ func TestWorkIsJudged(t *testing.T) {
 
 // A wrong product that is signed becomes a proof for the chain, and no statement: one cause, one slash. Where the proof
 // cannot be kept, a statement says it.
-func TestWrongWorkIsConvicted(t *testing.T) {
+func TestWrongWorkIsProven(t *testing.T) {
 	for name, stored := range map[string]error{"kept": nil, "not kept": errors.New("disk full")} {
 		t.Run(name, func(t *testing.T) {
 			checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}), nil
 			})
 			var proof market.BadWork
-			checker.Convict = func(b market.BadWork) error { proof = b; return stored }
+			checker.o.ProveBadWork = func(b market.BadWork) error { proof = b; return stored }
 			checker.work(t.Context(), what, 7)
 			c, err := work.ParseCommitment(proof.Commitment[:])
 			require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestWorkIsNotHeldAgainstALease(t *testing.T) {
 	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 		busy := *what.node
 		busy.LiveLeases = 1 // awarded in this moment
-		checker.Index.Put(busy.Address, &busy)
+		checker.o.Index.Put(busy.Address, &busy)
 		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "a lease is live"}, nil
 	})
 	checker.work(t.Context(), what, 7)
@@ -238,7 +238,7 @@ func TestOurOwnTroubleIsNotTheNodes(t *testing.T) {
 		t.Error("asked without a slot hash")
 		return alive(req), nil
 	})
-	checker.SlotHash = func(context.Context) ([32]byte, error) { return [32]byte{}, errors.New("RPC is down") }
+	checker.o.SlotHash = func(context.Context) ([32]byte, error) { return [32]byte{}, errors.New("RPC is down") }
 	checker.work(t.Context(), what, 7)
 	require.Empty(t, got.all)
 }
@@ -260,7 +260,7 @@ func TestInventoryGivesTwoFindings(t *testing.T) {
 	require.True(t, got.all[1].Passed)
 
 	// As long as not all of the node's claims are known here, nothing is said.
-	checker.Index.Put(solana.PublicKey{60, 2}, nil)
+	checker.o.Index.Put(solana.PublicKey{60, 2}, nil)
 	got.all = nil
 	checker.inventory(t.Context(), what, 7)
 	require.Empty(t, got.all)
@@ -302,8 +302,9 @@ func TestRunChecksEveryNodeAndStops(t *testing.T) {
 		}
 		return gone(ctx)
 	})
-	checker.Timing.Every, checker.Timing.WorkEvery = 60*time.Millisecond, 0
-	checker.Init()
+	checker.o.Timing.Every, checker.o.Timing.WorkEvery = 60*time.Millisecond, 0
+	checker, err := NewChecker(checker.o)
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, checker.Run(ctx), context.DeadlineExceeded)

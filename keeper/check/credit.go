@@ -2,8 +2,8 @@ package check
 
 import "github.com/gagliardetto/solana-go"
 
-// credit bounds how much work an accuser can make for this keeper. Each accusation that is looked into costs one; one that
-// proves right gives two back, so that a real outage, however large, is followed as fast as it is confirmed, and one that
+// credit bounds how much work another keeper can make for this one by signing failed checks. Each that is looked into costs
+// one; one that proves right gives two back, so that a real outage, however large, is followed as fast as it is confirmed, and one that
 // does not gives nothing: a keeper that fails everybody costs its start, and half of that again in every period.
 type credit struct {
 	left  map[solana.PublicKey]int
@@ -27,7 +27,7 @@ func (c *credit) period(nodes int) {
 	}
 }
 
-// of is what an accuser has.
+// of is what another keeper has.
 func (c *credit) of(by solana.PublicKey) int {
 	if n, ok := c.left[by]; ok {
 		return n
@@ -44,8 +44,8 @@ func (c *credit) spend(by solana.PublicKey) bool {
 	return true
 }
 
-// settle says whether an accusation that was paid for was right.
-func (c *credit) settle(by solana.PublicKey, right bool, most int) {
+// resolve says whether a failed check that was charged for was right.
+func (c *credit) resolve(by solana.PublicKey, right bool, most int) {
 	if right {
 		c.left[by] = min(c.of(by)+2, max(most, c.start))
 	}

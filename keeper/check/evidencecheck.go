@@ -16,7 +16,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/index"
 )
 
-// Judge judges bundles. *evidence.Desk is one.
+// Judge judges bundles. *evidence.Service is one.
 type Judge interface {
 	Judge(q evidence.Question, bundle []byte, now time.Time) (evidence.Verdict, error)
 	// WantsTPM, Enrol and Statement are how a node's TPM is enrolled before it is asked for evidence.
@@ -33,46 +33,46 @@ var errNoEvidence = errors.New("evidence not judged")
 
 // evidenceWait is how long an answer is waited for: a quarter of a period, within reason.
 func (c *Checker) evidenceWait() time.Duration {
-	return min(max(c.Timing.Timeout, time.Duration(c.Secs)*time.Second/4), maxEvidenceWait)
+	return min(max(c.o.Timing.Timeout, time.Duration(c.o.Secs)*time.Second/4), maxEvidenceWait)
 }
 
 // timeForEvidence reports whether evidence that is asked for now can be judged before the period ends.
 func (c *Checker) timeForEvidence(into time.Duration) bool {
-	return c.Evidence != nil && into+c.evidenceWait() < time.Duration(c.Secs)*time.Second
+	return c.o.Evidence != nil && into+c.evidenceWait() < time.Duration(c.o.Secs)*time.Second
 }
 
 // evidence asks for a bundle and judges it. A node that is there and refuses three times has shown nothing: tier 0.
 func (c *Checker) evidence(ctx context.Context, t subject, period records.Period) {
 	once := func(ctx context.Context) (Finding, bool, error) { return c.evidenceOnce(ctx, t, period) }
 	c.insist(ctx, t, "evidence", once, func() Finding {
-		return Finding{Node: t.node.Address, Kind: records.CheckEvidence, Passed: true, At: c.Now(), Period: period}
+		return Finding{Node: t.node.Address, Kind: records.CheckEvidence, Passed: true, At: c.o.Now(), Period: period}
 	})
 }
 
 // evidenceOnce asks once. An error means that nothing can be said; refused that the node answered and would not show any.
 func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Period) (f Finding, refused bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: records.CheckEvidence, Period: period}
-	slotHash, err := c.SlotHash(ctx)
+	slotHash, err := c.o.SlotHash(ctx)
 	if err != nil {
 		return f, false, fmt.Errorf("%w: slot hash: %w", errNoEvidence, err)
 	}
 	wait := c.evidenceWait()
 	ask := messages.EvidenceChallenge{
-		GenesisHash: c.Genesis, Program: market.ProgramID, SlotHash: slotHash, Expiry: c.Now().Add(wait).Unix() + 1,
+		GenesisHash: c.o.Genesis, Program: market.ProgramID, SlotHash: slotHash, Expiry: c.o.Now().Add(wait).Unix() + 1,
 	}
-	if _, err := io.ReadFull(c.Rand, ask.ID[:]); err != nil {
+	if _, err := io.ReadFull(c.o.Rand, ask.ID[:]); err != nil {
 		return f, false, err
 	}
-	subject := tpm.Subject{GenesisHash: c.Genesis, Program: market.ProgramID, Node: t.node.NodeKey}
-	if c.Evidence.WantsTPM(subject, c.Now()) {
+	subject := tpm.Subject{GenesisHash: c.o.Genesis, Program: market.ProgramID, Node: t.node.NodeKey}
+	if c.o.Evidence.WantsTPM(subject, c.o.Now()) {
 		if err := c.enrol(ctx, t.node, subject, wait); err != nil {
-			c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("no TPM enrolled")
+			c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("no TPM enrolled")
 		}
-		ask.Expiry = c.Now().Add(wait).Unix() + 1
+		ask.Expiry = c.o.Now().Add(wait).Unix() + 1
 	}
-	ask.TPMStatement = c.Evidence.Statement(subject)
+	ask.TPMStatement = c.o.Evidence.Statement(subject)
 	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckEvidence, Period: uint64(period), Evidence: &ask}, wait)
-	f.At, f.Latency = c.Now(), took
+	f.At, f.Latency = c.o.Now(), took
 	switch {
 	case err != nil:
 		return f, errors.Is(err, ErrRefused), fmt.Errorf("%w: %w", errNoEvidence, err)
@@ -80,11 +80,11 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 		return f, true, fmt.Errorf("%w: %s", errNoEvidence, resp.Refused)
 	}
 	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
-	// Of the keepers' words on TPMs only our own counts here: every keeper sees TPMs activated itself. If the word of any one
+	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those of any one
 	// counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
-	own := c.Signer.PublicKey()
+	own := c.o.Signer.PublicKey()
 	q.Keepers = []ed25519.PublicKey{own[:]}
-	c.Index.Read(func(v *index.View) {
+	c.o.Index.Read(func(v *index.View) {
 		n, ok := v.Nodes[t.node.Address]
 		switch {
 		case !ok:
@@ -94,9 +94,9 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 			q.Devices = v.Registered(n) // none as long as its claims are not all known here
 		}
 	})
-	v, err := c.Evidence.Judge(q, resp.Evidence, c.Now())
+	v, err := c.o.Evidence.Judge(q, resp.Evidence, c.o.Now())
 	if err != nil {
-		c.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and not kept")
+		c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and not kept")
 	}
 	f.Passed, f.Detail = v.Passed, v.Hash
 	switch {
@@ -105,9 +105,9 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	case v.Changed:
 		f.Measured = records.EvidenceDeviceChanged
 	}
-	event := c.Log.Debug()
+	event := c.o.Log.Debug()
 	if !v.Passed {
-		event = c.Log.Warn()
+		event = c.o.Log.Warn()
 	}
 	event.Stringer("node", t.node.Address).Uint8("tier", v.Tier).Bool("passed", v.Passed).Bool("device_changed", v.Changed).
 		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("evidence")
@@ -127,7 +127,7 @@ func (c *Checker) enrol(ctx context.Context, n *market.Node, subject tpm.Subject
 	if err != nil {
 		return err
 	}
-	credential, finish, err := c.Evidence.Enrol(subject, tpm.Request{AK: keys.AK, EK: keys.EK, Chain: keys.Chain}, c.Now())
+	credential, finish, err := c.o.Evidence.Enrol(subject, tpm.Request{AK: keys.AK, EK: keys.EK, Chain: keys.Chain}, c.o.Now())
 	if err != nil {
 		return err
 	}
@@ -135,5 +135,5 @@ func (c *Checker) enrol(ctx context.Context, n *market.Node, subject tpm.Subject
 	if err != nil {
 		return err
 	}
-	return finish(opened.Secret, c.Signer, c.Now())
+	return finish(opened.Secret, c.o.Signer, c.o.Now())
 }

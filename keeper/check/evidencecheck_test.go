@@ -79,7 +79,7 @@ func TestTPMIsEnrolledBeforeEvidence(t *testing.T) {
 				statement = req.Evidence.TPMStatement
 				return shows(req), nil
 			})
-			checker.Evidence = &judge{wants: true, verdict: evidence.Verdict{Passed: true, Tier: 1}}
+			checker.o.Evidence = &judge{wants: true, verdict: evidence.Verdict{Passed: true, Tier: 1}}
 			checker.evidence(context.Background(), work, 5)
 			require.Len(t, got.all, 1, "a machine without a TPM is asked for evidence all the same")
 			require.Equal(t, c.want, string(statement))
@@ -109,7 +109,7 @@ func TestEvidenceIsJudged(t *testing.T) {
 				return shows(req), nil
 			})
 			j := &judge{verdict: c.verdict, err: errors.New("disk full")}
-			checker.Evidence, checker.Genesis = j, [32]byte{6}
+			checker.o.Evidence, checker.o.Genesis = j, [32]byte{6}
 			checker.evidence(context.Background(), work, 5)
 			require.Len(t, got.all, 1)
 			f := got.all[0]
@@ -127,7 +127,7 @@ func TestEvidenceIsJudged(t *testing.T) {
 			require.Equal(t, [32]byte(market.ProgramID), q.Challenge.Program)
 			require.Equal(t, [32]byte{3}, q.Challenge.SlotHash)
 			require.NotZero(t, q.Challenge.ID)
-			own := checker.Signer.PublicKey()
+			own := checker.o.Signer.PublicKey()
 			require.Equal(t, []ed25519.PublicKey{own[:]}, q.Keepers, "one keeper's word on a TPM is no other's")
 			require.ElementsMatch(t, [][32]byte{{1}, {2}}, q.Devices)
 			s := records.CheckStatement{Node: f.Node, Kind: f.Kind, Passed: f.Passed, Measured: f.Measured, Period: f.Period, Detail: f.Detail}
@@ -157,7 +157,7 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checker, got, work := newChecker(t, c.ask)
 			j := &judge{}
-			checker.Evidence = j
+			checker.o.Evidence = j
 			checker.evidence(context.Background(), work, 5)
 			require.Empty(t, j.asked)
 			if !c.said {
@@ -177,10 +177,10 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 		checker, got, work = newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			n := *work.node
 			n.LiveLeases, n.GpuMask = 1, 1
-			checker.Index.Put(n.Address, &n)
+			checker.o.Index.Put(n.Address, &n)
 			return refusal(req), nil
 		})
-		checker.Evidence = &judge{}
+		checker.o.Evidence = &judge{}
 		checker.evidence(context.Background(), work, 5)
 		require.Empty(t, got.all)
 	})
@@ -201,9 +201,9 @@ func TestEvidenceSchedule(t *testing.T) {
 	require.False(t, Timing{}.EvidenceDue(n.Address, 100), "never")
 
 	checker, _, _ := newChecker(t, nil)
-	checker.Evidence = &judge{}
+	checker.o.Evidence = &judge{}
 	require.True(t, checker.timeForEvidence(31*time.Second))
 	require.False(t, checker.timeForEvidence(50*time.Second), "too late for an answer within the period of 60 s")
-	checker.Evidence = nil
+	checker.o.Evidence = nil
 	require.False(t, checker.timeForEvidence(31*time.Second), "without a judge")
 }

@@ -36,7 +36,7 @@ type Watched struct {
 type Check struct {
 	Node solana.PublicKey
 	Kind records.CheckKind
-	// Point: the node is not ours to watch; another keeper's accusation is looked into.
+	// Point: the node is not ours to watch; another keeper's failed check is looked into.
 	Point bool
 	Due   time.Time
 }
@@ -69,7 +69,7 @@ type watch struct {
 	live    uint64 // sequence number of the next liveness check in the queue, 0 for none
 	// done has a bit for each kind that was asked for once in the period.
 	done uint8
-	// looked has a bit for each kind that an accusation was looked into for; charged is who is charged for it.
+	// looked has a bit for each kind that another keeper's failed check was looked into; charged is who is charged for it.
 	looked  uint8
 	charged map[records.CheckKind]solana.PublicKey
 }
@@ -225,7 +225,7 @@ func (p *Planner) push(w *watch, kind records.CheckKind, at time.Time, point boo
 // are given up, whosever they are, so that a keeper that cannot keep up asks each node less often instead of all too
 // late; skipped says how many.
 func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
-	patience := p.timing.Every / 2
+	delay := p.timing.Every / 2
 	for len(p.queue) > 0 && !p.queue[0].Due.After(now) {
 		next := p.queue[0]
 		w := p.nodes[next.Node]
@@ -234,7 +234,7 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 			heap.Pop(&p.queue)
 			continue
 		}
-		late := now.Sub(next.Due) > patience
+		late := now.Sub(next.Due) > delay
 		if room == len(out) && !late {
 			break
 		}
@@ -244,7 +244,7 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 		}
 		if room == len(out) {
 			skipped++
-			if again := now.Add(patience + p.draw(w, p.timing.Every)); !plain && again.Unix()/p.secs == int64(p.round.Period) {
+			if again := now.Add(delay + p.draw(w, p.timing.Every)); !plain && again.Unix()/p.secs == int64(p.round.Period) {
 				p.push(w, next.Kind, again, next.Point)
 			}
 			continue
@@ -257,8 +257,8 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 	return out, skipped
 }
 
-// Result takes what a check of ours has found: nodes that fail are asked every interval, and who was charged for an
-// accusation gets its credit back when it was right.
+// Result takes what a check of ours has found: nodes that fail are asked every interval, and a keeper
+// that was charged for its failed check gets its credit back when it was right.
 func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed bool, now time.Time) {
 	w := p.nodes[node]
 	if w == nil {
@@ -266,7 +266,7 @@ func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed b
 	}
 	if by, ok := w.charged[kind]; ok {
 		delete(w.charged, kind)
-		p.credit.settle(by, !passed, len(p.nodes))
+		p.credit.resolve(by, !passed, len(p.nodes))
 	}
 	if kind == records.CheckLiveness && w.failing == passed {
 		w.failing = !passed
@@ -276,10 +276,10 @@ func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed b
 	}
 }
 
-// Accused takes another keeper's signed failed check of this period, and plans to look for ourselves. It reports whether
-// something was planned: once a period for each node and kind, for a node whose committee the accuser sits in or that all
-// watch, and within the accuser's credit.
-func (p *Planner) Accused(by solana.PublicKey, s records.CheckStatement, now time.Time) bool {
+// PeerFailure takes another keeper's signed failed check of this period, and plans to look for ourselves. It reports whether
+// something was planned: once a period for each node and kind, for a node whose committee that keeper sits in or that all
+// watch, and within that keeper's credit.
+func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now time.Time) bool {
 	w := p.nodes[s.Node]
 	if w == nil || s.Passed || s.Period != p.round.Period || by == p.round.Self || p.round.Roster == nil || p.everyone() {
 		return false
@@ -304,7 +304,7 @@ func (p *Planner) Accused(by solana.PublicKey, s records.CheckStatement, now tim
 	if p.watches(w) {
 		p.schedule(w, now.Add(p.draw(w, soon)))
 	} else if bit1 := uint8(1) << records.CheckLiveness; s.Kind == records.CheckLiveness || w.looked&bit1 == 0 {
-		// Whatever it is accused of: what keepers who do not watch it say about it counts only if they say whether it is up.
+		// Whatever it failed: what keepers who do not watch it say about it counts only if they say whether it is up.
 		w.looked |= bit1
 		p.push(w, records.CheckLiveness, now.Add(p.draw(w, soon)), true)
 	}

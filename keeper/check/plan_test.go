@@ -126,7 +126,7 @@ func TestSmallNetworksCheckEverything(t *testing.T) {
 		for _, times := range n {
 			require.Greater(t, times, 53)
 		}
-		require.False(t, p.Accused(keyOf((self+1)%5), records.CheckStatement{Node: keyOf(1_000_000), Period: 500, Kind: records.CheckLiveness}, begin))
+		require.False(t, p.PeerFailure(keyOf((self+1)%5), records.CheckStatement{Node: keyOf(1_000_000), Period: 500, Kind: records.CheckLiveness}, begin))
 	}
 }
 
@@ -215,15 +215,15 @@ func TestAnAccusationIsLookedInto(t *testing.T) {
 		now := begin.Add(time.Minute)
 		accuser := func(i int) solana.PublicKey { return r.Roster.Key(i) }
 		s := records.CheckStatement{Node: n.Node, Period: 500, Kind: records.CheckInventory}
-		require.False(t, p.Accused(accuser(outsider), s, now), "not one of its committee")
-		require.True(t, p.Accused(accuser(member), s, now))
-		require.False(t, p.Accused(accuser(seats[1]), s, now), "once")
+		require.False(t, p.PeerFailure(accuser(outsider), s, now), "not one of its committee")
+		require.True(t, p.PeerFailure(accuser(member), s, now))
+		require.False(t, p.PeerFailure(accuser(seats[1]), s, now), "once")
 		passed := s
 		passed.Passed = true
-		require.False(t, p.Accused(accuser(member), passed, now))
+		require.False(t, p.PeerFailure(accuser(member), passed, now))
 		late := s
 		late.Period--
-		require.False(t, p.Accused(accuser(member), late, now))
+		require.False(t, p.PeerFailure(accuser(member), late, now))
 		kinds := map[records.CheckKind]int{}
 		for q := range 60 {
 			out, _ := p.Due(now.Add(time.Duration(q)*time.Second), 1000)
@@ -256,7 +256,7 @@ func TestCreditBoundsALiar(t *testing.T) {
 				p.Begin(r, now)
 				for range 12 { // it says so again and again
 					for _, n := range watched {
-						if p.Accused(keyOf(1), records.CheckStatement{Node: n.Node, Period: r.Period, Kind: records.CheckLiveness}, now) {
+						if p.PeerFailure(keyOf(1), records.CheckStatement{Node: n.Node, Period: r.Period, Kind: records.CheckLiveness}, now) {
 							looked++
 							p.Result(n.Node, records.CheckLiveness, !dead, now)
 						}
@@ -320,7 +320,7 @@ func TestPlansAreSound(t *testing.T) {
 			"accusation": func(t *rapid.T) {
 				n := all[rapid.IntRange(0, 11).Draw(t, "node")]
 				kind := records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind"))
-				p.Accused(keyOf(rapid.IntRange(0, 14).Draw(t, "by")), records.CheckStatement{Node: n.Node, Period: r.Period, Kind: kind}, now)
+				p.PeerFailure(keyOf(rapid.IntRange(0, 14).Draw(t, "by")), records.CheckStatement{Node: n.Node, Period: r.Period, Kind: kind}, now)
 			},
 		})
 	})

@@ -11,13 +11,14 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Book keeps what was signed. *store.Store is one.
-type Book interface {
+// Store keeps what was signed. *store.Store is one.
+type Store interface {
 	Sign([]records.CheckStatement, func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error)
 	Statements(records.Period) ([]store.Signed, error)
 	Seal(records.Period) error
@@ -41,19 +42,24 @@ type Finding struct {
 	Point bool
 }
 
-// Recorder turns findings into signed statements, alone and in order, and seals each period when it is over.
-type Recorder struct {
+// RecorderOptions of a Recorder; all but Log are required.
+type RecorderOptions struct {
 	Index   *index.Index
-	Book    Book
+	Store   Store
 	Signer  records.Signer
 	Domain  records.Domain
 	Secs    uint32
 	Doubt   time.Duration            // before a first failed check that counts as down: the interval of the checks
 	Publish func([]statement.Signed) // after the statements are stored
 	Sealed  func(records.Period)     // after a period's statements are complete
-	Damaged func(error)              // the book cannot be trusted any more
+	Damaged func(error)              // the store cannot be trusted any more
 	Log     zerolog.Logger
 	Now     func() time.Time
+}
+
+// Recorder turns findings into signed statements, alone and in order, and seals each period when it is over.
+type Recorder struct {
+	o RecorderOptions
 
 	findings chan Finding
 	cover    *Cover
@@ -68,29 +74,28 @@ const (
 	sealAfter = 2 * gather
 )
 
-// Init prepares the recorder: what was signed in the running period counts, and earlier periods are over.
-func (r *Recorder) Init() error {
-	r.findings = make(chan Finding, 1024)
-	doubt := int64((r.Doubt + time.Second - 1) / time.Second)
-	if doubt <= 0 {
-		doubt = int64(r.Secs)
+// NewRecorder reads what was signed in the running period, which counts, and seals the earlier ones. Errors:
+// options.ErrMissing, the store's.
+func NewRecorder(o RecorderOptions) (*Recorder, error) {
+	if err := options.Complete("recorder", o, "Log"); err != nil {
+		return nil, err
 	}
-	r.cover = NewCover(r.Secs, doubt)
-	r.strikes = map[Subject]int{}
-	r.next = r.cover.PeriodAt(r.Now().Unix())
+	doubt := int64((o.Doubt + time.Second - 1) / time.Second)
+	r := &Recorder{o: o, findings: make(chan Finding, 1024), cover: NewCover(o.Secs, doubt), strikes: map[Subject]int{}}
+	r.next = r.cover.PeriodAt(o.Now().Unix())
 	if r.next > 0 {
-		if err := r.Book.Seal(r.next - 1); err != nil {
-			return err
+		if err := o.Store.Seal(r.next - 1); err != nil {
+			return nil, err
 		}
 	}
-	have, err := r.Book.Statements(r.next)
+	have, err := o.Store.Statements(r.next)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, s := range have {
 		r.cover.Restore(s.Statement)
 	}
-	return nil
+	return r, nil
 }
 
 // Add hands a finding over. It waits while the recorder is behind.
@@ -128,11 +133,11 @@ func (r *Recorder) take(batch []Finding) error {
 		err = r.sealDue()
 	}
 	if store.IsDamage(err) {
-		r.Damaged(err)
+		r.o.Damaged(err)
 		return err
 	}
 	if err != nil {
-		r.Log.Error().Err(err).Msg("statements were not recorded")
+		r.o.Log.Error().Err(err).Msg("statements were not recorded")
 	}
 	return nil
 }
@@ -169,10 +174,10 @@ func (r *Recorder) collect(ctx context.Context, batch []Finding) []Finding {
 	return batch
 }
 
-func (r *Recorder) end(p records.Period) int64 { return int64(p+1) * int64(r.Secs) }
+func (r *Recorder) end(p records.Period) int64 { return int64(p+1) * int64(r.o.Secs) }
 
 func (r *Recorder) untilSeal() time.Duration {
-	return max(time.Millisecond, time.Unix(r.end(r.next), 0).Add(sealAfter).Sub(r.Now()))
+	return max(time.Millisecond, time.Unix(r.end(r.next), 0).Add(sealAfter).Sub(r.o.Now()))
 }
 
 // recordInOrder keeps findings of the next period from moving on what is covered before the rest of this one is.
@@ -197,7 +202,7 @@ func (r *Recorder) recordInOrder(batch []Finding) error {
 // record signs what the findings say.
 func (r *Recorder) record(batch []Finding) error {
 	var out []records.CheckStatement
-	r.Index.Read(func(v *index.View) {
+	r.o.Index.Read(func(v *index.View) {
 		for _, f := range batch {
 			if f.Kind == records.CheckLiveness {
 				out = append(out, r.liveness(v, f)...)
@@ -211,7 +216,7 @@ func (r *Recorder) record(batch []Finding) error {
 
 func (r *Recorder) statement(f Finding, lease solana.PublicKey, p records.Period, at int64, covered uint32, passed bool) records.CheckStatement {
 	return records.CheckStatement{
-		Domain: r.Domain, Node: f.Node, Period: p, Kind: f.Kind, Passed: passed, Measured: f.Measured,
+		Domain: r.o.Domain, Node: f.Node, Period: p, Kind: f.Kind, Passed: passed, Measured: f.Measured,
 		LatencyMS: uint32(max(0, f.Latency.Milliseconds())), CoveredSeconds: covered, CheckedAt: at, Lease: lease, Detail: f.Detail,
 	}
 }
@@ -229,7 +234,7 @@ func (r *Recorder) liveness(v *index.View, f Finding) []records.CheckStatement {
 		return nil
 	}
 	// Findings of a period that is sealed speak from the running one's start.
-	at := max(f.At.Unix(), int64(r.next)*int64(r.Secs))
+	at := max(f.At.Unix(), int64(r.next)*int64(r.o.Secs))
 	var out []records.CheckStatement
 	if f.Point {
 		return append(out, r.statement(f, solana.PublicKey{}, r.cover.PeriodAt(at), at, 0, f.Passed))
@@ -272,7 +277,7 @@ func (r *Recorder) sign(statements []records.CheckStatement) error {
 	if len(statements) == 0 {
 		return nil
 	}
-	signed, refused, err := r.Book.Sign(statements, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(r.Signer) })
+	signed, refused, err := r.o.Store.Sign(statements, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(r.o.Signer) })
 	if err != nil {
 		return err
 	}
@@ -281,14 +286,14 @@ func (r *Recorder) sign(statements []records.CheckStatement) error {
 		if errors.Is(x.Err, store.ErrContradiction) {
 			level = zerolog.InfoLevel
 		}
-		r.Log.WithLevel(level).Err(x.Err).Stringer("kind", x.Statement.Kind).Stringer("node", x.Statement.Node).Msg("statement not signed")
+		r.o.Log.WithLevel(level).Err(x.Err).Stringer("kind", x.Statement.Kind).Stringer("node", x.Statement.Node).Msg("statement not signed")
 	}
 	out := make([]statement.Signed, 0, len(signed))
 	for _, s := range signed {
-		out = append(out, statement.Signed{Keeper: r.Signer.PublicKey(), Statement: s.Statement, Signature: s.Signature})
+		out = append(out, statement.Signed{Keeper: r.o.Signer.PublicKey(), Statement: s.Statement, Signature: s.Signature})
 	}
 	if len(out) > 0 {
-		r.Publish(out)
+		r.o.Publish(out)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// bench is a recorder whose clock stands where a test puts it.
-type bench struct {
+// recorderFixture is a recorder whose clock stands where a test puts it.
+type recorderFixture struct {
 	*Recorder
 	mu   sync.Mutex
 	at   time.Time
@@ -29,15 +29,15 @@ type bench struct {
 	seal []records.Period
 }
 
-func newBench(t *testing.T, path string, at int64) *bench {
+func newRecorderFixture(t *testing.T, path string, at int64) *recorderFixture {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	s, err := store.Open(path, store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	b := &bench{at: time.Unix(at, 0)}
-	b.Recorder = &Recorder{
-		Index: index.New(), Book: s, Signer: key, Domain: records.Domain{1}, Secs: 60, Doubt: 15 * time.Second,
+	b := &recorderFixture{at: time.Unix(at, 0)}
+	b.Recorder, err = NewRecorder(RecorderOptions{
+		Index: index.New(), Store: s, Signer: key, Domain: records.Domain{1}, Secs: 60, Doubt: 15 * time.Second,
 		Publish: func(all []statement.Signed) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -50,25 +50,32 @@ func newBench(t *testing.T, path string, at int64) *bench {
 		Damaged: func(err error) { t.Errorf("damaged: %v", err) },
 		Log:     zerolog.Nop(),
 		Now:     func() time.Time { return b.at },
-	}
+	})
+	require.NoError(t, err)
 	n, _ := sampleNode()
-	b.Index.Put(n.Address, n)
-	require.NoError(t, b.Init())
+	b.o.Index.Put(n.Address, n)
 	return b
 }
 
-func (b *bench) lease(change func(*market.Lease)) solana.PublicKey {
+// restart replaces the recorder by one that knows what the store keeps.
+func (b *recorderFixture) restart(t *testing.T) {
+	again, err := NewRecorder(b.o)
+	require.NoError(t, err)
+	b.Recorder = again
+}
+
+func (b *recorderFixture) lease(change func(*market.Lease)) solana.PublicKey {
 	l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{7}}}
 	l.Lease.Node, l.Lease.Status, l.StartedAt, l.FundedUntil = solana.PublicKey{1}, uint8(market.LeaseRunning), 605, 10_000
 	if change != nil {
 		change(l)
 	}
-	b.Index.Put(l.Address, l)
+	b.o.Index.Put(l.Address, l)
 	return l.Address
 }
 
 // check records a liveness check at a second and returns the statements.
-func (b *bench) check(t *testing.T, at int64, passed bool, leases ...solana.PublicKey) []records.CheckStatement {
+func (b *recorderFixture) check(t *testing.T, at int64, passed bool, leases ...solana.PublicKey) []records.CheckStatement {
 	b.at, b.out = time.Unix(at, 0), nil
 	f := Finding{Node: solana.PublicKey{1}, Kind: records.CheckLiveness, Passed: passed, At: b.at, Latency: 3 * time.Millisecond}
 	if passed {
@@ -97,7 +104,7 @@ func covered(all []records.CheckStatement) (node, lease [2]uint32) {
 }
 
 func TestAPeriodOfStatements(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	lease := b.lease(nil)
 	var all []records.CheckStatement
 	all = append(all, b.check(t, 610, true, lease)...)
@@ -127,7 +134,7 @@ func TestAPeriodOfStatements(t *testing.T) {
 
 // A finding of the next period that is there before the seal leaves the rest of the old one covered.
 func TestFindingsAroundThePeriodsEnd(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	var all []records.CheckStatement
 	all = append(all, b.check(t, 650, true)...)
 	all = append(all, b.check(t, 660, true)...)
@@ -148,7 +155,7 @@ func TestFindingsAroundThePeriodsEnd(t *testing.T) {
 }
 
 func TestALeaseEndsWithinThePeriod(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	lease := b.lease(nil)
 	all := b.check(t, 620, true, lease)
 	b.lease(func(l *market.Lease) { l.Lease.Status, l.EndedAt = uint8(market.LeaseEnded), 633 })
@@ -160,13 +167,9 @@ func TestALeaseEndsWithinThePeriod(t *testing.T) {
 }
 
 func TestARestartCoversNothingTwice(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	all := append(b.check(t, 620, true), b.check(t, 630, false)...)
-	restart := func() {
-		again := *b.Recorder
-		require.NoError(t, again.Init())
-		b.Recorder = &again
-	}
+	restart := func() { b.restart(t) }
 	restart()
 	all = append(all, b.check(t, 640, true)...)
 	restart() // the passed check is forgotten, and its time with it
@@ -178,20 +181,18 @@ func TestARestartCoversNothingTwice(t *testing.T) {
 }
 
 func TestASecondIsSpokenForOnce(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	b.check(t, 630, true)
 	out := b.check(t, 630, false)
 	require.Len(t, out, 1, "two answers for one second: the first stands")
 	require.True(t, out[0].Passed)
-	again := *b.Recorder
-	require.NoError(t, again.Init())
-	b.Recorder = &again
+	b.restart(t)
 	require.Empty(t, b.check(t, 630, false), "also after a restart")
 }
 
 // What others' fraud proofs make us look at speaks for no time.
 func TestAPointCheckCoversNothing(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	for i, passed := range []bool{true, false} {
 		b.out = nil
 		f := Finding{Node: solana.PublicKey{1}, Kind: records.CheckLiveness, Passed: passed, At: time.Unix(620+int64(i), 0), Point: true}
@@ -206,7 +207,7 @@ func TestAPointCheckCoversNothing(t *testing.T) {
 }
 
 func TestOtherFindings(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	work := Finding{Node: solana.PublicKey{1}, Kind: records.CheckWork, Passed: true, At: time.Unix(661, 0), Period: 10, Measured: 9, Detail: [32]byte{5}}
 	require.NoError(t, b.record([]Finding{work}))
 	require.Len(t, b.out, 1)
@@ -217,22 +218,22 @@ func TestOtherFindings(t *testing.T) {
 	require.Empty(t, b.out, "too late")
 	asleep, _ := sampleNode()
 	asleep.Node.Status = uint8(market.NodeHibernated)
-	b.Index.Put(asleep.Address, asleep)
+	b.o.Index.Put(asleep.Address, asleep)
 	require.Empty(t, b.check(t, 630, false), "nobody asks a node that sleeps")
 }
 
-// damagedBook has a store that cannot be trusted.
-type damagedBook struct{ Book }
+// damagedStore cannot be trusted.
+type damagedStore struct{ Store }
 
-func (damagedBook) Sign([]records.CheckStatement, func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+func (damagedStore) Sign([]records.CheckStatement, func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
 	return nil, nil, store.ErrCorrupt
 }
 
 func TestDamageStopsTheRecorder(t *testing.T) {
-	b := newBench(t, filepath.Join(t.TempDir(), "k.db"), 600)
-	b.Book = damagedBook{b.Book}
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
+	b.o.Store = damagedStore{b.o.Store}
 	told := make(chan error, 1)
-	b.Damaged = func(err error) { told <- err }
+	b.o.Damaged = func(err error) { told <- err }
 	done := make(chan error, 1)
 	go func() { done <- b.Run(t.Context()) }()
 	b.Add(t.Context(), Finding{Node: solana.PublicKey{1}, Kind: records.CheckLiveness, At: b.at})

@@ -9,25 +9,25 @@ import (
 
 // sealDue closes every period that is over.
 func (r *Recorder) sealDue() error {
-	now := r.Now()
+	now := r.o.Now()
 	for !now.Before(time.Unix(r.end(r.next), 0).Add(sealAfter)) {
 		p := r.next
 		if err := r.sign(r.tails(p)); err != nil {
 			return err
 		}
-		if err := r.Book.Seal(p); err != nil {
+		if err := r.o.Store.Seal(p); err != nil {
 			return err
 		}
 		r.next++
-		r.cover.Forget(int64(p) * int64(r.Secs))
-		r.Index.Read(func(v *index.View) {
+		r.cover.Forget(int64(p) * int64(r.o.Secs))
+		r.o.Index.Read(func(v *index.View) {
 			for s := range r.strikes {
 				if _, ok := v.Leases[s.Lease]; !ok {
 					delete(r.strikes, s)
 				}
 			}
 		})
-		r.Sealed(p)
+		r.o.Sealed(p)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func (r *Recorder) sealDue() error {
 // have been there to answer.
 func (r *Recorder) tails(p records.Period) []records.CheckStatement {
 	var out []records.CheckStatement
-	r.Index.Read(func(v *index.View) {
+	r.o.Index.Read(func(v *index.View) {
 		for _, s := range r.cover.Subjects() {
 			w, there := r.window(v, s)
 			var span Span

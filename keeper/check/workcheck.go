@@ -29,7 +29,7 @@ func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
 func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
 	once := func(ctx context.Context) (Finding, bool, error) { return c.workOnce(ctx, t, period) }
 	c.insist(ctx, t, "work proof", once, func() Finding {
-		return Finding{Node: t.node.Address, Kind: records.CheckWork, At: c.Now(), Period: period}
+		return Finding{Node: t.node.Address, Kind: records.CheckWork, At: c.o.Now(), Period: period}
 	})
 }
 
@@ -47,18 +47,18 @@ func (c *Checker) insist(
 			c.finish(ctx, f)
 			return
 		}
-		c.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg(what)
+		c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg(what)
 		if !again {
 			return
 		}
-		if c.Tasks.Sleep(ctx, workRetry) != nil {
+		if c.o.Tasks.Sleep(ctx, workRetry) != nil {
 			return
 		}
 		if !c.stillFree(t) {
 			return
 		}
 		if try == 2 {
-			c.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node keeps refusing")
+			c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node keeps refusing")
 			c.finish(ctx, refused())
 		}
 	}
@@ -67,7 +67,7 @@ func (c *Checker) insist(
 // stillFree reports whether the node may be asked for work, by what is known now.
 func (c *Checker) stillFree(t subject) bool {
 	free := false
-	c.Index.Read(func(v *index.View) {
+	c.o.Index.Read(func(v *index.View) {
 		n, ok := v.Nodes[t.node.Address]
 		free = ok && WorkAllowed(n)
 	})
@@ -77,11 +77,11 @@ func (c *Checker) stillFree(t subject) bool {
 // workOnce asks once. An error means that nothing can be said; again that it may be tried again.
 func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period) (f Finding, again bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: records.CheckWork, Period: period}
-	slotHash, err := c.SlotHash(ctx)
+	slotHash, err := c.o.SlotHash(ctx)
 	if err != nil {
 		return f, false, fmt.Errorf("%w: slot hash: %w", errNoWork, err)
 	}
-	sig, err := c.Signer.Sign(work.ChallengeMessage(c.Domain, slotHash, t.node.Address, uint64(period)))
+	sig, err := c.o.Signer.Sign(work.ChallengeMessage(c.o.Domain, slotHash, t.node.Address, uint64(period)))
 	if err != nil {
 		return f, false, fmt.Errorf("%w: %w", errNoWork, err)
 	}
@@ -91,7 +91,7 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 		Kind: messages.CheckWork, Period: uint64(period),
 		Work: &messages.WorkChallenge{Size: t.model.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
 	}, workWait(t.model))
-	f.At, f.Latency = c.Now(), took
+	f.At, f.Latency = c.o.Now(), took
 	late := took > bound
 	switch {
 	case errors.Is(err, ErrRefused) && !late:
@@ -110,15 +110,15 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 		if !c.stillFree(t) {
 			return f, false, fmt.Errorf("%w: a lease has begun", errNoWork)
 		}
-		f.At = c.Now()
-		c.Log.Info().Stringer("node", t.node.Address).Dur("took", took).Dur("bound", bound).Msg("work proof is late")
+		f.At = c.o.Now()
+		c.o.Log.Info().Stringer("node", t.node.Address).Dur("took", took).Dur("bound", bound).Msg("work proof is late")
 		return f, false, nil
 	}
 	if err := c.judgeWork(ctx, resp.Work, t.node, period, seed, size); err != nil {
-		if ctx.Err() != nil || errors.Is(err, errConvicted) {
+		if ctx.Err() != nil || errors.Is(err, errProven) {
 			return f, false, err
 		}
-		c.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
+		c.o.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
 		return f, false, nil
 	}
 	timing := work.Policy{N: size, BoundMS: t.model.WorkBoundMs}.Judge(took)
@@ -126,14 +126,14 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 	return f, false, nil
 }
 
-// errConvicted: nothing is said about a wrong product that its node has signed, since the proof on chain costs the node
+// errProven: nothing is said about a wrong product that its node has signed, since the proof on chain costs the node
 // stake already: a statement beside it would have a report slash it again for the same cause.
-var errConvicted = errors.New("the wrong product is proven on chain")
+var errProven = errors.New("the wrong product is proven on chain")
 
 // errUnsigned: what the node has sent is not what it has signed, or not signed at all.
 var errUnsigned = errors.New("the product's commitment is not signed by the node's key")
 
-// judgeWork verifies that the proof is the product that was asked for, and signed. Error: errConvicted, when a wrong
+// judgeWork verifies that the proof is the product that was asked for, and signed. Error: errProven, when a wrong
 // entry goes on chain; any other is a failed check.
 func (c *Checker) judgeWork(
 	ctx context.Context, p *messages.WorkProof, n *market.Node, period records.Period, seed work.Seed, size int,
@@ -145,7 +145,7 @@ func (c *Checker) judgeWork(
 		return fmt.Errorf("product of %d bytes", len(p.Product))
 	}
 	commitment := work.Commitment{
-		Domain: c.Domain, Node: n.Address, Period: uint64(period), Seed: seed, N: uint32(size), Root: p.Root,
+		Domain: c.o.Domain, Node: n.Address, Period: uint64(period), Seed: seed, N: uint32(size), Root: p.Root,
 	}
 	if !commitment.Verify(n.NodeKey[:], p.Signature) {
 		return errUnsigned
@@ -158,16 +158,16 @@ func (c *Checker) judgeWork(
 	if h.Root != p.Root {
 		return errors.New("another root than the product's")
 	}
-	if wrong == nil || c.Convict == nil {
+	if wrong == nil || c.o.ProveBadWork == nil {
 		return err
 	}
-	stored := c.Convict(market.BadWork{
+	stored := c.o.ProveBadWork(market.BadWork{
 		Node: *n, Commitment: commitment.Bytes(), Signature: p.Signature, Opening: wrong.Opening.Bytes(), Column: wrong.Col,
 	})
 	if stored != nil {
-		c.Log.Error().Err(stored).Stringer("node", n.Address).Msg("a proof of bad work was not kept; a report says it instead")
+		c.o.Log.Error().Err(stored).Stringer("node", n.Address).Msg("proof of bad work was not stored; a statement says that the work was wrong instead")
 		return err
 	}
-	c.Log.Warn().Err(err).Stringer("node", n.Address).Msg("node has signed a wrong product; the proof goes on chain")
-	return errConvicted
+	c.o.Log.Warn().Err(err).Stringer("node", n.Address).Msg("node has signed a wrong product; the proof goes on chain")
+	return errProven
 }

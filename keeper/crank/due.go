@@ -37,7 +37,7 @@ func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, 
 	d.evidence()
 	d.leases()
 	d.faults()
-	d.commitments()
+	d.guarantees()
 	d.disputes()
 	d.outputs()
 	d.rewards()
@@ -188,8 +188,8 @@ func (d *due) faults() {
 	})
 }
 
-// commitments settles those that are over. What keepers know of their last periods is applied before.
-func (d *due) commitments() {
+// guarantees resolves those that are over. What keepers know of their last periods is applied before.
+func (d *due) guarantees() {
 	if d.v.Market == nil {
 		return
 	}

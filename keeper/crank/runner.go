@@ -14,12 +14,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// Runner does what is due. Run owns all its goroutines.
-type Runner struct {
+// Options of a Runner; all but More, Log and Tasks are required.
+type Options struct {
 	Index *index.Index
 	Self  solana.PublicKey
 	Sets  Sets
@@ -33,21 +34,26 @@ type Runner struct {
 	Overdue func(kind Kind, lag time.Duration)
 	Log     zerolog.Logger
 	Now     func() time.Time
-	// Tasks sends the actions; nil means goroutines and the wall clock. Whoever gives another calls Init and Tick in place of
-	// Run, and waits for what Tasks has started.
+	// Tasks sends the actions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of Run,
+	// and waits for what Tasks has started.
 	Tasks schedule.Runner
+}
+
+// Runner does what is due. Run owns all its goroutines.
+type Runner struct {
+	o Options
 
 	stagger *schedule.Stagger
 	kinds   map[string]Kind // of the groups that are due
 	wg      sync.WaitGroup
 
 	mu     sync.Mutex
-	busy   map[string]bool     // being sent
-	trials map[string]*trouble // keys that were refused
+	busy   map[string]bool      // being sent
+	trials map[string]*refusals // by key
 }
 
-// trouble is a key's history of refusals.
-type trouble struct {
+// refusals is a key's history.
+type refusals struct {
 	times int
 	next  time.Time // not before
 }
@@ -60,27 +66,30 @@ const (
 	worstPause  = 2 * time.Minute
 )
 
-// Init must be called before Tick; Run calls it.
-func (r *Runner) Init() {
-	r.stagger, r.kinds = schedule.NewStagger(), map[string]Kind{}
-	r.busy, r.trials = map[string]bool{}, map[string]*trouble{}
-	r.Tasks = schedule.Or(r.Tasks)
+// New returns a runner that sends nothing before Run or Tick. Error: options.ErrMissing.
+func New(o Options) (*Runner, error) {
+	if err := options.Complete("crank", o, "More", "Log", "Tasks"); err != nil {
+		return nil, err
+	}
+	o.Tasks = schedule.Or(o.Tasks)
+	return &Runner{
+		o: o, stagger: schedule.NewStagger(), kinds: map[string]Kind{}, busy: map[string]bool{}, trials: map[string]*refusals{},
+	}, nil
 }
 
 // Run cranks until ctx ends.
 func (r *Runner) Run(ctx context.Context) error {
-	r.Init()
 	defer r.wg.Wait()
 	var seen <-chan struct{}
 	quiet := 0
-	return schedule.Every(ctx, r.Interval, func() {
+	return schedule.Every(ctx, r.o.Interval, func() {
 		// Time alone makes things due as well, so that a quiet market is still looked at, only less often.
 		if seen != nil && !changed(seen) && quiet < 3 {
 			quiet++
 			return
 		}
 		quiet = 0
-		seen = r.Index.Changed()
+		seen = r.o.Index.Changed()
 		r.Tick(ctx)
 	})
 }
@@ -96,16 +105,16 @@ func changed(ch <-chan struct{}) bool {
 
 // Tick sends what is due and ours.
 func (r *Runner) Tick(ctx context.Context) {
-	now := r.Now()
+	now := r.o.Now()
 	var actions []Action
 	var keepers []solana.PublicKey
 	var err error
-	r.Index.Read(func(v *index.View) {
+	r.o.Index.Read(func(v *index.View) {
 		actions, err = r.due(v, now.Unix())
 		keepers = v.ActiveKeepers()
 	})
 	if err != nil {
-		r.Log.Error().Err(err).Msg("action cannot be built")
+		r.o.Log.Error().Err(err).Msg("crank action cannot be built")
 	}
 	groups := map[string]bool{}
 	keys := map[string]bool{}
@@ -113,22 +122,22 @@ func (r *Runner) Tick(ctx context.Context) {
 	for _, a := range actions {
 		groups[a.Group], keys[a.Key] = true, true
 		r.kinds[a.Group] = a.Kind
-		if (a.Mine || r.stagger.Ready(a.Group, now, schedule.Rank(r.Self, a.Group, keepers), r.Step)) && r.free(a.Key, now) {
+		if (a.Mine || r.stagger.Ready(a.Group, now, schedule.Rank(r.o.Self, a.Group, keepers), r.o.Step)) && r.free(a.Key, now) {
 			mine = append(mine, a)
 		}
 	}
 	for group, lag := range r.stagger.Gone(groups, now) {
-		r.Overdue(r.kinds[group], lag)
+		r.o.Overdue(r.kinds[group], lag)
 	}
 	maps.DeleteFunc(r.kinds, func(group string, _ Kind) bool { return !groups[group] })
 	r.stagger.Keep(groups)
 	r.forget(keys)
-	for _, b := range Pack(mine, r.Self, maxBatch, r.alone) {
+	for _, b := range Pack(mine, r.o.Self, maxBatch, r.alone) {
 		if !r.take(b) {
 			return // enough is on its way
 		}
 		r.wg.Add(1)
-		r.Tasks.Go(func() {
+		r.o.Tasks.Go(func() {
 			defer r.wg.Done()
 			r.send(ctx, b)
 		})
@@ -137,8 +146,8 @@ func (r *Runner) Tick(ctx context.Context) {
 
 // due is what the accounts say, and what the other sources know.
 func (r *Runner) due(v *index.View, now int64) ([]Action, error) {
-	actions, err := Due(v, r.Self, now, r.Sets)
-	for _, more := range r.More {
+	actions, err := Due(v, r.o.Self, now, r.o.Sets)
+	for _, more := range r.o.More {
 		also, bad := more(v, now-Margin)
 		actions, err = append(actions, also...), errors.Join(err, bad)
 	}
@@ -194,10 +203,10 @@ func (r *Runner) id(b Batch) string {
 }
 
 func (r *Runner) send(ctx context.Context, b Batch) {
-	began := r.Now()
-	ctx, cancel := r.Tasks.Timeout(ctx, sendTimeout)
+	began := r.o.Now()
+	ctx, cancel := r.o.Tasks.Timeout(ctx, sendTimeout)
 	defer cancel()
-	_, err := r.Submit(ctx, txm.Intent{
+	_, err := r.o.Submit(ctx, txm.Intent{
 		ID: r.id(b), Kind: string(b.Kind), Instructions: b.Instructions(), Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) { return !r.anyDue(b), nil },
 	})
@@ -206,22 +215,22 @@ func (r *Runner) send(ctx context.Context, b Batch) {
 	case err == nil:
 	case Benign(b.Kind, err):
 		outcome = "done-by-other"
-		r.Log.Debug().Err(err).Strs("keys", b.Keys()).Msg("somebody was faster")
+		r.o.Log.Debug().Err(err).Strs("keys", b.Keys()).Msg("another keeper was faster")
 	default:
 		outcome = "failed"
 		if ctx.Err() == nil {
-			r.Log.Warn().Err(err).Strs("keys", b.Keys()).Msg("crank")
+			r.o.Log.Warn().Err(err).Strs("keys", b.Keys()).Msg("crank transaction failed")
 		}
 	}
-	r.settle(b, err)
-	r.Observe(b.Kind, len(b.Actions), outcome, r.Now().Sub(began))
+	r.finish(b, err)
+	r.o.Observe(b.Kind, len(b.Actions), outcome, r.o.Now().Sub(began))
 }
 
 // anyDue reports whether something of the batch is still to be done, by what is known now.
 func (r *Runner) anyDue(b Batch) bool {
 	due := false
-	r.Index.Read(func(v *index.View) {
-		actions, err := r.due(v, r.Now().Unix())
+	r.o.Index.Read(func(v *index.View) {
+		actions, err := r.due(v, r.o.Now().Unix())
 		if err != nil {
 			due = true
 		}
@@ -234,25 +243,25 @@ func (r *Runner) anyDue(b Batch) bool {
 	return due
 }
 
-// settle frees the keys; after a refusal each waits, longer every time, and goes alone.
-func (r *Runner) settle(b Batch, err error) {
+// finish frees the keys; after a refusal each waits, longer every time, and goes alone.
+func (r *Runner) finish(b Batch, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range b.Actions {
 		delete(r.busy, a.Key)
 		t := r.trials[a.Key]
 		if t == nil {
-			t = &trouble{}
+			t = &refusals{}
 		}
-		pause := 2 * r.Interval // time for the watcher to see what was done
+		pause := 2 * r.o.Interval // time for the watcher to see what was done
 		if err != nil {
 			t.times++
-			pause = min(r.Interval<<min(t.times, 10), worstPause)
+			pause = min(r.o.Interval<<min(t.times, 10), worstPause)
 			if len(b.Actions) > 1 {
 				pause = 0 // each alone, at once: only one of them was refused
 			}
 		}
-		t.next = r.Now().Add(pause)
+		t.next = r.o.Now().Add(pause)
 		r.trials[a.Key] = t
 	}
 }

@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/report"
 )
 
 // chain refuses transactions that name a poisoned account and removes the faults of others.
@@ -60,15 +63,20 @@ func TestPoisonIsIsolated(t *testing.T) {
 	}
 	outcomes, overdue := map[string]int{}, 0
 	var mu sync.Mutex
-	r := &Runner{
-		Index: x, Self: self, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
+	r, err := New(Options{
+		Index: x, Self: self, Sets: func(records.Period, records.Hash) *report.Set { return nil }, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
 		Observe: func(_ Kind, n int, outcome string, _ time.Duration) { mu.Lock(); outcomes[outcome] += n; mu.Unlock() },
 		Overdue: func(Kind, time.Duration) { mu.Lock(); overdue++; mu.Unlock() },
 		Log:     zerolog.Nop(), Now: func() func() time.Time {
 			start := time.Now()
 			return func() time.Time { return time.Unix(now, 0).Add(time.Since(start)) }
 		}(),
-	}
+	})
+	require.NoError(t, err)
+	options.Without(r.o, []string{"More", "Log", "Tasks"}, func(field string, o Options) {
+		_, err := New(o)
+		require.ErrorIs(t, err, options.ErrMissing, field)
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- r.Run(ctx) }()

@@ -40,7 +40,7 @@ const (
 // auctions is the keeper's part in sealed auctions.
 type auctions struct {
 	k       *Keeper
-	desk    *auction.Desk
+	service *auction.Service
 	awarder *auction.Awarder
 	topic   *p2p.Topic[messages.BidGossip]
 	outbox  chan messages.BidGossip
@@ -50,30 +50,33 @@ type auctions struct {
 func (k *Keeper) openAuctions() (*auctions, error) {
 	a := &auctions{k: k, outbox: make(chan messages.BidGossip, 4096)}
 	log := k.component("auctions")
-	a.desk = &auction.Desk{
-		Index: k.index, Book: k.store, Signer: k.c.Wallet, Domain: k.domain, Publish: a.publish, Damaged: k.damaged, Log: log, Now: k.now,
+	var err error
+	a.service, err = auction.New(auction.Options{
+		Index: k.index, Store: k.store, Signer: k.c.Wallet, Domain: k.domain, Publish: a.publish, Damaged: k.damaged, Log: log, Now: k.now,
 		Omit: k.c.OmitBidsOf,
-	}
-	if err := a.desk.Init(); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	a.awarder = &auction.Awarder{
-		Index: k.index, Desk: a.desk, Self: k.publicKey(), Submit: k.submit, Step: 4 * k.timing.AwardStep,
+	a.awarder, err = auction.NewAwarder(auction.AwarderOptions{
+		Index: k.index, Bids: a.service, Self: k.publicKey(), Submit: k.submit, Step: 4 * k.timing.AwardStep,
 		Observe: k.metrics.Awarded, Fetch: a.fetch, Log: log, Now: k.now,
+	})
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	a.topic, err = p2p.Join(k.node, p2p.TopicConfig[messages.BidGossip]{
 		Name: messages.BidsTopic(k.domain.String()), Version: messages.Version, MaxSize: maxBidGossip,
-		Known: k.net.isKeeper, Validate: a.desk.Validate, Handle: a.desk.Handle,
+		Known: k.net.isKeeper, Validate: a.service.Validate, Handle: a.service.Handle,
 		Rate: 50, Burst: 500, // each may have a hundred signatures to verify
 	})
 	if err != nil {
 		return nil, err
 	}
-	p2p.Handle(k.node, commitProtocol, a.desk.Commit)
-	p2p.Handle(k.node, revealProtocol, a.desk.Reveal)
-	p2p.Handle(k.node, outcomeProtocol, a.desk.Outcome)
-	p2p.HandleStream(k.node, bidSetProtocol, a.desk.Serve)
+	p2p.Handle(k.node, commitProtocol, a.service.Commit)
+	p2p.Handle(k.node, revealProtocol, a.service.Reveal)
+	p2p.Handle(k.node, outcomeProtocol, a.service.Outcome)
+	p2p.HandleStream(k.node, bidSetProtocol, a.service.ServeBidSet)
 	return a, nil
 }
 

@@ -93,7 +93,7 @@ func (n *network) convict(one, other statement.Signed) (first bool) {
 	if !n.bonded(one.Keeper) {
 		return false
 	}
-	first, err := n.k.proofs.Contradiction(one, other)
+	first, err := n.k.proofs.Statements(one, other)
 	switch {
 	case errors.Is(err, slashing.ErrNoProof): // the keeper's statements of the period do not count; that is all
 	case err != nil:

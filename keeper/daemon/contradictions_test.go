@@ -156,7 +156,7 @@ func TestHeldProofsAreCounted(t *testing.T) {
 		said[i], err = statement.Read(l.say(5, i == 0, 0))
 		require.NoError(t, err)
 	}
-	_, err := r.k.proofs.Contradiction(said[0], said[1])
+	_, err := r.k.proofs.Statements(said[0], said[1])
 	require.NoError(t, err)
 	require.EqualValues(t, 1, held())
 	require.NoError(t, r.k.Close())

@@ -6,8 +6,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/evidence"
 )
 
-// evidenceDesk opens what judges evidence, with the bundles in the data folder.
-func (k *Keeper) evidenceDesk() (*evidence.Desk, error) {
+// openEvidence opens the service that judges evidence, with the bundles in the data folder.
+func (k *Keeper) openEvidence() (*evidence.Service, error) {
 	p := policy.Default()
 	if k.c.Evidence != nil {
 		p = *k.c.Evidence
@@ -16,7 +16,7 @@ func (k *Keeper) evidenceDesk() (*evidence.Desk, error) {
 	if k.c.Collateral != "" {
 		sources = append(sources, policy.Dir(k.c.Collateral))
 	}
-	d, err := evidence.NewDesk(p, k.c.path(folderEvidence), sources...)
+	d, err := evidence.New(evidence.Options{Policy: p, Folder: k.c.path(folderEvidence), Sources: sources})
 	if err != nil {
 		return nil, err
 	}

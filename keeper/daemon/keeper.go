@@ -59,7 +59,7 @@ type Keeper struct {
 	engine  *consensus.Engine
 	checker *check.Checker
 	seeds   *seeds
-	proofs  *slashing.Desk
+	proofs  *slashing.Service
 
 	submit   consensus.Submit                        // to the chain
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
@@ -127,7 +127,7 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 		return nil, err
 	}
 	if c.HTTP != "" {
-		if k.http, err = server.New(c.HTTP, k.metrics.Registry, k.healthy, k.ready); err != nil {
+		if k.http, err = server.New(server.Options{Addr: c.HTTP, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready}); err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(c.path(fileHTTP), []byte(k.http.Addr()+"\n"), 0o600); err != nil {
@@ -170,8 +170,8 @@ func (k *Keeper) openStore(ctx context.Context) error {
 
 // openProofs takes up the proofs that the store keeps.
 func (k *Keeper) openProofs() (err error) {
-	k.proofs, err = slashing.Open(slashing.Options{
-		Book: k.store, Self: k.publicKey(), Patience: 10 * k.timing.CrankStep, Log: k.component("proofs"),
+	k.proofs, err = slashing.New(slashing.Options{
+		Store: k.store, Self: k.publicKey(), Delay: 10 * k.timing.CrankStep, Log: k.component("proofs"),
 	})
 	return err
 }
@@ -270,25 +270,27 @@ func (k *Keeper) work(ctx context.Context) error {
 
 // serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
 func (k *Keeper) serve(ctx context.Context) error {
-	recorder := &check.Recorder{
-		Index: k.index, Book: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
+	recorder, err := check.NewRecorder(check.RecorderOptions{
+		Index: k.index, Store: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
 		Publish: k.net.publish, Sealed: k.net.over, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
-	}
-	if err := recorder.Init(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	judge, err := k.evidenceDesk()
+	judge, err := k.openEvidence()
 	if err != nil {
 		return err
 	}
 	k.seeds = newSeeds(chainBlocks{k.c.Client}, k.domain, k.secs, k.component("seeds"))
-	k.checker = &check.Checker{
+	k.checker, err = check.NewChecker(check.CheckerOptions{
 		Index: k.index, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
-		Evidence: judge, Genesis: k.genesis, Convict: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
+		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
 		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
+	})
+	if err != nil {
+		return err
 	}
-	k.checker.Init() // before the network hands it fraud proofs
 	k.engine, err = consensus.New(consensus.Options{
 		Index: k.index, Pool: k.pool, Store: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
@@ -301,14 +303,20 @@ func (k *Keeper) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	awarder := &award.Awarder{
+	awarder, err := award.New(award.Options{
 		Index: k.index, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
 		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
+	})
+	if err != nil {
+		return err
 	}
-	runner := &crank.Runner{
+	runner, err := crank.New(crank.Options{
 		Index: k.index, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
 		More:     []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag, Log: k.component("crank"), Now: k.now,
+	})
+	if err != nil {
+		return err
 	}
 	if err := k.net.join(); err != nil {
 		return err

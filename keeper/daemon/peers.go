@@ -167,7 +167,7 @@ func (n *network) handleStatements(_ context.Context, _ solana.PublicKey, m mess
 		}
 		if fresh {
 			added++
-			n.k.checker.Accused(s.Keeper, s.Statement)
+			n.k.checker.PeerFailure(s.Keeper, s.Statement)
 		}
 	}
 	n.k.metrics.Statements(false, added)

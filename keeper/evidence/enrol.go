@@ -16,45 +16,45 @@ import (
 // enrolAgain is how long an enrolment serves before the TPM is asked to show itself anew.
 const enrolAgain = 24 * time.Hour
 
-// enrolment is a TPM that this keeper saw at work, with its signed word on it.
+// enrolment is a TPM that this keeper saw at work, with the keeper's signed statement about it.
 type enrolment struct {
 	tpm.Enrolment
 	statement []byte
 }
 
 // openEnroller prepares enrolling TPMs, if the policy believes in any.
-func (d *Desk) openEnroller() error {
-	trust, why, err := policy.TPMTrust(d.policy, bundle.NewRecorder(d.sources...))
+func (s *Service) openEnroller() error {
+	trust, why, err := policy.TPMTrust(s.policy, bundle.NewRecorder(s.sources...))
 	if err != nil {
 		return err
 	}
 	if why == "" {
-		d.enroller = tpm.NewEnroller(tpm.EnrolOptions{Trust: trust})
+		s.enroller = tpm.NewEnroller(tpm.EnrolOptions{Trust: trust})
 	}
 	return nil
 }
 
 // WantsTPM reports whether a node should be asked to enrol its TPM now: the policy believes in some, and this keeper has
 // no recent enrolment of the node's.
-func (d *Desk) WantsTPM(subject tpm.Subject, now time.Time) bool {
-	if d.enroller == nil {
+func (s *Service) WantsTPM(subject tpm.Subject, now time.Time) bool {
+	if s.enroller == nil {
 		return false
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	e, ok := d.enrolled[subject]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.enrolled[subject]
 	return !ok || now.Sub(e.Seen) > enrolAgain
 }
 
 // Enrol begins an enrolment: the credential goes to the node, and what comes back of it to finish. Errors: those of
 // tpm.Enroller.
-func (d *Desk) Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (tpm.Credential, func(secret []byte, signer records.Signer, now time.Time) error, error) {
-	challenge, err := d.enroller.Challenge(subject, request, now)
+func (s *Service) Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (tpm.Credential, func(secret []byte, signer records.Signer, now time.Time) error, error) {
+	challenge, err := s.enroller.Challenge(subject, request, now)
 	if err != nil {
 		return tpm.Credential{}, nil, err
 	}
 	return challenge.Credential, func(secret []byte, signer records.Signer, now time.Time) error {
-		seen, err := d.enroller.Finish(subject, challenge.ID, secret, now)
+		seen, err := s.enroller.Finish(subject, challenge.ID, secret, now)
 		if err != nil {
 			return err
 		}
@@ -62,28 +62,28 @@ func (d *Desk) Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (t
 		if err != nil {
 			return err
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.enrolled[subject] = enrolment{seen, statement.Encode()}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.enrolled[subject] = enrolment{seen, statement.Encode()}
 		return nil
 	}, nil
 }
 
-// Statement is this keeper's signed word on a node's TPM, nil without one.
-func (d *Desk) Statement(subject tpm.Subject) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.enrolled[subject].statement
+// Statement is this keeper's signed statement about a node's TPM, nil without one.
+func (s *Service) Statement(subject tpm.Subject) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enrolled[subject].statement
 }
 
-// lookup finds an enrolment by the attestation key's name. The desk is locked.
-func (d *Desk) lookup(subject tpm.Subject) func(tpm.Name) (tpm.Enrolment, bool) {
-	e, ok := d.enrolled[subject]
+// lookup finds an enrolment by the attestation key's name. The service is locked.
+func (s *Service) lookup(subject tpm.Subject) func(tpm.Name) (tpm.Enrolment, bool) {
+	e, ok := s.enrolled[subject]
 	return func(ak tpm.Name) (tpm.Enrolment, bool) { return e.Enrolment, ok && e.AK == ak }
 }
 
 // forget drops an enrolment that did not serve, so that the TPM is enrolled anew.
-func (d *Desk) forget(subject tpm.Subject) { delete(d.enrolled, subject) }
+func (s *Service) forget(subject tpm.Subject) { delete(s.enrolled, subject) }
 
 // cryptoSigner makes a keeper's signer one of package crypto.
 type cryptoSigner struct{ s records.Signer }

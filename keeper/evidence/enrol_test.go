@@ -44,8 +44,8 @@ func TestTPMReachesTierTwo(t *testing.T) {
 	fingerprint := hexOf(sum(maker.Raw))
 	shelf[policy.RootKey(fingerprint)] = maker.Raw
 	p.Roots.TPM, p.TPM.Algorithms = []string{fingerprint}, []string{"rsa2048", "p256", "p384"}
-	first, _ := newDesk(t, p, shelf)
-	second, _ := newDesk(t, p, shelf)
+	first, _ := newService(t, p, shelf)
+	second, _ := newService(t, p, shelf)
 
 	m := newMachine(t, 1)
 	collect := func(q Question) []byte {
@@ -65,7 +65,7 @@ func TestTPMReachesTierTwo(t *testing.T) {
 		require.NoError(t, err)
 		return raw
 	}
-	judge := func(d *Desk, keepers ...ed25519.PublicKey) Verdict {
+	judge := func(d *Service, keepers ...ed25519.PublicKey) Verdict {
 		q := m.question(m.devices())
 		q.Keepers = keepers
 		source.Statement = first.Statement(subjectOf(q))
@@ -115,7 +115,7 @@ func TestTPMReachesTierTwo(t *testing.T) {
 }
 
 func TestPolicyWithoutTPMMakersEnrolsNone(t *testing.T) {
-	d, _ := newDesk(t, policy.Default())
+	d, _ := newService(t, policy.Default())
 	m := newMachine(t, 1)
 	require.False(t, d.WantsTPM(subjectOf(m.question(nil)), m.now))
 	require.Nil(t, d.Statement(tpm.Subject{}))

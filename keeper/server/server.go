@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gantry-market/gantry/internal/options"
 )
 
 // ErrNotLoopback: figures are for this machine only.
@@ -25,8 +27,21 @@ type Server struct {
 	http     *http.Server
 }
 
-// New listens on a loopback address such as 127.0.0.1:9464; port 0 takes any. Errors: ErrNotLoopback, those of listening.
-func New(addr string, registry *prometheus.Registry, healthy, ready Check) (*Server, error) {
+// Options of a Server; all are required.
+type Options struct {
+	// Addr is a loopback address such as 127.0.0.1:9464; port 0 takes any.
+	Addr     string
+	Registry *prometheus.Registry
+	// Healthy says what only a person can mend, Ready what is missing for the keeper to count.
+	Healthy, Ready Check
+}
+
+// New listens. Errors: options.ErrMissing, ErrNotLoopback, those of listening.
+func New(o Options) (*Server, error) {
+	if err := options.Complete("metrics server", o); err != nil {
+		return nil, err
+	}
+	addr := o.Addr
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("metrics address %q: %w; give one such as 127.0.0.1:9464", addr, err)
@@ -39,9 +54,9 @@ func New(addr string, registry *prometheus.Registry, healthy, ready Check) (*Ser
 		return nil, fmt.Errorf("metrics address %s: %w", addr, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", answer(healthy))
-	mux.HandleFunc("GET /readyz", answer(ready))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", answer(o.Healthy))
+	mux.HandleFunc("GET /readyz", answer(o.Ready))
 	return &Server{l, &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute,

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
 )
 
 func get(t *testing.T, url string) (int, string) {
@@ -21,12 +22,14 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+func healthy() []string { return nil }
+
 func TestServer(t *testing.T) {
 	m := NewMetrics(Gauges{Slot: func() float64 { return 42 }})
 	m.Check(records.CheckWork, false, time.Second)
 	m.Final(9, 3*time.Second)
 	var wrong []string
-	s, err := New("127.0.0.1:0", m.Registry, func() []string { return nil }, func() []string { return wrong })
+	s, err := New(Options{Addr: "127.0.0.1:0", Registry: m.Registry, Healthy: healthy, Ready: func() []string { return wrong }})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -54,9 +57,13 @@ func TestServer(t *testing.T) {
 func TestLoopbackOnly(t *testing.T) {
 	m := NewMetrics(Gauges{})
 	for _, addr := range []string{"0.0.0.0:0", ":9464", "192.0.2.1:1"} {
-		_, err := New(addr, m.Registry, nil, nil)
+		_, err := New(Options{Addr: addr, Registry: m.Registry, Healthy: healthy, Ready: healthy})
 		require.ErrorIs(t, err, ErrNotLoopback, addr)
 	}
-	_, err := New("nonsense", m.Registry, nil, nil)
+	options.Without(Options{"127.0.0.1:0", m.Registry, healthy, healthy}, nil, func(field string, o Options) {
+		_, err := New(o)
+		require.ErrorIs(t, err, options.ErrMissing, field)
+	})
+	_, err := New(Options{Addr: "nonsense", Registry: m.Registry, Healthy: healthy, Ready: healthy})
 	require.Error(t, err)
 }

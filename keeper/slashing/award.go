@@ -26,12 +26,12 @@ func newAwards() *awards { return &awards{seen: map[award]solana.PublicKey{}} }
 // better node for as long as that can be shown. Whether it is so the program decides: should what this keeper knows of
 // the chain lag behind, the proof is refused in the simulation before it is sent.
 func (q *due) awards() {
-	seen, fresh := q.d.awards.seen, map[award]solana.PublicKey{}
+	seen, fresh := q.s.awards.seen, map[award]solana.PublicKey{}
 	window := int64(q.v.Market.Params.ChallengeSecs)
 	for _, address := range inOrder(q.v.Leases) {
 		l := q.v.Leases[address]
 		o, ok := q.v.Orders[l.Order]
-		if !ok || l.Lease.Score == 0 || l.Lease.Keeper == q.d.o.Self || q.now > l.AwardedAt+window {
+		if !ok || l.Lease.Score == 0 || l.Lease.Keeper == q.s.o.Self || q.now > l.AwardedAt+window {
 			continue
 		}
 		life := award{address, l.AwardedAt}
@@ -50,15 +50,15 @@ func (q *due) awards() {
 		if _, ok := proof.Score(q.now); !ok {
 			continue
 		}
-		ix, err := proof.Prove(q.d.o.Self)
-		ixs := []solana.Instruction{q.share(q.d.o.Self)}
+		ix, err := proof.Prove(q.s.o.Self)
+		ixs := []solana.Instruction{q.share(q.s.o.Self)}
 		if l.Price > proof.Better.Price {
 			ixs = append(ixs, q.share(l.Customer))
 		}
 		key := fmt.Sprintf("%s/%d/%s", address, l.AwardedAt, better)
 		q.add(crank.ProveBetterAsk, "award/"+key, key, append(ixs, ix), err)
 	}
-	q.d.awards.seen = fresh
+	q.s.awards.seen = fresh
 }
 
 // best is the node with the lowest score that can be shown to have been better; zero when there is none.

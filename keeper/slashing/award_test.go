@@ -11,7 +11,7 @@ import (
 )
 
 // addNode puts a node with an ask on the market, with its provider.
-func (w *world) addNode(n byte, price uint64) *market.Node {
+func (w *fixture) addNode(n byte, price uint64) *market.Node {
 	p := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{40, n}}}
 	p.Stake, p.LockedStake = 100, 100
 	w.v.Add(p.Address, p)
@@ -23,7 +23,7 @@ func (w *world) addNode(n byte, price uint64) *market.Node {
 }
 
 // addAward puts a lease of an order on the market that a keeper awarded to a node.
-func (w *world) addAward(keeper solana.PublicKey, to *market.Node) *market.Lease {
+func (w *fixture) addAward(keeper solana.PublicKey, to *market.Node) *market.Lease {
 	m := &market.Model{Meta: market.Meta{Address: market.ModelAddress(1)}}
 	m.Id = 1
 	w.v.Add(m.Address, m)
@@ -43,21 +43,21 @@ func (w *world) addAward(keeper solana.PublicKey, to *market.Node) *market.Lease
 
 func TestUnjustAwards(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(w *world, best *market.Node, l *market.Lease)
+		change func(w *fixture, best *market.Node, l *market.Lease)
 		proven bool
 	}{
-		"the second best":        {func(*world, *market.Node, *market.Lease) {}, true},
-		"our own award":          {func(_ *world, _ *market.Node, l *market.Lease) { l.Lease.Keeper = self }, false},
-		"proven already":         {func(_ *world, _ *market.Node, l *market.Lease) { l.Lease.Score = 0 }, false},
-		"too late":               {func(w *world, _ *market.Node, _ *market.Lease) { w.now += 100 }, false},
-		"the order is gone":      {func(w *world, _ *market.Node, l *market.Lease) { w.v.Remove(l.Order, w.v.Orders[l.Order]) }, false},
-		"the keeper is gone":     {func(w *world, _ *market.Node, _ *market.Lease) { w.v.Remove(solana.PublicKey{}, w.v.Keepers[rival]) }, false},
-		"the best was busy":      {func(_ *world, n *market.Node, _ *market.Lease) { n.GpuMask = 1 }, false},
-		"the best came too late": {func(w *world, n *market.Node, _ *market.Lease) { n.AskSince = w.now - 15 }, false},
-		"another model":          {func(_ *world, n *market.Node, _ *market.Lease) { n.Spec.Model = 2 }, false},
+		"the second best":        {func(*fixture, *market.Node, *market.Lease) {}, true},
+		"our own award":          {func(_ *fixture, _ *market.Node, l *market.Lease) { l.Lease.Keeper = self }, false},
+		"proven already":         {func(_ *fixture, _ *market.Node, l *market.Lease) { l.Lease.Score = 0 }, false},
+		"too late":               {func(w *fixture, _ *market.Node, _ *market.Lease) { w.now += 100 }, false},
+		"the order is gone":      {func(w *fixture, _ *market.Node, l *market.Lease) { w.v.Remove(l.Order, w.v.Orders[l.Order]) }, false},
+		"the keeper is gone":     {func(w *fixture, _ *market.Node, _ *market.Lease) { w.v.Remove(solana.PublicKey{}, w.v.Keepers[rival]) }, false},
+		"the best was busy":      {func(_ *fixture, n *market.Node, _ *market.Lease) { n.GpuMask = 1 }, false},
+		"the best came too late": {func(w *fixture, n *market.Node, _ *market.Lease) { n.AskSince = w.now - 15 }, false},
+		"another model":          {func(_ *fixture, n *market.Node, _ *market.Lease) { n.Spec.Model = 2 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "")
+			w := newFixture(t, "")
 			second, best := w.addNode(2, 2_000_000), w.addNode(1, 1_500_000)
 			w.addNode(3, 1_900_000) // also better, and not the best
 			w.addNode(4, 2_500_000)
@@ -83,15 +83,15 @@ func TestUnjustAwards(t *testing.T) {
 }
 
 func TestJustAwardsAreLeftAlone(t *testing.T) {
-	w := newWorld(t, "")
+	w := newFixture(t, "")
 	best := w.addNode(1, 1_500_000)
 	w.addNode(2, 1_500_000) // as good
 	w.addNode(3, 2_000_000)
 	w.addAward(rival, best)
 	require.Empty(t, w.due())
 	require.Empty(t, w.due())
-	require.Len(t, w.desk.awards.seen, 1)
+	require.Len(t, w.service.awards.seen, 1)
 	w.now += 100
 	require.Empty(t, w.due())
-	require.Empty(t, w.desk.awards.seen, "nothing is remembered beyond the window")
+	require.Empty(t, w.service.awards.seen, "nothing is remembered beyond the window")
 }

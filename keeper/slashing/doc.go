@@ -3,6 +3,6 @@
 // is enough.
 //
 // A proof is on disk before anything is sent. What is to be done next follows from the proof and the accounts alone, so
-// that a keeper that was killed at any moment goes on where it was: see [Desk.Due], which package crank asks. Keepers take
+// that a keeper that was killed at any moment goes on where it was: see [Service.Due], which package crank asks. Keepers take
 // turns there, and a proof that somebody else has brought is dropped.
 package slashing

@@ -9,17 +9,17 @@ import (
 	"github.com/gantry-market/gantry/keeper/crank"
 )
 
-// equivocation proves a keeper's contradiction, and reports whether nothing is left to do: it is expelled, or has taken
+// equivocation proves that a keeper has equivocated, and reports whether nothing is left to do: it is expelled, or has taken
 // its bond and left.
-func (q *due) equivocation(c contradiction) (done bool) {
+func (q *due) equivocation(c equivocationProof) (done bool) {
 	wallet := solana.PublicKey(c.Keeper)
 	k, ok := q.v.Keepers[wallet]
 	if !ok || k.State() == market.KeeperSlashed {
 		return true
 	}
-	ixs, err := c.prove(q.d.o.Self, q.mint)
+	ixs, err := c.prove(q.s.o.Self, q.mint)
 	// The program reads the signatures from the two instructions right before the proof.
-	ixs = append([]solana.Instruction{q.share(q.d.o.Self)}, ixs...)
+	ixs = append([]solana.Instruction{q.share(q.s.o.Self)}, ixs...)
 	// A keeper that was expelled and came back is another life of the address.
 	key := fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)
 	q.add(crank.ProveEquivocation, "equivocation/"+key, key, ixs, err)

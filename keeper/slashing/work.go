@@ -15,13 +15,13 @@ import (
 func (q *due) work(b badWork) (done bool) {
 	n, ok := q.v.Nodes[solana.PublicKey(b.Node)]
 	period := binary.LittleEndian.Uint64(b.Commitment[48:])
-	mine := q.v.FraudProofs[market.FraudProofAddress(b.Node, q.d.o.Self)]
+	mine := q.v.FraudProofs[market.FraudProofAddress(b.Node, q.s.o.Self)]
 	if !ok || n.BadWorkPeriod >= period {
-		delete(q.d.others, b.Node)
+		delete(q.s.others, b.Node)
 		return true // closed, or proven by somebody; what is left of ours is taken back by leftovers
 	}
 	group := fmt.Sprintf("work/%s", n.Address)
-	id := fmt.Sprintf("%s/%s/%d/%x", q.d.o.Self, n.Address, period, b.Commitment[96:104])
+	id := fmt.Sprintf("%s/%s/%d/%x", q.s.o.Self, n.Address, period, b.Commitment[96:104])
 	proof := b.of(n)
 	switch {
 	case mine == nil:
@@ -32,7 +32,7 @@ func (q *due) work(b badWork) (done bool) {
 		if !first {
 			id += "/late" // the first try may have been given up for theirs
 		}
-		ixs, err := proof.Accuse(q.d.o.Self)
+		ixs, err := proof.Accuse(q.s.o.Self)
 		q.add(crank.FraudProofOpen, group, id, ixs, err)
 	case !about(mine, b):
 		ix, err := market.FraudProofClose(*mine)
@@ -42,33 +42,33 @@ func (q *due) work(b badWork) (done bool) {
 			q.fail(err)
 			return false // the chain's clock is not there yet
 		}
-		ix, err := proof.Prove(q.d.o.Self, q.mint)
-		// The accusation's rent is paid: nobody else is waited for.
-		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.d.o.Self), ix}, err)
+		ix, err := proof.Prove(q.s.o.Self, q.mint)
+		// The fraud proof's rent is paid: nobody else is waited for.
+		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.s.o.Self), ix}, err)
 	}
 	return false
 }
 
-// about reports whether an accusation is the first half of this proof.
+// about reports whether a fraud proof is the first half of this proof.
 func about(a *market.FraudProof, b badWork) bool {
 	return a.Period == binary.LittleEndian.Uint64(b.Commitment[48:]) && a.Seed == [32]byte(b.Commitment[56:]) &&
 		a.Root == [32]byte(b.Commitment[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
 }
 
-// others looks at who else accuses the node: first when nobody has, and wait while they are left the time to go on.
-// Whoever accuses without proving delays a proof once only.
+// others looks at who else has begun a fraud proof against the node: first when nobody has, and wait while they are left the
+// time to go on. Whoever begins without proving delays a proof once only.
 func (q *due) others(node solana.PublicKey) (first, wait bool) {
-	since, known := q.d.others[node]
+	since, known := q.s.others[node]
 	if !known {
 		for _, a := range q.v.FraudProofs {
-			known = known || a.Node == node && a.Finder != q.d.o.Self
+			known = known || a.Node == node && a.Finder != q.s.o.Self
 		}
 		if !known {
 			return true, false
 		}
-		q.d.others[node], since = q.now, q.now
+		q.s.others[node], since = q.now, q.now
 	}
-	return false, q.now < since+int64(q.d.o.Patience/time.Second)
+	return false, q.now < since+int64(q.s.o.Delay/time.Second)
 }
 
 func closing(a *market.FraudProof) string {
@@ -79,10 +79,10 @@ func closing(a *market.FraudProof) string {
 func (q *due) leftovers() {
 	for _, address := range inOrder(q.v.FraudProofs) {
 		a := q.v.FraudProofs[address]
-		if a.Finder != q.d.o.Self {
+		if a.Finder != q.s.o.Self {
 			continue
 		}
-		if r, ok := q.d.held[record{Work: &badWork{Node: a.Node}}.name()]; ok && r.Work != nil {
+		if r, ok := q.s.held[entry{Work: &badWork{Node: a.Node}}.name()]; ok && r.Work != nil {
 			continue
 		}
 		ix, err := market.FraudProofClose(*a)

@@ -44,7 +44,7 @@ type keeper struct {
 	recorder *check.Recorder
 	awarder  *award.Awarder
 	crank    *crank.Runner
-	proofs   *slashing.Desk
+	proofs   *slashing.Service
 
 	lag        time.Duration // of what it sees of the chain
 	news       [][]change    // of the chain, on their way to the index
@@ -69,20 +69,20 @@ func (k *keeper) start() error {
 	k.pool.Contradicted = k.contradicted
 	k.group = vtime.NewGroup(w.loop, func() { k.engine.Drain(k.group.Context()) })
 	g, t, secs := k.group, w.o.times(), w.secs()
-	k.recorder = &check.Recorder{
-		Index: k.index, Book: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
+	var err error
+	if k.recorder, err = check.NewRecorder(check.RecorderOptions{
+		Index: k.index, Store: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
 		Sealed: k.audit, Doubt: t.every, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
-	}
-	if err := k.recorder.Init(); err != nil {
+	}); err != nil {
 		return err
 	}
-	k.checker = &check.Checker{
+	if k.checker, err = check.NewChecker(check.CheckerOptions{
 		Index: k.index, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
 		Timing:   check.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
 		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { w.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
+	}); err != nil {
+		return err
 	}
-	k.checker.Init()
-	var err error
 	k.engine, err = consensus.New(consensus.Options{
 		Index: k.index, Pool: k.pool, Store: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
 		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
@@ -92,21 +92,23 @@ func (k *keeper) start() error {
 	if err != nil {
 		return err
 	}
-	k.awarder = &award.Awarder{
+	if k.awarder, err = award.New(award.Options{
 		Index: k.index, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
 		Observe: func(int, time.Duration, error) {}, Log: zerolog.Nop(), Now: k.now, Tasks: g,
-	}
-	k.awarder.Init()
-	if k.proofs, err = slashing.Open(slashing.Options{Book: k.book, Self: k.wallet(), Patience: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
+	}); err != nil {
 		return err
 	}
-	k.crank = &crank.Runner{
+	if k.proofs, err = slashing.New(slashing.Options{Store: k.book, Self: k.wallet(), Delay: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
+		return err
+	}
+	if k.crank, err = crank.New(crank.Options{
 		Index: k.index, Self: k.wallet(), Sets: k.sets, Submit: k.submit, Interval: t.crank, Step: t.crank * 3 / 2,
 		More:    []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
 		Observe: func(crank.Kind, int, string, time.Duration) {}, Overdue: func(crank.Kind, time.Duration) {},
 		Log: zerolog.Nop(), Now: k.now, Tasks: g,
+	}); err != nil {
+		return err
 	}
-	k.crank.Init()
 	k.republish()
 	k.tick(min(max(t.every/15, 20*time.Millisecond), time.Second), func() { k.checker.Tick(g.Context()) })
 	k.tick(min(max(t.round/6, 20*time.Millisecond), time.Second), func() { k.must(k.engine.Tick(g.Context())) })

@@ -200,7 +200,7 @@ func (k *keeper) add(s statement.Signed) {
 		k.w.result.Equivocations++
 	}
 	if fresh && s.Keeper != k.wallet() {
-		k.checker.Accused(s.Keeper, s.Statement)
+		k.checker.PeerFailure(s.Keeper, s.Statement)
 	}
 }
 
@@ -239,7 +239,7 @@ func (k *keeper) convict(one, other statement.Signed) bool {
 	if !k.bonded(one.Keeper) || !k.w.genuine(one) || !k.w.genuine(other) {
 		return false
 	}
-	first, err := k.proofs.Contradiction(one, other)
+	first, err := k.proofs.Statements(one, other)
 	if !errors.Is(err, slashing.ErrNoProof) && !errors.Is(err, slashing.ErrOwn) {
 		k.must(err)
 	}

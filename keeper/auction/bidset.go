@@ -24,19 +24,19 @@ type closed struct {
 	terms  sealedbid.Terms
 }
 
-// nobody reports whether no bid wins.
-func (c *closed) nobody() bool { return len(c.choice.Winners) == 0 }
+// noWinner reports whether no bid wins.
+func (c *closed) noWinner() bool { return len(c.choice.Winners) == 0 }
 
-// record is how a set is kept.
-type record struct {
+// setEntry is how a set is stored.
+type setEntry struct {
 	Parts []messages.BidSetPart `cbor:"1,keyasint"`
 }
 
 // held returns our closed set when it is in memory.
-func (d *Desk) held(a store.AuctionKey) *closed {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if x, ok := d.auctions[a]; ok {
+func (s *Service) held(a store.AuctionKey) *closed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x, ok := s.auctions[a]; ok {
 		return x.closed
 	}
 	return nil
@@ -44,13 +44,13 @@ func (d *Desk) held(a store.AuctionKey) *closed {
 
 // Close judges all bids as the chain shows the nodes now, signs the set and keeps it. Closing again judges anew: a node
 // may have taken other work since. The bids and their root stay as they were at the first close.
-func (d *Desk) Close(o *market.Order) (*closed, error) {
+func (s *Service) Close(o *market.Order) (*closed, error) {
 	key := store.AuctionKey{CloseAt: o.AuctionClose, Order: o.Address}
 	terms := sealedbid.TermsOf(o)
-	d.mu.Lock()
-	d.auctionLocked(key).closing = true
-	d.mu.Unlock()
-	was, err := d.own(key)
+	s.mu.Lock()
+	s.auctionLocked(key).closing = true
+	s.mu.Unlock()
+	was, err := s.own(key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -60,60 +60,60 @@ func (d *Desk) Close(o *market.Order) (*closed, error) {
 			bids = append(bids, j.Bid)
 		}
 	} else {
-		bids = d.withoutOmitted(d.bids(key))
+		bids = s.withoutOmitted(s.bids(key))
 	}
-	now := d.Now().Unix()
+	now := s.o.Now().Unix()
 	var judged []messages.JudgedBid
 	asked := *o
 	asked.Status, asked.NodesAwarded = uint8(market.OrderOpen), 0 // as it was while bids were taken
-	d.Index.Read(func(v *index.View) { judged = sealedbid.Judge(v.Market, &asked, bids, lookup(v), now) })
+	s.o.Index.Read(func(v *index.View) { judged = sealedbid.Judge(v.Market, &asked, bids, lookup(v), now) })
 	choice := sealedbid.Decide(terms, judged)
-	set, err := sealedbid.Close(sealedbid.AuctionOf(d.Domain, o), judged, now, d.Signer)
+	set, err := sealedbid.Close(sealedbid.AuctionOf(s.o.Domain, o), judged, now, s.o.Signer)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.keepSet(key, &set); err != nil {
+	if err := s.keepSet(key, &set); err != nil {
 		return nil, err
 	}
 	c := &closed{set: set, choice: choice, terms: terms}
-	d.mu.Lock()
-	d.auctionLocked(key).closed = c
-	d.mu.Unlock()
+	s.mu.Lock()
+	s.auctionLocked(key).closed = c
+	s.mu.Unlock()
 	return c, nil
 }
 
-// withoutOmitted is the simulation of a keeper that leaves a node out; see Desk.Omit.
-func (d *Desk) withoutOmitted(bids []messages.Bid) []messages.Bid {
-	if d.Omit.IsZero() {
+// withoutOmitted is the simulation of a keeper that leaves a node out; see Options.Omit.
+func (s *Service) withoutOmitted(bids []messages.Bid) []messages.Bid {
+	if s.o.Omit.IsZero() {
 		return bids
 	}
 	var out []messages.Bid
 	for _, b := range bids {
-		if b.Node != d.Omit {
+		if b.Node != s.o.Omit {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-func (d *Desk) keepSet(key store.AuctionKey, set *sealedbid.Set) error {
-	raw, err := p2p.Encode(record{Parts: set.Parts()})
+func (s *Service) keepSet(key store.AuctionKey, set *sealedbid.Set) error {
+	raw, err := p2p.Encode(setEntry{Parts: set.Parts()})
 	if err != nil {
 		return err
 	}
-	err = d.Book.PutBidSet(key, set.Keeper, raw)
+	err = s.o.Store.PutBidSet(key, set.Keeper, raw)
 	if store.IsDamage(err) {
-		d.Damaged(err)
+		s.o.Damaged(err)
 	}
 	return err
 }
 
 // own returns our set, from memory or disk. Error: store.ErrNotFound.
-func (d *Desk) own(key store.AuctionKey) (*closed, error) {
-	if c := d.held(key); c != nil {
+func (s *Service) own(key store.AuctionKey) (*closed, error) {
+	if c := s.held(key); c != nil {
 		return c, nil
 	}
-	parts, err := d.parts(key, d.Signer.PublicKey())
+	parts, err := s.parts(key, s.o.Signer.PublicKey())
 	if err != nil {
 		return nil, err
 	}
@@ -123,45 +123,45 @@ func (d *Desk) own(key store.AuctionKey) (*closed, error) {
 			return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
 	}
-	set, err := a.Set(sealedbid.Auction{Domain: d.Domain, Order: key.Order, CloseAt: key.CloseAt})
+	set, err := a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	c := &closed{set: set}
-	d.mu.Lock()
-	if x, ok := d.auctions[key]; ok {
+	s.mu.Lock()
+	if x, ok := s.auctions[key]; ok {
 		x.closing, x.closed = true, c
 	}
-	d.mu.Unlock()
+	s.mu.Unlock()
 	return c, nil
 }
 
-func (d *Desk) parts(key store.AuctionKey, keeper solana.PublicKey) ([]messages.BidSetPart, error) {
-	raw, err := d.Book.BidSet(key, keeper)
+func (s *Service) parts(key store.AuctionKey, keeper solana.PublicKey) ([]messages.BidSetPart, error) {
+	raw, err := s.o.Store.BidSet(key, keeper)
 	if err != nil {
 		return nil, err
 	}
-	var r record
+	var r setEntry
 	if err := p2p.Decode(raw, &r); err != nil {
 		return nil, fmt.Errorf("%w: bid set of order %s: %w", store.ErrCorrupt, key.Order, err)
 	}
 	return r.Parts, nil
 }
 
-// Serve streams a published set to anyone.
-func (d *Desk) Serve(_ context.Context, _ solana.PublicKey, req messages.BidSetRequest, send func(messages.BidSetPart) error) error {
+// ServeBidSet streams a published set to anyone.
+func (s *Service) ServeBidSet(_ context.Context, _ solana.PublicKey, req messages.BidSetRequest, send func(messages.BidSetPart) error) error {
 	keeper := solana.PublicKey(req.Keeper)
 	if keeper.IsZero() {
-		keeper = d.Signer.PublicKey()
+		keeper = s.o.Signer.PublicKey()
 	}
 	key := store.AuctionKey{CloseAt: req.CloseAt, Order: req.Order}
 	var err error
 	if req.CloseAt == 0 {
-		key, err = d.Book.LastBidSet(req.Order, keeper)
+		key, err = s.o.Store.LastBidSet(req.Order, keeper)
 	}
 	var parts []messages.BidSetPart
 	if err == nil {
-		parts, err = d.parts(key, keeper)
+		parts, err = s.parts(key, keeper)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return p2p.Refuse(p2p.CodeNotFound, "no bids of order %s are kept here", key.Order)
@@ -175,27 +175,27 @@ func (d *Desk) Serve(_ context.Context, _ solana.PublicKey, req messages.BidSetR
 }
 
 // Missing reports whether another keeper's set of an auction is not kept here.
-func (d *Desk) Missing(key store.AuctionKey, keeper solana.PublicKey) bool {
-	_, err := d.Book.BidSet(key, keeper)
+func (s *Service) Missing(key store.AuctionKey, keeper solana.PublicKey) bool {
+	_, err := s.o.Store.BidSet(key, keeper)
 	return errors.Is(err, store.ErrNotFound)
 }
 
 // Take keeps another keeper's set, after checking that it is what that keeper signed.
-func (d *Desk) Take(key store.AuctionKey, from solana.PublicKey, a *sealedbid.Assembler) error {
-	set, err := a.Set(sealedbid.Auction{Domain: d.Domain, Order: key.Order, CloseAt: key.CloseAt})
+func (s *Service) Take(key store.AuctionKey, from solana.PublicKey, a *sealedbid.Assembler) error {
+	set, err := a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
 	switch {
 	case err != nil:
 		return err
 	case set.Keeper != from:
 		return fmt.Errorf("the set is of keeper %s: %w", set.Keeper, sealedbid.ErrSet)
 	}
-	return d.keepSet(key, &set)
+	return s.keepSet(key, &set)
 }
 
 // Outcome tells a node what became of its bid, by our own set.
-func (d *Desk) Outcome(_ context.Context, from solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
+func (s *Service) Outcome(_ context.Context, from solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
 	key := store.AuctionKey{CloseAt: req.CloseAt, Order: req.Order}
-	c, err := d.own(key)
+	c, err := s.own(key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return messages.SignedOutcome{}, p2p.Refuse(p2p.CodeUnavailable, "the bids are not closed here")
@@ -209,7 +209,7 @@ func (d *Desk) Outcome(_ context.Context, from solana.PublicKey, req messages.Ou
 	var nodeKey solana.PublicKey
 	var order *market.Order
 	var award *market.Auction
-	d.Index.Read(func(v *index.View) {
+	s.o.Index.Read(func(v *index.View) {
 		if n, ok := v.Nodes[req.Node]; ok {
 			nodeKey = n.NodeKey
 		}
@@ -224,7 +224,7 @@ func (d *Desk) Outcome(_ context.Context, from solana.PublicKey, req messages.Ou
 	if order != nil && order.State() == market.OrderOpen && order.AuctionClose == req.CloseAt {
 		return messages.SignedOutcome{}, p2p.Refuse(p2p.CodeUnavailable, "the order is not awarded yet")
 	}
-	return sealedbid.SignOutcome(d.Signer, outcome(c, j, award))
+	return sealedbid.SignOutcome(s.o.Signer, outcome(c, j, award))
 }
 
 // outcome is what became of a bid: our own judgement, but what the chain says goes first. award is nil when the auction

@@ -16,10 +16,11 @@ import (
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/options"
 )
 
-// Desk judges bundles. It is safe for concurrent use.
-type Desk struct {
+// Service judges bundles. It is safe for concurrent use.
+type Service struct {
 	policy  policy.Policy
 	sources []attest.Collateral
 	archive *Archive
@@ -31,18 +32,33 @@ type Desk struct {
 	enrolled map[tpm.Subject]enrolment
 }
 
-// NewDesk opens a desk that keeps bundles in a folder; sources of collateral are asked in order. Errors:
-// policy.ErrDocument, those of the folder.
-func NewDesk(p policy.Policy, folder string, sources ...attest.Collateral) (*Desk, error) {
-	if _, err := policy.Standard(p, bundle.NewRecorder(sources...), policy.Subject{}); err != nil {
+// Options of a Service.
+type Options struct {
+	// Policy is what evidence is judged by.
+	Policy policy.Policy
+	// Folder keeps the bundles.
+	Folder string
+	// Sources of collateral are asked in order; there may be none.
+	Sources []attest.Collateral
+}
+
+// New opens the folder of bundles. Errors: options.ErrMissing, policy.ErrDocument, those of the folder.
+func New(o Options) (*Service, error) {
+	if err := options.Complete("evidence", o, "Policy", "Sources"); err != nil { // the next check is for the policy
 		return nil, err
 	}
-	a, err := OpenArchive(folder)
+	if _, err := policy.Standard(o.Policy, bundle.NewRecorder(o.Sources...), policy.Subject{}); err != nil {
+		return nil, err
+	}
+	a, err := OpenArchive(o.Folder)
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{policy: p, sources: sources, archive: a, enrolled: map[tpm.Subject]enrolment{}}
-	return d, d.openEnroller()
+	s := &Service{policy: o.Policy, sources: o.Sources, archive: a, enrolled: map[tpm.Subject]enrolment{}}
+	if err := s.openEnroller(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Question is what a bundle must answer, with what the chain says of the node.
@@ -54,7 +70,7 @@ type Question struct {
 	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise. Only
 	// evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
 	Root [32]byte
-	// Keepers are those whose word on TPM enrolments counts.
+	// Keepers are those whose statements about TPM enrolments count.
 	Keepers []ed25519.PublicKey
 }
 
@@ -72,21 +88,21 @@ type Verdict struct {
 }
 
 // Judge verifies a bundle for now and keeps it. The error is that it could not be kept; the verdict holds all the same.
-func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
+func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 	b, err := bundle.Parse(raw)
 	if err != nil {
 		return Verdict{Passed: true, Why: []string{err.Error()}}, nil
 	}
 	account := [32]byte(q.Account)
 	subject := subjectOf(q)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	claims, sealed, failed := policy.Judge(b, d.policy, policy.Subject{
-		Challenge: q.Challenge, Account: &account, Keepers: q.Keepers, Enrolled: d.lookup(subject),
-	}, now, d.sources...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	claims, sealed, failed := policy.Judge(b, s.policy, policy.Subject{
+		Challenge: q.Challenge, Account: &account, Keepers: q.Keepers, Enrolled: s.lookup(subject),
+	}, now, s.sources...)
 	for _, p := range claims.Of(attest.KindTPM) {
 		if p.Claims["activated by"] == "" {
-			d.forget(subject)
+			s.forget(subject)
 		}
 	}
 	if claims.Verdict == 0 || b.Challenge != q.Challenge {
@@ -98,10 +114,10 @@ func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 		v.Why = append([]string{failed.Error()}, v.Why...)
 	}
 	record := recordOf(q, &claims, sealed)
-	if reason := d.changed(q, record); reason != "" && record.Signed {
+	if reason := s.changed(q, record); reason != "" && record.Signed {
 		v.Passed, v.Changed, v.Tier = false, true, 0
 		v.Why = append([]string{reason}, v.Why...)
-	} else if other, reason := d.shared(record, now); reason != "" {
+	} else if other, reason := s.shared(record, now); reason != "" {
 		// The first to show a device keeps it, or anyone could spoil another's tier with its reports.
 		v.Tier, record.Proven = min(v.Tier, 1), nil
 		v.Why = append(v.Why, fmt.Sprintf("not tier 2: %s is in the evidence of node %s too", reason, other))
@@ -114,10 +130,10 @@ func (d *Desk) Judge(q Question, raw []byte, now time.Time) (Verdict, error) {
 		v.Tier = 0
 	}
 	record.Tier, record.Passed = v.Tier, v.Passed
-	if last, ok := d.archive.last(q.Account); ok {
+	if last, ok := s.archive.last(q.Account); ok {
 		record.remember(last)
 	}
-	return v, d.archive.put(record, sealed)
+	return v, s.archive.put(record, sealed)
 }
 
 // subjectOf is for whom a TPM is enrolled that answers the question.
@@ -184,7 +200,7 @@ func (r *Record) remember(last Record) {
 }
 
 // changed says how the devices differ from those claimed on chain and those seen last, "" if they do not.
-func (d *Desk) changed(q Question, r Record) string {
+func (s *Service) changed(q Question, r Record) string {
 	missing := 0
 	for _, id := range q.Devices {
 		if _, ok := r.GPUs[hexOf(id)]; !ok {
@@ -194,7 +210,7 @@ func (d *Desk) changed(q Question, r Record) string {
 	if len(r.GPUs) > 0 && missing > 0 {
 		return fmt.Sprintf("%d of %d registered GPUs are not there any more", missing, len(q.Devices))
 	}
-	last, ok := d.archive.last(q.Account)
+	last, ok := s.archive.last(q.Account)
 	if !ok || !last.Passed {
 		return ""
 	}
@@ -207,8 +223,8 @@ func (d *Desk) changed(q Question, r Record) string {
 }
 
 // shared finds another node whose evidence, still worth something, names a device that this one proves.
-func (d *Desk) shared(r Record, now time.Time) (solana.PublicKey, string) {
-	for _, other := range d.archive.all() {
+func (s *Service) shared(r Record, now time.Time) (solana.PublicKey, string) {
+	for _, other := range s.archive.all() {
 		if other.Account == r.Account || now.Unix() > other.Expiry || !other.Passed {
 			continue
 		}
@@ -224,9 +240,9 @@ func (d *Desk) shared(r Record, now time.Time) (solana.PublicKey, string) {
 }
 
 // Policy returns the policy and its digest.
-func (d *Desk) Policy() (policy.Policy, [32]byte, error) {
-	h, err := d.policy.Digest()
-	return d.policy, h, err
+func (s *Service) Policy() (policy.Policy, [32]byte, error) {
+	h, err := s.policy.Digest()
+	return s.policy, h, err
 }
 
 // Summary is a verdict's reasons in one line.

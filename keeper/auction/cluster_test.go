@@ -27,9 +27,9 @@ import (
 
 var domain = records.Domain{1, 2, 3}
 
-// world is a market in memory with a clock that tests move: accounts that every keeper sees at once, and the rules of
+// cluster is a market in memory with a clock that tests move: accounts that every keeper sees at once, and the rules of
 // auction_award.
-type world struct {
+type cluster struct {
 	t testing.TB
 
 	mu       sync.Mutex
@@ -52,14 +52,14 @@ type award struct {
 
 // member is a keeper.
 type member struct {
-	w      *world
+	w      *cluster
 	wallet solana.PrivateKey
 	path   string
 
 	index   *index.Index
-	store   *store.Store // nil when the world keeps everything in memory
+	store   *store.Store // nil when the cluster keeps everything in memory
 	memory  *memory
-	desk    *Desk
+	service *Service
 	awarder *Awarder
 	down    bool
 }
@@ -72,15 +72,17 @@ type bidder struct {
 
 const start = 1_700_000_000
 
-// newWorld keeps keepers' books on disk, newLightWorld in memory, which survives a kill as well.
-func newWorld(t testing.TB, keepers, nodes int) *world { return makeWorld(t, keepers, nodes, true) }
-
-func newLightWorld(t testing.TB, keepers, nodes int) *world {
-	return makeWorld(t, keepers, nodes, false)
+// newCluster keeps the keepers' stores on disk, newMemoryCluster in memory, which survives a kill as well.
+func newCluster(t testing.TB, keepers, nodes int) *cluster {
+	return makeCluster(t, keepers, nodes, true)
 }
 
-func makeWorld(t testing.TB, keepers, nodes int, disk bool) *world {
-	w := &world{t: t, now: time.Unix(start, 0), accounts: map[solana.PublicKey]any{}}
+func newMemoryCluster(t testing.TB, keepers, nodes int) *cluster {
+	return makeCluster(t, keepers, nodes, false)
+}
+
+func makeCluster(t testing.TB, keepers, nodes int, disk bool) *cluster {
+	w := &cluster{t: t, now: time.Unix(start, 0), accounts: map[solana.PublicKey]any{}}
 	m := &market.Market{Meta: market.Meta{Address: market.MarketAddress()}}
 	m.Domain = domain
 	m.Params = bindings.Params{PeriodSecs: 5, AwardDeadlineSecs: 20}
@@ -117,7 +119,7 @@ func makeWorld(t testing.TB, keepers, nodes int, disk bool) *world {
 }
 
 // put changes an account for everybody. Callers hold mu or are alone.
-func (w *world) put(key solana.PublicKey, value any) {
+func (w *cluster) put(key solana.PublicKey, value any) {
 	if value == nil {
 		delete(w.accounts, key)
 	} else {
@@ -130,20 +132,20 @@ func (w *world) put(key solana.PublicKey, value any) {
 	}
 }
 
-func (w *world) clock() time.Time {
+func (w *cluster) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) at(unix int64) {
+func (w *cluster) at(unix int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = time.Unix(unix, 0)
 }
 
 // order places a sealed order whose commitments count for 10 s and reveals for 10 s.
-func (w *world) order(nodes uint8, change func(*market.Order)) *market.Order {
+func (w *cluster) order(nodes uint8, change func(*market.Order)) *market.Order {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{200, byte(len(w.accounts))}}}
@@ -161,27 +163,28 @@ func (w *world) order(nodes uint8, change func(*market.Order)) *market.Order {
 
 func (k *member) start() {
 	w := k.w
-	var book Book = k.memory
+	var kept Store = k.memory
 	if k.path != "" {
 		var err error
 		k.store, err = store.Open(k.path, store.Options{Keeper: k.wallet.PublicKey(), Domain: domain})
 		require.NoError(w.t, err)
-		book = k.store
+		kept = k.store
 	}
 	k.index = index.New()
 	for key, value := range w.accounts {
 		k.index.Put(key, value)
 	}
-	k.desk = &Desk{
-		Index: k.index, Book: book, Signer: k.wallet, Domain: domain, Publish: k.publish,
+	var err error
+	k.service, err = New(Options{
+		Index: k.index, Store: kept, Signer: k.wallet, Domain: domain, Publish: k.publish,
 		Damaged: func(err error) { w.t.Errorf("damaged: %v", err) }, Log: zerolog.Nop(), Now: w.clock,
-	}
-	require.NoError(w.t, k.desk.Init())
-	k.awarder = &Awarder{
-		Index: k.index, Desk: k.desk, Self: k.wallet.PublicKey(), Submit: k.submit, Step: 3 * time.Second,
+	})
+	require.NoError(w.t, err)
+	k.awarder, err = NewAwarder(AwarderOptions{
+		Index: k.index, Bids: k.service, Self: k.wallet.PublicKey(), Submit: k.submit, Step: 3 * time.Second,
 		Observe: func(int, time.Duration, error) {}, Fetch: k.fetch, Log: zerolog.Nop(), Now: w.clock,
-	}
-	k.awarder.Init()
+	})
+	require.NoError(w.t, err)
 	k.down = false
 }
 
@@ -212,13 +215,13 @@ func (k *member) hear(author solana.PublicKey, m messages.BidGossip) p2p.Verdict
 	require.NoError(k.w.t, err)
 	var again messages.BidGossip
 	require.NoError(k.w.t, p2p.Decode(raw, &again))
-	v := k.desk.Validate(context.Background(), author, again)
+	v := k.service.Validate(context.Background(), author, again)
 	if v == p2p.Accept {
-		// Beside the sender, as on a network: a desk that publishes holds its entry.
+		// Beside the sender, as on a network: a service that publishes holds its entry.
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			k.desk.Handle(context.Background(), author, again)
+			k.service.Handle(context.Background(), author, again)
 		}()
 		<-done
 	}
@@ -230,7 +233,7 @@ func (k *member) fetch(_ context.Context, key store.AuctionKey, keeper solana.Pu
 		if other.wallet.PublicKey() == keeper && !other.down {
 			var out sealedbid.Assembler
 			req := messages.BidSetRequest{Version: messages.Version, Order: key.Order, CloseAt: key.CloseAt}
-			return &out, other.desk.Serve(context.Background(), k.wallet.PublicKey(), req, out.Add)
+			return &out, other.service.ServeBidSet(context.Background(), k.wallet.PublicKey(), req, out.Add)
 		}
 	}
 	return nil, errors.New("nobody answers")
@@ -277,7 +280,7 @@ func (k *member) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 	return txm.Result{ID: in.ID, State: txm.StateConfirmed}, nil
 }
 
-func (w *world) execute(a award, address solana.PublicKey) error {
+func (w *cluster) execute(a award, address solana.PublicKey) error {
 	if w.refuse != nil {
 		if err := w.refuse(a); err != nil {
 			return err
@@ -355,17 +358,17 @@ func (b *bidder) request(o *market.Order, price uint64, reveal bool) messages.Bi
 }
 
 // commit and reveal bring a bid to a keeper that must acknowledge it.
-func (b *bidder) commit(w *world, k *member, o *market.Order, price uint64) messages.BidAck {
-	a, err := k.desk.Commit(context.Background(), b.key.PublicKey(), b.request(o, price, false))
+func (b *bidder) commit(w *cluster, k *member, o *market.Order, price uint64) messages.BidAck {
+	a, err := k.service.Commit(context.Background(), b.key.PublicKey(), b.request(o, price, false))
 	return acked(w, k, a, err, b.request(o, price, false), records.AckCommitment)
 }
 
-func (b *bidder) reveal(w *world, k *member, o *market.Order, price uint64) messages.BidAck {
-	a, err := k.desk.Reveal(context.Background(), b.key.PublicKey(), b.request(o, price, true))
+func (b *bidder) reveal(w *cluster, k *member, o *market.Order, price uint64) messages.BidAck {
+	a, err := k.service.Reveal(context.Background(), b.key.PublicKey(), b.request(o, price, true))
 	return acked(w, k, a, err, b.request(o, price, true), records.AckReveal)
 }
 
-func acked(w *world, k *member, a messages.BidAnswer, err error, req messages.BidRequest, stage records.AckStage) messages.BidAck {
+func acked(w *cluster, k *member, a messages.BidAnswer, err error, req messages.BidRequest, stage records.AckStage) messages.BidAck {
 	w.t.Helper()
 	require.NoError(w.t, err)
 	require.NotNil(w.t, a.Ack, "%v", a.Outcome)
@@ -377,7 +380,7 @@ func acked(w *world, k *member, a messages.BidAnswer, err error, req messages.Bi
 }
 
 // refused is why a keeper does not take something, in its signed words.
-func refused(w *world, k *member, a messages.BidAnswer, err error) records.OutcomeCode {
+func refused(w *cluster, k *member, a messages.BidAnswer, err error) records.OutcomeCode {
 	w.t.Helper()
 	require.NoError(w.t, err)
 	require.Nil(w.t, a.Ack)
@@ -389,7 +392,7 @@ func refused(w *world, k *member, a messages.BidAnswer, err error) records.Outco
 }
 
 // run lets all keepers work from one unix second to another.
-func (w *world) run(from, to int64) {
+func (w *cluster) run(from, to int64) {
 	for s := from; s <= to; s++ {
 		w.at(s)
 		for _, k := range w.keepers {
@@ -401,7 +404,7 @@ func (w *world) run(from, to int64) {
 	}
 }
 
-// memory is a Book that keeps everything in memory.
+// memory is a Store that keeps everything in memory.
 type memory struct {
 	mu   sync.Mutex
 	bids map[store.AuctionKey]map[[32]byte][]byte

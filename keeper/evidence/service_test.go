@@ -94,15 +94,15 @@ func (m *machine) answer(q Question) []byte {
 	return raw
 }
 
-func newDesk(t *testing.T, p policy.Policy, sources ...attest.Collateral) (*Desk, string) {
+func newService(t *testing.T, p policy.Policy, sources ...attest.Collateral) (*Service, string) {
 	dir := filepath.Join(t.TempDir(), "evidence")
-	d, err := NewDesk(p, dir, sources...)
+	d, err := New(Options{Policy: p, Folder: dir, Sources: sources})
 	require.NoError(t, err)
 	return d, dir
 }
 
 func TestHonestNode(t *testing.T) {
-	d, dir := newDesk(t, policy.Default())
+	d, dir := newService(t, policy.Default())
 	m := newMachine(t, 1)
 	var hashes []string
 	for range keepBundles + 3 {
@@ -128,7 +128,7 @@ func TestHonestNode(t *testing.T) {
 }
 
 func TestSimulatedNode(t *testing.T) {
-	d, _ := newDesk(t, policy.Default())
+	d, _ := newService(t, policy.Default())
 	m := newMachine(t, 1)
 	m.inv.Simulated = true
 	q := m.question(m.devices())
@@ -140,7 +140,7 @@ func TestSimulatedNode(t *testing.T) {
 }
 
 func TestSwappedDeviceIsFoundInTheNextCycle(t *testing.T) {
-	d, _ := newDesk(t, policy.Default())
+	d, _ := newService(t, policy.Default())
 	m := newMachine(t, 1)
 	registered := m.devices()
 	q := m.question(registered)
@@ -196,7 +196,7 @@ func TestWhatIsFalseAndWhatIsNot(t *testing.T) {
 		"one byte of the end": {func(m *machine, q Question) []byte { raw := m.answer(q); return raw[:len(raw)-1] }, true, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, _ := newDesk(t, policy.Default())
+			d, _ := newService(t, policy.Default())
 			m := newMachine(t, 1)
 			q, now := m.question(m.devices()), m.now
 			v, err := d.Judge(q, c.answer(m, q), now)
@@ -262,7 +262,7 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)
-	d, dir := newDesk(t, l.policy, l.shelf)
+	d, dir := newService(t, l.policy, l.shelf)
 	m := newMachine(t, 1)
 	m.tee, m.gpus = tee, []*nvgputest.GPU{l.gpu(t, nvgputest.GPUOptions{}), l.gpu(t, nvgputest.GPUOptions{})}
 	judge := func(m *machine) Verdict {
@@ -309,7 +309,7 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	require.EqualValues(t, 3, v.Tier, "the first to show a device keeps it")
 
 	// The keeper starts anew and remembers.
-	d, err = NewDesk(l.policy, dir, l.shelf)
+	d, err = New(Options{Policy: l.policy, Folder: dir, Sources: []attest.Collateral{l.shelf}})
 	require.NoError(t, err)
 	m.gpus[1] = l.gpu(t, nvgputest.GPUOptions{})
 	v = judge(m)
@@ -319,20 +319,20 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 }
 
 func TestArchiveSurvivesDamage(t *testing.T) {
-	d, dir := newDesk(t, policy.Default())
+	d, dir := newService(t, policy.Default())
 	m := newMachine(t, 1)
 	q := m.question(m.devices())
 	_, err := d.Judge(q, m.answer(q), m.now)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, m.account.String(), latest), []byte("{"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "stray"), nil, 0o600))
-	d, err = NewDesk(policy.Default(), dir)
+	d, err = New(Options{Policy: policy.Default(), Folder: dir})
 	require.NoError(t, err)
 	q = m.question(m.devices())
 	v, err := d.Judge(q, m.answer(q), m.now)
 	require.NoError(t, err)
 	require.True(t, v.Passed)
 
-	_, err = NewDesk(policy.Policy{}, dir)
+	_, err = New(Options{Folder: dir})
 	require.ErrorIs(t, err, policy.ErrDocument)
 }

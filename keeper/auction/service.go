@@ -16,12 +16,13 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Book is where bids and published sets are kept. *store.Store implements it.
-type Book interface {
+// Store is where bids and published sets are kept. *store.Store implements it.
+type Store interface {
 	PutBids(store.AuctionKey, map[[32]byte][]byte) error
 	EachBid(from int64, f func(a store.AuctionKey, node [32]byte, raw []byte) error) error
 	PutBidSet(a store.AuctionKey, keeper solana.PublicKey, raw []byte) error
@@ -35,14 +36,14 @@ const (
 	// margin is how long before the end of the reveals a keeper stops acknowledging them, so that a clock that is a little
 	// behind the chain's never makes it sign too late.
 	margin = time.Second
-	// maxSettle is the longest that an auction can be undecided after its close: reveals, award deadline, and room.
-	maxSettle = 3 * time.Hour
+	// maxUndecided is the longest that an auction can be undecided after its close: reveals, award deadline, and room.
+	maxUndecided = 3 * time.Hour
 )
 
-// Desk holds the bids of undecided auctions.
-type Desk struct {
+// Options of a Service; all but Log and Omit are required.
+type Options struct {
 	Index  *index.Index
-	Book   Book
+	Store  Store
 	Signer records.Signer
 	Domain records.Domain
 	// Publish tells the other keepers; it must not block.
@@ -51,8 +52,13 @@ type Desk struct {
 	Damaged func(error)
 	Log     zerolog.Logger
 	Now     func() time.Time
-	// Omit, on local networks only, makes the keeper a liar: bids of this node are acknowledged and left out.
+	// Omit, on local networks only, makes the keeper dishonest: bids of this node are acknowledged and left out.
 	Omit solana.PublicKey
+}
+
+// Service takes bids from nodes and from other keepers, and holds those of undecided auctions.
+type Service struct {
+	o Options
 
 	mu       sync.Mutex
 	auctions map[store.AuctionKey]*auction
@@ -72,81 +78,86 @@ type entry struct {
 	bid messages.Bid // the zero commitment before the first is on disk
 }
 
-// Init reads the bids of auctions that may still be undecided.
-func (d *Desk) Init() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.auctions, d.total = map[store.AuctionKey]*auction{}, 0
-	return d.Book.EachBid(d.Now().Add(-maxSettle).Unix(), func(a store.AuctionKey, node [32]byte, raw []byte) error {
+// New reads the bids of auctions that may still be undecided. Errors: options.ErrMissing, store.ErrCorrupt, the store's.
+func New(o Options) (*Service, error) {
+	if err := options.Complete("auction", o, "Log", "Omit"); err != nil {
+		return nil, err
+	}
+	s := &Service{o: o, auctions: map[store.AuctionKey]*auction{}}
+	err := o.Store.EachBid(o.Now().Add(-maxUndecided).Unix(), func(a store.AuctionKey, node [32]byte, raw []byte) error {
 		var b messages.Bid
 		if err := p2p.Decode(raw, &b); err != nil {
 			return fmt.Errorf("%w: bid of order %s: %w", store.ErrCorrupt, a.Order, err)
 		}
-		if d.total < MaxBids {
-			d.auctionLocked(a).entries[node] = &entry{bid: b}
-			d.total++
+		if s.total < MaxBids {
+			s.auctionLocked(a).entries[node] = &entry{bid: b}
+			s.total++
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-func (d *Desk) auctionLocked(a store.AuctionKey) *auction {
-	x, ok := d.auctions[a]
+func (s *Service) auctionLocked(a store.AuctionKey) *auction {
+	x, ok := s.auctions[a]
 	if !ok {
 		x = &auction{entries: map[[32]byte]*entry{}}
-		d.auctions[a] = x
+		s.auctions[a] = x
 	}
 	return x
 }
 
 // entry returns a node's entry; with room it makes one, nil when there is none.
-func (d *Desk) entry(a store.AuctionKey, node [32]byte, make bool) *entry {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if x, ok := d.auctions[a]; ok {
+func (s *Service) entry(a store.AuctionKey, node [32]byte, make bool) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x, ok := s.auctions[a]; ok {
 		if e, ok := x.entries[node]; ok {
 			return e
 		}
 	}
-	if !make || d.total >= MaxBids || d.auctionLocked(a).closing {
+	if !make || s.total >= MaxBids || s.auctionLocked(a).closing {
 		return nil
 	}
 	e := &entry{}
-	d.auctionLocked(a).entries[node] = e
-	d.total++
+	s.auctionLocked(a).entries[node] = e
+	s.total++
 	return e
 }
 
 // isClosing reports whether an auction's bids are being closed, or are closed. Who holds an entry and finds it false may
 // change the entry: the close waits for it.
-func (d *Desk) isClosing(a store.AuctionKey) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	x, ok := d.auctions[a]
+func (s *Service) isClosing(a store.AuctionKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, ok := s.auctions[a]
 	return ok && x.closing
 }
 
 // Forget drops what is decided from memory. keep says which auctions are not.
-func (d *Desk) Forget(keep func(store.AuctionKey) bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for a, x := range d.auctions {
+func (s *Service) Forget(keep func(store.AuctionKey) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a, x := range s.auctions {
 		if !keep(a) {
-			d.total -= len(x.entries)
-			delete(d.auctions, a)
+			s.total -= len(x.entries)
+			delete(s.auctions, a)
 		}
 	}
 }
 
 // Len is how many bids are held.
-func (d *Desk) Len() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.total
+func (s *Service) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
-// on is what the chain says of an auction and a node of it.
-type on struct {
+// listing is what the chain shows of an auction and of a node that bids in it.
+type listing struct {
 	of      sealedbid.Auction
 	auction *market.Auction
 	nodeKey solana.PublicKey
@@ -154,11 +165,11 @@ type on struct {
 	unsuitable error
 }
 
-// look finds an auction that takes bids, and a node. Errors are refusals for the peer.
-func (d *Desk) look(order [32]byte, closeAt int64, node [32]byte) (on, error) {
-	out := on{of: sealedbid.Auction{Domain: d.Domain, Order: order, CloseAt: closeAt}}
+// listing finds an auction that takes bids, and a node. Errors are refusals for the peer.
+func (s *Service) listing(order [32]byte, closeAt int64, node [32]byte) (listing, error) {
+	out := listing{of: sealedbid.Auction{Domain: s.o.Domain, Order: order, CloseAt: closeAt}}
 	var err error
-	d.Index.Read(func(v *index.View) {
+	s.o.Index.Read(func(v *index.View) {
 		o, known := v.Orders[order]
 		a, open := v.Auctions[order]
 		switch {
@@ -175,7 +186,7 @@ func (d *Desk) look(order [32]byte, closeAt int64, node [32]byte) (on, error) {
 			err = p2p.Refuse(p2p.CodeUnavailable, "node %s is not known here (yet)", solana.PublicKey(node))
 			return
 		}
-		out.nodeKey, out.unsuitable = n.NodeKey, market.Biddable(sealedbid.Unpaused(v.Market), o, n, p, m, d.Now().Unix())
+		out.nodeKey, out.unsuitable = n.NodeKey, market.Biddable(sealedbid.Unpaused(v.Market), o, n, p, m, s.o.Now().Unix())
 	})
 	return out, err
 }
@@ -194,36 +205,36 @@ func lookup(v *index.View) sealedbid.Lookup {
 }
 
 // keep writes an entry's next state and then takes it over. The caller holds the entry.
-func (d *Desk) keep(a store.AuctionKey, e *entry, next messages.Bid) error {
+func (s *Service) keep(a store.AuctionKey, e *entry, next messages.Bid) error {
 	raw, err := p2p.Encode(next)
 	if err != nil {
 		return err
 	}
-	if err := d.put(a, map[[32]byte][]byte{next.Node: raw}); err != nil {
+	if err := s.put(a, map[[32]byte][]byte{next.Node: raw}); err != nil {
 		return err
 	}
 	e.bid = next
 	return nil
 }
 
-func (d *Desk) put(a store.AuctionKey, bids map[[32]byte][]byte) error {
-	err := d.Book.PutBids(a, bids)
+func (s *Service) put(a store.AuctionKey, bids map[[32]byte][]byte) error {
+	err := s.o.Store.PutBids(a, bids)
 	if store.IsDamage(err) {
-		d.Damaged(err)
+		s.o.Damaged(err)
 	}
 	return err
 }
 
 // bids returns the bids of an auction, by node.
-func (d *Desk) bids(a store.AuctionKey) []messages.Bid {
-	d.mu.Lock()
+func (s *Service) bids(a store.AuctionKey) []messages.Bid {
+	s.mu.Lock()
 	var entries []*entry
-	if x, ok := d.auctions[a]; ok {
+	if x, ok := s.auctions[a]; ok {
 		for _, e := range x.entries {
 			entries = append(entries, e)
 		}
 	}
-	d.mu.Unlock()
+	s.mu.Unlock()
 	out := make([]messages.Bid, 0, len(entries))
 	for _, e := range entries {
 		e.mu.Lock()
@@ -239,8 +250,8 @@ func (d *Desk) bids(a store.AuctionKey) []messages.Bid {
 
 // withAck adds an acknowledgement in place of an older one of the same keeper and stage; the oldest others give way when
 // there are too many, our own never.
-func (d *Desk) withAck(acks []messages.BidAck, a messages.BidAck) []messages.BidAck {
-	self := d.Signer.PublicKey()
+func (s *Service) withAck(acks []messages.BidAck, a messages.BidAck) []messages.BidAck {
+	self := s.o.Signer.PublicKey()
 	if sealedbid.FindAck(acks, a.Keeper, records.AckStage(a.Stage)) != nil {
 		return acks
 	}

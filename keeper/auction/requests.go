@@ -15,109 +15,109 @@ import (
 )
 
 // Commit takes a commitment of the node that calls.
-func (d *Desk) Commit(_ context.Context, from solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+func (s *Service) Commit(_ context.Context, from solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
 	if req.Bid.Reveal != nil || len(req.Bid.Acks) > 0 {
 		return messages.BidAnswer{}, p2p.Refuse(p2p.CodeBadRequest, "a commitment shows no price")
 	}
-	o, err := d.caller(from, &req)
+	o, err := s.caller(from, &req)
 	if err != nil {
 		return messages.BidAnswer{}, err
 	}
 	key := store.AuctionKey{CloseAt: req.CloseAt, Order: req.Order}
-	now := d.Now().Unix()
-	e := d.entry(key, req.Bid.Node, false)
+	now := s.o.Now().Unix()
+	e := s.entry(key, req.Bid.Node, false)
 	if e == nil {
 		switch {
 		case now > req.CloseAt:
-			return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
+			return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
 		case o.unsuitable != nil:
-			return d.refuse(req.Bid.Commitment, unsuitable(o.unsuitable))
+			return s.refuse(req.Bid.Commitment, unsuitable(o.unsuitable))
 		}
-		if e = d.entry(key, req.Bid.Node, true); e == nil {
-			return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeFull})
+		if e = s.entry(key, req.Bid.Node, true); e == nil {
+			return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeFull})
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := e.bid
 	switch {
-	case d.isClosing(key):
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
+	case s.isClosing(key):
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
 	case next.Commitment == [32]byte{}:
 		next = messages.Bid{Node: req.Bid.Node, Commitment: req.Bid.Commitment, Signature: req.Bid.Signature}
 	case next.Commitment != req.Bid.Commitment:
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeSecondBid})
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeSecondBid})
 	}
-	self := d.Signer.PublicKey()
+	self := s.o.Signer.PublicKey()
 	if ack := sealedbid.FindAck(next.Acks, self, records.AckCommitment); ack != nil {
 		return acknowledged(*ack), nil
 	}
 	if now > req.CloseAt { // another keeper had told us of it
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
 	}
-	return d.acknowledge(key, e, next, records.AckCommitment, now)
+	return s.acknowledge(key, e, next, records.AckCommitment, now)
 }
 
 // Reveal takes price and salt of a bid that was committed to.
-func (d *Desk) Reveal(_ context.Context, from solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+func (s *Service) Reveal(_ context.Context, from solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
 	if req.Bid.Reveal == nil || len(req.Bid.Acks) > messages.MaxBidAcks {
 		return messages.BidAnswer{}, p2p.Refuse(p2p.CodeBadRequest, "a reveal shows price and salt, and at most %d acknowledgements", messages.MaxBidAcks)
 	}
-	o, err := d.caller(from, &req)
+	o, err := s.caller(from, &req)
 	if err != nil {
 		return messages.BidAnswer{}, err
 	}
-	now := d.Now().Unix()
+	now := s.o.Now().Unix()
 	if now <= req.CloseAt {
 		return messages.BidAnswer{}, p2p.Refuse(p2p.CodeUnavailable, "the auction takes commitments until %d; reveal after it", req.CloseAt)
 	}
 	bid := messages.Bid{Node: req.Bid.Node, Commitment: req.Bid.Commitment, Signature: req.Bid.Signature, Reveal: req.Bid.Reveal}
 	if o.of.Check(&bid, o.nodeKey) != nil { // the signature was checked before
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeWrongReveal})
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeWrongReveal})
 	}
 	key := store.AuctionKey{CloseAt: req.CloseAt, Order: req.Order}
-	e := d.entry(key, req.Bid.Node, false)
+	e := s.entry(key, req.Bid.Node, false)
 	inTime := now <= o.auction.RevealUntil-int64(margin.Seconds())
 	if e == nil {
-		vouched := d.vouched(req)
+		vouched := s.vouched(req)
 		switch {
 		case vouched == nil:
-			return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNoCommitment})
+			return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNoCommitment})
 		case !inTime:
-			return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNotRevealed})
+			return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNotRevealed})
 		}
 		bid.Acks = vouched
-		if e = d.entry(key, req.Bid.Node, true); e == nil {
-			return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeFull})
+		if e = s.entry(key, req.Bid.Node, true); e == nil {
+			return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeFull})
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := e.bid
 	switch {
-	case d.isClosing(key):
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNotRevealed})
+	case s.isClosing(key):
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNotRevealed})
 	case next.Commitment == [32]byte{}:
 		next = bid
 	case next.Commitment != req.Bid.Commitment:
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeSecondBid})
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeSecondBid})
 	}
-	if ack := sealedbid.FindAck(next.Acks, d.Signer.PublicKey(), records.AckReveal); ack != nil {
+	if ack := sealedbid.FindAck(next.Acks, s.o.Signer.PublicKey(), records.AckReveal); ack != nil {
 		return acknowledged(*ack), nil
 	}
 	if !inTime {
-		return d.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNotRevealed})
+		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeNotRevealed})
 	}
 	next.Reveal = bid.Reveal
-	return d.acknowledge(key, e, next, records.AckReveal, now)
+	return s.acknowledge(key, e, next, records.AckReveal, now)
 }
 
 // caller checks who calls and what it signed, before anything is remembered.
-func (d *Desk) caller(from solana.PublicKey, req *messages.BidRequest) (on, error) {
+func (s *Service) caller(from solana.PublicKey, req *messages.BidRequest) (listing, error) {
 	if req.Version != messages.Version {
-		return on{}, p2p.Refuse(p2p.CodeVersion, "%d", req.Version)
+		return listing{}, p2p.Refuse(p2p.CodeVersion, "%d", req.Version)
 	}
-	o, err := d.look(req.Order, req.CloseAt, req.Bid.Node)
+	o, err := s.listing(req.Order, req.CloseAt, req.Bid.Node)
 	switch {
 	case err != nil:
 		return o, err
@@ -130,20 +130,20 @@ func (d *Desk) caller(from solana.PublicKey, req *messages.BidRequest) (on, erro
 }
 
 // vouched returns the acknowledgements of active keepers that had the commitment in time; none when there are none.
-func (d *Desk) vouched(req messages.BidRequest) []messages.BidAck {
+func (s *Service) vouched(req messages.BidRequest) []messages.BidAck {
 	var out []messages.BidAck
 	for _, a := range req.Bid.Acks {
-		if a.Stage == uint8(records.AckCommitment) && a.ReceivedAt <= req.CloseAt && d.active(a.Keeper) {
+		if a.Stage == uint8(records.AckCommitment) && a.ReceivedAt <= req.CloseAt && s.active(a.Keeper) {
 			if _, err := sealedbid.Ack(&a, req.Bid.Commitment); err == nil {
-				out = d.withAck(out, a)
+				out = s.withAck(out, a)
 			}
 		}
 	}
 	return out
 }
 
-func (d *Desk) active(keeper solana.PublicKey) (ok bool) {
-	d.Index.Read(func(v *index.View) {
+func (s *Service) active(keeper solana.PublicKey) (ok bool) {
+	s.o.Index.Read(func(v *index.View) {
 		k, known := v.Keepers[keeper]
 		ok = known && k.State() == market.KeeperActive
 	})
@@ -151,19 +151,19 @@ func (d *Desk) active(keeper solana.PublicKey) (ok bool) {
 }
 
 // acknowledge signs, keeps, tells the others and answers, in this order. The caller holds the entry.
-func (d *Desk) acknowledge(key store.AuctionKey, e *entry, next messages.Bid, stage records.AckStage, now int64) (messages.BidAnswer, error) {
-	ack, err := sealedbid.SignAck(d.Signer, stage, next.Commitment, now)
+func (s *Service) acknowledge(key store.AuctionKey, e *entry, next messages.Bid, stage records.AckStage, now int64) (messages.BidAnswer, error) {
+	ack, err := sealedbid.SignAck(s.o.Signer, stage, next.Commitment, now)
 	if err != nil {
 		return messages.BidAnswer{}, err
 	}
-	next.Acks = d.withAck(next.Acks, ack)
-	if err := d.keep(key, e, next); err != nil {
-		d.Log.Error().Err(err).Stringer("order", key.Order).Msg("a bid is not acknowledged, since it could not be kept")
+	next.Acks = s.withAck(next.Acks, ack)
+	if err := s.keep(key, e, next); err != nil {
+		s.o.Log.Error().Err(err).Stringer("order", key.Order).Msg("keeper does not acknowledge a bid, since it could not store it")
 		return messages.BidAnswer{}, p2p.Refuse(p2p.CodeUnavailable, "%v", errBusy)
 	}
 	told := next
-	told.Acks = own(next.Acks, d.Signer.PublicKey())
-	d.Publish(messages.BidGossip{Version: messages.Version, Order: key.Order, CloseAt: key.CloseAt, Bids: []messages.Bid{told}})
+	told.Acks = own(next.Acks, s.o.Signer.PublicKey())
+	s.o.Publish(messages.BidGossip{Version: messages.Version, Order: key.Order, CloseAt: key.CloseAt, Bids: []messages.Bid{told}})
 	return acknowledged(ack), nil
 }
 
@@ -183,10 +183,10 @@ func acknowledged(a messages.BidAck) messages.BidAnswer {
 }
 
 // refuse answers with a signed reason.
-func (d *Desk) refuse(commitment [32]byte, o records.Outcome) (messages.BidAnswer, error) {
-	o.Commitment, o.DecidedAt = commitment, d.Now().Unix()
-	s, err := sealedbid.SignOutcome(d.Signer, o)
-	return messages.BidAnswer{Version: messages.Version, Outcome: &s}, err
+func (s *Service) refuse(commitment [32]byte, o records.Outcome) (messages.BidAnswer, error) {
+	o.Commitment, o.DecidedAt = commitment, s.o.Now().Unix()
+	signed, err := sealedbid.SignOutcome(s.o.Signer, o)
+	return messages.BidAnswer{Version: messages.Version, Outcome: &signed}, err
 }
 
 func unsuitable(err error) records.Outcome {

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	secs     = 60
-	period   = 100
-	now      = secs*period + 30
-	patience = 10
+	secs   = 60
+	period = 100
+	now    = secs*period + 30
+	delay  = 10
 )
 
 var (
@@ -37,27 +37,27 @@ var (
 	rival   = solana.PublicKey{2}
 )
 
-// shelf is a book that survives what kills the keeper.
-type shelf map[string][]byte
+// memoryStore is a book that survives what kills the keeper.
+type memoryStore map[string][]byte
 
-func (s shelf) PutProof(name string, proof []byte) error { s[name] = proof; return nil }
-func (s shelf) DropProof(name string) error              { delete(s, name); return nil }
-func (s shelf) Proofs() (map[string][]byte, error)       { return s, nil }
+func (s memoryStore) PutProof(name string, proof []byte) error { s[name] = proof; return nil }
+func (s memoryStore) DropProof(name string) error              { delete(s, name); return nil }
+func (s memoryStore) Proofs() (map[string][]byte, error)       { return s, nil }
 
-// world is a market in memory that executes the actions of this package as the program does.
-type world struct {
-	t     require.TestingT
-	v     *index.View
-	path  string // empty to keep proofs in memory
-	now   int64
-	store *store.Store
-	shelf shelf
-	desk  *Desk
-	slash int // of the node
+// fixture is a market in memory that executes the actions of this package as the program does.
+type fixture struct {
+	t           require.TestingT
+	v           *index.View
+	path        string // empty to keep proofs in memory
+	now         int64
+	store       *store.Store
+	memoryStore memoryStore
+	service     *Service
+	slash       int // of the node
 }
 
-func newWorld(t require.TestingT, dir string) *world {
-	w := &world{t: t, v: index.NewView(), now: now, shelf: shelf{}}
+func newFixture(t require.TestingT, dir string) *fixture {
+	w := &fixture{t: t, v: index.NewView(), now: now, memoryStore: memoryStore{}}
 	if dir != "" {
 		w.path = filepath.Join(dir, "keeper.db")
 	}
@@ -78,29 +78,29 @@ func newWorld(t require.TestingT, dir string) *world {
 }
 
 // open starts the keeper with what is on disk.
-func (w *world) open() {
-	var book Book = w.shelf
+func (w *fixture) open() {
+	var kept Store = w.memoryStore
 	var err error
 	if w.path != "" {
 		w.store, err = store.Open(w.path, store.Options{Keeper: self, Domain: domain})
 		require.NoError(w.t, err)
-		book = w.store
+		kept = w.store
 	}
-	w.desk, err = Open(Options{Book: book, Self: self, Patience: patience * time.Second, Log: zerolog.Nop()})
+	w.service, err = New(Options{Store: kept, Self: self, Delay: delay * time.Second, Log: zerolog.Nop()})
 	require.NoError(w.t, err)
 }
 
 // kill ends the keeper; nothing but the file is left.
-func (w *world) kill() {
+func (w *fixture) kill() {
 	if w.store != nil {
 		require.NoError(w.t, w.store.Close())
 	}
 }
 
-func (w *world) node() *market.Node { return w.v.Nodes[solana.PublicKey{30}] }
+func (w *fixture) node() *market.Node { return w.v.Nodes[solana.PublicKey{30}] }
 
 // badWork is a signed wrong product for a period.
-func (w *world) badWork(t require.TestingT, period uint64) market.BadWork {
+func (w *fixture) badWork(t require.TestingT, period uint64) market.BadWork {
 	seed := work.Seed{byte(period)}
 	p, err := work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}.Prove(context.Background(), seed, 64)
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func (w *world) badWork(t require.TestingT, period uint64) market.BadWork {
 }
 
 // accuse puts the first half of a proof on chain.
-func (w *world) accuse(finder solana.PublicKey, b market.BadWork) {
+func (w *fixture) accuse(finder solana.PublicKey, b market.BadWork) {
 	c, err := work.ParseCommitment(b.Commitment[:])
 	require.NoError(w.t, err)
 	o, err := work.ParseChunkOpening(b.Opening, int(c.N))
@@ -125,30 +125,30 @@ func (w *world) accuse(finder solana.PublicKey, b market.BadWork) {
 	w.v.Add(a.Address, a)
 }
 
-func (w *world) unaccuse(a *market.FraudProof) { w.v.Remove(a.Address, a) }
+func (w *fixture) unaccuse(a *market.FraudProof) { w.v.Remove(a.Address, a) }
 
 // convict is prove_bad_work.
-func (w *world) convict() {
+func (w *fixture) convict() {
 	n := *w.node()
 	n.BadWorkPeriod = uint64(w.now) / secs
 	w.v.Add(n.Address, &n)
 	w.slash++
 }
 
-func (w *world) due() []crank.Action {
-	actions, err := w.desk.Due(w.v, w.now)
+func (w *fixture) due() []crank.Action {
+	actions, err := w.service.Due(w.v, w.now)
 	require.NoError(w.t, err)
 	return actions
 }
 
 // execute does what the program would.
-func (w *world) execute(a crank.Action) {
+func (w *fixture) execute(a crank.Action) {
 	last := a.Instructions[len(a.Instructions)-1]
 	accounts := last.Accounts()
 	address := market.FraudProofAddress(w.node().Address, self)
 	switch a.Kind {
 	case crank.FraudProofOpen:
-		for _, r := range w.desk.held {
+		for _, r := range w.service.held {
 			if r.Work != nil {
 				w.accuse(self, r.Work.of(w.node()))
 			}
@@ -194,10 +194,10 @@ func fit(t *testing.T, actions []crank.Action) {
 }
 
 func TestBadWorkInTwoSteps(t *testing.T) {
-	w := newWorld(t, t.TempDir())
-	require.NoError(t, w.desk.BadWork(w.badWork(t, period)))
-	require.NoError(t, w.desk.BadWork(w.badWork(t, period+1)), "one is enough")
-	require.Equal(t, 1, w.desk.Held())
+	w := newFixture(t, t.TempDir())
+	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
+	require.NoError(t, w.service.BadWork(w.badWork(t, period+1)), "one is enough")
+	require.Equal(t, 1, w.service.Held())
 	actions := w.due()
 	require.Equal(t, []crank.Kind{crank.FraudProofOpen}, kinds(actions))
 	require.False(t, actions[0].Mine, "keepers take turns")
@@ -211,22 +211,22 @@ func TestBadWorkInTwoSteps(t *testing.T) {
 	fit(t, actions)
 	w.execute(actions[0])
 	require.Empty(t, w.due())
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 	kept, err := w.store.Proofs()
 	require.NoError(t, err)
 	require.Empty(t, kept)
-	require.NoError(t, w.desk.BadWork(w.badWork(t, period)))
+	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
 	require.Empty(t, w.due(), "what one proof covers is not proven again")
 	require.Equal(t, 1, w.slash)
 }
 
 func TestAnotherAccusesFirst(t *testing.T) {
-	w := newWorld(t, t.TempDir())
-	require.NoError(t, w.desk.BadWork(w.badWork(t, period)))
+	w := newFixture(t, t.TempDir())
+	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
 	first := w.due()[0]
 	w.accuse(rival, w.badWork(t, period))
 	require.Empty(t, w.due(), "they are left the time")
-	w.now += patience - 1
+	w.now += delay - 1
 	require.Empty(t, w.due())
 	w.now++
 	late := w.due()
@@ -237,22 +237,22 @@ func TestAnotherAccusesFirst(t *testing.T) {
 	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()), "the rent comes back")
 	w.execute(w.due()[0])
 	require.Empty(t, w.due())
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 }
 
 func TestNothingIsProvenAboutTheFuture(t *testing.T) {
-	w := newWorld(t, t.TempDir())
-	require.NoError(t, w.desk.BadWork(w.badWork(t, period+1)))
+	w := newFixture(t, t.TempDir())
+	require.NoError(t, w.service.BadWork(w.badWork(t, period+1)))
 	w.execute(w.due()[0])
 	require.Empty(t, w.due())
 	w.now += secs
 	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(w.due()))
 	w.v.Remove(w.node().Address, w.node()) // closed
 	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()))
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 }
 
-func said(t require.TestingT, key solana.PrivateKey, passed bool) statement.Signed {
+func signed(t require.TestingT, key solana.PrivateKey, passed bool) statement.Signed {
 	st := records.CheckStatement{Domain: domain, Node: solana.PublicKey{30}, Period: period, Kind: records.CheckLiveness, Passed: passed, CheckedAt: now}
 	sig, err := st.Sign(key)
 	require.NoError(t, err)
@@ -260,26 +260,26 @@ func said(t require.TestingT, key solana.PrivateKey, passed bool) statement.Sign
 }
 
 func TestContradictions(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	yes, no := said(t, key, true), said(t, key, false)
-	_, err = w.desk.Contradiction(yes, yes)
+	yes, no := signed(t, key, true), signed(t, key, false)
+	_, err = w.service.Statements(yes, yes)
 	require.ErrorIs(t, err, ErrNoProof)
-	fresh, err := w.desk.Contradiction(yes, no)
+	fresh, err := w.service.Statements(yes, no)
 	require.NoError(t, err)
 	require.True(t, fresh)
-	fresh, err = w.desk.Contradiction(no, yes)
+	fresh, err = w.service.Statements(no, yes)
 	require.NoError(t, err)
 	require.False(t, fresh)
-	require.True(t, w.desk.Against(key.PublicKey()))
+	require.True(t, w.service.Against(key.PublicKey()))
 	require.Empty(t, w.due(), "no keeper any more: nothing to take")
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 
 	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
 	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
 	w.v.Add(k.Address, k)
-	_, err = w.desk.Contradiction(yes, no)
+	_, err = w.service.Statements(yes, no)
 	require.NoError(t, err)
 	w.kill()
 	w.open()
@@ -288,11 +288,11 @@ func TestContradictions(t *testing.T) {
 	fit(t, actions)
 	k.Keeper.Status = uint8(market.KeeperSlashed)
 	require.Empty(t, w.due())
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 
 	w.kill()
-	w.desk.o.Self = key.PublicKey()
-	_, err = w.desk.Contradiction(yes, no)
+	w.service.o.Self = key.PublicKey()
+	_, err = w.service.Statements(yes, no)
 	require.ErrorIs(t, err, ErrOwn)
 }
 
@@ -304,49 +304,49 @@ func listed(t require.TestingT, key solana.PrivateKey, p records.Period, raw str
 
 // Two manifests of a period are brought like two statements, however long ago the period was; one proof is enough.
 func TestTwoManifests(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	one, other := listed(t, key, 3, "a"), listed(t, key, 3, "b")
 	for _, b := range []statement.Manifest{one, listed(t, key, 4, "b"), listed(t, nodeKey, 3, "b")} {
-		_, err = w.desk.Manifests(domain, one, b)
+		_, err = w.service.Manifests(domain, one, b)
 		require.ErrorIs(t, err, ErrNoProof)
 	}
-	fresh, err := w.desk.Manifests(domain, one, other)
+	fresh, err := w.service.Manifests(domain, one, other)
 	require.NoError(t, err)
 	require.True(t, fresh)
 	require.Empty(t, w.due(), "no keeper any more: nothing to take")
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 
 	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
 	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
 	w.v.Add(k.Address, k)
-	_, err = w.desk.Manifests(domain, other, one)
+	_, err = w.service.Manifests(domain, other, one)
 	require.NoError(t, err)
-	fresh, err = w.desk.Manifests(domain, one, other)
+	fresh, err = w.service.Manifests(domain, one, other)
 	require.NoError(t, err)
 	require.False(t, fresh)
-	fresh, err = w.desk.Contradiction(said(t, key, true), said(t, key, false))
+	fresh, err = w.service.Statements(signed(t, key, true), signed(t, key, false))
 	require.NoError(t, err)
 	require.False(t, fresh, "one proof is enough")
 	w.kill()
 	w.open()
-	require.True(t, w.desk.Against(key.PublicKey()))
+	require.True(t, w.service.Against(key.PublicKey()))
 	actions := w.due()
 	require.Equal(t, []crank.Kind{crank.ProveEquivocation}, kinds(actions))
 	fit(t, actions)
 	k.Keeper.Status = uint8(market.KeeperSlashed)
 	require.Empty(t, w.due(), "by somebody else")
-	require.Zero(t, w.desk.Held())
+	require.Zero(t, w.service.Held())
 
-	w.desk.o.Self = key.PublicKey()
-	_, err = w.desk.Manifests(domain, one, other)
+	w.service.o.Self = key.PublicKey()
+	_, err = w.service.Manifests(domain, one, other)
 	require.ErrorIs(t, err, ErrOwn)
 
-	yes := said(t, key, true).Statement.Encode()
+	yes := signed(t, key, true).Statement.Encode()
 	m := one.Signed(domain).Encode()
-	for _, words := range [][2][]byte{{yes[:], m[:]}, {m[:], yes[:]}, {m[:], m[:72]}, {make([]byte, records.ManifestSize), m[:]}} {
-		raw, err := record{Equivocation: &contradiction{Keeper: key.PublicKey(), Words: words}}.encode()
+	for _, pair := range [][2][]byte{{yes[:], m[:]}, {m[:], yes[:]}, {m[:], m[:72]}, {make([]byte, records.ManifestSize), m[:]}} {
+		raw, err := entry{Equivocation: &equivocationProof{Keeper: key.PublicKey(), Records: pair}}.encode()
 		require.NoError(t, err)
 		_, err = decode(raw)
 		require.ErrorIs(t, err, store.ErrCorrupt)
@@ -354,32 +354,32 @@ func TestTwoManifests(t *testing.T) {
 }
 
 func TestDamagedProofsAreNoProofs(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	for _, raw := range [][]byte{nil, {0xa0}, []byte("nonsense")} {
 		require.NoError(t, w.store.PutProof("work/x", raw))
-		_, err := Open(w.desk.o)
+		_, err := New(w.service.o)
 		require.ErrorIs(t, err, store.ErrCorrupt)
 	}
 }
 
-type full struct{ Book }
+type full struct{ Store }
 
 func (full) PutProof(string, []byte) error { return errors.New("disk full") }
 
 func TestWhatIsNotOnDiskIsNotHeld(t *testing.T) {
-	w := newWorld(t, t.TempDir())
-	w.desk.o.Book = full{w.store}
-	require.ErrorContains(t, w.desk.BadWork(w.badWork(t, period)), "disk full")
-	require.Zero(t, w.desk.Held())
+	w := newFixture(t, t.TempDir())
+	w.service.o.Store = full{w.store}
+	require.ErrorContains(t, w.service.BadWork(w.badWork(t, period)), "disk full")
+	require.Zero(t, w.service.Held())
 }
 
 // Whatever is killed, whoever else accuses, proves or gives up: in the end the node was slashed once for what it signed
 // until then, no accusation of ours is left, and no proof is held.
 func TestItEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, "")
+		w := newFixture(t, "")
 		proof := w.badWork(t, period)
-		require.NoError(t, w.desk.BadWork(proof))
+		require.NoError(t, w.service.BadWork(proof))
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
 			theirs := w.v.FraudProofs[market.FraudProofAddress(w.node().Address, rival)]
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
@@ -400,7 +400,7 @@ func TestItEndsOnce(t *testing.T) {
 					w.unaccuse(theirs)
 				}
 			case 4:
-				w.now += int64(rapid.IntRange(1, patience).Draw(t, "pause"))
+				w.now += int64(rapid.IntRange(1, delay).Draw(t, "pause"))
 			case 5:
 				if actions := w.due(); len(actions) > 0 {
 					w.execute(actions[0])
@@ -408,14 +408,14 @@ func TestItEndsOnce(t *testing.T) {
 			}
 		}
 		for range 5 {
-			w.now += patience
+			w.now += delay
 			for _, a := range w.due() {
 				w.execute(a)
 			}
 		}
 		require.Empty(t, w.due())
 		require.Equal(t, 1, w.slash)
-		require.Zero(t, w.desk.Held())
+		require.Zero(t, w.service.Held())
 		require.NotContains(t, w.v.FraudProofs, market.FraudProofAddress(w.node().Address, self))
 	})
 }

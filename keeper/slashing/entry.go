@@ -1,0 +1,110 @@
+package slashing
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// entry is a proof as it is kept; one of its parts is there.
+type entry struct {
+	Work         *badWork           `cbor:"1,keyasint,omitempty"`
+	Equivocation *equivocationProof `cbor:"2,keyasint,omitempty"`
+}
+
+// badWork is a market.BadWork without the node's account, which is looked up when it is used.
+type badWork struct {
+	Node       [32]byte `cbor:"1,keyasint"`
+	Commitment []byte   `cbor:"2,keyasint"`
+	Signature  [64]byte `cbor:"3,keyasint"`
+	Opening    []byte   `cbor:"4,keyasint"`
+	Column     uint32   `cbor:"5,keyasint"`
+}
+
+// equivocationProof is two statements of one keeper, or two manifests.
+type equivocationProof struct {
+	Keeper     [32]byte    `cbor:"1,keyasint"`
+	Records    [2][]byte   `cbor:"2,keyasint"`
+	Signatures [2][64]byte `cbor:"3,keyasint"`
+}
+
+// name is under which it is kept: one proof is enough against a node or a keeper.
+func (e entry) name() string {
+	if e.Work != nil {
+		return "work/" + solana.PublicKey(e.Work.Node).String()
+	}
+	return "equivocation/" + solana.PublicKey(e.Equivocation.Keeper).String()
+}
+
+func (e entry) encode() ([]byte, error) { return p2p.Encode(e) }
+
+// decode reads an entry. Error: store.ErrCorrupt, since only this package writes them.
+func decode(raw []byte) (entry, error) {
+	var e entry
+	if err := p2p.Decode(raw, &e); err != nil {
+		return e, fmt.Errorf("%w: proof: %w", store.ErrCorrupt, err)
+	}
+	switch {
+	case (e.Work == nil) == (e.Equivocation == nil):
+		return e, fmt.Errorf("%w: proof of neither kind", store.ErrCorrupt)
+	case e.Work != nil && len(e.Work.Commitment) != market.CommitmentSize:
+		return e, fmt.Errorf("%w: commitment of %d bytes", store.ErrCorrupt, len(e.Work.Commitment))
+	case e.Equivocation != nil:
+		if _, _, err := e.Equivocation.read(); err != nil {
+			return e, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+		}
+	}
+	return e, nil
+}
+
+// of is the proof against the node as it is now.
+func (b badWork) of(n *market.Node) market.BadWork {
+	return market.BadWork{
+		Node: *n, Commitment: [market.CommitmentSize]byte(b.Commitment), Signature: b.Signature, Opening: b.Opening, Column: int(b.Column),
+	}
+}
+
+// read returns the statements or the manifests; the other is nil.
+func (c equivocationProof) read() (statements []market.Said, manifests []market.Listed, err error) {
+	for i, raw := range c.Records {
+		if len(raw) == records.ManifestSize {
+			m, err := records.DecodeManifest(raw)
+			if err != nil {
+				return nil, nil, err
+			}
+			manifests = append(manifests, market.Listed{Manifest: m, Signature: c.Signatures[i]})
+			continue
+		}
+		st, err := records.DecodeStatement(raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		statements = append(statements, market.Said{Statement: st, Signature: c.Signatures[i]})
+	}
+	if len(statements) == 1 {
+		return nil, nil, errors.New("a statement and a manifest")
+	}
+	return statements, manifests, nil
+}
+
+// prove is the three instructions that bring it on chain.
+func (c equivocationProof) prove(finder, stakeMint solana.PublicKey) ([]solana.Instruction, error) {
+	statements, manifests, err := c.read()
+	switch {
+	case err != nil:
+		return nil, err
+	case statements != nil:
+		return market.ProveEquivocation(market.ProveEquivocationArgs{
+			Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: statements[0], Other: statements[1],
+		})
+	}
+	return market.ProveManifests(market.ProveManifestsArgs{
+		Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: manifests[0], Other: manifests[1],
+	})
+}

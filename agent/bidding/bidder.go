@@ -276,7 +276,7 @@ func (x *bid) answered(k solana.PublicKey, stage records.AckStage) bool {
 			return true
 		}
 	}
-	for _, w := range x.Words {
+	for _, w := range x.Refusals {
 		if o, err := records.DecodeOutcome(w.Outcome); err == nil && solana.PublicKey(w.Keeper) == k && final(o.Code, stage) {
 			return true
 		}
@@ -284,7 +284,7 @@ func (x *bid) answered(k solana.PublicKey, stage records.AckStage) bool {
 	return false
 }
 
-// final reports whether a keeper that said this need not be asked again in a stage. What a keeper says against a
+// final reports whether a keeper with this outcome need not be asked again in a stage. A refusal of a
 // commitment does not stand against a reveal: others may vouch for the commitment.
 func final(c records.OutcomeCode, stage records.AckStage) bool {
 	switch c {
@@ -345,18 +345,18 @@ func (b *Bidder) answer(key auction, k solana.PublicKey, stage records.AckStage,
 			b.Log.Warn().Stringer("keeper", k).Msg("a keeper's refusal is not signed by it")
 			return
 		}
-		if said(x.Words, k, o.Code) {
+		if refused(x.Refusals, k, o.Code) {
 			return
 		}
 		b.Log.Info().Stringer("order", key.order).Stringer("keeper", k).Stringer("why", o.Code).Msg("bid refused")
-		word := store.BidWord{Keeper: answer.Outcome.Keeper, Outcome: answer.Outcome.Outcome, Signature: answer.Outcome.Signature[:]}
-		b.update(key, x, func(s *store.Bid) { s.Words = append(s.Words, word) })
+		refusal := store.SignedOutcome{Keeper: answer.Outcome.Keeper, Outcome: answer.Outcome.Outcome, Signature: answer.Outcome.Signature[:]}
+		b.update(key, x, func(s *store.Bid) { s.Refusals = append(s.Refusals, refusal) })
 	}
 }
 
-// said reports whether a keeper gave this reason before.
-func said(words []store.BidWord, k solana.PublicKey, code records.OutcomeCode) bool {
-	for _, w := range words {
+// refused reports whether a keeper gave this reason before.
+func refused(refusals []store.SignedOutcome, k solana.PublicKey, code records.OutcomeCode) bool {
+	for _, w := range refusals {
 		if o, err := records.DecodeOutcome(w.Outcome); err == nil && solana.PublicKey(w.Keeper) == k && o.Code == code {
 			return true
 		}

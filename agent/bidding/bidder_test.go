@@ -302,7 +302,7 @@ func TestRefusals(t *testing.T) {
 	w.keepers[0].refuse, w.keepers[1].refuse = records.OutcomeUnsuitable, records.OutcomeSecondBid
 	a := w.agent()
 	a.tickAt(0, 0.5, 1)
-	require.Len(t, a.bid().Words, 2, "each reason once")
+	require.Len(t, a.bid().Refusals, 2, "each reason once")
 	w.keepers[0].refuse = 0
 	a.tickAt(2, 2.5)
 	require.Equal(t, 1, acks(a.bid(), records.AckCommitment), "the node satisfies the order now")

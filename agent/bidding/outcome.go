@@ -21,7 +21,7 @@ const patience = 3
 func (b *Bidder) ask(ctx context.Context, key auction, x *bid, now time.Time) {
 	if !acknowledged(x.Acks) {
 		note := "no keeper acknowledged it"
-		if len(x.Words) == 0 {
+		if len(x.Refusals) == 0 {
 			note = "no keeper could be reached in time"
 		}
 		b.update(key, x, func(s *store.Bid) { s.Over, s.Note = true, note })
@@ -86,6 +86,6 @@ func (b *Bidder) outcome(key auction, k solana.PublicKey, s messages.SignedOutco
 	}
 	b.Log.Info().Stringer("order", key.order).Stringer("outcome", o.Code).Str("price", market.PricePerHour(o.Price).String()).Msg("bid decided")
 	b.update(key, x, func(r *store.Bid) {
-		r.Outcome, r.Over = &store.BidWord{Keeper: s.Keeper, Outcome: s.Outcome, Signature: s.Signature[:]}, true
+		r.Outcome, r.Over = &store.SignedOutcome{Keeper: s.Keeper, Outcome: s.Outcome, Signature: s.Signature[:]}, true
 	})
 }

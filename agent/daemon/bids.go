@@ -124,7 +124,7 @@ func evidenceOf(b store.Bid) sealedbid.Evidence {
 			Keeper: solana.PublicKey(x.Keeper).String(), Stage: x.Stage, ReceivedAt: x.ReceivedAt, Signature: solana.SignatureFromBytes(x.Signature).String(),
 		})
 	}
-	for _, x := range b.Words {
+	for _, x := range b.Refusals {
 		if w, err := sealedbid.Word(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
 			out.Refusals = append(out.Refusals, w)
 		}

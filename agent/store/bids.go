@@ -3,10 +3,11 @@ package store
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // Bid is the node's bid in one sealed auction. Price and salt never change: two bids for one order would be one too many.
@@ -21,11 +22,11 @@ type Bid struct {
 	Commitment  Key       `json:"commitment"`
 	Signature   []byte    `json:"signature"` // over the commitment
 	At          time.Time `json:"at"`
-	// Acks are keepers' acknowledgements, Words their signed reasons for not taking the bid.
-	Acks  []BidAck  `json:"acks,omitempty"`
-	Words []BidWord `json:"words,omitempty"`
-	// Outcome is the last word on what became of the bid.
-	Outcome *BidWord `json:"outcome,omitempty"`
+	// Acks are keepers' acknowledgements, Refusals their signed reasons for not taking the bid.
+	Acks     []BidAck        `json:"acks,omitempty"`
+	Refusals []SignedOutcome `json:"refusals,omitempty"`
+	// Outcome is what became of the bid, signed by the keeper that awarded the order.
+	Outcome *SignedOutcome `json:"outcome,omitempty"`
 	// Over is true when nothing is left to do; Note then says what no keeper has signed.
 	Over bool   `json:"over"`
 	Note string `json:"note,omitempty"`
@@ -34,13 +35,13 @@ type Bid struct {
 // BidAck is a keeper's acknowledgement.
 type BidAck struct {
 	Keeper     Key    `json:"keeper"`
-	Stage      uint8  `json:"stage"` // wire.AckStage
+	Stage      uint8  `json:"stage"` // records.AckStage
 	ReceivedAt int64  `json:"received_at"`
 	Signature  []byte `json:"signature"`
 }
 
-// BidWord is a signed outcome of client/records.
-type BidWord struct {
+// SignedOutcome is a bid's outcome (client/records) with its keeper's signature.
+type SignedOutcome struct {
 	Keeper    Key    `json:"keeper"`
 	Outcome   []byte `json:"outcome"`
 	Signature []byte `json:"signature"`
@@ -55,9 +56,9 @@ func bidKey(order Key, closeAt int64) []byte {
 // returned: a restarted agent goes on with the bid that it made.
 func (s *Store) AddBid(b Bid) (Bid, error) {
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		bucket, key := tx.Bucket(bucketBids), bidKey(b.Order, b.CloseAt)
+		key := bidKey(b.Order, b.CloseAt)
 		var old Bid
-		switch err := get(bucket, bucketBids, key, &old); {
+		switch err := get(tx, bucketBids, key, &old); {
 		case err == nil:
 			b = old
 			return nil
@@ -67,7 +68,7 @@ func (s *Store) AddBid(b Bid) (Bid, error) {
 		if b.At.IsZero() {
 			b.At = s.now().UTC()
 		}
-		return put(bucket, bucketBids, key, b)
+		return put(tx, bucketBids, key, b)
 	})
 	return b, err
 }
@@ -76,15 +77,15 @@ func (s *Store) AddBid(b Bid) (Bid, error) {
 func (s *Store) UpdateBid(order Key, closeAt int64, change func(*Bid)) (Bid, error) {
 	var b Bid
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		bucket, key := tx.Bucket(bucketBids), bidKey(order, closeAt)
-		if err := get(bucket, bucketBids, key, &b); err != nil {
+		key := bidKey(order, closeAt)
+		if err := get(tx, bucketBids, key, &b); err != nil {
 			return err
 		}
 		was := b
 		change(&b)
 		b.Order, b.CloseAt, b.Node, b.Price, b.Salt = was.Order, was.CloseAt, was.Node, was.Price, was.Salt
 		b.Commitment, b.Signature, b.At = was.Commitment, was.Signature, was.At
-		return put(bucket, bucketBids, key, b)
+		return put(tx, bucketBids, key, b)
 	})
 	return b, err
 }
@@ -96,7 +97,7 @@ func (s *Store) Bids() ([]Bid, error) {
 		out = nil
 		return tx.Bucket(bucketBids).ForEach(func(k, raw []byte) error {
 			var b Bid
-			if err := unseal(bucketBids, k, raw, &b); err != nil {
+			if err := boltstore.UnsealJSON(bucketBids, k, raw, &b); err != nil {
 				return err
 			}
 			out = append(out, b)
@@ -109,27 +110,14 @@ func (s *Store) Bids() ([]Bid, error) {
 // PruneBids forgets bids of auctions that closed before a unix second and are over. It returns how many.
 func (s *Store) PruneBids(before int64) (int, error) {
 	n := 0
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		n = 0
-		bucket := tx.Bucket(bucketBids)
-		var old [][]byte
-		c := bucket.Cursor()
-		for k, raw := c.First(); k != nil && int64(binary.BigEndian.Uint64(k)) < before; k, raw = c.Next() {
+	limit := binary.BigEndian.AppendUint64(nil, uint64(max(before, 0)))
+	err := s.db.Update(func(tx *bolt.Tx) (err error) {
+		n, err = boltstore.DeleteBelow(tx.Bucket(bucketBids), limit, func(k, raw []byte) (bool, error) {
 			var b Bid
-			if err := unseal(bucketBids, k, raw, &b); err != nil {
-				return err
-			}
-			if b.Over {
-				old = append(old, append([]byte(nil), k...))
-			}
-		}
-		for _, k := range old {
-			if err := bucket.Delete(k); err != nil {
-				return fmt.Errorf("store: prune bids: %w", err)
-			}
-		}
-		n = len(old)
-		return nil
+			err := boltstore.UnsealJSON(bucketBids, k, raw, &b)
+			return b.Over, err
+		})
+		return err
 	})
 	return n, err
 }

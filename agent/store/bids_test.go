@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	bolt "go.etcd.io/bbolt"
 )
 
 func openBids(t *testing.T, path string) *Store {
@@ -49,17 +48,5 @@ func TestOneBidForAnAuction(t *testing.T) {
 	n, err := s.PruneBids(200)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "what is not over stays")
-	require.NoError(t, s.Close())
-}
-
-// A file from before there were bids opens, and holds them from then on.
-func TestBidsInAnOlderFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent.db")
-	s := openBids(t, path)
-	require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketBids) }))
-	require.NoError(t, s.Close())
-	s = openBids(t, path)
-	_, err := s.AddBid(Bid{Order: Key{5}})
-	require.NoError(t, err)
 	require.NoError(t, s.Close())
 }

@@ -7,6 +7,8 @@ import (
 	"sort"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // AddLease records a lease that was awarded to the node. Recording the same one
@@ -14,9 +16,8 @@ import (
 func (s *Store) AddLease(l Lease) (Lease, error) {
 	l.State = Awarded
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketLeases)
 		var old Lease
-		err := get(b, bucketLeases, l.Address[:], &old)
+		err := get(tx, bucketLeases, l.Address[:], &old)
 		if err == nil {
 			if old.Order != l.Order || old.Customer != l.Customer || old.Node != l.Node {
 				return fmt.Errorf("%w: lease %x", ErrExists, l.Address)
@@ -28,7 +29,7 @@ func (s *Store) AddLease(l Lease) (Lease, error) {
 			return err
 		}
 		l.History = []Step{{State: Awarded, At: s.now().UTC()}}
-		return put(b, bucketLeases, l.Address[:], l)
+		return put(tx, bucketLeases, l.Address[:], l)
 	})
 	return l, err
 }
@@ -37,7 +38,7 @@ func (s *Store) AddLease(l Lease) (Lease, error) {
 func (s *Store) Lease(address Key) (Lease, error) {
 	var l Lease
 	err := s.db.View(func(tx *bolt.Tx) error {
-		return get(tx.Bucket(bucketLeases), bucketLeases, address[:], &l)
+		return get(tx, bucketLeases, address[:], &l)
 	})
 	return l, err
 }
@@ -52,7 +53,7 @@ func (s *Store) Leases(states ...State) ([]Lease, error) {
 	err := s.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketLeases).ForEach(func(k, raw []byte) error {
 			var l Lease
-			if err := unseal(bucketLeases, k, raw, &l); err != nil {
+			if err := boltstore.UnsealJSON(bucketLeases, k, raw, &l); err != nil {
 				return err
 			}
 			if len(want) == 0 || want[l.State] {
@@ -74,8 +75,7 @@ func (s *Store) Leases(states ...State) ([]Lease, error) {
 func (s *Store) Advance(address Key, to State, change func(*Lease) error) (Lease, error) {
 	var l Lease
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketLeases)
-		if err := get(b, bucketLeases, address[:], &l); err != nil {
+		if err := get(tx, bucketLeases, address[:], &l); err != nil {
 			return err
 		}
 		from, history := l.State, l.History
@@ -95,7 +95,7 @@ func (s *Store) Advance(address Key, to State, change func(*Lease) error) (Lease
 		} else if reflect.DeepEqual(before, l) {
 			return nil
 		}
-		return put(b, bucketLeases, address[:], l)
+		return put(tx, bucketLeases, address[:], l)
 	})
 	return l, err
 }
@@ -104,8 +104,7 @@ func (s *Store) Advance(address Key, to State, change func(*Lease) error) (Lease
 func (s *Store) Update(address Key, change func(*Lease) error) (Lease, error) {
 	var l Lease
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketLeases)
-		if err := get(b, bucketLeases, address[:], &l); err != nil {
+		if err := get(tx, bucketLeases, address[:], &l); err != nil {
 			return err
 		}
 		before := l
@@ -114,7 +113,7 @@ func (s *Store) Update(address Key, change func(*Lease) error) (Lease, error) {
 		}
 		l.Address, l.Order, l.Customer, l.Node = before.Address, before.Order, before.Customer, before.Node
 		l.State, l.History = before.State, before.History
-		return put(b, bucketLeases, address[:], l)
+		return put(tx, bucketLeases, address[:], l)
 	})
 	return l, err
 }
@@ -124,17 +123,17 @@ func (s *Store) Forget(address Key) error {
 	return s.db.Update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketLeases)
 		var l Lease
-		if err := get(b, bucketLeases, address[:], &l); err != nil {
+		if err := get(tx, bucketLeases, address[:], &l); err != nil {
 			return err
 		}
 		if l.State != Closed {
 			return fmt.Errorf("%w: %x is %s, only closed leases are forgotten", ErrTransition, address, l.State)
 		}
 		if err := b.Delete(address[:]); err != nil {
-			return fmt.Errorf("store: forget lease: %w", err)
+			return fmt.Errorf("forget lease: %w", err)
 		}
 		if err := tx.Bucket(bucketReceipts).Delete(address[:]); err != nil {
-			return fmt.Errorf("store: forget receipt: %w", err)
+			return fmt.Errorf("forget receipt: %w", err)
 		}
 		return nil
 	})

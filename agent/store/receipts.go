@@ -25,8 +25,7 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 		if tx.Bucket(bucketLeases).Get(lease[:]) == nil {
 			return fmt.Errorf("%w: lease %x", ErrNotFound, lease)
 		}
-		b := tx.Bucket(bucketReceipts)
-		err := get(b, bucketReceipts, lease[:], &r)
+		err := get(tx, bucketReceipts, lease[:], &r)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -41,7 +40,7 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 			}
 		}
 		r = Receipt{Lease: lease, Sequence: sequence, Seconds: seconds, At: s.now().UTC(), Signed: r.Signed}
-		return put(b, bucketReceipts, lease[:], r)
+		return put(tx, bucketReceipts, lease[:], r)
 	})
 	if err != nil {
 		return Receipt{}, err
@@ -56,13 +55,12 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte, by Key) error {
 	for _, sig := range [][]byte{node, customer} {
 		if len(sig) != 0 && len(sig) != ed25519.SignatureSize {
-			return fmt.Errorf("store: signature of %d bytes", len(sig))
+			return fmt.Errorf("signature of %d bytes", len(sig))
 		}
 	}
 	return s.db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketReceipts)
 		var r Receipt
-		if err := get(b, bucketReceipts, lease[:], &r); err != nil {
+		if err := get(tx, bucketReceipts, lease[:], &r); err != nil {
 			return err
 		}
 		if r.Sequence != sequence {
@@ -80,7 +78,7 @@ func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte, b
 				NodeSignature: r.NodeSignature, CustomerKey: r.CustomerKey, CustomerSignature: r.CustomerSignature,
 			}
 		}
-		return put(b, bucketReceipts, lease[:], r)
+		return put(tx, bucketReceipts, lease[:], r)
 	})
 }
 
@@ -88,7 +86,7 @@ func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte, b
 func (s *Store) Receipt(lease Key) (Receipt, error) {
 	var r Receipt
 	err := s.db.View(func(tx *bolt.Tx) error {
-		return get(tx.Bucket(bucketReceipts), bucketReceipts, lease[:], &r)
+		return get(tx, bucketReceipts, lease[:], &r)
 	})
 	return r, err
 }

@@ -9,19 +9,19 @@ import (
 // SetSetting stores v, as JSON, under a name.
 func (s *Store) SetSetting(name string, v any) error {
 	if name == "" {
-		return fmt.Errorf("store: a setting needs a name")
+		return fmt.Errorf("a setting needs a name")
 	}
 	return s.db.Update(func(tx *bolt.Tx) error {
-		return put(tx.Bucket(bucketSettings), bucketSettings, []byte(name), v)
+		return put(tx, bucketSettings, []byte(name), v)
 	})
 }
 
 // Setting reads a setting into v, or returns ErrNotFound.
 func (s *Store) Setting(name string, v any) error {
 	if name == "" {
-		return fmt.Errorf("store: a setting needs a name")
+		return fmt.Errorf("a setting needs a name")
 	}
 	return s.db.View(func(tx *bolt.Tx) error {
-		return get(tx.Bucket(bucketSettings), bucketSettings, []byte(name), v)
+		return get(tx, bucketSettings, []byte(name), v)
 	})
 }

@@ -16,7 +16,7 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(k[
 func (k *Key) UnmarshalText(b []byte) error {
 	raw, err := hex.DecodeString(string(b))
 	if err != nil || len(raw) != len(k) {
-		return fmt.Errorf("store: %q is not a 32-byte key in hexadecimal", b)
+		return fmt.Errorf("%q is not a 32-byte key in hexadecimal", b)
 	}
 	copy(k[:], raw)
 	return nil

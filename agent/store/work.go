@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // workKey sorts by period, then seed: several keepers may ask in one period.
@@ -19,10 +21,9 @@ func workKey(period uint64, seed Key) []byte {
 // seed and order would convict the node, so the second is refused with ErrExists.
 func (s *Store) PutWork(w Work) error {
 	return s.db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketWork)
 		key := workKey(w.Period, w.Seed)
 		var old Work
-		err := get(b, bucketWork, key, &old)
+		err := get(tx, bucketWork, key, &old)
 		switch {
 		case err == nil && (old.Root != w.Root || old.N != w.N):
 			return fmt.Errorf("%w: period %d, seed %x", ErrExists, w.Period, w.Seed)
@@ -34,7 +35,7 @@ func (s *Store) PutWork(w Work) error {
 		if w.At.IsZero() {
 			w.At = s.now().UTC()
 		}
-		return put(b, bucketWork, key, w)
+		return put(tx, bucketWork, key, w)
 	})
 }
 
@@ -42,7 +43,7 @@ func (s *Store) PutWork(w Work) error {
 func (s *Store) Work(period uint64, seed Key) (Work, error) {
 	var w Work
 	err := s.db.View(func(tx *bolt.Tx) error {
-		return get(tx.Bucket(bucketWork), bucketWork, workKey(period, seed), &w)
+		return get(tx, bucketWork, workKey(period, seed), &w)
 	})
 	return w, err
 }
@@ -51,20 +52,9 @@ func (s *Store) Work(period uint64, seed Key) (Work, error) {
 // many there were.
 func (s *Store) PruneWork(before uint64) (int, error) {
 	removed := 0
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		removed = 0
-		var keys [][]byte
-		c := tx.Bucket(bucketWork).Cursor()
-		for k, _ := c.First(); k != nil && binary.BigEndian.Uint64(k) < before; k, _ = c.Next() {
-			keys = append(keys, append([]byte(nil), k...))
-		}
-		for _, k := range keys {
-			if err := tx.Bucket(bucketWork).Delete(k); err != nil {
-				return fmt.Errorf("store: prune work: %w", err)
-			}
-			removed++
-		}
-		return nil
+	err := s.db.Update(func(tx *bolt.Tx) (err error) {
+		removed, err = boltstore.DeleteBelow(tx.Bucket(bucketWork), binary.BigEndian.AppendUint64(nil, before), nil)
+		return err
 	})
 	return removed, err
 }

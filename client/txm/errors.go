@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // Sentinel errors.
@@ -17,8 +19,8 @@ var (
 	ErrMismatch      = errors.New("an intent with this id and other instructions exists")
 	ErrUncertain     = errors.New("cannot prove whether an earlier transaction took effect")
 	ErrClosed        = errors.New("transaction manager closed")
-	ErrStoreBusy     = errors.New("transaction store is in use by another process")
-	ErrStoreCluster  = errors.New("transaction store belongs to another cluster")
+	ErrStoreBusy     = boltstore.ErrLocked // another process has the transaction store open
+	ErrStoreCluster  = boltstore.ErrOwner  // the transaction store belongs to another cluster
 	ErrUnknownIntent = errors.New("no such intent")
 	ErrIntent        = errors.New("invalid intent")
 	ErrTooLarge      = errors.New("transaction exceeds 1232 bytes")

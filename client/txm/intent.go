@@ -182,7 +182,6 @@ func (f *Failure) err() error {
 
 // Record is an intent as stored.
 type Record struct {
-	Version      int              `json:"v"`
 	ID           string           `json:"id"`
 	Kind         string           `json:"kind,omitempty"`
 	State        State            `json:"state"`
@@ -200,11 +199,9 @@ type Record struct {
 	Updated      time.Time        `json:"updated"`
 }
 
-const recordVersion = 1
-
 func newRecord(in Intent, payer solana.PublicKey, now time.Time) (Record, error) {
 	r := Record{
-		Version: recordVersion, ID: in.ID, Kind: in.Kind, State: StateQueued, Payer: payer,
+		ID: in.ID, Kind: in.Kind, State: StateQueued, Payer: payer,
 		MinSlot: in.MinContextSlot, Repeatable: in.Repeatable, Created: now, Updated: now,
 	}
 	if in.ID == "" || len(in.ID) > 512 {

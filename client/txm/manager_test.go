@@ -1,18 +1,22 @@
 package txm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 var (
@@ -51,9 +55,8 @@ func (r *rig) options(rpc RPC, store *Store) Options {
 }
 
 func (r *rig) open() *Store {
-	s, err := OpenStore(r.path, testGenesis)
+	s, err := openStore(r.path, testGenesis, true) // a killed process loses nothing that was written; only a power cut would
 	require.NoError(r.t, err)
-	s.db.NoSync = true // a killed process loses nothing that was written; only a power cut would
 	return s
 }
 
@@ -481,6 +484,23 @@ func TestStore(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err = OpenStore(path, solana.Hash{8})
 	require.ErrorIs(t, err, ErrStoreCluster)
+	require.ErrorContains(t, err, "use another state folder for this cluster")
+}
+
+// A file whose bytes changed does not open: an intent that is read differently would be sent twice.
+func TestDamagedStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "txm.db")
+	s, err := OpenStore(path, testGenesis)
+	require.NoError(t, err)
+	r, err := newRecord(Intent{ID: "x", Instructions: do("a")}, testKey.PublicKey(), time.Now())
+	require.NoError(t, err)
+	require.NoError(t, s.put(r))
+	require.NoError(t, s.Close())
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(raw, []byte(`"queued"`), []byte(`"failed"`)), 0o600))
+	_, err = OpenStore(path, testGenesis)
+	require.ErrorIs(t, err, boltstore.ErrCorrupt)
 }
 
 func TestDecodeTxError(t *testing.T) {

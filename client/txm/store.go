@@ -2,23 +2,22 @@ package txm
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
+// schema is the layout of the file.
+const schema = 1
+
 var (
-	bucketMeta    = []byte("meta")
 	bucketIntents = []byte("intents")
 	bucketSigs    = []byte("signatures")
-	keyGenesis    = []byte("genesis")
 )
 
 // errSignatureTaken means that a transaction with the very same signature was
@@ -26,43 +25,31 @@ var (
 // effect would stand for two.
 var errSignatureTaken = errors.New("signature used before")
 
-// Store keeps intents in a bbolt file.
-type Store struct{ db *bolt.DB }
+// Store keeps intents in a file.
+type Store struct{ db *boltstore.DB }
 
 // OpenStore opens or creates the file. It belongs to one cluster: intents of
 // another must never be sent here.
-// Errors: ErrStoreBusy, ErrStoreCluster.
+// Errors: ErrStoreBusy, ErrStoreCluster, boltstore.ErrCorrupt, boltstore.ErrSchema.
 func OpenStore(path string, genesis solana.Hash) (*Store, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("transaction store folder: %w", err)
-	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: 2 * time.Second, NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%w: %s; stop the other process or choose another state folder", ErrStoreBusy, path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("transaction store %s: %w", path, err)
-	}
-	// Concurrent submissions share one sync to disk; a lone one waits little.
-	db.MaxBatchDelay = time.Millisecond
-	err = db.Update(func(tx *bolt.Tx) error {
-		for _, b := range [][]byte{bucketMeta, bucketIntents, bucketSigs} {
-			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
-				return err
-			}
-		}
-		meta := tx.Bucket(bucketMeta)
-		switch have := meta.Get(keyGenesis); {
-		case have == nil:
-			return meta.Put(keyGenesis, genesis[:])
-		case !bytes.Equal(have, genesis[:]):
-			return fmt.Errorf("%w: %s is of the cluster with genesis hash %s, this is %s; use another state folder for this cluster",
-				ErrStoreCluster, path, solana.HashFromBytes(have), genesis)
-		}
-		return nil
+	return openStore(path, genesis, false)
+}
+
+func openStore(path string, genesis solana.Hash, noSync bool) (*Store, error) {
+	db, err := boltstore.Open(path, boltstore.Config{
+		Name: "transaction store", Schema: schema, Owner: genesis[:], Buckets: [][]byte{bucketIntents, bucketSigs},
+		DescribeOwner: func(genesis []byte) string {
+			return fmt.Sprintf("the cluster with genesis hash %s", solana.HashFromBytes(genesis))
+		},
+		OtherProcess: "stop the other process or choose another state folder",
+		OtherOwner:   "use another state folder for this cluster",
+		OtherSchema:  "wait until its transactions are final, then move the file away; a new one is made",
+		LockTimeout:  2 * time.Second,
+		BatchDelay:   time.Millisecond, // concurrent submissions share one sync to disk; a lone one waits little
+		NoSync:       noSync,
 	})
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, err
 	}
 	return &Store{db: db}, nil
 }
@@ -74,11 +61,11 @@ func (s *Store) Close() error { return s.db.Close() }
 func (s *Store) Get(id string) (Record, error) {
 	var r Record
 	err := s.db.View(func(tx *bolt.Tx) error {
-		raw := tx.Bucket(bucketIntents).Get([]byte(id))
-		if raw == nil {
+		err := boltstore.GetJSON(tx, bucketIntents, []byte(id), &r)
+		if errors.Is(err, boltstore.ErrNotFound) {
 			return fmt.Errorf("%w: %s", ErrUnknownIntent, id)
 		}
-		return decodeRecord(raw, &r)
+		return err
 	})
 	return r, err
 }
@@ -86,9 +73,9 @@ func (s *Store) Get(id string) (Record, error) {
 // Records calls f for every record until it returns an error.
 func (s *Store) Records(f func(Record) error) error {
 	return s.db.View(func(tx *bolt.Tx) error {
-		return tx.Bucket(bucketIntents).ForEach(func(_, raw []byte) error {
+		return tx.Bucket(bucketIntents).ForEach(func(k, raw []byte) error {
 			var r Record
-			if err := decodeRecord(raw, &r); err != nil {
+			if err := boltstore.UnsealJSON(bucketIntents, k, raw, &r); err != nil {
 				return err
 			}
 			return f(r)
@@ -98,31 +85,21 @@ func (s *Store) Records(f func(Record) error) error {
 
 // put writes a record.
 func (s *Store) put(r Record) error {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("store intent %s: %w", r.ID, err)
-	}
-	return s.batch(r.ID, func(tx *bolt.Tx) error {
-		return tx.Bucket(bucketIntents).Put([]byte(r.ID), raw)
-	})
+	return s.batch(r.ID, func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketIntents, []byte(r.ID), r) })
 }
 
 // putSigned writes a record together with its new signature.
 // Error: errSignatureTaken.
 func (s *Store) putSigned(r Record) error {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("store intent %s: %w", r.ID, err)
-	}
 	return s.batch(r.ID, func(tx *bolt.Tx) error {
-		sigs := tx.Bucket(bucketSigs)
-		if sigs.Get(r.Current.Signature[:]) != nil {
+		sig := r.Current.Signature[:]
+		if tx.Bucket(bucketSigs).Get(sig) != nil {
 			return errSignatureTaken
 		}
-		if err := sigs.Put(r.Current.Signature[:], []byte(r.ID)); err != nil {
+		if err := boltstore.Put(tx, bucketSigs, sig, []byte(r.ID)); err != nil {
 			return err
 		}
-		return tx.Bucket(bucketIntents).Put([]byte(r.ID), raw)
+		return boltstore.PutJSON(tx, bucketIntents, []byte(r.ID), r)
 	})
 }
 
@@ -143,7 +120,7 @@ func (s *Store) Prune(before time.Time) (int, error) {
 		intents, sigs := tx.Bucket(bucketIntents), tx.Bucket(bucketSigs)
 		if err := intents.ForEach(func(k, raw []byte) error {
 			var r Record
-			if err := decodeRecord(raw, &r); err != nil {
+			if err := boltstore.UnsealJSON(bucketIntents, k, raw, &r); err != nil {
 				return err
 			}
 			if r.State.Terminal() && r.Updated.Before(before) {
@@ -154,7 +131,11 @@ func (s *Store) Prune(before time.Time) (int, error) {
 			return err
 		}
 		var old [][]byte
-		if err := sigs.ForEach(func(k, id []byte) error {
+		if err := sigs.ForEach(func(k, raw []byte) error {
+			id, err := boltstore.Unseal(bucketSigs, k, raw)
+			if err != nil {
+				return err
+			}
 			if drop[string(id)] {
 				old = append(old, bytes.Clone(k))
 			}
@@ -179,14 +160,4 @@ func (s *Store) Prune(before time.Time) (int, error) {
 		return 0, fmt.Errorf("prune transaction store: %w", err)
 	}
 	return n, nil
-}
-
-func decodeRecord(raw []byte, r *Record) error {
-	if err := json.Unmarshal(raw, r); err != nil {
-		return fmt.Errorf("transaction store: damaged record: %w", err)
-	}
-	if r.Version != recordVersion {
-		return fmt.Errorf("transaction store: intent %s has format %d, this version reads %d", r.ID, r.Version, recordVersion)
-	}
-	return nil
 }

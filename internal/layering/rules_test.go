@@ -30,6 +30,7 @@ var rules = []rule{
 	{name: "messages import only records and attest", from: []string{"client/messages/..."}, only: []string{"client/messages/...", "client/records", "attest"}},
 	{name: "attest imports nothing outside attest", from: []string{"attest/..."}, only: []string{"attest/..."}},
 	{name: "the bindings import nothing of ours", from: []string{bindings}, only: []string{}, tests: true},
+	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
 	{name: "the client imports no keeper, no agent and no local network", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "localnet/..."}},
 	{name: "keepers do not import agents", from: []string{"keeper/..."}, never: []string{"agent/..."}, tests: true},
 	{name: "agents do not import keepers", from: []string{"agent/..."}, never: []string{"keeper/..."}, tests: true},

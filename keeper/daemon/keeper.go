@@ -181,7 +181,9 @@ func explainStore(err error, secs uint32) error {
 	switch {
 	case errors.Is(err, store.ErrFrozen):
 		return fmt.Errorf("%w. Find the other process or the older copy and end it; then move this file away: a new one signs from a later period (%d s each) on", err, secs)
-	case store.IsDamage(err), errors.Is(err, store.ErrSchema):
+	case errors.Is(err, store.ErrSchema):
+		return fmt.Errorf("%w. Run the version that wrote it, or move the file away: a new one signs from a later period (%d s each) on, because it cannot know what was signed before", err, secs)
+	case store.IsDamage(err):
 		return fmt.Errorf("%w; nothing is signed with it. Move the file away: a new one signs again from a later period (%d s each) on, because it cannot know what was signed before", err, secs)
 	}
 	return err

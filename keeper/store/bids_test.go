@@ -8,7 +8,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
-	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/client/records"
 )
@@ -66,23 +65,5 @@ func TestBidsSurviveAndArePruned(t *testing.T) {
 	_, err = s.LastBidSet(old.Order, solana.PublicKey{7})
 	require.ErrorIs(t, err, ErrNotFound)
 	require.Len(t, all(0), 20)
-	require.NoError(t, s.Close())
-}
-
-// A file from before there were bids opens, and holds them from then on.
-func TestBidsInAnOlderFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keeper.db")
-	s := bidStore(t, path)
-	require.NoError(t, s.db.Update(func(tx *bolt.Tx) error {
-		for _, name := range added {
-			if err := tx.DeleteBucket(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	require.NoError(t, s.Close())
-	s = bidStore(t, path)
-	require.NoError(t, s.PutBids(AuctionKey{CloseAt: 1}, map[[32]byte][]byte{{1}: {1}}))
 	require.NoError(t, s.Close())
 }

@@ -19,25 +19,25 @@ import (
 // Where a file may not grow, nothing is promised that is not kept, the error names the reason, and the file is sound.
 func TestFileLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
-	w := newWorld()
-	w.listen(t, path, 1, true, 3*time.Second, childLimit+"=65536")
+	w := newPeers()
+	w.run(t, path, 1, true, 3*time.Second, childLimit+"=65536")
 	require.NotEmpty(t, w.failed, "the limit was not reached")
 	require.Contains(t, w.failed[len(w.failed)-1], syscall.EFBIG.Error())
 	failed := len(w.failed)
-	w.listen(t, path, 2, true, 500*time.Millisecond, childLimit+"=65536")
+	w.run(t, path, 2, true, 500*time.Millisecond, childLimit+"=65536")
 	require.Greater(t, len(w.failed), failed, "a second life is not better off")
 	w.failed = nil
-	w.listen(t, path, 3, true, 500*time.Millisecond) // room again
+	w.run(t, path, 3, true, 500*time.Millisecond) // room again
 	require.Empty(t, w.failed)
 	s, err := Open(path, options())
 	require.NoError(t, err)
-	for _, x := range w.said {
+	for _, x := range w.signed {
 		known, err := s.Knows(x)
 		require.NoError(t, err)
 		require.True(t, known)
 	}
 	require.NoError(t, s.Close())
-	t.Logf("%d failures at the limit, %d statements", failed, len(w.said))
+	t.Logf("%d failures at the limit, %d statements", failed, len(w.signed))
 }
 
 // The same on a file system that is full, which needs root to make one.
@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 	path, ballast := filepath.Join(dir, "k.db"), filepath.Join(dir, "ballast")
 	s := open(t, path)
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
-	said := map[records.CheckStatement]bool{}
+	done := map[records.CheckStatement]bool{}
 	var full error
 	for i := int64(0); full == nil && i < 20_000; i++ {
 		x := []records.CheckStatement{st(1, 5, i, true), st(2, 6, i, false)}
@@ -62,7 +62,7 @@ func TestFullDisk(t *testing.T) {
 		full = err
 		for _, y := range signed {
 			require.NoError(t, err)
-			said[y.Statement] = true
+			done[y.Statement] = true
 		}
 	}
 	require.ErrorIs(t, full, syscall.ENOSPC)
@@ -71,7 +71,7 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, s.Close())
 	s = open(t, path) // which writes little
 	require.ErrorIs(t, sealAndPack(s, 6), syscall.ENOSPC, "no room for packs")
-	for x := range said {
+	for x := range done {
 		known, err := s.Knows(x)
 		require.NoError(t, err)
 		require.True(t, known)
@@ -82,15 +82,15 @@ func TestFullDisk(t *testing.T) {
 	require.Len(t, signed, 1)
 	require.NoError(t, s.Vote(7, records.Hash{2}, nil), "the vote that did not fit was not given")
 	require.NoError(t, sealAndPack(s, 6))
-	require.Equal(t, 1, countRecords(t, s, bucketStatements))
+	require.Equal(t, 1, countEntries(t, s, bucketStatements))
 	require.NoError(t, s.Close())
 	s = open(t, path)
-	for x := range said {
+	for x := range done {
 		known, err := s.Knows(x)
 		require.NoError(t, err)
 		require.True(t, known)
 	}
-	t.Logf("%d statements until the disk was full", len(said))
+	t.Logf("%d statements until the disk was full", len(done))
 	require.NoError(t, s.Close())
 }
 
@@ -113,7 +113,7 @@ func dump(t *testing.T, s *Store) (out []Signed, roots []string) {
 		} else {
 			require.ErrorIs(t, err, ErrNotFound)
 		}
-		require.NoError(t, s.view(func(tx *bolt.Tx) error {
+		require.NoError(t, s.db.View(func(tx *bolt.Tx) error {
 			roots = append(roots, string(tx.Bucket(bucketManifests).Get(periodKey(p))))
 			return nil
 		}))
@@ -128,7 +128,7 @@ func damages() int {
 	return 150
 }
 
-// Whatever bytes of the file change, it does not open, or it opens and every guarantee is in it.
+// Whatever bytes of the file change, it does not open, or it opens and every promise is in it.
 func TestRandomDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
@@ -194,11 +194,11 @@ func TestRandomDamage(t *testing.T) {
 		require.Equal(t, roots, voted, "damage %d", i)
 		require.NoError(t, s.Close())
 	}
-	t.Logf("%d damages: %d refused, %d without effect on any guarantee", damages(), refused, damages()-refused)
+	t.Logf("%d damages: %d refused, %d without effect on any promise", damages(), refused, damages()-refused)
 	require.Greater(t, refused, damages()/4)
 }
 
-// The newer meta page is what bbolt would do without: the file would be as it was one guarantee ago.
+// The newer meta page is what bbolt would do without: the file would be as it was one promise ago.
 func TestDamagedMetaPage(t *testing.T) {
 	for page := range 2 {
 		path := filepath.Join(t.TempDir(), "k.db")
@@ -210,7 +210,7 @@ func TestDamagedMetaPage(t *testing.T) {
 		require.NoError(t, s.Close())
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
-		raw[page*os.Getpagesize()+pageHeader+40] ^= 1
+		raw[page*os.Getpagesize()+16+40] ^= 1 // the number of pages
 		require.NoError(t, os.WriteFile(path, raw, 0o600))
 		_, err = Open(path, options())
 		require.ErrorIs(t, err, ErrCorrupt)

@@ -8,8 +8,8 @@
 //   - a statement for a period that was sealed is refused (ErrSealed), so that what peers were told is complete stays
 //     complete;
 //   - a second manifest of a period is refused (ErrManifest), as is one of a period that is not sealed (ErrOpen);
-//   - a file that is damaged, or of another keeper or cluster, does not open, and a damaged record is an error, never an
-//     empty answer.
+//   - a file that is damaged, or of another keeper or cluster, does not open, and a damaged entry is an error, never an
+//     empty answer (internal/boltstore).
 //
 // A vote may move to another root while the report is open; the program says when. The store knows where it was last sent
 // to.
@@ -17,12 +17,9 @@
 // A new file cannot know what was signed before it, and a pruned one does not know it any more: FirstPeriod says from which
 // period on a keeper may sign (ErrEarly). Prune raises it.
 //
-// The file is a bbolt database. Every record is preceded by the first eight bytes of its sha256.
-//
-// A statement has a record of its own until some minutes after its period is sealed; then Pack puts the period's
-// statements together, up to 256 in a record: each 144 bytes as they were signed and 64 of signature, in the order of their
-// keys, under the key of the first. A start reads far fewer and smaller records for it, and nothing else changes: a
+// A statement has an entry of its own until some minutes after its period is sealed; then Pack puts the period's
+// statements together, up to 256 in an entry: each 144 bytes as they were signed and 64 of signature, in the order of their
+// keys, under the key of the first. A start reads far fewer and smaller entries for it, and nothing else changes: a
 // digest over statements, packs, manifests and votes says what must be there, and one transaction replaces a period's
-// records and the digest. A file of the layouts before is read, and is of this one from then on: schema 3 has no manifests,
-// and schema 2 has no packs either. A file of any other schema is refused.
+// entries and the digest.
 package store

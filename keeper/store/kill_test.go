@@ -22,7 +22,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// The test program runs itself as a keeper that does nothing but guarantee: it signs and votes at random, seals and packs
+// The test program runs itself as a keeper that does nothing but promise: it signs and votes at random, seals and packs
 // now and then, and writes what it has promised to its output, as a keeper would to the network.
 const (
 	childStore = "GANTRY_TEST_STORE" // its file; set in the child only
@@ -32,7 +32,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childStore); path != "" {
-		if err := guarantee(path); err != nil {
+		if err := promise(path); err != nil {
 			fmt.Println("error", err)
 			os.Exit(3)
 		}
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// guarantee signs and votes until it is killed. Errors of the disk are printed and do not end it.
-func guarantee(path string) error {
+// promise signs and votes until it is killed. Errors of the disk are printed and do not end it.
+func promise(path string) error {
 	if limit, err := strconv.ParseUint(os.Getenv(childLimit), 10, 64); err == nil {
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: unix.RLIM_INFINITY}); err != nil {
 			return err
@@ -90,7 +90,7 @@ func guarantee(path string) error {
 		} else {
 			fmt.Fprintln(out, "failed", err)
 		}
-		// What a set is changes with the code that writes it: the book must not.
+		// What a set is changes with the code that writes it; what the store has does not.
 		p, ref := max(open, 9)-4+records.Period(rnd.IntN(4)), SetRef{Count: uint32(rnd.IntN(4)), Digest: [32]byte{1}}
 		if err := s.PutManifest(p, ref); err == nil {
 			fmt.Fprintf(out, "manifest %d %x\n", p, ref.encode())
@@ -110,21 +110,21 @@ func guarantee(path string) error {
 	}
 }
 
-// world is everybody who hears what the keeper says.
-type world struct {
-	said   map[string]records.CheckStatement
-	roots  map[records.Period]records.Hash
-	sets   map[string]string // of manifests, by period
-	heard  int
-	failed []string
+// peers is what the network received from the keeper.
+type peers struct {
+	signed   map[string]records.CheckStatement
+	roots    map[records.Period]records.Hash
+	sets     map[string]string // of manifests, by period
+	received int
+	failed   []string
 }
 
-func newWorld() *world {
-	return &world{said: map[string]records.CheckStatement{}, roots: map[records.Period]records.Hash{}, sets: map[string]string{}}
+func newPeers() *peers {
+	return &peers{signed: map[string]records.CheckStatement{}, roots: map[records.Period]records.Hash{}, sets: map[string]string{}}
 }
 
-// hear takes whole lines; a kill may cut the last one.
-func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
+// receive takes whole lines; a kill may cut the last one.
+func (w *peers) receive(t *testing.T, key solana.PublicKey, line string) {
 	f := strings.Fields(line)
 	if len(f) < 2 {
 		return
@@ -139,10 +139,10 @@ func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
 		require.NoError(t, err)
 		require.NoError(t, s.Verify(key, solana.SignatureFromBytes(sig)))
 		k := string(statementKey(s))
-		if old, ok := w.said[k]; ok {
+		if old, ok := w.signed[k]; ok {
 			require.Equal(t, old, s, "two different statements about one thing")
 		}
-		w.said[k] = s
+		w.signed[k] = s
 	case "voted":
 		p, err := strconv.ParseUint(f[1], 10, 64)
 		require.NoError(t, err)
@@ -160,12 +160,12 @@ func (w *world) hear(t *testing.T, key solana.PublicKey, line string) {
 	default:
 		w.failed = append(w.failed, line)
 	}
-	w.heard++
+	w.received++
 }
 
-// listen runs a child on the file, kills it, and hears what it said. Its life is counted from its start, or from its first
-// word: a busy machine may take long to start it.
-func (w *world) listen(t *testing.T, path string, seed uint64, speaks bool, life time.Duration, env ...string) {
+// run starts a child on the file, kills it, and reads its output. Its life is counted from its start, or with prints from
+// its first output: a busy machine may take long to start it.
+func (w *peers) run(t *testing.T, path string, seed uint64, prints bool, life time.Duration, env ...string) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), self)
@@ -175,8 +175,8 @@ func (w *world) listen(t *testing.T, path string, seed uint64, speaks bool, life
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	r := bufio.NewReader(out)
-	if speaks {
-		_, _ = r.Peek(1) // if it says nothing, it has ended
+	if prints {
+		_, _ = r.Peek(1) // if it prints nothing, it has ended
 	}
 	kill := time.AfterFunc(life, func() { _ = cmd.Process.Signal(syscall.SIGKILL) }) // it may have ended
 	for {
@@ -184,29 +184,29 @@ func (w *world) listen(t *testing.T, path string, seed uint64, speaks bool, life
 		if err != nil {
 			break
 		}
-		w.hear(t, testKey.PublicKey(), line)
+		w.receive(t, testKey.PublicKey(), line)
 	}
 	kill.Stop()
 	_ = cmd.Wait() // it was killed
 }
 
-// votesIn compares the votes with the store's. One may be in the store that was not heard: the last before the kill.
-func (w *world) votesIn(t *testing.T, s *Store) {
-	var unheard []records.Period
+// votesIn compares the votes with the store's. One may be in the store that was not received: the last before the kill.
+func (w *peers) votesIn(t *testing.T, s *Store) {
+	var missed []records.Period
 	for p := range records.Period(50) {
 		root, err := s.Voted(p)
-		heard, ok := w.roots[p]
+		received, ok := w.roots[p]
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotFound)
-			require.False(t, ok, "heard and not in the store")
+			require.False(t, ok, "received and not in the store")
 			continue
 		}
-		if !ok || root != heard {
-			unheard = append(unheard, p)
+		if !ok || root != received {
+			missed = append(missed, p)
 			w.roots[p] = root
 		}
 	}
-	require.LessOrEqual(t, len(unheard), 1, "votes that were forgotten or were not cast")
+	require.LessOrEqual(t, len(missed), 1, "votes that were forgotten or were not cast")
 }
 
 func kills() int {
@@ -216,16 +216,16 @@ func kills() int {
 	return 25
 }
 
-// A process that is killed at any moment, again and again on the same file, never says two different things, and always
-// finds its file sound.
+// A process that is killed at any moment, again and again on the same file, never publishes two different
+// statements about one thing, and always finds its file sound.
 func TestKilledAtAnyMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
-	w := newWorld()
+	w := newPeers()
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	t.Logf("seed %d", seed)
 	for i := range kills() {
-		w.listen(t, path, rnd.Uint64(), i%2 == 0, time.Duration(rnd.IntN(250))*time.Millisecond)
+		w.run(t, path, rnd.Uint64(), i%2 == 0, time.Duration(rnd.IntN(250))*time.Millisecond)
 		require.Empty(t, w.failed)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			continue // killed before there was a file
@@ -233,20 +233,20 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		s, err := Open(path, options())
 		require.NoError(t, err, "after kill %d", i)
 		asked := 0
-		for _, x := range w.said { // in no order
+		for _, x := range w.signed { // in no order
 			if asked++; asked > 5000 && i < kills()-1 {
 				break
 			}
 			known, err := s.Knows(x)
 			require.NoError(t, err)
-			require.True(t, known, "said and not in the store")
+			require.True(t, known, "published and not in the store")
 		}
 		w.votesIn(t, s)
 		require.NoError(t, s.Close())
 	}
 	s := open(t, path)
-	t.Logf("%d packs, %d statements of open periods", countRecords(t, s, bucketPacks), countRecords(t, s, bucketStatements))
+	t.Logf("%d packs, %d statements of open periods", countEntries(t, s, bucketPacks), countEntries(t, s, bucketStatements))
 	require.NoError(t, s.Close())
-	t.Logf("%d kills, %d promises heard, %d statements, %d roots, %d manifests", kills(), w.heard, len(w.said), len(w.roots), len(w.sets))
-	require.NotEmpty(t, w.said)
+	t.Logf("%d kills, %d promises received, %d statements, %d roots, %d manifests", kills(), w.received, len(w.signed), len(w.roots), len(w.sets))
+	require.NotEmpty(t, w.signed)
 }

@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 var (
@@ -37,12 +38,12 @@ func (r SetRef) encode() []byte {
 // is fine; another is never taken, since two signed manifests of one period cost the bond. Errors: ErrManifest, ErrEarly,
 // ErrOpen, ErrFrozen.
 func (s *Store) PutManifest(p records.Period, ref SetRef) error {
-	err := s.update(func(tx *bolt.Tx) error {
+	err := s.db.Update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketManifests)
 		if raw := b.Get(periodKey(p)); raw != nil {
-			have, err := unseal(raw)
+			have, err := boltstore.Unseal(bucketManifests, periodKey(p), raw)
 			if err == nil && len(have) != setRefSize {
-				err = fmt.Errorf("%w: manifest of %d bytes", ErrCorrupt, len(have))
+				err = boltstore.Damaged("manifest of %d bytes", len(have))
 			}
 			if err == nil && !bytes.Equal(have, ref.encode()) {
 				err = ErrManifest
@@ -52,20 +53,14 @@ func (s *Store) PutManifest(p records.Period, ref SetRef) error {
 		if p < s.FirstPeriod() {
 			return ErrEarly
 		}
-		sealed, err := sealedUntil(tx.Bucket(bucketMeta))
+		sealed, err := sealedUntil(tx)
 		if err == nil && p >= sealed {
 			err = ErrOpen
 		}
 		if err = errors.Join(err, frozen(tx)); err != nil {
 			return err
 		}
-		all, err := readDigest(tx)
-		if err != nil {
-			return err
-		}
-		record := seal(ref.encode())
-		all.add(bucketManifests, periodKey(p), record)
-		return errors.Join(b.Put(periodKey(p), record), all.save(tx))
+		return putPromise(tx, bucketManifests, periodKey(p), ref.encode())
 	})
 	if err != nil {
 		return fmt.Errorf("manifest of period %d: %w", p, err)

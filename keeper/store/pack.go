@@ -7,14 +7,15 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// A keeper of a large market signs tens of thousands of statements a period and keeps them for a day. A record each has
+// A keeper of a large market signs tens of thousands of statements a period and keeps them for a day. An entry each has
 // a key of 81 bytes, a checksum and a place in a page of its own, all of which every start reads. A sealed period takes no
-// more statements, so those it has are packed: a pack is a record of up to packSize statements with their signatures, one
+// more statements, so those it has are packed: a pack is an entry of up to packSize statements with their signatures, one
 // after another in the order of their keys, all of one period, under the key of the first.
 
-// packSize keeps a pack at some 50 KB: few records, and little to read for the statements about one node.
+// packSize keeps a pack at some 50 KB: few entries, and little to read for the statements about one node.
 const packSize = 256
 
 // Pack packs the statements of all sealed periods that are not packed yet, a period at a time, and returns how many. What
@@ -24,7 +25,7 @@ func (s *Store) Pack() (int, error) {
 	for {
 		var p records.Period
 		var due bool
-		err := s.view(func(tx *bolt.Tx) (err error) {
+		err := s.db.View(func(tx *bolt.Tx) (err error) {
 			p, due, err = unpackedPeriod(tx)
 			return err
 		})
@@ -32,7 +33,7 @@ func (s *Store) Pack() (int, error) {
 			return n, err
 		}
 		packed := 0
-		err = s.update(func(tx *bolt.Tx) (err error) {
+		err = s.db.Update(func(tx *bolt.Tx) (err error) {
 			packed, err = packPeriod(tx, p, s.pack)
 			return err
 		})
@@ -45,7 +46,7 @@ func (s *Store) Pack() (int, error) {
 
 // unpackedPeriod returns the first sealed period with statements that are not packed.
 func unpackedPeriod(tx *bolt.Tx) (records.Period, bool, error) {
-	sealed, err := sealedUntil(tx.Bucket(bucketMeta))
+	sealed, err := sealedUntil(tx)
 	k, _ := tx.Bucket(bucketStatements).Cursor().First()
 	if err != nil || k == nil {
 		return 0, false, err
@@ -54,12 +55,12 @@ func unpackedPeriod(tx *bolt.Tx) (records.Period, bool, error) {
 	return p, p < sealed, nil
 }
 
-// packPeriod replaces the records of a sealed period's statements with packs of up to size.
+// packPeriod replaces the entries of a sealed period's statements with packs of up to size.
 func packPeriod(tx *bolt.Tx, p records.Period, size int) (int, error) {
 	single, packs := tx.Bucket(bucketStatements), tx.Bucket(bucketPacks)
 	prefix := periodKey(p)
 	if k, _ := packs.Cursor().Seek(prefix); bytes.HasPrefix(k, prefix) {
-		return 0, fmt.Errorf("%w: a period has packs, and statements that were signed after it was sealed", ErrCorrupt)
+		return 0, boltstore.Damaged("a period has packs, and statements that were signed after it was sealed")
 	}
 	all, err := readDigest(tx)
 	if err != nil {
@@ -68,23 +69,23 @@ func packPeriod(tx *bolt.Tx, p records.Period, size int) (int, error) {
 	var keys [][]byte
 	var body []byte
 	flush := func(first []byte) error {
-		record := seal(body)
-		all.add(bucketPacks, first, record)
+		entry := boltstore.Seal(bucketPacks, first, body)
+		all.add(bucketPacks, first, entry)
 		body = body[:0]
-		return packs.Put(first, record)
+		return packs.Put(first, entry)
 	}
 	c := single.Cursor()
 	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
-		have, err := decodeSigned(v)
+		have, err := decodeSigned(k, v)
 		if err != nil {
 			return 0, err
 		}
 		if !bytes.Equal(k, statementKey(have.Statement)) {
-			return 0, fmt.Errorf("%w: a statement is kept as another", ErrCorrupt)
+			return 0, boltstore.Damaged("a statement is kept as another")
 		}
 		all.drop(bucketStatements, k, v)
 		keys = append(keys, bytes.Clone(k))
-		if body = append(body, v[8:]...); len(keys)%size == 0 {
+		if body = append(body, v[boltstore.SealSize:]...); len(keys)%size == 0 {
 			if err := flush(keys[len(keys)-size]); err != nil {
 				return 0, err
 			}
@@ -132,13 +133,13 @@ func packed(tx *bolt.Tx, prefix []byte) ([]Signed, error) {
 }
 
 // eachPacked reads a pack; f must not keep the key.
-func eachPacked(first, raw []byte, f func(key []byte, s Signed)) error {
-	if err := intact(raw); err != nil {
+func eachPacked(first, entry []byte, f func(key []byte, s Signed)) error {
+	body, err := boltstore.Unseal(bucketPacks, first, entry)
+	if err != nil {
 		return err
 	}
-	body := raw[8:]
 	if len(body) == 0 || len(body)%signedSize != 0 {
-		return fmt.Errorf("%w: pack of %d bytes", ErrCorrupt, len(body))
+		return boltstore.Damaged("pack of %d bytes", len(body))
 	}
 	last, key := make([]byte, 0, keySize), make([]byte, 0, keySize)
 	for ; len(body) > 0; body = body[signedSize:] {
@@ -149,7 +150,7 @@ func eachPacked(first, raw []byte, f func(key []byte, s Signed)) error {
 		last, key = key, appendKey(last[:0], s.Statement)
 		switch {
 		case len(last) == 0 && !bytes.Equal(key, first), len(last) > 0 && bytes.Compare(last, key) >= 0, !bytes.HasPrefix(key, first[:8]):
-			return fmt.Errorf("%w: pack with statements of other places", ErrCorrupt)
+			return boltstore.Damaged("pack with statements of other places")
 		}
 		f(key, s)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // No change of packs that could let the keeper sign again goes unseen, even where each record is sound by itself.
@@ -26,7 +28,7 @@ func TestDamagedPacks(t *testing.T) {
 			k, _ := third(b)
 			return b.Delete(k)
 		},
-		"elsewhere": func(b *bolt.Bucket) error {
+		"twice": func(b *bolt.Bucket) error {
 			k, v := third(b)
 			k[7]++
 			return b.Put(k, v)
@@ -41,12 +43,12 @@ func TestDamagedPacks(t *testing.T) {
 		},
 		"shorter": func(b *bolt.Bucket) error {
 			k, v := third(b)
-			return b.Put(k, seal(v[8:len(v)-signedSize]))
+			return b.Put(k, boltstore.Seal(bucketPacks, k, v[8:len(v)-signedSize]))
 		},
 		"another result": func(b *bolt.Bucket) error {
 			k, v := third(b)
 			v[8+57] ^= 1
-			return b.Put(k, seal(v[8:]))
+			return b.Put(k, boltstore.Seal(bucketPacks, k, v[8:]))
 		},
 		"nothing": func(b *bolt.Bucket) error {
 			k, _ := third(b)
@@ -60,7 +62,7 @@ func TestDamagedPacks(t *testing.T) {
 			s.pack = 4
 			_, err := s.Pack()
 			require.NoError(t, err)
-			require.NoError(t, s.update(func(tx *bolt.Tx) error { return damage(tx.Bucket(bucketPacks)) }))
+			require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return damage(tx.Bucket(bucketPacks)) }))
 			require.NoError(t, s.Close())
 			_, err = Open(path, options())
 			require.ErrorIs(t, err, ErrCorrupt)
@@ -76,7 +78,7 @@ func TestEveryByteOfAPack(t *testing.T) {
 	_, err := s.Pack()
 	require.NoError(t, err)
 	var key, pack []byte
-	require.NoError(t, s.view(func(tx *bolt.Tx) error {
+	require.NoError(t, s.db.View(func(tx *bolt.Tx) error {
 		k, v := tx.Bucket(bucketPacks).Cursor().First()
 		key, pack = bytes.Clone(k), bytes.Clone(v)
 		return nil
@@ -114,7 +116,7 @@ func TestEveryByteOfAPack(t *testing.T) {
 	body := pack[8:]
 	swapped := slices.Concat(body[:signedSize], body[2*signedSize:3*signedSize], body[signedSize:2*signedSize])
 	for _, odd := range [][]byte{{}, body[:1], body[:signedSize-1], body[:signedSize+1], swapped, slices.Concat(body[:signedSize], body[:signedSize])} {
-		require.ErrorIs(t, eachPacked(key, seal(odd), ignore), ErrCorrupt)
+		require.ErrorIs(t, eachPacked(key, boltstore.Seal(bucketPacks, key, odd), ignore), ErrCorrupt)
 	}
 }
 
@@ -127,22 +129,22 @@ func TestPackRefusesDamage(t *testing.T) {
 		},
 		"another key": func(tx *bolt.Tx, k, v []byte) error {
 			k[len(k)-1] ^= 0x80
-			return tx.Bucket(bucketStatements).Put(k, v)
+			return boltstore.Put(tx, bucketStatements, k, v[8:])
 		},
-		"packed before": func(tx *bolt.Tx, k, v []byte) error { return tx.Bucket(bucketPacks).Put(k, seal(v[8:])) },
+		"packed before": func(tx *bolt.Tx, k, v []byte) error { return boltstore.Put(tx, bucketPacks, k, v[8:]) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "k.db")
 			filled(t, path, 20)
 			s := open(t, path)
-			require.NoError(t, s.update(func(tx *bolt.Tx) error {
+			require.NoError(t, s.db.Update(func(tx *bolt.Tx) error {
 				k, v := tx.Bucket(bucketStatements).Cursor().First()
 				return damage(tx, bytes.Clone(k), bytes.Clone(v))
 			}))
-			singles := countRecords(t, s, bucketStatements)
+			singles := countEntries(t, s, bucketStatements)
 			_, err := s.Pack()
 			require.ErrorIs(t, err, ErrCorrupt)
-			require.Equal(t, singles, countRecords(t, s, bucketStatements))
+			require.Equal(t, singles, countEntries(t, s, bucketStatements))
 		})
 	}
 }

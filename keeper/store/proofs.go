@@ -1,10 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // PutProof keeps a proof against somebody until it has done its work, whatever is killed meanwhile. One of the same
@@ -13,12 +16,8 @@ func (s *Store) PutProof(name string, proof []byte) error {
 	if name == "" {
 		return errors.New("keep proof: it has no name")
 	}
-	err := s.update(func(tx *bolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(bucketProofs)
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte(name), seal(proof))
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		return boltstore.Put(tx, bucketProofs, []byte(name), proof)
 	})
 	if err != nil {
 		return fmt.Errorf("keep proof %s: %w", name, err)
@@ -28,11 +27,8 @@ func (s *Store) PutProof(name string, proof []byte) error {
 
 // DropProof forgets a proof; one that is not there is no error.
 func (s *Store) DropProof(name string) error {
-	err := s.update(func(tx *bolt.Tx) error {
-		if b := tx.Bucket(bucketProofs); b != nil {
-			return b.Delete([]byte(name))
-		}
-		return nil
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketProofs).Delete([]byte(name))
 	})
 	if err != nil {
 		return fmt.Errorf("drop proof %s: %w", name, err)
@@ -43,14 +39,10 @@ func (s *Store) DropProof(name string) error {
 // Proofs returns all proofs that are kept, by name.
 func (s *Store) Proofs() (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := s.view(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketProofs)
-		if b == nil {
-			return nil
-		}
-		return b.ForEach(func(k, v []byte) error {
-			proof, err := unseal(v)
-			out[string(k)] = proof
+	err := s.db.View(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketProofs).ForEach(func(k, v []byte) error {
+			proof, err := boltstore.Unseal(bucketProofs, k, v)
+			out[string(k)] = bytes.Clone(proof)
 			return err
 		})
 	})

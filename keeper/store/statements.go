@@ -8,22 +8,24 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // signedSize is a statement with its signature, in bytes.
 const signedSize = records.StatementSize + 64
 
-// decodeSigned reads a record of one statement.
-func decodeSigned(raw []byte) (Signed, error) {
-	if err := intact(raw); err != nil {
+// decodeSigned reads an entry of one statement.
+func decodeSigned(key, entry []byte) (Signed, error) {
+	v, err := boltstore.Unseal(bucketStatements, key, entry)
+	if err != nil {
 		return Signed{}, err
 	}
-	return readSigned(raw[8:])
+	return readSigned(v)
 }
 
 func readSigned(v []byte) (Signed, error) {
 	if len(v) != signedSize {
-		return Signed{}, fmt.Errorf("%w: statement of %d bytes", ErrCorrupt, len(v))
+		return Signed{}, boltstore.Damaged("statement of %d bytes", len(v))
 	}
 	st, err := records.DecodeStatement(v[:records.StatementSize])
 	if err != nil {
@@ -32,10 +34,10 @@ func readSigned(v []byte) (Signed, error) {
 	return Signed{st, solana.SignatureFromBytes(v[records.StatementSize:])}, nil
 }
 
-// find returns the statement with a key, whether it has a record of its own or is packed.
+// find returns the statement with a key, whether it has an entry of its own or is packed.
 func find(tx *bolt.Tx, key []byte) (Signed, bool, error) {
 	if raw := tx.Bucket(bucketStatements).Get(key); raw != nil {
-		have, err := decodeSigned(raw)
+		have, err := decodeSigned(key, raw)
 		return have, true, err
 	}
 	have, err := packed(tx, key)
@@ -55,13 +57,13 @@ func (s *Store) StatementsAbout(p records.Period, node solana.PublicKey) ([]Sign
 
 func (s *Store) statements(prefix []byte) ([]Signed, error) {
 	var out []Signed
-	err := s.view(func(tx *bolt.Tx) (err error) {
+	err := s.db.View(func(tx *bolt.Tx) (err error) {
 		if out, err = packed(tx, prefix); err != nil {
 			return err
 		}
 		c := tx.Bucket(bucketStatements).Cursor()
 		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
-			have, err := decodeSigned(v)
+			have, err := decodeSigned(k, v)
 			if err != nil {
 				return err
 			}

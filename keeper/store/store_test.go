@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 var testKey = func() solana.PrivateKey {
@@ -160,7 +161,7 @@ func TestDamageIsNeverRead(t *testing.T) {
 		_, err := Open(path, options())
 		require.Error(t, err)
 	})
-	t.Run("one record", func(t *testing.T) {
+	t.Run("one entry", func(t *testing.T) {
 		path, yes := make(t)
 		db, err := bolt.Open(path, 0o600, nil)
 		require.NoError(t, err)
@@ -175,7 +176,7 @@ func TestDamageIsNeverRead(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.True(t, IsDamage(err))
 	})
-	t.Run("a record while it is open", func(t *testing.T) {
+	t.Run("an entry while it is open", func(t *testing.T) {
 		path, yes := make(t)
 		s := open(t, path)
 		require.NoError(t, s.db.Update(func(tx *bolt.Tx) error {
@@ -185,7 +186,7 @@ func TestDamageIsNeverRead(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorrupt)
 		_, err = s.Statements(5)
 		require.ErrorIs(t, err, ErrCorrupt)
-		require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketVotes).Put(periodKey(5), seal([]byte{1})) }))
+		require.NoError(t, s.db.Update(func(tx *bolt.Tx) error { return boltstore.Put(tx, bucketVotes, periodKey(5), []byte{1}) }))
 		_, err = s.Voted(5)
 		require.ErrorIs(t, err, ErrCorrupt)
 	})

@@ -1,22 +1,21 @@
-package store
+package boltstore
 
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"os"
-	"syscall"
+	"time"
 )
 
 // The file is looked at before bbolt opens it, because bbolt trusts it:
 //
 //   - bbolt keeps two meta pages, writes them by turns, and silently falls back to the older one where the newer one is
-//     damaged. That undoes the last transaction, in which a guarantee was made. So both must be sound; each is written by a
+//     damaged. That undoes the last transaction, which a program has acted on. So both must be sound; each is written by a
 //     single write of less than a page, which a killed process does not tear.
-//   - a wrong offset in a page is a page fault, which ends the process without a word, and bbolt's own check runs where
+//   - a wrong offset in a page is a page fault, which ends the process without an error, and bbolt's own check runs where
 //     the fault cannot be caught;
-//   - a page that is in use and listed as free is overwritten later, with the promises in it.
+//   - a page that is in use and listed as free is overwritten later, with the entries in it.
 //
 // What follows is bbolt's format, version 2, little-endian. A page begins with 16 bytes: its number (8), flags (2), count
 // of elements (2), and how many pages follow that belong to it (4).
@@ -44,35 +43,31 @@ type file struct {
 	high uint64 // number of pages
 }
 
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
-}
-
 // checkPages looks at every page of a file that it uses. It takes nothing on trust. The file is mapped and not read, so
-// that only what is looked at is loaded; call it where page faults are caught, since the disk may fail.
-func checkPages(path string) error {
+// that only what is looked at is loaded; call it where page faults are caught, since the disk may fail. The file is locked
+// meanwhile: what another process has half written is not damage.
+func checkPages(path string, timeout time.Duration) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("keeper store: %w", err)
+		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	raw, err := mapped(f)
-	if err != nil {
-		return fmt.Errorf("keeper store: map %s: %w", path, err)
+	if err := lock(f, timeout); err != nil {
+		return err
 	}
-	defer func() { _ = syscall.Munmap(raw) }() // it was mapped
-	if err := checkFile(raw); err != nil {
-		return fmt.Errorf("%w; the file is %s", err, path)
-	}
-	return nil
-}
-
-func mapped(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return err
+	case info.Size() == 0:
+		return Damaged("it is empty")
 	}
-	return syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	raw, unmap, err := mapped(f, info.Size())
+	if err != nil {
+		return err
+	}
+	defer unmap()
+	return checkFile(raw)
 }
 
 func checkFile(raw []byte) error {
@@ -81,17 +76,17 @@ func checkFile(raw []byte) error {
 	for i := range uint64(2) {
 		at := i * f.size
 		if uint64(len(raw)) < at+pageHeader+metaSum+8 {
-			return damaged("it ends in meta page %d", i)
+			return Damaged("it ends in meta page %d", i)
 		}
 		meta := raw[at+pageHeader:]
 		h := fnv.New64a()
 		_, _ = h.Write(meta[:metaSum]) // a hash takes everything
 		if binary.LittleEndian.Uint32(meta) != metaMagic || binary.LittleEndian.Uint64(meta[metaSum:]) != h.Sum64() {
-			return damaged("meta page %d is not sound", i)
+			return Damaged("meta page %d is not sound", i)
 		}
 		f.size = uint64(binary.LittleEndian.Uint32(meta[8:]))
 		if f.size < 512 || f.size > 1<<20 {
-			return damaged("pages of %d bytes", f.size)
+			return Damaged("pages of %d bytes", f.size)
 		}
 		if newest == nil || binary.LittleEndian.Uint64(meta[48:]) > binary.LittleEndian.Uint64(newest[48:]) {
 			newest = meta
@@ -99,7 +94,7 @@ func checkFile(raw []byte) error {
 	}
 	f.high = binary.LittleEndian.Uint64(newest[40:])
 	if f.high > uint64(len(raw))/f.size {
-		return damaged("%d pages are said to be there, %d are", f.high, uint64(len(raw))/f.size)
+		return Damaged("%d pages are said to be there, %d are", f.high, uint64(len(raw))/f.size)
 	}
 	f.used = make([]bool, f.high)
 	if err := f.tree(binary.LittleEndian.Uint64(newest[16:]), 0); err != nil {
@@ -111,16 +106,16 @@ func checkFile(raw []byte) error {
 // page takes a page and those that belong to it, each once.
 func (f *file) page(id uint64) ([]byte, error) {
 	if id < 2 || id >= f.high {
-		return nil, damaged("page %d of %d", id, f.high)
+		return nil, Damaged("page %d of %d", id, f.high)
 	}
 	head := f.raw[id*f.size:]
 	more := uint64(binary.LittleEndian.Uint32(head[12:]))
 	if binary.LittleEndian.Uint64(head) != id || more >= f.high-id {
-		return nil, damaged("page %d says that it is page %d with %d more", id, binary.LittleEndian.Uint64(head), more)
+		return nil, Damaged("page %d says that it is page %d with %d more", id, binary.LittleEndian.Uint64(head), more)
 	}
 	for p := id; p <= id+more; p++ {
 		if f.used[p] {
-			return nil, damaged("page %d is used twice", p)
+			return nil, Damaged("page %d is used twice", p)
 		}
 		f.used[p] = true
 	}
@@ -129,7 +124,7 @@ func (f *file) page(id uint64) ([]byte, error) {
 
 func (f *file) tree(id uint64, depth int) error {
 	if depth > maxDepth {
-		return damaged("pages in a circle")
+		return Damaged("pages in a circle")
 	}
 	p, err := f.page(id)
 	if err != nil {
@@ -142,10 +137,10 @@ func (f *file) tree(id uint64, depth int) error {
 func (f *file) elements(id uint64, p []byte, depth int) error {
 	flags, count := binary.LittleEndian.Uint16(p[8:]), int(binary.LittleEndian.Uint16(p[10:]))
 	if flags != flagBranch && flags != flagLeaf {
-		return damaged("page %d has flags %#x", id, flags)
+		return Damaged("page %d has flags %#x", id, flags)
 	}
 	if pageHeader+count*elementSize > len(p) || (flags == flagBranch && count == 0) {
-		return damaged("page %d has %d elements", id, count)
+		return Damaged("page %d has %d elements", id, count)
 	}
 	var last []byte
 	for i := range count {
@@ -157,11 +152,11 @@ func (f *file) elements(id uint64, p []byte, depth int) error {
 		}
 		from := uint64(at) + uint64(off)
 		if from+uint64(keyLen)+uint64(valueLen) > uint64(len(p)) {
-			return damaged("element %d of page %d is not in it", i, id)
+			return Damaged("element %d of page %d is not in it", i, id)
 		}
 		key := p[from : from+uint64(keyLen)]
 		if i > 0 && bytes.Compare(last, key) >= 0 {
-			return damaged("keys of page %d are not in order", id)
+			return Damaged("keys of page %d are not in order", id)
 		}
 		last = key
 		value := p[from+uint64(keyLen) : from+uint64(keyLen)+uint64(valueLen)]
@@ -182,13 +177,13 @@ func (f *file) elements(id uint64, p []byte, depth int) error {
 // bucket checks a bucket, which has a tree of its own or is small and lies in its parent's page.
 func (f *file) bucket(id uint64, value []byte, depth int) error {
 	if len(value) < 16 {
-		return damaged("a bucket of %d bytes in page %d", len(value), id)
+		return Damaged("a bucket of %d bytes in page %d", len(value), id)
 	}
 	if root := binary.LittleEndian.Uint64(value); root != 0 {
 		return f.tree(root, depth+1)
 	}
 	if len(value) < 16+pageHeader || depth > maxDepth {
-		return damaged("a bucket of %d bytes in page %d", len(value), id)
+		return Damaged("a bucket of %d bytes in page %d", len(value), id)
 	}
 	return f.elements(id, value[16:], depth+1)
 }
@@ -203,22 +198,22 @@ func (f *file) free(id uint64) error {
 		return err
 	}
 	if flags := binary.LittleEndian.Uint16(p[8:]); flags != flagFree {
-		return damaged("the free list has flags %#x", flags)
+		return Damaged("the free list has flags %#x", flags)
 	}
 	count, ids := uint64(binary.LittleEndian.Uint16(p[10:])), p[pageHeader:]
 	if count == 0xFFFF {
 		if len(ids) < 8 {
-			return damaged("the free list is cut off")
+			return Damaged("the free list is cut off")
 		}
 		count, ids = binary.LittleEndian.Uint64(ids), ids[8:]
 	}
 	if count > uint64(len(ids))/8 {
-		return damaged("the free list has %d pages", count)
+		return Damaged("the free list has %d pages", count)
 	}
 	for i := range count {
 		free := binary.LittleEndian.Uint64(ids[8*i:])
 		if free < 2 || free >= f.high || f.used[free] {
-			return damaged("page %d is in use and listed as free", free)
+			return Damaged("page %d is in use and listed as free", free)
 		}
 		f.used[free] = true
 	}

@@ -65,7 +65,7 @@ func (a *Agent) assemble(node market.Node) error {
 	}
 	inv := a.machine.Inventory
 	a.leases, err = lease.New(lease.Options{
-		Ledger: a.ledger, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), GPUUUIDs: a.machine.UUIDs(),
+		Ledger: a.ledger, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
 		Node: lease.Share{
 			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // clock is the time of a test.
@@ -84,7 +85,7 @@ func (f *fakeChain) RevealOutput(_ context.Context, l OnChain, output, salt [32]
 			return nil
 		case market.OutputState(f.lease.Output) != market.OutputCommitted, f.order.Outputs.Committed < f.order.Outputs.Wanted:
 			return errors.New("too early")
-		case market.OutputCommitment(l.Address, output, salt) != f.lease.OutputHash:
+		case market.OutputCommitment(testDomain, l.Address, output, salt) != f.lease.OutputHash:
 			return errors.New("not what was committed to")
 		}
 		f.lease.Output, f.lease.OutputHash = uint8(market.OutputRevealed), output
@@ -95,6 +96,7 @@ func (f *fakeChain) RevealOutput(_ context.Context, l OnChain, output, salt [32]
 var (
 	testNode     = solana.PublicKey{1}
 	testKey      = solana.PublicKey{2}
+	testDomain   = records.Domain{3}
 	testCustomer = solana.PublicKey{3}
 	testLease    = solana.PublicKey{4}
 	testOrder    = solana.PublicKey{5}
@@ -390,7 +392,7 @@ func newTestManager(t *testing.T) (*Manager, *fakeChain, *fakeRuntime, *clock) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	chain, rt := newFakeChain(c), newFakeRuntime(c)
-	m, err := New(Options{Ledger: chain, Store: s, Runtime: rt, NodeKey: testKey, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(), Now: c.now, Keep: 5 * time.Second})
+	m, err := New(Options{Ledger: chain, Store: s, Runtime: rt, NodeKey: testKey, Domain: testDomain, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(), Now: c.now, Keep: 5 * time.Second})
 	require.NoError(t, err)
 	return m, chain, rt, c
 }

@@ -41,7 +41,7 @@ func (a *agentModel) open() {
 	a.store, err = openStore(a.dir, a.clock)
 	require.NoError(a.t, err)
 	a.m, err = New(Options{
-		Ledger: a.chain, Store: a.store, Runtime: a.rt, NodeKey: testKey, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(),
+		Ledger: a.chain, Store: a.store, Runtime: a.rt, NodeKey: testKey, Domain: testDomain, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(),
 		Now: a.clock.now, Keep: 5 * time.Second,
 		Settle: func(context.Context, solana.PublicKey) error { return nil },
 	})

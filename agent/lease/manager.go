@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Ledger is the chain, as far as leases need it.
@@ -53,6 +54,8 @@ type Options struct {
 	Store   *store.Store
 	Runtime runtime.Runtime
 	NodeKey solana.PublicKey
+	// Domain of the cluster, which output commitments name.
+	Domain records.Domain
 	// GPUUUIDs by index, for the job's environment.
 	GPUUUIDs []string
 	// Node is the whole machine's share.
@@ -81,8 +84,8 @@ type Manager struct {
 
 // New returns a manager; Run starts it.
 func New(o Options) (*Manager, error) {
-	if o.Ledger == nil || o.Store == nil || o.Runtime == nil {
-		return nil, errors.New("lease: ledger, store and runtime are required")
+	if o.Ledger == nil || o.Store == nil || o.Runtime == nil || o.Domain.IsZero() {
+		return nil, errors.New("lease: ledger, store, runtime and domain are required")
 	}
 	if o.Keep <= 0 {
 		o.Keep = time.Minute

@@ -89,7 +89,7 @@ func (w *worker) hashOutput(ctx context.Context) error {
 func (w *worker) commitOutput(ctx context.Context, f Facts) error {
 	out := f.Record.Output
 	w.log.Info().Msg("committing to the output on chain")
-	if err := w.m.ledger().CommitOutput(ctx, f.Chain, market.OutputCommitment(w.address, out.Hash, out.Salt)); err != nil {
+	if err := w.m.ledger().CommitOutput(ctx, f.Chain, market.OutputCommitment(w.m.o.Domain, w.address, out.Hash, out.Salt)); err != nil {
 		return err
 	}
 	return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || market.OutputState(l.Output) != market.OutputWanted })

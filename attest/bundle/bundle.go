@@ -118,7 +118,7 @@ func (b *Bundle) Statement() ([]byte, error) {
 		return nil, err
 	}
 	nonce := b.Challenge.Nonce()
-	m := append([]byte("GANTRYB1"), nonce[:]...)
+	m := append([]byte(signatureTag), nonce[:]...)
 	m = binary.LittleEndian.AppendUint64(m, uint64(b.Created))
 	return append(m, all[:]...), nil
 }

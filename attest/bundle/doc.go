@@ -6,7 +6,7 @@
 // Integers are little-endian.
 //
 //	head
-//	  0    8  tag "GANTRYEB"
+//	  0    8  tag "GANTRYE1"
 //	  8    2  version, 1
 //	 10    2  zero
 //	 12   32  genesis hash of the cluster
@@ -35,7 +35,7 @@
 // evidence, and the collateral too: through the hashes in the references. An archive may therefore drop the body of
 // collateral that it can get elsewhere, without the digest changing; the file format always has it.
 //
-// [Bundle.Statement] is what the node signs: tag "GANTRYB1" ‖ nonce of the challenge ‖ created i64 ‖ sha256 over all
+// [Bundle.Statement] is what the node signs: tag "GANTRYN1" ‖ nonce of the challenge ‖ created i64 ‖ sha256 over all
 // evidence. It leaves collateral out, because whoever verifies adds it.
 //
 // [Others] is the digest of all evidence but the TPM's, which the TPM's quote signs.

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	tag      = "GANTRYEB"
-	fixedLen = 256
+	tag          = "GANTRYE1" // of a bundle
+	signatureTag = "GANTRYN1" // of what the node signs
+	fixedLen     = 256
 )
 
 // Encode returns the one encoding of the bundle. Error: attest.ErrMalformed when order or limits are not kept.

@@ -161,7 +161,7 @@ func TestStatement(t *testing.T) {
 		parsed, err := tpm.ParseStatement(s.Encode())
 		require.NoError(t, err)
 		require.Equal(t, s, parsed)
-		damaged := flip(s.Encode(), rapid.IntRange(8, len(s.Encode())*8-1).Draw(t, "bit"))
+		damaged := flip(s.Encode(), rapid.IntRange(8*8, len(s.Encode())*8-1).Draw(t, "bit"))
 		parsed, err = tpm.ParseStatement(damaged)
 		require.NoError(t, err)
 		require.ErrorIs(t, parsed.Verify(), attest.ErrUntrusted)

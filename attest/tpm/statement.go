@@ -42,17 +42,16 @@ type Statement struct {
 }
 
 const (
-	statementDomain  = "gantry-tpm-enrolment-1"
-	statementVersion = 1
-	bodySize         = 1 + 3*32 + 32 + 34 + 8 + 32
-	// statementSize is the size of every statement: version u8, genesis hash, program, node, endorsement key identity,
+	statementTag = "GANTRYT1"
+	bodySize     = len(statementTag) + 3*32 + 32 + 34 + 8 + 32
+	// statementSize is the size of every statement: tag 8, genesis hash, program, node, endorsement key identity,
 	// attestation key name, unix seconds i64le, keeper, signature.
 	statementSize = bodySize + 64
 )
 
 func (s Statement) body() []byte {
 	out := make([]byte, 0, statementSize)
-	out = append(out, statementVersion)
+	out = append(out, statementTag...)
 	out = append(out, s.Subject.GenesisHash[:]...)
 	out = append(out, s.Subject.Program[:]...)
 	out = append(out, s.Subject.Node[:]...)
@@ -72,7 +71,7 @@ func (e Enrolment) Sign(key crypto.Signer) (Statement, error) {
 		return Statement{}, fmt.Errorf("sign enrolment: key of type %T, want ed25519", key.Public())
 	}
 	s := Statement{Enrolment: e, Keeper: [32]byte(public)}
-	signature, err := key.Sign(nil, append([]byte(statementDomain), s.body()...), crypto.Hash(0))
+	signature, err := key.Sign(nil, s.body(), crypto.Hash(0))
 	if err != nil {
 		return Statement{}, fmt.Errorf("sign enrolment: %w", err)
 	}
@@ -85,7 +84,7 @@ func (e Enrolment) Sign(key crypto.Signer) (Statement, error) {
 
 // Verify checks the keeper's signature. Whether the keeper is one to believe is the caller's to know.
 func (s Statement) Verify() error {
-	if !ed25519.Verify(s.Keeper[:], append([]byte(statementDomain), s.body()...), s.Signature[:]) {
+	if !ed25519.Verify(s.Keeper[:], s.body(), s.Signature[:]) {
 		return fmt.Errorf("enrolment statement is not signed by keeper %x: %w", s.Keeper, attest.ErrUntrusted)
 	}
 	return nil
@@ -93,12 +92,12 @@ func (s Statement) Verify() error {
 
 // ParseStatement reads one statement. Errors wrap [attest.ErrMalformed].
 func ParseStatement(data []byte) (Statement, error) {
-	if len(data) != statementSize || data[0] != statementVersion {
-		return Statement{}, fmt.Errorf("enrolment statement: %d bytes, want %d of version %d: %w", len(data), statementSize,
-			statementVersion, attest.ErrMalformed)
+	if len(data) != statementSize || string(data[:len(statementTag)]) != statementTag {
+		return Statement{}, fmt.Errorf("enrolment statement: %d bytes, want %d that begin with %s: %w", len(data), statementSize,
+			statementTag, attest.ErrMalformed)
 	}
 	var s Statement
-	rest := data[1:]
+	rest := data[len(statementTag):]
 	for _, field := range [][]byte{
 		s.Subject.GenesisHash[:], s.Subject.Program[:], s.Subject.Node[:], s.EK[:], s.AK[:],
 	} {

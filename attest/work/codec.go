@@ -11,7 +11,7 @@ import (
 // HeaderSize is the length of an encoded [Header].
 const HeaderSize = 80
 
-const headerTag = "GANTRYP1"
+const headerTag = "GANTRYX1"
 
 // ErrEncoding is returned for bytes that are not a proof.
 var ErrEncoding = errors.New("work: malformed proof")
@@ -19,7 +19,7 @@ var ErrEncoding = errors.New("work: malformed proof")
 // Header opens an encoded proof. It carries the commitment, so the receiver
 // stops its clock when the header is there; the body may take its time.
 //
-//	 0  8 tag "GANTRYP1"
+//	 0  8 tag "GANTRYX1"
 //	 8  4 n
 //	12  4 reserved, zero
 //	16 32 seed

@@ -10,13 +10,13 @@ import (
 type Seed [32]byte
 
 // seedTag opens the message whose keeper signature goes into a seed.
-const seedTag = "GANTRYC1"
+const seedTag = "GANTRYH1"
 
 // seedMessageSize is tag 8, domain 8, slot hash 32, node 32, period 8.
 const seedMessageSize = 88
 
 // ChallengeMessage is what a keeper signs to open a work challenge: tag
-// "GANTRYC1" ‖ domain ‖ hash of a finalised slot ‖ node account ‖ period u64le
+// "GANTRYH1" ‖ domain ‖ hash of a finalised slot ‖ node account ‖ period u64le
 // (88 bytes). Its signature makes the seed unknowable to the node before the
 // keeper speaks, and checkable by everyone afterwards.
 func ChallengeMessage(domain [8]byte, slotHash, node [32]byte, period uint64) []byte {

@@ -84,7 +84,7 @@ func (a *Auction) step(t Tx, name string, c checks, format string, args ...any) 
 // AuditAuction rebuilds an order's last auction from transactions alone, also when its accounts are closed, and checks
 // what the award transactions themselves show: signatures, commitments, and the price by the bar. Error: ErrNoHistory for
 // an order that had no auction, the source's.
-func AuditAuction(ctx context.Context, o Options, domain records.Domain, order solana.PublicKey) (*Auction, error) {
+func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auction, error) {
 	txs, err := Read(ctx, o.Source, order, o.Commitment)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func AuditAuction(ctx context.Context, o Options, domain records.Domain, order s
 	a := &Auction{Order: order, Lives: lives}
 	for _, t := range txs {
 		for _, e := range t.Events {
-			a.event(t, e, domain)
+			a.event(t, e, o.Domain)
 		}
 	}
 	return a, nil

@@ -157,7 +157,7 @@ func (a *auditor) output(t Tx, e market.Event) {
 		c.that(a.outputState == market.OutputCommitted, "the output was %s, not committed", a.outputState)
 		salt, ok := saltOf(t, v.Output)
 		c.that(ok, "the transaction does not show the output")
-		c.that(!ok || market.OutputCommitment(v.Lease, v.Output, salt) == a.commitment, "this is not what the node had committed to")
+		c.that(!ok || market.OutputCommitment(a.o.Domain, v.Lease, v.Output, salt) == a.commitment, "this is not what the node had committed to")
 		a.outputState, a.shown = market.OutputRevealed, v.Output
 		a.step(t, "output", c, "%s: sha256 %x, which is what was committed to", a.outputState, v.Output)
 	case *bindings.OutputsResolved:

@@ -15,6 +15,9 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
+// domain of the cluster whose records the tests audit.
+var domain = records.Domain{7}
+
 // dispute is one that two keepers reject with 10 and 20 GNT: the deposit of 5 USDC is lost.
 type dispute struct {
 	opened   *bindings.DisputeOpened
@@ -59,7 +62,7 @@ func (d *dispute) audit(t *testing.T, s *story) *Lease {
 		values = append(values, d.opened, d.resolved)
 	}
 	txs := between(s, t, func(i int) int64 { return d.at[min(i, 3)] }, values...)
-	return rebuild(Options{Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, txs, s.roots)
+	return rebuild(Options{Domain: domain, Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, txs, s.roots)
 }
 
 func texts(l *Lease, name string) []string {
@@ -164,7 +167,7 @@ type outputs struct {
 func newOutputs(s *story) *outputs {
 	o := &outputs{salt: [32]byte{7}}
 	output := [32]byte{8}
-	o.committed = &bindings.OutputCommitted{Lease: s.lease, Commitment: market.OutputCommitment(s.lease, output, o.salt)}
+	o.committed = &bindings.OutputCommitted{Lease: s.lease, Commitment: market.OutputCommitment(domain, s.lease, output, o.salt)}
 	o.revealed = &bindings.OutputRevealed{Lease: s.lease, Output: output}
 	o.resolved = &bindings.OutputsResolved{Order: s.order, Output: output, Accepted: 2, Of: 3}
 	return o
@@ -189,7 +192,7 @@ func (o *outputs) audit(t *testing.T, s *story, drop func(any) bool) *Lease {
 		all = slices.Concat(txs[:4], steps[:2], txs[4:8], steps[2:], txs[8:])
 	}
 	all = slices.DeleteFunc(all, func(t Tx) bool { return drop != nil && drop(t.Events[0].Value) })
-	return rebuild(Options{Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, all, s.roots)
+	return rebuild(Options{Domain: domain, Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, all, s.roots)
 }
 
 func TestARedundantOutputInALeasesHistory(t *testing.T) {

@@ -64,6 +64,7 @@ func (l *Lease) OK() bool {
 // Options of an audit.
 type Options struct {
 	Source     Source
+	Domain     records.Domain
 	Commitment chain.Commitment
 	Params     market.Params // in force now: for terms that only the closed account had
 	Lease      *market.Lease // the account, while it exists

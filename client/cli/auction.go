@@ -179,7 +179,7 @@ func (s *session) auctionReplay() error {
 		return err
 	}
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
-	a, err := audit.AuditAuction(s.ctx, o, mk.Domain, order)
+	a, err := audit.AuditAuction(s.ctx, o, order)
 	stop()
 	if errors.Is(err, audit.ErrNoHistory) {
 		return refused(fmt.Sprintf("%s is not a sealed order, as far as this node remembers", order), "check the address; an archive node remembers everything: --url")

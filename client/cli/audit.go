@@ -78,7 +78,7 @@ func (s *session) auditOptions() (audit.Options, chain.Explorer, error) {
 		return audit.Options{}, chain.Explorer{}, err
 	}
 	e, err := s.client.Explorer(s.ctx)
-	return audit.Options{Source: s.client, Commitment: s.waitLevel(), Params: mk.Params}, e, err
+	return audit.Options{Source: s.client, Domain: mk.Domain, Commitment: s.waitLevel(), Params: mk.Params}, e, err
 }
 
 // auditJSON is an audited lease as printed.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // JobSpec is what a customer wants to have run. Its digest is in the order, so that what runs is what was ordered.
@@ -20,7 +22,7 @@ type JobSpec struct {
 	DiskMiB   uint64 `cbor:"7,keyasint,omitempty"`
 }
 
-// Digest is sha256 of the canonical encoding: the order's image digest.
+// Digest is sha256 of a tag and the canonical encoding: the order's image digest.
 func (s JobSpec) Digest() ([32]byte, error) {
 	mode, err := cbor.CanonicalEncOptions().EncMode()
 	if err != nil {
@@ -30,7 +32,7 @@ func (s JobSpec) Digest() ([32]byte, error) {
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("encode job: %w", err)
 	}
-	return sha256.Sum256(data), nil
+	return sha256.Sum256(append([]byte(records.TagJob), data...)), nil
 }
 
 // DeployRequest brings the job for a lease. Sending it again changes nothing.

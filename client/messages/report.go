@@ -87,7 +87,7 @@ type Proposal struct {
 	Root      [32]byte   `cbor:"5,keyasint"`
 	Seed      [32]byte   `cbor:"6,keyasint"`
 	Manifests []Manifest `cbor:"7,keyasint"`
-	// Signature by the proposer: see keeper/report.
+	// Signature by the proposer over records.Proposal.
 	Signature [64]byte `cbor:"8,keyasint"`
 }
 

@@ -10,13 +10,6 @@ import (
 // AckSize is the length of an encoded acknowledgement in bytes.
 const AckSize = 48
 
-// Tags of acknowledgements. That of a reveal begins as a receipt's does and is shorter: a signature is over all bytes, so
-// neither can stand for the other.
-var (
-	ackRevealTag     = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'R', '1'}
-	ackCommitmentTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'K', '1'}
-)
-
 // AckStage is what of a bid a keeper acknowledges.
 type AckStage uint8
 
@@ -37,7 +30,7 @@ func (s AckStage) String() string {
 	return fmt.Sprintf("stage(%d)", uint8(s))
 }
 
-// Ack is a keeper's word that a bid's commitment or reveal reached it. The bid's hash holds the cluster, the order, the
+// Ack is a keeper's signed record that a bid's commitment or reveal reached it. The bid's hash holds the cluster, the order, the
 // node and the auction's close, so that an acknowledgement means one bid of one auction.
 type Ack struct {
 	Stage      AckStage
@@ -45,14 +38,14 @@ type Ack struct {
 	ReceivedAt int64 // unix seconds
 }
 
-func (a Ack) tag() ([8]byte, error) {
+func (a Ack) tag() (string, error) {
 	switch a.Stage {
 	case AckCommitment:
-		return ackCommitmentTag, nil
+		return TagCommitmentAck, nil
 	case AckReveal:
-		return ackRevealTag, nil
+		return TagRevealAck, nil
 	}
-	return [8]byte{}, fmt.Errorf("acknowledgement of %s: %w", a.Stage, ErrValue)
+	return "", fmt.Errorf("acknowledgement of %s: %w", a.Stage, ErrValue)
 }
 
 // Encode returns the 48 bytes that are signed: tag 8 ‖ commitment 32 ‖ received at i64. Error: ErrValue for an unknown
@@ -63,7 +56,7 @@ func (a Ack) Encode() ([AckSize]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	copy(out[0:8], tag[:])
+	copy(out[0:8], tag)
 	copy(out[8:40], a.Commitment[:])
 	binary.LittleEndian.PutUint64(out[40:48], uint64(a.ReceivedAt))
 	return out, nil
@@ -75,10 +68,10 @@ func DecodeAck(raw []byte) (Ack, error) {
 	if len(raw) != AckSize {
 		return a, fmt.Errorf("acknowledgement of %d bytes: %w", len(raw), ErrLength)
 	}
-	switch [8]byte(raw[0:8]) {
-	case ackCommitmentTag:
+	switch string(raw[0:8]) {
+	case TagCommitmentAck:
 		a.Stage = AckCommitment
-	case ackRevealTag:
+	case TagRevealAck:
 		a.Stage = AckReveal
 	default:
 		return a, fmt.Errorf("acknowledgement: %w", ErrTag)

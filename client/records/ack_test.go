@@ -10,7 +10,7 @@ import (
 
 func TestAckLayout(t *testing.T) {
 	hash := Hash(fill(0xbb))
-	for stage, tag := range map[AckStage]string{AckReveal: "GANTRYR1", AckCommitment: "GANTRYK1"} {
+	for stage, tag := range map[AckStage]string{AckReveal: "GANTRYL1", AckCommitment: "GANTRYK1"} {
 		a := Ack{Stage: stage, Commitment: hash, ReceivedAt: 0x0102}
 		raw, err := a.Encode()
 		require.NoError(t, err)

@@ -14,11 +14,6 @@ const (
 	CommitmentSize = 40
 )
 
-var (
-	bidTag        = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'B', '1'}
-	commitmentTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'C', '1'}
-)
-
 // Bid is a node's sealed bid. Its hash is the commitment, which the node signs before the auction closes; afterwards
 // the node reveals price and salt, which nobody can change without breaking the hash.
 type Bid struct {
@@ -33,7 +28,7 @@ type Bid struct {
 // Encode returns the 128 bytes that are hashed.
 func (b Bid) Encode() [BidSize]byte {
 	var out [BidSize]byte
-	copy(out[0:8], bidTag[:])
+	copy(out[0:8], TagBid)
 	copy(out[8:16], b.Domain[:])
 	copy(out[16:48], b.Order[:])
 	copy(out[48:80], b.Node[:])
@@ -49,7 +44,7 @@ func DecodeBid(raw []byte) (Bid, error) {
 	if len(raw) != BidSize {
 		return b, fmt.Errorf("bid of %d bytes: %w", len(raw), ErrLength)
 	}
-	if [8]byte(raw[0:8]) != bidTag {
+	if string(raw[0:8]) != TagBid {
 		return b, fmt.Errorf("bid: %w", ErrTag)
 	}
 	copy(b.Domain[:], raw[8:16])
@@ -70,7 +65,7 @@ func (b Bid) Commitment() Hash {
 // CommitmentMessage is what the node signs: tag ‖ commitment.
 func CommitmentMessage(commitment Hash) [CommitmentSize]byte {
 	var out [CommitmentSize]byte
-	copy(out[0:8], commitmentTag[:])
+	copy(out[0:8], TagBidCommitment)
 	copy(out[8:40], commitment[:])
 	return out
 }

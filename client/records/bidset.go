@@ -13,11 +13,6 @@ const (
 	OutcomeSize    = 92
 )
 
-var (
-	bidSetTag  = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'A', '1'}
-	outcomeTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'O', '1'}
-)
-
 // BidSetHead binds a keeper to all bids of an auction that it saw, and to what it says about each.
 type BidSetHead struct {
 	Domain   Domain
@@ -33,7 +28,7 @@ type BidSetHead struct {
 // root 32 ‖ judged 32.
 func (h BidSetHead) Encode() [BidSetHeadSize]byte {
 	var out [BidSetHeadSize]byte
-	copy(out[0:8], bidSetTag[:])
+	copy(out[0:8], TagBidSet)
 	copy(out[8:16], h.Domain[:])
 	copy(out[16:48], h.Order[:])
 	binary.LittleEndian.PutUint64(out[48:56], uint64(h.CloseAt))
@@ -50,7 +45,7 @@ func DecodeBidSetHead(raw []byte) (BidSetHead, error) {
 	if len(raw) != BidSetHeadSize {
 		return h, fmt.Errorf("bid set of %d bytes: %w", len(raw), ErrLength)
 	}
-	if [8]byte(raw[0:8]) != bidSetTag {
+	if string(raw[0:8]) != TagBidSet {
 		return h, fmt.Errorf("bid set: %w", ErrTag)
 	}
 	copy(h.Domain[:], raw[8:16])
@@ -116,7 +111,7 @@ func (c OutcomeCode) String() string {
 	return outcomeNames[c]
 }
 
-// Outcome is a keeper's signed word to a node about its bid.
+// Outcome is a keeper's signed record of what became of a node's bid.
 type Outcome struct {
 	Commitment  Hash
 	Code        OutcomeCode
@@ -130,7 +125,7 @@ type Outcome struct {
 // decided at i64 ‖ root 32.
 func (o Outcome) Encode() [OutcomeSize]byte {
 	var out [OutcomeSize]byte
-	copy(out[0:8], outcomeTag[:])
+	copy(out[0:8], TagOutcome)
 	copy(out[8:40], o.Commitment[:])
 	out[40] = byte(o.Code)
 	binary.LittleEndian.PutUint16(out[42:44], o.Requirement)
@@ -146,7 +141,7 @@ func DecodeOutcome(raw []byte) (Outcome, error) {
 	switch {
 	case len(raw) != OutcomeSize:
 		return o, fmt.Errorf("outcome of %d bytes: %w", len(raw), ErrLength)
-	case [8]byte(raw[0:8]) != outcomeTag:
+	case string(raw[0:8]) != TagOutcome:
 		return o, fmt.Errorf("outcome: %w", ErrTag)
 	case raw[41] != 0:
 		return o, fmt.Errorf("outcome: %w", ErrReserved)

@@ -8,13 +8,10 @@ import (
 )
 
 // ManifestSize is the length of an encoded manifest in bytes.
-const ManifestSize = len(manifestTag) + 8 + 8 + 4 + 4 + 32
-
-// manifestTag separates manifests from everything else that a keeper signs.
-const manifestTag = "gantry-manifest-1"
+const ManifestSize = TagSize + 8 + 8 + 4 + 4 + 32
 
 // Manifest is what a keeper signs once for each period: what the set of all its statements about it is. Two different ones
-// of a period cost its bond. The layout is in docs/protocol/README.md.
+// of a period cost its bond. The layout is in docs/protocol/records.md.
 type Manifest struct {
 	Domain Domain
 	Period Period
@@ -27,12 +24,12 @@ type Manifest struct {
 func (m Manifest) Encode() [ManifestSize]byte {
 	var b [ManifestSize]byte
 	le := binary.LittleEndian
-	copy(b[:17], manifestTag)
-	copy(b[17:25], m.Domain[:])
-	le.PutUint64(b[25:33], uint64(m.Period))
-	le.PutUint32(b[33:37], m.Count)
-	le.PutUint32(b[37:41], m.Size)
-	copy(b[41:], m.Digest[:])
+	copy(b[:8], TagManifest)
+	copy(b[8:16], m.Domain[:])
+	le.PutUint64(b[16:24], uint64(m.Period))
+	le.PutUint32(b[24:28], m.Count)
+	le.PutUint32(b[28:32], m.Size)
+	copy(b[32:], m.Digest[:])
 	return b
 }
 
@@ -41,13 +38,13 @@ func DecodeManifest(b []byte) (Manifest, error) {
 	if len(b) != ManifestSize {
 		return Manifest{}, fmt.Errorf("manifest of %d bytes: %w", len(b), ErrLength)
 	}
-	if string(b[:17]) != manifestTag {
+	if string(b[:8]) != TagManifest {
 		return Manifest{}, fmt.Errorf("manifest: %w", ErrTag)
 	}
 	le := binary.LittleEndian
 	return Manifest{
-		Domain: Domain(b[17:25]), Period: Period(le.Uint64(b[25:33])), Count: le.Uint32(b[33:37]), Size: le.Uint32(b[37:41]),
-		Digest: [32]byte(b[41:]),
+		Domain: Domain(b[8:16]), Period: Period(le.Uint64(b[16:24])), Count: le.Uint32(b[24:28]), Size: le.Uint32(b[28:32]),
+		Digest: [32]byte(b[32:]),
 	}, nil
 }
 

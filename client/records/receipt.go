@@ -10,8 +10,6 @@ import (
 // ReceiptSize is the length of an encoded receipt in bytes.
 const ReceiptSize = 72
 
-var receiptTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'R', '1'}
-
 // Receipt is the running total of delivered seconds of a lease. The node key
 // and the customer's wallet both sign it; the program pays by the highest
 // sequence, so a lost receipt costs nothing once a later one exists.
@@ -26,7 +24,7 @@ type Receipt struct {
 // Encode returns the 72 bytes that are signed.
 func (r Receipt) Encode() [ReceiptSize]byte {
 	var b [ReceiptSize]byte
-	copy(b[0:8], receiptTag[:])
+	copy(b[0:8], TagReceipt)
 	copy(b[8:16], r.Domain[:])
 	copy(b[16:48], r.Lease[:])
 	binary.LittleEndian.PutUint64(b[48:56], uint64(r.StartedAt))
@@ -42,7 +40,7 @@ func DecodeReceipt(b []byte) (Receipt, error) {
 	if len(b) != ReceiptSize {
 		return r, fmt.Errorf("receipt of %d bytes: %w", len(b), ErrLength)
 	}
-	if [8]byte(b[0:8]) != receiptTag {
+	if string(b[0:8]) != TagReceipt {
 		return r, fmt.Errorf("receipt: %w", ErrTag)
 	}
 	copy(r.Domain[:], b[8:16])

@@ -11,8 +11,6 @@ import (
 // StatementSize is the length of an encoded check statement in bytes.
 const StatementSize = 144
 
-var statementTag = [8]byte{'G', 'A', 'N', 'T', 'R', 'Y', 'S', '1'}
-
 // CheckKind says what a keeper checked.
 type CheckKind uint8
 
@@ -62,7 +60,7 @@ type CheckStatement struct {
 func (s CheckStatement) Encode() [StatementSize]byte {
 	var b [StatementSize]byte
 	le := binary.LittleEndian
-	copy(b[0:8], statementTag[:])
+	copy(b[0:8], TagStatement)
 	copy(b[8:16], s.Domain[:])
 	copy(b[16:48], s.Node[:])
 	le.PutUint64(b[48:56], uint64(s.Period))
@@ -140,7 +138,7 @@ func DecodeStatement(b []byte) (CheckStatement, error) {
 	if len(b) != StatementSize {
 		return s, fmt.Errorf("statement of %d bytes: %w", len(b), ErrLength)
 	}
-	if [8]byte(b[0:8]) != statementTag {
+	if string(b[0:8]) != TagStatement {
 		return s, fmt.Errorf("statement: %w", ErrTag)
 	}
 	if b[57] > 1 {

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"encoding/hex"
+	"strings"
 	"testing"
 	"time"
 
@@ -338,4 +339,27 @@ func TestEvidenceStatements(t *testing.T) {
 	work := base
 	work.Kind, work.Passed, work.Measured = CheckWork, true, 3
 	require.Zero(t, work.Tier(), "of evidence alone")
+}
+
+func TestProposalLayout(t *testing.T) {
+	p := Proposal{Domain: testDomain, Period: 9, Round: 3, Manifests: 2, Root: Hash(fill(1)), Seed: fill(2), Digest: fill(4)}
+	b := p.Encode()
+	repeat := func(x string) string { return strings.Repeat(x, 32) }
+	want := hex.EncodeToString([]byte("GANTRYP1")) + "0102030405060708" + "0900000000000000" + "03000000" + "02000000" +
+		repeat("01") + repeat("02") + repeat("04")
+	require.Equal(t, want, hex.EncodeToString(b[:]))
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	sig, err := p.Sign(key)
+	require.NoError(t, err)
+	require.NoError(t, p.Verify(key.PublicKey(), sig))
+	for _, change := range []func(*Proposal){
+		func(p *Proposal) { p.Domain[0]++ }, func(p *Proposal) { p.Period++ }, func(p *Proposal) { p.Round++ },
+		func(p *Proposal) { p.Manifests++ }, func(p *Proposal) { p.Root[0]++ }, func(p *Proposal) { p.Seed[0]++ },
+		func(p *Proposal) { p.Digest[0]++ },
+	} {
+		other := p
+		change(&other)
+		require.ErrorIs(t, other.Verify(key.PublicKey(), sig), ErrSignature)
+	}
 }

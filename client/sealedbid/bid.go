@@ -118,10 +118,11 @@ func Root(bids []messages.JudgedBid) (records.Hash, error) {
 	return records.NewTree(hashes).Root(), nil
 }
 
-// judgedHash is the sha256 of what a keeper says about bids: for each node 32 ‖ code u8 ‖ requirement u16 ‖ reputation
+// judgedHash is the sha256 of what a keeper says about bids: a tag, then for each node 32 ‖ code u8 ‖ requirement u16 ‖ reputation
 // u16 ‖ guarantee u16 ‖ score u64 ‖ site 16.
 func judgedHash(bids []messages.JudgedBid) records.Hash {
 	h := sha256.New()
+	h.Write([]byte(records.TagJudgements))
 	for i := range bids {
 		b := &bids[i]
 		h.Write(b.Bid.Node[:])

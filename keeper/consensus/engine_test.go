@@ -468,7 +468,7 @@ func TestACheatingProposerIsPassedOver(t *testing.T) {
 	defer stop()
 	m := w.proposalOf(cheat, nil)
 	m.Root[0] ^= 1
-	m, err := report.Resign(m, 0, cheat.key)
+	m, err := report.Resign(m, domain, 0, cheat.key)
 	require.NoError(t, err)
 	for _, p := range w.people {
 		if p != cheat {

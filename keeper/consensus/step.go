@@ -281,7 +281,7 @@ func (e *Engine) repeat(ctx context.Context, r round, s *state, n int64, root re
 	if err != nil {
 		return err
 	}
-	if m, err = report.Resign(m, uint32(n), e.o.Signer); err != nil {
+	if m, err = report.Resign(m, e.o.Domain, uint32(n), e.o.Signer); err != nil {
 		return err
 	}
 	e.publish(ctx, m)

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,26 +28,20 @@ var (
 	ErrEmpty = errors.New("nothing to report")
 )
 
-// proposalTag separates proposals from everything else that a keeper signs.
-const proposalTag = "gantry-proposal-2"
-
 // MaxManifests bounds what a proposal names: the program knows 256 keepers.
 const MaxManifests = 256
 
-// SigningHash is what a proposer signs: sha256(tag ‖ period u64 LE ‖ round u32 LE ‖ root ‖ seed ‖ keeper and digest of each
-// manifest).
-func SigningHash(m messages.Proposal) [32]byte {
-	b := make([]byte, 0, len(proposalTag)+76+64*len(m.Manifests))
-	b = append(b, proposalTag...)
-	b = binary.LittleEndian.AppendUint64(b, m.Period)
-	b = binary.LittleEndian.AppendUint32(b, m.Round)
-	b = append(b, m.Root[:]...)
-	b = append(b, m.Seed[:]...)
+// signedRecord is what a proposer signs.
+func signedRecord(m messages.Proposal, domain records.Domain) records.Proposal {
+	h := sha256.New()
 	for _, x := range m.Manifests {
-		b = append(b, x.Keeper[:]...)
-		b = append(b, x.Digest[:]...)
+		h.Write(x.Keeper[:])
+		h.Write(x.Digest[:])
 	}
-	return sha256.Sum256(b)
+	return records.Proposal{
+		Domain: domain, Period: records.Period(m.Period), Round: m.Round, Manifests: uint32(len(m.Manifests)),
+		Root: m.Root, Seed: m.Seed, Digest: [32]byte(h.Sum(nil)),
+	}
 }
 
 // Set is the leaf set of a period with its tree.
@@ -97,20 +90,16 @@ func Propose(d *Docket, w Weights, roster *committee.Roster, tier func(solana.Pu
 		return m, nil, err
 	}
 	m.Root = set.Root
-	m, err = Resign(m, round, signer)
+	m, err = Resign(m, d.frame.Domain, round, signer)
 	return m, set, err
 }
 
 // Resign is the same proposal for another round, signed by another keeper.
-func Resign(m messages.Proposal, round uint32, signer records.Signer) (messages.Proposal, error) {
+func Resign(m messages.Proposal, domain records.Domain, round uint32, signer records.Signer) (messages.Proposal, error) {
 	m.Round, m.Proposer = round, signer.PublicKey()
-	hash := SigningHash(m)
-	sig, err := signer.Sign(hash[:])
-	if err != nil {
-		return m, fmt.Errorf("sign proposal: %w", err)
-	}
+	sig, err := signedRecord(m, domain).Sign(signer)
 	m.Signature = sig
-	return m, nil
+	return m, err
 }
 
 // Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are signed
@@ -126,8 +115,7 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 	if len(m.Manifests) > MaxManifests {
 		return fmt.Errorf("%w: %d manifests", ErrProposal, len(m.Manifests))
 	}
-	hash := SigningHash(m)
-	if !solana.Signature(m.Signature).Verify(proposer, hash[:]) {
+	if signedRecord(m, domain).Verify(proposer, m.Signature) != nil {
 		return fmt.Errorf("%w: signature", ErrProposal)
 	}
 	var weight uint64

@@ -378,7 +378,7 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 		return err
 	}
 	resign := func(m messages.Proposal) messages.Proposal {
-		m, err := Resign(m, 1, keys[0])
+		m, err := Resign(m, domain, 1, keys[0])
 		require.NoError(t, err)
 		return m
 	}
@@ -444,10 +444,10 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	bad = m
 	bad.Version++
 	require.ErrorIs(t, check(bad, nil), ErrProposal)
-	stranger, err := Resign(m, 2, signer(t))
+	stranger, err := Resign(m, domain, 2, signer(t))
 	require.NoError(t, err)
 	require.ErrorIs(t, check(stranger, nil), ErrProposal)
-	again, err := Resign(m, 2, keys[2])
+	again, err := Resign(m, domain, 2, keys[2])
 	require.NoError(t, err)
 	require.NoError(t, check(again, &manifests[1]), "another keeper repeats it")
 

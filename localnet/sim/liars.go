@@ -109,7 +109,7 @@ func (c *conspiracy) propose(k *keeper, m messages.Proposal) {
 			m.Root = set.Root
 		}
 	}
-	m, err := report.Resign(m, m.Round, k.key)
+	m, err := report.Resign(m, domain, m.Round, k.key)
 	k.must(err)
 	if !c.twoFaced || c.votes == forge {
 		k.spreadProposal(m, nil)

@@ -46,15 +46,17 @@ pub const EMISSION_BPS_MAX: u16 = 5_000;
 /// Age at which a node's age counts in full for reputation, and from which it may be called verified.
 pub const FULL_AGE_SECS: u64 = 180 * DAY;
 
+// Every record that is signed or hashed begins with a tag of its own: docs/protocol/records.md has them all, and a Go test
+// compares them with these.
 /// First bytes of a receipt that node and customer sign.
 pub const RECEIPT_TAG: [u8; 8] = *b"GANTRYR1";
 /// First bytes of a check statement that a keeper signs.
 pub const STATEMENT_TAG: [u8; 8] = *b"GANTRYS1";
 /// First bytes of a manifest, by which a keeper answers for the set of all its statements about a period.
-pub const MANIFEST_TAG: [u8; 17] = *b"gantry-manifest-1";
-/// First bytes of a work commitment that a node signs.
+pub const MANIFEST_TAG: [u8; 8] = *b"GANTRYM1";
+/// First bytes of a work claim that a node signs.
 pub const WORK_TAG: [u8; 8] = *b"GANTRYW1";
-/// Bytes of a work commitment.
+/// Bytes of a work claim.
 pub const WORK_CLAIM_LEN: usize = 128;
 /// Entries of the product in one leaf of a commitment's tree, and bytes of a factor in one hash.
 pub const WORK_CHUNK: u32 = 32;
@@ -63,19 +65,18 @@ pub const WORK_CHUNK_LEN: usize = 128;
 /// The largest order of a product.
 pub const WORK_MAX_ORDER: u32 = 4_096;
 /// First bytes of what a node hashes to commit to an output.
-pub const OUTPUT_TAG: [u8; 15] = *b"gantry-output-1";
+pub const OUTPUT_TAG: [u8; 8] = *b"GANTRYU1";
 /// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.
 pub const BID_TAG: [u8; 8] = *b"GANTRYB1";
 pub const BID_COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
-/// First bytes of a keeper's word that a bid's reveal reached it. They are a receipt's as well, which is longer: a signature
-/// is over all bytes, so that neither stands for the other.
-pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYR1";
+/// First bytes of a keeper's acknowledgement that a bid's reveal reached it.
+pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYL1";
 /// Bytes of a report leaf.
 pub const LEAF_LEN: usize = 176;
 /// Bytes of a check statement.
 pub const STATEMENT_LEN: usize = 144;
 /// Bytes of a manifest.
-pub const MANIFEST_LEN: usize = 73;
+pub const MANIFEST_LEN: usize = 64;
 /// `EquivocationProven::kind` of two manifests; kinds of checks begin with 1.
 pub const KIND_MANIFESTS: u8 = 0;
 

@@ -36,13 +36,14 @@ import (
 )
 
 const (
-	tag = "gantry-series-1"
+	nextLabel  = "gantry-series-1" // of the seed of the next product
+	rootsLabel = "gantry-roots-1"  // of the digest of all roots
 	// MaxRounds bounds a series: 2 MiB of roots.
 	MaxRounds = 1 << 16
 	// CommitmentSize is the length of an encoded [Commitment].
 	CommitmentSize = 136
 
-	commitmentTag = "GANTRYS1"
+	commitmentTag = "GANTRYQ1"
 )
 
 var (
@@ -63,10 +64,10 @@ type Prover interface {
 
 // Next is the seed of the round after one with this seed and root.
 func Next(seed work.Seed, root work.Hash) work.Seed {
-	var m [len(tag) + 64]byte
-	copy(m[:], tag)
-	copy(m[len(tag):], seed[:])
-	copy(m[len(tag)+32:], root[:])
+	var m [len(nextLabel) + 64]byte
+	copy(m[:], nextLabel)
+	copy(m[len(nextLabel):], seed[:])
+	copy(m[len(nextLabel)+32:], root[:])
 	return sha256.Sum256(m[:])
 }
 
@@ -111,7 +112,7 @@ func Seeds(seed work.Seed, roots []work.Hash) []work.Seed {
 // Digest is what a commitment says about the roots.
 func Digest(roots []work.Hash) [32]byte {
 	h := sha256.New()
-	h.Write([]byte(tag))
+	h.Write([]byte(rootsLabel))
 	for i := range roots {
 		h.Write(roots[i][:])
 	}
@@ -120,7 +121,7 @@ func Digest(roots []work.Hash) [32]byte {
 
 // Commitment is what a node signs. Layout, little-endian:
 //
-//	 0  8 tag "GANTRYS1"
+//	 0  8 tag "GANTRYQ1"
 //	 8  8 domain
 //	16 32 node account
 //	48  8 period

@@ -31,7 +31,7 @@ fn validate(accounts: &OutputCommit, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// `commitment` is sha256("gantry-output-1" ‖ lease ‖ output hash ‖ 32 bytes of salt).
+/// `commitment` is sha256(`OUTPUT_TAG` ‖ domain ‖ lease ‖ output hash ‖ 32 bytes of salt).
 pub fn handler(ctx: &mut Context<OutputCommit>, commitment: [u8; 32]) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;

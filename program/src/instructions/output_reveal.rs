@@ -32,7 +32,7 @@ fn validate(accounts: &OutputReveal, output: &[u8; 32], salt: &[u8; 32], now: i6
     if now > commit_by.checked_add(lease.settle_secs as i64).or_overflow()? {
         return fail(MarketError::TooLate);
     }
-    let parts: [&[u8]; 4] = [&OUTPUT_TAG, lease.address().as_ref(), output, salt];
+    let parts: [&[u8]; 5] = [&OUTPUT_TAG, &accounts.market.domain, lease.address().as_ref(), output, salt];
     if planted!(40, false, sha256_of(&parts) != lease.output_hash) {
         return fail(MarketError::WrongReveal);
     }

@@ -1,5 +1,5 @@
-//! The 73-byte record by which a keeper answers for the set of all its statements about a period. The layout is in
-//! docs/protocol/README.md.
+//! The 64-byte record by which a keeper answers for the set of all its statements about a period. The layout is in
+//! docs/protocol/records.md.
 
 use anchor_lang::prelude::*;
 
@@ -18,14 +18,14 @@ pub struct Manifest {
 
 impl Manifest {
     pub fn parse(data: &[u8; MANIFEST_LEN]) -> Result<Self> {
-        let tag: [u8; 17] = take(data, 0)?;
+        let tag: [u8; 8] = take(data, 0)?;
         if tag != MANIFEST_TAG {
             return fail(MarketError::IrrelevantStatement);
         }
         Ok(Self {
-            domain: take(data, 17)?,
-            period: u64::from_le_bytes(take(data, 25)?),
-            set: take(data, 33)?,
+            domain: take(data, 8)?,
+            period: u64::from_le_bytes(take(data, 16)?),
+            set: take(data, 24)?,
         })
     }
 

@@ -113,12 +113,12 @@ pub fn statement(node: &Address, period: u64, kind: u8, passed: bool) -> [u8; 14
 /// A keeper's manifest of a period: `count` statements in a set of which nothing is known but its digest.
 pub fn manifest(period: u64, count: u32, digest: [u8; 32]) -> [u8; MANIFEST_LEN] {
     let mut out = [0; MANIFEST_LEN];
-    out[..17].copy_from_slice(&MANIFEST_TAG);
-    out[17..25].copy_from_slice(&DOMAIN);
-    out[25..33].copy_from_slice(&period.to_le_bytes());
-    out[33..37].copy_from_slice(&count.to_le_bytes());
-    out[37..41].copy_from_slice(&(33 * count).to_le_bytes());
-    out[41..].copy_from_slice(&digest);
+    out[..8].copy_from_slice(&MANIFEST_TAG);
+    out[8..16].copy_from_slice(&DOMAIN);
+    out[16..24].copy_from_slice(&period.to_le_bytes());
+    out[24..28].copy_from_slice(&count.to_le_bytes());
+    out[28..32].copy_from_slice(&(33 * count).to_le_bytes());
+    out[32..].copy_from_slice(&digest);
     out
 }
 

@@ -517,12 +517,12 @@ fn manifests() {
         let mut other = one;
         match n {
             0 => {}
-            1 => other[25..33].copy_from_slice(&period.wrapping_add(1).to_le_bytes()),
-            2 => other[17] ^= 1,
-            3 => other[33] ^= 1,
-            4 => other[37] ^= 1,
-            5 => other[41] ^= 1,
-            _ => other[72] ^= 1,
+            1 => other[16..24].copy_from_slice(&period.wrapping_add(1).to_le_bytes()),
+            2 => other[8] ^= 1,
+            3 => other[24] ^= 1,
+            4 => other[28] ^= 1,
+            5 => other[32] ^= 1,
+            _ => other[63] ^= 1,
         }
         let parsed = [one, other].map(|bytes| Manifest::parse(&bytes).unwrap());
         assert_eq!((parsed[0].domain, parsed[0].period), (DOMAIN, period));
@@ -536,9 +536,9 @@ fn manifests() {
         }));
     }
     let mut bytes = manifest(7, 1, [5; 32]);
-    bytes[16] = b'2';
+    bytes[7] = b'2';
     assert!(Manifest::parse(&bytes).is_err());
-    let about = "73-byte manifests as keepers sign them, each with another of the same keeper and whether the two cost \
+    let about = "64-byte manifests as keepers sign them, each with another of the same keeper and whether the two cost \
                  it its bond, and one that is refused.";
     check("manifest", &json!({ "about": about, "cases": cases, "refused": hex(&bytes) }));
 }

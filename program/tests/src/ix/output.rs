@@ -6,11 +6,12 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
 use super::{build, with_remaining};
+use crate::world::DOMAIN;
 use crate::{pda, World};
 
 /// What a node commits to.
 pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) -> [u8; 32] {
-    let parts: [&[u8]; 4] = [&OUTPUT_TAG, lease.as_ref(), output, salt];
+    let parts: [&[u8]; 5] = [&OUTPUT_TAG, &DOMAIN, lease.as_ref(), output, salt];
     sha256_of(&parts)
 }
 

@@ -8,6 +8,7 @@ use gantry_market::state::{
 };
 
 use super::{must, Act, Change, Verdict};
+use crate::world::DOMAIN;
 
 pub fn check(act: &Act) -> Verdict {
     for change in act.changes::<Lease>() {
@@ -49,7 +50,7 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
         (OUTPUT_COMMITTED, OUTPUT_REVEALED) => {
             let data = act.instruction.data.get(8..72).unwrap_or_default();
             let (shown, salt) = data.split_at(data.len() / 2);
-            let parts: [&[u8]; 4] = [&OUTPUT_TAG, at.as_ref(), shown, salt];
+            let parts: [&[u8]; 5] = [&OUTPUT_TAG, &DOMAIN, at.as_ref(), shown, salt];
             let right = sha256_of(&parts) == before.output_hash && after.output_hash == shown;
             must!(right && act.signed(&before.node_key), "the machine shows what it committed to", "{at}");
         }

@@ -126,7 +126,7 @@ fn equivocation(act: &Act) -> Verdict {
         .verified
         .iter()
         .filter(|(key, _)| *key == before.wallet)
-        .filter_map(|(_, text)| Manifest::parse(&<[u8; 73]>::try_from(text.as_slice()).ok()?).ok())
+        .filter_map(|(_, text)| Manifest::parse(&<[u8; 64]>::try_from(text.as_slice()).ok()?).ok())
         .collect();
     let two_faced = listed.iter().any(|one| {
         listed.iter().any(|other| {

@@ -1,0 +1,95 @@
+package records
+
+// TagSize is the length of a tag in bytes.
+const TagSize = 8
+
+// The tags of the records of this package and of those that are made of its parts. A tag is "GANTRY", a letter of its own and
+// a version; a record that changes its layout takes the next version.
+const (
+	TagBidSet           = "GANTRYA1"
+	TagBid              = "GANTRYB1"
+	TagBidCommitment    = "GANTRYC1"
+	TagJudgements       = "GANTRYG1"
+	TagJob              = "GANTRYJ1"
+	TagCommitmentAck    = "GANTRYK1"
+	TagRevealAck        = "GANTRYL1"
+	TagManifest         = "GANTRYM1"
+	TagOutcome          = "GANTRYO1"
+	TagProposal         = "GANTRYP1"
+	TagReceipt          = "GANTRYR1"
+	TagStatement        = "GANTRYS1"
+	TagOutputCommitment = "GANTRYU1"
+)
+
+// Tagged describes a record: bytes that are signed or hashed and begin with a tag that no other record has.
+type Tagged struct {
+	Tag  string
+	Name string
+	// Size in bytes with the tag; 0 where it varies.
+	Size int
+	// Layout of what follows the tag. Integers are little-endian, numbers are bytes.
+	Layout string
+	// Signer, or what the hash is for where nobody signs.
+	Signer string
+	// Domain is what keeps the record on its cluster.
+	Domain string
+	// Checked is where, in this repository.
+	Checked string
+	// Constant of the program, empty where the program does not read the record.
+	Constant string
+}
+
+// AllTagged are all records of this repository, by tag. Those of attest, which imports nothing of this package, are here as
+// well: docs/protocol/records.md shows the table, and a test compares it with the documents, with the program's constants and
+// with every tag in the sources.
+var AllTagged = []Tagged{
+	{TagBidSet, "bid set head", 132, "domain 8 ‖ order 32 ‖ close i64 ‖ chosen at i64 ‖ bids u32 ‖ root 32 ‖ judgements 32", "keeper", "field", "client/sealedbid", ""},
+	{TagBid, "sealed bid", 128, "domain 8 ‖ order 32 ‖ node 32 ‖ close i64 ‖ price u64 ‖ salt 32", "hashed: the bid commitment", "field", "program, client/sealedbid", "BID_TAG"},
+	{TagBidCommitment, "bid commitment", 40, "hash of the bid 32", "node key", "in the bid", "program, client/sealedbid", "BID_COMMITMENT_TAG"},
+	{"GANTRYE1", "evidence bundle", 0, "version u16 ‖ zero 2 ‖ challenge, signature, evidence and references (attest/bundle)", "hashed: the evidence hash on chain", "genesis hash, program", "attest/bundle", ""},
+	{TagJudgements, "judgements of a bid set", 0, "for each bid: node 32 ‖ code u8 ‖ requirement u16 ‖ reputation u16 ‖ guarantee u16 ‖ score u64 ‖ site 16", "hashed: into the bid set head", "in the bid set head", "client/sealedbid", ""},
+	{"GANTRYH1", "work challenge", 88, "domain 8 ‖ slot hash 32 ‖ node 32 ‖ period u64", "keeper", "field", "agent/challenge", ""},
+	{TagJob, "job", 0, "canonical CBOR of the job", "hashed: the order's image digest", "none: a job is the same on every cluster", "agent/lease", ""},
+	{TagCommitmentAck, "acknowledgement of a commitment", 48, "hash of the bid 32 ‖ received at i64", "keeper", "in the bid", "client/sealedbid", ""},
+	{TagRevealAck, "acknowledgement of a reveal", 48, "hash of the bid 32 ‖ received at i64", "keeper", "in the bid", "program, client/sealedbid", "REVEAL_ACK_TAG"},
+	{TagManifest, "manifest", 64, "domain 8 ‖ period u64 ‖ statements u32 ‖ bytes of the set u32 ‖ sha256 of the set 32", "keeper", "field", "program, keeper/statement", "MANIFEST_TAG"},
+	{"GANTRYN1", "signature of an evidence bundle", 80, "nonce of the challenge 32 ‖ created i64 ‖ digest of all evidence 32", "node key", "in the nonce", "attest/bundle", ""},
+	{TagOutcome, "outcome of a bid", 92, "hash of the bid 32 ‖ code u8 ‖ zero 1 ‖ requirement u16 ‖ price u64 ‖ decided at i64 ‖ root 32", "keeper", "in the bid", "client/sealedbid", ""},
+	{TagProposal, "proposal", 128, "domain 8 ‖ period u64 ‖ round u32 ‖ manifests u32 ‖ root 32 ‖ seed 32 ‖ sha256 of the manifests' keepers and digests 32", "keeper", "field", "keeper/report", ""},
+	{"GANTRYQ1", "claim of a series of products", 136, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ rounds u32 ‖ zero 8 ‖ digest of the roots 32", "node key", "field", "attest/work/series", ""},
+	{TagReceipt, "receipt", 72, "domain 8 ‖ lease 32 ‖ started at i64 ‖ sequence u64 ‖ cumulative seconds u64", "node key and customer", "field", "program, agent/receipt", "RECEIPT_TAG"},
+	{TagStatement, "check statement", 144, "domain 8 ‖ node 32 ‖ period u64 ‖ kind u8 ‖ passed u8 ‖ zero 2 ‖ measured u32 ‖ latency u32 ‖ covered u32 ‖ checked at i64 ‖ lease 32 ‖ detail 32", "keeper", "field", "program, keeper/statement", "STATEMENT_TAG"},
+	{"GANTRYT1", "enrolment of a TPM", 210, "genesis hash 32 ‖ program 32 ‖ node key 32 ‖ endorsement key 32 ‖ name of the attestation key 34 ‖ seen at i64 ‖ keeper 32", "keeper", "genesis hash, program", "attest/tpm", ""},
+	{TagOutputCommitment, "output commitment", 112, "domain 8 ‖ lease 32 ‖ output 32 ‖ salt 32", "hashed: binds a node to its output", "field", "program, client/audit", "OUTPUT_TAG"},
+	{"GANTRYV1", "claim of filled memory", 152, "domain 8 ‖ node 32 ‖ seed 32 ‖ nonce 32 ‖ blocks u32 ‖ passes u32 ‖ root 32", "node key", "field", "attest/work/vram", ""},
+	{"GANTRYW1", "work claim", 128, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ zero 4 ‖ root 32", "node key", "field", "program, attest/work", "WORK_TAG"},
+	{"GANTRYX1", "product", 80, "order u32 ‖ zero 4 ‖ seed 32 ‖ root 32, then the entries", "neither: opens a stream", "in the seed", "attest/work", ""},
+}
+
+// Label describes a hash that begins with a label. None is the beginning of another.
+type Label struct{ Label, What, Where string }
+
+// AllLabels are all labels, sorted.
+var AllLabels = []Label{
+	{"gantry-bench", "result of the agent's benchmark", "agent/host/bench"},
+	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "keeper/committee"},
+	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
+	{"gantry-evidence-1", "nonce of an evidence challenge", "attest"},
+	{"gantry-evidence-all-1", "digest of all evidence of a bundle", "attest/bundle"},
+	{"gantry-freivalds", "random vector of the check of a product", "attest/work"},
+	{"gantry-nvgpu-device-1", "GPU by the key of its certificate", "attest/nvgpu"},
+	{"gantry-others-1", "digest of all evidence of a bundle but the TPM's", "attest/bundle"},
+	{"gantry-p2p-1", "connection hash of a lease", "agent/lease"},
+	{"gantry-roots-1", "digest of the roots of a series", "attest/work/series"},
+	{"gantry-sample", "choice of the chunks to open", "attest/work"},
+	{"gantry-seed-1", "seed of a period's committees", "keeper/committee"},
+	{"gantry-series-1", "seed of the next product of a series", "attest/work/series"},
+	{"gantry-simulated-gpu", "UUID of a simulated GPU", "agent/host"},
+	{"gantry-snp-chip-1", "host processor of an SEV-SNP report", "attest/snp"},
+	{"gantry-tdx-platform-1", "host processor of a TDX quote", "attest/tdx"},
+	{"gantry-tee-1", "report data of an SEV-SNP report or TDX quote (SHA-512)", "attest"},
+	{"gantry-tpm-1", "qualifying data of a TPM quote", "attest"},
+	{"gantry-tpm-ek-1", "identity of a TPM's endorsement key", "attest/tpm"},
+	{"gantry-work-evidence-1", "seed of a product that is evidence", "attest/work"},
+	{"gantry-work-openings-1", "secret that selects a bundle's openings", "attest/work"},
+}

@@ -345,7 +345,7 @@ func TestTwoManifests(t *testing.T) {
 
 	yes := signed(t, key, true).Statement.Encode()
 	m := one.Signed(domain).Encode()
-	for _, pair := range [][2][]byte{{yes[:], m[:]}, {m[:], yes[:]}, {m[:], m[:72]}, {make([]byte, records.ManifestSize), m[:]}} {
+	for _, pair := range [][2][]byte{{yes[:], m[:]}, {m[:], yes[:]}, {m[:], m[:63]}, {make([]byte, records.ManifestSize), m[:]}} {
 		raw, err := entry{Equivocation: &equivocationProof{Keeper: key.PublicKey(), Records: pair}}.encode()
 		require.NoError(t, err)
 		_, err = decode(raw)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
@@ -34,7 +35,7 @@ type Store interface {
 
 // Bidder bids. Run owns all its goroutines.
 type Bidder struct {
-	View    *market.View
+	View    *view.View
 	Store   Store
 	Network Network
 	Key     records.Signer // the node's

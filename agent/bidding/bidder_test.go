@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -31,7 +32,7 @@ var domain = records.Domain{7}
 // world is a market with one node, one sealed order and keepers in memory.
 type world struct {
 	t    *testing.T
-	view *market.View
+	view *view.View
 	path string
 	key  solana.PrivateKey
 	node solana.PublicKey
@@ -57,7 +58,7 @@ type keeper struct {
 
 func newWorld(t *testing.T, keepers int) *world {
 	w := &world{
-		t: t, view: market.NewView(zerolog.Nop()), path: filepath.Join(t.TempDir(), "agent.db"), key: solana.NewWallet().PrivateKey,
+		t: t, view: view.New(view.Options{}), path: filepath.Join(t.TempDir(), "agent.db"), key: solana.NewWallet().PrivateKey,
 		now: time.Unix(start, 0), price: 500_000, order: solana.PublicKey{200},
 	}
 	provider := solana.PublicKey{100}

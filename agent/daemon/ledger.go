@@ -12,12 +12,15 @@ import (
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
 // ledger is the chain as leases and receipts need it: read from the view, written through the transaction manager.
 type ledger struct {
-	view    *market.View
+	view    *view.View
 	client  *chain.Client
 	txm     *txm.Manager
 	node    solana.PublicKey
@@ -46,7 +49,7 @@ func (l *ledger) Order(ctx context.Context, of lease.OnChain) (lease.Order, erro
 	o, ok := l.view.Order(of.Order)
 	if !ok {
 		var err error
-		if o, err = market.Fetch[market.Order](ctx, l.client, of.Order, l.client.Commitment()); err != nil {
+		if o, err = query.Fetch[market.Order](ctx, l.client, of.Order, l.client.Commitment()); err != nil {
 			return lease.Order{}, fmt.Errorf("order %s: %w", of.Order, err)
 		}
 	}
@@ -83,38 +86,38 @@ func (l *ledger) StartDeadline() time.Duration {
 
 // Start implements lease.Ledger.
 func (l *ledger) Start(ctx context.Context, of lease.OnChain, connection [32]byte) error {
-	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: of, ConnectionHash: connection})
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: of, ConnectionHash: connection})
 	if err != nil {
 		return err
 	}
-	return l.send(ctx, "lease_start", fmt.Sprintf("%s/%d", of.Address, of.AwardedAt), ix)
+	return l.send(ctx, "lease_start", fmt.Sprintf("%s/%d", of.Address, of.AwardedAt), instruction)
 }
 
 // End implements lease.Ledger.
 func (l *ledger) End(ctx context.Context, of lease.OnChain) error {
-	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: l.nodeKey, Lease: of})
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: l.nodeKey, Lease: of})
 	if err != nil {
 		return err
 	}
-	return l.send(ctx, "lease_end", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), ix)
+	return l.send(ctx, "lease_end", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
 }
 
 // CommitOutput implements lease.Ledger.
 func (l *ledger) CommitOutput(ctx context.Context, of lease.OnChain, commitment [32]byte) error {
-	ix, err := market.OutputCommit(of, commitment)
+	instruction, err := ix.OutputCommit(of, commitment)
 	if err != nil {
 		return err
 	}
-	return l.send(ctx, "output_commit", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), ix)
+	return l.send(ctx, "output_commit", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
 }
 
 // RevealOutput implements lease.Ledger.
 func (l *ledger) RevealOutput(ctx context.Context, of lease.OnChain, output, salt [32]byte) error {
-	ix, err := market.OutputReveal(of, output, salt)
+	instruction, err := ix.OutputReveal(of, output, salt)
 	if err != nil {
 		return err
 	}
-	return l.send(ctx, "output_reveal", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), ix)
+	return l.send(ctx, "output_reveal", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
 }
 
 // SettleReceipt implements receipt.Ledger.
@@ -123,7 +126,7 @@ func (l *ledger) SettleReceipt(ctx context.Context, of lease.OnChain, r receipt.
 	if !ok {
 		return fmt.Errorf("provider %s is not known yet", of.Provider)
 	}
-	ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
+	ixs, err := ix.LeaseSettleReceipt(ix.LeaseSettleReceiptArgs{
 		Lease: of, Payout: provider.Payout, Receipt: market.LeaseReceipt(of, r.Sequence, uint64(r.Seconds)),
 		NodeSignature: r.NodeSignature, CustomerKey: r.CustomerKey, CustomerSignature: r.CustomerSignature,
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/txm"
 )
@@ -156,10 +158,10 @@ func (a *Agent) keepAsk(ctx context.Context) error {
 }
 
 func (a *Agent) setAsk(ctx context.Context, node market.Node, ask market.PricePerHour) {
-	ix, err := market.NodeUpdate(market.NodeUpdateArgs{Authority: a.key.PublicKey(), Node: node, Price: ask, Status: node.State()})
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: a.key.PublicKey(), Node: node, Price: ask, Status: node.State()})
 	if err == nil {
 		_, err = a.txm.Submit(ctx, txm.Intent{
-			ID: fmt.Sprintf("node_update/%s/%d", node.Address, time.Now().UnixNano()), Kind: "node_update", Instructions: []solana.Instruction{ix},
+			ID: fmt.Sprintf("node_update/%s/%d", node.Address, time.Now().UnixNano()), Kind: "node_update", Instructions: []solana.Instruction{instruction},
 		})
 	}
 	if err != nil {
@@ -171,7 +173,7 @@ func (a *Agent) setAsk(ctx context.Context, node market.Node, ask market.PricePe
 
 // Snapshot is what a view shows to a pricing policy: the model's reference price and the asks of other active nodes
 // that are as real, or as simulated, as anybody's.
-func Snapshot(v *market.View, model uint16, own solana.PublicKey) pricing.Snapshot {
+func Snapshot(v *view.View, model uint16, own solana.PublicKey) pricing.Snapshot {
 	var s pricing.Snapshot
 	if m, ok := v.Model(model); ok {
 		s.Reference = market.PricePerHour(m.ReferencePrice)

@@ -20,7 +20,8 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
@@ -44,7 +45,7 @@ type Agent struct {
 	costs   pricing.Costs
 	clock   marketClock
 	client  *chain.Client
-	view    *market.View
+	view    *view.View
 	shared  bool // client and view are the caller's
 	// executable supervises jobs; empty for the running binary.
 	executable string
@@ -72,7 +73,7 @@ func Run(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
 // Link is a way to the chain that agents of one process share: a client, and a view that somebody else runs.
 type Link struct {
 	Client *chain.Client
-	View   *market.View
+	View   *view.View
 	// Executable is the gantry-agent binary, which supervises jobs.
 	Executable string
 }
@@ -89,7 +90,7 @@ func (a *Agent) run(ctx context.Context) error {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	if !a.shared {
-		g.Go(func() error { return a.view.Run(gctx, market.ViewOptions{Client: a.client}) })
+		g.Go(func() error { return a.view.Run(gctx, view.Source{Client: a.client}) })
 	}
 	g.Go(func() error { return a.work(gctx, g) })
 	err := g.Wait()
@@ -117,7 +118,7 @@ func (a *Agent) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.view = market.NewView(a.log)
+		a.view = view.New(view.Options{Log: a.log})
 	}
 	genesis, err := a.client.Genesis(ctx)
 	if err != nil {
@@ -128,7 +129,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if err := a.checkSimulations(cluster); err != nil {
 		return err
 	}
-	if _, err := market.Load(ctx, a.client, chain.Confirmed); err != nil {
+	if _, err := query.Load(ctx, a.client, chain.Confirmed); err != nil {
 		return err
 	}
 	a.runtime, err = runtime.NewProcess(runtime.ProcessConfig{Root: a.cfg.JobsDir(), Cluster: cluster, Executable: a.executable, Log: a.log})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/localnet/engine"
@@ -185,8 +186,8 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.EqualValues(t, r.Sequence, l.ReceiptSequence)
 	require.Eventually(t, func() bool { return strings.Contains(w.receipt(a, l.Address).Refused, "nothing to sign") }, 5*time.Second, 100*time.Millisecond)
 
-	ix, err := market.LeaseClose(market.LeaseCloseArgs{Authority: w.world.Customers[0].Address(), Lease: l})
-	w.send(w.world.Customers[0], ix, err)
+	instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{Authority: w.world.Customers[0].Address(), Lease: l})
+	w.send(w.world.Customers[0], instruction, err)
 	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "account closed") }, 10*time.Second, 50*time.Millisecond)
 
 	screen := a.command("status", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
@@ -221,8 +222,8 @@ func TestStoppedByItsCustomer(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	first := w.receipt(a, l.Address)
 	require.NotZero(t, first.Seconds)
-	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: w.world.Customers[0].Address(), Lease: l})
-	w.send(w.world.Customers[0], ix, err)
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: w.world.Customers[0].Address(), Lease: l})
+	w.send(w.world.Customers[0], instruction, err)
 	w.until(l.Address, "it ended", ended)
 	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseStopped }, 10*time.Second, 50*time.Millisecond)
 	require.Contains(t, w.logs(a, l.Address, true), "stopping")
@@ -285,8 +286,8 @@ func TestKeeperMoves(t *testing.T) {
 	a.start()
 	require.NoError(t, w.keeper.Close())
 	w.keeper = w.network(w.world.Keepers[0].Key)
-	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: w.world.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
-	w.send(w.world.Keepers[0], ix, err)
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: w.world.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
+	w.send(w.world.Keepers[0], instruction, err)
 	require.Eventually(t, func() bool { return w.keeper.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
 	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)

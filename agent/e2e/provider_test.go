@@ -14,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -103,7 +104,7 @@ func TestComingAndGoing(t *testing.T) {
 		return append(append([]string{name}, at...), more...)
 	}
 	node := func() *market.Node {
-		n, err := market.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
+		n, err := query.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
 		require.NoError(t, err)
 		return &n
 	}
@@ -128,7 +129,7 @@ func TestComingAndGoing(t *testing.T) {
 	require.Equal(t, market.NodeRetired, node().State())
 	a.refused(1, "waiting time has not passed", cmd("close", "--keypair", wallet.Path)...)
 	a.command(cmd("close", "--keypair", wallet.Path, "--wait", "40s")...)
-	_, err = market.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
+	_, err = query.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
 	require.ErrorIs(t, err, chain.ErrAccountNotFound)
 	require.Contains(t, a.command(cmd("close", "--keypair", wallet.Path)...), "is closed")
 	require.Error(t, a.cmd.Wait(), "the agent of a closed node has nothing to serve")
@@ -208,7 +209,7 @@ func TestRegisterInterrupted(t *testing.T) {
 	}
 	require.NotZero(t, killed)
 	a.command(register...)
-	provider, err := market.Fetch[market.Provider](t.Context(), w.chain, market.ProviderAddress(wallet.Address()), chain.Confirmed)
+	provider, err := query.Fetch[market.Provider](t.Context(), w.chain, market.ProviderAddress(wallet.Address()), chain.Confirmed)
 	require.NoError(t, err)
 	require.EqualValues(t, 100*market.OneGNT, provider.Stake)
 	require.EqualValues(t, 1, provider.NodeCount)

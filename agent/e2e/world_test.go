@@ -25,6 +25,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -67,7 +70,7 @@ type world struct {
 	dir      string
 	world    seed.World
 	chain    *chain.Client
-	view     *market.View
+	view     *view.View
 	sender   seed.Sender
 	keeper   *p2p.Node
 	customer *p2p.Node
@@ -107,10 +110,10 @@ func newWorld(t *testing.T, change ...func(*bindings.Params)) *world {
 	}
 	require.NoError(t, seed.Seed(t.Context(), w.chain, w.world, params))
 
-	w.view = market.NewView(log)
+	w.view = view.New(view.Options{Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = w.view.Run(ctx, market.ViewOptions{Client: w.chain}) })
+	wg.Go(func() { _ = w.view.Run(ctx, view.Source{Client: w.chain}) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	require.NoError(t, w.view.Ready(t.Context()))
 	w.keeper = w.network(w.world.Keepers[0].Key)
@@ -128,28 +131,28 @@ func (w *world) network(key solana.PrivateKey) *p2p.Node {
 	return n
 }
 
-func (w *world) send(payer seed.Wallet, ix solana.Instruction, err error) {
+func (w *world) send(payer seed.Wallet, instruction solana.Instruction, err error) {
 	w.t.Helper()
 	require.NoError(w.t, err)
-	_, err = w.sender.Send(w.t.Context(), payer.Key, nil, ix)
+	_, err = w.sender.Send(w.t.Context(), payer.Key, nil, instruction)
 	require.NoError(w.t, err)
 }
 
 // bond registers and activates the test's keeper.
 func (w *world) bond() {
 	k := w.world.Keepers[0]
-	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{
+	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
 		Wallet: k.Address(), StakeMint: w.world.StakeMint, Bond: market.GNT(seed.Bond), Multiaddr: w.keeper.Addrs()[0],
 	})
-	w.send(k, ix, err)
+	w.send(k, instruction, err)
 	time.Sleep(1500 * time.Millisecond) // activation delay
-	ix, err = market.KeeperActivate(k.Address())
-	w.send(k, ix, err)
+	instruction, err = ix.KeeperActivate(k.Address())
+	w.send(k, instruction, err)
 }
 
 func (w *world) deposit(c seed.Wallet, amount market.USDC) {
-	ix, err := market.CreditsDeposit(market.CreditsArgs{Customer: c.Address(), PaymentMint: w.world.PaymentMint, Amount: amount})
-	w.send(c, ix, err)
+	instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: c.Address(), PaymentMint: w.world.PaymentMint, Amount: amount})
+	w.send(c, instruction, err)
 }
 
 // order places an order and awards it to the node.
@@ -162,19 +165,19 @@ func (w *world) order(node solana.PublicKey, job messages.JobSpec, seconds uint3
 	n := binary.LittleEndian.Uint64(nonce[:])
 	digest, err := job.Digest()
 	require.NoError(w.t, err)
-	ix, err := market.OrderCreate(market.OrderCreateArgs{
+	instruction, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: c.Address(), Nonce: n, MaxPrice: 5_000_000, Duration: seconds, Nodes: 1, GPUsPerNode: 1,
 		RunToCompletion: completes, JobDigest: digest, Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
 	})
-	w.send(c, ix, err)
+	w.send(c, instruction, err)
 	address := market.OrderAddress(c.Address(), n)
-	order, err := market.Fetch[market.Order](w.t.Context(), w.chain, address, chain.Confirmed)
+	order, err := query.Fetch[market.Order](w.t.Context(), w.chain, address, chain.Confirmed)
 	require.NoError(w.t, err)
-	machine, err := market.Fetch[market.Node](w.t.Context(), w.chain, node, chain.Confirmed)
+	machine, err := query.Fetch[market.Node](w.t.Context(), w.chain, node, chain.Confirmed)
 	require.NoError(w.t, err)
-	ix, err = market.OrderAward(market.OrderAwardArgs{Keeper: k.Address(), Order: order, Node: machine})
-	w.send(k, ix, err)
-	lease, err := market.Fetch[market.Lease](w.t.Context(), w.chain, market.LeaseAddress(address, node), chain.Confirmed)
+	instruction, err = ix.OrderAward(ix.OrderAwardArgs{Keeper: k.Address(), Order: order, Node: machine})
+	w.send(k, instruction, err)
+	lease, err := query.Fetch[market.Lease](w.t.Context(), w.chain, market.LeaseAddress(address, node), chain.Confirmed)
 	require.NoError(w.t, err)
 	return lease
 }
@@ -184,7 +187,7 @@ func (w *world) until(lease solana.PublicKey, what string, cond func(l market.Le
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 40*time.Second)
 	defer cancel()
-	err := w.view.WaitFor(ctx, func(v *market.View) bool { l, ok := v.Lease(lease); return cond(l, ok) })
+	err := w.view.WaitFor(ctx, func(v *view.View) bool { l, ok := v.Lease(lease); return cond(l, ok) })
 	l, ok := w.view.Lease(lease)
 	require.NoError(w.t, err, "waiting until %s; it is %v %s", what, ok, l.State())
 	return l

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 // ErrGuarantee: the market would refuse the commitment.
@@ -52,7 +54,7 @@ func (c *Commands) Commit(ctx context.Context, p Guarantee) (market.Node, error)
 	if err != nil {
 		return node, err
 	}
-	m, err := market.Load(ctx, c.Chain, level)
+	m, err := query.Load(ctx, c.Chain, level)
 	if err != nil {
 		return node, err
 	}
@@ -67,15 +69,15 @@ func (c *Commands) Commit(ctx context.Context, p Guarantee) (market.Node, error)
 	if err != nil {
 		return node, err
 	}
-	ix, err := market.NodeGuarantee(market.NodeGuaranteeArgs{Wallet: c.Wallet, Node: node, Until: until, GuaranteeBPS: p.BPS})
+	instruction, err := ix.NodeGuarantee(ix.NodeGuaranteeArgs{Wallet: c.Wallet, Node: node, Until: until, GuaranteeBPS: p.BPS})
 	if err != nil {
 		return node, err
 	}
-	sig, err := c.submit(ctx, "node_guarantee", c.Wallet, ix)
+	sig, err := c.submit(ctx, "node_guarantee", c.Wallet, instruction)
 	if err != nil {
 		return node, err
 	}
 	c.say("node %s is committed to %d.%02d %% of uptime until %s; below that %d.%02d %% of its stake are lost   tx %s", node.Address,
 		p.BPS/100, p.BPS%100, time.Unix(until, 0).UTC().Format(time.RFC3339), m.Params.SlashGuaranteeBps/100, m.Params.SlashGuaranteeBps%100, sig)
-	return market.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+	return query.Fetch[market.Node](ctx, c.Chain, node.Address, level)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 // NodeFunds is what the machine's own key gets for its fees, and the level below which it gets it again.
@@ -60,15 +62,15 @@ func (n Needs) Total() chain.Lamports { return n.Rent + n.NodeFunds + feeReserve
 func (c *Commands) Needs(ctx context.Context, j Join) (Needs, error) {
 	var n Needs
 	var err error
-	if n.Market, err = market.Load(ctx, c.Chain, level); err != nil {
+	if n.Market, err = query.Load(ctx, c.Chain, level); err != nil {
 		return n, err
 	}
 	provider := market.ProviderAddress(c.Wallet)
 	if !c.Wallet.IsZero() {
-		if n.Provider, n.IsProvider, err = market.Find[market.Provider](ctx, c.Chain, provider, level); err != nil {
+		if n.Provider, n.IsProvider, err = query.Find[market.Provider](ctx, c.Chain, provider, level); err != nil {
 			return n, err
 		}
-		if n.Node, n.IsNode, err = market.Find[market.Node](ctx, c.Chain, market.NodeAddress(provider, c.NodeKey), level); err != nil {
+		if n.Node, n.IsNode, err = query.Find[market.Node](ctx, c.Chain, market.NodeAddress(provider, c.NodeKey), level); err != nil {
 			return n, err
 		}
 	}
@@ -121,7 +123,7 @@ func (c *Commands) checkDevices(ctx context.Context, j Join, n Needs) error {
 		if a == nil || a.Owner != market.ProgramID {
 			continue
 		}
-		d, err := market.Decode(market.MetaOf(*a), a.Data)
+		d, err := market.Decode(query.MetaOf(*a), a.Data)
 		if err != nil {
 			return err
 		}
@@ -261,11 +263,11 @@ func (c *Commands) Register(ctx context.Context, j Join) (market.Node, error) {
 		return market.Node{}, err
 	}
 	if n.StakeMissing > 0 {
-		ix, err := market.ProviderStake(market.ProviderStakeArgs{Wallet: c.Wallet, StakeMint: n.Market.StakeMint, Amount: n.StakeMissing})
+		instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: c.Wallet, StakeMint: n.Market.StakeMint, Amount: n.StakeMissing})
 		if err != nil {
 			return market.Node{}, err
 		}
-		sig, err := c.submit(ctx, "provider_stake", c.Wallet, ix)
+		sig, err := c.submit(ctx, "provider_stake", c.Wallet, instruction)
 		if err != nil {
 			return market.Node{}, err
 		}
@@ -278,15 +280,15 @@ func (c *Commands) Register(ctx context.Context, j Join) (market.Node, error) {
 		c.say("node %s is registered already; its ask is %s and its status %s", n.Node.Address, n.Node.Ask(), n.Node.State())
 		return n.Node, nil
 	}
-	ix, err := market.NodeRegister(market.NodeRegisterArgs{Wallet: c.Wallet, NodeKey: c.NodeKey, Spec: j.Spec, Price: j.Price, Devices: j.Devices})
+	instruction, err := ix.NodeRegister(ix.NodeRegisterArgs{Wallet: c.Wallet, NodeKey: c.NodeKey, Spec: j.Spec, Price: j.Price, Devices: j.Devices})
 	if err != nil {
 		return market.Node{}, err
 	}
-	sig, err := c.submit(ctx, "node_register", c.Wallet, ix)
+	sig, err := c.submit(ctx, "node_register", c.Wallet, instruction)
 	if err != nil {
 		return market.Node{}, err
 	}
-	node, err := market.Fetch[market.Node](ctx, c.Chain, market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey), level)
+	node, err := query.Fetch[market.Node](ctx, c.Chain, market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey), level)
 	if err == nil {
 		c.say("registered node %s at %s USDC per GPU-hour   tx %s", node.Address, node.Ask(), sig)
 	}
@@ -297,11 +299,11 @@ func (c *Commands) becomeProvider(ctx context.Context, n Needs) error {
 	if n.IsProvider {
 		return nil
 	}
-	ix, err := market.ProviderRegister(market.ProviderRegisterArgs{Wallet: c.Wallet, PaymentMint: n.Market.PaymentMint, StakeMint: n.Market.StakeMint})
+	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: c.Wallet, PaymentMint: n.Market.PaymentMint, StakeMint: n.Market.StakeMint})
 	if err != nil {
 		return err
 	}
-	sig, err := c.submit(ctx, "provider_register", c.Wallet, market.CreateTokenAccount(c.Wallet, c.Wallet, n.Market.PaymentMint), ix)
+	sig, err := c.submit(ctx, "provider_register", c.Wallet, ix.CreateTokenAccount(c.Wallet, c.Wallet, n.Market.PaymentMint), instruction)
 	if err == nil {
 		c.say("wallet %s is a provider   tx %s", c.Wallet, sig)
 	}

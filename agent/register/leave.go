@@ -8,6 +8,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 // Change is a new ask or status; zero leaves what is there.
@@ -44,16 +46,16 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if !c.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.Wallet) {
 		authority = c.Wallet
 	}
-	ix, err := market.NodeUpdate(market.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status})
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status})
 	if err != nil {
 		return node, err
 	}
-	sig, err := c.submit(ctx, "node_update", authority, ix)
+	sig, err := c.submit(ctx, "node_update", authority, instruction)
 	if err != nil {
 		return node, err
 	}
 	c.say("node %s asks %s and is %s   tx %s", node.Address, price, status, sig)
-	return market.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+	return query.Fetch[market.Node](ctx, c.Chain, node.Address, level)
 }
 
 // Retire takes the node out of the market for good. Its leases must be over.
@@ -69,16 +71,16 @@ func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
 		c.say("node %s is retired already", node.Address)
 		return node, nil
 	}
-	ix, err := market.NodeRetire(market.NodeRetireArgs{Wallet: c.Wallet, Node: node})
+	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: c.Wallet, Node: node})
 	if err != nil {
 		return node, err
 	}
-	sig, err := c.submit(ctx, "node_retire", c.Wallet, ix)
+	sig, err := c.submit(ctx, "node_retire", c.Wallet, instruction)
 	if err != nil {
 		return node, err
 	}
 	c.say("node %s is retired; close it with gantry-agent close when its last report is settled   tx %s", node.Address, sig)
-	return market.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+	return query.Fetch[market.Node](ctx, c.Chain, node.Address, level)
 }
 
 // deviceNodeOffset is where a device claim holds its node.
@@ -90,7 +92,7 @@ func (c *Commands) Close(ctx context.Context) error {
 		return err
 	}
 	address := market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey)
-	node, ok, err := market.Find[market.Node](ctx, c.Chain, address, level)
+	node, ok, err := query.Find[market.Node](ctx, c.Chain, address, level)
 	if err != nil {
 		return err
 	}
@@ -102,11 +104,11 @@ func (c *Commands) Close(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.NodeClose(market.NodeCloseArgs{Wallet: c.Wallet, Node: node, Devices: claims})
+	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: c.Wallet, Node: node, Devices: claims})
 	if err != nil {
 		return err
 	}
-	sig, err := c.submit(ctx, "node_close", c.Wallet, ix)
+	sig, err := c.submit(ctx, "node_close", c.Wallet, instruction)
 	if err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (c *Commands) claims(ctx context.Context, node solana.PublicKey) ([]market.
 	}
 	var out []market.Device
 	for _, a := range accounts {
-		d, err := market.Decode(market.MetaOf(a), a.Data)
+		d, err := market.Decode(query.MetaOf(a), a.Data)
 		if err != nil {
 			return nil, err
 		}

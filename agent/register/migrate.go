@@ -8,6 +8,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 // Migrate brings the machine's node account to the present layout if an older program wrote it. The provider's wallet pays
@@ -33,11 +35,11 @@ func (c *Commands) Migrate(ctx context.Context) error {
 		payer = c.Wallet
 	}
 	for _, node := range older {
-		ix, err := market.NodeMigrate(payer, node)
+		instruction, err := ix.NodeMigrate(payer, node)
 		if err != nil {
 			return err
 		}
-		sig, err := c.submit(ctx, "node_migrate", payer, ix)
+		sig, err := c.submit(ctx, "node_migrate", payer, instruction)
 		if err != nil {
 			return err
 		}
@@ -54,7 +56,7 @@ func olderNodes(ctx context.Context, c *chain.Client, key solana.PublicKey) ([]s
 	}
 	var out []solana.PublicKey
 	for _, a := range accounts {
-		if _, err := market.Decode(market.MetaOf(a), a.Data); errors.Is(err, market.ErrOldNode) {
+		if _, err := market.Decode(query.MetaOf(a), a.Data); errors.Is(err, market.ErrOldNode) {
 			out = append(out, a.Key)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -104,7 +105,7 @@ func (c *Commands) submit(ctx context.Context, kind string, payer solana.PublicK
 func (c *Commands) node(ctx context.Context) (market.Node, error) {
 	if !c.Wallet.IsZero() {
 		address := market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey)
-		n, ok, err := market.Find[market.Node](ctx, c.Chain, address, level)
+		n, ok, err := query.Find[market.Node](ctx, c.Chain, address, level)
 		if err != nil || ok {
 			return n, err
 		}
@@ -133,7 +134,7 @@ func NodesByKey(ctx context.Context, c *chain.Client, key solana.PublicKey) ([]m
 	}
 	var out []market.Node
 	for _, a := range accounts {
-		d, err := market.Decode(market.MetaOf(a), a.Data)
+		d, err := market.Decode(query.MetaOf(a), a.Data)
 		if err != nil {
 			if errors.Is(err, market.ErrOldNode) {
 				return nil, err

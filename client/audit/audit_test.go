@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
@@ -95,9 +96,9 @@ func (s *story) txs(t *testing.T) []Tx {
 			sig, err := s.receipt.Sign(signer)
 			require.NoError(t, err)
 			message := s.receipt.Encode()
-			ix, err := market.VerifySignature(k.PublicKey(), sig, message[:])
+			instruction, err := ix.VerifySignature(k.PublicKey(), sig, message[:])
 			require.NoError(t, err)
-			d, err := ix.Data()
+			d, err := instruction.Data()
 			require.NoError(t, err)
 			sigs = append(sigs, Instruction{Program: market.Ed25519ProgramID, Data: d})
 		}

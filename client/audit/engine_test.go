@@ -9,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
@@ -25,16 +26,16 @@ func TestAFailedLease(t *testing.T) {
 	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	customer := w.Customer(20*market.OneUSDC, 20*market.OneUSDC)
 	sign := []solana.PrivateKey{keeper}
-	o := w.Order(customer, market.OrderCreateArgs{
+	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 4_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
 		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, o, node)
-	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
-	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
 
-	report := func(leaf records.Leaf) market.LeafProof {
+	report := func(leaf records.Leaf) ix.LeafProof {
 		t.Helper()
 		end, err := market.PeriodEnd(uint64(leaf.Period), params.PeriodSecs)
 		require.NoError(t, err)
@@ -44,26 +45,26 @@ func TestAFailedLease(t *testing.T) {
 		records.SortLeaves(leaves)
 		tree, err := records.LeafTree(leaves)
 		require.NoError(t, err)
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: uint64(leaf.Period), Root: tree.Root()})
-		w.Do("report_vote", sign, ix, err)
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: uint64(leaf.Period), Root: tree.Root()})
+		w.Do("report_vote", sign, instruction, err)
 		for i, l := range leaves {
 			if l == leaf {
 				p, err := tree.Proof(uint32(i))
 				require.NoError(t, err)
-				return market.NewLeafProof(leaf, p)
+				return ix.NewLeafProof(leaf, p)
 			}
 		}
 		t.Fatal("the leaf is not in its own tree")
-		return market.LeafProof{}
+		return ix.LeafProof{}
 	}
 	p := records.Period(uint64(lease.StartedAt)/uint64(params.PeriodSecs) + 1)
 	up := params.PeriodSecs
 	proof := report(records.Leaf{Node: node.Address, Period: p, ChecksPassed: 2, ChecksTotal: 2, UpSeconds: up, Lease: lease.Address, VerifiedSeconds: up})
-	ix, err = market.ReportApply(proof)
-	w.Do("report_apply", sign, ix, err)
+	instruction, err = ix.ReportApply(proof)
+	w.Do("report_apply", sign, instruction, err)
 	pv, _ := w.View.ProviderOf(provider.PublicKey())
-	ix, err = market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: lease, Payout: pv.Payout})
-	w.Do("lease_settle_report", sign, ix, err)
+	instruction, err = ix.LeaseSettleReport(ix.LeaseSettleReportArgs{Lease: lease, Payout: pv.Payout})
+	w.Do("lease_settle_report", sign, instruction, err)
 
 	proof = report(records.Leaf{
 		Node: node.Address, Period: p + 1, ChecksTotal: 2, Lease: lease.Address, DowntimeSeconds: up, Flags: records.FlagOffline,
@@ -71,22 +72,22 @@ func TestAFailedLease(t *testing.T) {
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == up })
 	_, _, flags := market.LeafNews(&proof.Leaf, &node, &lease, &params)
 	require.Equal(t, records.FlagOffline, flags)
-	ix, err = market.FaultOpen(market.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: node.Node.Provider, Proof: proof})
-	w.Do("fault_open", sign, ix, err)
+	instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: node.Node.Provider, Proof: proof})
+	w.Do("fault_open", sign, instruction, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseFailed })
 	// What remains may still move to another node: nobody but the customer ends the lease before that time is over.
 	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
 	require.NoError(t, lease.CanEndByAnyone(w.Now()))
-	ix, err = market.LeaseEnd(market.LeaseEndArgs{Authority: keeper.PublicKey(), Lease: lease})
-	w.Do("lease_end", sign, ix, err)
+	instruction, err = ix.LeaseEnd(ix.LeaseEndArgs{Authority: keeper.PublicKey(), Lease: lease})
+	w.Do("lease_end", sign, instruction, err)
 
 	faults := w.View.FaultsOf(lease.Address)
 	require.Len(t, faults, 1)
 	w.Give(keeper.PublicKey(), w.StakeMint, 0)
 	w.Give(customer.PublicKey(), w.StakeMint, 0)
 	w.Until(faults[0].ApplicableAt)
-	ix, err = market.SlashApply(market.SlashApplyArgs{Fault: faults[0], StakeMint: w.StakeMint})
-	w.Do("slash_apply", sign, ix, err)
+	instruction, err = ix.SlashApply(ix.SlashApplyArgs{Fault: faults[0], StakeMint: w.StakeMint})
+	w.Do("slash_apply", sign, instruction, err)
 	harm, err := market.HarmInStake(market.USDC(2*up*1_000), params.StakePrice)
 	require.NoError(t, err)
 	require.EqualValues(t, harm, faults[0].Harm)
@@ -95,8 +96,8 @@ func TestAFailedLease(t *testing.T) {
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded && l.PendingFaults == 0 })
 	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
 	require.NoError(t, lease.CanClose(customer.PublicKey(), &params, w.Now()))
-	ix, err = market.LeaseClose(market.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
-	w.Do("lease_close", []solana.PrivateKey{customer}, ix, err)
+	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
+	w.Do("lease_close", []solana.PrivateKey{customer}, instruction, err)
 
 	opts := audit.Options{Source: w.Client, Commitment: chain.Confirmed, Params: params}
 	a, err := audit.AuditLease(w.Ctx, opts, lease.Address)

@@ -8,20 +8,21 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // leafProofs reads the leaves that a transaction brought to the program, from report_apply and fault_open.
-func leafProofs(t Tx) []market.LeafProof {
-	var out []market.LeafProof
-	for _, ix := range t.Instructions {
-		if ix.Program != market.ProgramID || len(ix.Data) < 8 {
+func leafProofs(t Tx) []ix.LeafProof {
+	var out []ix.LeafProof
+	for _, instruction := range t.Instructions {
+		if instruction.Program != market.ProgramID || len(instruction.Data) < 8 {
 			continue
 		}
-		switch [8]byte(ix.Data[:8]) {
+		switch [8]byte(instruction.Data[:8]) {
 		case bindings.Instruction_ReportApply, bindings.Instruction_FaultOpen:
-			if p, ok := leafProof(ix.Data[8:]); ok {
+			if p, ok := leafProof(instruction.Data[8:]); ok {
 				out = append(out, p)
 			}
 		}
@@ -30,17 +31,17 @@ func leafProofs(t Tx) []market.LeafProof {
 }
 
 // leafProof reads leaf ‖ path u32 ‖ count u32 ‖ count × 32 bytes.
-func leafProof(b []byte) (market.LeafProof, bool) {
+func leafProof(b []byte) (ix.LeafProof, bool) {
 	const head = records.LeafSize + 8
 	if len(b) < head {
-		return market.LeafProof{}, false
+		return ix.LeafProof{}, false
 	}
 	leaf, err := records.DecodeLeaf(b[:records.LeafSize])
 	n := binary.LittleEndian.Uint32(b[records.LeafSize+4:])
 	if err != nil || n > 64 || len(b) != head+int(n)*32 {
-		return market.LeafProof{}, false
+		return ix.LeafProof{}, false
 	}
-	p := market.LeafProof{Leaf: leaf, Path: binary.LittleEndian.Uint32(b[records.LeafSize:])}
+	p := ix.LeafProof{Leaf: leaf, Path: binary.LittleEndian.Uint32(b[records.LeafSize:])}
 	for i := range int(n) {
 		p.Siblings = append(p.Siblings, records.Hash(b[head+32*i:head+32*(i+1)]))
 	}
@@ -57,12 +58,12 @@ type signature struct {
 // signatures reads the Ed25519 instructions of a transaction.
 func signatures(t Tx) []signature {
 	var out []signature
-	for _, ix := range t.Instructions {
-		if ix.Program != market.Ed25519ProgramID || len(ix.Data) < 112 {
+	for _, instruction := range t.Instructions {
+		if instruction.Program != market.Ed25519ProgramID || len(instruction.Data) < 112 {
 			continue
 		}
 		out = append(out, signature{
-			Key: solana.PublicKey(ix.Data[16:48]), Sig: solana.Signature(ix.Data[48:112]), Message: ix.Data[112:],
+			Key: solana.PublicKey(instruction.Data[16:48]), Sig: solana.Signature(instruction.Data[48:112]), Message: instruction.Data[112:],
 		})
 	}
 	return out

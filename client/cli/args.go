@@ -8,6 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // args returns exactly the arguments that a command needs; names are for the message.
@@ -65,7 +66,7 @@ func addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {
 }
 
 // lease finds a lease by address or beginning; the wallet's own leases come first when the beginning fits several.
-func (s *session) lease(v *market.View, text string) (market.Lease, error) {
+func (s *session) lease(v *view.View, text string) (market.Lease, error) {
 	all := v.Leases()
 	var own []market.Lease
 	if customer, err := s.customer(); err == nil {
@@ -87,7 +88,7 @@ func (s *session) lease(v *market.View, text string) (market.Lease, error) {
 }
 
 // model finds a GPU model by id, name or part of a name, in any case. The text "any" is no model.
-func model(v *market.View, text string) (market.Model, error) {
+func model(v *view.View, text string) (market.Model, error) {
 	models := v.Models()
 	var found []market.Model
 	for _, m := range models {

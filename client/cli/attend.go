@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 )
 
@@ -78,7 +79,7 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.Le
 		return st, nil
 	}
 	stop := d.s.waiting("the lease to end with its job", "Ctrl-C detaches; the machine ends the lease")
-	err = d.v.WaitFor(ctx, func(v *market.View) bool {
+	err = d.v.WaitFor(ctx, func(v *view.View) bool {
 		cur, ok := v.Lease(l.Address)
 		return !ok || cur.State() == market.LeaseEnded || cur.CanMigrate()
 	})

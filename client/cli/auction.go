@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func auctionCommands(s Streams) []*cli.Command {
@@ -122,7 +123,7 @@ func (s *session) auctionShow() error {
 }
 
 // auctionOrder reads the ORDER argument; the order may be closed.
-func (s *session) auctionOrder() (solana.PublicKey, *market.View, error) {
+func (s *session) auctionOrder() (solana.PublicKey, *view.View, error) {
 	args, err := s.args("ORDER")
 	if err != nil {
 		return solana.PublicKey{}, nil, err

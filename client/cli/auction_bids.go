@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -21,7 +22,7 @@ var bidSetProtocol = p2p.Protocol{
 }
 
 // publishedBids collects the sets of keepers: from a file, and by asking. A keeper that does not answer is said, not fatal.
-func (s *session) publishedBids(v *market.View, a *audit.Auction) ([]sealedbid.Set, error) {
+func (s *session) publishedBids(v *view.View, a *audit.Auction) ([]sealedbid.Set, error) {
 	var sets []sealedbid.Set
 	path := s.cli.String("bids")
 	if path != "" {
@@ -95,7 +96,7 @@ func assemble(parts []messages.BidSetPart) (sealedbid.Set, error) {
 }
 
 // askKeepers asks the named keepers, or all; and all for the awarding keeper's set, which others keep as well.
-func (s *session) askKeepers(v *market.View, a *audit.Auction, names []string) ([]sealedbid.Set, error) {
+func (s *session) askKeepers(v *view.View, a *audit.Auction, names []string) ([]sealedbid.Set, error) {
 	var keepers []solana.PublicKey
 	all := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
 	for _, name := range names {
@@ -150,7 +151,7 @@ func (s *session) askKeepers(v *market.View, a *audit.Auction, names []string) (
 }
 
 // dialAny joins the network to ask keepers: as the wallet where there is one, else under a key made for it.
-func (s *session) dialAny(v *market.View) (*p2p.Node, error) {
+func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 	key, err := s.wallet()
 	if err != nil {
 		if key, err = solana.NewRandomPrivateKey(); err != nil {
@@ -171,7 +172,7 @@ func (s *session) dialAny(v *market.View) (*p2p.Node, error) {
 }
 
 // lookupNodes finds nodes in a snapshot.
-func lookupNodes(v *market.View) sealedbid.Lookup {
+func lookupNodes(v *view.View) sealedbid.Lookup {
 	return func(node solana.PublicKey) (*market.Node, *market.Provider, *market.Model, bool) {
 		n, ok1 := v.Node(node)
 		p, ok2 := v.Provider(n.Provider)

@@ -5,13 +5,15 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
 // proveOmitted brings a bid that the awarding keeper left out on chain, as a proof that slashes the keeper's bond. What the
 // chain can no longer show is said.
-func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auction) (*sent, error) {
+func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction) (*sent, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, err
@@ -40,11 +42,11 @@ func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auctio
 			why = "this wallet is the order's customer, which is compensated and cannot be the finder as well: send it with another wallet, --keypair"
 			continue
 		}
-		ixs, err := p.Prove(key.PublicKey(), now)
+		ixs, err := ix.ProveOmittedBid(p, key.PublicKey(), now)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.send("token_accounts", p.Accounts(key.PublicKey(), score)); err != nil {
+		if _, err := s.send("token_accounts", ix.OmittedBidAccounts(p, key.PublicKey(), score)); err != nil {
 			return nil, err
 		}
 		tx, err := s.send("prove_omitted_bid", ixs)
@@ -57,7 +59,7 @@ func (s *session) proveOmitted(v *market.View, mk market.Market, a *audit.Auctio
 }
 
 // omittedBid puts the accounts of a proof together; ok is false when one is gone.
-func omittedBid(v *market.View, mk market.Market, a *audit.Auction, b *messages.Bid) (p market.OmittedBid, ok bool) {
+func omittedBid(v *view.View, mk market.Market, a *audit.Auction, b *messages.Bid) (p market.OmittedBid, ok bool) {
 	o, ok1 := v.Order(a.Order)
 	x, ok2 := v.AuctionOf(a.Order)
 	if !ok1 || !ok2 || x.WinnerCount == 0 || x.CloseAt != a.CloseAt {

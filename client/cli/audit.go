@@ -13,6 +13,8 @@ import (
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func auditCommands(s Streams) []*cli.Command {
@@ -105,7 +107,7 @@ type auditJSON struct {
 
 // audited is the address that an argument names: a whole one, which may be closed by now, or the beginning of one
 // among those that are there.
-func (s *session) audited(arg, what string, among func(*market.View) []solana.PublicKey) (solana.PublicKey, error) {
+func (s *session) audited(arg, what string, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(arg)
 	if err == nil {
 		return key, nil
@@ -126,13 +128,13 @@ func (s *session) auditLease() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.audited(args[0], "lease", func(v *market.View) []solana.PublicKey {
+	key, err := s.audited(args[0], "lease", func(v *view.View) []solana.PublicKey {
 		return addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address })
 	})
 	if err != nil {
 		return err
 	}
-	if l, exists, err := market.Find[market.Lease](s.ctx, s.client, key, s.waitLevel()); err == nil && exists {
+	if l, exists, err := query.Find[market.Lease](s.ctx, s.client, key, s.waitLevel()); err == nil && exists {
 		o.Lease, o.NodeKey = &l, l.NodeKey
 	}
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
@@ -203,7 +205,7 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.audited(args[0], "fault, node or keeper", func(v *market.View) []solana.PublicKey {
+	key, err := s.audited(args[0], "fault, node or keeper", func(v *view.View) []solana.PublicKey {
 		nodes := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
 		keepers := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
 		return slices.Concat(nodes, keepers, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // compared waits until the outputs of a redundant job are compared and says what became of a lease's.
 func (d *deployment) compared(ctx context.Context, l market.Lease) error {
 	stop := d.s.waiting("the outputs to be compared", "Ctrl-C detaches; keepers compare them all the same")
 	var cur market.Lease
-	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
 		var ok bool
 		cur, ok = v.Lease(l.Address)
 		return !ok || market.OutputState(cur.Output) >= market.OutputAccepted

@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 func creditsCommand(s Streams) *cli.Command {
@@ -44,7 +46,7 @@ func creditsOf(customer solana.PublicKey, c market.Credits, tx *sent) creditsJSO
 
 // credits reads the customer's money; the zero value when the account does not exist.
 func (s *session) credits(customer solana.PublicKey) (market.Credits, bool, error) {
-	return market.Find[market.Credits](s.ctx, s.client, market.CreditsAddress(customer), s.waitLevel())
+	return query.Find[market.Credits](s.ctx, s.client, market.CreditsAddress(customer), s.waitLevel())
 }
 
 func (s *session) creditsAdd() error {
@@ -71,8 +73,8 @@ func (s *session) creditsAdd() error {
 		return refused(fmt.Sprintf("deposit refused: %s USDC asked, the wallet %s holds %s", amount, key.PublicKey(), market.USDC(have)),
 			fmt.Sprintf("send %s USDC (mint %s) to it first", amount-market.USDC(have), mk.PaymentMint))
 	}
-	ix, err := market.CreditsDeposit(market.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
-	return s.creditsDone("credits_deposit", fmt.Sprintf("added %s USDC", amount), key.PublicKey(), ix, err)
+	instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
+	return s.creditsDone("credits_deposit", fmt.Sprintf("added %s USDC", amount), key.PublicKey(), instruction, err)
 }
 
 func (s *session) creditsWithdraw() error {
@@ -103,9 +105,9 @@ func (s *session) creditsWithdraw() error {
 		return refused(fmt.Sprintf("withdrawal refused: %s USDC asked, %s free%s", amount, c.Free(), reservedBy(c)),
 			"withdraw what is free with: gantry credits withdraw all")
 	}
-	ixs := []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)}
-	ix, err := market.CreditsWithdraw(market.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
-	return s.creditsDone("credits_withdraw", fmt.Sprintf("withdrew %s USDC", amount), key.PublicKey(), ix, err, ixs...)
+	ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)}
+	instruction, err := ix.CreditsWithdraw(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
+	return s.creditsDone("credits_withdraw", fmt.Sprintf("withdrew %s USDC", amount), key.PublicKey(), instruction, err, ixs...)
 }
 
 // reservedBy explains what holds credits: " (61.80 reserved by 1 lease)". Leases count until they are closed.
@@ -125,11 +127,11 @@ func reservedBy(c market.Credits) string {
 	return fmt.Sprintf(" (%s reserved by %s)", market.USDC(c.Credits.Reserved), by)
 }
 
-func (s *session) creditsDone(kind, what string, customer solana.PublicKey, ix solana.Instruction, err error, before ...solana.Instruction) error {
+func (s *session) creditsDone(kind, what string, customer solana.PublicKey, instruction solana.Instruction, err error, before ...solana.Instruction) error {
 	if err != nil {
 		return err
 	}
-	tx, err := s.send(kind, append(before, ix))
+	tx, err := s.send(kind, append(before, instruction))
 	if err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ func (s *session) creditsClose() error {
 	case c.LiveOrders > 0 || c.LiveLeases > 0:
 		return refused(fmt.Sprintf("credits are in use%s", reservedBy(c)), "close your leases and cancel your orders first: gantry leases, gantry order list")
 	}
-	ix, err := market.CreditsClose(market.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint})
-	ixs := market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)
-	return s.creditsDone("credits_close", fmt.Sprintf("closed, %s USDC and the rent are back in your wallet", market.USDC(c.Balance)), key.PublicKey(), ix, err, ixs)
+	instruction, err := ix.CreditsClose(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint})
+	ixs := ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)
+	return s.creditsDone("credits_close", fmt.Sprintf("closed, %s USDC and the rent are back in your wallet", market.USDC(c.Balance)), key.PublicKey(), instruction, err, ixs)
 }

@@ -12,13 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 )
 
 // deployment is a running deploy command.
 type deployment struct {
 	s      *session
-	v      *market.View
+	v      *view.View
 	mk     market.Market
 	r      request
 	order  solana.PublicKey
@@ -175,11 +177,11 @@ func (d *deployment) place() error {
 
 // instructions create the order and, for a sealed one, open its auction.
 func (d *deployment) instructions() ([]solana.Instruction, error) {
-	create, err := market.OrderCreate(d.r.args)
+	create, err := ix.OrderCreate(d.r.args)
 	if err != nil || !d.r.args.Sealed {
 		return []solana.Instruction{create}, err
 	}
-	open, err := market.AuctionOpen(market.AuctionOpenArgs{
+	open, err := ix.AuctionOpen(ix.AuctionOpenArgs{
 		Customer: d.r.args.Customer, Authority: d.r.args.Authority, Order: d.order, Auction: d.r.auction, Reveal: d.r.reveal,
 	})
 	return []solana.Instruction{create, open}, err
@@ -199,7 +201,7 @@ func (d *deployment) award() error {
 	stop := d.s.waiting("the award by a keeper", fmt.Sprintf("Ctrl-C leaves the order; cancel it with: gantry order cancel %s", d.order))
 	defer stop()
 	var gone, seen bool
-	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
 		o, ok := v.Order(d.order)
 		seen = seen || ok
 		d.leases = v.LeasesOfOrder(d.order)
@@ -255,7 +257,7 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	}
 	var cur market.Lease
 	var ok bool
-	err := d.v.WaitFor(ctx, func(v *market.View) bool {
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
 		cur, ok = v.Lease(l.Address)
 		return !ok || cur.State() != market.LeaseAwarded
 	})

@@ -10,6 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 )
 
@@ -79,7 +81,7 @@ func (s *session) duration() (secs uint32, none bool, err error) {
 
 // request is an order as a person gave it, checked.
 type request struct {
-	args    market.OrderCreateArgs
+	args    ix.OrderCreateArgs
 	job     messages.JobSpec
 	model   market.Model
 	cost    market.USDC // what is reserved
@@ -89,7 +91,7 @@ type request struct {
 }
 
 // request reads the flags of deploy. Nothing is sent before all of it is sound.
-func (s *session) request(v *market.View) (request, error) {
+func (s *session) request(v *view.View) (request, error) {
 	var r request
 	command := s.cli.Args().Slice()
 	if len(command) == 0 {

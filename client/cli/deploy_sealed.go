@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // sealedWindows shows a sealed order's two windows while they pass. What happens in them is between nodes and keepers:
@@ -15,7 +16,7 @@ func (d *deployment) sealedWindows(ctx context.Context) error {
 		return nil
 	}
 	var a market.Auction
-	err := d.v.WaitFor(ctx, func(v *market.View) (ok bool) {
+	err := d.v.WaitFor(ctx, func(v *view.View) (ok bool) {
 		a, ok = v.AuctionOf(d.order)
 		return ok
 	})

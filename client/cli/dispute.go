@@ -11,6 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -153,12 +156,12 @@ func (s *session) disputeOpen() error {
 	}
 	s.say("the deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it",
 		market.USDC(mk.Params.DisputeDeposit), market.Seconds(mk.Params.AppealSecs))
-	ix, err := market.DisputeOpen(market.DisputeOpenArgs{Lease: l, Kind: kind, Evidence: hash})
-	tx, err := s.one("dispute_open", ix, err)
+	instruction, err := ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Evidence: hash})
+	tx, err := s.one("dispute_open", instruction, err)
 	if err != nil {
 		return err
 	}
-	d, err := market.Fetch[market.Dispute](s.ctx, s.client, market.DisputeAddress(l.Address), s.waitLevel())
+	d, err := query.Fetch[market.Dispute](s.ctx, s.client, market.DisputeAddress(l.Address), s.waitLevel())
 	if err != nil {
 		return err
 	}
@@ -194,7 +197,7 @@ func (s *session) disputable(mk *market.Market, l *market.Lease) error {
 }
 
 // dispute finds the open dispute of a lease.
-func (s *session) dispute(v *market.View, text string) (market.Dispute, error) {
+func (s *session) dispute(v *view.View, text string) (market.Dispute, error) {
 	key, err := pick(text, "disputed lease", addresses(v.Disputes(), func(d market.Dispute) solana.PublicKey { return d.Lease }))
 	if err != nil {
 		return market.Dispute{}, err
@@ -303,12 +306,12 @@ func (s *session) keeperVoteDispute() error {
 	case market.Is(err, market.CodeAlreadyVoted):
 		return refused(fmt.Sprintf("keeper %s has voted on this dispute", wallet), "a vote cannot be changed; see: gantry dispute show "+d.Lease.String())
 	}
-	ix, err := market.DisputeVote(market.DisputeVoteArgs{Keeper: wallet, Dispute: d.Address, Uphold: uphold})
-	tx, err := s.one("dispute_vote", ix, err)
+	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: wallet, Dispute: d.Address, Uphold: uphold})
+	tx, err := s.one("dispute_vote", instruction, err)
 	if err != nil {
 		return err
 	}
-	after, open, err := market.Find[market.Dispute](s.ctx, s.client, d.Address, s.waitLevel())
+	after, open, err := query.Find[market.Dispute](s.ctx, s.client, d.Address, s.waitLevel())
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/cli"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
@@ -242,8 +244,8 @@ func (m *machine) serve(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hub.Close() })
 	hub.ServeLookup(false)
-	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: m.keeper.PublicKey(), Multiaddr: hub.Addrs()[0]})
-	m.w.Do("keeper_update", []solana.PrivateKey{m.keeper}, ix, err)
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: m.keeper.PublicKey(), Multiaddr: hub.Addrs()[0]})
+	m.w.Do("keeper_update", []solana.PrivateKey{m.keeper}, instruction, err)
 	n, err := p2p.New(p2p.Config{Key: m.key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close() })
@@ -291,8 +293,8 @@ func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r messages.Deplo
 	if _, known := m.jobs[r.Lease]; !known {
 		m.jobs[r.Lease] = r.Job
 		l := m.w.Lease(r.Lease, func(market.Lease) bool { return true })
-		ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: l})
-		m.w.Do("lease_start", []solana.PrivateKey{m.key}, ix, err)
+		instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: l})
+		m.w.Do("lease_start", []solana.PrivateKey{m.key}, instruction, err)
 	}
 	return messages.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
 }
@@ -320,7 +322,7 @@ func (m *machine) settle(_ context.Context, _ solana.PublicKey, s messages.Signe
 	if !ok {
 		return messages.ReceiptAnswer{Refused: "no such lease"}, nil
 	}
-	ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
+	ixs, err := ix.LeaseSettleReceipt(ix.LeaseSettleReceiptArgs{
 		Lease: l, Payout: m.payout, Receipt: market.LeaseReceipt(l, s.Receipt.Sequence, s.Receipt.Seconds),
 		NodeSignature: s.Receipt.NodeSignature, CustomerSignature: s.CustomerSignature,
 	})
@@ -336,7 +338,7 @@ func (m *machine) settle(_ context.Context, _ solana.PublicKey, s messages.Signe
 // award gives the customer's next order to the node.
 func (m *machine) award(customer solana.PublicKey, n market.Node) market.Lease {
 	var o market.Order
-	m.w.Wait("order", func(v *market.View) bool {
+	m.w.Wait("order", func(v *view.View) bool {
 		for _, x := range v.OrdersOf(customer) {
 			if x.State() == market.OrderOpen {
 				o = x
@@ -376,8 +378,8 @@ func TestDeployAndAudit(t *testing.T) {
 	m.mu.Unlock()
 	close(m.hold)
 	l, _ := w.View.Lease(lease.Address)
-	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: m.key.PublicKey(), Lease: l})
-	w.Do("lease_end", []solana.PrivateKey{m.key}, ix, err)
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: m.key.PublicKey(), Lease: l})
+	w.Do("lease_end", []solana.PrivateKey{m.key}, instruction, err)
 	r := <-done
 	require.Equal(t, cli.ExitDone, r.code, r.err)
 	require.Contains(t, r.err, "epoch 2")
@@ -440,7 +442,7 @@ func TestDeployAndAudit(t *testing.T) {
 	go func() {
 		done <- me.run(ctx, "deploy", "--gpu", "A100", "--minutes", "10", "--allow-simulated", "--max-price", "4", "--", "true")
 	}()
-	w.Wait("the order", func(v *market.View) bool { return len(v.OrdersOf(customer.PublicKey())) == 1 })
+	w.Wait("the order", func(v *view.View) bool { return len(v.OrdersOf(customer.PublicKey())) == 1 })
 	time.Sleep(200 * time.Millisecond)
 	cancel()
 	r = <-done

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/txm"
 )
@@ -87,7 +88,7 @@ func classify(err error) *failure {
 		return &failure{code: ExitRefused, reason: "transaction refused: " + tx.Name, advice: tx.Hint, cause: err}
 	case errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, chain.ErrConfig),
 		errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrCommitment), errors.Is(err, chain.ErrAmount),
-		errors.Is(err, market.ErrAmount), errors.Is(err, market.ErrInstruction):
+		errors.Is(err, market.ErrAmount), errors.Is(err, ix.ErrInstruction):
 		return fromMessage(ExitUsage, err)
 	case errors.Is(err, context.Canceled):
 		return &failure{code: ExitInterrupted, reason: "interrupted", advice: "nothing was sent that is not shown above", cause: err}

@@ -9,6 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 )
 
@@ -91,7 +94,7 @@ func (s *session) faults() error {
 	})
 }
 
-func (s *session) fault(v *market.View) (market.Fault, error) {
+func (s *session) fault(v *view.View) (market.Fault, error) {
 	args, err := s.args("FAULT")
 	if err != nil {
 		return market.Fault{}, err
@@ -133,15 +136,15 @@ func (s *session) faultApply() error {
 	if f.CanApply(now) != nil {
 		return refused(fmt.Sprintf("the appeal window is open until %s UTC, %s more", when(f.ApplicableAt), span(f.ApplicableAt-now)), "come back then")
 	}
-	ixs := []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), f.Finder, mk.StakeMint)}
+	ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), f.Finder, mk.StakeMint)}
 	if !f.Customer.IsZero() {
-		ixs = append(ixs, market.CreateTokenAccount(key.PublicKey(), f.Customer, mk.StakeMint))
+		ixs = append(ixs, ix.CreateTokenAccount(key.PublicKey(), f.Customer, mk.StakeMint))
 	}
-	ix, err := market.SlashApply(market.SlashApplyArgs{Fault: f, StakeMint: mk.StakeMint})
+	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Fault: f, StakeMint: mk.StakeMint})
 	if err != nil {
 		return err
 	}
-	tx, err := s.send("slash_apply", append(ixs, ix))
+	tx, err := s.send("slash_apply", append(ixs, instruction))
 	if err != nil {
 		return err
 	}
@@ -178,7 +181,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	ixs, err := market.SlashAppeal(market.SlashAppealArgs{Fault: f, Keeper: keeper, Statement: statement, Signature: sig})
+	ixs, err := ix.SlashAppeal(ix.SlashAppealArgs{Fault: f, Keeper: keeper, Statement: statement, Signature: sig})
 	if err != nil {
 		return err
 	}
@@ -186,7 +189,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	after, open, err := market.Find[market.Fault](s.ctx, s.client, f.Address, s.waitLevel())
+	after, open, err := query.Find[market.Fault](s.ctx, s.client, f.Address, s.waitLevel())
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 )
 
 func (s *session) marketInit() error {
@@ -54,17 +55,17 @@ func (s *session) marketInit() error {
 	case accounts[1] != nil:
 		return refused("the market exists already", "see: gantry market show")
 	}
-	ix, err := market.MarketInit(market.MarketInitArgs{
+	instruction, err := ix.MarketInit(ix.MarketInitArgs{
 		Authority: key.PublicKey(), Guardian: guardian, PaymentMint: payment, StakeMint: stake, Treasury: treasury, Domain: domain, Params: params,
 	})
 	if err == nil && treasury == own {
-		tx, err := s.send("market_init", []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), key.PublicKey(), payment), ix})
+		tx, err := s.send("market_init", []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), payment), instruction})
 		if err != nil {
 			return err
 		}
 		return s.printMarketTx("market created", tx)
 	}
-	return s.marketDone("market_init", "market created", ix, err)
+	return s.marketDone("market_init", "market created", instruction, err)
 }
 
 func (s *session) marketPropose() error {
@@ -82,8 +83,8 @@ func (s *session) marketPropose() error {
 	if params == mk.Params {
 		return usage("nothing would change", "give --set NAME=VALUE or --params FILE")
 	}
-	ix, err := market.MarketProposeParams(market.MarketProposeParamsArgs{Authority: key.PublicKey(), Params: params})
-	return s.marketDone("market_propose_params", fmt.Sprintf("proposed; can be applied in %s", market.Seconds(mk.Params.TimelockSecs)), ix, err)
+	instruction, err := ix.MarketProposeParams(ix.MarketProposeParamsArgs{Authority: key.PublicKey(), Params: params})
+	return s.marketDone("market_propose_params", fmt.Sprintf("proposed; can be applied in %s", market.Seconds(mk.Params.TimelockSecs)), instruction, err)
 }
 
 func (s *session) marketApply() error {
@@ -101,8 +102,8 @@ func (s *session) marketApply() error {
 	if mk.PendingEta > now {
 		return refused(fmt.Sprintf("the timelock runs until %s UTC, %s more", when(mk.PendingEta), span(mk.PendingEta-now)), "come back then")
 	}
-	ix, err := market.MarketApplyParams()
-	return s.marketDone("market_apply_params", "the proposed parameters are in force", ix, err)
+	instruction, err := ix.MarketApplyParams()
+	return s.marketDone("market_apply_params", "the proposed parameters are in force", instruction, err)
 }
 
 func (s *session) marketPause() error {
@@ -118,12 +119,12 @@ func (s *session) marketPause() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.MarketPause(market.MarketPauseArgs{By: key.PublicKey(), Paused: bits})
+	instruction, err := ix.MarketPause(ix.MarketPauseArgs{By: key.PublicKey(), Paused: bits})
 	what := "paused: " + strings.Join(pausedNames(bits), ", ")
 	if bits == 0 {
 		what = "nothing is paused"
 	}
-	return s.marketDone("market_pause", what, ix, err)
+	return s.marketDone("market_pause", what, instruction, err)
 }
 
 func (s *session) authoritySet() error {
@@ -147,8 +148,8 @@ func (s *session) authoritySet() error {
 		}
 		what = fmt.Sprintf("%s may now take over with: gantry market authority accept", next)
 	}
-	ix, err := market.MarketSetAuthority(market.MarketSetAuthorityArgs{Authority: key.PublicKey(), Successor: next, Guardian: guardian})
-	return s.marketDone("market_set_authority", what, ix, err)
+	instruction, err := ix.MarketSetAuthority(ix.MarketSetAuthorityArgs{Authority: key.PublicKey(), Successor: next, Guardian: guardian})
+	return s.marketDone("market_set_authority", what, instruction, err)
 }
 
 func (s *session) authorityAccept() error {
@@ -159,8 +160,8 @@ func (s *session) authorityAccept() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.MarketAcceptAuthority(key.PublicKey())
-	return s.marketDone("market_accept_authority", "you are the market's authority", ix, err)
+	instruction, err := ix.MarketAcceptAuthority(key.PublicKey())
+	return s.marketDone("market_accept_authority", "you are the market's authority", instruction, err)
 }
 
 func (s *session) modelSet() error {
@@ -196,12 +197,12 @@ func (s *session) modelSet() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.GpuModelSet(market.GpuModelSetArgs{
+	instruction, err := ix.GpuModelSet(ix.GpuModelSetArgs{
 		Authority: key.PublicKey(), ID: uint16(id), Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
 		MinStake: stake, ReferencePrice: price, WorkSize: uint32(s.cli.Uint("work-size")), WorkBoundMS: uint32(s.cli.Uint("work-bound-ms")),
 		MinTier: uint8(s.cli.Uint("min-tier")),
 	})
-	return s.marketDone("gpu_model_set", fmt.Sprintf("model %d is %s", id, args[1]), ix, err)
+	return s.marketDone("gpu_model_set", fmt.Sprintf("model %d is %s", id, args[1]), instruction, err)
 }
 
 // tenths reads a number with at most one decimal as ten times its value.

@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 func keeperCommands(s Streams) []*cli.Command {
@@ -91,7 +93,7 @@ func (s *session) mustKeeper(wallet solana.PublicKey) (market.Keeper, error) {
 	if _, err := s.market(); err != nil {
 		return market.Keeper{}, err
 	}
-	k, ok, err := market.Find[market.Keeper](s.ctx, s.client, market.KeeperAddress(wallet), s.waitLevel())
+	k, ok, err := query.Find[market.Keeper](s.ctx, s.client, market.KeeperAddress(wallet), s.waitLevel())
 	if err == nil && !ok {
 		err = refused(fmt.Sprintf("wallet %s is not a keeper", wallet), "become one with: gantry keeper register --bond GNT --addr ADDRESS")
 	}
@@ -151,8 +153,8 @@ func (s *session) keeperRegister() error {
 	if err := s.enoughGNT("bond", wallet, mk.StakeMint, bond); err != nil {
 		return err
 	}
-	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{Wallet: wallet, StakeMint: mk.StakeMint, Bond: bond, Multiaddr: s.cli.String("addr")})
-	return s.keeperDone(wallet, "keeper_register", fmt.Sprintf("bonded %s GNT; activate it in %s", bond, market.Seconds(mk.Params.KeeperActivationSecs)), []solana.Instruction{ix}, err)
+	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{Wallet: wallet, StakeMint: mk.StakeMint, Bond: bond, Multiaddr: s.cli.String("addr")})
+	return s.keeperDone(wallet, "keeper_register", fmt.Sprintf("bonded %s GNT; activate it in %s", bond, market.Seconds(mk.Params.KeeperActivationSecs)), []solana.Instruction{instruction}, err)
 }
 
 func (s *session) keeperActivate() error {
@@ -179,8 +181,8 @@ func (s *session) keeperActivate() error {
 	case now < at:
 		return refused(fmt.Sprintf("keeper %s can be activated at %s UTC, in %s", wallet, when(at), span(at-now)), "come back then")
 	}
-	ix, err := market.KeeperActivate(wallet)
-	return s.keeperDone(wallet, "keeper_activate", "is active", []solana.Instruction{ix}, err)
+	instruction, err := ix.KeeperActivate(wallet)
+	return s.keeperDone(wallet, "keeper_activate", "is active", []solana.Instruction{instruction}, err)
 }
 
 func (s *session) keeperUpdate() error {
@@ -191,14 +193,14 @@ func (s *session) keeperUpdate() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: key.PublicKey(), Multiaddr: s.cli.String("addr")})
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: key.PublicKey(), Multiaddr: s.cli.String("addr")})
 	if err != nil {
 		return err
 	}
 	if _, err := s.mustKeeper(key.PublicKey()); err != nil {
 		return err
 	}
-	return s.keeperDone(key.PublicKey(), "keeper_update", "is at "+s.cli.String("addr"), []solana.Instruction{ix}, nil)
+	return s.keeperDone(key.PublicKey(), "keeper_update", "is at "+s.cli.String("addr"), []solana.Instruction{instruction}, nil)
 }
 
 func (s *session) keeperExit() error {
@@ -212,8 +214,8 @@ func (s *session) keeperExit() error {
 	if _, err := s.mustKeeper(key.PublicKey()); err != nil {
 		return err
 	}
-	ix, err := market.KeeperRequestExit(key.PublicKey())
-	return s.keeperDone(key.PublicKey(), "keeper_request_exit", fmt.Sprintf("leaves; its bond is free in %s", market.Seconds(mk.Params.KeeperExitSecs)), []solana.Instruction{ix}, err)
+	instruction, err := ix.KeeperRequestExit(key.PublicKey())
+	return s.keeperDone(key.PublicKey(), "keeper_request_exit", fmt.Sprintf("leaves; its bond is free in %s", market.Seconds(mk.Params.KeeperExitSecs)), []solana.Instruction{instruction}, err)
 }
 
 func (s *session) keeperWithdraw() error {
@@ -241,7 +243,7 @@ func (s *session) keeperWithdraw() error {
 	case k.Earned > 0:
 		return refused(fmt.Sprintf("keeper %s has %s USDC to claim first", wallet, market.USDC(k.Earned).Exact()), "claim them with: gantry rewards claim")
 	}
-	ix, err := market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
+	instruction, err := ix.KeeperWithdraw(ix.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
 	return s.keeperDone(wallet, "keeper_withdraw", "has left; bond and rent are back in the wallet",
-		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.StakeMint), ix}, err)
+		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.StakeMint), instruction}, err)
 }

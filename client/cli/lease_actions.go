@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func (s *session) logs() error {
@@ -75,8 +78,8 @@ func (s *session) stop() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
-	tx, err := s.one("lease_end", ix, err)
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
+	tx, err := s.one("lease_end", instruction, err)
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (s *session) stop() error {
 	if err != nil {
 		return err
 	}
-	if err := v.WaitFor(s.ctx, func(v *market.View) bool {
+	if err := v.WaitFor(s.ctx, func(v *view.View) bool {
 		cur, ok := v.Lease(l.Address)
 		if ok {
 			l = cur
@@ -108,7 +111,7 @@ func (s *session) stop() error {
 	})
 }
 
-func (s *session) leaseDone(v *market.View, l market.Lease, tx sent, more func(io.Writer)) error {
+func (s *session) leaseDone(v *view.View, l market.Lease, tx sent, more func(io.Writer)) error {
 	now := time.Now().Unix()
 	j := describeLease(v, &l, now)
 	j.Tx = &tx
@@ -154,12 +157,12 @@ func (s *session) extend() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.LeaseExtend(market.LeaseExtendArgs{Lease: l, Authority: by, Seconds: secs})
-	tx, err := s.one("lease_extend", ix, err)
+	instruction, err := ix.LeaseExtend(ix.LeaseExtendArgs{Lease: l, Authority: by, Seconds: secs})
+	tx, err := s.one("lease_extend", instruction, err)
 	if err != nil {
 		return err
 	}
-	if l, err = market.Fetch[market.Lease](s.ctx, s.client, l.Address, s.waitLevel()); err != nil {
+	if l, err = query.Fetch[market.Lease](s.ctx, s.client, l.Address, s.waitLevel()); err != nil {
 		return err
 	}
 	return s.leaseDone(v, l, tx, func(w io.Writer) {
@@ -183,8 +186,8 @@ func (s *session) rate() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.LeaseRate(market.LeaseRateArgs{Lease: l, Stars: args[1][0] - '0'})
-	tx, err := s.one("lease_rate", ix, err)
+	instruction, err := ix.LeaseRate(ix.LeaseRateArgs{Lease: l, Stars: args[1][0] - '0'})
+	tx, err := s.one("lease_rate", instruction, err)
 	if err != nil {
 		return err
 	}
@@ -218,12 +221,12 @@ func (s *session) closeLease() error {
 		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
 			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
 	}
-	closing := market.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l, Emission: mk.Params.EmissionBps > 0}
+	closing := ix.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l, Emission: mk.Params.EmissionBps > 0}
 	if closing.KeeperGone, err = s.gone(market.KeeperAddress(l.Lease.Keeper)); err != nil {
 		return err
 	}
-	ix, err := market.LeaseClose(closing)
-	tx, err := s.one("lease_close", ix, err)
+	instruction, err := ix.LeaseClose(closing)
+	tx, err := s.one("lease_close", instruction, err)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func customerCommands(s Streams) []*cli.Command {
@@ -65,7 +66,7 @@ type leaseJSON struct {
 	Tx          *sent  `json:"transaction,omitempty"`
 }
 
-func describeLease(v *market.View, l *market.Lease, now int64) leaseJSON {
+func describeLease(v *view.View, l *market.Lease, now int64) leaseJSON {
 	out := leaseJSON{
 		Address: l.Address.String(), Order: l.Order.String(), Node: l.Node.String(), Customer: l.Customer.String(),
 		Status: l.State().String(), GPUs: l.Gpus, Price: market.PricePerHour(l.Price).String(), AwardedAt: l.AwardedAt,
@@ -148,7 +149,7 @@ func (s *session) leases() error {
 }
 
 // owned finds a lease that must be the wallet's.
-func (s *session) owned(v *market.View, text string) (market.Lease, error) {
+func (s *session) owned(v *view.View, text string) (market.Lease, error) {
 	customer, err := s.customer()
 	if err != nil {
 		return market.Lease{}, err

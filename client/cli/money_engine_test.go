@@ -13,6 +13,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/cli"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
@@ -28,7 +30,7 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	w.Until(w.Now() + 1) // keepers that were active before a dispute vote on it
 	customer := w.Customer(50*market.OneUSDC, 5*market.OneUSDC+1_000_000)
-	o := w.Order(customer, market.OrderCreateArgs{
+	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
 		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
@@ -41,8 +43,8 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	open := []string{"dispute", "open", at, "--kind", "bad-output", "--evidence", file}
 
 	me.fails(cli.ExitRefused, "has not started", open...)
-	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
-	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
 	me.fails(cli.ExitRefused, "is not disputed", "dispute", "show", at)
 	keeper.fails(cli.ExitRefused, "not to your wallet", open...)
 	r := me.run(context.Background(), append(open, "--dry-run")...)
@@ -92,14 +94,14 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	require.Equal(t, all[0].TotalWeight, all[0].RejectedWeight)
 
 	// A keeper's crank closes it, and the deposit is gone.
-	w.Wait("the votes", func(v *market.View) bool {
+	w.Wait("the votes", func(v *view.View) bool {
 		x, ok := v.DisputeOf(lease.Address)
 		return ok && x.RejectedWeight == x.TotalWeight
 	})
 	x, _ := w.View.DisputeOf(lease.Address)
 	lease, _ = w.View.Lease(lease.Address)
-	ix, err = market.DisputeResolve(x, lease)
-	w.Do("dispute_resolve", []solana.PrivateKey{key}, ix, err)
+	instruction, err = ix.DisputeResolve(x, lease)
+	w.Do("dispute_resolve", []solana.PrivateKey{key}, instruction, err)
 	me.ok(&c, "credits", "show")
 	require.Equal(t, "1.00", c.Balance)
 	me.fails(cli.ExitRefused, "is closed", "dispute", "show", at)
@@ -118,13 +120,13 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	w.Until(w.Now() + 1)
 	customer := w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
-	o := w.Order(customer, market.OrderCreateArgs{
+	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
 		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(key, o, node)
-	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease})
-	w.Do("lease_start", []solana.PrivateKey{nodeKey}, ix, err)
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
 	me, keeper := newShell(t, w, customer), newShell(t, w, key)
 	file := filepath.Join(t.TempDir(), "evidence.txt")
 	require.NoError(t, os.WriteFile(file, []byte("nothing runs there"), 0o600))
@@ -137,14 +139,14 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 	require.Equal(t, cli.ExitDone, r.code, r.err)
 	require.Contains(t, r.out, "anyone may turn it into a fault")
 
-	w.Wait("the vote", func(v *market.View) bool { x, ok := v.DisputeOf(lease.Address); return ok && x.UpheldWeight > 0 })
+	w.Wait("the vote", func(v *view.View) bool { x, ok := v.DisputeOf(lease.Address); return ok && x.UpheldWeight > 0 })
 	x, _ := w.View.DisputeOf(lease.Address)
 	lease, _ = w.View.Lease(lease.Address)
 	for range 3 { // the period may end on the way
 		period := uint64(w.Now()) / uint64(params.PeriodSecs)
-		ix, err = market.DisputeUphold(market.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Period: period})
+		instruction, err = ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Period: period})
 		require.NoError(t, err)
-		if _, err = w.Try("dispute_uphold", []solana.PrivateKey{key}, ix); err == nil {
+		if _, err = w.Try("dispute_uphold", []solana.PrivateKey{key}, instruction); err == nil {
 			break
 		}
 	}
@@ -192,13 +194,13 @@ func claimRewards(t *testing.T, w *testmarket.World, params market.Params, keys 
 	require.NoError(t, err)
 	w.Until(end)
 	for _, key := range keys {
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: key.PublicKey(), Period: period, Root: [32]byte{7}})
-		w.Do("report_vote", []solana.PrivateKey{key}, ix, err)
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: key.PublicKey(), Period: period, Root: [32]byte{7}})
+		w.Do("report_vote", []solana.PrivateKey{key}, instruction, err)
 	}
 	w.Until(end + int64(params.PeriodSecs))
 	mk, _ := w.View.Market()
-	ix, err := market.RewardsAccrue(market.RewardsAccrueArgs{Period: period, Treasury: mk.Treasury})
-	w.Do("rewards_accrue", keys[:1], ix, err)
+	instruction, err := ix.RewardsAccrue(ix.RewardsAccrueArgs{Period: period, Treasury: mk.Treasury})
+	w.Do("rewards_accrue", keys[:1], instruction, err)
 
 	me.ok(&r, "rewards", "show")
 	require.Equal(t, "0.000000", r.Pending)

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // What the command line alone decides is refused before anybody is asked.
@@ -166,7 +166,7 @@ func TestBuyBackAdvice(t *testing.T) {
 }
 
 func TestEarned(t *testing.T) {
-	v := market.NewView(zerolog.Nop())
+	v := view.New(view.Options{})
 	k := market.Keeper{}
 	k.Earned = 7
 	awards, votes, periods := earned(v, &k)
@@ -176,7 +176,7 @@ func TestEarned(t *testing.T) {
 }
 
 func TestOutputOfALeaseInWords(t *testing.T) {
-	v := market.NewView(zerolog.Nop())
+	v := view.New(view.Options{})
 	l := market.Lease{}
 	l.Status = uint8(market.LeaseRunning)
 	for state, want := range map[market.OutputState]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 )
 
@@ -70,7 +71,7 @@ func (d *deployment) followUntilFailed(ctx context.Context, l market.Lease, out 
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if d.v.WaitFor(following, func(*market.View) bool { return d.failed(l.Address) }) == nil {
+		if d.v.WaitFor(following, func(*view.View) bool { return d.failed(l.Address) }) == nil {
 			cancel()
 		}
 	}()
@@ -97,7 +98,7 @@ func (d *deployment) moved(ctx context.Context, l market.Lease) (next market.Lea
 	stop := d.s.waiting("keepers to move the lease", "Ctrl-C detaches; a machine that takes it would wait for the command")
 	defer stop()
 	var over time.Time
-	err = d.v.WaitFor(wait, func(v *market.View) bool {
+	err = d.v.WaitFor(wait, func(v *view.View) bool {
 		next, ok = d.claim(v)
 		cur, known := v.Lease(l.Address)
 		if !known || cur.State() == market.LeaseEnded {
@@ -119,7 +120,7 @@ func (d *deployment) moved(ctx context.Context, l market.Lease) (next market.Lea
 }
 
 // claim takes a lease of the order that goes on and that nobody attends.
-func (d *deployment) claim(v *market.View) (market.Lease, bool) {
+func (d *deployment) claim(v *view.View) (market.Lease, bool) {
 	d.jobs.Lock()
 	defer d.jobs.Unlock()
 	for _, l := range v.LeasesOfOrder(d.order) {

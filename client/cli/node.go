@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func nodeCommands(s Streams) []*cli.Command {
@@ -65,7 +67,7 @@ func (s *session) nodes() error {
 }
 
 // node finds a node by address or beginning.
-func (s *session) node(v *market.View, text string) (market.Node, error) {
+func (s *session) node(v *view.View, text string) (market.Node, error) {
 	key, err := pick(text, "node", addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address }))
 	if err != nil {
 		return market.Node{}, err
@@ -119,7 +121,7 @@ func (s *session) nodeShow() error {
 }
 
 // ownNode finds a node that must be the wallet's.
-func (s *session) ownNode(text string) (*market.View, market.Node, error) {
+func (s *session) ownNode(text string) (*view.View, market.Node, error) {
 	_, key, err := s.open()
 	if err != nil {
 		return nil, market.Node{}, err
@@ -141,8 +143,8 @@ type nodeTx struct {
 	Tx   sent   `json:"transaction"`
 }
 
-func (s *session) nodeDone(n market.Node, kind, what string, ix solana.Instruction, err error) error {
-	tx, err := s.one(kind, ix, err)
+func (s *session) nodeDone(n market.Node, kind, what string, instruction solana.Instruction, err error) error {
+	tx, err := s.one(kind, instruction, err)
 	if err != nil {
 		return err
 	}
@@ -187,8 +189,8 @@ func (s *session) nodeUpdate() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.NodeUpdate(market.NodeUpdateArgs{Authority: key.PublicKey(), Node: n, Price: price, Status: status})
-	return s.nodeDone(n, "node_update", fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), ix, err)
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: key.PublicKey(), Node: n, Price: price, Status: status})
+	return s.nodeDone(n, "node_update", fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
 }
 
 func (s *session) nodeRetire() error {
@@ -207,8 +209,8 @@ func (s *session) nodeRetire() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.NodeRetire(market.NodeRetireArgs{Wallet: key.PublicKey(), Node: n})
-	return s.nodeDone(n, "node_retire", "is retired; close it when the reports about it are through", ix, err)
+	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: key.PublicKey(), Node: n})
+	return s.nodeDone(n, "node_retire", "is retired; close it when the reports about it are through", instruction, err)
 }
 
 func (s *session) nodeClose() error {
@@ -224,6 +226,6 @@ func (s *session) nodeClose() error {
 	if err != nil {
 		return err
 	}
-	ix, err := market.NodeClose(market.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: v.DevicesOf(n.Address)})
-	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", ix, err)
+	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: v.DevicesOf(n.Address)})
+	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", instruction, err)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func orderCommands(s Streams) []*cli.Command {
@@ -38,7 +40,7 @@ type orderJSON struct {
 	Deadline  int64  `json:"awardDeadline"`
 }
 
-func describeOrder(v *market.View, o *market.Order) orderJSON {
+func describeOrder(v *view.View, o *market.Order) orderJSON {
 	name := "any"
 	if m, ok := v.Model(o.Requirement.Model); ok {
 		name = m.ModelName()
@@ -117,8 +119,8 @@ func (s *session) orderCancel() error {
 	case o.CanCancel() != nil:
 		return refused(fmt.Sprintf("order %s is %s and has leases", address, o.State()), "stop its leases instead: gantry leases")
 	}
-	ix, err := market.OrderCancelBy(o, key.PublicKey())
-	tx, err := s.one("order_cancel", ix, err)
+	instruction, err := ix.OrderCancelBy(o, key.PublicKey())
+	tx, err := s.one("order_cancel", instruction, err)
 	if err != nil {
 		return err
 	}

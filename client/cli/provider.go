@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 func providerCommands(s Streams) []*cli.Command {
@@ -57,7 +59,7 @@ func describeProvider(wallet solana.PublicKey, p market.Provider, exists bool) p
 }
 
 func (s *session) provider(wallet solana.PublicKey) (market.Provider, bool, error) {
-	return market.Find[market.Provider](s.ctx, s.client, market.ProviderAddress(wallet), s.waitLevel())
+	return query.Find[market.Provider](s.ctx, s.client, market.ProviderAddress(wallet), s.waitLevel())
 }
 
 // mustProvider is provider with an error for wallets that are none.
@@ -102,9 +104,9 @@ func (s *session) providerRegister() error {
 	} else if exists {
 		return refused(fmt.Sprintf("wallet %s is a provider already", wallet), "see: gantry provider show")
 	}
-	ix, err := market.ProviderRegister(market.ProviderRegisterArgs{Wallet: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint})
+	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint})
 	return s.providerDone(wallet, "provider_register", "registered",
-		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.PaymentMint), ix}, err)
+		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.PaymentMint), instruction}, err)
 }
 
 func (s *session) gntArg() (market.GNT, error) {
@@ -135,8 +137,8 @@ func (s *session) providerStake() error {
 	if err := s.enoughGNT("stake", wallet, mk.StakeMint, amount); err != nil {
 		return err
 	}
-	ix, err := market.ProviderStake(market.ProviderStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint, Amount: amount})
-	return s.providerDone(wallet, "provider_stake", fmt.Sprintf("staked %s GNT", amount), []solana.Instruction{ix}, err)
+	instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint, Amount: amount})
+	return s.providerDone(wallet, "provider_stake", fmt.Sprintf("staked %s GNT", amount), []solana.Instruction{instruction}, err)
 }
 
 func (s *session) enoughGNT(what string, wallet, mint solana.PublicKey, amount market.GNT) error {
@@ -164,8 +166,8 @@ func (s *session) providerUnstake() error {
 	if free := market.GNT(p.Stake - min(p.Stake, p.LockedStake)); amount > free {
 		return refused(fmt.Sprintf("unstake refused: %s GNT asked, %s not needed by your nodes", amount, free), "retire and close nodes first: gantry node list")
 	}
-	ix, err := market.ProviderRequestUnstake(market.ProviderRequestUnstakeArgs{Wallet: key.PublicKey(), Amount: amount})
-	return s.providerDone(key.PublicKey(), "provider_request_unstake", fmt.Sprintf("asked %s GNT back", amount), []solana.Instruction{ix}, err)
+	instruction, err := ix.ProviderRequestUnstake(ix.ProviderRequestUnstakeArgs{Wallet: key.PublicKey(), Amount: amount})
+	return s.providerDone(key.PublicKey(), "provider_request_unstake", fmt.Sprintf("asked %s GNT back", amount), []solana.Instruction{instruction}, err)
 }
 
 func (s *session) providerWithdraw() error {
@@ -191,9 +193,9 @@ func (s *session) providerWithdraw() error {
 	case now < p.UnstakeAt:
 		return refused(fmt.Sprintf("the cooldown runs until %s UTC, %s more", when(p.UnstakeAt), span(p.UnstakeAt-now)), "come back then")
 	}
-	ix, err := market.ProviderWithdrawStake(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
+	instruction, err := ix.ProviderWithdrawStake(ix.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
 	return s.providerDone(wallet, "provider_withdraw_stake", fmt.Sprintf("withdrew %s GNT", market.GNT(p.Unstaking)),
-		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.StakeMint), ix}, err)
+		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.StakeMint), instruction}, err)
 }
 
 func (s *session) providerPayout() error {
@@ -212,8 +214,8 @@ func (s *session) providerPayout() error {
 	if _, err := s.mustProvider(key.PublicKey()); err != nil {
 		return err
 	}
-	ix, err := market.ProviderSetPayout(market.ProviderSetPayoutArgs{Wallet: key.PublicKey(), Payout: to})
-	return s.providerDone(key.PublicKey(), "provider_set_payout", "earnings go to "+to.String(), []solana.Instruction{ix}, err)
+	instruction, err := ix.ProviderSetPayout(ix.ProviderSetPayoutArgs{Wallet: key.PublicKey(), Payout: to})
+	return s.providerDone(key.PublicKey(), "provider_set_payout", "earnings go to "+to.String(), []solana.Instruction{instruction}, err)
 }
 
 func (s *session) providerShow() error {
@@ -264,7 +266,7 @@ func (s *session) providerClose() error {
 	if _, err := s.mustProvider(wallet); err != nil {
 		return err
 	}
-	ix, err := market.ProviderClose(market.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
+	instruction, err := ix.ProviderClose(ix.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
 	return s.providerDone(wallet, "provider_close", "closed; the rent is back in your wallet",
-		[]solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.StakeMint), ix}, err)
+		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.StakeMint), instruction}, err)
 }

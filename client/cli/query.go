@@ -8,8 +8,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// query is what `gantry search` and the requirement of `gantry deploy` ask for.
-type query struct {
+// searchTerms are what `gantry search` and the requirement of `gantry deploy` ask for.
+type searchTerms struct {
 	GPU          string              // model, or part of its name; empty for any
 	Count        uint8               // free GPUs on one node, at least
 	Region       string              // prefix
@@ -26,19 +26,19 @@ type query struct {
 // terms lists what a query may say, for messages.
 const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch simulated|real"
 
-// parseQuery reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by
+// parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by
 // spaces; every one must hold.
-func parseQuery(text string) (query, error) {
-	q := query{Count: 1}
+func parseSearch(text string) (searchTerms, error) {
+	q := searchTerms{Count: 1}
 	for _, term := range strings.Fields(text) {
 		if err := q.term(term); err != nil {
-			return query{}, err
+			return searchTerms{}, err
 		}
 	}
 	return q, nil
 }
 
-func (q *query) term(term string) error {
+func (q *searchTerms) term(term string) error {
 	name, op, value := splitTerm(term)
 	if op == "" {
 		switch strings.ToLower(name) {
@@ -92,7 +92,7 @@ func splitTerm(term string) (name, op, value string) {
 	return term[:i], op, term[end:]
 }
 
-func (q *query) set(name, op, value string) (err error) {
+func (q *searchTerms) set(name, op, value string) (err error) {
 	more := uint64(0)
 	if op == ">" {
 		more = 1
@@ -157,7 +157,7 @@ func parsePercent(s string, more uint16) (uint16, error) {
 }
 
 // matches says why a node does not fit; empty when it does.
-func (q *query) matches(n *market.Node, m *market.Model, now int64) string {
+func (q *searchTerms) matches(n *market.Node, m *market.Model, now int64) string {
 	gpuFits := q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
 	price := market.PricePerHour(n.Price)
 	switch {

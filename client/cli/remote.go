@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 )
@@ -33,13 +34,13 @@ const logsTimeout = 10 * time.Minute
 // remote talks to the machines of a customer's leases.
 type remote struct {
 	net     *p2p.Node
-	view    *market.View
+	view    *view.View
 	wallet  solana.PrivateKey
 	keepers []solana.PublicKey
 }
 
 // dial joins the network as the customer and learns the keepers' addresses from the chain.
-func (s *session) dial(v *market.View) (*remote, error) {
+func (s *session) dial(v *view.View) (*remote, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // reportJSON is a report as printed.
@@ -66,7 +67,7 @@ func (s *session) reportShow() error {
 	})
 }
 
-func describeReport(v *market.View, r *market.Report) reportJSON {
+func describeReport(v *view.View, r *market.Report) reportJSON {
 	out := reportJSON{Period: r.Period, Address: r.Address.String(), Status: r.State().String(), TotalWeight: market.GNT(r.TotalWeight).String(), Candidates: []candidateJSON{}}
 	if r.State() == market.ReportFinal {
 		out.Root, out.Proposer, out.FinalisedAt = hex.EncodeToString(r.Root[:]), r.Proposer.String(), r.FinalisedAt

@@ -8,6 +8,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -65,7 +68,7 @@ type rewardsJSON struct {
 }
 
 // earned is what a keeper may claim: for awards, for votes, and by which reports.
-func earned(v *market.View, k *market.Keeper) (awards, votes market.USDC, periods []uint64) {
+func earned(v *view.View, k *market.Keeper) (awards, votes market.USDC, periods []uint64) {
 	periods = []uint64{}
 	for _, r := range v.Reports() {
 		if share := r.Share(k); share > 0 {
@@ -82,7 +85,7 @@ func (s *session) rewards() (market.Market, market.Rewards, error) {
 	if err != nil {
 		return mk, market.Rewards{}, err
 	}
-	r, ok, err := market.Find[market.Rewards](s.ctx, s.client, market.RewardsAddress(), s.waitLevel())
+	r, ok, err := query.Find[market.Rewards](s.ctx, s.client, market.RewardsAddress(), s.waitLevel())
 	if err == nil && !ok {
 		err = refused("this market keeps no account of its fees", "its program is older than this command")
 	}
@@ -205,13 +208,13 @@ func (s *session) rewardsClaim() error {
 	var byAwards, byVotes market.USDC
 	for len(periods) > 0 {
 		n := min(len(periods), claimsPerTx)
-		ixs := []solana.Instruction{market.CreateTokenAccount(key.PublicKey(), wallet, mk.PaymentMint)}
+		ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), wallet, mk.PaymentMint)}
 		for _, p := range periods[:n] {
-			ix, err := market.RewardsClaim(market.RewardsClaimArgs{Keeper: wallet, PaymentMint: mk.PaymentMint, Period: p})
+			instruction, err := ix.RewardsClaim(ix.RewardsClaimArgs{Keeper: wallet, PaymentMint: mk.PaymentMint, Period: p})
 			if err != nil {
 				return err
 			}
-			ixs = append(ixs, ix)
+			ixs = append(ixs, instruction)
 		}
 		periods = periods[n:]
 		tx, err := s.send("rewards_claim", ixs)
@@ -301,11 +304,11 @@ func (s *session) rewardsBuyBack() error {
 	if err := s.enoughGNT("buy-back", wallet, mk.StakeMint, cost); err != nil {
 		return err
 	}
-	ix, err := market.RewardsBuyBack(market.RewardsBuyBackArgs{Buyer: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint, MaxBurn: most})
+	instruction, err := ix.RewardsBuyBack(ix.RewardsBuyBackArgs{Buyer: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint, MaxBurn: most})
 	if err != nil {
 		return err
 	}
-	tx, err := s.send("rewards_buy_back", []solana.Instruction{market.CreateTokenAccount(wallet, wallet, mk.PaymentMint), ix})
+	tx, err := s.send("rewards_buy_back", []solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.PaymentMint), instruction})
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 }
 
 func (s *session) search() error {
-	q, err := parseQuery(strings.Join(s.cli.Args().Slice(), " "))
+	q, err := parseSearch(strings.Join(s.cli.Args().Slice(), " "))
 	if err != nil {
 		return err
 	}

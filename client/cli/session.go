@@ -16,6 +16,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -134,7 +136,7 @@ func (s *session) market() (market.Market, error) {
 	if s.mk != nil {
 		return *s.mk, nil
 	}
-	mk, err := market.Load(s.ctx, s.client, s.client.Commitment())
+	mk, err := query.Load(s.ctx, s.client, s.client.Commitment())
 	if err != nil {
 		return mk, err
 	}
@@ -162,25 +164,25 @@ func (s *session) open() (market.Market, solana.PrivateKey, error) {
 }
 
 // snapshot reads all accounts of the market once.
-func (s *session) snapshot() (*market.View, error) {
+func (s *session) snapshot() (*view.View, error) {
 	if _, err := s.market(); err != nil {
 		return nil, err
 	}
-	v := market.NewView(s.log)
-	return v, market.Snapshot(s.ctx, s.client, v, s.client.Commitment())
+	v := view.New(view.Options{Log: s.log})
+	return v, view.Snapshot(s.ctx, s.client, v, s.client.Commitment())
 }
 
 // live follows the market until the command ends.
-func (s *session) live() (*market.View, error) {
+func (s *session) live() (*view.View, error) {
 	if _, err := s.market(); err != nil {
 		return nil, err
 	}
-	v := market.NewView(s.log)
+	v := view.New(view.Options{Log: s.log})
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = v.Run(ctx, market.ViewOptions{Client: s.client, Commitment: s.client.Commitment()})
+		_ = v.Run(ctx, view.Source{Client: s.client, Commitment: s.client.Commitment()})
 	}()
 	s.closers = append(s.closers, func() { cancel(); <-done })
 	wait, stop := context.WithTimeout(s.ctx, 15*time.Second)

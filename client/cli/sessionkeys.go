@@ -12,6 +12,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -91,7 +93,7 @@ func (s *session) sessionAdd() error {
 	if err != nil {
 		return err
 	}
-	set, err := market.CreditsSetSessionKey(market.SessionKeyArgs{
+	set, err := ix.CreditsSetSessionKey(ix.SessionKeyArgs{
 		Customer: wallet.PublicKey(), Key: key, Cap: most, Expiry: now + int64(lasts/time.Second),
 	})
 	if err != nil {
@@ -128,11 +130,11 @@ func (s *session) sessionRemove() error {
 	if _, ok := c.SessionKeyOf(key); !ok {
 		return refused(fmt.Sprintf("%s is no session key of %s", key, wallet.PublicKey()), "see: gantry session list")
 	}
-	ix, err := market.CreditsSetSessionKey(market.SessionKeyArgs{Customer: wallet.PublicKey(), Key: key})
+	instruction, err := ix.CreditsSetSessionKey(ix.SessionKeyArgs{Customer: wallet.PublicKey(), Key: key})
 	if err != nil {
 		return err
 	}
-	return s.sessionDone(wallet.PublicKey(), []solana.Instruction{ix}, fmt.Sprintf("session key %s may do nothing any more; its leases run on", key))
+	return s.sessionDone(wallet.PublicKey(), []solana.Instruction{instruction}, fmt.Sprintf("session key %s may do nothing any more; its leases run on", key))
 }
 
 // sessionKeyJSON is a session key as printed.
@@ -242,7 +244,7 @@ func (s *session) customer() (solana.PublicKey, error) {
 	}
 	var found []solana.PublicKey
 	for _, a := range accounts {
-		d, err := market.Decode(market.MetaOf(a), a.Data)
+		d, err := market.Decode(query.MetaOf(a), a.Data)
 		if c, ok := d.Value.(*market.Credits); err == nil && ok {
 			if k, named := c.SessionKeyOf(key.PublicKey()); named && now < k.Expiry {
 				found = append(found, c.Customer)

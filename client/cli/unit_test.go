@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 	ucli "github.com/urfave/cli/v2"
@@ -22,19 +24,19 @@ import (
 )
 
 func TestParseQuery(t *testing.T) {
-	q, err := parseQuery("gpu=H100 count>=8 region=us price<2.6 uptime>=99 vram>=80G tier>=2 nvlink rep>=97.5 real")
+	q, err := parseSearch("gpu=H100 count>=8 region=us price<2.6 uptime>=99 vram>=80G tier>=2 nvlink rep>=97.5 real")
 	require.NoError(t, err)
 	no := false
-	require.Equal(t, query{
+	require.Equal(t, searchTerms{
 		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
 		Interconnect: market.NVLink, Simulated: &no,
 	}, q)
-	q, err = parseQuery("")
+	q, err = parseSearch("")
 	require.NoError(t, err)
-	require.Equal(t, query{Count: 1}, q)
-	q, err = parseQuery("count>1 price<=3 tier>0 uptime>99")
+	require.Equal(t, searchTerms{Count: 1}, q)
+	q, err = parseSearch("count>1 price<=3 tier>0 uptime>99")
 	require.NoError(t, err)
-	require.Equal(t, query{Count: 2, MaxPrice: 3_000_000, Tier: 1, UptimeBPS: 9_901}, q)
+	require.Equal(t, searchTerms{Count: 2, MaxPrice: 3_000_000, Tier: 1, UptimeBPS: 9_901}, q)
 
 	for text, message := range map[string]string{
 		"colour=red":                        `search term "colour" is not known`,
@@ -52,7 +54,7 @@ func TestParseQuery(t *testing.T) {
 		"link=usb":                          "is not an interconnect",
 		"region=" + strings.Repeat("x", 17): "at most 16 characters",
 	} {
-		_, err := parseQuery(text)
+		_, err := parseSearch(text)
 		require.ErrorContains(t, err, message, text)
 		require.Equal(t, ExitUsage, classify(err).code, text)
 		require.NotEmpty(t, classify(err).advice, text)
@@ -63,7 +65,7 @@ func FuzzParseQuery(f *testing.F) {
 	f.Add("gpu=H100 count>=8 region=us price<2.6 uptime>=99")
 	f.Add("price<= x==y ==")
 	f.Fuzz(func(t *testing.T, s string) {
-		q, err := parseQuery(s)
+		q, err := parseSearch(s)
 		if err != nil && classify(err).code != ExitUsage {
 			t.Fatalf("%q: %v", s, err)
 		}
@@ -83,12 +85,12 @@ func TestQueryMatches(t *testing.T) {
 		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=81": "other hardware",
 		"simulated": "simulated or not", "real": "", "nvlink": "other hardware", "tier>=1": "other hardware",
 	} {
-		q, err := parseQuery(text)
+		q, err := parseSearch(text)
 		require.NoError(t, err)
 		require.Equal(t, want, q.matches(&n, &m, 0), text)
 	}
 	n.GpuMask = 1
-	q, err := parseQuery("count>=8")
+	q, err := parseSearch("count>=8")
 	require.NoError(t, err)
 	require.Equal(t, "too few free GPUs", q.matches(&n, &m, 0))
 }
@@ -155,7 +157,7 @@ func TestPaused(t *testing.T) {
 // The texts are part of the interface: people and scripts read them.
 func TestErrorTexts(t *testing.T) {
 	program := func(code uint32) error {
-		return &txm.ProgramError{Program: market.ProgramID, Code: code, HasCode: true}
+		return &txerr.ProgramError{Program: market.ProgramID, Code: code, HasCode: true}
 	}
 	for _, c := range []struct {
 		err  error

@@ -1,7 +1,10 @@
-package market
+package market_test
 
 import (
 	"testing"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
@@ -10,10 +13,10 @@ import (
 )
 
 // sampleBetter is an award that a better node contests.
-func sampleBetter() BetterAsk {
-	n, m, r := sampleNode()
+func sampleBetter() market.BetterAsk {
+	n, m, r := market.SampleNode()
 	n.Address, n.Provider = solana.PublicKey{1}, solana.PublicKey{2}
-	b := BetterAsk{Better: n, Model: m}
+	b := market.BetterAsk{Better: n, Model: m}
 	b.Market.Params.ChallengeSecs = 100
 	b.Order.CreatedAt, b.Order.NodesWanted, b.Order.GpusPerNode, b.Order.MaxPrice = 1_000, 1, 2, 2_000_000
 	b.Order.Requirement = r
@@ -29,31 +32,30 @@ func TestBetterAsk(t *testing.T) {
 	then, err := b.Better.Score(970)
 	require.NoError(t, err)
 	require.Equal(t, then, score)
-	ix, err := b.Prove(solana.PublicKey{8})
+	prove, err := ix.ProveBetterAsk(b, solana.PublicKey{8})
 	require.NoError(t, err)
-	data, err := ix.Data()
+	data, err := prove.Data()
 	require.NoError(t, err)
-	d := discriminator("global", "prove_better_ask")
-	require.Equal(t, d[:], data)
+	require.Equal(t, bindings.Instruction_ProveBetterAsk[:], data)
 
-	for name, change := range map[string]func(*BetterAsk){
-		"contested before":   func(b *BetterAsk) { b.Lease.Lease.Score = 0 },
-		"sealed":             func(b *BetterAsk) { b.Order.Mode = 1 },
-		"several nodes":      func(b *BetterAsk) { b.Order.NodesWanted = 2 },
-		"window":             func(b *BetterAsk) { b.Market.Params.ChallengeSecs = 99 },
-		"not active":         func(b *BetterAsk) { b.Better.Status = uint8(NodeDraining) },
-		"active since":       func(b *BetterAsk) { b.Better.AvailableSince = 970 },
-		"ask since":          func(b *BetterAsk) { b.Better.AskSince = 970 },
-		"freed":              func(b *BetterAsk) { b.Better.GpusFreedAt = 970 },
-		"record":             func(b *BetterAsk) { b.Better.RecordSince, b.Better.PreviousSince = 1_005, 970 },
-		"stake":              func(b *BetterAsk) { b.Provider.LockedStake = 1 },
-		"stake since":        func(b *BetterAsk) { b.Provider.CoveredSince = 970 },
-		"model since":        func(b *BetterAsk) { b.Model.Since = 970 },
-		"price":              func(b *BetterAsk) { b.Order.MaxPrice = 999_999 },
-		"the awarded":        func(b *BetterAsk) { b.Lease.Lease.Node = b.Better.Address },
-		"requirement":        func(b *BetterAsk) { b.Order.Requirement.MinTier = 3 },
-		"only as good":       func(b *BetterAsk) { b.Lease.Lease.Score = score },
-		"tier of the record": func(b *BetterAsk) { b.Better.RecordSince = 1_006; b.Order.Requirement.MinTier = 1 },
+	for name, change := range map[string]func(*market.BetterAsk){
+		"contested before":   func(b *market.BetterAsk) { b.Lease.Lease.Score = 0 },
+		"sealed":             func(b *market.BetterAsk) { b.Order.Mode = 1 },
+		"several nodes":      func(b *market.BetterAsk) { b.Order.NodesWanted = 2 },
+		"window":             func(b *market.BetterAsk) { b.Market.Params.ChallengeSecs = 99 },
+		"not active":         func(b *market.BetterAsk) { b.Better.Status = uint8(market.NodeDraining) },
+		"active since":       func(b *market.BetterAsk) { b.Better.AvailableSince = 970 },
+		"ask since":          func(b *market.BetterAsk) { b.Better.AskSince = 970 },
+		"freed":              func(b *market.BetterAsk) { b.Better.GpusFreedAt = 970 },
+		"record":             func(b *market.BetterAsk) { b.Better.RecordSince, b.Better.PreviousSince = 1_005, 970 },
+		"stake":              func(b *market.BetterAsk) { b.Provider.LockedStake = 1 },
+		"stake since":        func(b *market.BetterAsk) { b.Provider.CoveredSince = 970 },
+		"model since":        func(b *market.BetterAsk) { b.Model.Since = 970 },
+		"price":              func(b *market.BetterAsk) { b.Order.MaxPrice = 999_999 },
+		"the awarded":        func(b *market.BetterAsk) { b.Lease.Lease.Node = b.Better.Address },
+		"requirement":        func(b *market.BetterAsk) { b.Order.Requirement.MinTier = 3 },
+		"only as good":       func(b *market.BetterAsk) { b.Lease.Lease.Score = score },
+		"tier of the record": func(b *market.BetterAsk) { b.Better.RecordSince = 1_006; b.Order.Requirement.MinTier = 1 },
 	} {
 		b := sampleBetter()
 		change(&b)

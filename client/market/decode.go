@@ -73,6 +73,43 @@ type Decoded struct {
 	Value any
 }
 
+// KindOf is the kind of a decoded account: a pointer to one of the account types of this package; 0 for anything else.
+func KindOf(value any) Kind {
+	switch value.(type) {
+	case *Market:
+		return KindMarket
+	case *Model:
+		return KindModel
+	case *Provider:
+		return KindProvider
+	case *Node:
+		return KindNode
+	case *Keeper:
+		return KindKeeper
+	case *Credits:
+		return KindCredits
+	case *Order:
+		return KindOrder
+	case *Lease:
+		return KindLease
+	case *Report:
+		return KindReport
+	case *Fault:
+		return KindFault
+	case *Device:
+		return KindDevice
+	case *FraudProof:
+		return KindFraudProof
+	case *Rewards:
+		return KindRewards
+	case *Dispute:
+		return KindDispute
+	case *Auction:
+		return KindAuction
+	}
+	return 0
+}
+
 // Decode reads any account of the program. Errors: ErrUnknownAccount, ErrLayout.
 func Decode(meta Meta, data []byte) (Decoded, error) {
 	if len(data) < 8 {

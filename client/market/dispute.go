@@ -2,13 +2,49 @@ package market
 
 import (
 	"fmt"
-	"slices"
+	"math/bits"
 	"strings"
-
-	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/idl/bindings"
 )
+
+// DisputeKind is what a customer says is wrong with a lease.
+type DisputeKind uint8
+
+// Kinds of disputes, as in program/src/state/dispute.rs.
+const (
+	// DisputeNotDelivered: the job did not run as it was ordered.
+	DisputeNotDelivered DisputeKind = 1
+	// DisputeBadOutput: it ran, and its output is wrong.
+	DisputeBadOutput DisputeKind = 2
+)
+
+// Verdict is how far the votes on a dispute have come.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// VerdictNone: neither side has the quorum.
+	VerdictNone Verdict = iota
+	VerdictUpheld
+	VerdictRejected
+)
+
+// Verdict counts the votes as the program does.
+func (d *Dispute) Verdict(quorumBPS uint16) Verdict {
+	has := func(weight uint64) bool {
+		high, low := bits.Mul64(weight, 10_000)
+		needHigh, needLow := bits.Mul64(d.TotalWeight, uint64(quorumBPS))
+		return weight > 0 && (high > needHigh || high == needHigh && low >= needLow)
+	}
+	switch {
+	case has(d.UpheldWeight):
+		return VerdictUpheld
+	case has(d.RejectedWeight):
+		return VerdictRejected
+	}
+	return VerdictNone
+}
 
 var (
 	disputeKindNames = [...]string{DisputeNotDelivered: "not-delivered", DisputeBadOutput: "bad-output"}
@@ -55,27 +91,4 @@ func (d *Dispute) CanVote(k *Keeper, now int64) error {
 		return CodeAlreadyVoted
 	}
 	return nil
-}
-
-// Rewards returns the account that says whom swept fees belong to; false while there is none.
-func (v *View) Rewards() (Rewards, bool) { return get[Rewards](v, RewardsAddress()) }
-
-// DisputeOf returns the open dispute of a lease.
-func (v *View) DisputeOf(lease solana.PublicKey) (Dispute, bool) {
-	return get[Dispute](v, DisputeAddress(lease))
-}
-
-// Disputes returns all open disputes, those that close first before the others.
-func (v *View) Disputes() []Dispute {
-	all := list[Dispute](v, KindDispute)
-	slices.SortStableFunc(all, func(a, b Dispute) int {
-		switch {
-		case a.ClosesAt < b.ClosesAt:
-			return -1
-		case a.ClosesAt > b.ClosesAt:
-			return 1
-		}
-		return 0
-	})
-	return all
 }

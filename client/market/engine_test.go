@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
@@ -28,7 +30,7 @@ func TestLifeOfALease(t *testing.T) {
 	customer := w.Customer(100*market.OneUSDC, 50*market.OneUSDC)
 	sign := func(keys ...solana.PrivateKey) []solana.PrivateKey { return keys }
 
-	order := w.Order(customer, market.OrderCreateArgs{
+	order := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 7, MaxPrice: 40_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: requirement(testmarket.A100),
 	})
 	require.Equal(t, market.OrderOpen, order.State())
@@ -44,12 +46,12 @@ func TestLifeOfALease(t *testing.T) {
 	lease := w.Award(keeper, order, node)
 	require.Equal(t, market.LeaseAwarded, lease.State())
 
-	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: lease, ConnectionHash: [32]byte{1}})
-	w.Do("lease_start", sign(nodeKey), ix, err)
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease, ConnectionHash: [32]byte{1}})
+	w.Do("lease_start", sign(nodeKey), instruction, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
 
-	ix, err = market.LeaseExtend(market.LeaseExtendArgs{Lease: lease, Seconds: 60})
-	w.Do("lease_extend", sign(customer), ix, err)
+	instruction, err = ix.LeaseExtend(ix.LeaseExtendArgs{Lease: lease, Seconds: 60})
+	w.Do("lease_extend", sign(customer), instruction, err)
 
 	w.Until(lease.StartedAt + 2)
 	receipt := market.LeaseReceipt(lease, 1, 2)
@@ -58,7 +60,7 @@ func TestLifeOfALease(t *testing.T) {
 		require.NoError(t, err)
 		bc, err := r.Sign(customer)
 		require.NoError(t, err)
-		ixs, err := market.LeaseSettleReceipt(market.LeaseSettleReceiptArgs{
+		ixs, err := ix.LeaseSettleReceipt(ix.LeaseSettleReceiptArgs{
 			Lease: lease, Payout: p.Payout, Receipt: r, NodeSignature: bn, CustomerSignature: bc,
 		})
 		require.NoError(t, err)
@@ -74,20 +76,20 @@ func TestLifeOfALease(t *testing.T) {
 	require.EqualValues(t, 20_000, lease.Paid)
 	require.EqualValues(t, lease.ProviderTotal(), w.Tokens(p.Payout))
 
-	ix, err = market.LeaseEnd(market.LeaseEndArgs{Authority: customer.PublicKey(), Lease: lease})
-	w.Do("lease_end", sign(customer), ix, err)
+	instruction, err = ix.LeaseEnd(ix.LeaseEndArgs{Authority: customer.PublicKey(), Lease: lease})
+	w.Do("lease_end", sign(customer), instruction, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded })
 	final := lease.BillableSecs(w.Now())
 	require.NoError(t, settle(market.LeaseReceipt(lease, 3, uint64(final))))
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == final })
 
 	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), &mk.Params, lease.EndedAt), market.CodeTooEarly)
-	ix, err = market.LeaseRate(market.LeaseRateArgs{Lease: lease, Stars: 5})
-	w.Do("lease_rate", sign(customer), ix, err)
+	instruction, err = ix.LeaseRate(ix.LeaseRateArgs{Lease: lease, Stars: 5})
+	w.Do("lease_rate", sign(customer), instruction, err)
 	require.NoError(t, lease.CanClose(customer.PublicKey(), &mk.Params, w.Now()))
-	ix, err = market.LeaseClose(market.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
-	w.Do("lease_close", sign(customer), ix, err)
-	w.Wait("lease and order closed", func(v *market.View) bool {
+	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
+	w.Do("lease_close", sign(customer), instruction, err)
+	w.Wait("lease and order closed", func(v *view.View) bool {
 		_, a := v.Lease(lease.Address)
 		_, b := v.Order(order.Address)
 		return !a && !b
@@ -96,21 +98,21 @@ func TestLifeOfALease(t *testing.T) {
 	c, _ := w.View.CreditsOf(customer.PublicKey())
 	require.Equal(t, 50*market.OneUSDC-market.USDC(lease.Paid), c.Free())
 
-	args := market.CreditsArgs{Customer: customer.PublicKey(), PaymentMint: w.PaymentMint, Amount: market.OneUSDC}
-	ix, err = market.CreditsWithdraw(args)
-	w.Do("credits_withdraw", sign(customer), ix, err)
-	ix, err = market.CreditsClose(args)
-	w.Do("credits_close", sign(customer), ix, err)
+	args := ix.CreditsArgs{Customer: customer.PublicKey(), PaymentMint: w.PaymentMint, Amount: market.OneUSDC}
+	instruction, err = ix.CreditsWithdraw(args)
+	w.Do("credits_withdraw", sign(customer), instruction, err)
+	instruction, err = ix.CreditsClose(args)
+	w.Do("credits_close", sign(customer), instruction, err)
 	require.EqualValues(t, 100*market.OneUSDC-market.USDC(lease.Paid), w.Tokens(market.TokenAddress(customer.PublicKey(), w.PaymentMint)))
 
 	// Everyone leaves.
 	node, _ = w.View.Node(node.Address)
 	require.EqualValues(t, lease.Paid*5, node.RatingSum)
-	ix, err = market.NodeUpdate(market.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: node, Price: 1, Status: market.NodeDraining})
-	w.Do("node_update", sign(nodeKey), ix, err)
-	ix, err = market.NodeRetire(market.NodeRetireArgs{Wallet: provider.PublicKey(), Node: node})
-	w.Do("node_retire", sign(provider), ix, err)
-	w.Wait("retired", func(v *market.View) bool {
+	instruction, err = ix.NodeUpdate(ix.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: node, Price: 1, Status: market.NodeDraining})
+	w.Do("node_update", sign(nodeKey), instruction, err)
+	instruction, err = ix.NodeRetire(ix.NodeRetireArgs{Wallet: provider.PublicKey(), Node: node})
+	w.Do("node_retire", sign(provider), instruction, err)
+	w.Wait("retired", func(v *view.View) bool {
 		n, _ := v.Node(node.Address)
 		node = n
 		return n.State() == market.NodeRetired
@@ -118,30 +120,30 @@ func TestLifeOfALease(t *testing.T) {
 	w.Until(node.RetiredAt + int64(mk.Params.PeriodSecs)*int64(mk.Params.SettleDeadlinePeriods+1))
 	claims := w.View.DevicesOf(node.Address)
 	require.Len(t, claims, 1)
-	ix, err = market.NodeClose(market.NodeCloseArgs{Wallet: provider.PublicKey(), Node: node, Devices: claims})
-	w.Do("node_close", sign(provider), ix, err)
-	ix, err = market.ProviderSetPayout(market.ProviderSetPayoutArgs{Wallet: provider.PublicKey(), Payout: p.Payout})
-	w.Do("provider_set_payout", sign(provider), ix, err)
-	ix, err = market.ProviderRequestUnstake(market.ProviderRequestUnstakeArgs{Wallet: provider.PublicKey(), Amount: 100 * market.OneGNT})
-	w.Do("provider_request_unstake", sign(provider), ix, err)
-	ix, err = market.KeeperRequestExit(keeper.PublicKey())
-	w.Do("keeper_request_exit", sign(keeper), ix, err)
+	instruction, err = ix.NodeClose(ix.NodeCloseArgs{Wallet: provider.PublicKey(), Node: node, Devices: claims})
+	w.Do("node_close", sign(provider), instruction, err)
+	instruction, err = ix.ProviderSetPayout(ix.ProviderSetPayoutArgs{Wallet: provider.PublicKey(), Payout: p.Payout})
+	w.Do("provider_set_payout", sign(provider), instruction, err)
+	instruction, err = ix.ProviderRequestUnstake(ix.ProviderRequestUnstakeArgs{Wallet: provider.PublicKey(), Amount: 100 * market.OneGNT})
+	w.Do("provider_request_unstake", sign(provider), instruction, err)
+	instruction, err = ix.KeeperRequestExit(keeper.PublicKey())
+	w.Do("keeper_request_exit", sign(keeper), instruction, err)
 	w.Until(w.Now() + int64(mk.Params.UnstakeCooldownSecs))
-	out := market.WithdrawStakeArgs{Wallet: provider.PublicKey(), StakeMint: w.StakeMint}
-	ix, err = market.ProviderWithdrawStake(out)
-	w.Do("provider_withdraw_stake", sign(provider), ix, err)
-	ix, err = market.ProviderClose(out)
-	w.Do("provider_close", sign(provider), ix, err)
+	out := ix.WithdrawStakeArgs{Wallet: provider.PublicKey(), StakeMint: w.StakeMint}
+	instruction, err = ix.ProviderWithdrawStake(out)
+	w.Do("provider_withdraw_stake", sign(provider), instruction, err)
+	instruction, err = ix.ProviderClose(out)
+	w.Do("provider_close", sign(provider), instruction, err)
 	k, _ := w.View.KeeperOf(keeper.PublicKey())
 	earned := w.Give(keeper.PublicKey(), w.PaymentMint, 0)
-	ix, err = market.RewardsClaim(market.RewardsClaimArgs{Keeper: keeper.PublicKey(), PaymentMint: w.PaymentMint})
-	w.Do("rewards_claim", sign(keeper), ix, err)
+	instruction, err = ix.RewardsClaim(ix.RewardsClaimArgs{Keeper: keeper.PublicKey(), PaymentMint: w.PaymentMint})
+	w.Do("rewards_claim", sign(keeper), instruction, err)
 	require.Positive(t, k.Earned, "by its award")
 	require.Equal(t, k.Earned, w.Tokens(earned))
-	ix, err = market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: keeper.PublicKey(), StakeMint: w.StakeMint})
-	w.Do("keeper_withdraw", sign(keeper), ix, err)
+	instruction, err = ix.KeeperWithdraw(ix.WithdrawStakeArgs{Wallet: keeper.PublicKey(), StakeMint: w.StakeMint})
+	w.Do("keeper_withdraw", sign(keeper), instruction, err)
 	require.EqualValues(t, 100*market.OneGNT, w.Tokens(market.TokenAddress(provider.PublicKey(), w.StakeMint)))
-	w.Wait("all closed", func(v *market.View) bool {
+	w.Wait("all closed", func(v *view.View) bool {
 		return len(v.Nodes())+len(v.Providers())+len(v.Keepers())+len(v.AllCredits()) == 0
 	})
 	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {
@@ -164,7 +166,7 @@ func TestReportsAndFaults(t *testing.T) {
 	params, _ := w.View.Params()
 	sign := []solana.PrivateKey{keeper}
 
-	vote := func(leaves []records.Leaf) ([]market.LeafProof, records.Hash) {
+	vote := func(leaves []records.Leaf) ([]ix.LeafProof, records.Hash) {
 		t.Helper()
 		records.SortLeaves(leaves)
 		tree, err := records.LeafTree(leaves)
@@ -173,17 +175,17 @@ func TestReportsAndFaults(t *testing.T) {
 		end, err := market.PeriodEnd(period, params.PeriodSecs)
 		require.NoError(t, err)
 		w.Until(end)
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: period, Root: tree.Root()})
-		w.Do("report_vote", sign, ix, err)
-		var proofs []market.LeafProof
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: period, Root: tree.Root()})
+		w.Do("report_vote", sign, instruction, err)
+		var proofs []ix.LeafProof
 		for i, l := range leaves {
 			p, err := tree.Proof(uint32(i))
 			require.NoError(t, err)
-			lp := market.NewLeafProof(l, p)
+			lp := ix.NewLeafProof(l, p)
 			require.Equal(t, tree.Root(), lp.Root())
 			proofs = append(proofs, lp)
 		}
-		w.Wait("report final", func(v *market.View) bool {
+		w.Wait("report final", func(v *view.View) bool {
 			r, ok := v.Report(period)
 			return ok && r.State() == market.ReportFinal
 		})
@@ -195,27 +197,27 @@ func TestReportsAndFaults(t *testing.T) {
 			{Node: cheat.Address, Period: records.Period(period), ChecksPassed: 2, ChecksTotal: 3, UpSeconds: params.PeriodSecs, Flags: records.FlagWorkFailed},
 		}
 	}
-	openFault := func(proofs []market.LeafProof) market.Fault {
+	openFault := func(proofs []ix.LeafProof) market.Fault {
 		t.Helper()
 		for _, p := range proofs {
 			if p.Leaf.Flags == 0 {
-				ix, err := market.ReportApply(p)
-				w.Do("report_apply", sign, ix, err)
-				_, err = w.Try("report_apply", sign, ix)
+				instruction, err := ix.ReportApply(p)
+				w.Do("report_apply", sign, instruction, err)
+				_, err = w.Try("report_apply", sign, instruction)
 				require.True(t, market.AlreadyDone(err), "%v", err)
 				continue
 			}
-			ix, err := market.ReportApply(p)
+			instruction, err := ix.ReportApply(p)
 			require.NoError(t, err)
-			_, err = w.Try("report_apply", sign, ix)
+			_, err = w.Try("report_apply", sign, instruction)
 			require.ErrorIs(t, err, market.CodeLeafCarriesFault)
-			ix, err = market.FaultOpen(market.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: cheat.Node.Provider, Proof: p})
-			w.Do("fault_open", sign, ix, err)
-			_, err = w.Try("fault_open", sign, ix)
+			instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: cheat.Node.Provider, Proof: p})
+			w.Do("fault_open", sign, instruction, err)
+			_, err = w.Try("fault_open", sign, instruction)
 			require.True(t, market.AlreadyDone(err), "%v", err)
 		}
 		var f market.Fault
-		w.Wait("fault open", func(v *market.View) bool {
+		w.Wait("fault open", func(v *view.View) bool {
 			faults := v.FaultsOf(cheat.Address)
 			if len(faults) == 1 {
 				f = faults[0]
@@ -237,11 +239,11 @@ func TestReportsAndFaults(t *testing.T) {
 	}
 	sig, err := statement.Sign(keeper)
 	require.NoError(t, err)
-	ixs, err := market.SlashAppeal(market.SlashAppealArgs{Fault: fault, Keeper: keeper.PublicKey(), Statement: statement, Signature: sig})
+	ixs, err := ix.SlashAppeal(ix.SlashAppealArgs{Fault: fault, Keeper: keeper.PublicKey(), Statement: statement, Signature: sig})
 	require.NoError(t, err)
 	_, err = w.Try("slash_appeal", sign, ixs...)
 	require.NoError(t, err)
-	w.Wait("fault voided", func(v *market.View) bool {
+	w.Wait("fault voided", func(v *view.View) bool {
 		n, _ := v.Node(cheat.Address)
 		return len(v.Faults()) == 0 && n.State() == market.NodeHibernated
 	})
@@ -250,7 +252,7 @@ func TestReportsAndFaults(t *testing.T) {
 	proofs, _ = vote(leavesOf(second))
 	fault = openFault(proofs)
 	w.Give(keeper.PublicKey(), w.StakeMint, 0)
-	apply, err := market.SlashApply(market.SlashApplyArgs{Fault: fault, StakeMint: w.StakeMint})
+	apply, err := ix.SlashApply(ix.SlashApplyArgs{Fault: fault, StakeMint: w.StakeMint})
 	require.NoError(t, err)
 	_, err = w.Try("slash_apply", sign, apply)
 	require.ErrorIs(t, err, market.CodeAppealWindowOpen)
@@ -258,7 +260,7 @@ func TestReportsAndFaults(t *testing.T) {
 	w.Do("slash_apply", sign, apply, nil)
 	_, err = w.Try("slash_apply", sign, apply)
 	require.True(t, market.AlreadyDone(err), "%v", err)
-	w.Wait("slashed", func(v *market.View) bool {
+	w.Wait("slashed", func(v *view.View) bool {
 		p, _ := v.ProviderOf(provider.PublicKey())
 		return p.Stake == 280*uint64(market.OneGNT) && p.SlashedTotal == 20*uint64(market.OneGNT)
 	})
@@ -270,9 +272,9 @@ func TestReportsAndFaults(t *testing.T) {
 	end, err := market.PeriodEnd(first, params.PeriodSecs)
 	require.NoError(t, err)
 	w.Until(max(end, r.FinalisedAt) + int64(params.ReportRetentionSecs) + 1)
-	ix, err := market.ReportClose(r)
-	w.Do("report_close", sign, ix, err)
-	w.Wait("report closed", func(v *market.View) bool { _, ok := v.Report(first); return !ok })
+	instruction, err := ix.ReportClose(r)
+	w.Do("report_close", sign, instruction, err)
+	w.Wait("report closed", func(v *view.View) bool { _, ok := v.Report(first); return !ok })
 	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {
 		t.Logf("%-26s %7d compute units", kind, w.Units[kind])
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/txerr"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -30,8 +30,8 @@ type Error struct {
 	Code   Code   // 0 when the refusal is not one of the program's own errors
 	Reason string // what went wrong
 	Advice string // what to do, empty when there is nothing
-	kind   error  // one of the sentinels above, or nil
-	cause  error
+	Kind   error  // one of the sentinels above, or nil
+	Cause  error
 }
 
 // Error returns one line.
@@ -48,10 +48,10 @@ func (e *Error) Unwrap() []error {
 	if e.Code != 0 {
 		out = append(out, e.Code)
 	}
-	if e.kind != nil {
-		out = append(out, e.kind)
+	if e.Kind != nil {
+		out = append(out, e.Kind)
 	}
-	return append(out, e.cause)
+	return append(out, e.Cause)
 }
 
 // CodeOf finds the program error in a chain of errors.
@@ -60,7 +60,7 @@ func CodeOf(err error) (Code, bool) {
 	if errors.As(err, &code) {
 		return code, true
 	}
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	if errors.As(err, &pe) && pe.Program == ProgramID && pe.HasCode && Code(pe.Code).Known() {
 		return Code(pe.Code), true
 	}
@@ -84,7 +84,7 @@ func Is(err error, codes ...Code) bool {
 // Explain turns a refusal by the program into an *Error with advice; any other error comes back as it is.
 func Explain(err error) error {
 	var done *Error
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	if err == nil || errors.As(err, &done) || !errors.As(err, &pe) {
 		return err
 	}
@@ -96,14 +96,14 @@ func Explain(err error) error {
 	}
 	code := Code(pe.Code)
 	if code.Known() {
-		return &Error{Code: code, Reason: lower(code.Message()), Advice: advice[code], cause: err}
+		return &Error{Code: code, Reason: lower(code.Message()), Advice: advice[code], Cause: err}
 	}
 	return explainFramework(pe, err)
 }
 
 // Refusal is the error that the program would answer with, for checks that come before a transaction is sent.
 func Refusal(code Code) error {
-	return &Error{Code: code, Reason: lower(code.Message()), Advice: advice[code], cause: code}
+	return &Error{Code: code, Reason: lower(code.Message()), Advice: advice[code], Cause: code}
 }
 
 // Codes of the framework that this package knows; see https://www.anchor-lang.com/docs for the others.
@@ -115,42 +115,42 @@ const (
 )
 
 // explainFramework is for numbers of the framework and of the system program, which are not the market's own.
-func explainFramework(pe *txm.ProgramError, cause error) error {
+func explainFramework(pe *txerr.ProgramError, cause error) error {
 	logs := strings.Join(pe.Logs, "\n")
 	switch {
 	case pe.Code == 0 && strings.Contains(logs, "already in use"):
-		return &Error{Reason: "the account exists already", Advice: "it was probably created by an earlier call: look at it before you repeat this", kind: ErrAccountExists, cause: cause}
+		return &Error{Reason: "the account exists already", Advice: "it was probably created by an earlier call: look at it before you repeat this", Kind: ErrAccountExists, Cause: cause}
 	case pe.Code == frameworkUnknownInstruction:
-		return &Error{Reason: ErrProgramMismatch.Error(), Advice: "update gantry to the version of the market's program", kind: ErrProgramMismatch, cause: cause}
+		return &Error{Reason: ErrProgramMismatch.Error(), Advice: "update gantry to the version of the market's program", Kind: ErrProgramMismatch, Cause: cause}
 	case pe.Code == frameworkNotInitialised || pe.Code == frameworkWrongOwner:
-		return &Error{Reason: "an account that this needs does not exist (any more)", Advice: "look at the current state and repeat with what is there now", kind: ErrAccountGone, cause: cause}
+		return &Error{Reason: "an account that this needs does not exist (any more)", Advice: "look at the current state and repeat with what is there now", Kind: ErrAccountGone, Cause: cause}
 	case pe.Code == frameworkNotSigner:
-		return &Error{Code: bindings.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[bindings.ErrorCodeUnauthorised], cause: cause}
+		return &Error{Code: bindings.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[bindings.ErrorCodeUnauthorised], Cause: cause}
 	case pe.Code == 1 && strings.Contains(logs, "insufficient lamports"):
-		return &Error{Reason: "not enough SOL for the rent of a new account", Advice: "send some SOL to the paying wallet", cause: cause}
+		return &Error{Reason: "not enough SOL for the rent of a new account", Advice: "send some SOL to the paying wallet", Cause: cause}
 	case pe.Code == 1 && strings.Contains(logs, "insufficient funds"):
-		return &Error{Code: bindings.ErrorCodeInsufficientFunds, Reason: "the token account holds too little", Advice: "check its balance with spl-token", cause: cause}
+		return &Error{Code: bindings.ErrorCodeInsufficientFunds, Reason: "the token account holds too little", Advice: "check its balance with spl-token", Cause: cause}
 	}
-	return &Error{Reason: cause.Error(), Advice: "this refusal is not one that gantry knows: the program may be of another version", cause: cause}
+	return &Error{Reason: cause.Error(), Advice: "this refusal is not one that gantry knows: the program may be of another version", Cause: cause}
 }
 
-func explainRuntime(pe *txm.ProgramError, cause error) error {
+func explainRuntime(pe *txerr.ProgramError, cause error) error {
 	switch pe.Name {
 	case "UninitializedAccount", "InvalidAccountOwner", "IllegalOwner", "AccountDataTooSmall":
-		return &Error{Reason: "an account that this needs does not exist (any more)", Advice: "look at the current state and repeat with what is there now", kind: ErrAccountGone, cause: cause}
+		return &Error{Reason: "an account that this needs does not exist (any more)", Advice: "look at the current state and repeat with what is there now", Kind: ErrAccountGone, Cause: cause}
 	case "InvalidInstructionData":
-		return &Error{Reason: ErrProgramMismatch.Error(), Advice: "update gantry to the version of the market's program", kind: ErrProgramMismatch, cause: cause}
+		return &Error{Reason: ErrProgramMismatch.Error(), Advice: "update gantry to the version of the market's program", Kind: ErrProgramMismatch, Cause: cause}
 	case "MissingRequiredSignature":
-		return &Error{Code: bindings.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[bindings.ErrorCodeUnauthorised], cause: cause}
+		return &Error{Code: bindings.ErrorCodeUnauthorised, Reason: "a signature is missing", Advice: advice[bindings.ErrorCodeUnauthorised], Cause: cause}
 	case "UnsupportedProgramId":
-		return &Error{Reason: ErrProgramMissing.Error(), Advice: "check --url", kind: ErrProgramMissing, cause: cause}
+		return &Error{Reason: ErrProgramMissing.Error(), Advice: "check --url", Kind: ErrProgramMissing, Cause: cause}
 	}
-	return &Error{Reason: cause.Error(), cause: cause}
+	return &Error{Reason: cause.Error(), Cause: cause}
 }
 
-func explainOther(pe *txm.ProgramError, cause error) error {
+func explainOther(pe *txerr.ProgramError, cause error) error {
 	if pe.Program == Ed25519ProgramID {
-		return &Error{Code: bindings.ErrorCodeInvalidSignature, Reason: "a signature does not verify", Advice: advice[bindings.ErrorCodeInvalidSignature], cause: cause}
+		return &Error{Code: bindings.ErrorCodeInvalidSignature, Reason: "a signature does not verify", Advice: advice[bindings.ErrorCodeInvalidSignature], Cause: cause}
 	}
 	return cause
 }

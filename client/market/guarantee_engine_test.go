@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
@@ -27,20 +29,20 @@ func TestCommitments(t *testing.T) {
 
 	until := w.Now() + 9
 	commit := func(n market.Node, until int64, guarantee uint16) (solana.Instruction, error) {
-		return market.NodeGuarantee(market.NodeGuaranteeArgs{Wallet: provider.PublicKey(), Node: n, Until: until, GuaranteeBPS: guarantee})
+		return ix.NodeGuarantee(ix.NodeGuaranteeArgs{Wallet: provider.PublicKey(), Node: n, Until: until, GuaranteeBPS: guarantee})
 	}
 	for _, n := range []market.Node{steady, shaky} {
-		ix, err := commit(n, until, 9_500)
-		w.Do("node_guarantee", byProvider, ix, err)
+		instruction, err := commit(n, until, 9_500)
+		w.Do("node_guarantee", byProvider, instruction, err)
 	}
 	// A commitment grows, and does not shrink.
-	ix, err := commit(shaky, until, 9_900)
-	w.Do("node_guarantee", byProvider, ix, err)
-	ix, err = commit(shaky, until, 9_800)
+	instruction, err := commit(shaky, until, 9_900)
+	w.Do("node_guarantee", byProvider, instruction, err)
+	instruction, err = commit(shaky, until, 9_800)
 	require.NoError(t, err)
-	_, err = w.Try("node_guarantee", byProvider, ix)
+	_, err = w.Try("node_guarantee", byProvider, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeInvalidGuarantee)
-	w.Wait("committed", func(v *market.View) bool {
+	w.Wait("committed", func(v *view.View) bool {
 		a, _ := v.Node(steady.Address)
 		b, _ := v.Node(shaky.Address)
 		steady, shaky = a, b
@@ -54,18 +56,18 @@ func TestCommitments(t *testing.T) {
 	require.Less(t, score, plain)
 
 	// It stays.
-	ix, err = market.NodeUpdate(market.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: shaky, Price: 1, Status: market.NodeHibernated})
+	instruction, err = ix.NodeUpdate(ix.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: shaky, Price: 1, Status: market.NodeHibernated})
 	require.NoError(t, err)
-	_, err = w.Try("node_update", []solana.PrivateKey{nodeKey}, ix)
+	_, err = w.Try("node_update", []solana.PrivateKey{nodeKey}, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
-	ix, err = market.NodeRetire(market.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
+	instruction, err = ix.NodeRetire(ix.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
 	require.NoError(t, err)
-	_, err = w.Try("node_retire", byProvider, ix)
+	_, err = w.Try("node_retire", byProvider, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
 	// Its layout is the present one.
-	ix, err = market.NodeMigrate(keeper.PublicKey(), shaky.Address)
+	instruction, err = ix.NodeMigrate(keeper.PublicKey(), shaky.Address)
 	require.NoError(t, err)
-	_, err = w.Try("node_migrate", byKeeper, ix)
+	_, err = w.Try("node_migrate", byKeeper, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeAlreadyMigrated)
 	require.True(t, market.AlreadyDone(err))
 
@@ -81,15 +83,15 @@ func TestCommitments(t *testing.T) {
 	end, err := market.PeriodEnd(period, params.PeriodSecs)
 	require.NoError(t, err)
 	w.Until(end)
-	ix, err = market.ReportVote(market.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: period, Root: tree.Root()})
-	w.Do("report_vote", byKeeper, ix, err)
+	instruction, err = ix.ReportVote(ix.ReportVoteArgs{Keeper: keeper.PublicKey(), Period: period, Root: tree.Root()})
+	w.Do("report_vote", byKeeper, instruction, err)
 	for i, l := range leaves {
 		p, err := tree.Proof(uint32(i))
 		require.NoError(t, err)
-		ix, err := market.ReportApply(market.NewLeafProof(l, p))
-		w.Do("report_apply", byKeeper, ix, err)
+		instruction, err := ix.ReportApply(ix.NewLeafProof(l, p))
+		w.Do("report_apply", byKeeper, instruction, err)
 	}
-	w.Wait("counted", func(v *market.View) bool {
+	w.Wait("counted", func(v *view.View) bool {
 		a, _ := v.Node(steady.Address)
 		b, _ := v.Node(shaky.Address)
 		steady, shaky = a, b
@@ -100,9 +102,9 @@ func TestCommitments(t *testing.T) {
 
 	w.Give(keeper.PublicKey(), w.StakeMint, 0)
 	settle := func(n market.Node) solana.Instruction {
-		ix, err := market.GuaranteeResolve(market.GuaranteeResolveArgs{Finder: keeper.PublicKey(), Node: n, StakeMint: w.StakeMint})
+		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Finder: keeper.PublicKey(), Node: n, StakeMint: w.StakeMint})
 		require.NoError(t, err)
-		return ix
+		return instruction
 	}
 	at, ok := shaky.ResolvesAt(&params)
 	require.True(t, ok)
@@ -115,7 +117,7 @@ func TestCommitments(t *testing.T) {
 		_, err = w.Try("guarantee_resolve", byKeeper, settle(n))
 		require.ErrorIs(t, err, bindings.ErrorCodeNotGuaranteed)
 	}
-	w.Wait("settled", func(v *market.View) bool {
+	w.Wait("settled", func(v *view.View) bool {
 		b, _ := v.Node(shaky.Address)
 		p, _ := v.ProviderOf(provider.PublicKey())
 		return b.GuaranteedUntil == 0 && p.Stake == uint64(190*market.OneGNT)

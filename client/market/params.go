@@ -1,10 +1,5 @@
 package market
 
-import (
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/watch"
-)
-
 // DefaultParams are the parameters that the protocol names (docs/protocol/README.md, parameters).
 func DefaultParams() Params {
 	const hour, day = 3_600, 86_400
@@ -19,8 +14,4 @@ func DefaultParams() Params {
 		SlashFraudBps: 10_000, SlashBadWorkBps: 5_000, SlashWorkFailedBps: 1_000, SlashOfflineBps: 500,
 		SlashGuaranteeBps: 1_000, SlashUnjustAwardBps: 2_000, SlashEquivocationBps: 10_000,
 	}
-}
-
-func eventOf(a chain.Account) watch.Event {
-	return watch.Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot}
 }

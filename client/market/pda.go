@@ -12,6 +12,9 @@ import (
 // ProgramID is the market program's address.
 var ProgramID = bindings.ProgramID
 
+// Ed25519ProgramID is the precompile that verifies signatures.
+var Ed25519ProgramID = solana.MustPublicKeyFromBase58("Ed25519SigVerify111111111111111111111111111")
+
 // Seeds of program-derived addresses, as in program/src/seeds.rs.
 var (
 	seedMarket       = []byte("market")

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -212,26 +211,4 @@ func TestDisputeKinds(t *testing.T) {
 	}
 	require.Equal(t, "kind 7", DisputeKind(7).String())
 	require.Equal(t, "upheld", VerdictUpheld.String())
-}
-
-func TestViewOfMoney(t *testing.T) {
-	v := NewView(zerolog.Nop())
-	_, ok := v.Rewards()
-	require.False(t, ok)
-	v.t.insert(RewardsAddress(), Decoded{Kind: KindRewards, Value: &Rewards{Rewards: bindings.Rewards{Pending: 4}}})
-	r, ok := v.Rewards()
-	require.True(t, ok)
-	require.EqualValues(t, 4, r.Pending)
-	for i, closes := range []int64{30, 10, 20} {
-		lease := solana.PublicKey{byte(i + 1)}
-		v.t.insert(DisputeAddress(lease), Decoded{Kind: KindDispute, Value: &Dispute{Dispute: bindings.Dispute{Lease: lease, ClosesAt: closes}}})
-	}
-	var order []int64
-	for _, d := range v.Disputes() {
-		order = append(order, d.ClosesAt)
-	}
-	require.Equal(t, []int64{10, 20, 30}, order)
-	d, ok := v.DisputeOf(solana.PublicKey{3})
-	require.True(t, ok)
-	require.EqualValues(t, 20, d.ClosesAt)
 }

@@ -2,18 +2,13 @@ package market
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"testing"
-	"time"
 
-	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -183,117 +178,4 @@ func TestWhenALeaseMayClose(t *testing.T) {
 			}
 		})
 	}
-}
-
-// event encodes an account as the chain holds it.
-func event(t *testing.T, key solana.PublicKey, disc [8]byte, v interface {
-	MarshalWithEncoder(*bin.Encoder) error
-},
-) watch.Event {
-	t.Helper()
-	var b bytes.Buffer
-	b.Write(disc[:])
-	require.NoError(t, v.MarshalWithEncoder(bin.NewBorshEncoder(&b)))
-	return watch.Event{Pubkey: key, Owner: ProgramID, Lamports: 1, Data: b.Bytes(), Slot: 5}
-}
-
-func TestViewFollowsChangesAndIndexes(t *testing.T) {
-	v := NewView(zerolog.Nop())
-	provider, key := solana.PublicKey{1}, solana.PublicKey{2}
-	node := bindings.Node{Provider: provider, NodeKey: key, Price: 5, Version: NodeVersion, Status: 1}
-	node.Spec.Gpus = 2
-	address := NodeAddress(provider, key)
-	sub := v.Subscribe(true)
-	defer sub.Close()
-	v.Apply(event(t, address, bindings.Account_Node, node))
-	lease := bindings.Lease{Order: solana.PublicKey{7}, Node: address, Provider: provider, Customer: solana.PublicKey{8}, NodeKey: key, Version: 1}
-	v.Apply(event(t, solana.PublicKey{9}, bindings.Account_Lease, lease))
-
-	require.Len(t, v.NodesOf(provider), 1)
-	require.Len(t, v.NodesByKey(key), 1)
-	require.Empty(t, v.NodesOf(key))
-	for _, got := range [][]Lease{v.LeasesOfNode(address), v.LeasesOfOrder(solana.PublicKey{7}), v.LeasesOfCustomer(solana.PublicKey{8}), v.LeasesOfProvider(provider)} {
-		require.Len(t, got, 1)
-		require.Equal(t, solana.PublicKey{9}, got[0].Address)
-	}
-	n, ok := v.Node(address)
-	require.True(t, ok)
-	require.Equal(t, PricePerHour(5), n.Ask())
-	n.Price = 99 // a copy
-	again, _ := v.Node(address)
-	require.EqualValues(t, 5, again.Price)
-	_, ok = v.Lease(address) // an address of another kind
-	require.False(t, ok)
-
-	node.Price = 6
-	v.Apply(event(t, address, bindings.Account_Node, node))
-	v.Apply(watch.Event{Pubkey: solana.PublicKey{9}, Deleted: true, Slot: 6})
-	require.Empty(t, v.LeasesOfNode(address))
-	require.Empty(t, v.Leases())
-	v.Apply(watch.Event{Pubkey: address, Data: []byte("rubbish!"), Slot: 7}) // not served any more
-	require.Empty(t, v.Nodes())
-	require.Empty(t, v.NodesOf(provider))
-
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	var kinds []Kind
-	for range 5 {
-		c, err := sub.Next(ctx)
-		require.NoError(t, err)
-		kinds = append(kinds, c.Kind)
-	}
-	require.Equal(t, []Kind{KindNode, KindLease, KindNode, KindLease, KindNode}, kinds)
-	sub.Close()
-	_, err := sub.Next(ctx)
-	require.ErrorIs(t, err, ErrSubscriptionClosed)
-}
-
-func TestWaitForWakesOnEveryChange(t *testing.T) {
-	v := NewView(zerolog.Nop())
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- v.WaitFor(ctx, func(v *View) bool { return len(v.Nodes()) == 3 }) }()
-	for i := range byte(3) {
-		v.Apply(event(t, solana.PublicKey{i}, bindings.Account_Node, bindings.Node{Version: NodeVersion}))
-	}
-	require.NoError(t, <-done)
-	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
-	defer stop()
-	require.ErrorIs(t, v.WaitFor(short, func(*View) bool { return false }), context.DeadlineExceeded)
-	require.ErrorIs(t, v.Ready(short), context.DeadlineExceeded)
-	v.SetReady()
-	require.NoError(t, v.Ready(ctx))
-}
-
-// A view equals what the events say, however they come.
-func TestViewIsTheSumOfItsEvents(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		v := NewView(zerolog.Nop())
-		want := map[solana.PublicKey]solana.PublicKey{} // lease → node
-		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
-			key := solana.PublicKey{rapid.ByteRange(1, 6).Draw(rt, "lease")}
-			if rapid.Bool().Draw(rt, "closes") {
-				v.Apply(watch.Event{Pubkey: key, Deleted: true})
-				delete(want, key)
-				continue
-			}
-			node := solana.PublicKey{100 + rapid.ByteRange(1, 3).Draw(rt, "node")}
-			v.Apply(event(t, key, bindings.Account_Lease, bindings.Lease{Node: node, Version: 1}))
-			want[key] = node
-		}
-		count := 0
-		for n := range byte(5) {
-			node := solana.PublicKey{100 + n}
-			for _, l := range v.LeasesOfNode(node) {
-				if want[l.Address] != node {
-					rt.Fatalf("lease %s is indexed under %s", l.Address, node)
-				}
-				count++
-			}
-		}
-		if count != len(want) || len(v.Leases()) != len(want) {
-			rt.Fatalf("%d indexed, %d listed, %d expected", count, len(v.Leases()), len(want))
-		}
-	})
 }

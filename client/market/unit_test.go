@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -147,9 +148,9 @@ func TestEveryErrorHasAdvice(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	program := func(code uint32, logs ...string) error {
-		return fmt.Errorf("submit: %w", &txm.ProgramError{Program: ProgramID, Code: code, HasCode: true, Logs: logs})
+		return fmt.Errorf("submit: %w", &txerr.ProgramError{Program: ProgramID, Code: code, HasCode: true, Logs: logs})
 	}
-	named := func(name string) error { return &txm.ProgramError{Program: ProgramID, Name: name} }
+	named := func(name string) error { return &txerr.ProgramError{Program: ProgramID, Name: name} }
 	require.NoError(t, Explain(nil))
 	other := errors.New("other")
 	require.Equal(t, other, Explain(other))
@@ -162,7 +163,7 @@ func TestExplain(t *testing.T) {
 	code, ok := CodeOf(program(6047))
 	require.True(t, ok)
 	require.Equal(t, CodeAlreadyVoted, code)
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe)
 
 	for _, c := range []struct {
@@ -180,7 +181,7 @@ func TestExplain(t *testing.T) {
 		{program(6052), CodeAlreadyApplied, true},
 		{program(6047), CodeAlreadyVoted, true},
 		{program(6014), CodeTooEarly, false},
-		{&txm.ProgramError{Program: Ed25519ProgramID, Code: 2, HasCode: true}, bindings.ErrorCodeInvalidSignature, false},
+		{&txerr.ProgramError{Program: Ed25519ProgramID, Code: 2, HasCode: true}, bindings.ErrorCodeInvalidSignature, false},
 	} {
 		require.ErrorIs(t, Explain(c.err), c.is, "%v", c.err)
 		require.Equal(t, c.done, AlreadyDone(c.err), "%v", c.err)
@@ -188,7 +189,7 @@ func TestExplain(t *testing.T) {
 	require.ErrorIs(t, Refusal(CodeOrdersPaused), CodeOrdersPaused)
 	require.Contains(t, Explain(program(1, "Transfer: insufficient lamports 3, need 5")).Error(), "send some SOL")
 	require.Contains(t, Explain(program(4242)).Error(), "not one that gantry knows")
-	require.NotErrorIs(t, Explain(&txm.ProgramError{Program: solana.TokenProgramID, Code: 6012, HasCode: true}), CodeInsufficientFunds)
+	require.NotErrorIs(t, Explain(&txerr.ProgramError{Program: solana.TokenProgramID, Code: 6012, HasCode: true}), CodeInsufficientFunds)
 }
 
 func TestEventsCountOnlyWhileTheProgramRuns(t *testing.T) {
@@ -217,49 +218,6 @@ func TestEventsCountOnlyWhileTheProgramRuns(t *testing.T) {
 	key := solana.PublicKey{9}
 	require.True(t, Event{Value: &bindings.NodeClosed{Node: key}}.Concerns(key))
 	require.False(t, Event{Value: &bindings.NodeClosed{}}.Concerns(key))
-}
-
-func TestInstructionsWithoutArgumentsHaveTheirDiscriminator(t *testing.T) {
-	for name, build := range map[string]func() (solana.Instruction, error){
-		"market_apply_params": MarketApplyParams,
-		"keeper_activate":     func() (solana.Instruction, error) { return KeeperActivate(solana.PublicKey{1}) },
-		"lease_close":         func() (solana.Instruction, error) { return LeaseClose(LeaseCloseArgs{}) },
-		"slash_apply":         func() (solana.Instruction, error) { return SlashApply(SlashApplyArgs{}) },
-	} {
-		ix, err := build()
-		require.NoError(t, err, name)
-		data, err := ix.Data()
-		require.NoError(t, err)
-		d := discriminator("global", name)
-		require.Equal(t, d[:], data, name)
-	}
-}
-
-func TestOptionalAccountsAreTheProgramAndNotWritable(t *testing.T) {
-	ix, err := SlashApply(SlashApplyArgs{Fault: Fault{}})
-	require.NoError(t, err)
-	n := 0
-	for _, a := range ix.Accounts() {
-		if a.PublicKey == ProgramID {
-			require.False(t, a.IsWritable || a.IsSigner)
-			n++
-		}
-	}
-	require.Equal(t, 2, n) // no lease, no customer
-}
-
-func TestArgumentsThatCannotBeBuilt(t *testing.T) {
-	_, err := NodeRegister(NodeRegisterArgs{Spec: NodeSpec{Gpus: 2}, Devices: make([][32]byte, 1)})
-	require.ErrorIs(t, err, ErrInstruction)
-	_, err = KeeperUpdate(KeeperUpdateArgs{Multiaddr: "localhost"})
-	require.ErrorIs(t, err, ErrInstruction)
-	_, err = VerifySignature(solana.PublicKey{}, solana.Signature{}, make([]byte, 2000))
-	require.ErrorIs(t, err, ErrInstruction)
-	lease := Lease{Meta: Meta{Address: solana.PublicKey{1}}}
-	_, err = LeaseSettleReceipt(LeaseSettleReceiptArgs{Lease: lease})
-	require.ErrorIs(t, err, ErrInstruction)
-	_, err = LeaseSettleReceipt(LeaseSettleReceiptArgs{Lease: lease, Receipt: LeaseReceipt(lease, 1, 1)})
-	require.ErrorIs(t, err, ErrInstruction)
 }
 
 func TestStatusNames(t *testing.T) {

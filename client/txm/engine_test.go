@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/system"
+	"github.com/stretchr/testify/require"
+
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
-	"github.com/stretchr/testify/require"
 )
 
 func TestOnSurfnet(t *testing.T) { testEngine(t, localnode.Surfnet(t)) }
@@ -108,7 +111,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	require.Equal(t, chain.Lamports((rounds+many/2)*amount), bal)
 
 	_, err = m.Submit(ctx, txm.Intent{ID: "too much", Instructions: transfer(to, 100*uint64(chain.SOL))})
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe)
 	require.True(t, pe.HasCode)
 	require.Equal(t, uint32(1), pe.Code)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/chain"
@@ -25,41 +27,6 @@ var (
 	ErrIntent        = errors.New("invalid intent")
 	ErrTooLarge      = errors.New("transaction exceeds 1232 bytes")
 )
-
-// ProgramError is a refusal by a program, in simulation or in a block. The
-// transaction had no effect.
-type ProgramError struct {
-	InstructionIndex int // into Intent.Instructions
-	Program          solana.PublicKey
-	Code             uint32 // custom code; valid if HasCode
-	HasCode          bool
-	Name             string // the runtime's name if there is no custom code
-	Logs             []string
-	Simulated        bool             // found before sending
-	Signature        solana.Signature // of the transaction in a block, zero if simulated
-}
-
-// Error returns one line.
-func (e *ProgramError) Error() string {
-	what := e.Name
-	if e.HasCode {
-		what = fmt.Sprintf("custom error %d (0x%x)", e.Code, e.Code)
-	}
-	if msg := lastMessage(e.Logs); msg != "" {
-		what += ": " + msg
-	}
-	return fmt.Sprintf("program %s refused instruction %d: %s", e.Program, e.InstructionIndex, what)
-}
-
-// lastMessage finds the line in which an Anchor program explains its error.
-func lastMessage(logs []string) string {
-	for i := len(logs) - 1; i >= 0; i-- {
-		if _, msg, ok := strings.Cut(logs[i], "Error Message: "); ok {
-			return strings.TrimSuffix(msg, ".")
-		}
-	}
-	return ""
-}
 
 // TxError is a refusal of the transaction as a whole by the runtime.
 type TxError struct {
@@ -107,7 +74,7 @@ func decodeTxError(raw json.RawMessage, logs []string, instructions []Instructio
 		return e
 	}
 	var pair []json.RawMessage
-	e := &ProgramError{Logs: logs, InstructionIndex: -1}
+	e := &txerr.ProgramError{Logs: logs, InstructionIndex: -1}
 	if json.Unmarshal(arg, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[0], &e.InstructionIndex) != nil {
 		return &TxError{Name: "InstructionError", Raw: raw, Logs: logs}
 	}
@@ -149,7 +116,7 @@ func malformed(err error) error {
 // outOfCompute reports whether the compute limit itself was the reason: the
 // state had changed since the simulation that set it.
 func outOfCompute(err error) bool {
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	if !errors.As(err, &pe) {
 		return false
 	}

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
 )
 
@@ -142,7 +145,7 @@ func (f *flight) drive(ctx context.Context) {
 			f.finish(nil)
 			return
 		}
-		var pe *ProgramError
+		var pe *txerr.ProgramError
 		var te *TxError
 		switch {
 		case err == nil:

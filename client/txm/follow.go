@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gantry-market/gantry/client/chain"
 )
 
@@ -68,7 +70,7 @@ func (f *flight) follow(ctx context.Context, rec Record) error {
 // way, so a replacement may be signed at once.
 func (f *flight) refusedAtSend(err error) error {
 	var te *TxError
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	switch {
 	case errors.As(err, &te) && te.Name == "AlreadyProcessed":
 		return nil // seen by the node: follow it
@@ -134,7 +136,7 @@ func (f *flight) landedRefused(ctx context.Context, r Record, st chain.Signature
 	}
 	r.Slot = st.Slot
 	why := decodeTxError(st.Err, logs, r.Instructions, r.Payer)
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	if errors.As(why, &pe) {
 		pe.Signature = r.Current.Signature
 	}
@@ -206,7 +208,7 @@ func refusal(re *chain.RPCError, r Record) error {
 		return re
 	}
 	err := decodeTxError(d.Err, d.Logs, r.Instructions, r.Payer)
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	if errors.As(err, &pe) {
 		pe.Simulated = true
 	}

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -67,7 +69,7 @@ func TestRefusalOnADroppedFork(t *testing.T) {
 	})
 	m := r.manager()
 	_, err := m.Submit(ctxFor(t), Intent{ID: "x", Instructions: do("late:9"), Commitment: chain.Finalized})
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe)
 	require.EqualValues(t, 9, pe.Code)
 	r.chain.mu.Lock()

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
 )
 
@@ -165,9 +168,9 @@ type Attempt struct {
 
 // Failure is a stored refusal.
 type Failure struct {
-	Program   *ProgramError `json:"program,omitempty"`
-	Tx        *TxError      `json:"tx,omitempty"`
-	Uncertain bool          `json:"uncertain,omitempty"`
+	Program   *txerr.ProgramError `json:"program,omitempty"`
+	Tx        *TxError            `json:"tx,omitempty"`
+	Uncertain bool                `json:"uncertain,omitempty"`
 }
 
 func (f *Failure) err() error {

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/chain"
 )
 
 // Manager submits intents. It is safe for concurrent use.
@@ -75,7 +76,7 @@ func (m *Manager) Close() {
 // If ctx ends first, the intent stays in flight; submit the same id again or
 // Wait to learn what became of it.
 //
-// Errors: *ProgramError, *TxError, ErrMismatch, ErrUncertain,
+// Errors: *txerr.ProgramError, *TxError, ErrMismatch, ErrUncertain,
 // ErrSignerMissing, ErrIntent, ErrTooLarge, ErrClosed, the context's with the
 // last problem.
 func (m *Manager) Submit(ctx context.Context, in Intent) (Result, error) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
@@ -194,7 +196,7 @@ func TestProgramErrors(t *testing.T) {
 	r := newRig(t)
 	m := r.manager()
 	_, err := m.Submit(ctxFor(t), Intent{ID: "sim", Instructions: do("fail:6001")})
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe)
 	require.True(t, pe.Simulated && pe.HasCode)
 	require.Equal(t, uint32(6001), pe.Code)
@@ -431,7 +433,7 @@ func TestDryRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, DryRun{Units: 450, UnitLimit: 5000, UnitPrice: 20, Fee: 5001, Logs: []string{"ok"}}, d)
 	_, err = m.DryRun(ctxFor(t), Intent{ID: "x", Instructions: do("fail:1")})
-	var pe *ProgramError
+	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe)
 	require.Equal(t, 0, r.chain.sends)
 	_, err = m.Get("x")

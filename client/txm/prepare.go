@@ -9,9 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/client/chain"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
 )
 
 const (
@@ -54,7 +57,7 @@ func (m *Manager) prepare(ctx context.Context, r Record) (prepared, error) {
 	}
 	if sim.Err != nil {
 		err := decodeTxError(sim.Err, sim.Logs, r.Instructions, r.Payer)
-		var pe *ProgramError
+		var pe *txerr.ProgramError
 		if errors.As(err, &pe) {
 			pe.Simulated = true
 		}

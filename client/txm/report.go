@@ -80,7 +80,7 @@ type DryRun struct {
 const lamportsPerSignature = 5_000
 
 // DryRun simulates an intent. Nothing is stored, signed or sent, and no key is
-// needed. Errors: *ProgramError, *TxError, ErrIntent, chain's.
+// needed. Errors: *txerr.ProgramError, *TxError, ErrIntent, chain's.
 func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 	payer := in.Payer
 	if payer.IsZero() {

@@ -4,11 +4,6 @@ package layering
 var exceptions = map[string]string{
 	"keeper/evidence imports agent/evidence": "a test of both ends: a keeper judges the bundle that the agent's collector makes",
 
-	// To be removed: the market's rules, its instructions and its live view are one package today.
-	"client/market imports client/chain": "goes when the live view is a package of its own",
-	"client/market imports client/txm":   "goes when the live view is a package of its own",
-	"client/market imports client/watch": "goes when the live view is a package of its own",
-
 	// To be shortened.
 	"program/src/events.rs":                          "one declaration of each event; to be split by what they are about",
 	"attest/work/internal/ptxgen/product.go product": "to be split",

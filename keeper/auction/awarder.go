@@ -9,22 +9,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // AwarderOptions of an Awarder; all but Fetch, Log and Tasks are required.
 type AwarderOptions struct {
-	Index  *index.Index
+	View   *view.View
 	Bids   *Service // holds the bids
 	Self   solana.PublicKey
 	Submit func(context.Context, txm.Intent) (txm.Result, error)
@@ -87,7 +90,7 @@ func NewAwarder(o AwarderOptions) (*Awarder, error) {
 func (a *Awarder) Run(ctx context.Context) error {
 	defer a.wg.Wait()
 	pace := schedule.Pace{Soon: tick, Idle: idle, Debounce: tick / 2}
-	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.Index.Changed, func() bool { return a.Tick(ctx) })
+	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.View.Changed, func() bool { return a.Tick(ctx) })
 }
 
 // snapshot is an auction as the chain shows it.
@@ -103,7 +106,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	var open, over []snapshot
 	var keepers []solana.PublicKey
 	active, paused := false, false
-	a.o.Index.Read(func(v *index.View) {
+	a.o.View.Read(func(v *view.Accounts) {
 		k, ok := v.Keepers[a.o.Self]
 		active = ok && k.State() == market.KeeperActive
 		keepers = v.ActiveKeepers()
@@ -199,7 +202,7 @@ func (a *Awarder) forget(over []snapshot) {
 // been taken since the caller looked.
 func (a *Awarder) undecided(key store.AuctionKey, now int64) bool {
 	open := false
-	a.o.Index.Read(func(v *index.View) {
+	a.o.View.Read(func(v *view.Accounts) {
 		o, ok := v.Orders[key.Order]
 		open = v.Market == nil || ok && o.State() == market.OrderOpen && o.AuctionClose == key.CloseAt
 	})
@@ -261,7 +264,7 @@ func (a *Awarder) award(ctx context.Context, l snapshot) {
 	}
 	began := time.Unix(l.auction.RevealUntil, 0)
 	n, err := a.send(ctx, l, c)
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	a.mu.Lock()
 	a.refused[l.key] = errors.As(err, &pe)
 	a.mu.Unlock()
@@ -308,11 +311,11 @@ func (a *Awarder) send(ctx context.Context, l snapshot, c *closed) (int, error) 
 }
 
 func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
-	args := market.AuctionAwardArgs{Keeper: a.o.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
+	args := ix.AuctionAwardArgs{Keeper: a.o.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
 	of := sealedbid.AuctionOf(a.o.Bids.o.Domain, l.order)
 	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
 	lease := market.LeaseAddress(l.key.Order, node)
-	bid := func(v *index.View, i int) (market.SealedBid, error) {
+	bid := func(v *view.Accounts, i int) (market.SealedBid, error) {
 		b := &c.set.Bids[i].Bid
 		n, ok := v.Nodes[b.Node]
 		if !ok {
@@ -320,7 +323,7 @@ func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.
 		}
 		return market.SealedBid{Node: *n, Bid: of.Reveal(b.Node, *b.Reveal), Signature: b.Signature}, nil
 	}
-	a.o.Index.Read(func(v *index.View) {
+	a.o.View.Read(func(v *view.Accounts) {
 		if _, ok := v.Leases[lease]; ok {
 			done = true
 			return
@@ -336,13 +339,13 @@ func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.
 	if done || err != nil {
 		return in, done, err
 	}
-	ixs, err := market.AuctionAward(args)
+	ixs, err := ix.AuctionAward(args)
 	return txm.Intent{
 		ID:   fmt.Sprintf("auction/%s/%d/%s/%d", l.key.Order, l.key.CloseAt, node, c.set.Head.ChosenAt),
 		Kind: "auction_award", Instructions: ixs, Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) {
 			there := false
-			a.o.Index.Read(func(v *index.View) { _, there = v.Leases[lease] })
+			a.o.View.Read(func(v *view.Accounts) { _, there = v.Leases[lease] })
 			return there, nil
 		},
 	}, false, err

@@ -9,11 +9,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
@@ -66,7 +66,7 @@ func (s *Service) Close(o *market.Order) (*closed, error) {
 	var judged []messages.JudgedBid
 	asked := *o
 	asked.Status, asked.NodesAwarded = uint8(market.OrderOpen), 0 // as it was while bids were taken
-	s.o.Index.Read(func(v *index.View) { judged = sealedbid.Judge(v.Market, &asked, bids, lookup(v), now) })
+	s.o.View.Read(func(v *view.Accounts) { judged = sealedbid.Judge(v.Market, &asked, bids, lookup(v), now) })
 	choice := sealedbid.Decide(terms, judged)
 	set, err := sealedbid.Close(sealedbid.AuctionOf(s.o.Domain, o), judged, now, s.o.Signer)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *Service) Outcome(_ context.Context, from solana.PublicKey, req messages
 	var nodeKey solana.PublicKey
 	var order *market.Order
 	var award *market.Auction
-	s.o.Index.Read(func(v *index.View) {
+	s.o.View.Read(func(v *view.Accounts) {
 		if n, ok := v.Nodes[req.Node]; ok {
 			nodeKey = n.NodeKey
 		}

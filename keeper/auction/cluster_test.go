@@ -10,18 +10,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
@@ -56,7 +58,7 @@ type member struct {
 	wallet solana.PrivateKey
 	path   string
 
-	index   *index.Index
+	view    *view.View
 	store   *store.Store // nil when the cluster keeps everything in memory
 	memory  *memory
 	service *Service
@@ -126,8 +128,8 @@ func (w *cluster) put(key solana.PublicKey, value any) {
 		w.accounts[key] = value
 	}
 	for _, k := range w.keepers {
-		if k.index != nil {
-			k.index.Put(key, value)
+		if k.view != nil {
+			k.view.Put(key, value)
 		}
 	}
 }
@@ -170,18 +172,18 @@ func (k *member) start() {
 		require.NoError(w.t, err)
 		kept = k.store
 	}
-	k.index = index.New()
+	k.view = view.New(view.Options{})
 	for key, value := range w.accounts {
-		k.index.Put(key, value)
+		k.view.Put(key, value)
 	}
 	var err error
 	k.service, err = New(Options{
-		Index: k.index, Store: kept, Signer: k.wallet, Domain: domain, Publish: k.publish,
+		View: k.view, Store: kept, Signer: k.wallet, Domain: domain, Publish: k.publish,
 		Damaged: func(err error) { w.t.Errorf("damaged: %v", err) }, Log: zerolog.Nop(), Now: w.clock,
 	})
 	require.NoError(w.t, err)
 	k.awarder, err = NewAwarder(AwarderOptions{
-		Index: k.index, Bids: k.service, Self: k.wallet.PublicKey(), Submit: k.submit, Step: 3 * time.Second,
+		View: k.view, Bids: k.service, Self: k.wallet.PublicKey(), Submit: k.submit, Step: 3 * time.Second,
 		Observe: func(int, time.Duration, error) {}, Fetch: k.fetch, Log: zerolog.Nop(), Now: w.clock,
 	})
 	require.NoError(w.t, err)
@@ -194,7 +196,7 @@ func (k *member) kill() {
 	if k.store != nil {
 		require.NoError(k.w.t, k.store.Close())
 	}
-	k.down, k.index = true, nil
+	k.down, k.view = true, nil
 }
 
 // publish is gossip: validated by everybody who gets it.
@@ -252,7 +254,7 @@ func (k *member) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 		lease := in.Instructions[2].Accounts()[4].PublicKey
 		l := *w.accounts[lease].(*market.Lease)
 		if l.Lease.Score == 0 {
-			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, Code: uint32(bindings.ErrorCodeNotContestable), HasCode: true, Name: "Custom"}
+			return txm.Result{}, &txerr.ProgramError{Program: market.ProgramID, Code: uint32(bindings.ErrorCodeNotContestable), HasCode: true, Name: "Custom"}
 		}
 		l.Lease.Score = 0
 		w.proofs = append(w.proofs, k.wallet.PublicKey())
@@ -273,7 +275,7 @@ func (k *member) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 	if err := w.execute(a, last.Accounts()[3].PublicKey); err != nil {
 		var code bindings.ErrorCode
 		if errors.As(err, &code) {
-			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: "Custom"}
+			return txm.Result{}, &txerr.ProgramError{Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: "Custom"}
 		}
 		return txm.Result{}, err
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
@@ -22,7 +23,7 @@ func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p 
 	if award.WinnerCount == 0 {
 		return p, 0, false
 	}
-	s.o.Index.Read(func(v *index.View) {
+	s.o.View.Read(func(v *view.Accounts) {
 		o, known := v.Orders[award.Order]
 		l, live := v.Leases[market.LeaseAddress(award.Order, award.Winners[0])]
 		if ok = known && live && v.Market != nil; ok {
@@ -44,14 +45,14 @@ func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 		if !ok {
 			continue
 		}
-		ixs, err := p.Prove(a.o.Self, a.o.Now().Unix())
+		ixs, err := ix.ProveOmittedBid(p, a.o.Self, a.o.Now().Unix())
 		if err != nil {
 			log.Warn().Err(err).Msg("proof of an omitted bid was not sent")
 			continue
 		}
 		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
 		limit, cancel := a.o.Tasks.Timeout(ctx, sendLimit)
-		_, err = a.o.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: p.Accounts(a.o.Self, score), Repeatable: true})
+		_, err = a.o.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: ix.OmittedBidAccounts(p, a.o.Self, score), Repeatable: true})
 		if err == nil {
 			_, err = a.o.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
 		}

@@ -6,11 +6,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
@@ -143,7 +143,7 @@ func (s *Service) vouched(req messages.BidRequest) []messages.BidAck {
 }
 
 func (s *Service) active(keeper solana.PublicKey) (ok bool) {
-	s.o.Index.Read(func(v *index.View) {
+	s.o.View.Read(func(v *view.Accounts) {
 		k, known := v.Keepers[keeper]
 		ok = known && k.State() == market.KeeperActive
 	})

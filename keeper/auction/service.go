@@ -12,12 +12,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
@@ -42,7 +42,7 @@ const (
 
 // Options of a Service; all but Log and Omit are required.
 type Options struct {
-	Index  *index.Index
+	View   *view.View
 	Store  Store
 	Signer records.Signer
 	Domain records.Domain
@@ -169,7 +169,7 @@ type listing struct {
 func (s *Service) listing(order [32]byte, closeAt int64, node [32]byte) (listing, error) {
 	out := listing{of: sealedbid.Auction{Domain: s.o.Domain, Order: order, CloseAt: closeAt}}
 	var err error
-	s.o.Index.Read(func(v *index.View) {
+	s.o.View.Read(func(v *view.Accounts) {
 		o, known := v.Orders[order]
 		a, open := v.Auctions[order]
 		switch {
@@ -192,7 +192,7 @@ func (s *Service) listing(order [32]byte, closeAt int64, node [32]byte) (listing
 }
 
 // lookup finds nodes in a view.
-func lookup(v *index.View) sealedbid.Lookup {
+func lookup(v *view.Accounts) sealedbid.Lookup {
 	return func(node solana.PublicKey) (*market.Node, *market.Provider, *market.Model, bool) {
 		n, ok := v.Nodes[node]
 		if !ok {

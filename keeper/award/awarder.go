@@ -10,19 +10,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // Options of an Awarder; all but Log and Tasks are required.
 type Options struct {
-	Index   *index.Index
+	View    *view.View
+	Matcher *match.Matcher // follows View
 	Self    solana.PublicKey
 	Submit  func(context.Context, txm.Intent) (txm.Result, error)
 	Step    time.Duration // that each rank waits before it tries
@@ -72,7 +77,7 @@ func New(o Options) (*Awarder, error) {
 func (a *Awarder) Run(ctx context.Context) error {
 	defer a.wg.Wait()
 	pace := schedule.Pace{Soon: max(a.o.Step/4, 25*time.Millisecond), Idle: idlePause, Debounce: debounce}
-	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.Index.Changed, func() bool { return a.Tick(ctx) })
+	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.View.Changed, func() bool { return a.Tick(ctx) })
 }
 
 // Tick starts the awards whose turn it is and reports whether an order waits for its turn.
@@ -84,7 +89,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	}
 	var due []award
 	a.mu.Lock()
-	a.o.Index.Read(func(v *index.View) {
+	a.o.View.Read(func(v *view.Accounts) {
 		k, ok := v.Keepers[a.o.Self]
 		if !ok || k.State() != market.KeeperActive {
 			return
@@ -95,7 +100,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			if o.State() != market.OrderOpen {
 				continue
 			}
-			nodes, err := Choose(v, key, now.Unix())
+			nodes, err := Choose(v, a.o.Matcher, key, now.Unix())
 			if err != nil {
 				if !errors.Is(err, ErrNotOpen) && !errors.Is(err, ErrNoMatch) && !errors.Is(err, ErrTooLate) {
 					a.o.Log.Debug().Err(err).Stringer("order", key).Msg("order is not awarded now")
@@ -146,7 +151,7 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 // award sends one transaction for some nodes of an order.
 func (a *Awarder) award(ctx context.Context, o *market.Order, nodes []market.Candidate) {
 	err := a.send(ctx, o, nodes)
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	switch {
 	case err == nil:
 		a.o.Log.Info().Stringer("order", o.Address).Int("nodes", len(nodes)).Msg("order awarded")
@@ -172,11 +177,11 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 	id := fmt.Sprintf("award/%s/%d/%d", o.Address, o.CreatedAt, o.NodesAwarded)
 	var ixs []solana.Instruction
 	for _, c := range nodes {
-		ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: a.o.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
+		instruction, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: a.o.Self, Order: *o, Node: c.Node, MaxScore: c.Score})
 		if err != nil {
 			return err
 		}
-		ixs = append(ixs, ix)
+		ixs = append(ixs, instruction)
 		id += "/" + c.Node.Address.String()
 	}
 	leases := make([]solana.PublicKey, len(nodes))
@@ -189,7 +194,7 @@ func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Cand
 		ID: id, Kind: "order_award", Instructions: ixs, Repeatable: true,
 		ReadBack: func(context.Context) (bool, error) {
 			done := true
-			a.o.Index.Read(func(v *index.View) {
+			a.o.View.Read(func(v *view.Accounts) {
 				for _, l := range leases {
 					if _, ok := v.Leases[l]; !ok {
 						done = false

@@ -11,7 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
@@ -33,7 +33,7 @@ const modeInstant = 0
 // Choose returns the nodes that an open order should go to now (unix seconds on the chain's clock), best first. An
 // order over several nodes is all or nothing, so it gets either all that it still wants or none.
 // Errors: those above.
-func Choose(v *index.View, order solana.PublicKey, now int64) ([]market.Candidate, error) {
+func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int64) ([]market.Candidate, error) {
 	o, ok := v.Orders[order]
 	if !ok || v.Market == nil {
 		return nil, ErrNotLoaded
@@ -57,9 +57,9 @@ func Choose(v *index.View, order solana.PublicKey, now int64) ([]market.Candidat
 		q.Except = append(q.Except, v.Leases[lease].Node) // one lease of an order on a node
 	}
 	if o.Redundant == 1 {
-		return spread(v, o, q, now)
+		return spread(v, m, o, q, now)
 	}
-	best := v.Matcher().Best(q, now)
+	best := m.Best(q, now)
 	if len(best) < q.Nodes {
 		return nil, fmt.Errorf("%w: %d of %d", ErrNoMatch, len(best), q.Nodes)
 	}

@@ -9,17 +9,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/keeper/match"
 )
 
 const now = 1_000_000
 
 // addNode puts an awardable node into the view.
-func addNode(v *index.View, n byte, price uint64, change func(*market.Node)) solana.PublicKey {
+func addNode(v *view.Accounts, n byte, price uint64, change func(*market.Node)) solana.PublicKey {
 	key := solana.PublicKey{n}
 	provider := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{100, n}}}
 	provider.Stake, provider.LockedStake = 100, 100
-	v.Add(provider.Address, provider)
+	v.Put(provider.Address, provider)
 	node := &market.Node{Meta: market.Meta{Address: key}}
 	node.Provider, node.Price = provider.Address, price
 	node.Node.Status, node.Spec.Model, node.Spec.Gpus, node.Spec.VramMib = uint8(market.NodeActive), 1, 4, 40960
@@ -27,23 +28,23 @@ func addNode(v *index.View, n byte, price uint64, change func(*market.Node)) sol
 	if change != nil {
 		change(node)
 	}
-	v.Add(key, node)
+	v.Put(key, node)
 	return key
 }
 
-func newView(change func(*market.Order)) (*index.View, solana.PublicKey) {
-	v := index.NewView()
-	v.Add(market.MarketAddress(), &market.Market{})
+func newView(change func(*market.Order)) (*view.Accounts, solana.PublicKey) {
+	v := view.NewAccounts()
+	v.Put(market.MarketAddress(), &market.Market{})
 	m := &market.Model{}
 	m.Id, m.TflopsX10 = 1, 3120
-	v.Add(market.ModelAddress(1), m)
+	v.Put(market.ModelAddress(1), m)
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{200}}}
 	o.Order.Status, o.NodesWanted, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), 1, 1, 1_000
 	o.Requirement.Model, o.AwardDeadline = 1, now+20
 	if change != nil {
 		change(o)
 	}
-	v.Add(o.Address, o)
+	v.Put(o.Address, o)
 	return v, o.Address
 }
 
@@ -52,7 +53,7 @@ func TestTheBestScoreWins(t *testing.T) {
 	addNode(v, 1, 900, nil)
 	best := addNode(v, 2, 800, nil)
 	addNode(v, 3, 700, func(n *market.Node) { n.UptimeBps, n.JobsFailed = 0, 50 }) // cheap and unreliable
-	got, err := Choose(v, order, now)
+	got, err := Choose(v, match.Of(v), order, now)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, best, got[0].Node.Address)
@@ -78,16 +79,16 @@ func TestWhoIsNotAwarded(t *testing.T) {
 			case "of the order":
 				l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{150}}}
 				l.Order, l.Node = order, key
-				v.Add(l.Address, l)
+				v.Put(l.Address, l)
 			case "without a stake":
 				p := *v.Providers[v.Nodes[key].Provider]
 				p.LockedStake = 101
-				v.Add(p.Address, &p)
+				v.Put(p.Address, &p)
 			}
-			_, err := Choose(v, order, now)
+			_, err := Choose(v, match.Of(v), order, now)
 			require.ErrorIs(t, err, ErrNoMatch)
 			addNode(v, 2, 1_000, nil)
-			got, err := Choose(v, order, now)
+			got, err := Choose(v, match.Of(v), order, now)
 			require.NoError(t, err)
 			require.Equal(t, solana.PublicKey{2}, got[0].Node.Address)
 		})
@@ -109,16 +110,16 @@ func TestOrdersThatWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, order := newView(c.change)
 			addNode(v, 1, 900, nil)
-			_, err := Choose(v, order, now)
+			_, err := Choose(v, match.Of(v), order, now)
 			require.ErrorIs(t, err, c.want)
 		})
 	}
 	v, order := newView(nil)
 	addNode(v, 1, 900, nil)
 	v.Market.Paused = market.PauseAwards
-	_, err := Choose(v, order, now)
+	_, err := Choose(v, match.Of(v), order, now)
 	require.ErrorIs(t, err, ErrPaused)
-	_, err = Choose(v, solana.PublicKey{1}, now)
+	_, err = Choose(v, match.Of(v), solana.PublicKey{1}, now)
 	require.ErrorIs(t, err, ErrNotLoaded)
 }
 
@@ -133,7 +134,7 @@ func TestSameSite(t *testing.T) {
 	addNode(v, 4, 450, at("b"))
 	addNode(v, 5, 10, at(""))
 	addNode(v, 6, 10, at("c"))
-	got, err := Choose(v, order, now)
+	got, err := Choose(v, match.Of(v), order, now)
 	require.NoError(t, err)
 	require.Equal(t, []solana.PublicKey{{3}, {4}}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address}, "the cheapest pair that stands together")
 
@@ -142,7 +143,7 @@ func TestSameSite(t *testing.T) {
 	})
 	addNode(v, 1, 500, at("a"))
 	addNode(v, 3, 400, at("b"))
-	got, err = Choose(v, order, now)
+	got, err = Choose(v, match.Of(v), order, now)
 	require.NoError(t, err)
 	require.Equal(t, solana.PublicKey{1}, got[0].Node.Address, "where the first one stands")
 }
@@ -160,21 +161,21 @@ func TestRedundantJobsAreSpread(t *testing.T) {
 	owned(3, 502, 1)
 	second := owned(4, 600, 4)
 	owned(5, 601, 4)
-	_, err := Choose(v, order, now)
+	_, err := Choose(v, match.Of(v), order, now)
 	require.ErrorIs(t, err, ErrNoMatch, "five machines of two owners are not three")
 	third := owned(6, 900, 6)
-	got, err := Choose(v, order, now)
+	got, err := Choose(v, match.Of(v), order, now)
 	require.NoError(t, err)
 	require.Equal(t, []solana.PublicKey{best, second, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address, got[2].Node.Address})
 
 	// One is awarded already: what is left comes from others.
 	o := *v.Orders[order]
 	o.NodesAwarded = 1
-	v.Add(order, &o)
+	v.Put(order, &o)
 	l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{77}}}
 	l.Order, l.Lease.Node = order, second
-	v.Add(l.Address, l)
-	got, err = Choose(v, order, now)
+	v.Put(l.Address, l)
+	got, err = Choose(v, match.Of(v), order, now)
 	require.NoError(t, err)
 	require.Equal(t, []solana.PublicKey{best, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address})
 }
@@ -197,7 +198,7 @@ func TestTheChoiceIsAFunctionOfTheAccounts(t *testing.T) {
 			for _, d := range in {
 				addNode(v, d.n, d.price, func(n *market.Node) { n.UptimeBps = d.uptime })
 			}
-			return Choose(v, order, now)
+			return Choose(v, match.Of(v), order, now)
 		}
 		a, errA := choose(nodes)
 		b, errB := choose(rapid.Permutation(nodes).Draw(t, "order"))

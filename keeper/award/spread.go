@@ -6,13 +6,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
 // spread chooses the best nodes of as many different providers: outputs that one provider has computed three times show
 // nothing. The program does not ask for it, since a provider can have several wallets; keepers do what they can see.
-func spread(v *index.View, o *market.Order, q match.Query, now int64) ([]market.Candidate, error) {
+func spread(v *view.Accounts, m *match.Matcher, o *market.Order, q match.Query, now int64) ([]market.Candidate, error) {
 	wanted := q.Nodes
 	q.Nodes = 1
 	taken := map[solana.PublicKey]bool{}
@@ -33,7 +33,7 @@ func spread(v *index.View, o *market.Order, q match.Query, now int64) ([]market.
 	}
 	var out []market.Candidate
 	for len(out) < wanted {
-		best := v.Matcher().Best(q, now)
+		best := m.Best(q, now)
 		if len(best) == 0 {
 			return nil, fmt.Errorf("%w: %d of %d, each of another provider", ErrNoMatch, len(out)+int(o.NodesAwarded), o.NodesWanted)
 		}

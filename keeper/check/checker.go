@@ -12,17 +12,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // CheckerOptions of a Checker.
 type CheckerOptions struct {
-	Index    *index.Index
+	View     *view.View
 	Asker    Asker
 	Signer   records.Signer
 	Domain   records.Domain
@@ -38,7 +39,7 @@ type CheckerOptions struct {
 	Evidence Judge
 	Genesis  [32]byte
 	// ProveBadWork brings a wrong signed product on chain; without it a statement says that the work was wrong.
-	ProveBadWork func(market.BadWork) error
+	ProveBadWork func(ix.BadWork) error
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers check all
 	// nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
@@ -164,7 +165,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 		fresh := r.Roster == nil || r.Period != period
 		next := Round{Period: period, Self: c.o.Signer.PublicKey(), Secret: r.Secret}
 		var weights map[solana.PublicKey]uint64
-		c.o.Index.Read(func(v *index.View) { weights = v.Weights(int64(period+1) * int64(c.o.Secs)) })
+		c.o.View.Read(func(v *view.Accounts) { weights = v.Weights(int64(period+1) * int64(c.o.Secs)) })
 		next.Roster = committee.NewRoster(committee.Seed{}, weights)
 		if next.Drawn = next.Roster.Everyone(); !next.Drawn && c.o.Seeds != nil {
 			var seed committee.Seed
@@ -195,7 +196,7 @@ func (c *Checker) scan(now time.Time) {
 	}
 	c.scanAt = now.Add(max(c.o.Timing.tick(), c.o.Timing.Every/6))
 	var watched []Watched
-	c.o.Index.Read(func(v *index.View) {
+	c.o.View.Read(func(v *view.Accounts) {
 		if me, ok := v.Keepers[c.o.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
 			return // what it says does not count any more
 		}
@@ -338,7 +339,7 @@ func (c *Checker) inventory(ctx context.Context, t subject, period records.Perio
 	var mismatches, ailments []string
 	complete, waiting := false, false
 	var root [32]byte
-	c.o.Index.Read(func(v *index.View) {
+	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
 		if complete = ok && v.ClaimsKnown(n); !complete {
 			return // its claims are not all known here yet
@@ -354,7 +355,7 @@ func (c *Checker) inventory(ctx context.Context, t subject, period records.Perio
 		c.o.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
 	}
 	if waiting {
-		c.o.Index.Shown(t.node.Address, identities(resp.Inventory))
+		c.o.View.Shown(t.node.Address, identities(resp.Inventory))
 	}
 	f.Passed, f.Detail = len(mismatches) == 0, root
 	health.Passed = len(ailments) == 0

@@ -15,9 +15,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 // answers is an Asker that runs a function.
@@ -70,7 +71,7 @@ func (c *collected) add(_ context.Context, f Finding) {
 }
 
 func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
-	x := index.New()
+	x := view.New(view.Options{})
 	n, m := sampleNode()
 	n.NodeKey = nodeKey.PublicKey()
 	x.Put(n.Address, n)
@@ -85,7 +86,7 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	x.Put(solana.PublicKey{70}, me)
 	got := &collected{}
 	c, err := NewChecker(CheckerOptions{
-		Index: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
+		View: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
 		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
 		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
 		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
@@ -197,8 +198,8 @@ func TestWrongWorkIsProven(t *testing.T) {
 			checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}), nil
 			})
-			var proof market.BadWork
-			checker.o.ProveBadWork = func(b market.BadWork) error { proof = b; return stored }
+			var proof ix.BadWork
+			checker.o.ProveBadWork = func(b ix.BadWork) error { proof = b; return stored }
 			checker.work(t.Context(), what, 7)
 			c, err := work.ParseCommitment(proof.Commitment[:])
 			require.NoError(t, err)
@@ -226,7 +227,7 @@ func TestWorkIsNotHeldAgainstALease(t *testing.T) {
 	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 		busy := *what.node
 		busy.LiveLeases = 1 // awarded in this moment
-		checker.o.Index.Put(busy.Address, &busy)
+		checker.o.View.Put(busy.Address, &busy)
 		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "a lease is live"}, nil
 	})
 	checker.work(t.Context(), what, 7)
@@ -260,7 +261,7 @@ func TestInventoryGivesTwoFindings(t *testing.T) {
 	require.True(t, got.all[1].Passed)
 
 	// As long as not all of the node's claims are known here, nothing is said.
-	checker.o.Index.Put(solana.PublicKey{60, 2}, nil)
+	checker.o.View.Put(solana.PublicKey{60, 2}, nil)
 	got.all = nil
 	checker.inventory(t.Context(), what, 7)
 	require.Empty(t, got.all)

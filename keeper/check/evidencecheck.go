@@ -10,10 +10,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/evidence"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 // Judge judges bundles. *evidence.Service is one.
@@ -84,7 +84,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	// counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
 	own := c.o.Signer.PublicKey()
 	q.Keepers = []ed25519.PublicKey{own[:]}
-	c.o.Index.Read(func(v *index.View) {
+	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
 		switch {
 		case !ok:

@@ -177,7 +177,7 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 		checker, got, work = newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			n := *work.node
 			n.LiveLeases, n.GpuMask = 1, 1
-			checker.o.Index.Put(n.Address, &n)
+			checker.o.View.Put(n.Address, &n)
 			return refusal(req), nil
 		})
 		checker.o.Evidence = &judge{}

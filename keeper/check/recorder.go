@@ -9,10 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -44,7 +44,7 @@ type Finding struct {
 
 // RecorderOptions of a Recorder; all but Log are required.
 type RecorderOptions struct {
-	Index   *index.Index
+	View    *view.View
 	Store   Store
 	Signer  records.Signer
 	Domain  records.Domain
@@ -202,7 +202,7 @@ func (r *Recorder) recordInOrder(batch []Finding) error {
 // record signs what the findings say.
 func (r *Recorder) record(batch []Finding) error {
 	var out []records.CheckStatement
-	r.o.Index.Read(func(v *index.View) {
+	r.o.View.Read(func(v *view.Accounts) {
 		for _, f := range batch {
 			if f.Kind == records.CheckLiveness {
 				out = append(out, r.liveness(v, f)...)
@@ -228,7 +228,7 @@ func (r *Recorder) spoken(s Subject, x Span) records.CheckStatement {
 }
 
 // liveness says what there is to say at once about a node and about each of its leases that run.
-func (r *Recorder) liveness(v *index.View, f Finding) []records.CheckStatement {
+func (r *Recorder) liveness(v *view.Accounts, f Finding) []records.CheckStatement {
 	n, ok := v.Nodes[f.Node]
 	if !ok || !Checked(n.State()) {
 		return nil

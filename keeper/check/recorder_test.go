@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -37,7 +37,7 @@ func newRecorderFixture(t *testing.T, path string, at int64) *recorderFixture {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	b := &recorderFixture{at: time.Unix(at, 0)}
 	b.Recorder, err = NewRecorder(RecorderOptions{
-		Index: index.New(), Store: s, Signer: key, Domain: records.Domain{1}, Secs: 60, Doubt: 15 * time.Second,
+		View: view.New(view.Options{}), Store: s, Signer: key, Domain: records.Domain{1}, Secs: 60, Doubt: 15 * time.Second,
 		Publish: func(all []statement.Signed) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func newRecorderFixture(t *testing.T, path string, at int64) *recorderFixture {
 	})
 	require.NoError(t, err)
 	n, _ := sampleNode()
-	b.o.Index.Put(n.Address, n)
+	b.o.View.Put(n.Address, n)
 	return b
 }
 
@@ -70,7 +70,7 @@ func (b *recorderFixture) lease(change func(*market.Lease)) solana.PublicKey {
 	if change != nil {
 		change(l)
 	}
-	b.o.Index.Put(l.Address, l)
+	b.o.View.Put(l.Address, l)
 	return l.Address
 }
 
@@ -218,7 +218,7 @@ func TestOtherFindings(t *testing.T) {
 	require.Empty(t, b.out, "too late")
 	asleep, _ := sampleNode()
 	asleep.Node.Status = uint8(market.NodeHibernated)
-	b.o.Index.Put(asleep.Address, asleep)
+	b.o.View.Put(asleep.Address, asleep)
 	require.Empty(t, b.check(t, 630, false), "nobody asks a node that sleeps")
 }
 

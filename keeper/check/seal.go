@@ -3,8 +3,8 @@ package check
 import (
 	"time"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 // sealDue closes every period that is over.
@@ -20,7 +20,7 @@ func (r *Recorder) sealDue() error {
 		}
 		r.next++
 		r.cover.Forget(int64(p) * int64(r.o.Secs))
-		r.o.Index.Read(func(v *index.View) {
+		r.o.View.Read(func(v *view.Accounts) {
 			for s := range r.strikes {
 				if _, ok := v.Leases[s.Lease]; !ok {
 					delete(r.strikes, s)
@@ -36,7 +36,7 @@ func (r *Recorder) sealDue() error {
 // have been there to answer.
 func (r *Recorder) tails(p records.Period) []records.CheckStatement {
 	var out []records.CheckStatement
-	r.o.Index.Read(func(v *index.View) {
+	r.o.View.Read(func(v *view.Accounts) {
 		for _, s := range r.cover.Subjects() {
 			w, there := r.window(v, s)
 			var span Span
@@ -55,7 +55,7 @@ func (r *Recorder) tails(p records.Period) []records.CheckStatement {
 }
 
 // window is when a subject can be up; false when it is not asked any more.
-func (r *Recorder) window(v *index.View, s Subject) (Window, bool) {
+func (r *Recorder) window(v *view.Accounts, s Subject) (Window, bool) {
 	n, ok := v.Nodes[s.Node]
 	if !ok || !Checked(n.State()) {
 		return Window{}, false

@@ -9,9 +9,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 // workSlack is how long beyond the bound an answer is waited for: it has failed then, but its arrival tells slow from
@@ -67,7 +68,7 @@ func (c *Checker) insist(
 // stillFree reports whether the node may be asked for work, by what is known now.
 func (c *Checker) stillFree(t subject) bool {
 	free := false
-	c.o.Index.Read(func(v *index.View) {
+	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
 		free = ok && WorkAllowed(n)
 	})
@@ -161,7 +162,7 @@ func (c *Checker) judgeWork(
 	if wrong == nil || c.o.ProveBadWork == nil {
 		return err
 	}
-	stored := c.o.ProveBadWork(market.BadWork{
+	stored := c.o.ProveBadWork(ix.BadWork{
 		Node: *n, Commitment: commitment.Bytes(), Signature: p.Signature, Opening: wrong.Opening.Bytes(), Column: wrong.Col,
 	})
 	if stored != nil {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -36,14 +36,14 @@ func (e *Engine) roster(r round, s *state) (*committee.Roster, bool) {
 // tier is what the chain says about nodes' evidence at the end of the round's period.
 func (e *Engine) tier(r round) func(node solana.PublicKey) uint8 {
 	return func(n solana.PublicKey) (tier uint8) {
-		e.o.Index.Read(func(v *index.View) { tier = v.Tier(n, r.end) })
+		e.o.View.Read(func(v *view.Accounts) { tier = v.Tier(n, r.end) })
 		return tier
 	}
 }
 
 // keeps reports whether a key is a keeper's.
 func (e *Engine) keeps(key solana.PublicKey) (ok bool) {
-	e.o.Index.Read(func(v *index.View) { _, ok = v.Keepers[key] })
+	e.o.View.Read(func(v *view.Accounts) { _, ok = v.Keepers[key] })
 	return ok
 }
 

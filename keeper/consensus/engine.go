@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -176,7 +176,7 @@ type round struct {
 
 // view reads what is known of a period; ok is false before the market is known.
 func (e *Engine) view(p records.Period) (r round, retention int64, ok bool) {
-	e.o.Index.Read(func(v *index.View) {
+	e.o.View.Read(func(v *view.Accounts) {
 		params, known := v.Params()
 		if ok = known; !ok {
 			return

@@ -16,13 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -36,7 +37,7 @@ var domain = records.Domain{1}
 type town struct {
 	t      *testing.T
 	n      int // keepers
-	index  *index.Index
+	view   *view.View
 	period records.Period // the one that has just ended
 	people []*person
 	start  time.Time // when its clock began to run, at the end of the period
@@ -74,19 +75,19 @@ type person struct {
 
 func newTown(t *testing.T, n int) *town {
 	w := &town{
-		t: t, n: n, index: index.New(), period: records.Period(time.Now().Unix()/secs) - 1,
+		t: t, n: n, view: view.New(view.Options{}), period: records.Period(time.Now().Unix()/secs) - 1,
 		votes: map[solana.PublicKey]map[records.Hash]bool{}, cut: map[solana.PublicKey]bool{}, deaf: map[solana.PublicKey]bool{},
 		mean: map[solana.PublicKey]bool{}, mute: map[solana.PublicKey]bool{},
 	}
 	m := &market.Market{}
 	m.Params = bindings.Params{PeriodSecs: secs, ReportRetentionSecs: 15 * secs, QuorumBps: 6667}
-	w.index.Put(market.MarketAddress(), m)
+	w.view.Put(market.MarketAddress(), m)
 	for i := range n {
 		key, err := solana.NewRandomPrivateKey()
 		require.NoError(t, err)
 		k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
 		k.Wallet, k.Weight, k.Keeper.Status, k.Index = key.PublicKey(), 1000, uint8(market.KeeperActive), uint16(i)
-		w.index.Put(k.Address, k)
+		w.view.Put(k.Address, k)
 		s, err := store.Open(filepath.Join(t.TempDir(), "k.db"), store.Options{Keeper: key.PublicKey(), Domain: domain})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -103,7 +104,7 @@ func (p *person) restart() {
 	n := time.Duration(w.n)
 	var err error
 	p.engine, err = New(Options{
-		Index: w.index, Pool: statement.NewPool(), Store: p.store, Signer: p.key, Domain: domain,
+		View: w.view, Pool: statement.NewPool(), Store: p.store, Signer: p.key, Domain: domain,
 		Timing: Timing{Delay: time.Millisecond, Round: max(150*time.Millisecond, n*100*time.Millisecond)},
 		Peers:  p, Submit: p.submit, Damaged: func(err error) { w.t.Errorf("damaged: %v", err) }, Observe: p,
 		Log: zerolog.Nop(), Now: w.now,
@@ -156,7 +157,7 @@ func (w *town) silent(k solana.PublicKey) bool {
 func (w *town) final() (records.Hash, bool) {
 	var root records.Hash
 	ok := false
-	w.index.Read(func(v *index.View) {
+	w.view.Read(func(v *view.Accounts) {
 		if r := v.Reports[uint64(w.period)]; r != nil && r.State() == market.ReportFinal {
 			root, ok = r.Root, true
 		}
@@ -203,14 +204,14 @@ func (p *person) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 		return txm.Result{}, err
 	}
 	r := w.chain
-	w.index.Put(market.ReportAddress(period), &r)
+	w.view.Put(market.ReportAddress(period), &r)
 	return txm.Result{}, nil
 }
 
 // count does what the program does with a vote.
 func (w *town) count(keeper solana.PublicKey, period uint64, root records.Hash) error {
 	var k *market.Keeper
-	w.index.Read(func(v *index.View) { k = v.Keepers[keeper] })
+	w.view.Read(func(v *view.Accounts) { k = v.Keepers[keeper] })
 	r, bit := &w.chain, uint8(1)<<k.Index
 	r.Period, r.Report.Status = period, max(r.Report.Status, uint8(market.ReportOpen))
 	at := r.Find(root)
@@ -338,7 +339,7 @@ func (p *person) Final(uint64, time.Duration) {}
 // proposer is who proposes in a round.
 func (w *town) proposer(round uint32) *person {
 	var weights report.Weights
-	w.index.Read(func(v *index.View) { weights = v.Weights(int64(w.period+1) * secs) })
+	w.view.Read(func(v *view.Accounts) { weights = v.Weights(int64(w.period+1) * secs) })
 	k, ok := report.Proposer(w.period, round, weights)
 	require.True(w.t, ok)
 	for _, p := range w.people {
@@ -573,9 +574,9 @@ func (p *person) vote(m messages.Proposal) {
 	raw, err := p2p.Encode(m)
 	require.NoError(t, err)
 	require.NoError(t, p.store.Vote(p.town.period, m.Root, raw))
-	ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: p.key.PublicKey(), Period: uint64(p.town.period), Root: m.Root})
+	instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: p.key.PublicKey(), Period: uint64(p.town.period), Root: m.Root})
 	require.NoError(t, err)
-	_, err = p.submit(t.Context(), txm.Intent{Instructions: []solana.Instruction{ix}})
+	_, err = p.submit(t.Context(), txm.Intent{Instructions: []solana.Instruction{instruction}})
 	require.NoError(t, err)
 }
 
@@ -632,7 +633,7 @@ func TestLiarsCannotKeepVotesApart(t *testing.T) {
 			_ = w.count(p.key.PublicKey(), uint64(w.period), lightest)
 		}
 		r := w.chain
-		w.index.Put(market.ReportAddress(uint64(w.period)), &r)
+		w.view.Put(market.ReportAddress(uint64(w.period)), &r)
 	}
 	stop := w.run()
 	defer stop()
@@ -661,9 +662,9 @@ func TestAnExpelledKeeperDoesNotChangeAReport(t *testing.T) {
 		p.vote(m)
 	}
 	var k market.Keeper
-	w.index.Read(func(v *index.View) { k = *v.Keepers[expelled.key.PublicKey()] })
+	w.view.Read(func(v *view.Accounts) { k = *v.Keepers[expelled.key.PublicKey()] })
 	k.FormerWeight, k.Weight, k.WeightSince, k.Keeper.Status = k.Weight, 0, int64(w.period+1)*secs+1, uint8(market.KeeperSlashed)
-	w.index.Put(k.Address, &k)
+	w.view.Put(k.Address, &k)
 	stop := w.run()
 	defer stop()
 	require.Equal(t, records.Hash(m.Root), w.untilFinal())

@@ -9,11 +9,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -68,9 +68,9 @@ type Timing struct {
 // end and its first proposal, more than a proposer takes to ask everybody.
 func (t Timing) grace() time.Duration { return max(t.Delay/2, t.Round/10) }
 
-// Options of an Engine. Required: Index, Store, Signer, Domain, Timing, Peers, Submit, Damaged and Observe.
+// Options of an Engine. Required: View, Store, Signer, Domain, Timing, Peers, Submit, Damaged and Observe.
 type Options struct {
-	Index  *index.Index
+	View   *view.View
 	Store  Store
 	Signer records.Signer
 	Domain records.Domain
@@ -106,7 +106,7 @@ func (o Options) check() error {
 		name  string
 		given bool
 	}{
-		{"Index", o.Index != nil},
+		{"View", o.View != nil},
 		{"Store", o.Store != nil},
 		{"Signer", o.Signer != nil},
 		{"Domain", o.Domain != records.Domain{}},

@@ -13,7 +13,7 @@ import (
 func TestNewRefusesIncompleteOptions(t *testing.T) {
 	whole := newTown(t, 1).people[0].engine.o
 	for name, remove := range map[string]func(*Options){
-		"Index":        func(o *Options) { o.Index = nil },
+		"View":         func(o *Options) { o.View = nil },
 		"Store":        func(o *Options) { o.Store = nil },
 		"Signer":       func(o *Options) { o.Signer = nil },
 		"Domain":       func(o *Options) { o.Domain = records.Domain{} },

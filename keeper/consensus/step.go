@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -39,7 +39,7 @@ func (e *Engine) step(ctx context.Context) error {
 		return nil
 	}
 	var secs uint32
-	e.o.Index.Read(func(v *index.View) { secs = v.Market.Params.PeriodSecs })
+	e.o.View.Read(func(v *view.Accounts) { secs = v.Market.Params.PeriodSecs })
 	back := records.Period(retention/int64(secs)) + 1
 	first := sealed - min(back, sealed)
 	for p := range e.states {

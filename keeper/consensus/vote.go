@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -48,7 +49,7 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root records.Hash)
 		return
 	}
 	self := e.o.Signer.PublicKey()
-	ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: self, Period: uint64(r.period), Root: root})
+	instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: self, Period: uint64(r.period), Root: root})
 	if err != nil {
 		e.o.Log.Error().Err(err).Msg("vote cannot be built")
 		return
@@ -57,7 +58,7 @@ func (e *Engine) vote(ctx context.Context, r round, s *state, root records.Hash)
 	p := r.period
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		_, err := e.o.Submit(ctx, txm.Intent{
-			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{ix}, Repeatable: true,
+			ID: fmt.Sprintf("vote/%d/%x", p, root[:8]), Kind: "report_vote", Instructions: []solana.Instruction{instruction}, Repeatable: true,
 			ReadBack: func(context.Context) (bool, error) {
 				now, _, _ := e.view(p)
 				return now.onChain && now.voted == root, nil

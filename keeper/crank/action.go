@@ -4,10 +4,11 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -170,7 +171,7 @@ const (
 // Benign reports whether a refusal means that another keeper did it first, or that the chain's clock is behind ours.
 // Whether that is so shows in the accounts, which are looked at again before the next try.
 func Benign(kind Kind, err error) bool {
-	var pe *txm.ProgramError
+	var pe *txerr.ProgramError
 	if !errors.As(err, &pe) {
 		return false
 	}

@@ -9,8 +9,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
@@ -23,13 +25,13 @@ const Margin = 1
 // Due lists everything that can be done now (unix seconds on our clock) by the keeper with this wallet, in the order in
 // which it should be tried. Actions on one account depend on each other only across calls: what an action changes is
 // seen when Due is called again.
-func Due(v *index.View, self solana.PublicKey, now int64, sets Sets) ([]Action, error) {
+func Due(v *view.Accounts, m *match.Matcher, self solana.PublicKey, now int64, sets Sets) ([]Action, error) {
 	params, ok := v.Params()
 	if !ok {
 		return nil, nil
 	}
 	now -= Margin
-	d := due{v: v, self: self, now: now, params: &params}
+	d := due{v: v, matcher: m, self: self, now: now, params: &params}
 	d.keepers()
 	d.orders()
 	d.auctions()
@@ -54,21 +56,22 @@ func sortActions(actions []Action) {
 }
 
 type due struct {
-	v      *index.View
-	self   solana.PublicKey
-	now    int64
-	params *market.Params
-	out    []Action
-	err    error
+	v       *view.Accounts
+	matcher *match.Matcher
+	self    solana.PublicKey
+	now     int64
+	params  *market.Params
+	out     []Action
+	err     error
 }
 
 // add appends an action; one that cannot be built is an error of ours, reported and left out.
-func (d *due) add(a Action, ix solana.Instruction, err error) {
+func (d *due) add(a Action, instruction solana.Instruction, err error) {
 	if err != nil {
 		d.err = fmt.Errorf("%s %s: %w", a.Kind, a.Key, err)
 		return
 	}
-	a.Instructions = append(a.Instructions, ix)
+	a.Instructions = append(a.Instructions, instruction)
 	a.Key = string(a.Kind) + "/" + a.Key
 	if a.Group == "" {
 		a.Group = a.Key
@@ -91,8 +94,8 @@ func inOrder[T any](m map[solana.PublicKey]T, f func(solana.PublicKey, T)) {
 func (d *due) keepers() {
 	inOrder(d.v.Keepers, func(wallet solana.PublicKey, k *market.Keeper) {
 		if k.CanActivate(d.params, d.now) == nil {
-			ix, err := market.KeeperActivate(wallet)
-			d.add(Action{Kind: KeeperActivate, Key: fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)}, ix, err)
+			instruction, err := ix.KeeperActivate(wallet)
+			d.add(Action{Kind: KeeperActivate, Key: fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)}, instruction, err)
 		}
 	})
 }
@@ -100,8 +103,8 @@ func (d *due) keepers() {
 func (d *due) orders() {
 	inOrder(d.v.Orders, func(key solana.PublicKey, o *market.Order) {
 		if o.CanExpire(d.now) == nil {
-			ix, err := market.OrderExpire(*o)
-			d.add(Action{Kind: OrderExpire, Key: fmt.Sprintf("%s/%d", key, o.AwardDeadline), Since: o.AwardDeadline}, ix, err)
+			instruction, err := ix.OrderExpire(*o)
+			d.add(Action{Kind: OrderExpire, Key: fmt.Sprintf("%s/%d", key, o.AwardDeadline), Since: o.AwardDeadline}, instruction, err)
 		}
 	})
 }
@@ -109,8 +112,8 @@ func (d *due) orders() {
 func (d *due) auctions() {
 	inOrder(d.v.Auctions, func(order solana.PublicKey, a *market.Auction) {
 		if _, exists := d.v.Orders[order]; a.CanClose(exists, d.now) == nil {
-			ix, err := market.AuctionClose(*a)
-			d.add(Action{Kind: AuctionClose, Key: fmt.Sprintf("%s/%d", order, a.CloseAt), Since: max(a.RevealUntil, a.ChallengeUntil)}, ix, err)
+			instruction, err := ix.AuctionClose(*a)
+			d.add(Action{Kind: AuctionClose, Key: fmt.Sprintf("%s/%d", order, a.CloseAt), Since: max(a.RevealUntil, a.ChallengeUntil)}, instruction, err)
 		}
 	})
 }
@@ -129,27 +132,27 @@ func (d *due) leases() {
 		// The address may be used again after an abort: the award's time tells the lives apart.
 		id := fmt.Sprintf("%s/%d", key, l.AwardedAt)
 		if hasOrder && l.CanAbort(o, d.params, d.now) == nil {
-			ix, err := market.LeaseAbort(market.LeaseAbortArgs{Lease: *l, OrderRentPayer: o.RentPayer})
-			d.add(Action{Kind: LeaseAbort, Key: id}, ix, err)
+			instruction, err := ix.LeaseAbort(ix.LeaseAbortArgs{Lease: *l, OrderRentPayer: o.RentPayer})
+			d.add(Action{Kind: LeaseAbort, Key: id}, instruction, err)
 			return
 		}
 		if d.migrate(id, l) {
 			return
 		}
 		if l.CanEndByAnyone(d.now) == nil {
-			ix, err := market.LeaseEnd(market.LeaseEndArgs{Authority: d.self, Lease: *l})
-			d.add(Action{Kind: LeaseEnd, Key: id, Since: l.FundedUntil}, ix, err)
+			instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: d.self, Lease: *l})
+			d.add(Action{Kind: LeaseEnd, Key: id, Since: l.FundedUntil}, instruction, err)
 			return
 		}
 		if d.settle(id, l) {
 			return
 		}
 		if hasOrder && l.CanClose(d.self, d.params, d.now) == nil {
-			ix, err := market.LeaseClose(market.LeaseCloseArgs{
+			instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{
 				Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l), KeeperGone: d.v.Keepers[l.Lease.Keeper] == nil,
 				Emission: d.params.EmissionBps > 0,
 			})
-			d.add(Action{Kind: LeaseClose, Key: id, Since: l.EndedAt}, ix, err)
+			d.add(Action{Kind: LeaseClose, Key: id, Since: l.EndedAt}, instruction, err)
 		}
 	})
 }
@@ -163,9 +166,9 @@ func (d *due) settle(id string, l *market.Lease) bool {
 	if !ok {
 		return false
 	}
-	ix, err := market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: *l, Payout: p.Payout})
+	instruction, err := ix.LeaseSettleReport(ix.LeaseSettleReportArgs{Lease: *l, Payout: p.Payout})
 	key := fmt.Sprintf("%s/%d/%d", id, l.PaidSecs, l.ClaimedSecs())
-	d.add(Action{Kind: LeaseSettleReport, Key: key}, ix, err)
+	d.add(Action{Kind: LeaseSettleReport, Key: key}, instruction, err)
 	return true
 }
 
@@ -179,12 +182,12 @@ func (d *due) faults() {
 			return
 		}
 		a := Action{Kind: SlashApply, Key: fmt.Sprintf("%s/%d", key, f.ApplicableAt), Since: f.ApplicableAt}
-		a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, f.Finder, mint))
+		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, f.Finder, mint))
 		if !f.Customer.IsZero() && f.Customer != f.Finder {
-			a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, f.Customer, mint))
+			a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, f.Customer, mint))
 		}
-		ix, err := market.SlashApply(market.SlashApplyArgs{Fault: *f, StakeMint: mint})
-		d.add(a, ix, err)
+		instruction, err := ix.SlashApply(ix.SlashApplyArgs{Fault: *f, StakeMint: mint})
+		d.add(a, instruction, err)
 	})
 }
 
@@ -200,9 +203,9 @@ func (d *due) guarantees() {
 		}
 		since, _ := n.ResolvesAt(d.params)
 		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
-		a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, d.self, mint))
-		ix, err := market.GuaranteeResolve(market.GuaranteeResolveArgs{Finder: d.self, Node: *n, StakeMint: mint})
-		d.add(a, ix, err)
+		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, d.self, mint))
+		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Finder: d.self, Node: *n, StakeMint: mint})
+		d.add(a, instruction, err)
 	})
 }
 
@@ -210,14 +213,14 @@ func (d *due) reports() {
 	for _, period := range periods(d.v) {
 		r := d.v.Reports[period]
 		if r.CanClose(d.params, d.now) == nil {
-			ix, err := market.ReportClose(*r)
-			d.add(Action{Kind: ReportClose, Key: fmt.Sprintf("%d/%d", period, r.CreatedAt)}, ix, err)
+			instruction, err := ix.ReportClose(*r)
+			d.add(Action{Kind: ReportClose, Key: fmt.Sprintf("%d/%d", period, r.CreatedAt)}, instruction, err)
 		}
 	}
 }
 
 // periods lists those that have a report, oldest first.
-func periods(v *index.View) []uint64 {
+func periods(v *view.Accounts) []uint64 {
 	out := make([]uint64, 0, len(v.Reports))
 	for p := range v.Reports {
 		out = append(out, p)

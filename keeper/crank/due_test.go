@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
@@ -24,26 +26,26 @@ const (
 
 var self = solana.PublicKey{250}
 
-func newView() *index.View {
-	v := index.NewView()
+func newView() *view.Accounts {
+	v := view.NewAccounts()
 	m := &market.Market{}
 	m.StakeMint = solana.PublicKey{251}
 	m.Params = bindings.Params{
 		PeriodSecs: secs, AppealSecs: 100, ReportRetentionSecs: 200, StartDeadlineSecs: 50, KeeperActivationSecs: 30,
 		MigrationGraceSecs: 2, SettleDeadlinePeriods: 2, RatingSecs: 20,
 	}
-	v.Add(market.MarketAddress(), m)
+	v.Put(market.MarketAddress(), m)
 	return v
 }
 
-func add[T any](v *index.View, key byte, make func(market.Meta) *T) *T {
+func add[T any](v *view.Accounts, key byte, make func(market.Meta) *T) *T {
 	meta := market.Meta{Address: solana.PublicKey{key}}
 	x := make(meta)
-	v.Add(meta.Address, x)
+	v.Put(meta.Address, x)
 	return x
 }
 
-func addLease(v *index.View, key byte, change func(*market.Lease)) *market.Lease {
+func addLease(v *view.Accounts, key byte, change func(*market.Lease)) *market.Lease {
 	return add(v, key, func(m market.Meta) *market.Lease {
 		l := &market.Lease{Meta: m}
 		l.Order, l.Lease.Node, l.Lease.Provider, l.Lease.Customer = solana.PublicKey{20}, solana.PublicKey{30}, solana.PublicKey{40}, solana.PublicKey{50}
@@ -56,7 +58,7 @@ func addLease(v *index.View, key byte, change func(*market.Lease)) *market.Lease
 	})
 }
 
-func addOrder(v *index.View, change func(*market.Order)) {
+func addOrder(v *view.Accounts, change func(*market.Order)) {
 	add(v, 20, func(m market.Meta) *market.Order {
 		o := &market.Order{Meta: m}
 		o.Order.Customer, o.RentPayer = solana.PublicKey{50}, solana.PublicKey{50}
@@ -69,8 +71,8 @@ func addOrder(v *index.View, change func(*market.Order)) {
 	})
 }
 
-func kinds(t *testing.T, v *index.View, sets Sets) []Kind {
-	actions, err := Due(v, self, now, sets)
+func kinds(t *testing.T, v *view.Accounts, sets Sets) []Kind {
+	actions, err := Due(v, match.Of(v), self, now, sets)
 	require.NoError(t, err)
 	var out []Kind
 	keys := map[string]bool{}
@@ -85,116 +87,116 @@ func kinds(t *testing.T, v *index.View, sets Sets) []Kind {
 
 func TestDueByAccount(t *testing.T) {
 	for name, c := range map[string]struct {
-		build func(*index.View)
+		build func(*view.Accounts)
 		want  []Kind
 	}{
-		"nothing": {func(*index.View) {}, nil},
-		"a keeper whose delay is over": {func(v *index.View) {
+		"nothing": {func(*view.Accounts) {}, nil},
+		"a keeper whose delay is over": {func(v *view.Accounts) {
 			add(v, 1, func(m market.Meta) *market.Keeper {
 				k := &market.Keeper{Meta: m}
 				k.Wallet, k.Keeper.Status, k.RegisteredAt = solana.PublicKey{9}, uint8(market.KeeperPending), now-31
 				return k
 			})
 		}, []Kind{KeeperActivate}},
-		"a keeper whose delay is just over by our clock": {func(v *index.View) {
+		"a keeper whose delay is just over by our clock": {func(v *view.Accounts) {
 			add(v, 1, func(m market.Meta) *market.Keeper {
 				k := &market.Keeper{Meta: m}
 				k.Wallet, k.Keeper.Status, k.RegisteredAt = solana.PublicKey{9}, uint8(market.KeeperPending), now-30
 				return k
 			})
 		}, nil},
-		"an order past its deadline": {func(v *index.View) {
+		"an order past its deadline": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderOpen), 0 })
 		}, []Kind{OrderExpire}},
-		"an order that lapsed and was closed by nobody": {func(v *index.View) {
+		"an order that lapsed and was closed by nobody": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderLapsed), 0 })
 		}, []Kind{OrderExpire}},
-		"a lease that did not start": {func(v *index.View) {
+		"a lease that did not start": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.StartedAt = uint8(market.LeaseAwarded), 0 })
 		}, []Kind{LeaseAbort}},
-		"a lease that may still start": {func(v *index.View) {
+		"a lease that may still start": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.AwardedAt = now - 10 })
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.StartedAt = uint8(market.LeaseAwarded), 0 })
 		}, nil},
-		"a running lease": {func(v *index.View) { addOrder(v, nil); addLease(v, 10, nil) }, nil},
-		"a commitment that is over": {func(v *index.View) {
+		"a running lease": {func(v *view.Accounts) { addOrder(v, nil); addLease(v, 10, nil) }, nil},
+		"a commitment that is over": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
 				return n
 			})
 		}, []Kind{GuaranteeResolve}},
-		"a commitment whose last reports and appeals may come": {func(v *index.View) {
+		"a commitment whose last reports and appeals may come": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-2*secs-100
 				return n
 			})
 		}, nil},
-		"a commitment of a node whose fault may be voided": {func(v *index.View) {
+		"a commitment of a node whose fault may be voided": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil, n.PendingFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1
 				return n
 			})
 		}, nil},
-		"a lease that ran out": {func(v *index.View) {
+		"a lease that ran out": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) { l.FundedUntil = now - 1 })
 		}, []Kind{LeaseEnd}},
-		"a failed lease": {func(v *index.View) {
+		"a failed lease": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), now-20 })
 		}, []Kind{LeaseEnd}},
-		"a failed lease that may still move to another node": {func(v *index.View) {
+		"a failed lease that may still move to another node": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.MayMigrate, l.SettleSecs, l.FundedUntil = uint8(market.LeaseFailed), now-20, 1, 60, now+100
 			})
 		}, nil},
-		"a failed lease that nobody moved in time": {func(v *index.View) {
+		"a failed lease that nobody moved in time": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.MayMigrate, l.SettleSecs, l.FundedUntil = uint8(market.LeaseFailed), now-70, 1, 60, now+100
 			})
 		}, []Kind{LeaseEnd}},
-		"verified seconds that nobody paid for": {func(v *index.View) {
+		"verified seconds that nobody paid for": {func(v *view.Accounts) {
 			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			addLease(v, 10, func(l *market.Lease) { l.VerifiedSecs, l.PaidSecs = 30, 20 })
 		}, []Kind{LeaseSettleReport}},
-		"verified seconds below those paid by receipts": {func(v *index.View) {
+		"verified seconds below those paid by receipts": {func(v *view.Accounts) {
 			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			addLease(v, 10, func(l *market.Lease) { l.VerifiedSecs, l.PaidSecs = 30, 40 })
 		}, nil},
-		"a lease that is over and settled": {func(v *index.View) {
+		"a lease that is over and settled": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.PaidSecs = uint8(market.LeaseEnded), now-50, 50
 			})
 		}, []Kind{LeaseClose}},
-		"one that its customer may still rate": {func(v *index.View) {
+		"one that its customer may still rate": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.PaidSecs = uint8(market.LeaseEnded), now-10, 90
 			})
 		}, nil},
-		"one with a fault": {func(v *index.View) {
+		"one with a fault": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.PaidSecs, l.PendingFaults = uint8(market.LeaseEnded), now-50, 50, 1
 			})
 		}, nil},
-		"one that is paid before it is closed": {func(v *index.View) {
+		"one that is paid before it is closed": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.VerifiedSecs, l.PaidSecs = uint8(market.LeaseEnded), now-50, 50, 40
 			})
 		}, []Kind{LeaseSettleReport}},
-		"a fault whose appeal window is over": {func(v *index.View) {
+		"a fault whose appeal window is over": {func(v *view.Accounts) {
 			add(v, 60, func(m market.Meta) *market.Fault { f := &market.Fault{Meta: m}; f.ApplicableAt = now - 1; return f })
 		}, []Kind{SlashApply}},
-		"a fault that may be appealed": {func(v *index.View) {
+		"a fault that may be appealed": {func(v *view.Accounts) {
 			add(v, 60, func(m market.Meta) *market.Fault { f := &market.Fault{Meta: m}; f.ApplicableAt = now; return f })
 		}, nil},
-		"an old report": {func(v *index.View) {
+		"an old report": {func(v *view.Accounts) {
 			add(v, 70, func(m market.Meta) *market.Report {
 				r := &market.Report{Meta: m}
 				r.Period, r.Report.Status = (now-220)/secs, uint8(market.ReportOpen)
@@ -208,7 +210,11 @@ func TestDueByAccount(t *testing.T) {
 			require.Equal(t, c.want, kinds(t, v, nil))
 		})
 	}
-	require.Empty(t, func() []Action { a, err := Due(index.NewView(), self, now, nil); require.NoError(t, err); return a }(), "before the market is known")
+	require.Empty(t, func() []Action {
+		a, err := Due(view.NewAccounts(), match.New(), self, now, nil)
+		require.NoError(t, err)
+		return a
+	}(), "before the market is known")
 }
 
 func TestSlashCreatesTokenAccounts(t *testing.T) {
@@ -216,17 +222,17 @@ func TestSlashCreatesTokenAccounts(t *testing.T) {
 	f := add(v, 60, func(m market.Meta) *market.Fault { return &market.Fault{Meta: m} })
 	f.Finder = solana.PublicKey{1}
 	f.Fault.Customer = solana.PublicKey{2}
-	actions, err := Due(v, self, now, nil)
+	actions, err := Due(v, match.Of(v), self, now, nil)
 	require.NoError(t, err)
 	require.Len(t, actions[0].Instructions, 3)
 	f.Fault.Customer = solana.PublicKey{}
-	actions, err = Due(v, self, now, nil)
+	actions, err = Due(v, match.Of(v), self, now, nil)
 	require.NoError(t, err)
 	require.Len(t, actions[0].Instructions, 2, "no customer was harmed")
 }
 
 // addReport puts a report with leaves into a view; final or not.
-func addReport(t *testing.T, v *index.View, p uint64, final bool, leaves ...records.Leaf) *report.Set {
+func addReport(t *testing.T, v *view.Accounts, p uint64, final bool, leaves ...records.Leaf) *report.Set {
 	for i := range leaves {
 		leaves[i].Period = records.Period(p)
 	}
@@ -238,7 +244,7 @@ func addReport(t *testing.T, v *index.View, p uint64, final bool, leaves ...reco
 	if final {
 		r.Report.Status, r.Root, r.FinalisedAt = uint8(market.ReportFinal), set.Root, now-10
 	}
-	v.Add(r.Address, r)
+	v.Put(r.Address, r)
 	return set
 }
 
@@ -263,11 +269,11 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 		return leaf
 	}
 	none := solana.PublicKey{}
-	addNode := func(v *index.View, last uint64) {
+	addNode := func(v *view.Accounts, last uint64) {
 		add(v, 30, func(m market.Meta) *market.Node { n := &market.Node{Meta: m}; n.LastReportPeriod = last; return n })
 	}
-	keys := func(v *index.View, sets ...*report.Set) []string {
-		actions, err := Due(v, self, now, holding(sets...))
+	keys := func(v *view.Accounts, sets ...*report.Set) []string {
+		actions, err := Due(v, match.Of(v), self, now, holding(sets...))
 		require.NoError(t, err)
 		var out []string
 		for _, a := range actions {
@@ -338,7 +344,7 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 			leaves = append(leaves, records.Leaf{Node: solana.PublicKey{i}})
 		}
 		set := addReport(t, v, period, true, leaves...)
-		actions, err := Due(v, self, now, holding(set))
+		actions, err := Due(v, match.Of(v), self, now, holding(set))
 		require.NoError(t, err)
 		require.Len(t, actions, 7)
 		batches := Pack(actions, self, maxBatch, nil)
@@ -372,7 +378,7 @@ func TestPackKeepsTroubleAlone(t *testing.T) {
 
 // refusal is an error of the program as the transaction manager returns it.
 func refusal(code bindings.ErrorCode) error {
-	return fmt.Errorf("submit: %w", &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(code), Name: "Custom"})
+	return fmt.Errorf("submit: %w", &txerr.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(code), Name: "Custom"})
 }
 
 func TestBenign(t *testing.T) {
@@ -382,8 +388,8 @@ func TestBenign(t *testing.T) {
 	require.True(t, Benign(LeaseClose, program(bindings.ErrorCodeUnsettled)))
 	require.False(t, Benign(ReportApply, program(bindings.ErrorCodeInvalidProof)))
 	require.False(t, Benign(SlashApply, program(bindings.ErrorCodeInvariantBroken)))
-	require.True(t, Benign(ReportClose, &txm.ProgramError{Program: market.ProgramID, Name: "AccountDataTooSmall"}))
+	require.True(t, Benign(ReportClose, &txerr.ProgramError{Program: market.ProgramID, Name: "AccountDataTooSmall"}))
 	require.True(t, Benign(LeaseEnd, program(3012)), "the framework: account is gone")
-	require.False(t, Benign(LeaseEnd, &txm.ProgramError{Program: market.ProgramID, Name: "ProgramFailedToComplete"}))
+	require.False(t, Benign(LeaseEnd, &txerr.ProgramError{Program: market.ProgramID, Name: "ProgramFailedToComplete"}))
 	require.False(t, Benign(ReportApply, errors.New("no endpoint answers")))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 )
 
 // refreshSecs is how long before a claim's tier lapses it is raised again.
@@ -29,8 +30,8 @@ func (d *due) evidence() {
 		if !better {
 			return
 		}
-		ix, err := market.NodeSetEvidence(market.NodeSetEvidenceArgs{Payer: d.self, Node: *n, Devices: devices, Losers: losers})
-		d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/%d/%d/%d", key, tier, n.EvidenceExpiry, n.ClaimsMissing)}, ix, err)
+		instruction, err := ix.NodeSetEvidence(ix.NodeSetEvidenceArgs{Payer: d.self, Node: *n, Devices: devices, Losers: losers})
+		d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/%d/%d/%d", key, tier, n.EvidenceExpiry, n.ClaimsMissing)}, instruction, err)
 	})
 }
 

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/keeper/match"
 )
 
 // evidenceWorld is a node with evidence of tier 2 and two devices, whose claims the case fills in.
-func evidenceWorld(change func(n *market.Node), claims ...market.Device) *index.Index {
-	x := index.New()
+func evidenceWorld(change func(n *market.Node), claims ...market.Device) *view.View {
+	x := view.New(view.Options{})
 	m := &market.Market{}
 	m.Params.PeriodSecs = secs
 	x.Put(market.MarketAddress(), m)
@@ -80,8 +81,8 @@ func TestClaimsFollowEvidence(t *testing.T) {
 		"asleep, but there": {change: func(n *market.Node) { n.Status = uint8(market.NodeHibernated) }, claims: []market.Device{own(4, 1, 0), own(9, 1, 0)}, due: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			evidenceWorld(c.change, c.claims...).Read(func(v *index.View) {
-				actions, err := Due(v, self, now, nil)
+			evidenceWorld(c.change, c.claims...).Read(func(v *view.Accounts) {
+				actions, err := Due(v, match.Of(v), self, now, nil)
 				require.NoError(t, err)
 				if !c.due {
 					require.Empty(t, actions)
@@ -113,8 +114,8 @@ func TestEvidenceIsNotSentAgain(t *testing.T) {
 	sent := 0
 	for at := int64(now); at < now+2*market.EvidenceSecs; at += 3_600 {
 		x := evidenceWorld(func(n *market.Node) { n.EvidenceExpiry = at + market.EvidenceSecs }, claims...)
-		x.Read(func(v *index.View) {
-			actions, err := Due(v, self, at, nil)
+		x.Read(func(v *view.Accounts) {
+			actions, err := Due(v, match.Of(v), self, at, nil)
 			require.NoError(t, err)
 			if len(actions) > 0 {
 				sent++

@@ -6,6 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 )
@@ -61,17 +62,17 @@ func (d *due) leaf(set *report.Set, i uint32, leaf records.Leaf, n *market.Node,
 		d.err = fmt.Errorf("leaf %d of period %d: %w", i, set.Period, err)
 		return
 	}
-	p := market.NewLeafProof(leaf, proof)
+	p := ix.NewLeafProof(leaf, proof)
 	a := Action{
 		Kind: ReportApply, Key: fmt.Sprintf("%d/%s/%s", set.Period, leaf.Node, leaf.Lease),
 		Group: fmt.Sprintf("leaves/%d", set.Period), Since: int64(set.Period),
 	}
 	if flags == 0 {
-		ix, err := market.ReportApply(p)
-		d.add(a, ix, err)
+		instruction, err := ix.ReportApply(p)
+		d.add(a, instruction, err)
 		return
 	}
 	a.Kind, a.Group = FaultOpen, ""
-	ix, err := market.FaultOpen(market.FaultOpenArgs{Payer: d.self, Provider: n.Provider, Proof: p})
-	d.add(a, ix, err)
+	instruction, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: d.self, Provider: n.Provider, Proof: p})
+	d.add(a, instruction, err)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
 )
 
@@ -22,13 +22,13 @@ func TestLeavesOfATransaction(t *testing.T) {
 		}
 		actions := make([]Action, 8)
 		for i := range actions {
-			p := market.LeafProof{
+			p := ix.LeafProof{
 				Leaf:     records.Leaf{Node: solana.PublicKey{1, byte(i)}, Period: 7, Lease: solana.PublicKey{2, byte(i)}},
 				Siblings: make([]records.Hash, depth),
 			}
-			ix, err := market.ReportApply(p)
+			instruction, err := ix.ReportApply(p)
 			require.NoError(t, err)
-			actions[i] = Action{Kind: ReportApply, Key: string(rune('a' + i)), Instructions: []solana.Instruction{ix}}
+			actions[i] = Action{Kind: ReportApply, Key: string(rune('a' + i)), Instructions: []solana.Instruction{instruction}}
 		}
 		got := Pack(actions, solana.PublicKey{9}, maxBatch, nil)
 		require.Len(t, got[0].Actions, c.leaves, "%d nodes", c.nodes)

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
@@ -28,13 +29,13 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 		q.Except = append(q.Except, d.v.Leases[other].Node) // the address of an order's lease on a node is taken
 	}
 	slices.SortFunc(q.Except, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
-	best := d.v.Matcher().Best(q, d.now+Margin)
+	best := d.matcher.Best(q, d.now+Margin)
 	if len(best) == 0 {
 		return false
 	}
-	ix, err := market.LeaseMigrate(market.LeaseMigrateArgs{Keeper: d.self, Failed: *l, Node: best[0].Node})
+	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Failed: *l, Node: best[0].Node})
 	d.add(Action{
 		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, best[0].Node.Address), Group: "migrate/" + id, Since: l.EndedAt,
-	}, ix, err)
+	}, instruction, err)
 	return true
 }

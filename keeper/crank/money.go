@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 )
 
 // rewards splits swept fees once a period that has a final report, and claims what this keeper has earned.
@@ -24,8 +25,8 @@ func (d *due) rewards() {
 		}
 		ripe := int64(period+2) * int64(d.params.PeriodSecs)
 		if r.Pending > 0 && period > r.LastPeriod && d.now >= ripe {
-			ix, err := market.RewardsAccrue(market.RewardsAccrueArgs{Period: period, Treasury: m.Treasury})
-			d.add(Action{Kind: RewardsAccrue, Key: fmt.Sprint(period), Since: ripe}, ix, err)
+			instruction, err := ix.RewardsAccrue(ix.RewardsAccrueArgs{Period: period, Treasury: m.Treasury})
+			d.add(Action{Kind: RewardsAccrue, Key: fmt.Sprint(period), Since: ripe}, instruction, err)
 			break // the others share what is swept later
 		}
 	}
@@ -45,9 +46,9 @@ func (d *due) rewards() {
 
 func (d *due) claim(k *market.Keeper, period uint64, key string) {
 	a := Action{Kind: RewardsClaim, Key: key}
-	a.Instructions = append(a.Instructions, market.CreateTokenAccount(d.self, k.Wallet, d.v.Market.PaymentMint))
-	ix, err := market.RewardsClaim(market.RewardsClaimArgs{Keeper: k.Wallet, PaymentMint: d.v.Market.PaymentMint, Period: period})
-	d.add(a, ix, err)
+	a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, k.Wallet, d.v.Market.PaymentMint))
+	instruction, err := ix.RewardsClaim(ix.RewardsClaimArgs{Keeper: k.Wallet, PaymentMint: d.v.Market.PaymentMint, Period: period})
+	d.add(a, instruction, err)
 }
 
 // disputes closes those that are decided or out of time.
@@ -65,11 +66,11 @@ func (d *due) disputes() {
 				d.err = err
 				return
 			}
-			ix, err := market.DisputeUphold(market.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l, Period: period})
-			d.add(Action{Kind: DisputeUphold, Key: fmt.Sprintf("%s/%d", id, period)}, ix, err)
+			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l, Period: period})
+			d.add(Action{Kind: DisputeUphold, Key: fmt.Sprintf("%s/%d", id, period)}, instruction, err)
 		case verdict == market.VerdictRejected || d.now >= q.ClosesAt:
-			ix, err := market.DisputeResolve(*q, *l)
-			d.add(Action{Kind: DisputeResolve, Key: id}, ix, err)
+			instruction, err := ix.DisputeResolve(*q, *l)
+			d.add(Action{Kind: DisputeResolve, Key: id}, instruction, err)
 		}
 	})
 }
@@ -97,7 +98,7 @@ func (d *due) outputs() {
 			return
 		}
 		slices.SortFunc(leases, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
-		ix, err := market.OutputResolve(key, leases)
-		d.add(Action{Kind: OutputResolve, Key: fmt.Sprintf("%s/%d", key, o.AwardedAt)}, ix, err)
+		instruction, err := ix.OutputResolve(key, leases)
+		d.add(Action{Kind: OutputResolve, Key: fmt.Sprintf("%s/%d", key, o.AwardedAt)}, instruction, err)
 	})
 }

@@ -8,30 +8,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 )
 
 const quorum = 6_667
 
 // newMoneyView is newView with a quorum and with what money needs.
-func newMoneyView() *index.View {
+func newMoneyView() *view.Accounts {
 	v := newView()
 	v.Market.Params.QuorumBps = quorum
 	v.Market.PaymentMint, v.Market.Treasury = solana.PublicKey{252}, solana.PublicKey{253}
 	return v
 }
 
-func setRewards(v *index.View, change func(*market.Rewards)) {
+func setRewards(v *view.Accounts, change func(*market.Rewards)) {
 	r := &market.Rewards{Meta: market.Meta{Address: market.RewardsAddress()}}
 	if change != nil {
 		change(r)
 	}
-	v.Add(r.Address, r)
+	v.Put(r.Address, r)
 }
 
 // setSelf makes us the active keeper number 3 of weight 20.
-func setSelf(v *index.View, change func(*market.Keeper)) {
+func setSelf(v *view.Accounts, change func(*market.Keeper)) {
 	add(v, 2, func(m market.Meta) *market.Keeper {
 		k := &market.Keeper{Meta: m}
 		k.Wallet, k.Keeper.Status, k.Index, k.Weight, k.RegisteredAt = self, uint8(market.KeeperActive), 3, 20, now-1000
@@ -43,13 +44,13 @@ func setSelf(v *index.View, change func(*market.Keeper)) {
 }
 
 // setReport puts a report without leaves into the view: money asks for its status alone.
-func setReport(v *index.View, p uint64, change func(*market.Report)) {
+func setReport(v *view.Accounts, p uint64, change func(*market.Report)) {
 	r := &market.Report{Meta: market.Meta{Address: market.ReportAddress(p)}}
 	r.Period, r.Report.Status, r.FinalisedAt, r.CreatedAt = p, uint8(market.ReportFinal), now-10, now-20
 	if change != nil {
 		change(r)
 	}
-	v.Add(r.Address, r)
+	v.Put(r.Address, r)
 }
 
 // rewarded gives a report 300 µUSDC for a weight of 60, a third of which is ours.
@@ -59,9 +60,9 @@ func rewarded(r *market.Report) {
 }
 
 // keysDue lists the keys of the actions that can be done now.
-func keysDue(t *testing.T, v *index.View) []string {
+func keysDue(t *testing.T, v *view.Accounts) []string {
 	t.Helper()
-	actions, err := Due(v, self, now, nil)
+	actions, err := Due(v, match.Of(v), self, now, nil)
 	require.NoError(t, err)
 	var out []string
 	for _, a := range actions {
@@ -77,34 +78,34 @@ const ripe = (now-Margin)/secs - 2
 func TestRewardsAreSplitOnceARipeReportIsFinal(t *testing.T) {
 	pending := func(r *market.Rewards) { r.Pending = 5 }
 	for name, c := range map[string]struct {
-		build func(*index.View)
+		build func(*view.Accounts)
 		want  []string
 	}{
-		"nothing was swept": {func(v *index.View) { setRewards(v, nil); setReport(v, ripe, nil) }, nil},
-		"before the account of rewards is known": {func(v *index.View) {
+		"nothing was swept": {func(v *view.Accounts) { setRewards(v, nil); setReport(v, ripe, nil) }, nil},
+		"before the account of rewards is known": {func(v *view.Accounts) {
 			setReport(v, ripe, nil)
 		}, nil},
-		"the last ripe report": {func(v *index.View) {
+		"the last ripe report": {func(v *view.Accounts) {
 			setRewards(v, pending)
 			setReport(v, ripe, nil)
 		}, []string{fmt.Sprintf("rewards_accrue/%d", ripe)}},
-		"a report that slower keepers may still join": {func(v *index.View) {
+		"a report that slower keepers may still join": {func(v *view.Accounts) {
 			setRewards(v, pending)
 			setReport(v, ripe+1, nil)
 		}, nil},
-		"a report that is not final": {func(v *index.View) {
+		"a report that is not final": {func(v *view.Accounts) {
 			setRewards(v, pending)
 			setReport(v, ripe, func(r *market.Report) { r.Report.Status, r.FinalisedAt = uint8(market.ReportOpen), 0 })
 		}, nil},
-		"one that was rewarded": {func(v *index.View) {
+		"one that was rewarded": {func(v *view.Accounts) {
 			setRewards(v, func(r *market.Rewards) { r.Pending, r.LastPeriod = 5, ripe })
 			setReport(v, ripe, nil)
 		}, nil},
-		"one that is older than the last that was": {func(v *index.View) {
+		"one that is older than the last that was": {func(v *view.Accounts) {
 			setRewards(v, func(r *market.Rewards) { r.Pending, r.LastPeriod = 5, ripe })
 			setReport(v, ripe-1, nil)
 		}, nil},
-		"the oldest of several, and it alone": {func(v *index.View) {
+		"the oldest of several, and it alone": {func(v *view.Accounts) {
 			setRewards(v, func(r *market.Rewards) { r.Pending, r.LastPeriod = 5, ripe-3 })
 			for p := uint64(ripe - 4); p <= ripe+1; p++ {
 				setReport(v, p, func(r *market.Report) {
@@ -126,40 +127,40 @@ func TestRewardsAreSplitOnceARipeReportIsFinal(t *testing.T) {
 func TestAKeeperClaimsWhatItHasEarned(t *testing.T) {
 	byReport := func(p uint64) string { return fmt.Sprintf("rewards_claim/%s/report/%d", self, p) }
 	for name, c := range map[string]struct {
-		build func(*index.View)
+		build func(*view.Accounts)
 		want  []string
 	}{
-		"nothing": {func(v *index.View) { setSelf(v, nil); setReport(v, ripe, nil) }, nil},
-		"its share of a report": {func(v *index.View) {
+		"nothing": {func(v *view.Accounts) { setSelf(v, nil); setReport(v, ripe, nil) }, nil},
+		"its share of a report": {func(v *view.Accounts) {
 			setSelf(v, nil)
 			setReport(v, ripe, rewarded)
 		}, []string{byReport(ripe)}},
-		"awards come with a report's share": {func(v *index.View) {
+		"awards come with a report's share": {func(v *view.Accounts) {
 			setSelf(v, func(k *market.Keeper) { k.Earned = 7 })
 			setReport(v, ripe, rewarded)
 		}, []string{byReport(ripe)}},
-		"one report at a time, the oldest first": {func(v *index.View) {
+		"one report at a time, the oldest first": {func(v *view.Accounts) {
 			setSelf(v, nil)
 			setReport(v, ripe, rewarded)
 			setReport(v, ripe-1, rewarded)
 		}, []string{byReport(ripe - 1)}},
-		"awards alone": {func(v *index.View) {
+		"awards alone": {func(v *view.Accounts) {
 			setSelf(v, func(k *market.Keeper) { k.Earned = 7 })
 			setReport(v, ripe, nil)
 		}, []string{fmt.Sprintf("rewards_claim/%s/awards/7/9", self)}},
-		"a report that it did not vote for, or has claimed": {func(v *index.View) {
+		"a report that it did not vote for, or has claimed": {func(v *view.Accounts) {
 			setSelf(v, nil)
 			setReport(v, ripe, func(r *market.Report) { rewarded(r); r.RewardVoters[0] = 1 << 4 })
 		}, nil},
-		"a vote of whoever had its place before": {func(v *index.View) {
+		"a vote of whoever had its place before": {func(v *view.Accounts) {
 			setSelf(v, func(k *market.Keeper) { k.RegisteredAt = now - 19 })
 			setReport(v, ripe, rewarded)
 		}, nil},
-		"a keeper that is leaving weighs nothing": {func(v *index.View) {
+		"a keeper that is leaving weighs nothing": {func(v *view.Accounts) {
 			setSelf(v, func(k *market.Keeper) { k.Keeper.Status, k.Weight = uint8(market.KeeperExiting), 0 })
 			setReport(v, ripe, rewarded)
 		}, nil},
-		"what others have earned is theirs to claim": {func(v *index.View) {
+		"what others have earned is theirs to claim": {func(v *view.Accounts) {
 			add(v, 5, func(m market.Meta) *market.Keeper {
 				k := &market.Keeper{Meta: m}
 				k.Wallet, k.Keeper.Status, k.Index, k.Weight, k.Earned = solana.PublicKey{7}, uint8(market.KeeperActive), 3, 20, 7
@@ -180,7 +181,7 @@ func TestAKeeperClaimsWhatItHasEarned(t *testing.T) {
 	setRewards(v, nil)
 	setSelf(v, nil)
 	setReport(v, ripe, rewarded)
-	actions, err := Due(v, self, now, nil)
+	actions, err := Due(v, match.Of(v), self, now, nil)
 	require.NoError(t, err)
 	require.Len(t, actions, 1)
 	require.Len(t, actions[0].Instructions, 2, "the keeper's token account may not be there yet")
@@ -283,7 +284,7 @@ func TestOutputsAreCompared(t *testing.T) {
 	}
 
 	t.Run("the last second still counts, and leases are named in one order", func(t *testing.T) {
-		build := func(duration uint32) *index.View {
+		build := func(duration uint32) *view.Accounts {
 			v := newMoneyView()
 			addOrder(v, func(o *market.Order) {
 				o.NodesWanted, o.NodesAwarded, o.LiveLeases, o.Redundant, o.AwardedAt, o.DurationSecs = 2, 2, 2, 1, awarded, duration
@@ -295,7 +296,7 @@ func TestOutputsAreCompared(t *testing.T) {
 		const last = 100 - (until - (now - Margin)) // so that the time ends in the second of our cautious clock
 		require.Empty(t, keysDue(t, build(last)))
 		v := build(last - 1)
-		actions, err := Due(v, self, now, nil)
+		actions, err := Due(v, match.Of(v), self, now, nil)
 		require.NoError(t, err)
 		require.Len(t, actions, 1)
 		accounts := actions[0].Instructions[0].Accounts()

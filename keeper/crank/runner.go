@@ -13,19 +13,21 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // Options of a Runner; all but More, Log and Tasks are required.
 type Options struct {
-	Index *index.Index
-	Self  solana.PublicKey
-	Sets  Sets
+	View    *view.View
+	Matcher *match.Matcher // follows View
+	Self    solana.PublicKey
+	Sets    Sets
 	// More are sources of actions beyond those that follow from the accounts alone; each gets the clock of Due.
-	More     []func(v *index.View, now int64) ([]Action, error)
+	More     []func(v *view.Accounts, now int64) ([]Action, error)
 	Submit   func(context.Context, txm.Intent) (txm.Result, error)
 	Interval time.Duration // between looks
 	Step     time.Duration // that each rank waits
@@ -89,7 +91,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			return
 		}
 		quiet = 0
-		seen = r.o.Index.Changed()
+		seen = r.o.View.Changed()
 		r.Tick(ctx)
 	})
 }
@@ -109,7 +111,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	var actions []Action
 	var keepers []solana.PublicKey
 	var err error
-	r.o.Index.Read(func(v *index.View) {
+	r.o.View.Read(func(v *view.Accounts) {
 		actions, err = r.due(v, now.Unix())
 		keepers = v.ActiveKeepers()
 	})
@@ -145,8 +147,8 @@ func (r *Runner) Tick(ctx context.Context) {
 }
 
 // due is what the accounts say, and what the other sources know.
-func (r *Runner) due(v *index.View, now int64) ([]Action, error) {
-	actions, err := Due(v, r.o.Self, now, r.o.Sets)
+func (r *Runner) due(v *view.Accounts, now int64) ([]Action, error) {
+	actions, err := Due(v, r.o.Matcher, r.o.Self, now, r.o.Sets)
 	for _, more := range r.o.More {
 		also, bad := more(v, now-Margin)
 		actions, err = append(actions, also...), errors.Join(err, bad)
@@ -229,7 +231,7 @@ func (r *Runner) send(ctx context.Context, b Batch) {
 // anyDue reports whether something of the batch is still to be done, by what is known now.
 func (r *Runner) anyDue(b Batch) bool {
 	due := false
-	r.o.Index.Read(func(v *index.View) {
+	r.o.View.Read(func(v *view.Accounts) {
 		actions, err := r.due(v, r.o.Now().Unix())
 		if err != nil {
 			due = true

@@ -6,23 +6,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
 // chain refuses transactions that name a poisoned account and removes the faults of others.
 type chain struct {
 	mu       sync.Mutex
-	x        *index.Index
+	x        *view.View
 	poisoned solana.PublicKey
 	ids      map[string]int
 	sizes    []int
@@ -39,7 +42,7 @@ func (c *chain) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 		}
 		fault := ix.Accounts()[6].PublicKey
 		if fault == c.poisoned {
-			return txm.Result{}, &txm.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(bindings.ErrorCodeInvariantBroken)}
+			return txm.Result{}, &txerr.ProgramError{Program: market.ProgramID, HasCode: true, Code: uint32(bindings.ErrorCodeInvariantBroken)}
 		}
 		faults = append(faults, fault)
 	}
@@ -52,7 +55,8 @@ func (c *chain) submit(_ context.Context, in txm.Intent) (txm.Result, error) {
 
 // One action that is refused for ever takes nobody else down with it, and is tried less and less often.
 func TestPoisonIsIsolated(t *testing.T) {
-	x := index.New()
+	matcher := match.New()
+	x := view.New(view.Options{Listeners: []view.Listener{matcher}})
 	v := newView()
 	x.Put(market.MarketAddress(), v.Market)
 	c := &chain{x: x, poisoned: solana.PublicKey{63}, ids: map[string]int{}}
@@ -64,7 +68,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	outcomes, overdue := map[string]int{}, 0
 	var mu sync.Mutex
 	r, err := New(Options{
-		Index: x, Self: self, Sets: func(records.Period, records.Hash) *report.Set { return nil }, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
+		View: x, Matcher: matcher, Self: self, Sets: func(records.Period, records.Hash) *report.Set { return nil }, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
 		Observe: func(_ Kind, n int, outcome string, _ time.Duration) { mu.Lock(); outcomes[outcome] += n; mu.Unlock() },
 		Overdue: func(Kind, time.Duration) { mu.Lock(); overdue++; mu.Unlock() },
 		Log:     zerolog.Nop(), Now: func() func() time.Time {
@@ -82,7 +86,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	go func() { done <- r.Run(ctx) }()
 	require.Eventually(t, func() bool {
 		left := 0
-		x.Read(func(v *index.View) { left = len(v.Faults) })
+		x.Read(func(v *view.Accounts) { left = len(v.Faults) })
 		return left == 1
 	}, 5*time.Second, 5*time.Millisecond)
 	time.Sleep(300 * time.Millisecond)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -29,7 +31,7 @@ func OpenAccount(ctx context.Context, c Config) (*Account, error) {
 		a.now = time.Now
 	}
 	var err error
-	if a.market, err = market.Load(ctx, c.Client, chain.Confirmed); err != nil {
+	if a.market, err = query.Load(ctx, c.Client, chain.Confirmed); err != nil {
 		return nil, err
 	}
 	genesis, err := c.Client.Genesis(ctx)
@@ -60,7 +62,7 @@ func (a *Account) Wallet() solana.PublicKey { return a.c.Wallet.PublicKey() }
 
 // Keeper reads the keeper; false when the wallet is none.
 func (a *Account) Keeper(ctx context.Context) (market.Keeper, bool, error) {
-	return market.Find[market.Keeper](ctx, a.c.Client, market.KeeperAddress(a.Wallet()), chain.Confirmed)
+	return query.Find[market.Keeper](ctx, a.c.Client, market.KeeperAddress(a.Wallet()), chain.Confirmed)
 }
 
 // Market is as read at the start.
@@ -87,21 +89,21 @@ func (a *Account) Register(ctx context.Context, bond market.GNT) (fresh bool, er
 		if k.Addr() == addr {
 			return false, nil
 		}
-		ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: a.Wallet(), Multiaddr: addr})
+		instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: a.Wallet(), Multiaddr: addr})
 		if err != nil {
 			return false, err
 		}
-		_, err = a.send(ctx, fmt.Sprintf("update/%d", stamp), "keeper_update", ix)
+		_, err = a.send(ctx, fmt.Sprintf("update/%d", stamp), "keeper_update", instruction)
 		return false, err
 	}
-	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{
+	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
 		Wallet: a.Wallet(), StakeMint: a.market.StakeMint, Bond: bond, Multiaddr: addr,
 	})
 	if err != nil {
 		return false, err
 	}
 	// The account itself makes the intent unique: a second registration finds it there.
-	_, err = a.send(ctx, fmt.Sprintf("register/%d", stamp), "keeper_register", ix)
+	_, err = a.send(ctx, fmt.Sprintf("register/%d", stamp), "keeper_register", instruction)
 	return err == nil, err
 }
 
@@ -119,11 +121,11 @@ func (a *Account) Activate(ctx context.Context) (market.Keeper, error) {
 			return k, nil
 		}
 		if now := a.now().Unix(); k.CanActivate(&a.market.Params, now-1) == nil {
-			ix, err := market.KeeperActivate(a.Wallet())
+			instruction, err := ix.KeeperActivate(a.Wallet())
 			if err != nil {
 				return k, err
 			}
-			if _, err := a.send(ctx, fmt.Sprintf("activate/%d/%d", k.RegisteredAt, now), "keeper_activate", ix); err != nil && !market.AlreadyDone(err) && !market.Is(err, market.CodeTooEarly) {
+			if _, err := a.send(ctx, fmt.Sprintf("activate/%d/%d", k.RegisteredAt, now), "keeper_activate", instruction); err != nil && !market.AlreadyDone(err) && !market.Is(err, market.CodeTooEarly) {
 				return k, err
 			}
 		}
@@ -145,11 +147,11 @@ func (a *Account) Exit(ctx context.Context) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%w: %s", ErrNotRegistered, a.Wallet())
 	}
 	if k.State() != market.KeeperExiting {
-		ix, err := market.KeeperRequestExit(a.Wallet())
+		instruction, err := ix.KeeperRequestExit(a.Wallet())
 		if err != nil {
 			return time.Time{}, err
 		}
-		if _, err := a.send(ctx, fmt.Sprintf("exit/%d", k.RegisteredAt), "keeper_request_exit", ix); err != nil {
+		if _, err := a.send(ctx, fmt.Sprintf("exit/%d", k.RegisteredAt), "keeper_request_exit", instruction); err != nil {
 			return time.Time{}, err
 		}
 		if k, _, err = a.Keeper(ctx); err != nil {
@@ -176,11 +178,11 @@ func (a *Account) Withdraw(ctx context.Context) (market.GNT, error) {
 		return 0, fmt.Errorf("%w until %s", ErrBonded, at.Format(time.RFC3339))
 	}
 	mint := a.market.StakeMint
-	ix, err := market.KeeperWithdraw(market.WithdrawStakeArgs{Wallet: a.Wallet(), StakeMint: mint})
+	instruction, err := ix.KeeperWithdraw(ix.WithdrawStakeArgs{Wallet: a.Wallet(), StakeMint: mint})
 	if err != nil {
 		return 0, err
 	}
 	_, err = a.send(ctx, fmt.Sprintf("withdraw/%d", k.RegisteredAt), "keeper_withdraw",
-		market.CreateTokenAccount(a.Wallet(), a.Wallet(), mint), ix)
+		ix.CreateTokenAccount(a.Wallet(), a.Wallet(), mint), instruction)
 	return market.GNT(k.Bond), err
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -49,7 +49,7 @@ func (n *network) over(p records.Period) {
 
 func (n *network) audit(ctx context.Context, p records.Period) {
 	var keepers, nodes []solana.PublicKey
-	n.k.index.Read(func(v *index.View) {
+	n.k.view.Read(func(v *view.Accounts) {
 		for wallet := range v.Weights(int64(p+1) * int64(n.k.secs)) {
 			if wallet != n.k.publicKey() {
 				keepers = append(keepers, wallet)

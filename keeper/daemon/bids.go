@@ -52,14 +52,14 @@ func (k *Keeper) openAuctions() (*auctions, error) {
 	log := k.component("auctions")
 	var err error
 	a.service, err = auction.New(auction.Options{
-		Index: k.index, Store: k.store, Signer: k.c.Wallet, Domain: k.domain, Publish: a.publish, Damaged: k.damaged, Log: log, Now: k.now,
+		View: k.view, Store: k.store, Signer: k.c.Wallet, Domain: k.domain, Publish: a.publish, Damaged: k.damaged, Log: log, Now: k.now,
 		Omit: k.c.OmitBidsOf,
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.awarder, err = auction.NewAwarder(auction.AwarderOptions{
-		Index: k.index, Bids: a.service, Self: k.publicKey(), Submit: k.submit, Step: 4 * k.timing.AwardStep,
+		View: k.view, Bids: a.service, Self: k.publicKey(), Submit: k.submit, Step: 4 * k.timing.AwardStep,
 		Observe: k.metrics.Awarded, Fetch: a.fetch, Log: log, Now: k.now,
 	})
 	if err != nil {

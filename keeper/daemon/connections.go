@@ -9,8 +9,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 const peersEvery = time.Second
@@ -33,7 +33,7 @@ func (k *Keeper) knownPeer(key solana.PublicKey) (known bool) {
 	default:
 		return true
 	}
-	k.index.Read(func(v *index.View) { known = v.KnownPeer(key) })
+	k.view.Read(func(v *view.Accounts) { known = v.KnownPeer(key) })
 	return known
 }
 
@@ -44,7 +44,7 @@ func (n *network) runPeers(ctx context.Context) error {
 	last := ""
 	for {
 		var peers []p2p.Peer
-		n.k.index.Read(func(v *index.View) {
+		n.k.view.Read(func(v *view.Accounts) {
 			for wallet, k := range v.Keepers {
 				if addr := k.Addr(); wallet != n.node.Key() && addr != "" {
 					peers = append(peers, p2p.Peer{Key: wallet, Addrs: []string{addr}})
@@ -85,7 +85,7 @@ func (n *network) keep(peers []p2p.Peer) error {
 
 // connected counts the other keepers that there is a connection to.
 func (n *network) connected() (count int) {
-	n.k.index.Read(func(v *index.View) {
+	n.k.view.Read(func(v *view.Accounts) {
 		for wallet := range v.Keepers {
 			if wallet != n.node.Key() && n.node.Connected(wallet) {
 				count++
@@ -97,7 +97,7 @@ func (n *network) connected() (count int) {
 
 // others counts the other keepers that count.
 func (n *network) others() (count int) {
-	n.k.index.Read(func(v *index.View) {
+	n.k.view.Read(func(v *view.Accounts) {
 		for wallet, k := range v.Keepers {
 			if wallet != n.node.Key() && k.State() == market.KeeperActive {
 				count++

@@ -7,9 +7,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -63,7 +63,7 @@ func (n *network) validateContradiction(_ context.Context, _ solana.PublicKey, m
 
 // bonded reports whether a keeper has a bond that a contradiction would cost.
 func (n *network) bonded(wallet solana.PublicKey) (found bool) {
-	n.k.index.Read(func(v *index.View) {
+	n.k.view.Read(func(v *view.Accounts) {
 		k, ok := v.Keepers[wallet]
 		found = ok && k.State() != market.KeeperSlashed
 	})

@@ -11,14 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 // fakeChain holds the market in memory and executes report_vote and report_apply as the program does. Every keeper's
@@ -26,7 +28,7 @@ import (
 type fakeChain struct {
 	mu       sync.Mutex
 	accounts map[solana.PublicKey]any
-	indexes  map[*index.Index]bool
+	indexes  map[*view.View]bool
 	market   *market.Market
 	applied  map[string]int // leaves, by period, node and lease
 	votes    map[uint64]map[solana.PublicKey]records.Hash
@@ -35,7 +37,7 @@ type fakeChain struct {
 
 func newFakeChain(secs uint32) *fakeChain {
 	c := &fakeChain{
-		accounts: map[solana.PublicKey]any{}, indexes: map[*index.Index]bool{}, applied: map[string]int{},
+		accounts: map[solana.PublicKey]any{}, indexes: map[*view.View]bool{}, applied: map[string]int{},
 		votes: map[uint64]map[solana.PublicKey]records.Hash{},
 	}
 	m := &market.Market{Meta: market.Meta{Address: market.MarketAddress()}}
@@ -58,7 +60,7 @@ func (c *fakeChain) put(key solana.PublicKey, value any) {
 }
 
 // follow gives an index the state and everything that comes.
-func (c *fakeChain) follow(x *index.Index) {
+func (c *fakeChain) follow(x *view.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, value := range c.accounts {
@@ -99,7 +101,7 @@ func (c *fakeChain) submit(ctx context.Context, in txm.Intent) (txm.Result, erro
 		if err := c.execute(ix); err != nil {
 			var code bindings.ErrorCode
 			if errors.As(err, &code) {
-				err = &txm.ProgramError{InstructionIndex: i, Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: "Custom"}
+				err = &txerr.ProgramError{InstructionIndex: i, Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: "Custom"}
 			}
 			return txm.Result{}, err
 		}

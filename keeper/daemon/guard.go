@@ -12,8 +12,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -98,7 +98,7 @@ func (k *Keeper) watchOwn() {
 // checkVotes does the same for votes, which are on chain.
 func (k *Keeper) checkVotes() error {
 	var me *market.Keeper
-	k.index.Read(func(v *index.View) { me = v.Keepers[k.publicKey()] })
+	k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
 	return k.compareVotes(me)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -32,7 +32,7 @@ func testClock(ahead *time.Duration, log zerolog.Logger) *clock {
 
 func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
 	key := newWallet(t)
-	k := &Keeper{c: Config{Wallet: key}, log: zerolog.Nop(), now: time.Now, index: index.New(), pool: statement.NewPool(), secs: 5}
+	k := &Keeper{c: Config{Wallet: key}, log: zerolog.Nop(), now: time.Now, view: view.New(view.Options{}), pool: statement.NewPool(), secs: 5}
 	k.timing.Keep = time.Hour
 	signer, err := records.NewSigner(key)
 	require.NoError(t, err)

@@ -9,14 +9,14 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/server"
 )
 
 // gauges are read when metrics are asked for, while the keeper is open.
 func (k *Keeper) gauges() server.Gauges {
 	return server.Gauges{
-		Slot:       func() float64 { return float64(k.index.Slot()) },
+		Slot:       func() float64 { return float64(k.view.Slot()) },
 		Accounts:   func() float64 { return float64(k.watcher.Status().Accounts) },
 		Peers:      func() float64 { return float64(len(k.node.Peers())) },
 		InFlight:   func() float64 { return float64(k.txm.InFlight()) },
@@ -87,7 +87,7 @@ func (k *Keeper) ready() []string {
 		}
 		wrong = append(wrong, text)
 	}
-	k.index.Read(func(v *index.View) {
+	k.view.Read(func(v *view.Accounts) {
 		me, ok := v.Keepers[k.publicKey()]
 		switch {
 		case !ok:

@@ -16,6 +16,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
@@ -24,7 +26,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -42,7 +44,8 @@ type Keeper struct {
 	retention uint32
 	timing    Timing
 
-	index   *index.Index
+	view    *view.View
+	matcher *match.Matcher
 	pool    *statement.Pool
 	store   *store.Store
 	book    *book // the store, while signing is safe
@@ -71,7 +74,8 @@ type Keeper struct {
 // Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
 // Errors: those of market.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
 func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
-	k := &Keeper{c: c, log: c.Log, now: c.Now, index: index.New(), pool: statement.NewPool(), opened: time.Now()}
+	k := &Keeper{c: c, log: c.Log, now: c.Now, matcher: match.New(), pool: statement.NewPool(), opened: time.Now()}
+	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
 	if k.now == nil {
 		k.now = time.Now
 	}
@@ -83,7 +87,7 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	m, err := market.Load(ctx, c.Client, chain.Confirmed)
+	m, err := query.Load(ctx, c.Client, chain.Confirmed)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +155,7 @@ func (k *Keeper) openStore(ctx context.Context) error {
 		return err
 	}
 	var me *market.Keeper
-	if found, ok, err := market.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.publicKey()), chain.Confirmed); err != nil {
+	if found, ok, err := query.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.publicKey()), chain.Confirmed); err != nil {
 		return err
 	} else if ok {
 		me = &found
@@ -236,7 +240,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 	run(func(ctx context.Context) error {
 		return k.watcher.Run(ctx, func(e watch.Event) {
-			if err := k.index.Apply(e); err != nil {
+			if err := k.view.Apply(e); err != nil {
 				k.log.Warn().Err(err).Msg("account cannot be read")
 			}
 		})
@@ -273,7 +277,7 @@ func (k *Keeper) work(ctx context.Context) error {
 // serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
 func (k *Keeper) serve(ctx context.Context) error {
 	recorder, err := check.NewRecorder(check.RecorderOptions{
-		Index: k.index, Store: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
+		View: k.view, Store: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
 		Publish: k.net.publish, Sealed: k.net.over, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
 	})
 	if err != nil {
@@ -285,7 +289,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	k.seeds = newSeeds(chainBlocks{k.c.Client}, k.domain, k.secs, k.component("seeds"))
 	k.checker, err = check.NewChecker(check.CheckerOptions{
-		Index: k.index, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		View: k.view, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
 		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
 		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
@@ -294,7 +298,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 		return err
 	}
 	k.engine, err = consensus.New(consensus.Options{
-		Index: k.index, Pool: k.pool, Store: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
+		View: k.view, Pool: k.pool, Store: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
 		Seeds: k.seeds.get, Equivocation: k.net.twoFaced,
 		DuplicateSigner: func(m statement.Manifest) {
@@ -306,15 +310,15 @@ func (k *Keeper) serve(ctx context.Context) error {
 		return err
 	}
 	awarder, err := award.New(award.Options{
-		Index: k.index, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
 		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
 	})
 	if err != nil {
 		return err
 	}
 	runner, err := crank.New(crank.Options{
-		Index: k.index, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
-		More:     []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due},
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag, Log: k.component("crank"), Now: k.now,
 	})
 	if err != nil {

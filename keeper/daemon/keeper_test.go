@@ -13,10 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -47,9 +48,10 @@ func (r *replica) start() {
 	if testing.Verbose() {
 		log = zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.InfoLevel).With().Str("keeper", r.wallet.PublicKey().String()[:4]).Logger()
 	}
+	matcher := match.New()
 	k := &Keeper{
 		c: Config{Wallet: r.wallet, Data: r.data}, log: log, now: time.Now, domain: r.chain.market.Domain,
-		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, index: index.New(), pool: statement.NewPool(),
+		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, view: view.New(view.Options{Listeners: []view.Listener{matcher}}), matcher: matcher, pool: statement.NewPool(),
 	}
 	var err error
 	k.signer, err = records.NewSigner(r.wallet)
@@ -84,7 +86,7 @@ func (r *replica) start() {
 
 // run registers the keeper and lets it work.
 func (r *replica) run() {
-	r.chain.follow(r.k.index)
+	r.chain.follow(r.k.view)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel, r.done = cancel, make(chan error, 1)
 	go func(k *Keeper) { r.done <- k.serve(ctx) }(r.k)
@@ -96,7 +98,7 @@ func (r *replica) kill() {
 	err := <-r.done
 	require.True(r.t, errors.Is(err, context.Canceled), "%v", err)
 	r.chain.mu.Lock()
-	delete(r.chain.indexes, r.k.index)
+	delete(r.chain.indexes, r.k.view)
 	r.chain.mu.Unlock()
 	require.NoError(r.t, r.k.Close())
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -111,7 +111,7 @@ func (n *network) join() error {
 }
 
 func (n *network) isKeeper(key solana.PublicKey) (ok bool) {
-	n.k.index.Read(func(v *index.View) { _, ok = v.Keepers[key] })
+	n.k.view.Read(func(v *view.Accounts) { _, ok = v.Keepers[key] })
 	return ok
 }
 
@@ -181,7 +181,7 @@ func (n *network) validateProposal(_ context.Context, author solana.PublicKey, m
 		return p2p.Ignore
 	}
 	var weights report.Weights
-	n.k.index.Read(func(v *index.View) { weights = v.Weights(int64(m.Period+1) * int64(n.k.secs)) })
+	n.k.view.Read(func(v *view.Accounts) { weights = v.Weights(int64(m.Period+1) * int64(n.k.secs)) })
 	if report.Authentic(m, n.k.domain, weights) != nil {
 		return p2p.Ignore // another keeper may know the proposer before us
 	}

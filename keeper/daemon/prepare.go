@@ -11,8 +11,9 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/keeper/index"
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 // prepare checks that this wallet may keep and writes its address when it has changed.
 func (k *Keeper) prepare(ctx context.Context) error {
 	var me *market.Keeper
-	k.index.Read(func(v *index.View) { me = v.Keepers[k.publicKey()] })
+	k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
 	switch {
 	case me == nil:
 		return fmt.Errorf("%w: %s; bond it with `gantry-keeper register --bond N`", ErrNotRegistered, k.publicKey())
@@ -46,13 +47,13 @@ func (k *Keeper) prepare(ctx context.Context) error {
 	if addr == me.Addr() {
 		return nil
 	}
-	ix, err := market.KeeperUpdate(market.KeeperUpdateArgs{Wallet: k.publicKey(), Multiaddr: addr})
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: k.publicKey(), Multiaddr: addr})
 	if err != nil {
 		return err
 	}
 	// Writing the same address twice is harmless, so the id need only be new.
 	_, err = k.txm.Submit(ctx, txm.Intent{
-		ID: fmt.Sprintf("address/%s/%d", addr, k.now().UnixNano()), Kind: "keeper_update", Instructions: []solana.Instruction{ix},
+		ID: fmt.Sprintf("address/%s/%d", addr, k.now().UnixNano()), Kind: "keeper_update", Instructions: []solana.Instruction{instruction},
 	})
 	if err != nil {
 		return fmt.Errorf("write the address %s: %w", addr, market.Explain(err))

@@ -15,8 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
@@ -108,7 +109,7 @@ func BenchmarkRestart(b *testing.B) {
 		require.Len(b, mine, restartStatements)
 		read += cpu() - began
 		began = cpu()
-		x := index.New()
+		x := view.New(view.Options{Listeners: []view.Listener{match.New()}})
 		for _, n := range nodes {
 			x.Put(n.Address, n)
 		}

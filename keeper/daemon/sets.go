@@ -6,18 +6,18 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // small reports whether all keepers check all nodes.
 func (n *network) small() (yes bool) {
-	n.k.index.Read(func(v *index.View) { yes = len(v.ActiveKeepers()) <= committee.Size })
+	n.k.view.Read(func(v *view.Accounts) { yes = len(v.ActiveKeepers()) <= committee.Size })
 	return yes
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/keeper/crank"
 )
 
@@ -50,13 +51,13 @@ func (q *due) awards() {
 		if _, ok := proof.Score(q.now); !ok {
 			continue
 		}
-		ix, err := proof.Prove(q.s.o.Self)
+		prove, err := ix.ProveBetterAsk(proof, q.s.o.Self)
 		ixs := []solana.Instruction{q.share(q.s.o.Self)}
 		if l.Price > proof.Better.Price {
 			ixs = append(ixs, q.share(l.Customer))
 		}
 		key := fmt.Sprintf("%s/%d/%s", address, l.AwardedAt, better)
-		q.add(crank.ProveBetterAsk, "award/"+key, key, append(ixs, ix), err)
+		q.add(crank.ProveBetterAsk, "award/"+key, key, append(ixs, prove), err)
 	}
 	q.s.awards.seen = fresh
 }

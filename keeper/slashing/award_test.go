@@ -14,11 +14,11 @@ import (
 func (w *fixture) addNode(n byte, price uint64) *market.Node {
 	p := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{40, n}}}
 	p.Stake, p.LockedStake = 100, 100
-	w.v.Add(p.Address, p)
+	w.v.Put(p.Address, p)
 	node := &market.Node{Meta: market.Meta{Address: solana.PublicKey{31, n}}}
 	node.Provider, node.Price, node.Node.Status = p.Address, price, uint8(market.NodeActive)
 	node.Spec.Model, node.Spec.Gpus, node.Tier = 1, 1, 1
-	w.v.Add(node.Address, node)
+	w.v.Put(node.Address, node)
 	return node
 }
 
@@ -26,18 +26,18 @@ func (w *fixture) addNode(n byte, price uint64) *market.Node {
 func (w *fixture) addAward(keeper solana.PublicKey, to *market.Node) *market.Lease {
 	m := &market.Model{Meta: market.Meta{Address: market.ModelAddress(1)}}
 	m.Id = 1
-	w.v.Add(m.Address, m)
+	w.v.Put(m.Address, m)
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{20}}}
 	o.CreatedAt, o.NodesWanted, o.GpusPerNode, o.MaxPrice = w.now-10, 1, 1, 3_000_000
 	o.Requirement.Model = 1
-	w.v.Add(o.Address, o)
+	w.v.Put(o.Address, o)
 	l := &market.Lease{Meta: market.Meta{Address: market.LeaseAddress(o.Address, to.Address)}}
 	l.Order, l.Lease.Node, l.Lease.Keeper, l.Lease.Customer = o.Address, to.Address, keeper, solana.PublicKey{50}
 	l.AwardedAt, l.Price = w.now-5, to.Price
 	score, err := to.Score(l.AwardedAt)
 	require.NoError(w.t, err)
 	l.Lease.Score = score
-	w.v.Add(l.Address, l)
+	w.v.Put(l.Address, l)
 	return l
 }
 
@@ -50,8 +50,8 @@ func TestUnjustAwards(t *testing.T) {
 		"our own award":          {func(_ *fixture, _ *market.Node, l *market.Lease) { l.Lease.Keeper = self }, false},
 		"proven already":         {func(_ *fixture, _ *market.Node, l *market.Lease) { l.Lease.Score = 0 }, false},
 		"too late":               {func(w *fixture, _ *market.Node, _ *market.Lease) { w.now += 100 }, false},
-		"the order is gone":      {func(w *fixture, _ *market.Node, l *market.Lease) { w.v.Remove(l.Order, w.v.Orders[l.Order]) }, false},
-		"the keeper is gone":     {func(w *fixture, _ *market.Node, _ *market.Lease) { w.v.Remove(solana.PublicKey{}, w.v.Keepers[rival]) }, false},
+		"the order is gone":      {func(w *fixture, _ *market.Node, l *market.Lease) { w.v.Put(l.Order, nil) }, false},
+		"the keeper is gone":     {func(w *fixture, _ *market.Node, _ *market.Lease) { w.v.Put(w.v.Keepers[rival].Address, nil) }, false},
 		"the best was busy":      {func(_ *fixture, n *market.Node, _ *market.Lease) { n.GpuMask = 1 }, false},
 		"the best came too late": {func(w *fixture, n *market.Node, _ *market.Lease) { n.AskSince = w.now - 15 }, false},
 		"another model":          {func(_ *fixture, n *market.Node, _ *market.Lease) { n.Spec.Model = 2 }, false},
@@ -64,7 +64,7 @@ func TestUnjustAwards(t *testing.T) {
 			l := w.addAward(rival, second)
 			if !c.proven && name != "our own award" && name != "proven already" && name != "too late" {
 				other := w.v.Nodes[solana.PublicKey{31, 3}]
-				w.v.Remove(other.Address, other)
+				w.v.Put(other.Address, nil)
 			}
 			c.change(w, best, l)
 			actions := w.due()

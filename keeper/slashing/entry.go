@@ -7,6 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -53,7 +54,7 @@ func decode(raw []byte) (entry, error) {
 	switch {
 	case (e.Work == nil) == (e.Equivocation == nil):
 		return e, fmt.Errorf("%w: proof of neither kind", store.ErrCorrupt)
-	case e.Work != nil && len(e.Work.Commitment) != market.CommitmentSize:
+	case e.Work != nil && len(e.Work.Commitment) != ix.CommitmentSize:
 		return e, fmt.Errorf("%w: commitment of %d bytes", store.ErrCorrupt, len(e.Work.Commitment))
 	case e.Equivocation != nil:
 		if _, _, err := e.Equivocation.read(); err != nil {
@@ -64,9 +65,9 @@ func decode(raw []byte) (entry, error) {
 }
 
 // of is the proof against the node as it is now.
-func (b badWork) of(n *market.Node) market.BadWork {
-	return market.BadWork{
-		Node: *n, Commitment: [market.CommitmentSize]byte(b.Commitment), Signature: b.Signature, Opening: b.Opening, Column: int(b.Column),
+func (b badWork) of(n *market.Node) ix.BadWork {
+	return ix.BadWork{
+		Node: *n, Commitment: [ix.CommitmentSize]byte(b.Commitment), Signature: b.Signature, Opening: b.Opening, Column: int(b.Column),
 	}
 }
 
@@ -100,11 +101,11 @@ func (c equivocationProof) prove(finder, stakeMint solana.PublicKey) ([]solana.I
 	case err != nil:
 		return nil, err
 	case statements != nil:
-		return market.ProveEquivocation(market.ProveEquivocationArgs{
+		return ix.ProveEquivocation(ix.ProveEquivocationArgs{
 			Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: statements[0], Other: statements[1],
 		})
 	}
-	return market.ProveManifests(market.ProveManifestsArgs{
+	return ix.ProveManifests(ix.ProveManifestsArgs{
 		Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: manifests[0], Other: manifests[1],
 	})
 }

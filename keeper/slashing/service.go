@@ -13,10 +13,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/crank"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -67,7 +68,7 @@ func New(o Options) (*Service, error) {
 }
 
 // BadWork takes a wrong product that a node has signed. It is on disk when the call returns without an error.
-func (s *Service) BadWork(b market.BadWork) error {
+func (s *Service) BadWork(b ix.BadWork) error {
 	_, err := s.take(entry{Work: &badWork{
 		Node: b.Node.Address, Commitment: b.Commitment[:], Signature: b.Signature, Opening: b.Opening, Column: uint32(b.Column),
 	}})
@@ -147,7 +148,7 @@ func (s *Service) Held() int {
 
 // Due is what can be done about the proofs now, unix seconds of the chain's clock: a source of actions for crank.Runner.
 // A proof that has done its work, or cannot any more, is forgotten.
-func (s *Service) Due(v *index.View, now int64) ([]crank.Action, error) {
+func (s *Service) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 	if v.Market == nil {
 		return nil, nil
 	}
@@ -175,7 +176,7 @@ func (s *Service) Due(v *index.View, now int64) ([]crank.Action, error) {
 // due collects the actions of one look.
 type due struct {
 	s    *Service
-	v    *index.View
+	v    *view.Accounts
 	now  int64
 	mint solana.PublicKey
 	out  []crank.Action
@@ -196,7 +197,7 @@ func (q *due) add(kind crank.Kind, group, key string, ixs []solana.Instruction, 
 
 // share makes the stake-token account that somebody's share goes to, unless it is there.
 func (q *due) share(owner solana.PublicKey) solana.Instruction {
-	return market.CreateTokenAccount(q.s.o.Self, owner, q.mint)
+	return ix.CreateTokenAccount(q.s.o.Self, owner, q.mint)
 }
 
 // inOrder lists a map's keys in one order for everybody.

@@ -15,10 +15,11 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/crank"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -47,7 +48,7 @@ func (s memoryStore) Proofs() (map[string][]byte, error)       { return s, nil }
 // fixture is a market in memory that executes the actions of this package as the program does.
 type fixture struct {
 	t           require.TestingT
-	v           *index.View
+	v           *view.Accounts
 	path        string // empty to keep proofs in memory
 	now         int64
 	store       *store.Store
@@ -57,21 +58,21 @@ type fixture struct {
 }
 
 func newFixture(t require.TestingT, dir string) *fixture {
-	w := &fixture{t: t, v: index.NewView(), now: now, memoryStore: memoryStore{}}
+	w := &fixture{t: t, v: view.NewAccounts(), now: now, memoryStore: memoryStore{}}
 	if dir != "" {
 		w.path = filepath.Join(dir, "keeper.db")
 	}
 	m := &market.Market{Meta: market.Meta{Address: market.MarketAddress()}}
 	m.StakeMint, m.Domain = solana.PublicKey{251}, domain
 	m.Params = bindings.Params{PeriodSecs: secs, ChallengeSecs: 50}
-	w.v.Add(m.Address, m)
+	w.v.Put(m.Address, m)
 	n := &market.Node{Meta: market.Meta{Address: solana.PublicKey{30}}}
 	n.NodeKey, n.Provider = nodeKey.PublicKey(), solana.PublicKey{40}
-	w.v.Add(n.Address, n)
+	w.v.Put(n.Address, n)
 	for i, wallet := range []solana.PublicKey{self, rival} {
 		k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(wallet)}}
 		k.Wallet, k.Keeper.Status, k.Index = wallet, uint8(market.KeeperActive), uint16(i)
-		w.v.Add(k.Address, k)
+		w.v.Put(k.Address, k)
 	}
 	w.open()
 	return w
@@ -100,20 +101,20 @@ func (w *fixture) kill() {
 func (w *fixture) node() *market.Node { return w.v.Nodes[solana.PublicKey{30}] }
 
 // badWork is a signed wrong product for a period.
-func (w *fixture) badWork(t require.TestingT, period uint64) market.BadWork {
+func (w *fixture) badWork(t require.TestingT, period uint64) ix.BadWork {
 	seed := work.Seed{byte(period)}
 	p, err := work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}.Prove(context.Background(), seed, 64)
 	require.NoError(t, err)
 	var wrong *work.WrongEntryError
 	require.ErrorAs(t, work.Verifier{}.VerifyProof(context.Background(), p), &wrong)
 	c := work.Commitment{Domain: domain, Node: w.node().Address, Period: period, Seed: seed, N: 64, Root: p.Root}
-	return market.BadWork{
+	return ix.BadWork{
 		Node: *w.node(), Commitment: c.Bytes(), Signature: c.Sign(ed25519.PrivateKey(nodeKey)), Opening: wrong.Opening.Bytes(), Column: wrong.Col,
 	}
 }
 
 // accuse puts the first half of a proof on chain.
-func (w *fixture) accuse(finder solana.PublicKey, b market.BadWork) {
+func (w *fixture) accuse(finder solana.PublicKey, b ix.BadWork) {
 	c, err := work.ParseCommitment(b.Commitment[:])
 	require.NoError(w.t, err)
 	o, err := work.ParseChunkOpening(b.Opening, int(c.N))
@@ -122,16 +123,16 @@ func (w *fixture) accuse(finder solana.PublicKey, b market.BadWork) {
 	a.Node, a.Finder, a.Seed, a.Root = b.Node.Address, finder, c.Seed, c.Root
 	a.Period, a.Order, a.Row, a.Column = c.Period, c.N, o.Row, uint32(b.Column)
 	require.NotContains(w.t, w.v.FraudProofs, a.Address, "the program would refuse a second one")
-	w.v.Add(a.Address, a)
+	w.v.Put(a.Address, a)
 }
 
-func (w *fixture) unaccuse(a *market.FraudProof) { w.v.Remove(a.Address, a) }
+func (w *fixture) unaccuse(a *market.FraudProof) { w.v.Put(a.Address, nil) }
 
 // convict is prove_bad_work.
 func (w *fixture) convict() {
 	n := *w.node()
 	n.BadWorkPeriod = uint64(w.now) / secs
-	w.v.Add(n.Address, &n)
+	w.v.Put(n.Address, &n)
 	w.slash++
 }
 
@@ -165,7 +166,7 @@ func (w *fixture) execute(a crank.Action) {
 		k := *w.v.Keepers[rival]
 		require.Equal(w.t, k.Address, accounts[2].PublicKey)
 		k.Keeper.Status = uint8(market.KeeperSlashed)
-		w.v.Add(k.Address, &k)
+		w.v.Put(k.Address, &k)
 	default:
 		w.t.Errorf("unexpected %s", a.Kind)
 	}
@@ -247,7 +248,7 @@ func TestNothingIsProvenAboutTheFuture(t *testing.T) {
 	require.Empty(t, w.due())
 	w.now += secs
 	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(w.due()))
-	w.v.Remove(w.node().Address, w.node()) // closed
+	w.v.Put(w.node().Address, nil) // closed
 	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()))
 	require.Zero(t, w.service.Held())
 }
@@ -278,7 +279,7 @@ func TestContradictions(t *testing.T) {
 
 	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
 	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
-	w.v.Add(k.Address, k)
+	w.v.Put(k.Address, k)
 	_, err = w.service.Statements(yes, no)
 	require.NoError(t, err)
 	w.kill()
@@ -320,7 +321,7 @@ func TestTwoManifests(t *testing.T) {
 
 	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(key.PublicKey())}}
 	k.Wallet, k.Keeper.Status = key.PublicKey(), uint8(market.KeeperActive)
-	w.v.Add(k.Address, k)
+	w.v.Put(k.Address, k)
 	_, err = w.service.Manifests(domain, other, one)
 	require.NoError(t, err)
 	fresh, err = w.service.Manifests(domain, one, other)

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/keeper/crank"
 )
 
@@ -35,16 +36,16 @@ func (q *due) work(b badWork) (done bool) {
 		ixs, err := proof.Accuse(q.s.o.Self)
 		q.add(crank.FraudProofOpen, group, id, ixs, err)
 	case !about(mine, b):
-		ix, err := market.FraudProofClose(*mine)
-		q.add(crank.FraudProofClose, "", closing(mine), []solana.Instruction{ix}, err)
+		instruction, err := ix.FraudProofClose(*mine)
+		q.add(crank.FraudProofClose, "", closing(mine), []solana.Instruction{instruction}, err)
 	default:
 		if current, err := market.PeriodOf(q.now, q.v.Market.Params.PeriodSecs); err != nil || current < period {
 			q.fail(err)
 			return false // the chain's clock is not there yet
 		}
-		ix, err := proof.Prove(q.s.o.Self, q.mint)
+		instruction, err := proof.Prove(q.s.o.Self, q.mint)
 		// The fraud proof's rent is paid: nobody else is waited for.
-		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.s.o.Self), ix}, err)
+		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.s.o.Self), instruction}, err)
 	}
 	return false
 }
@@ -85,7 +86,7 @@ func (q *due) leftovers() {
 		if r, ok := q.s.held[entry{Work: &badWork{Node: a.Node}}.name()]; ok && r.Work != nil {
 			continue
 		}
-		ix, err := market.FraudProofClose(*a)
-		q.add(crank.FraudProofClose, "", closing(a), []solana.Instruction{ix}, err)
+		instruction, err := ix.FraudProofClose(*a)
+		q.add(crank.FraudProofClose, "", closing(a), []solana.Instruction{instruction}, err)
 	}
 }

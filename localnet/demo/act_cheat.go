@@ -6,6 +6,7 @@ import (
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 )
 
@@ -22,7 +23,7 @@ func (d *demo) cheat(ctx context.Context) error {
 	}
 	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, its work proof failed", fault.Period, node.Name), "flag WORK_FAILED, "+d.voters(fault.Period))
 	d.book.expect(records.Flags(fault.Flags)&records.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
-	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *sdk.View) bool {
+	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *view.View) bool {
 		n, ok := v.Node(node.Address)
 		return ok && n.State() == sdk.NodeSuspended
 	}); err != nil {

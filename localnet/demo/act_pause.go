@@ -7,6 +7,7 @@ import (
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // pauseAnd pauses new orders and awards as the guardian would, shows that an order is refused, does something, and
@@ -33,7 +34,7 @@ func (d *demo) pause(ctx context.Context, what string, want uint8) error {
 	if _, err := d.gantry(ctx, d.net.World.Guardian, "market", "pause", what); err != nil {
 		return err
 	}
-	return d.until(ctx, 10*time.Second, fmt.Sprintf("the market to be paused: %s", what), func(v *sdk.View) bool {
+	return d.until(ctx, 10*time.Second, fmt.Sprintf("the market to be paused: %s", what), func(v *view.View) bool {
 		m, ok := v.Market()
 		return ok && m.Paused == want
 	})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -45,7 +46,7 @@ const timeout = 4 * time.Minute
 type demo struct {
 	opts  Options
 	net   *network.Network
-	view  *sdk.View
+	view  *view.View
 	out   *printer
 	book  *book
 	check *invariants.Checker
@@ -106,7 +107,7 @@ func (d *demo) open(ctx context.Context) error {
 	for _, m := range n.Nodes {
 		d.unneeded[m.Name] = make(chan struct{})
 	}
-	d.view = sdk.NewView(d.opts.Log.Level(zerolog.ErrorLevel))
+	d.view = view.New(view.Options{Log: d.opts.Log.Level(zerolog.ErrorLevel)})
 	d.out.begin(fmt.Sprintf("%s starts: %s", n.EngineKind(), n.At.RPC), "program "+short(sdk.ProgramID)+" · market, 2 mints, 2 GPU models")
 	return nil
 }
@@ -116,7 +117,7 @@ func (d *demo) play(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return ignoreCancelled(d.view.Run(ctx, sdk.ViewOptions{Client: d.net.Chain})) })
+	group.Go(func() error { return ignoreCancelled(d.view.Run(ctx, view.Source{Client: d.net.Chain})) })
 	group.Go(func() error { return ignoreCancelled(d.watchBooks(ctx)) })
 	group.Go(func() error {
 		select {

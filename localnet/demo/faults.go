@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
@@ -21,7 +22,7 @@ var solanaZero solana.PublicKey
 // waitFault waits until a fault of the node is open; lease is zero for a fault of the node alone.
 func (d *demo) waitFault(ctx context.Context, node, lease solana.PublicKey) (sdk.Fault, error) {
 	var found sdk.Fault
-	err := d.until(ctx, 60*time.Second, "a fault of node "+short(node), func(v *sdk.View) bool {
+	err := d.until(ctx, 60*time.Second, "a fault of node "+short(node), func(v *view.View) bool {
 		for _, f := range v.FaultsOf(node) {
 			if f.Lease == lease {
 				found = f
@@ -52,7 +53,7 @@ func (d *demo) voters(period uint64) string {
 
 // slashed waits until a fault is applied after its appeal window, and checks where the stake went.
 func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*bindings.SlashApplied, error) {
-	err := d.until(ctx, 40*time.Second, "fault "+short(fault.Address)+" to be applied", func(v *sdk.View) bool {
+	err := d.until(ctx, 40*time.Second, "fault "+short(fault.Address)+" to be applied", func(v *view.View) bool {
 		_, ok := v.Fault(fault.Address)
 		return !ok
 	})

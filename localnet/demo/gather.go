@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // deposit is what each customer puts in.
@@ -21,7 +22,7 @@ func (d *demo) gather(ctx context.Context) error {
 		if err := d.net.LaunchKeepers(groupCtx); err != nil {
 			return err
 		}
-		err := d.until(groupCtx, 15*time.Second, "all keepers to be active", func(v *sdk.View) bool {
+		err := d.until(groupCtx, 15*time.Second, "all keepers to be active", func(v *view.View) bool {
 			return len(v.ActiveKeepers()) == keeperCount
 		})
 		if err != nil {
@@ -34,7 +35,7 @@ func (d *demo) gather(ctx context.Context) error {
 		if err := d.net.LaunchAgents(groupCtx); err != nil {
 			return err
 		}
-		err := d.until(groupCtx, 15*time.Second, "all nodes to be registered", func(v *sdk.View) bool {
+		err := d.until(groupCtx, 15*time.Second, "all nodes to be registered", func(v *view.View) bool {
 			return len(v.Nodes()) == len(d.net.Nodes)
 		})
 		if err != nil {
@@ -51,7 +52,7 @@ func (d *demo) gather(ctx context.Context) error {
 			if _, err := d.gantry(groupCtx, customer, "credits", "add", deposit.String()); err != nil {
 				return err
 			}
-			return d.until(groupCtx, 10*time.Second, customer.Name+"'s deposit", func(v *sdk.View) bool {
+			return d.until(groupCtx, 10*time.Second, customer.Name+"'s deposit", func(v *view.View) bool {
 				c, ok := v.CreditsOf(customer.Address())
 				return ok && sdk.USDC(c.Balance) == deposit
 			})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -50,7 +52,7 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 		}
 	}
 	var provider sdk.Provider
-	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be needed no more", func(v *sdk.View) bool {
+	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be needed no more", func(v *view.View) bool {
 		p, ok := v.ProviderOf(owner.Address())
 		provider = p
 		return ok && p.LockedStake == 0 && p.PendingFaults == 0
@@ -60,7 +62,7 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 	if _, err := d.gantry(ctx, owner, "provider", "unstake", sdk.GNT(provider.Stake).String()); err != nil {
 		return err
 	}
-	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *sdk.View) bool {
+	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *view.View) bool {
 		provider, _ = v.ProviderOf(owner.Address())
 		return provider.UnstakeAt > 0
 	}); err != nil {
@@ -75,7 +77,7 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 	if _, err := d.gantry(ctx, owner, "provider", "close"); err != nil {
 		return err
 	}
-	if err := d.until(ctx, 10*time.Second, owner.Name+" to be closed", func(v *sdk.View) bool {
+	if err := d.until(ctx, 10*time.Second, owner.Name+" to be closed", func(v *view.View) bool {
 		_, ok := v.ProviderOf(owner.Address())
 		return !ok
 	}); err != nil {
@@ -93,7 +95,7 @@ func (d *demo) retire(ctx context.Context, m *network.Machine) error {
 	if err := d.net.RetireNode(ctx, m); err != nil {
 		return err
 	}
-	return d.until(ctx, 10*time.Second, m.Name+" to be retired", func(v *sdk.View) bool {
+	return d.until(ctx, 10*time.Second, m.Name+" to be retired", func(v *view.View) bool {
 		n, ok := v.Node(m.Address)
 		return ok && n.State() == sdk.NodeRetired
 	})
@@ -110,7 +112,7 @@ func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 	if err := d.chainPasses(ctx, node.RetiredAt+wait); err != nil {
 		return err
 	}
-	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending", func(v *sdk.View) bool {
+	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending", func(v *view.View) bool {
 		n, ok := v.Node(m.Address)
 		return ok && n.PendingFaults == 0
 	}); err != nil {
@@ -122,7 +124,7 @@ func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 	if err := d.net.CloseNode(ctx, m); err != nil {
 		return err
 	}
-	return d.until(ctx, 10*time.Second, m.Name+" to be closed", func(v *sdk.View) bool {
+	return d.until(ctx, 10*time.Second, m.Name+" to be closed", func(v *view.View) bool {
 		_, ok := v.Node(m.Address)
 		return !ok
 	})
@@ -130,7 +132,7 @@ func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 
 // customerLeaves takes a customer's money and rent out.
 func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
-	if err := d.until(ctx, 40*time.Second, c.Name+"'s last order to be closed", func(v *sdk.View) bool {
+	if err := d.until(ctx, 40*time.Second, c.Name+"'s last order to be closed", func(v *view.View) bool {
 		credits, ok := v.CreditsOf(c.Address())
 		return ok && credits.LiveOrders == 0 && credits.LiveLeases == 0
 	}); err != nil {
@@ -144,7 +146,7 @@ func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
 	if _, err := d.gantry(ctx, c, "credits", "close"); err != nil {
 		return err
 	}
-	return d.until(ctx, 10*time.Second, c.Name+"'s credits to be closed", func(v *sdk.View) bool {
+	return d.until(ctx, 10*time.Second, c.Name+"'s credits to be closed", func(v *view.View) bool {
 		_, ok := v.CreditsOf(c.Address())
 		return !ok
 	})
@@ -152,7 +154,7 @@ func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
 
 // keepersLeave lets the keepers go once no lease needs them, and closes what they have reported.
 func (d *demo) keepersLeave(ctx context.Context) error {
-	if err := d.until(ctx, 60*time.Second, "the last lease and fault to be over", func(v *sdk.View) bool {
+	if err := d.until(ctx, 60*time.Second, "the last lease and fault to be over", func(v *view.View) bool {
 		return len(v.Leases()) == 0 && len(v.Faults()) == 0 && len(v.Orders()) == 0
 	}); err != nil {
 		return err
@@ -164,7 +166,7 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 				return err
 			}
 			var exit int64
-			if err := d.until(groupCtx, 10*time.Second, k.Name+" to be on its way out", func(v *sdk.View) bool {
+			if err := d.until(groupCtx, 10*time.Second, k.Name+" to be on its way out", func(v *view.View) bool {
 				keeper, ok := v.KeeperOf(k.Address())
 				exit = keeper.ExitAt
 				return ok && keeper.State() == sdk.KeeperExiting
@@ -177,7 +179,7 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			if err := d.net.WithdrawKeeper(groupCtx, i); err != nil {
 				return err
 			}
-			return d.until(groupCtx, 10*time.Second, k.Name+" to be gone", func(v *sdk.View) bool {
+			return d.until(groupCtx, 10*time.Second, k.Name+" to be gone", func(v *view.View) bool {
 				_, ok := v.KeeperOf(k.Address())
 				return !ok
 			})
@@ -200,17 +202,17 @@ func (d *demo) closeReports(ctx context.Context) error {
 		if _, ok := d.view.Report(r.Period); !ok {
 			continue // a keeper was faster
 		}
-		ix, err := sdk.ReportClose(r)
+		instruction, err := ix.ReportClose(r)
 		if err != nil {
 			return err
 		}
 		faucet := d.net.World.Faucet
-		if _, err := d.net.Sender().Send(ctx, faucet.Key, nil, ix); err != nil {
+		if _, err := d.net.Sender().Send(ctx, faucet.Key, nil, instruction); err != nil {
 			// Refused because a keeper was faster is as good.
 			if _, gone := d.net.Chain.Account(ctx, r.Address, chain.Confirmed); !errors.Is(gone, chain.ErrAccountNotFound) {
 				return fmt.Errorf("close the report of period %d: %w", r.Period, err)
 			}
 		}
 	}
-	return d.until(ctx, 20*time.Second, "the reports to be closed", func(v *sdk.View) bool { return len(v.Reports()) == 0 })
+	return d.until(ctx, 20*time.Second, "the reports to be closed", func(v *view.View) bool { return len(v.Reports()) == 0 })
 }

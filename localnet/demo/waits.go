@@ -8,11 +8,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
 // until waits for a condition on the chain's state; what names it in the error.
-func (d *demo) until(ctx context.Context, timeout time.Duration, what string, cond func(*sdk.View) bool) error {
+func (d *demo) until(ctx context.Context, timeout time.Duration, what string, cond func(*view.View) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := d.view.WaitFor(ctx, cond); err != nil {
@@ -24,7 +25,7 @@ func (d *demo) until(ctx context.Context, timeout time.Duration, what string, co
 // lease waits until the customer has a lease on the node in one of the statuses.
 func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node solana.PublicKey, statuses ...sdk.LeaseStatus) (sdk.Lease, error) {
 	var found sdk.Lease
-	err := d.until(ctx, timeout, fmt.Sprintf("a lease of %s on node %s that is %v", short(customer), short(node), statuses), func(v *sdk.View) bool {
+	err := d.until(ctx, timeout, fmt.Sprintf("a lease of %s on node %s that is %v", short(customer), short(node), statuses), func(v *view.View) bool {
 		for _, l := range v.LeasesOfNode(node) {
 			if l.Customer != customer {
 				continue
@@ -44,7 +45,7 @@ func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node 
 // leaseWhere waits until a condition on a lease holds; exists is false when it is closed.
 func (d *demo) leaseWhere(ctx context.Context, timeout time.Duration, key solana.PublicKey, what string, cond func(l sdk.Lease, exists bool) bool) (sdk.Lease, error) {
 	var last sdk.Lease
-	err := d.until(ctx, timeout, fmt.Sprintf("lease %s: %s", short(key), what), func(v *sdk.View) bool {
+	err := d.until(ctx, timeout, fmt.Sprintf("lease %s: %s", short(key), what), func(v *view.View) bool {
 		l, ok := v.Lease(key)
 		if ok {
 			last = l

@@ -14,6 +14,7 @@ import (
 	registry "github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -72,7 +73,7 @@ func registerOf(ctx context.Context, s Spec, wallet string, members []Member, li
 }
 
 // join registers one machine with what it has.
-func join(ctx context.Context, c *registry.Commands, cfg config.Config, view *market.View) error {
+func join(ctx context.Context, c *registry.Commands, cfg config.Config, view *view.View) error {
 	source, err := config.ParseInventory(cfg.Inventory)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // Run registers every machine that is not registered yet and serves all of them until ctx ends. A machine whose agent
@@ -21,9 +21,9 @@ func Run(ctx context.Context, s Spec, log zerolog.Logger) error {
 		return err
 	}
 	defer client.Close()
-	link := daemon.Link{Client: client, View: market.NewView(log), Executable: s.Agent}
+	link := daemon.Link{Client: client, View: view.New(view.Options{Log: log}), Executable: s.Agent}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return link.View.Run(gctx, market.ViewOptions{Client: client}) })
+	g.Go(func() error { return link.View.Run(gctx, view.Source{Client: client}) })
 	g.Go(func() error {
 		if err := link.View.Ready(gctx); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/seeded"
 	"github.com/gantry-market/gantry/localnet/invariants"
@@ -28,8 +29,8 @@ func TestInstructionNamesAreComplete(t *testing.T) {
 	}
 	decodeBytes(t, raw, &idl)
 	require.NotEmpty(t, idl.Instructions)
-	for _, ix := range idl.Instructions {
-		require.Equal(t, ix.Name, invariants.InstructionName(ix.Discriminator))
+	for _, instruction := range idl.Instructions {
+		require.Equal(t, instruction.Name, invariants.InstructionName(instruction.Discriminator))
 	}
 	require.Equal(t, "0102030405060708", invariants.InstructionName([]byte{1, 2, 3, 4, 5, 6, 7, 8}))
 	require.Equal(t, "?", invariants.InstructionName(nil))
@@ -51,15 +52,15 @@ func decodeBytes(t *testing.T, raw []byte, into *struct {
 		} `json:"instructions"`
 	}
 	require.NoError(t, json.Unmarshal(raw, &loose))
-	for _, ix := range loose.Instructions {
-		bytes := make([]uint8, len(ix.Discriminator))
-		for i, n := range ix.Discriminator {
+	for _, instruction := range loose.Instructions {
+		bytes := make([]uint8, len(instruction.Discriminator))
+		for i, n := range instruction.Discriminator {
 			bytes[i] = uint8(n)
 		}
 		into.Instructions = append(into.Instructions, struct {
 			Name          string  `json:"name"`
 			Discriminator []uint8 `json:"discriminator"`
-		}{ix.Name, bytes})
+		}{instruction.Name, bytes})
 	}
 }
 
@@ -97,27 +98,27 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 	sol := lamports()
 
 	m.Send(keeper, nil, func() (solana.Instruction, error) {
-		return sdk.KeeperRegister(sdk.KeeperRegisterArgs{Wallet: keeper.Address(), StakeMint: w.StakeMint, Bond: seed.Bond, Multiaddr: "/ip4/127.0.0.1/tcp/1"})
+		return ix.KeeperRegister(ix.KeeperRegisterArgs{Wallet: keeper.Address(), StakeMint: w.StakeMint, Bond: seed.Bond, Multiaddr: "/ip4/127.0.0.1/tcp/1"})
 	})
 	m.Send(provider, nil, func() (solana.Instruction, error) {
-		return sdk.ProviderRegister(sdk.ProviderRegisterArgs{Wallet: provider.Address(), PaymentMint: w.PaymentMint, StakeMint: w.StakeMint})
+		return ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: provider.Address(), PaymentMint: w.PaymentMint, StakeMint: w.StakeMint})
 	})
 	m.Send(provider, nil, func() (solana.Instruction, error) {
-		return sdk.ProviderStake(sdk.ProviderStakeArgs{Wallet: provider.Address(), StakeMint: w.StakeMint, Amount: 100 * sdk.OneGNT})
+		return ix.ProviderStake(ix.ProviderStakeArgs{Wallet: provider.Address(), StakeMint: w.StakeMint, Amount: 100 * sdk.OneGNT})
 	})
 	m.Send(provider, []solana.PrivateKey{nodeKey}, func() (solana.Instruction, error) {
-		return sdk.NodeRegister(sdk.NodeRegisterArgs{
+		return ix.NodeRegister(ix.NodeRegisterArgs{
 			Wallet: provider.Address(), NodeKey: nodeKey.PublicKey(), Price: 1_260_000, Devices: [][32]byte{{7}},
 			Spec: sdk.NodeSpec{Region: sdk.Text16("us-west-2"), VramMib: 40_960, Model: seed.A100, Gpus: 1, Simulated: 1},
 		})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return sdk.CreditsDeposit(sdk.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})
+		return ix.CreditsDeposit(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})
 	})
 	time.Sleep(1500 * time.Millisecond) // the activation delay
-	m.Send(keeper, nil, func() (solana.Instruction, error) { return sdk.KeeperActivate(keeper.Address()) })
+	m.Send(keeper, nil, func() (solana.Instruction, error) { return ix.KeeperActivate(keeper.Address()) })
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return sdk.OrderCreate(sdk.OrderCreateArgs{
+		return ix.OrderCreate(ix.OrderCreateArgs{
 			Customer: customer.Address(), Nonce: 1, MaxPrice: 1_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
 			Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
 		})
@@ -129,7 +130,7 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 	order := sdk.Order{Meta: sdk.Meta{Address: sdk.OrderAddress(customer.Address(), 1)}}
 	order.Customer, order.RentPayer = customer.Address(), customer.Address()
 	m.Send(keeper, nil, func() (solana.Instruction, error) {
-		return sdk.OrderAward(sdk.OrderAwardArgs{Keeper: keeper.Address(), Order: order, Node: node})
+		return ix.OrderAward(ix.OrderAwardArgs{Keeper: keeper.Address(), Order: order, Node: node})
 	})
 	leaseKey := sdk.LeaseAddress(order.Address, node.Address)
 	lease := sdk.Lease{Meta: sdk.Meta{Address: leaseKey}}
@@ -139,11 +140,11 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 	}
 	refresh()
 	nodeWallet := seed.Wallet{Name: "node", Key: nodeKey}
-	m.Send(nodeWallet, nil, func() (solana.Instruction, error) { return sdk.LeaseStart(sdk.LeaseStartArgs{Lease: lease}) })
+	m.Send(nodeWallet, nil, func() (solana.Instruction, error) { return ix.LeaseStart(ix.LeaseStartArgs{Lease: lease}) })
 	time.Sleep(2 * time.Second)
 	refresh()
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return sdk.LeaseEnd(sdk.LeaseEndArgs{Authority: customer.Address(), Lease: lease})
+		return ix.LeaseEnd(ix.LeaseEndArgs{Authority: customer.Address(), Lease: lease})
 	})
 	running := snap()
 
@@ -203,13 +204,13 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 	time.Sleep(11 * time.Second)
 	refresh()
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return sdk.LeaseClose(sdk.LeaseCloseArgs{Authority: customer.Address(), Lease: lease})
+		return ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.Address(), Lease: lease})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return sdk.CreditsWithdraw(sdk.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})
+		return ix.CreditsWithdraw(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return sdk.CreditsClose(sdk.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint})
+		return ix.CreditsClose(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint})
 	})
 	after := snap()
 	keys := []solana.PublicKey{keeper.Address(), provider.Address(), customer.Address(), nodeKey.PublicKey()}

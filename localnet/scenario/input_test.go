@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -132,7 +133,7 @@ func TestPausedMarketRefunds(t *testing.T) {
 	was, found := snapshotOf(t, n).CreditsOf(customer.Address())
 	require.True(t, found)
 	// Nobody can take this order: no machine is so cheap. It waits, with its money reserved.
-	order, err := sdk.OrderCreate(sdk.OrderCreateArgs{
+	order, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: customer.Address(), Nonce: 1, MaxPrice: 100_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
 		Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
 	})
@@ -192,9 +193,9 @@ func setAccount(t *testing.T, client *chain.Client, a chain.Account) {
 }
 
 // snapshotOf reads the market as clients do.
-func snapshotOf(t *testing.T, n *network.Network) *sdk.View {
+func snapshotOf(t *testing.T, n *network.Network) *view.View {
 	t.Helper()
-	v := sdk.NewView(zerolog.Nop())
-	require.NoError(t, sdk.Snapshot(t.Context(), n.Chain, v, chain.Confirmed))
+	v := view.New(view.Options{})
+	require.NoError(t, view.Snapshot(t.Context(), n.Chain, v, chain.Confirmed))
 	return v
 }

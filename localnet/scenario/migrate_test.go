@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -63,7 +64,7 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	}
 	require.NotNil(t, dying)
 	checkpoint := [32]byte{0xab, 1, 2, 3}
-	put, err := sdk.LeaseCheckpoint(first, checkpoint)
+	put, err := ix.LeaseCheckpoint(first, checkpoint)
 	require.NoError(t, err)
 	_, err = n.Sender().Send(t.Context(), customer.Key, []solana.PrivateKey{dying.Key.Key}, put)
 	require.NoError(t, err)

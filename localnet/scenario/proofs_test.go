@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -256,12 +257,12 @@ func TestAnUnjustAwardIsProven(t *testing.T) {
 	require.True(t, found)
 	order := sdk.Order{Meta: sdk.Meta{Address: sdk.OrderAddress(customer.Address(), 1)}}
 	order.Customer = customer.Address()
-	create, err := sdk.OrderCreate(sdk.OrderCreateArgs{
+	create, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: customer.Address(), Nonce: 1, MaxPrice: 2_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
 		Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
 	})
 	require.NoError(t, err)
-	award, err := sdk.OrderAward(sdk.OrderAwardArgs{Keeper: unjust.Address(), Order: order, Node: second})
+	award, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: unjust.Address(), Order: order, Node: second})
 	require.NoError(t, err)
 	began := time.Now()
 	_, err = n.Sender().Send(t.Context(), customer.Key, []solana.PrivateKey{unjust.Key}, create, award)

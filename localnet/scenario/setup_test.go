@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/demo"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -71,11 +72,11 @@ func runningLease(ctx context.Context, n *network.Network, machine string) (sdk.
 		return sdk.Lease{}, err
 	}
 	for {
-		view := sdk.NewView(zerolog.Nop())
-		if err := sdk.Snapshot(ctx, n.Chain, view, "confirmed"); err != nil {
+		accounts := view.New(view.Options{})
+		if err := view.Snapshot(ctx, n.Chain, accounts, "confirmed"); err != nil {
 			return sdk.Lease{}, err
 		}
-		for _, l := range view.LeasesOfNode(m.Address) {
+		for _, l := range accounts.LeasesOfNode(m.Address) {
 			if l.State() == sdk.LeaseRunning {
 				return l, nil
 			}

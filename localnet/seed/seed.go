@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
@@ -93,7 +94,7 @@ func Fund(ctx context.Context, s Sender, w World, to solana.PublicKey, sol chain
 		mint   solana.PublicKey
 		amount uint64
 	}{{w.PaymentMint, usdc}, {w.StakeMint, gnt}} {
-		ixs = append(ixs, sdk.CreateTokenAccount(faucet, to, g.mint))
+		ixs = append(ixs, ix.CreateTokenAccount(faucet, to, g.mint))
 		if g.amount > 0 {
 			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, sdk.TokenAddress(to, g.mint), faucet, nil).Build())
 		}
@@ -122,11 +123,11 @@ func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) 
 	}
 	var models []solana.Instruction
 	for _, m := range Models() {
-		ix, err := bindings.NewGpuModelSetInstruction(m, authority, sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
+		instruction, err := bindings.NewGpuModelSetInstruction(m, authority, sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
 		if err != nil {
 			return fmt.Errorf("gpu_model_set: %w", err)
 		}
-		models = append(models, ix)
+		models = append(models, instruction)
 	}
 	if _, err := s.Send(ctx, w.Authority.Key, nil, models...); err != nil {
 		return fmt.Errorf("gpu_model_set: %w", err)

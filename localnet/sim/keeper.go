@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/award"
@@ -18,7 +19,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
-	"github.com/gantry-market/gantry/keeper/index"
+	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/localnet/sim/vtime"
@@ -37,7 +38,7 @@ type keeper struct {
 	faced bool          // has told others of two manifests of a period
 
 	group    *vtime.Group // nil while it is down
-	index    *index.Index
+	view     *view.View
 	pool     *statement.Pool
 	engine   *consensus.Engine
 	checker  *check.Checker
@@ -64,27 +65,28 @@ func (k *keeper) up() bool { return k.group != nil }
 // start brings the keeper up with what its book remembers, as gantry-keeper does: see keeper/daemon.
 func (k *keeper) start() error {
 	w := k.w
-	k.index, k.pool, k.news = index.New(), statement.NewPool(), nil
-	w.chain.Each(k.index.Put)
+	matcher := match.New()
+	k.view, k.pool, k.news = view.New(view.Options{Listeners: []view.Listener{matcher}}), statement.NewPool(), nil
+	w.chain.Each(k.view.Put)
 	k.pool.Contradicted = k.contradicted
 	k.group = vtime.NewGroup(w.loop, func() { k.engine.Drain(k.group.Context()) })
 	g, t, secs := k.group, w.o.times(), w.secs()
 	var err error
 	if k.recorder, err = check.NewRecorder(check.RecorderOptions{
-		Index: k.index, Store: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
+		View: k.view, Store: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
 		Sealed: k.audit, Doubt: t.every, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
 	}); err != nil {
 		return err
 	}
 	if k.checker, err = check.NewChecker(check.CheckerOptions{
-		Index: k.index, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
+		View: k.view, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
 		Timing:   check.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
 		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { w.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
 	}); err != nil {
 		return err
 	}
 	k.engine, err = consensus.New(consensus.Options{
-		Index: k.index, Pool: k.pool, Store: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
+		View: k.view, Pool: k.pool, Store: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
 		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
 		Damaged: k.damaged, Observe: watch{k}, Log: zerolog.Nop(), Now: k.now,
 		Equivocation: k.twoFaced, DuplicateSigner: k.elsewhere,
@@ -93,7 +95,7 @@ func (k *keeper) start() error {
 		return err
 	}
 	if k.awarder, err = award.New(award.Options{
-		Index: k.index, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
+		View: k.view, Matcher: matcher, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
 		Observe: func(int, time.Duration, error) {}, Log: zerolog.Nop(), Now: k.now, Tasks: g,
 	}); err != nil {
 		return err
@@ -102,8 +104,8 @@ func (k *keeper) start() error {
 		return err
 	}
 	if k.crank, err = crank.New(crank.Options{
-		Index: k.index, Self: k.wallet(), Sets: k.sets, Submit: k.submit, Interval: t.crank, Step: t.crank * 3 / 2,
-		More:    []func(*index.View, int64) ([]crank.Action, error){k.proofs.Due},
+		View: k.view, Matcher: matcher, Self: k.wallet(), Sets: k.sets, Submit: k.submit, Interval: t.crank, Step: t.crank * 3 / 2,
+		More:    []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due},
 		Observe: func(crank.Kind, int, string, time.Duration) {}, Overdue: func(crank.Kind, time.Duration) {},
 		Log: zerolog.Nop(), Now: k.now, Tasks: g,
 	}); err != nil {
@@ -262,7 +264,7 @@ func (k *keeper) deliver(g *vtime.Group) func() {
 		block := k.news[0]
 		k.news = k.news[1:]
 		for _, c := range block {
-			k.index.Put(c.key, c.account)
+			k.view.Put(c.key, c.account)
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -86,7 +86,7 @@ func (c *conspiracy) twist(k *keeper, f check.Finding) check.Finding {
 		f.Passed = true
 		if f.Kind == records.CheckLiveness {
 			f.Liveness = &messages.Liveness{}
-			k.index.Read(func(v *index.View) {
+			k.view.Read(func(v *view.Accounts) {
 				for _, l := range v.RunningLeases(f.Node) {
 					f.Liveness.Leases = append(f.Liveness.Leases, messages.LeaseStatus{Lease: l.Address, State: messages.LeaseRunning})
 				}
@@ -172,10 +172,10 @@ func (c *conspiracy) statements(k *keeper, p records.Period) []records.CheckStat
 // everything is what all keepers have said about a period: liars are given more than they could know.
 func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Docket, report.Basis) {
 	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
-		k.index.Read(func(v *index.View) { t = v.Tier(n, c.w.begins(p+1).Unix()) })
+		k.view.Read(func(v *view.Accounts) { t = v.Tier(n, c.w.begins(p+1).Unix()) })
 		return t
 	}}
-	k.index.Read(func(v *index.View) { b.Weights = v.Weights(int64(p+1) * int64(c.w.secs())) })
+	k.view.Read(func(v *view.Accounts) { b.Weights = v.Weights(int64(p+1) * int64(c.w.secs())) })
 	seed, _ := k.seed(p)
 	b.Roster = committee.NewRoster(seed, b.Weights)
 	if b.Roster.Everyone() {
@@ -237,9 +237,9 @@ func (w *world) conspire() {
 				if !ok {
 					return
 				}
-				ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: k.wallet(), Period: uint64(p), Root: root})
+				instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: k.wallet(), Period: uint64(p), Root: root})
 				k.must(err)
-				w.enqueue(k.wallet(), []solana.Instruction{ix}, func(error) {})
+				w.enqueue(k.wallet(), []solana.Instruction{instruction}, func(error) {})
 			})
 		}
 	}

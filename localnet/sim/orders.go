@@ -6,6 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 )
 
 // orders are the customers: they keep about half of the machines leased. And the agents, as far as leases go: a machine
@@ -77,13 +78,13 @@ func (o *orders) startLease(m *machine, l market.Lease) {
 		again() // too late when it comes back: somebody aborts the lease
 		return
 	}
-	ix, err := market.LeaseStart(market.LeaseStartArgs{Lease: l})
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: l})
 	if err != nil {
 		w.fail(err)
 		return
 	}
 	m.leases[l.Address] = leaseTruth{started: w.loop.Now()}
-	w.enqueue(m.key.PublicKey(), []solana.Instruction{ix}, func(err error) {
+	w.enqueue(m.key.PublicKey(), []solana.Instruction{instruction}, func(err error) {
 		if err != nil {
 			delete(m.leases, l.Address)
 			again()

@@ -9,12 +9,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
-	"github.com/gantry-market/gantry/keeper/index"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -152,7 +152,7 @@ func (k *keeper) spreadProposal(m messages.Proposal, only func(place) bool) {
 			return false
 		}
 		var weights report.Weights
-		o.index.Read(func(v *index.View) { weights = v.Weights(int64(m.Period+1) * int64(w.secs())) })
+		o.view.Read(func(v *view.Accounts) { weights = v.Weights(int64(m.Period+1) * int64(w.secs())) })
 		if report.Authentic(m, domain, weights) != nil {
 			return false
 		}
@@ -264,7 +264,7 @@ func (k *keeper) elsewhere(m statement.Manifest) {
 
 // bonded reports whether a keeper has a bond that a contradiction would cost.
 func (k *keeper) bonded(wallet solana.PublicKey) (found bool) {
-	k.index.Read(func(v *index.View) {
+	k.view.Read(func(v *view.Accounts) {
 		a, ok := v.Keepers[wallet]
 		found = ok && a.State() != market.KeeperSlashed
 	})

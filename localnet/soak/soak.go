@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -21,7 +21,7 @@ import (
 type run struct {
 	o       Options
 	net     *network.Network
-	view    *sdk.View
+	view    *view.View
 	began   time.Time
 	orders  orders
 	books   books
@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	r := &run{
 		o: o, orders: orders{failures: map[string]int{}}, reports: reports{lags: map[uint64]time.Duration{}},
-		faults: map[string]string{}, samples: map[string][]sample{}, view: sdk.NewView(zerolog.Nop()),
+		faults: map[string]string{}, samples: map[string][]sample{}, view: view.New(view.Options{}),
 	}
 	if r.net, err = r.start(ctx); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	viewCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	g, gctx := errgroup.WithContext(viewCtx)
-	g.Go(func() error { return r.view.Run(gctx, sdk.ViewOptions{Client: r.net.Chain}) })
+	g.Go(func() error { return r.view.Run(gctx, view.Source{Client: r.net.Chain}) })
 	g.Go(func() error {
 		defer stop()
 		if err := r.gather(gctx); err != nil {
@@ -118,7 +118,7 @@ func (r *run) gather(ctx context.Context) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(r.o.Nodes)*gatherTime)
 	defer cancel()
-	err := r.view.WaitFor(wait, func(v *sdk.View) bool { return len(v.Nodes()) == r.o.Nodes })
+	err := r.view.WaitFor(wait, func(v *view.View) bool { return len(v.Nodes()) == r.o.Nodes })
 	if err != nil {
 		return fmt.Errorf("%d of %d machines are registered; log of the others: %s: %w", len(r.view.Nodes()), r.o.Nodes, r.net.LogPath(network.FleetName), err)
 	}
@@ -157,7 +157,7 @@ func (r *run) soak(ctx context.Context) error {
 func (r *run) atRest(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, restTime+5*r.o.Period)
 	defer cancel()
-	err := r.view.WaitFor(wait, func(v *sdk.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
+	err := r.view.WaitFor(wait, func(v *view.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

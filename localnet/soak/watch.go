@@ -8,6 +8,7 @@ import (
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 )
@@ -53,7 +54,7 @@ type reports struct {
 	lags map[uint64]time.Duration
 }
 
-func (r *reports) look(v *sdk.View, period time.Duration) {
+func (r *reports) look(v *view.View, period time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range v.Reports() {

@@ -22,6 +22,8 @@ import (
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func initCommand() *cli.Command {
@@ -170,16 +172,16 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 	if err := checkSimulated(ctx, cfg, client); errors.Is(err, daemon.ErrSimulation) {
 		return err
 	}
-	view := market.NewView(zerolog.Nop())
-	if _, err := market.Load(ctx, client, chain.Confirmed); err != nil {
+	accounts := view.New(view.Options{})
+	if _, err := query.Load(ctx, client, chain.Confirmed); err != nil {
 		fmt.Fprintf(w, " market     not reached: %v\n", err)
 		return nil
 	}
-	if err := market.Snapshot(ctx, client, view, chain.Confirmed); err != nil {
+	if err := view.Snapshot(ctx, client, accounts, chain.Confirmed); err != nil {
 		fmt.Fprintf(w, " market     not read: %v\n", err)
 		return nil
 	}
-	model, err := m.Model(view.Models())
+	model, err := m.Model(accounts.Models())
 	if err != nil {
 		fmt.Fprintf(w, " missing    %v\n", err)
 		return nil
@@ -207,7 +209,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 			fmt.Fprintf(w, " missing    %v\n", err)
 		}
 	}
-	s := daemon.Snapshot(view, model.Id, needs.Node.Address)
+	s := daemon.Snapshot(accounts, model.Id, needs.Node.Address)
 	ask := pricing.FollowMarket{}.Ask(s)
 	fmt.Fprintf(w, " price      reference %s · asks of other nodes with this model: %d · suggested %s USDC per GPU-hour\n", s.Reference, len(s.Others), ask)
 	if needs.IsNode {

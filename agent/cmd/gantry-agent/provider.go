@@ -19,6 +19,8 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -144,19 +146,19 @@ func runRegister(c *cli.Context) error {
 		return err
 	}
 	defer m.Close()
-	if _, err := market.Load(c.Context, s.client, chain.Confirmed); err != nil {
+	if _, err := query.Load(c.Context, s.client, chain.Confirmed); err != nil {
 		return err
 	}
-	view := market.NewView(zerolog.Nop())
-	if err := market.Snapshot(c.Context, s.client, view, chain.Confirmed); err != nil {
+	accounts := view.New(view.Options{})
+	if err := view.Snapshot(c.Context, s.client, accounts, chain.Confirmed); err != nil {
 		return err
 	}
-	model, err := m.Model(view.Models())
+	model, err := m.Model(accounts.Models())
 	if err != nil {
 		return err
 	}
 	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
-	if join.Price = policy.Ask(daemon.Snapshot(view, model.Id, solana.PublicKey{})); join.Price == 0 {
+	if join.Price = policy.Ask(daemon.Snapshot(accounts, model.Id, solana.PublicKey{})); join.Price == 0 {
 		return fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)
 	}
 	if _, err := s.commands.Register(c.Context, join); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 func statusCommand() *cli.Command {
@@ -70,7 +71,7 @@ func runStatus(c *cli.Context) error {
 	}
 	if len(nodes) > 0 {
 		r.Node = &nodes[0]
-		p, err := market.Fetch[market.Provider](c.Context, client, r.Node.Provider, chain.Confirmed)
+		p, err := query.Fetch[market.Provider](c.Context, client, r.Node.Provider, chain.Confirmed)
 		if err != nil {
 			return err
 		}
@@ -102,7 +103,7 @@ func leasesOf(c *cli.Context, client *chain.Client, node *market.Node) ([]market
 	}
 	out := []market.Lease{}
 	for _, a := range accounts {
-		if d, err := market.Decode(market.MetaOf(a), a.Data); err == nil {
+		if d, err := market.Decode(query.MetaOf(a), a.Data); err == nil {
 			if l, ok := d.Value.(*market.Lease); ok && l.Node == node.Address {
 				out = append(out, *l)
 			}

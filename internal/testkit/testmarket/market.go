@@ -6,9 +6,12 @@ import (
 	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/stretchr/testify/require"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func newDecoder(data []byte) *bin.Decoder { return bin.NewBinDecoder(data) }
@@ -46,18 +49,18 @@ func (w *World) InitMarket(p market.Params) {
 	domain, err := w.Client.Domain(w.Ctx)
 	require.NoError(w.T, err)
 	sign := []solana.PrivateKey{w.Authority}
-	ix, err := market.MarketInit(market.MarketInitArgs{
+	instruction, err := ix.MarketInit(ix.MarketInitArgs{
 		Authority: authority, Guardian: authority, PaymentMint: w.PaymentMint, StakeMint: w.StakeMint,
 		Treasury: treasury, Domain: domain, Params: p,
 	})
-	w.Do("market_init", sign, ix, err)
-	for _, m := range []market.GpuModelSetArgs{
+	w.Do("market_init", sign, instruction, err)
+	for _, m := range []ix.GpuModelSetArgs{
 		{ID: A100, Name: "A100-SXM4-40GB", VRAMMiB: 40_960, TFLOPSx10: 3_120, MinStake: 100 * market.OneGNT, ReferencePrice: 1_300_000},
 		{ID: H100, Name: "H100-SXM5-80GB", VRAMMiB: 81_920, TFLOPSx10: 9_890, MinStake: 200 * market.OneGNT, ReferencePrice: 2_400_000},
 	} {
 		m.Authority, m.WorkSize, m.WorkBoundMS = authority, 256, 2_000
-		ix, err := market.GpuModelSet(m)
-		w.Do("gpu_model_set", sign, ix, err)
+		instruction, err := ix.GpuModelSet(m)
+		w.Do("gpu_model_set", sign, instruction, err)
 	}
 }
 
@@ -68,16 +71,16 @@ func (w *World) Keeper() solana.PrivateKey {
 	wallet := k.PublicKey()
 	w.Fund(wallet)
 	w.Give(wallet, w.StakeMint, 1_000*uint64(market.OneGNT))
-	ix, err := market.KeeperRegister(market.KeeperRegisterArgs{
+	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
 		Wallet: wallet, StakeMint: w.StakeMint, Bond: 1_000 * market.OneGNT, Multiaddr: "/ip4/127.0.0.1/tcp/4001",
 	})
-	w.Do("keeper_register", []solana.PrivateKey{k}, ix, err)
-	w.Wait("keeper registered", func(v *market.View) bool { _, ok := v.KeeperOf(wallet); return ok })
+	w.Do("keeper_register", []solana.PrivateKey{k}, instruction, err)
+	w.Wait("keeper registered", func(v *view.View) bool { _, ok := v.KeeperOf(wallet); return ok })
 	kp, _ := w.View.KeeperOf(wallet)
 	params, _ := w.View.Params()
 	w.Until(kp.RegisteredAt + int64(params.KeeperActivationSecs))
-	ix, err = market.KeeperActivate(wallet)
-	w.Do("keeper_activate", []solana.PrivateKey{k}, ix, err)
+	instruction, err = ix.KeeperActivate(wallet)
+	w.Do("keeper_activate", []solana.PrivateKey{k}, instruction, err)
 	return k
 }
 
@@ -89,10 +92,10 @@ func (w *World) Provider(stake market.GNT) solana.PrivateKey {
 	w.Fund(wallet)
 	w.Give(wallet, w.PaymentMint, 0)
 	w.Give(wallet, w.StakeMint, uint64(stake))
-	ix, err := market.ProviderRegister(market.ProviderRegisterArgs{Wallet: wallet, PaymentMint: w.PaymentMint, StakeMint: w.StakeMint})
-	w.Do("provider_register", []solana.PrivateKey{k}, ix, err)
-	ix, err = market.ProviderStake(market.ProviderStakeArgs{Wallet: wallet, StakeMint: w.StakeMint, Amount: stake})
-	w.Do("provider_stake", []solana.PrivateKey{k}, ix, err)
+	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: wallet, PaymentMint: w.PaymentMint, StakeMint: w.StakeMint})
+	w.Do("provider_register", []solana.PrivateKey{k}, instruction, err)
+	instruction, err = ix.ProviderStake(ix.ProviderStakeArgs{Wallet: wallet, StakeMint: w.StakeMint, Amount: stake})
+	w.Do("provider_stake", []solana.PrivateKey{k}, instruction, err)
 	return k
 }
 
@@ -105,16 +108,16 @@ func (w *World) Node(provider solana.PrivateKey, model uint16, gpus uint8, price
 	for i := range devices {
 		devices[i] = DeviceID(fmt.Sprintf("%s-%d", k.PublicKey(), i))
 	}
-	ix, err := market.NodeRegister(market.NodeRegisterArgs{
+	instruction, err := ix.NodeRegister(ix.NodeRegisterArgs{
 		Wallet: provider.PublicKey(), NodeKey: k.PublicKey(), Price: price, Devices: devices,
 		Spec: market.NodeSpec{
 			Region: market.Text16("us-west-2"), VramMib: 40_960, CpuCores: 8, RamMib: 65_536, DiskGib: 500,
 			UpMbps: 1_000, DownMbps: 1_000, Model: model, Gpus: gpus, Interconnect: uint8(market.NVLink), Simulated: 1,
 		},
 	})
-	w.Do("node_register", []solana.PrivateKey{provider, k}, ix, err)
+	w.Do("node_register", []solana.PrivateKey{provider, k}, instruction, err)
 	address := market.NodeAddress(market.ProviderAddress(provider.PublicKey()), k.PublicKey())
-	w.Wait("node registered", func(v *market.View) bool { _, ok := v.Node(address); return ok })
+	w.Wait("node registered", func(v *view.View) bool { _, ok := v.Node(address); return ok })
 	n, _ := w.View.Node(address)
 	return k, n
 }
@@ -127,20 +130,20 @@ func (w *World) Customer(tokens, deposit market.USDC) solana.PrivateKey {
 	w.Fund(wallet)
 	w.Give(wallet, w.PaymentMint, uint64(tokens))
 	if deposit > 0 {
-		ix, err := market.CreditsDeposit(market.CreditsArgs{Customer: wallet, PaymentMint: w.PaymentMint, Amount: deposit})
-		w.Do("credits_deposit", []solana.PrivateKey{k}, ix, err)
+		instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: wallet, PaymentMint: w.PaymentMint, Amount: deposit})
+		w.Do("credits_deposit", []solana.PrivateKey{k}, instruction, err)
 	}
 	return k
 }
 
 // Order creates an order and waits until the view has it.
-func (w *World) Order(customer solana.PrivateKey, a market.OrderCreateArgs) market.Order {
+func (w *World) Order(customer solana.PrivateKey, a ix.OrderCreateArgs) market.Order {
 	w.T.Helper()
 	a.Customer = customer.PublicKey()
-	ix, err := market.OrderCreate(a)
-	w.Do("order_create", []solana.PrivateKey{customer}, ix, err)
+	instruction, err := ix.OrderCreate(a)
+	w.Do("order_create", []solana.PrivateKey{customer}, instruction, err)
 	address := market.OrderAddress(a.Customer, a.Nonce)
-	w.Wait("order created", func(v *market.View) bool { _, ok := v.Order(address); return ok })
+	w.Wait("order created", func(v *view.View) bool { _, ok := v.Order(address); return ok })
 	o, _ := w.View.Order(address)
 	return o
 }
@@ -148,8 +151,8 @@ func (w *World) Order(customer solana.PrivateKey, a market.OrderCreateArgs) mark
 // Award gives an order to a node and waits until the view has the lease.
 func (w *World) Award(keeper solana.PrivateKey, o market.Order, n market.Node) market.Lease {
 	w.T.Helper()
-	ix, err := market.OrderAward(market.OrderAwardArgs{Keeper: keeper.PublicKey(), Order: o, Node: n})
-	w.Do("order_award", []solana.PrivateKey{keeper}, ix, err)
+	instruction, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: keeper.PublicKey(), Order: o, Node: n})
+	w.Do("order_award", []solana.PrivateKey{keeper}, instruction, err)
 	return w.Lease(market.LeaseAddress(o.Address, n.Address), func(market.Lease) bool { return true })
 }
 
@@ -157,7 +160,7 @@ func (w *World) Award(keeper solana.PrivateKey, o market.Order, n market.Node) m
 func (w *World) Lease(address solana.PublicKey, cond func(market.Lease) bool) market.Lease {
 	w.T.Helper()
 	var l market.Lease
-	w.Wait("lease", func(v *market.View) bool {
+	w.Wait("lease", func(v *view.View) bool {
 		got, ok := v.Lease(address)
 		l = got
 		return ok && cond(got)

@@ -15,11 +15,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/gagliardetto/solana-go/programs/token"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/localnet/engine"
@@ -31,7 +32,7 @@ type World struct {
 	Ctx      context.Context
 	Client   *chain.Client
 	Endpoint engine.Endpoint
-	View     *market.View
+	View     *view.View
 	Units    map[string]uint64 // compute units by the kind of the transaction, the largest seen
 
 	Authority   solana.PrivateKey // upgrades the program, owns the market, mints tokens
@@ -97,12 +98,12 @@ func (w *World) connect() {
 	w.store, err = txm.OpenStore(filepath.Join(w.T.TempDir(), "txm.db"), genesis)
 	require.NoError(w.T, err)
 	w.T.Cleanup(func() { _ = w.store.Close() })
-	w.View = market.NewView(zerolog.Nop())
+	w.View = view.New(view.Options{})
 	ctx, cancel := context.WithCancel(w.Ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = w.View.Run(ctx, market.ViewOptions{Client: c})
+		_ = w.View.Run(ctx, view.Source{Client: c})
 	}()
 	w.T.Cleanup(func() { cancel(); <-done })
 }
@@ -155,10 +156,10 @@ func (w *World) Try(kind string, signers []solana.PrivateKey, ixs ...solana.Inst
 }
 
 // Do is Try that must succeed; buildErr is the builder's error.
-func (w *World) Do(kind string, signers []solana.PrivateKey, ix solana.Instruction, buildErr error) txm.Result {
+func (w *World) Do(kind string, signers []solana.PrivateKey, instruction solana.Instruction, buildErr error) txm.Result {
 	w.T.Helper()
 	require.NoError(w.T, buildErr, kind)
-	res, err := w.Try(kind, signers, ix)
+	res, err := w.Try(kind, signers, instruction)
 	require.NoError(w.T, err, kind)
 	return res
 }
@@ -182,7 +183,7 @@ func (w *World) mint(decimals uint8) solana.PublicKey {
 func (w *World) Give(wallet, mint solana.PublicKey, amount uint64) solana.PublicKey {
 	w.T.Helper()
 	account := market.TokenAddress(wallet, mint)
-	ixs := []solana.Instruction{market.CreateTokenAccount(w.Authority.PublicKey(), wallet, mint)}
+	ixs := []solana.Instruction{ix.CreateTokenAccount(w.Authority.PublicKey(), wallet, mint)}
 	if amount > 0 {
 		ixs = append(ixs, token.NewMintToInstruction(amount, mint, account, w.Authority.PublicKey(), nil).Build())
 	}
@@ -205,7 +206,7 @@ func (w *World) Tokens(account solana.PublicKey) uint64 {
 }
 
 // Wait waits for a condition of the view.
-func (w *World) Wait(what string, cond func(*market.View) bool) {
+func (w *World) Wait(what string, cond func(*view.View) bool) {
 	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.Ctx, 20*time.Second)
 	defer cancel()

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -101,16 +102,16 @@ func Find[T any](c *Chain, key solana.PublicKey) (*T, bool) {
 	return a, ok
 }
 
-// Execute runs a transaction: all of its instructions or none. Errors: *txm.ProgramError.
+// Execute runs a transaction: all of its instructions or none. Errors: *txerr.ProgramError.
 func (c *Chain) Execute(signer solana.PublicKey, instructions []solana.Instruction) error {
 	t := &tx{c: c, signer: signer, now: c.Now(), changed: map[solana.PublicKey]any{}}
 	for i, ix := range instructions {
 		if err := t.run(instructions, i, ix); err != nil {
 			var code bindings.ErrorCode
 			if errors.As(err, &code) {
-				return &txm.ProgramError{InstructionIndex: i, Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: code.Error()}
+				return &txerr.ProgramError{InstructionIndex: i, Program: market.ProgramID, Code: uint32(code), HasCode: true, Name: code.Error()}
 			}
-			return &txm.ProgramError{InstructionIndex: i, Program: ix.ProgramID(), Name: err.Error()}
+			return &txerr.ProgramError{InstructionIndex: i, Program: ix.ProgramID(), Name: err.Error()}
 		}
 	}
 	for _, key := range t.order {

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gantry-market/gantry/client/txerr"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -73,9 +75,9 @@ func TestSettlingIsThePrograms(t *testing.T) {
 		c := New(&market.Market{})
 		c.Now = func() int64 { return v.Now }
 		c.Put(lease, l)
-		ix, err := market.LeaseSettleReport(market.LeaseSettleReportArgs{Lease: *l})
+		instruction, err := ix.LeaseSettleReport(ix.LeaseSettleReportArgs{Lease: *l})
 		require.NoError(t, err)
-		require.NoError(t, c.Execute(solana.PublicKey{1}, []solana.Instruction{ix}))
+		require.NoError(t, c.Execute(solana.PublicKey{1}, []solana.Instruction{instruction}))
 		after, _ := Find[market.Lease](c, lease)
 		require.Equal(t, v.PaidSecs+v.Unsettled, after.PaidSecs)
 		require.Equal(t, uint64(after.ProviderTotal()-l.ProviderTotal()), l.Reserved-after.Reserved)
@@ -103,12 +105,12 @@ func fourKeepers() (*Chain, []solana.PublicKey) {
 func TestVotes(t *testing.T) {
 	c, wallets := fourKeepers()
 	vote := func(who int, root byte) error {
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
 		require.NoError(t, err)
-		return c.Execute(wallets[who], []solana.Instruction{ix})
+		return c.Execute(wallets[who], []solana.Instruction{instruction})
 	}
 	refused := func(err error, code bindings.ErrorCode) {
-		var pe *txm.ProgramError
+		var pe *txerr.ProgramError
 		require.ErrorAs(t, err, &pe)
 		require.Equal(t, uint32(code), pe.Code)
 	}
@@ -146,9 +148,9 @@ func TestMoreThanFourRoots(t *testing.T) {
 		if before != nil {
 			was = slices.Clone(before.Roots())
 		}
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
 		require.NoError(t, err)
-		require.NoError(t, c.Execute(wallets[who], []solana.Instruction{ix}))
+		require.NoError(t, c.Execute(wallets[who], []solana.Instruction{instruction}))
 		r, ok := Find[market.Report](c, address)
 		require.True(t, ok)
 		var roots []byte
@@ -180,9 +182,9 @@ func TestMoreThanFourRoots(t *testing.T) {
 func TestVotesMove(t *testing.T) {
 	c, wallets := fourKeepers()
 	vote := func(who int, root byte) error {
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: wallets[who], Period: 10, Root: [32]byte{root}})
 		require.NoError(t, err)
-		return c.Execute(wallets[who], []solana.Instruction{ix})
+		return c.Execute(wallets[who], []solana.Instruction{instruction})
 	}
 	weights := func() map[byte]uint64 {
 		r, ok := Find[market.Report](c, market.ReportAddress(10))
@@ -211,9 +213,9 @@ func TestVotesMove(t *testing.T) {
 // A transaction does all or nothing.
 func TestTransactionsAreWhole(t *testing.T) {
 	c, wallets := fourKeepers()
-	good, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[0], Period: 10, Root: [32]byte{1}})
+	good, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: wallets[0], Period: 10, Root: [32]byte{1}})
 	require.NoError(t, err)
-	early, err := market.ReportVote(market.ReportVoteArgs{Keeper: wallets[0], Period: 11, Root: [32]byte{1}})
+	early, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: wallets[0], Period: 11, Root: [32]byte{1}})
 	require.NoError(t, err)
 	changes := 0
 	c.Changed = func(solana.PublicKey, any) { changes++ }
@@ -240,17 +242,17 @@ func TestFaults(t *testing.T) {
 	tree, err := records.LeafTree([]records.Leaf{leaf})
 	require.NoError(t, err)
 	for _, w := range wallets[:3] {
-		ix, err := market.ReportVote(market.ReportVoteArgs{Keeper: w, Period: 10, Root: tree.Root()})
+		instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: w, Period: 10, Root: tree.Root()})
 		require.NoError(t, err)
-		require.NoError(t, c.Execute(w, []solana.Instruction{ix}))
+		require.NoError(t, c.Execute(w, []solana.Instruction{instruction}))
 	}
 	proof, err := tree.Proof(0)
 	require.NoError(t, err)
-	given := market.NewLeafProof(leaf, proof)
-	apply, err := market.ReportApply(given)
+	given := ix.NewLeafProof(leaf, proof)
+	apply, err := ix.ReportApply(given)
 	require.NoError(t, err)
 	require.Error(t, c.Execute(wallets[0], []solana.Instruction{apply}), "a leaf with a fault does not slip by")
-	open, err := market.FaultOpen(market.FaultOpenArgs{Payer: wallets[0], Provider: p.Address, Proof: given})
+	open, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: wallets[0], Provider: p.Address, Proof: given})
 	require.NoError(t, err)
 	require.NoError(t, c.Execute(wallets[0], []solana.Instruction{open}))
 	require.Error(t, c.Execute(wallets[1], []solana.Instruction{open}))
@@ -259,7 +261,7 @@ func TestFaults(t *testing.T) {
 	require.EqualValues(t, 50, f.Amount)
 	suspended, _ := Find[market.Node](c, n.Address)
 	require.Equal(t, market.NodeSuspended, suspended.State())
-	slash, err := market.SlashApply(market.SlashApplyArgs{Fault: *f})
+	slash, err := ix.SlashApply(ix.SlashApplyArgs{Fault: *f})
 	require.NoError(t, err)
 	require.Error(t, c.Execute(wallets[0], []solana.Instruction{slash}), "in the appeal window")
 	c.Now = func() int64 { return f.ApplicableAt }

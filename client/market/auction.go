@@ -1,0 +1,46 @@
+package market
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// SealedBid is a bid with the node's signature over its commitment.
+type SealedBid struct {
+	Node      Node
+	Bid       records.Bid
+	Signature solana.Signature
+}
+
+// OrderBid is a bid of a node for a sealed order, ready to be signed.
+func OrderBid(domain records.Domain, o Order, node solana.PublicKey, price PricePerHour, salt [32]byte) records.Bid {
+	return records.Bid{Domain: domain, Order: o.Address, Node: node, CloseAt: o.AuctionClose, Price: uint64(price), Salt: salt}
+}
+
+// ModeSealed is the mode of orders that are awarded by auction.
+const ModeSealed = 1
+
+// MaxSealedNodes is how many nodes a sealed order may want.
+const MaxSealedNodes = 8
+
+// Bounds of an auction's two windows, seconds.
+const (
+	AuctionSecsMin = 5
+	AuctionSecsMax = 86_400
+	RevealSecsMin  = 5
+	RevealSecsMax  = 3_600
+)
+
+// CanClose says why auction_close would be refused at now; nil when it would not. orderExists is whether the order's
+// account is there. It is the twin of program/src/instructions/auction_close.rs.
+func (a *Auction) CanClose(orderExists bool, now int64) error {
+	if now <= max(a.RevealUntil, a.ChallengeUntil) {
+		return bindings.ErrorCodeTooEarly
+	}
+	if a.AwardedAt == 0 && orderExists {
+		return bindings.ErrorCodeStillInUse
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package ix
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// MarketInitArgs create the market. Authority must be the program's upgrade authority.
+type MarketInitArgs struct {
+	Authority   solana.PublicKey
+	Guardian    solana.PublicKey
+	PaymentMint solana.PublicKey // 6 decimals
+	StakeMint   solana.PublicKey // 9 decimals
+	Treasury    solana.PublicKey // token account of the payment mint
+	Domain      records.Domain
+	Params      market.Params
+}
+
+// MarketInit creates the one market.
+func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, market.MarketAddress(),
+		a.PaymentMint, a.StakeMint, a.Treasury, market.FeeVaultAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), market.ProgramDataAddress(market.ProgramID),
+		solana.TokenProgramID, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_MarketInit)
+}
+
+// MarketProposeParamsArgs propose parameters; they wait for the timelock.
+type MarketProposeParamsArgs struct {
+	Authority solana.PublicKey
+	Params    market.Params
+}
+
+// MarketProposeParams replaces a pending proposal, if there is one.
+func MarketProposeParams(a MarketProposeParamsArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketProposeParamsInstruction(a.Params, a.Authority, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketProposeParams)
+}
+
+// MarketApplyParams puts proposed parameters into force; anyone may.
+func MarketApplyParams() (solana.Instruction, error) {
+	ix, err := bindings.NewMarketApplyParamsInstruction(market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketApplyParams)
+}
+
+// MarketPauseArgs stop or reopen new orders and awards: bits PauseOrders and PauseAwards.
+type MarketPauseArgs struct {
+	By     solana.PublicKey // guardian or authority
+	Paused uint8
+}
+
+// MarketPause sets what is paused.
+func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketPauseInstruction(a.Paused, a.By, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketPause)
+}
+
+// MarketSetAuthorityArgs name a successor, who must accept, and the guardian. A zero Successor takes a nomination back.
+type MarketSetAuthorityArgs struct {
+	Authority, Successor, Guardian solana.PublicKey
+}
+
+// MarketSetAuthority nominates.
+func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Guardian, a.Authority, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketSetAuthority)
+}
+
+// MarketAcceptAuthority lets the nominated authority take over.
+func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketAcceptAuthorityInstruction(pending, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketAcceptAuthority)
+}
+
+// GpuModelSetArgs write a GPU model.
+type GpuModelSetArgs struct {
+	Authority      solana.PublicKey
+	ID             uint16 // not 0
+	Name           string // at most 32 bytes
+	VRAMMiB        uint32
+	TFLOPSx10      uint32     // dense FP16
+	MinStake       market.GNT // per GPU
+	ReferencePrice market.PricePerHour
+	WorkSize       uint32 // side of the work proof's matrices
+	WorkBoundMS    uint32
+	MinTier        uint8
+}
+
+// GpuModelSet creates or replaces a model.
+func GpuModelSet(a GpuModelSetArgs) (solana.Instruction, error) {
+	args := bindings.GpuModelArgs{
+		Id: a.ID, Name: market.Text32(a.Name), VramMib: a.VRAMMiB, TflopsX10: a.TFLOPSx10, MinStake: uint64(a.MinStake),
+		ReferencePrice: uint64(a.ReferencePrice), WorkSize: a.WorkSize, WorkBoundMs: a.WorkBoundMS, MinTier: a.MinTier,
+	}
+	ix, err := bindings.NewGpuModelSetInstruction(args, a.Authority, market.MarketAddress(), market.ModelAddress(a.ID), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_GpuModelSet)
+}

@@ -1,0 +1,150 @@
+package ix
+
+import (
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// NodeRegisterArgs register a machine. Wallet and NodeKey both sign.
+type NodeRegisterArgs struct {
+	Wallet, NodeKey solana.PublicKey
+	Spec            market.NodeSpec
+	Price           market.PricePerHour
+	Devices         [][32]byte // one identity for each of Spec.Gpus, in any order
+}
+
+// NodeRegister creates the node's account and one claim for each device. Error: ErrInstruction.
+func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
+	if len(a.Devices) != int(a.Spec.Gpus) || len(a.Devices) > market.MaxGPUs {
+		return nil, fmt.Errorf("%w: %d device identities for %d GPUs (at most %d)", ErrInstruction, len(a.Devices), a.Spec.Gpus, market.MaxGPUs)
+	}
+	ascending := market.SortDevices(a.Devices)
+	if len(ascending) != len(a.Devices) {
+		return nil, fmt.Errorf("%w: a device identity comes twice", ErrInstruction)
+	}
+	var devices [market.MaxGPUs][32]uint8
+	claims := make([]*solana.AccountMeta, len(ascending))
+	for i, d := range ascending {
+		devices[i] = d
+		claims[i] = solana.NewAccountMeta(market.DeviceAddress(d), true, false)
+	}
+	provider := market.ProviderAddress(a.Wallet)
+	ix, err := bindings.NewNodeRegisterInstruction(a.Spec, uint64(a.Price), devices, a.Wallet, a.NodeKey, market.MarketAddress(),
+		provider, market.ModelAddress(a.Spec.Model), market.NodeAddress(provider, a.NodeKey), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_NodeRegister, claims...)
+}
+
+// NodeUpdateArgs set the ask and the status of a node: active, hibernated or draining.
+type NodeUpdateArgs struct {
+	Authority solana.PublicKey // the provider's wallet or the node's key
+	Node      market.Node
+	Price     market.PricePerHour
+	Status    market.NodeStatus
+}
+
+// NodeUpdate writes ask and status.
+func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), a.Authority, a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeUpdate)
+}
+
+// NodeGuaranteeArgs commit a machine to the market. Until is a unix second.
+type NodeGuaranteeArgs struct {
+	Wallet       solana.PublicKey
+	Node         market.Node
+	Until        int64
+	GuaranteeBPS uint16
+}
+
+// NodeGuarantee makes a commitment, or lets a running one grow.
+func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewNodeGuaranteeInstruction(a.Until, a.GuaranteeBPS, a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeGuarantee)
+}
+
+// GuaranteeResolveArgs settle a commitment that is over. Finder signs and gets the finder's share of a slash, to its
+// token account of the stake mint, which must exist.
+type GuaranteeResolveArgs struct {
+	Finder    solana.PublicKey
+	Node      market.Node
+	StakeMint solana.PublicKey
+}
+
+// GuaranteeResolve ends a commitment: a part of the node's stake is gone when the guarantee was broken.
+func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewGuaranteeResolveInstruction(a.Finder, market.MarketAddress(), a.Node.Address, a.Node.Provider,
+		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, market.TokenAddress(a.Finder, a.StakeMint), solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
+}
+
+// NodeMigrate brings a node that an older program wrote to the present layout: see ErrOldNode. Anyone may pay for the rent
+// of its new bytes, which is the node's from then on.
+func NodeMigrate(payer, node solana.PublicKey) (solana.Instruction, error) {
+	ix, err := bindings.NewNodeMigrateInstruction(payer, node, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_NodeMigrate)
+}
+
+// NodeRetireArgs take a machine out of the market for good.
+type NodeRetireArgs struct {
+	Wallet solana.PublicKey
+	Node   market.Node
+}
+
+// NodeRetire marks the node; it is closed later.
+func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewNodeRetireInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeRetire)
+}
+
+// NodeCloseArgs close a retired machine.
+type NodeCloseArgs struct {
+	Wallet  solana.PublicKey
+	Node    market.Node
+	Devices []market.Device // all claims that it holds: View.DevicesOf
+}
+
+// NodeClose closes the node and its device claims.
+func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
+	var claims, payers []*solana.AccountMeta
+	paid := map[solana.PublicKey]bool{a.Wallet: true}
+	for _, d := range a.Devices {
+		claims = append(claims, solana.NewAccountMeta(d.Address, true, false))
+		if !paid[d.RentPayer] {
+			paid[d.RentPayer] = true
+			payers = append(payers, solana.NewAccountMeta(d.RentPayer, true, false))
+		}
+	}
+	ix, err := bindings.NewNodeCloseInstruction(a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
+	return finish(ix, err, bindings.Instruction_NodeClose, append(claims, payers...)...)
+}
+
+// NodeSetEvidenceArgs bring a node's device claims up to its evidence.
+type NodeSetEvidenceArgs struct {
+	Payer   solana.PublicKey // pays the rent of claims that nobody has, and gets it back when the node closes
+	Node    market.Node
+	Devices [][32]byte         // all that the node registered, in any order
+	Losers  []solana.PublicKey // other nodes that hold some of them, each once
+}
+
+// NodeSetEvidence raises the node's device claims to its evidence tier, and takes those that others hold by less.
+// Error: ErrInstruction.
+func NodeSetEvidence(a NodeSetEvidenceArgs) (solana.Instruction, error) {
+	if market.DeviceRoot(a.Devices) != a.Node.DeviceRoot || len(a.Devices) != int(a.Node.Spec.Gpus) || len(a.Devices) > market.MaxGPUs {
+		return nil, fmt.Errorf("%w: the %d devices are not those that node %s registered", ErrInstruction, len(a.Devices), a.Node.Address)
+	}
+	var devices [market.MaxGPUs][32]uint8
+	var remaining []*solana.AccountMeta
+	for i, d := range market.SortDevices(a.Devices) {
+		devices[i] = d
+		remaining = append(remaining, solana.NewAccountMeta(market.DeviceAddress(d), true, false))
+	}
+	for _, loser := range a.Losers {
+		remaining = append(remaining, solana.NewAccountMeta(loser, true, false))
+	}
+	ix, err := bindings.NewNodeSetEvidenceInstruction(devices, a.Payer, a.Node.Address, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_NodeSetEvidence, remaining...)
+}

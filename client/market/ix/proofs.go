@@ -1,0 +1,122 @@
+package ix
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// Layouts of attest/work, which this package may not import.
+const (
+	// CommitmentSize is the length of a signed work commitment.
+	CommitmentSize = 128
+	chunkEntries   = 32
+	chunkBytes     = 4 * chunkEntries
+	openingFixed   = 4 + 4 + chunkBytes + 1 // row, chunk, entries, sibling count
+)
+
+// BadWork is a wrong entry of a product that a node has signed. From attest/work it is made of Commitment.Bytes, the
+// node's signature over it, WrongEntryError.Opening.Bytes and WrongEntryError.Col.
+type BadWork struct {
+	Node       market.Node
+	Commitment [CommitmentSize]byte
+	Signature  solana.Signature
+	Opening    []byte // of the chunk that holds the entry
+	Column     int    // of the wrong entry
+}
+
+// opening is a decoded chunk opening.
+type opening struct {
+	row      uint16
+	column   uint16
+	chunk    [chunkBytes]byte
+	siblings [][32]uint8
+}
+
+// opening decodes what is needed and checks that the parts belong together. It does not compute the product: the
+// program does, and refuses what is right.
+func (b BadWork) opening() (opening, error) {
+	var o opening
+	if node := solana.PublicKey(b.Commitment[16:48]); node != b.Node.Address {
+		return o, fmt.Errorf("%w: the commitment is of node %s", ErrInstruction, node)
+	}
+	if !b.Signature.Verify(b.Node.NodeKey, b.Commitment[:]) {
+		return o, fmt.Errorf("%w: the commitment is not signed by the node's key: %w", ErrInstruction, records.ErrSignature)
+	}
+	if len(b.Opening) < openingFixed {
+		return o, fmt.Errorf("%w: an opening of %d bytes", ErrInstruction, len(b.Opening))
+	}
+	row, chunk := binary.LittleEndian.Uint32(b.Opening), binary.LittleEndian.Uint32(b.Opening[4:])
+	order := binary.LittleEndian.Uint32(b.Commitment[88:])
+	count := int(b.Opening[openingFixed-1])
+	switch {
+	case b.Column < 0 || uint32(b.Column)/chunkEntries != chunk:
+		return o, fmt.Errorf("%w: column %d is not in chunk %d", ErrInstruction, b.Column, chunk)
+	case row >= order || uint32(b.Column) >= order || order > 1<<16:
+		return o, fmt.Errorf("%w: entry (%d, %d) of a product of order %d", ErrInstruction, row, b.Column, order)
+	case len(b.Opening) != openingFixed+32*count:
+		return o, fmt.Errorf("%w: an opening of %d bytes with %d siblings", ErrInstruction, len(b.Opening), count)
+	}
+	o.row, o.column, o.chunk = uint16(row), uint16(b.Column), [chunkBytes]byte(b.Opening[8:])
+	for i := range count {
+		o.siblings = append(o.siblings, [32]byte(b.Opening[openingFixed+32*i:]))
+	}
+	return o, nil
+}
+
+// Accuse returns the first transaction's two instructions: the check of the node's signature, and the accusation, whose
+// rent the finder pays. Error: ErrInstruction.
+func (b BadWork) Accuse(finder solana.PublicKey) ([]solana.Instruction, error) {
+	o, err := b.opening()
+	if err != nil {
+		return nil, err
+	}
+	signed, err := VerifySignature(b.Node.NodeKey, b.Signature, b.Commitment[:])
+	if err != nil {
+		return nil, err
+	}
+	ix, err := bindings.NewFraudProofOpenInstruction(b.Commitment, o.row, o.column, o.chunk, finder, market.MarketAddress(),
+		b.Node.Address, market.FraudProofAddress(b.Node.Address, finder), solana.SysVarInstructionsPubkey, solana.SystemProgramID)
+	if ix, err = finish(ix, err, bindings.Instruction_FraudProofOpen); err != nil {
+		return nil, err
+	}
+	return []solana.Instruction{signed, ix}, nil
+}
+
+// Prove returns the second transaction's instruction, which slashes. The finder's associated stake-token account must
+// exist. Error: ErrInstruction.
+func (b BadWork) Prove(finder, stakeMint solana.PublicKey) (solana.Instruction, error) {
+	o, err := b.opening()
+	if err != nil {
+		return nil, err
+	}
+	ix, err := bindings.NewProveBadWorkInstruction(o.siblings, finder, market.MarketAddress(), market.FraudProofAddress(b.Node.Address, finder),
+		b.Node.Address, b.Node.Provider, market.StakeVaultAddress(b.Node.Provider), stakeMint, market.TokenAddress(finder, stakeMint),
+		solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_ProveBadWork)
+}
+
+// FraudProofClose takes an accusation back that was not or cannot be proven, with its rent.
+func FraudProofClose(a market.FraudProof) (solana.Instruction, error) {
+	ix, err := bindings.NewFraudProofCloseInstruction(a.Finder, a.Address)
+	return finish(ix, err, bindings.Instruction_FraudProofClose)
+}
+
+// ProveBetterAsk slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's associated
+// stake-token account must exist, and the customer's, if it paid more than the better node asked.
+func ProveBetterAsk(b market.BetterAsk, finder solana.PublicKey) (solana.Instruction, error) {
+	mint, keeper := b.Market.StakeMint, market.KeeperAddress(b.Lease.Keeper)
+	customer := solana.PublicKey{}
+	if b.Lease.Price > b.Better.Price {
+		customer = market.TokenAddress(b.Lease.Customer, mint)
+	}
+	ix, err := bindings.NewProveBetterAskInstruction(finder, market.MarketAddress(), b.Order.Address, b.Lease.Address, b.Better.Address,
+		b.Better.Provider, market.ModelAddress(b.Better.Spec.Model), keeper, market.StakeVaultAddress(keeper), mint, optional(customer),
+		market.TokenAddress(finder, mint), solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_ProveBetterAsk)
+}

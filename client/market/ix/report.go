@@ -1,0 +1,152 @@
+package ix
+
+import (
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// ReportVoteArgs vote for the root of a period's report.
+type ReportVoteArgs struct {
+	Keeper solana.PublicKey // wallet
+	Period uint64
+	Root   [32]byte
+}
+
+// ReportVote creates the report with its first vote.
+func ReportVote(a ReportVoteArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewReportVoteInstruction(a.Period, a.Root, a.Keeper, market.KeeperAddress(a.Keeper), market.MarketAddress(),
+		market.ReportAddress(a.Period), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_ReportVote)
+}
+
+// LeafProof is a report leaf and what leads from it to the root.
+type LeafProof struct {
+	Leaf     records.Leaf
+	Path     uint32
+	Siblings []records.Hash
+	// LeaseClosed says that the lease which the leaf names is closed: then only what it says of the node counts.
+	LeaseClosed bool
+}
+
+// leases are the two optional accounts of a call: the lease, or the address of a closed one.
+func (p LeafProof) leases() (live, closed solana.PublicKey) {
+	if p.LeaseClosed {
+		return optional(solana.PublicKey{}), optional(p.Leaf.Lease)
+	}
+	return optional(p.Leaf.Lease), optional(solana.PublicKey{})
+}
+
+// NewLeafProof joins a leaf with its proof in a report's tree.
+func NewLeafProof(leaf records.Leaf, proof records.Proof) LeafProof {
+	return LeafProof{Leaf: leaf, Path: proof.Path(), Siblings: proof.Siblings}
+}
+
+// Root is where the proof leads.
+func (p LeafProof) Root() records.Hash {
+	b := p.Leaf.Encode()
+	return records.RootOf(records.LeafHash(b[:]), p.Path, p.Siblings)
+}
+
+func (p LeafProof) siblings() [][32]uint8 {
+	out := make([][32]uint8, len(p.Siblings))
+	for i, s := range p.Siblings {
+		out[i] = s
+	}
+	return out
+}
+
+// ReportApply applies a leaf without a fault; anyone may.
+func ReportApply(p LeafProof) (solana.Instruction, error) {
+	live, closed := p.leases()
+	ix, err := bindings.NewReportApplyInstruction(p.Leaf.Encode(), p.Path, p.siblings(), market.MarketAddress(),
+		market.ReportAddress(uint64(p.Leaf.Period)), p.Leaf.Node, live, closed)
+	return finish(ix, err, bindings.Instruction_ReportApply)
+}
+
+// FaultOpenArgs open the fault that a leaf carries.
+type FaultOpenArgs struct {
+	Payer    solana.PublicKey
+	Provider solana.PublicKey // account: Node.Provider
+	Proof    LeafProof
+}
+
+// FaultOpen applies the leaf and creates the fault at FaultAddress(node, lease, period); anyone may.
+func FaultOpen(a FaultOpenArgs) (solana.Instruction, error) {
+	leaf := a.Proof.Leaf
+	live, closed := a.Proof.leases()
+	ix, err := bindings.NewFaultOpenInstruction(leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, market.MarketAddress(),
+		market.ReportAddress(uint64(leaf.Period)), a.Provider, leaf.Node, live, closed,
+		market.FaultAddress(leaf.Node, leaf.Lease, uint64(leaf.Period)), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_FaultOpen)
+}
+
+// ReportClose closes a report whose retention has passed; anyone may.
+func ReportClose(r market.Report) (solana.Instruction, error) {
+	ix, err := bindings.NewReportCloseInstruction(market.MarketAddress(), market.RewardsAddress(), r.Address, r.RentPayer)
+	return finish(ix, err, bindings.Instruction_ReportClose)
+}
+
+// SlashApplyArgs apply a fault whose appeal window has passed. The customer's and the finder's associated stake-token
+// accounts must exist: see CreateTokenAccount.
+type SlashApplyArgs struct {
+	Fault     market.Fault
+	StakeMint solana.PublicKey
+}
+
+// SlashApply moves and burns the stake; anyone may.
+func SlashApply(a SlashApplyArgs) (solana.Instruction, error) {
+	f := a.Fault
+	customer := solana.PublicKey{}
+	if !f.Customer.IsZero() {
+		customer = market.TokenAddress(f.Customer, a.StakeMint)
+	}
+	ix, err := bindings.NewSlashApplyInstruction(market.MarketAddress(), f.Provider, market.StakeVaultAddress(f.Provider), a.StakeMint,
+		f.Node, optional(f.Lease), f.Address, f.RentPayer, optional(customer), market.TokenAddress(f.Finder, a.StakeMint),
+		solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_SlashApply)
+}
+
+// SlashAppealArgs bring a keeper's statement that contradicts a fault.
+type SlashAppealArgs struct {
+	Fault     market.Fault
+	Keeper    solana.PublicKey // wallet of the keeper that signed
+	Statement records.CheckStatement
+	Signature solana.Signature
+}
+
+// SlashAppeal returns two instructions that belong together: the check of the keeper's signature and the appeal;
+// anyone may send them. Errors: ErrInstruction, wire.ErrSignature.
+func SlashAppeal(a SlashAppealArgs) ([]solana.Instruction, error) {
+	if err := a.Statement.Verify(a.Keeper, a.Signature); err != nil {
+		return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, err)
+	}
+	f, message := a.Fault, a.Statement.Encode()
+	signed, err := VerifySignature(a.Keeper, a.Signature, message[:])
+	if err != nil {
+		return nil, err
+	}
+	ix, err := bindings.NewSlashAppealInstruction(message, market.MarketAddress(), market.KeeperAddress(a.Keeper), f.Provider, f.Node,
+		optional(f.Lease), f.Address, f.RentPayer, solana.SysVarInstructionsPubkey)
+	if ix, err = finish(ix, err, bindings.Instruction_SlashAppeal); err != nil {
+		return nil, err
+	}
+	return []solana.Instruction{signed, ix}, nil
+}
+
+// CreateTokenAccount creates a wallet's associated token account unless it exists.
+func CreateTokenAccount(payer, wallet, mint solana.PublicKey) solana.Instruction {
+	const createIdempotent = 1
+	return solana.NewInstruction(solana.SPLAssociatedTokenAccountProgramID, solana.AccountMetaSlice{
+		solana.NewAccountMeta(payer, true, true),
+		solana.NewAccountMeta(market.TokenAddress(wallet, mint), true, false),
+		solana.NewAccountMeta(wallet, false, false),
+		solana.NewAccountMeta(mint, false, false),
+		solana.NewAccountMeta(solana.SystemProgramID, false, false),
+		solana.NewAccountMeta(solana.TokenProgramID, false, false),
+	}, []byte{createIdempotent})
+}

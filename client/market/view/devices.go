@@ -1,0 +1,48 @@
+package view
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// HolderOf is the node that has claimed a device; false when nobody has.
+func (v *Accounts) HolderOf(device [32]byte) (solana.PublicKey, bool) {
+	d, ok := v.Devices[device]
+	if !ok {
+		return solana.PublicKey{}, false
+	}
+	return d.Node, true
+}
+
+// ClaimsKnown reports whether all device claims that the node holds are in the view.
+func (v *Accounts) ClaimsKnown(n *market.Node) bool {
+	return v.DevicesOfNode[n.Address]+int(n.ClaimsMissing) >= int(n.Spec.Gpus)
+}
+
+// Registered are the identities of the devices that a node registered; nil when they are not known. Of a node that holds
+// all its claims they are those; of another they are what it has shown.
+func (v *Accounts) Registered(n *market.Node) [][32]byte {
+	if n.ClaimsMissing > 0 {
+		return v.shown[n.Address]
+	}
+	if !v.ClaimsKnown(n) {
+		return nil
+	}
+	var out [][32]byte
+	for id, d := range v.Devices {
+		if d.Node == n.Address {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Shown notes what a node that misses claims has shown as the devices that it registered: no account says which they are.
+func (v *View) Shown(node solana.PublicKey, devices [][32]byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n, ok := v.accounts.Nodes[node]; ok && n.ClaimsMissing > 0 && market.DeviceRoot(devices) == n.DeviceRoot {
+		v.accounts.shown[node] = devices
+	}
+}

@@ -1,0 +1,93 @@
+package view
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Params returns the market's parameters; false before the market is known.
+func (v *Accounts) Params() (market.Params, bool) {
+	if v.Market == nil {
+		return market.Params{}, false
+	}
+	return v.Market.Params, true
+}
+
+// Weights returns the voting weight of every keeper whose statements count for a period that ends at end (unix seconds): it
+// was active then. That some of them leave or are expelled later changes nothing, so that everyone comes to the same report
+// whenever they look.
+func (v *Accounts) Weights(end int64) map[solana.PublicKey]uint64 {
+	out := make(map[solana.PublicKey]uint64, len(v.Keepers))
+	for wallet, k := range v.Keepers {
+		if weight := k.WeightAt(end); weight > 0 {
+			out[wallet] = weight
+		}
+	}
+	return out
+}
+
+// ActiveKeepers returns the wallets of all active keepers.
+func (v *Accounts) ActiveKeepers() []solana.PublicKey {
+	out := make([]solana.PublicKey, 0, len(v.Keepers))
+	for wallet, k := range v.Keepers {
+		if k.State() == market.KeeperActive {
+			out = append(out, wallet)
+		}
+	}
+	return out
+}
+
+// RunningLeases returns a node's leases that run, in one order.
+func (v *Accounts) RunningLeases(node solana.PublicKey) []*market.Lease {
+	var out []*market.Lease
+	for key := range v.LeasesOfNode[node] {
+		if l := v.Leases[key]; l.State() == market.LeaseRunning {
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b *market.Lease) int { return bytes.Compare(a.Address[:], b.Address[:]) })
+	return out
+}
+
+// Voted returns the root that the keeper with this index has voted for in a period.
+func (v *Accounts) Voted(period uint64, index uint16) (root [32]byte, voted bool) {
+	r, ok := v.Reports[period]
+	if !ok || !r.Voted(index) {
+		return root, false
+	}
+	for _, c := range r.Roots() {
+		if market.Has(c.Voters, index) {
+			return c.Root, true
+		}
+	}
+	return root, false
+}
+
+// Tier is what a report of a period that ends then says about a node's evidence, if it was not checked: 0 for simulated
+// GPUs, else what stands.
+func (v *Accounts) Tier(node solana.PublicKey, end int64) uint8 {
+	n, ok := v.Nodes[node]
+	if !ok || n.Spec.Simulated == 1 {
+		return 0
+	}
+	return n.TierAt(end)
+}
+
+// KnownPeer reports whether a key belongs to somebody whom a keeper talks to: a keeper's wallet, a live node's key, or
+// a customer with Credits, by its wallet or a session key.
+func (v *Accounts) KnownPeer(key solana.PublicKey) bool {
+	if _, ok := v.Keepers[key]; ok {
+		return true
+	}
+	for node := range v.NodesOfKey[key] {
+		if v.Nodes[node].State() != market.NodeRetired {
+			return true
+		}
+	}
+	_, customer := v.Credits[key]
+	return customer || len(v.CustomersOfKey[key]) > 0
+}

@@ -37,7 +37,7 @@ lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
 nat: ## reach a machine behind a home router, in network namespaces (Linux, root)
 	@scripts/nat.sh
 
-hostile: ## attack the program: substitution matrix, random sequences, planted bugs
+hostile: ## attack the program: substitution matrix, random sequences, mutants
 	@scripts/hostile.sh
 
 hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_SEED for other stories)

@@ -61,8 +61,8 @@ cached_build() {
     flock 9
     local sources command
     # shellcheck disable=SC2086
-    sources=$(cd "$root" && git ls-files -z --cached --others --exclude-standard -- $crates | sort -z |
-      while IFS= read -r -d '' f; do [ ! -f "$f" ] || sha256sum "$f"; done | sha256sum | cut -c1-16)
+    sources=$(cd "$root" && find $crates -name target -prune -o -type f -print0 | sort -z |
+      xargs -0 sha256sum | sha256sum | cut -c1-16)
     command=$(key "$@")
     if [ "$(cat "$target/.gantry-last" 2>/dev/null)" != "$sources" ] ||
       [ "$(cat "$target/.gantry-$command" 2>/dev/null)" != "$sources" ]; then

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Attacks the on-chain program: every wrong account in every place, random hostile sequences under all invariants, and
-# the bugs planted to see that these would be found. usage: hostile.sh [matrix] [run] [planted [--write]] [sample]
-#   sample  a few planted bugs of all kinds, from one seed: make test runs it, so that a harness gone blind is noticed
+# the mutants that these must find. usage: hostile.sh [matrix] [run] [mutants [--write]] [sample]
+#   sample  a few mutants of all kinds, from one seed: make test runs it, so that a harness that finds nothing is noticed
 #   GANTRY_HOSTILE_INSTRUCTIONS  instructions that `run` sends at least (50,000)
-#   GANTRY_HOSTILE_SEED          the first story's seed (1)
-#   GANTRY_HOSTILE_STEPS         steps in a story
+#   GANTRY_HOSTILE_SEED          the first sequence's seed (1)
+#   GANTRY_HOSTILE_STEPS         steps in a sequence
 #   GANTRY_HOSTILE_ERRORS        instructions whose refusals `run` lists by error, with commas between
-#   GANTRY_HOSTILE_SEEDS         stories for each planted bug (3)
-#   GANTRY_HOSTILE_BUGS          numbers of the planted bugs to look for, with commas between (all)
-# --write renews docs/planted-bugs.md and program/tests/regressions for the bugs that were looked for.
+#   GANTRY_HOSTILE_SEEDS         seeds for each mutant (3)
+#   GANTRY_HOSTILE_MUTANTS       numbers of the mutants to look for, with commas between (all)
+# --write renews docs/reports/mutants.md and program/tests/regressions for the mutants that were looked for.
 source "$(dirname "$0")/common.sh"
 cd "$root"
 "$root/scripts/toolchain.sh" host
@@ -23,35 +23,35 @@ if [ -z "$hostile" ]; then
   hostile=$target/debug/hostile
 fi
 
-planted() {
+mutants() {
   "$root/scripts/toolchain.sh" sbf
-  step "the program with planted bugs"
-  local built so
-  # In the target directory of the program itself: all but the program's own crate is built once for both.
-  built=$(sbf_target) so=$root/build/planted.so
-  cached_build "$built" "program/src program/Cargo.toml program/Cargo.lock program/sbf" \
-    "$root/program/sbf/build-sbf.sh" "$root/program" "$built" "$so" planted-bugs
-  [ -f "$so" ] || "$root/program/sbf/build-sbf.sh" "$root/program" "$built" "$so" planted-bugs
-  GANTRY_PROGRAM_SO=$so "$hostile" planted "$@"
+  step "a copy of the program with all mutants"
+  local copy=$root/build/mutants target so=$root/build/mutants.so
+  "$hostile" weave "$copy" || return
+  # In the target directory of the program itself: all but the copy's own crate is built once for both.
+  target=$(sbf_target)
+  [ -f "$so" ] || rm -f "$target"/mutants/.gantry-*
+  cached_build "$target/mutants" build/mutants "$root/program/sbf/build-sbf.sh" "$copy" "$target" "$so"
+  GANTRY_PROGRAM_SO=$so "$hostile" mutants "$@"
 }
 
-[ $# -gt 0 ] || set -- matrix run planted
+[ $# -gt 0 ] || set -- matrix run mutants
 while [ $# -gt 0 ]; do
   part=$1
   shift
   case $part in
     matrix | run) step "$part" && "$hostile" "$part" ;;
-    planted)
+    mutants)
       if [ "${1:-}" = --write ]; then
         shift
-        planted --write
+        mutants --write
       else
-        planted
+        mutants
       fi
       ;;
     sample)
-      GANTRY_HOSTILE_SEEDS=1 GANTRY_HOSTILE_BUGS=4,7,10,20,22,31,38,40,47,49,69,71,74,78,84 planted
+      GANTRY_HOSTILE_SEEDS=1 GANTRY_HOSTILE_MUTANTS=4,7,10,20,22,31,38,40,47,49,69,71,74,78,84 mutants
       ;;
-    *) die "unknown part $part: want matrix, run, planted or sample" ;;
+    *) die "unknown part $part: want matrix, run, mutants or sample" ;;
   esac
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
-# samples, hostile sequences and planted bugs, then every fuzz target for a while.
+# samples, hostile sequences and mutants, then every fuzz target for a while.
 # usage: nightly.sh [random|nvgpu|snp|tdx|tpm|work|sim|kill|nat|hostile|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
@@ -30,7 +30,7 @@ for part in "$@"; do
   sim) exhaustive -timeout 1h ./localnet/sim && go run ./localnet/cmd/gantry-localnet sim --random --runs 200 --seed "$(date +%s)" ;;
   kill) exhaustive -timeout 1h ./keeper/store ;;
   nat) if [ "$(id -u)" = 0 ]; then "$root/scripts/nat.sh"; else say "SKIPPED nat: it needs root, to make network namespaces"; fi ;;
-  # A million hostile instructions and every planted bug: minutes each on an idle machine, too long for every change.
+  # A million hostile instructions and every mutant: minutes each on an idle machine, too long for every change.
   hostile) GANTRY_HOSTILE_INSTRUCTIONS=${GANTRY_HOSTILE_INSTRUCTIONS:-1000000} "$root/scripts/hostile.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
   *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, work, sim, kill, nat, hostile and fuzz" ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all tests: Rust, and that planted bugs are found; Go with the race detector; the end-to-end scenarios on every
+# Runs all tests: Rust, and that mutants are found; Go with the race detector; the end-to-end scenarios on every
 # engine that is installed. What is skipped is printed with its reason at the end. usage: test.sh [rust] [go] [e2e]
 source "$(dirname "$0")/common.sh"
 cd "$root"

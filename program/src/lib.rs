@@ -18,7 +18,6 @@ pub mod errors;
 pub mod events;
 pub mod instructions;
 pub mod math;
-pub mod planted;
 pub mod records;
 pub mod security;
 pub mod seeds;

@@ -9,7 +9,6 @@ use anchor_lang::unchecked_invoke_signed_fixed;
 use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError};
-use crate::planted::planted;
 
 const TRANSFER: u8 = 3;
 const BURN: u8 = 8;
@@ -90,7 +89,7 @@ pub fn close<'a>(
 
 /// Refuses a token account of another mint.
 pub fn require_mint(account: &TokenAccount, mint: &Address) -> Result<()> {
-    if planted!(18, true, account.mint() == mint) {
+    if account.mint() == mint {
         Ok(())
     } else {
         fail(MarketError::WrongMint)

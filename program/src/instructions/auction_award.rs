@@ -14,7 +14,6 @@ use crate::instructions::order_award::award;
 use crate::math::bid::{commitment, commitment_message, price_of, Standing};
 use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
-use crate::planted::planted;
 use crate::seeds;
 use crate::signatures::require_signed;
 use crate::state::{
@@ -73,7 +72,7 @@ fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
         return fail(MarketError::WrongOrderStatus);
     }
     // An auction of an earlier life of this address has another close.
-    if order.mode != MODE_SEALED || planted!(52, false, order.auction_close != auction.close_at) {
+    if order.mode != MODE_SEALED || order.auction_close != auction.close_at {
         return fail(MarketError::WrongOrderMode);
     }
     if now <= auction.reveal_until {
@@ -111,9 +110,7 @@ fn standing(
     }
     let (order, close_at) = (&accounts.auction.order, accounts.auction.close_at);
     let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
-    if planted!(51, offset == -1, true) {
-        require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
-    }
+    require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
     let reputation_bps = reputation_bps(node, now);
     let score = score(bid.price, reputation_bps, node.record(now).guarantee.bps_at(now))?;
     Ok(Standing { score, reputation_bps, node: *node.address() })
@@ -165,7 +162,7 @@ pub fn handler(
             auction.bar_score = bar.score;
             auction.bar_reputation_bps = bar.reputation_bps;
         }
-    } else if planted!(53, false, ctx.accounts.auction.keeper != keeper) {
+    } else if ctx.accounts.auction.keeper != keeper {
         return fail(MarketError::Unauthorised);
     }
     let bump = ctx.bumps.lease;
@@ -175,12 +172,12 @@ pub fn handler(
     let price = match accounts.auction.bar() {
         Some(bar) => {
             let guarantee = accounts.node.record(now).guarantee.bps_at(now);
-            planted!(44, bid.price, price_of(bar.score, winner.reputation_bps, guarantee)?.min(most))
+            price_of(bar.score, winner.reputation_bps, guarantee)?.min(most)
         }
         // Nobody lost: the order's own maximum is the next best offer.
         None => most,
     };
-    if planted!(45, false, price < bid.price) {
+    if price < bid.price {
         return fail(MarketError::InvariantBroken);
     }
     let parties = Parties {

@@ -6,7 +6,6 @@ use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::DisputeResolved;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Credits, Dispute, Lease, Market, NodeAccount, Provider, Rewards, Verdict};
 use crate::token::transfer;
@@ -45,7 +44,7 @@ pub fn handler(ctx: &mut Context<DisputeResolve>) -> Result<()> {
     let dispute = &accounts.dispute;
     let deposit = dispute.deposit;
     let lost = match dispute.verdict(accounts.market.params.quorum_bps) {
-        Verdict::Rejected => planted!(54, 0, deposit),
+        Verdict::Rejected => deposit,
         Verdict::None if now >= dispute.closes_at => 0,
         Verdict::None => return fail(MarketError::TooEarly),
         // Then the fault must be opened: see dispute_uphold.

@@ -9,7 +9,6 @@ use crate::events::GuaranteeResolved;
 use crate::math::fees::fee;
 use crate::math::guarantee::kept;
 use crate::math::slashing::split;
-use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
 use crate::state::{Market, NodeAccount, Provider, NODE_SUSPENDED};
@@ -44,7 +43,7 @@ fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
     // The leaf of the last period must have had its chance, then whatever may void the fault of a suspended node.
     let wait =
         (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
-    if planted!(71, false, now < node.guaranteed_until.checked_add(wait).or_overflow()?) {
+    if now < node.guaranteed_until.checked_add(wait).or_overflow()? {
         return fail(MarketError::TooEarly);
     }
     if node.status == NODE_SUSPENDED && node.pending_faults > 0 {
@@ -64,7 +63,7 @@ pub fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let (guarantee_bps, up_secs) = (node.guarantee_bps, node.guarantee_up_secs);
     let counted_secs = node.close_guarantee(now)?;
     node.keep_record(&record, now);
-    let amount = if planted!(69, false, planted!(68, true, kept(up_secs, counted_secs, guarantee_bps))) {
+    let amount = if kept(up_secs, counted_secs, guarantee_bps) {
         0
     } else {
         accounts.provider.slash(fee(node.required_stake, node.slash_guarantee_bps)?)?

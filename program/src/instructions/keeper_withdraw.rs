@@ -5,7 +5,6 @@ use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError};
 use crate::events::KeeperWithdrawn;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
 use crate::token;
@@ -38,7 +37,7 @@ fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
     if !matches!(accounts.keeper.status, KEEPER_EXITING | KEEPER_SLASHED) {
         return fail(MarketError::WrongKeeperStatus);
     }
-    if planted!(25, false, now < accounts.keeper.exit_at) {
+    if now < accounts.keeper.exit_at {
         return fail(MarketError::TooEarly);
     }
     // Anyone may send the claim first.

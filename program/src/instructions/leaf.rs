@@ -11,7 +11,6 @@ use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
 use crate::math::reputation::next_uptime_bps;
 use crate::math::window::mark;
-use crate::planted::planted;
 use crate::state::{
     Leaf, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
 };
@@ -79,11 +78,7 @@ pub fn apply(
     if report.status != REPORT_FINAL {
         return fail(MarketError::ReportNotFinal);
     }
-    if planted!(
-        8,
-        siblings.len() <= MAX_PROOF && root_of(data, path, siblings) != report.root,
-        siblings.len() > MAX_PROOF || root_of(data, path, siblings) != report.root
-    ) {
+    if siblings.len() > MAX_PROOF || root_of(data, path, siblings) != report.root {
         return fail(MarketError::InvalidProof);
     }
     let leaf = Leaf::parse(data, params.period_secs)?;
@@ -142,7 +137,7 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Resu
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
     node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
     // What a late leaf says of the machine as it is has been overtaken by a later one.
-    if planted!(78, false, leaf.period != node.last_report_period) {
+    if leaf.period != node.last_report_period {
         return node.invariant();
     }
     // A simulated GPU stays at tier 0, whatever a report says.

@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseAborted, OrderClosed};
-use crate::planted::planted;
 use crate::state::{
     Credits, Lease, Market, NodeAccount, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED,
     ORDER_LAPSED,
@@ -66,7 +65,7 @@ pub fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
         accounts.credits.release_of(order.session_slot, order.created_at, released)?;
     }
     accounts.credits.live_leases = accounts.credits.live_leases.checked_sub(1).or_overflow()?;
-    planted!(13, (), node.free_gpus_of(accounts.lease.gpu_mask, now)?);
+    node.free_gpus_of(accounts.lease.gpu_mask, now)?;
     accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
     order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
     if blamed {

@@ -9,7 +9,6 @@ use crate::events::{LeaseClosed, OrderClosed};
 use crate::math::fees::share;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
-use crate::planted::planted;
 use crate::records;
 use crate::seeds;
 use crate::state::{
@@ -59,9 +58,6 @@ pub struct LeaseClose {
 /// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
-    if planted!(19, true, false) {
-        accounts.market.awards_open()?;
-    }
     if lease.status != LEASE_ENDED {
         return fail(MarketError::WrongLeaseStatus);
     }
@@ -153,7 +149,7 @@ pub fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     credits.release(released)?;
     credits.pay(fee)?;
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
-    if planted!(9, false, fee > 0) {
+    if fee > 0 {
         book(accounts, fee)?;
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];

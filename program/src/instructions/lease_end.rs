@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseEnded, LeaseNoticed};
-use crate::planted::planted;
 use crate::state::{
     Credits, Lease, Node, NodeAccount, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED,
     ENDED_JOB_DONE, ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
@@ -63,7 +62,7 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
     if by_customer {
         return ends(ENDED_BY_CUSTOMER, now, true);
     }
-    if planted!(2, false, signer != accounts.provider.wallet && signer != lease.node_key) {
+    if signer != accounts.provider.wallet && signer != lease.node_key {
         return fail(MarketError::Unauthorised);
     }
     if lease.run_to_completion == 1 {
@@ -119,7 +118,7 @@ pub fn finish(
         let forfeited = unpaid.min(lease.notice_secs);
         lease.downtime_secs = lease.downtime_secs.checked_add(forfeited).or_overflow()?;
     }
-    let released = planted!(10, 0, lease.excess()?);
+    let released = lease.excess()?;
     lease.reserved = lease.reserved.checked_sub(released).or_overflow()?;
     credits.release(released)?;
 

@@ -11,7 +11,6 @@ use crate::events::LeaseMigrated;
 use crate::instructions::award::{require_suitable, write_lease, Parties, Terms};
 use crate::instructions::lease_end::{finish, Ending};
 use crate::math::pricing::cost;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{
     Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ENDED_FAILED, LEASE_FAILED,
@@ -64,7 +63,7 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
         .checked_add(params.start_deadline_secs as i64)
         .and_then(|at| at.checked_add(accounts.failed.undelivered_secs().ok()? as i64))
         .or_overflow()?;
-    if planted!(49, false, accounts.node.price > accounts.failed.price) {
+    if accounts.node.price > accounts.failed.price {
         return fail(MarketError::PriceTooHigh);
     }
     require_suitable(
@@ -84,7 +83,7 @@ pub fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
     validate(&ctx.accounts, now)?;
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
-    let duration_secs = planted!(50, accounts.order.duration_secs, accounts.failed.undelivered_secs()?);
+    let duration_secs = accounts.failed.undelivered_secs()?;
     let old_provider = match accounts.failed_provider.as_mut() {
         Some(other) => other,
         None => &mut accounts.provider,
@@ -110,7 +109,7 @@ pub fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
     credits.live_leases = credits.live_leases.checked_add(1).or_overflow()?;
     let order = &mut accounts.order;
     order.migrations = order.migrations.checked_add(1).or_overflow()?;
-    let checkpoint_hash = planted!(48, [0; 32], accounts.failed.checkpoint_hash);
+    let checkpoint_hash = accounts.failed.checkpoint_hash;
     write_lease(
         &mut accounts.lease,
         Parties {

@@ -5,7 +5,6 @@ use anchor_lang::prelude::*;
 use crate::constants::RECEIPT_TAG;
 use crate::errors::{fail, MarketError};
 use crate::instructions::lease_settle::*;
-use crate::planted::planted;
 use crate::signatures::{require_signed, signer_of};
 use crate::state::Lease;
 
@@ -49,7 +48,7 @@ pub fn handler(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seconds: u3
     let message = receipt_message(lease, lease.address(), sequence, seconds as u64);
     require_signed(&accounts.instructions, -2, &lease.node_key, &message)?;
     let signer = signer_of(&accounts.instructions, -1, &message)?;
-    if planted!(23, false, credits.actor(&signer, now).is_err()) {
+    if credits.actor(&signer, now).is_err() {
         return fail(MarketError::InvalidSignature);
     }
     lease.receipt_sequence = sequence;

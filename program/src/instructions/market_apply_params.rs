@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError};
 use crate::events::ParamsApplied;
-use crate::planted::planted;
 use crate::state::{Market, Params};
 
 #[derive(Accounts)]
@@ -17,7 +16,7 @@ fn validate(market: &Market, now: i64) -> Result<()> {
     if market.pending_eta == 0 {
         return fail(MarketError::NothingPending);
     }
-    if planted!(26, false, now < market.pending_eta) {
+    if now < market.pending_eta {
         return fail(MarketError::TimelockRunning);
     }
     Ok(())

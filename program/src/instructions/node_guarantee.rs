@@ -7,7 +7,6 @@ use crate::constants::{BPS, GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::UptimeGuaranteed;
 use crate::math::periods::{period_end, period_of};
-use crate::planted::planted;
 use crate::state::{Market, NodeAccount, Provider, NODE_ACTIVE};
 
 #[derive(Accounts)]
@@ -53,7 +52,7 @@ fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) 
         && until <= latest
         && guarantee_bps >= GUARANTEE_BPS_MIN
         && (guarantee_bps as u64) <= BPS
-        && planted!(67, true, grows);
+        && grows;
     if sound {
         Ok(since)
     } else {

@@ -10,7 +10,6 @@ use anchor_lang::{realloc_account, Discriminator, Space};
 use crate::constants::NODE_VERSION;
 use crate::errors::{fail, MarketError};
 use crate::events::NodeMigrated;
-use crate::planted::planted;
 use crate::state::{Node, NODE_LEN_V1, NODE_NEW_FROM, NODE_VERSION_AT};
 
 #[derive(Accounts)]
@@ -35,7 +34,7 @@ fn validate(node: &AccountView) -> Result<()> {
     match (data.get(NODE_VERSION_AT), data.len()) {
         (Some(1), NODE_LEN_V1) => Ok(()),
         (Some(&NODE_VERSION), len) if len == Account::<Node>::INIT_SPACE => {
-            planted!(77, Ok(()), fail(MarketError::AlreadyMigrated))
+            fail(MarketError::AlreadyMigrated)
         }
         _ => fail(MarketError::UnknownVersion),
     }
@@ -53,12 +52,6 @@ pub fn handler(ctx: &mut Context<NodeMigrate>) -> Result<()> {
         }
         if let Some(version) = data.get_mut(NODE_VERSION_AT) {
             *version = NODE_VERSION;
-        }
-        if planted!(76, true, false) {
-            const REQUIRED: usize = 8 + core::mem::offset_of!(Node, required_stake);
-            if let Some(required) = data.get_mut(REQUIRED..REQUIRED + 8) {
-                required.fill(0);
-            }
         }
     }
     emit!(NodeMigrated { node: *view.address(), version: NODE_VERSION });

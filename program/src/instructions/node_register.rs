@@ -9,7 +9,6 @@ use crate::instructions::claims::{claim_of, create_claim};
 use crate::math::evidence::device_root;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{GpuModel, Market, NodeAccount, NodeSpec, Provider, NODE_ACTIVE};
 
@@ -139,7 +138,7 @@ fn claim(
 ) -> Result<bool> {
     match claim_of(view, device)? {
         None => create_claim(payer, view, device, node, tier, 0).map(|()| true),
-        Some(held) if held.tier_at(now) < 2 => Ok(planted!(14, true, false)),
+        Some(held) if held.tier_at(now) < 2 => Ok(false),
         Some(_) => fail(MarketError::DeviceClaimed),
     }
 }

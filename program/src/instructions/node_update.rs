@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError};
 use crate::events::NodeUpdated;
-use crate::planted::planted;
 use crate::state::{
     NodeAccount, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
 };
@@ -22,7 +21,7 @@ pub struct NodeUpdate {
 fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<()> {
     let by_wallet = *accounts.authority.address() == accounts.provider.wallet;
     let by_agent = *accounts.authority.address() == accounts.node.node_key;
-    if planted!(1, false, !by_wallet && !by_agent) {
+    if !by_wallet && !by_agent {
         return fail(MarketError::Unauthorised);
     }
     if price == 0 {

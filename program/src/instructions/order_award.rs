@@ -9,7 +9,6 @@ use crate::instructions::award::{require_suitable, write_lease, Parties, Terms};
 use crate::math::pricing::cost;
 use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{
     Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ORDER_AWARDED, ORDER_OPEN,
@@ -49,7 +48,7 @@ fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
     if order.status != ORDER_OPEN {
         return fail(MarketError::WrongOrderStatus);
     }
-    if planted!(56, false, order.mode != MODE_INSTANT) {
+    if order.mode != MODE_INSTANT {
         return fail(MarketError::WrongOrderMode);
     }
     if now > order.award_deadline {

@@ -6,7 +6,6 @@ use crate::constants::OUTPUT_TAG;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OutputRevealed;
 use crate::math::hash::sha256_of;
-use crate::planted::planted;
 use crate::state::{Lease, Market, Order, OUTPUT_COMMITTED, OUTPUT_REVEALED};
 
 #[derive(Accounts)]
@@ -33,7 +32,7 @@ fn validate(accounts: &OutputReveal, output: &[u8; 32], salt: &[u8; 32], now: i6
         return fail(MarketError::TooLate);
     }
     let parts: [&[u8]; 5] = [&OUTPUT_TAG, &accounts.market.domain, lease.address().as_ref(), output, salt];
-    if planted!(40, false, sha256_of(&parts) != lease.output_hash) {
+    if sha256_of(&parts) != lease.output_hash {
         return fail(MarketError::WrongReveal);
     }
     Ok(())

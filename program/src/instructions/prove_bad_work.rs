@@ -17,7 +17,6 @@ use crate::math::merkle::climb;
 use crate::math::periods::period_of;
 use crate::math::slashing::split;
 use crate::math::work::cell;
-use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
 use crate::state::{FraudProof, Market, NodeAccount, Provider};
@@ -60,7 +59,7 @@ fn committed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
 /// The entry as it should be.
 fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
     let (fraud_proof, node) = (&accounts.fraud_proof, &accounts.node);
-    if planted!(55, false, fraud_proof.period <= node.bad_work_period) {
+    if fraud_proof.period <= node.bad_work_period {
         return fail(MarketError::AlreadyProven);
     }
     // A commitment for a time to come would count again after its proof.
@@ -71,7 +70,7 @@ fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Resu
         return fail(MarketError::InvalidProof);
     }
     let right = cell(&fraud_proof.seed, fraud_proof.order, fraud_proof.row, fraud_proof.column);
-    if planted!(41, false, right == fraud_proof.claimed) {
+    if right == fraud_proof.claimed {
         return fail(MarketError::WorkIsRight);
     }
     Ok(right)

@@ -12,7 +12,6 @@ use crate::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::instructions::unjust::{score_throughout, Unjust};
 use crate::math::pricing::cost;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
 
@@ -78,7 +77,7 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     let (provider, model) = (&accounts.provider, &accounts.gpu_model);
     let score =
         score_throughout(better, better.price, provider, model, order, params, since, lease.awarded_at)?;
-    if score < planted!(43, lease.score.saturating_add(1), lease.score) {
+    if score < lease.score {
         Ok(score)
     } else {
         fail(MarketError::NotBetter)

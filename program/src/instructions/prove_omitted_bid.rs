@@ -15,7 +15,6 @@ use crate::instructions::auction_award::Reveal;
 use crate::instructions::unjust::{score_throughout, Unjust};
 use crate::math::bid::{commitment, commitment_message, reveal_ack_message};
 use crate::math::pricing::cost;
-use crate::planted::planted;
 use crate::seeds;
 use crate::signatures::require_signed;
 use crate::state::{Auction, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
@@ -72,7 +71,7 @@ fn contestable(accounts: &ProveOmittedBid, now: i64) -> Result<()> {
         && order.auction_close == auction.close_at
         && auction.keeper == lease.keeper
         && auction.awarded_at == lease.awarded_at
-        && planted!(62, true, now <= auction.challenge_until);
+        && now <= auction.challenge_until;
     if open {
         Ok(())
     } else {
@@ -105,22 +104,18 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     contestable(accounts, now)?;
     let (lease, order, auction) = (&accounts.lease, &accounts.order, &accounts.auction);
     let (omitted, params) = (&accounts.omitted, &accounts.market.params);
-    if planted!(57, false, received_at > auction.reveal_until) {
+    if received_at > auction.reveal_until {
         return fail(MarketError::TooLate);
     }
     let domain = &accounts.market.domain;
     let hidden =
         commitment(domain, &auction.order, omitted.address(), auction.close_at, bid.price, &bid.salt);
     let acknowledged = reveal_ack_message(&hidden, received_at);
-    if planted!(58, false, true) {
-        require_signed(&accounts.instructions, -1, &lease.keeper, &acknowledged)?;
-    }
-    if planted!(64, false, true) {
-        require_signed(&accounts.instructions, -2, &omitted.node_key, &commitment_message(&hidden))?;
-    }
+    require_signed(&accounts.instructions, -1, &lease.keeper, &acknowledged)?;
+    require_signed(&accounts.instructions, -2, &omitted.node_key, &commitment_message(&hidden))?;
     // Whose bid counted was not left out.
     let counted = *omitted.address() == lease.node || *omitted.address() == auction.bar_node;
-    if planted!(61, false, counted) {
+    if counted {
         return fail(MarketError::NotBetter);
     }
     let since = auction.close_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
@@ -129,7 +124,7 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     let score =
         score_throughout(omitted, bid.price, provider, model, order, params, since, lease.awarded_at)?;
     // The lease's score is that of the price paid: the bar's, or the maximum's.
-    if score < planted!(60, lease.score.saturating_add(1), lease.score) {
+    if score < lease.score {
         Ok(score)
     } else {
         fail(MarketError::NotBetter)
@@ -148,7 +143,7 @@ pub fn handler(ctx: &mut Context<ProveOmittedBid>, bid: Reveal, received_at: i64
         .and_then(|price| u64::try_from(price).ok())
         .or_overflow()?;
     let paid = cost(lease.price, lease.gpus, seconds)?;
-    let harm = planted!(63, paid, paid.saturating_sub(cost(price, lease.gpus, seconds)?));
+    let harm = paid.saturating_sub(cost(price, lease.gpus, seconds)?);
     Unjust {
         market: &mut accounts.market,
         lease: &mut accounts.lease,

@@ -5,7 +5,6 @@ use anchor_spl::token::TokenAccount;
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::UnstakeRequested;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Market, Provider};
 
@@ -24,7 +23,7 @@ fn validate(provider: &Provider, amount: u64) -> Result<()> {
         return fail(MarketError::ZeroAmount);
     }
     match provider.stake.checked_sub(amount) {
-        Some(rest) if rest >= planted!(6, 0, provider.locked_stake) => Ok(()),
+        Some(rest) if rest >= provider.locked_stake => Ok(()),
         _ => fail(MarketError::InsufficientStake),
     }
 }

@@ -5,7 +5,6 @@ use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError};
 use crate::events::StakeWithdrawn;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Market, Provider};
 use crate::token;
@@ -33,7 +32,7 @@ fn validate(accounts: &ProviderWithdrawStake, now: i64) -> Result<()> {
     if provider.unstaking == 0 {
         return fail(MarketError::ZeroAmount);
     }
-    if planted!(12, false, now < provider.unstake_at) {
+    if now < provider.unstake_at {
         return fail(MarketError::TooEarly);
     }
     if provider.pending_faults > 0 {

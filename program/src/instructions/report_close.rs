@@ -5,7 +5,6 @@ use anchor_lang::prelude::*;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::ReportClosed;
 use crate::math::periods::period_end;
-use crate::planted::planted;
 use crate::state::{Market, Report, Rewards};
 
 #[derive(Accounts)]
@@ -17,7 +16,7 @@ pub struct ReportClose {
     pub report: Account<Report>,
     #[account(
         mut,
-        constraint = planted!(17, true, *rent_payer.address() == report.rent_payer) @ MarketError::WrongAccount
+        constraint = *rent_payer.address() == report.rent_payer @ MarketError::WrongAccount
     )]
     pub rent_payer: UncheckedAccount,
 }

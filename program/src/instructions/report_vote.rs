@@ -13,7 +13,6 @@ use crate::constants::VERSION;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{ReportFinalised, ReportVoted};
 use crate::math::periods::period_end;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{create_report, report_parts, vote, Ballot, Keeper, Market, KEEPER_ACTIVE, REPORT_OPEN};
 
@@ -43,7 +42,7 @@ fn validate(accounts: &ReportVote, period: u64, now: i64) -> Result<()> {
         return fail(MarketError::TooLate);
     }
     let keeper = &accounts.keeper;
-    if keeper.status != KEEPER_ACTIVE || planted!(29, false, keeper.active_since >= end) {
+    if keeper.status != KEEPER_ACTIVE || keeper.active_since >= end {
         return fail(MarketError::KeeperNotActive);
     }
     Ok(())

@@ -8,7 +8,6 @@ use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::RewardsAccrued;
 use crate::math::fees::{fee_shares, FeeShares};
 use crate::math::periods::period_end;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Market, Report, Rewards, REPORT_FINAL};
 use crate::token::transfer;
@@ -56,7 +55,7 @@ pub fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
     let FeeShares { treasury, buy_back, voters: pool } = fee_shares(
         rewards.pending,
         params.award_bps,
-        planted!(33, params.burn_bps, params.treasury_bps),
+        params.treasury_bps,
         params.burn_bps,
     )?;
     if rewards.buy_back == 0 {

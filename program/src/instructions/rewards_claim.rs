@@ -6,7 +6,6 @@ use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::RewardsClaimed;
-use crate::planted::planted;
 use crate::seeds;
 use crate::state::{Keeper, Market, Report, Rewards};
 use crate::token::{require_token_account, transfer};
@@ -42,7 +41,7 @@ pub fn handler(ctx: &mut Context<RewardsClaim>) -> Result<()> {
     if amount == 0 {
         return fail(MarketError::NothingOwed);
     }
-    keeper.earned = planted!(32, by_awards, 0);
+    keeper.earned = 0;
     rewards.earned = rewards.earned.checked_sub(by_awards).or_overflow()?;
     rewards.allocated = rewards.allocated.checked_sub(by_vote).or_overflow()?;
     let bump = [accounts.market.bump];

@@ -14,7 +14,6 @@ use crate::events::{FaultAppealed, FaultVoided};
 use crate::instructions::leaf::slash_amount;
 use crate::instructions::slash_apply::settle_fault;
 use crate::math::periods::period_end;
-use crate::planted::planted;
 use crate::signatures::require_signed;
 use crate::state::{
     add_voter, Fault, Keeper, Lease, Market, NodeAccount, Provider, Statement, KEEPER_ACTIVE,
@@ -98,7 +97,7 @@ pub fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -
         weight: fault.appeal_weight,
     });
     let enough =
-        planted!(11, true, (fault.appeal_weight as u128).saturating_mul(3) > fault.total_weight as u128);
+        (fault.appeal_weight as u128).saturating_mul(3) > fault.total_weight as u128;
     if !enough {
         return Ok(());
     }

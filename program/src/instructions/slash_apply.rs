@@ -7,7 +7,6 @@ use crate::constants::FLAGS_NODE;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::SlashApplied;
 use crate::math::slashing::split;
-use crate::planted::planted;
 use crate::seeds;
 use crate::slashing::Slashed;
 use crate::state::{Fault, Lease, Market, Node, NodeAccount, Provider};
@@ -68,7 +67,7 @@ pub fn settle_fault(
 pub fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let now = Clock::get()?.unix_timestamp;
-    if planted!(30, false, now < accounts.fault.applicable_at) {
+    if now < accounts.fault.applicable_at {
         return fail(MarketError::AppealWindowOpen);
     }
     let fault = &accounts.fault;
@@ -76,7 +75,7 @@ pub fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     if fault.flags & FLAGS_NODE != 0 {
         accounts.node.suspend(true, now);
     }
-    let amount = accounts.provider.slash(planted!(21, u64::MAX, fault.amount))?;
+    let amount = accounts.provider.slash(fault.amount)?;
     let shares = split(amount, fault.harm, fault.finder_bps)?;
     Slashed {
         token_program: &accounts.token_program,

@@ -9,7 +9,6 @@ use crate::math::fees::fee;
 use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::{harm_in_stake, split};
-use crate::planted::planted;
 use crate::slashing::{lighten, Slashed};
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE};
 
@@ -79,7 +78,7 @@ impl Unjust<'_> {
     pub fn punish(self, better_score: u64, harm: u64, now: i64) -> Result<()> {
         let params = self.market.params;
         let awarded_score = self.lease.score;
-        self.lease.score = planted!(59, awarded_score, 0);
+        self.lease.score = 0;
         let harm = harm_in_stake(harm, params.stake_price)?;
         let share = fee(self.keeper.bond, params.slash_unjust_award_bps)?;
         let amount = self.keeper.slash(share)?;

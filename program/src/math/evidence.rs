@@ -2,11 +2,10 @@
 
 use crate::constants::MAX_GPUS;
 use crate::math::hash::sha256_of;
-use crate::planted::planted;
 
 /// The tier at `now` of evidence that is good until `expiry`, included: afterwards it is no more than a claim.
 pub fn standing_tier(tier: u8, expiry: i64, now: i64) -> u8 {
-    if planted!(74, false, now > expiry) {
+    if now > expiry {
         tier.min(1)
     } else {
         tier

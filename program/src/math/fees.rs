@@ -4,12 +4,11 @@ use anchor_lang::prelude::*;
 
 use crate::constants::BPS;
 use crate::errors::OrOverflow;
-use crate::planted::planted;
 
 /// `amount × bps / 10,000`, rounded down.
 pub fn fee(amount: u64, bps: u16) -> Result<u64> {
     let whole = share(amount, bps, BPS)?;
-    Ok(planted!(3, whole.saturating_add(1), whole))
+    Ok(whole)
 }
 
 /// `amount × part / whole`, rounded down.

@@ -5,7 +5,6 @@ use anchor_lang::prelude::*;
 use crate::constants::STAKE_UNIT;
 use crate::errors::OrOverflow;
 use crate::math::fees::fee;
-use crate::planted::planted;
 
 /// Where slashed stake goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ pub struct Split {
 pub fn split(amount: u64, harm: u64, finder_bps: u16) -> Result<Split> {
     let customer = amount.min(harm);
     let rest = amount.checked_sub(customer).or_overflow()?;
-    let finder = planted!(22, rest, fee(amount, finder_bps)?.min(rest));
+    let finder = fee(amount, finder_bps)?.min(rest);
     let burned = rest.checked_sub(finder).or_overflow()?;
     Ok(Split { customer, finder, burned })
 }

@@ -3,7 +3,6 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::planted::planted;
 
 /// A key that may spend for the customer, up to a cap, until a time.
 #[repr(C)]
@@ -41,7 +40,7 @@ pub struct Credits {
 
 impl Credits {
     pub fn free(&self) -> Result<u64> {
-        self.balance.checked_sub(planted!(28, 0, self.reserved)).or_overflow()
+        self.balance.checked_sub(self.reserved).or_overflow()
     }
 
     /// Holds `amount` of the free part for an order or a lease.
@@ -66,7 +65,7 @@ impl Credits {
         }
         for (slot, key) in (1u8..).zip(&self.session_keys) {
             if key.key == *who && key.cap > 0 {
-                return if planted!(46, true, now < key.expiry) {
+                return if now < key.expiry {
                     Ok(slot)
                 } else {
                     fail(MarketError::SessionKeyExpired)
@@ -84,7 +83,7 @@ impl Credits {
     pub fn reserve_for(&mut self, slot: u8, amount: u64) -> Result<()> {
         if let Some(key) = self.session_key(slot) {
             let spent = key.spent.checked_add(amount).or_overflow()?;
-            if planted!(31, false, spent > key.cap) {
+            if spent > key.cap {
                 return fail(MarketError::SessionCapExceeded);
             }
             key.spent = spent;
@@ -96,7 +95,7 @@ impl Credits {
     /// slot later, or again, did not spend it.
     pub fn release_of(&mut self, slot: u8, reserved_at: i64, amount: u64) -> Result<()> {
         if let Some(key) = self.session_key(slot) {
-            if planted!(47, true, key.since < reserved_at) {
+            if key.since < reserved_at {
                 key.spent = key.spent.saturating_sub(amount);
             }
         }

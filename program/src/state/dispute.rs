@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::constants::BPS;
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::planted::planted;
 use crate::state::{add_voter, Voters};
 
 /// The job did not run as it was ordered.
@@ -55,7 +54,7 @@ impl Dispute {
         } else {
             (self.rejected_voters, self.upheld_voters)
         };
-        if planted!(37, false, !add_voter(&mut mine, keeper)?) || !add_voter(&mut other, keeper)? {
+        if !add_voter(&mut mine, keeper)? || !add_voter(&mut other, keeper)? {
             return fail(MarketError::AlreadyVoted);
         }
         if upheld {
@@ -72,7 +71,7 @@ impl Dispute {
     }
 
     pub fn verdict(&self, quorum_bps: u16) -> Verdict {
-        let needed = (self.total_weight as u128).saturating_mul(planted!(38, 5_000, quorum_bps) as u128);
+        let needed = (self.total_weight as u128).saturating_mul(quorum_bps as u128);
         let has = |weight: u64| weight > 0 && (weight as u128).saturating_mul(BPS as u128) >= needed;
         if has(self.upheld_weight) {
             Verdict::Upheld

@@ -10,7 +10,6 @@ use anchor_lang::prelude::*;
 use crate::constants::{BPS, GUARANTEE_BPS_MIN};
 use crate::errors::OrOverflow;
 use crate::math::periods::period_end;
-use crate::planted::planted;
 use crate::state::{Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 
 impl Node {
@@ -36,8 +35,8 @@ impl Node {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
         if !self.is_guaranteed()
-            || planted!(80, false, start < self.guaranteed_since)
-            || planted!(80, false, end > self.guaranteed_until)
+            || start < self.guaranteed_since
+            || end > self.guaranteed_until
         {
             return Ok(());
         }
@@ -79,7 +78,7 @@ impl Node {
 
     /// Adds the time that a suspended node has been away within its commitment, none of it as up.
     fn count_suspension(&mut self, now: i64) -> Result<()> {
-        if planted!(79, true, self.status != NODE_SUSPENDED || !self.is_guaranteed()) {
+        if self.status != NODE_SUSPENDED || !self.is_guaranteed() {
             return Ok(());
         }
         let from = self.suspended_at.max(self.guaranteed_since);
@@ -103,9 +102,6 @@ impl Node {
     pub fn close_guarantee(&mut self, now: i64) -> Result<u64> {
         self.count_suspension(now)?;
         let counted = self.guarantee_counted_secs;
-        if planted!(70, true, false) {
-            return Ok(counted);
-        }
         self.guaranteed_since = 0;
         self.guaranteed_until = 0;
         self.guarantee_bps = 0;

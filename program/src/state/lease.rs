@@ -7,7 +7,6 @@ use anchor_lang::prelude::*;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::fees::fee;
 use crate::math::pricing::cost;
-use crate::planted::planted;
 
 /// The node is chosen and has not started.
 pub const LEASE_AWARDED: u8 = 1;
@@ -117,12 +116,12 @@ impl Lease {
         if self.started_at == 0 {
             return 0;
         }
-        let mut until = planted!(15, now, now.min(self.funded_until));
+        let mut until = now.min(self.funded_until);
         if self.ended_at != 0 {
             until = until.min(self.ended_at);
         }
         let elapsed = until.saturating_sub(self.started_at).max(0);
-        u32::try_from(elapsed).unwrap_or(u32::MAX).saturating_sub(planted!(16, 0, self.downtime_secs))
+        u32::try_from(elapsed).unwrap_or(u32::MAX).saturating_sub(self.downtime_secs)
     }
 
     /// What `seconds` of this lease cost, fee included, rounded down.
@@ -156,7 +155,7 @@ impl Lease {
         if seconds <= self.paid_secs {
             return Ok(0);
         }
-        let before = planted!(5, 0, self.provider_total()?);
+        let before = self.provider_total()?;
         self.paid_secs = seconds;
         self.paid = self.owed(seconds)?;
         let payment = self.provider_total()?.checked_sub(before).or_overflow()?;

@@ -5,7 +5,6 @@ use anchor_lang::prelude::*;
 use crate::constants::MAX_GPUS;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
-use crate::planted::planted;
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -69,7 +68,7 @@ pub struct Guarantee {
 impl Guarantee {
     /// What the guarantee counts at `now`: nothing once it is over.
     pub fn bps_at(&self, now: i64) -> u16 {
-        if planted!(72, true, now < self.until) {
+        if now < self.until {
             self.bps
         } else {
             0
@@ -194,7 +193,7 @@ impl Node {
         let mut taken = 0u16;
         for index in 0..self.spec.gpus {
             let bit = 1u16.checked_shl(index as u32).or_overflow()?;
-            if taken.count_ones() < count as u32 && planted!(27, true, self.gpu_mask & bit == 0) {
+            if taken.count_ones() < count as u32 && self.gpu_mask & bit == 0 {
                 taken |= bit;
             }
         }

@@ -5,7 +5,6 @@ use anchor_lang::prelude::*;
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::reputation::reputation_of;
-use crate::planted::planted;
 use crate::state::{GpuModel, Lease, Node, NodeRecord, Params};
 
 /// Waits for awards.
@@ -83,7 +82,7 @@ impl Requirement {
         if node.free_gpus() < gpus {
             return fail(MarketError::NotEnoughGpus);
         }
-        if planted!(75, false, node.claims_missing > 0) {
+        if node.claims_missing > 0 {
             return fail(MarketError::DevicesMissing);
         }
         let hardware_suits = node.spec.vram_mib >= self.min_vram_mib

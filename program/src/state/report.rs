@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{BPS, HEAD_CANDIDATES};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::planted::planted;
 use crate::state::{add_voter, has_voter, remove_voter, Keeper};
 
 pub const REPORT_OPEN: u8 = 1;
@@ -64,7 +63,7 @@ impl Candidate {
     /// Takes a vote back. The keeper must weigh what it did when it was counted.
     fn remove(&mut self, keeper: &Keeper) -> Result<()> {
         remove_voter(&mut self.voters, keeper.index)?;
-        self.weight = planted!(82, self.weight, self.weight.checked_sub(keeper.weight).or_overflow()?);
+        self.weight = self.weight.checked_sub(keeper.weight).or_overflow()?;
         Ok(())
     }
 }
@@ -115,17 +114,17 @@ impl Report {
             None => return fail(MarketError::InvariantBroken),
         };
         let to = match known {
-            Some(place) if place == from => return Ok(planted!(7, Ballot::First, Ballot::Again)),
-            _ if planted!(83, false, self.status == REPORT_FINAL) => return fail(MarketError::AlreadyVoted),
+            Some(place) if place == from => return Ok(Ballot::Again),
+            _ if self.status == REPORT_FINAL => return fail(MarketError::AlreadyVoted),
             // Its vote may have been counted with another weight: a proof has taken a part of its bond since.
-            _ if planted!(86, false, keeper.weight_since >= self.created_at) => {
+            _ if keeper.weight_since >= self.created_at => {
                 return fail(MarketError::AlreadyVoted)
             }
             Some(place) => place,
             None => return fail(MarketError::VoteNotHeavier),
         };
         let heavier = self.weight_at(tail, to)?.checked_add(keeper.weight).or_overflow()?;
-        if planted!(84, false, heavier <= self.weight_at(tail, from)?) {
+        if heavier <= self.weight_at(tail, from)? {
             return fail(MarketError::VoteNotHeavier);
         }
         Ok(Ballot::Moved { from, to })
@@ -232,7 +231,7 @@ impl Report {
         if self.status == REPORT_FINAL {
             return false;
         }
-        let needed = (self.total_weight as u128).saturating_mul(planted!(20, 5_000, quorum_bps) as u128);
+        let needed = (self.total_weight as u128).saturating_mul(quorum_bps as u128);
         let winner = self
             .candidates
             .iter()
@@ -270,7 +269,7 @@ impl Report {
     pub fn take_reward(&mut self, keeper: &Keeper) -> Result<u64> {
         let (byte, bit) = (keeper.index as usize / 8, 1u8 << (keeper.index % 8));
         let voted = match self.reward_voters.get_mut(byte) {
-            Some(slot) if planted!(34, true, *slot & bit != 0) && keeper.registered_at <= self.created_at => {
+            Some(slot) if *slot & bit != 0 && keeper.registered_at <= self.created_at => {
                 *slot &= !bit;
                 true
             }

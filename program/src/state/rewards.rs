@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{BPS, BUY_BACK_FIRST_BPS, BUY_BACK_LAST_BPS, DAY, STAKE_UNIT};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::planted::planted;
 use crate::state::Params;
 
 #[account]
@@ -62,7 +61,7 @@ impl Rewards {
             .checked_mul(STAKE_UNIT as u128)
             .and_then(|product| product.checked_mul(BPS as u128))
             .or_overflow()?;
-        u64::try_from(planted!(35, wanted.checked_div(price).or_overflow()?, wanted.div_ceil(price)))
+        u64::try_from(wanted.div_ceil(price))
             .ok()
             .or_overflow()
     }
@@ -70,7 +69,7 @@ impl Rewards {
     /// Counts an emission of `wanted` base units and returns what the day's cap leaves of it.
     pub fn emit_within(&mut self, wanted: u64, cap: u64, now: i64) -> Result<u64> {
         let day = u64::try_from(now).ok().and_then(|now| now.checked_div(DAY)).or_overflow()?;
-        if planted!(36, true, day != self.emission_day) {
+        if day != self.emission_day {
             self.emission_day = day;
             self.emitted_today = 0;
         }

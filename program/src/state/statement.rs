@@ -8,7 +8,6 @@ use crate::constants::{
 };
 use crate::errors::{fail, MarketError};
 use crate::math::bytes::take;
-use crate::planted::planted;
 
 #[derive(Clone, Copy)]
 pub struct Statement {
@@ -55,7 +54,7 @@ impl Statement {
         self.domain == other.domain
             && self.node == other.node
             && self.lease == other.lease
-            && planted!(42, true, self.period == other.period)
+            && self.period == other.period
             && self.kind == other.kind
             && self.checked_at == other.checked_at
             && self.passed != other.passed

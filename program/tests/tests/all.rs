@@ -50,6 +50,7 @@ mod market_set_authority;
 mod math;
 mod matrix;
 mod money_flow;
+mod mutants;
 mod node_close;
 mod node_guarantee;
 mod node_migrate;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gantry_market_tests::hostile::actions::ACTIONS;
 use gantry_market_tests::hostile::arena::{Arena, Stats};
 use gantry_market_tests::hostile::entity::known;
-use gantry_market_tests::hostile::planted::{broken_by, records, BUGS};
+use gantry_market_tests::hostile::hunt::{broken_by, traces};
 use gantry_market_tests::hostile::run::{play, replay_only};
 use gantry_market_tests::hostile::trace::Step;
 use gantry_market_tests::idl::Idl;
@@ -87,9 +87,9 @@ fn a_seed_is_a_story() {
 }
 
 #[test]
-fn records_are_read_as_they_were_written() {
-    for record in records() {
-        for step in &record.steps {
+fn traces_are_read_as_they_were_written() {
+    for trace in traces() {
+        for step in &trace.steps {
             assert_eq!(Step::from_json(&step.to_json()).as_ref(), Ok(step));
         }
     }
@@ -98,42 +98,19 @@ fn records_are_read_as_they_were_written() {
     }
 }
 
-/// What broke a rule once, by a bug planted or mended, breaks none in the program as it is.
+/// What broke a rule once, by a mutant or an error since corrected, breaks none in the program as it is.
 #[test]
-fn no_record_breaks_a_rule() {
-    for record in records() {
-        assert_eq!(broken_by(&record, 0), None, "{}", record.name);
+fn no_trace_breaks_a_rule() {
+    for trace in traces() {
+        assert_eq!(broken_by(&trace, 0), None, "{}", trace.name);
     }
 }
 
-/// The clock's field that switches planted bugs on means nothing to the program as it is.
+/// The clock's field that switches mutants on means nothing to the program as it is.
 #[test]
-fn no_planted_bug_is_in_the_program() {
-    for record in records().iter().filter(|record| record.bug != 0) {
-        let (_, failure) = replay_only(&Arena::new(record.bug), &record.steps);
-        assert!(failure.is_none(), "{}: {:?}", record.name, failure.map(|f| f.violation));
+fn no_mutant_is_in_the_program() {
+    for trace in traces().iter().filter(|trace| trace.mutant != 0) {
+        let (_, failure) = replay_only(&Arena::new(trace.mutant), &trace.steps);
+        assert!(failure.is_none(), "{}: {:?}", trace.name, failure.map(|f| f.violation));
     }
-}
-
-#[test]
-fn bugs_are_numbered_once_and_planted() {
-    let numbers: Vec<u64> = BUGS.iter().map(|(number, _)| *number).collect();
-    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
-    let mut planted = BTreeSet::new();
-    let mut folders = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("sources are there") {
-            let path = entry.expect("entry is readable").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if !path.ends_with("planted.rs") {
-                let text = std::fs::read_to_string(&path).expect("a source is text");
-                for rest in text.split("planted!(").skip(1) {
-                    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
-                    planted.insert(digits.parse::<u64>().expect("a bug has a number"));
-                }
-            }
-        }
-    }
-    assert_eq!(planted, numbers.into_iter().collect());
 }

@@ -1,13 +1,14 @@
-//! `hostile matrix`, `hostile run`, `hostile planted [--write]`: what scripts/hostile.sh calls.
+//! `hostile matrix`, `hostile run`, `hostile weave DIR`, `hostile mutants [--write]`: what scripts/hostile.sh calls.
 
+use std::path::Path;
 use std::time::Instant;
 
 use gantry_market_tests::hostile::arena::{Arena, Stats};
-use gantry_market_tests::hostile::planted::{docs_path, hunt, regressions_dir, to_json, to_markdown, BUGS};
+use gantry_market_tests::hostile::hunt::{docs_path, hunt, regressions_dir, to_json, to_markdown};
 use gantry_market_tests::hostile::run::play;
 use gantry_market_tests::hostile::shrink::shrink;
 use gantry_market_tests::hostile::trace::Step;
-use gantry_market_tests::matrix;
+use gantry_market_tests::{matrix, mutants};
 
 /// A number from the environment.
 fn number(name: &str, usual: u64) -> u64 {
@@ -20,9 +21,10 @@ fn main() {
     let sound = match args.first().map(String::as_str) {
         Some("matrix") => substitutions(),
         Some("run") => stories(),
-        Some("planted") => planted(write),
+        Some("weave") if args.len() == 2 => weave(&args[1]),
+        Some("mutants") => hunt_mutants(write),
         _ => {
-            eprintln!("usage: hostile matrix|run|planted [--write]");
+            eprintln!("usage: hostile matrix|run|weave DIR|mutants [--write]");
             std::process::exit(2);
         }
     };
@@ -53,7 +55,7 @@ fn stories() -> bool {
         if let Some(failure) = failure {
             println!("seed {seed} broke a rule after {} steps: {:?}", failure.steps.len(), failure.violation);
             let short: Vec<_> = shrink(&start, &failure).iter().map(Step::to_json).collect();
-            let record = serde_json::json!({ "bug": 0, "rule": failure.violation.rule, "steps": short });
+            let record = serde_json::json!({ "mutant": 0, "rule": failure.violation.rule, "steps": short });
             println!("as a regression:\n{record}");
             return false;
         }
@@ -93,30 +95,43 @@ fn report(stats: &Stats, stories: u64, begin: Instant) {
     );
 }
 
-fn planted(write: bool) -> bool {
+/// Writes the copy of the program that has all mutants.
+fn weave(dir: &str) -> bool {
+    match mutants::write_copy(Path::new(dir)) {
+        Ok(()) => true,
+        Err(cause) => {
+            eprintln!("hostile: {cause}");
+            false
+        }
+    }
+}
+
+fn hunt_mutants(write: bool) -> bool {
     let seeds = number("GANTRY_HOSTILE_SEEDS", 3);
     let most = number("GANTRY_HOSTILE_STEPS", 20_000) as usize;
-    let chosen = std::env::var("GANTRY_HOSTILE_BUGS").unwrap_or_default();
-    let chosen: Vec<u64> = chosen.split(',').filter_map(|bug| bug.trim().parse().ok()).collect();
-    let wanted: Vec<_> =
-        BUGS.iter().copied().filter(|(bug, _)| chosen.is_empty() || chosen.contains(bug)).collect();
+    let chosen = std::env::var("GANTRY_HOSTILE_MUTANTS").unwrap_or_default();
+    let chosen: Vec<u64> = chosen.split(',').filter_map(|number| number.trim().parse().ok()).collect();
+    let all = mutants::all();
     let mut finds = vec![];
-    for (bug, what) in wanted {
-        let find = hunt(bug, seeds, most);
-        println!("bug {bug:>2}: {:?} steps, {}: {what}", find.steps, find.rule);
-        if let Some(record) = find.kept().filter(|_| write) {
+    for mutants::Mutant { number, description, .. } in &all {
+        if !chosen.is_empty() && !chosen.contains(number) {
+            continue;
+        }
+        let find = hunt(*number, seeds, most);
+        println!("mutant {number:>2}: {:?} steps, {}: {description}", find.steps, find.rule);
+        if let Some(trace) = find.kept().filter(|_| write) {
             std::fs::create_dir_all(regressions_dir()).expect("folder is made");
-            let text = serde_json::to_string(&to_json(&find, record)).expect("serialises");
-            std::fs::write(regressions_dir().join(format!("bug-{bug:02}.json")), text + "\n")
+            let text = serde_json::to_string(&to_json(&find, trace)).expect("serialises");
+            std::fs::write(regressions_dir().join(format!("mutant-{number:02}.json")), text + "\n")
                 .expect("written");
         }
         finds.push(find);
     }
     if write {
         let known = std::fs::read_to_string(docs_path()).unwrap_or_default();
-        std::fs::write(docs_path(), to_markdown(&finds, &known)).expect("the document is written");
+        std::fs::write(docs_path(), to_markdown(&all, &finds, &known)).expect("the document is written");
     }
     let found = finds.iter().filter(|find| find.found()).count();
-    println!("planted bugs: {found} of {} found by every one of {seeds} seeds", finds.len());
+    println!("mutants: {found} of {} found by every one of {seeds} seeds", finds.len());
     found == finds.len()
 }

@@ -108,9 +108,9 @@ pub fn params() -> Params {
 }
 
 impl Arena {
-    /// The cast, with stake, bonds and credits, and machines on offer. `bug` switches a planted bug on, where the
-    /// program under test was built with them.
-    pub fn new(bug: u64) -> Self {
+    /// The cast, with stake, bonds and credits, and machines on offer. `mutant` switches a mutant on, where the
+    /// program under test was built with mutants; 0 switches none on.
+    pub fn new(mutant: u64) -> Self {
         let mut w = World::bare();
         w.svm = std::mem::take(&mut w.svm)
             .with_sigverify(false)
@@ -172,7 +172,7 @@ impl Arena {
         }
         crate::tokens::put_mint(&mut w.svm, key(80_000).pubkey(), 6, 1_000_000_000_000, token_program());
         let mut clock = w.svm.get_sysvar::<Clock>();
-        clock.leader_schedule_epoch = bug;
+        clock.leader_schedule_epoch = mutant;
         w.svm.set_sysvar(&clock);
         let mut arena = Self { w, book: Book::default(), actors, keys, stats: Stats::default() };
         arena.read_all();

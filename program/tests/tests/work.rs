@@ -100,7 +100,7 @@ fn cells_and_openings_of_the_other_language_are_ours() {
             assert_eq!(opened.lead(), Some(opened.root));
             assert_eq!(opened.claimed(), opened.right());
         }
-        let parsed = gantry_market::state::Commitment::parse(&array(commitment)).expect("a commitment");
+        let parsed = gantry_market::state::WorkClaim::parse(&array(commitment)).expect("a work claim");
         assert_eq!((parsed.seed, parsed.root), (array(&o["seed"]), array(&o["root"])));
         assert_eq!(parsed.order, number(&o["n"]));
         assert_eq!(

@@ -34,32 +34,32 @@ fn sources(folder: &Path) -> String {
     text
 }
 
-/// The file of that name below a folder.
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    entries.map(|entry| entry.expect("entry is readable").path()).find_map(|path| {
+/// All files of that name below a folder, in one text.
+fn named(folder: &Path, name: &str) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
+        let path = entry.expect("entry is readable").path();
         if path.is_dir() {
-            find(&path, name)
-        } else {
-            path.ends_with(name).then_some(path)
+            text += &named(&path, name);
+        } else if path.ends_with(name) {
+            text += &read(&path);
         }
-    })
+    }
+    text
 }
 
 #[test]
 fn every_function_on_the_page_exists() {
     let (page, all) = (page(), sources(&program()));
-    let named: Vec<(&str, &str)> = words(&page)
+    let functions: Vec<(&str, &str)> = words(&page)
         .into_iter()
         .filter_map(|word| word.split_once("::"))
         .filter(|(at, _)| *at != "x")
         .collect();
-    assert!(named.len() >= 40, "the page names its functions, {} of them", named.len());
-    for (at, name) in named {
-        let source = match find(&program(), &format!("{at}.rs")) {
-            Some(path) => read(&path),
-            None => all.clone(),
-        };
+    assert!(functions.len() >= 40, "the page names its functions, {} of them", functions.len());
+    for (at, name) in functions {
+        let file = named(&program(), &format!("{at}.rs"));
+        let source = if file.is_empty() { &all } else { &file };
         let there = [format!("fn {name}("), format!("fn {name}<"), format!("pub {name}: ")];
         assert!(
             there.iter().any(|text| source.contains(text)),

@@ -10,18 +10,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gantry-market/gantry/client/txerr"
-
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/client/txerr"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -176,9 +176,10 @@ func (k *member) start() {
 	for key, value := range w.accounts {
 		k.view.Put(key, value)
 	}
-	var err error
+	directory, err := roles.New(roles.Options{View: k.view, PeriodSecs: 5})
+	require.NoError(w.t, err)
 	k.service, err = New(Options{
-		View: k.view, Store: kept, Signer: k.wallet, Domain: domain, Publish: k.publish,
+		View: k.view, Store: kept, Roles: directory, PeriodSecs: 5, Signer: k.wallet, Domain: domain, Publish: k.publish,
 		Damaged: func(err error) { w.t.Errorf("damaged: %v", err) }, Log: zerolog.Nop(), Now: w.clock,
 	})
 	require.NoError(w.t, err)

@@ -65,7 +65,7 @@ func (s *Service) validate(author solana.PublicKey, m *messages.BidGossip, b *me
 	if b.Reveal != nil && sealedbid.FindAck(b.Acks, author, records.AckReveal) == nil {
 		return p2p.Reject
 	}
-	if !s.active(author) {
+	if !s.mayAcknowledge(author) {
 		return p2p.Ignore
 	}
 	return p2p.Accept

@@ -6,7 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -133,7 +133,7 @@ func (s *Service) caller(from solana.PublicKey, req *messages.BidRequest) (listi
 func (s *Service) vouched(req messages.BidRequest) []messages.BidAck {
 	var out []messages.BidAck
 	for _, a := range req.Bid.Acks {
-		if a.Stage == uint8(records.AckCommitment) && a.ReceivedAt <= req.CloseAt && s.active(a.Keeper) {
+		if a.Stage == uint8(records.AckCommitment) && a.ReceivedAt <= req.CloseAt && s.mayAcknowledge(a.Keeper) {
 			if _, err := sealedbid.Ack(&a, req.Bid.Commitment); err == nil {
 				out = s.withAck(out, a)
 			}
@@ -142,12 +142,10 @@ func (s *Service) vouched(req messages.BidRequest) []messages.BidAck {
 	return out
 }
 
-func (s *Service) active(keeper solana.PublicKey) (ok bool) {
-	s.o.View.Read(func(v *view.Accounts) {
-		k, known := v.Keepers[keeper]
-		ok = known && k.State() == market.KeeperActive
-	})
-	return ok
+// mayAcknowledge reports whether the acknowledgements of a keeper are believed.
+func (s *Service) mayAcknowledge(keeper solana.PublicKey) bool {
+	period := records.Period(s.o.Now().Unix() / int64(s.o.PeriodSecs))
+	return s.o.Roles.Role(keeper, period).May(roles.Acknowledge)
 }
 
 // acknowledge signs, keeps, tells the others and answers, in this order. The caller holds the entry.

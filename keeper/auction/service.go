@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -42,10 +43,15 @@ const (
 
 // Options of a Service; all but Log and Omit are required.
 type Options struct {
-	View   *view.View
-	Store  Store
-	Signer records.Signer
-	Domain records.Domain
+	View  *view.View
+	Store Store
+	// Roles says whose acknowledgements count. *roles.Directory is one.
+	Roles interface {
+		Role(key solana.PublicKey, p records.Period) roles.Role
+	}
+	PeriodSecs uint32
+	Signer     records.Signer
+	Domain     records.Domain
 	// Publish tells the other keepers; it must not block.
 	Publish func(messages.BidGossip)
 	// Damaged is called when the store can no longer be trusted.

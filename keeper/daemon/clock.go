@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // ErrClock: this machine's clock is too far from the chain's to sign by it.
 var ErrClock = errors.New("this machine's clock differs too much from the chain's")
 
 const (
-	// clockTolerance is how far our clock may be from the chain's before it is said. The chain's own is in whole seconds
+	// clockTolerance is how far our clock may be from the chain's before the keeper warns. The chain's own is in whole seconds
 	// and is seen a slot or two late.
 	clockTolerance = 3 * time.Second
 	// clockSamples in a row must show the difference before signing stops, so that one slow answer stops nothing.
@@ -27,28 +30,41 @@ func clockLimit(period time.Duration) time.Duration {
 	return min(max(period/4, 5*time.Second), 30*time.Second)
 }
 
+// clockOptions of a clock; all but Log are required.
+type clockOptions struct {
+	Chain func(context.Context) (time.Time, error)
+	Now   func() time.Time
+	Limit time.Duration // at which signing stops
+	Every time.Duration // between measurements
+	Log   zerolog.Logger
+}
+
 // clock compares this machine's clock with the chain's.
 type clock struct {
-	chain func(context.Context) (time.Time, error)
-	now   func() time.Time
-	limit time.Duration
-	every time.Duration
-	log   zerolog.Logger
+	o clockOptions
 
 	mu       sync.Mutex
 	samples  []time.Duration // how far we are ahead; the last ones
-	said     bool
+	warned   bool
 	refusing bool
+}
+
+// newClock returns a clock that has not measured yet. Error: options.ErrMissing.
+func newClock(o clockOptions) (*clock, error) {
+	if err := options.Complete("clock", o, "Log"); err != nil {
+		return nil, err
+	}
+	return &clock{o: o}, nil
 }
 
 // measure asks the chain once. While it cannot be asked, the verdict stays.
 func (c *clock) measure(ctx context.Context) error {
-	before := c.now()
-	chain, err := c.chain(ctx)
+	before := c.o.Now()
+	chain, err := c.o.Chain(ctx)
 	if err != nil {
 		return fmt.Errorf("chain's clock: %w", err)
 	}
-	after := c.now()
+	after := c.o.Now()
 	// The chain's time is cut to seconds: half a second more is its middle.
 	ahead := before.Add(after.Sub(before) / 2).Sub(chain.Add(500 * time.Millisecond))
 	c.mu.Lock()
@@ -56,16 +72,16 @@ func (c *clock) measure(ctx context.Context) error {
 	c.samples = append(c.samples, ahead)
 	c.samples = c.samples[max(0, len(c.samples)-clockSamples):]
 	off := c.ahead()
-	refusing := off.Abs() > c.limit
+	refusing := off.Abs() > c.o.Limit
 	switch {
 	case refusing && !c.refusing:
-		c.log.Error().Dur("ahead", off).Dur("limit", c.limit).Msg("this machine's clock differs too much from the chain's: nothing is signed until it is set (NTP)")
+		c.o.Log.Error().Dur("ahead", off).Dur("limit", c.o.Limit).Msg("this machine's clock differs too much from the chain's: nothing is signed until it is set (NTP)")
 	case !refusing && c.refusing:
-		c.log.Info().Dur("ahead", off).Msg("this machine's clock agrees with the chain's again: signing goes on")
-	case off.Abs() > clockTolerance && !c.said:
-		c.log.Warn().Dur("ahead", off).Msg("this machine's clock differs from the chain's; set it by NTP")
+		c.o.Log.Info().Dur("ahead", off).Msg("this machine's clock agrees with the chain's again: signing goes on")
+	case off.Abs() > clockTolerance && !c.warned:
+		c.o.Log.Warn().Dur("ahead", off).Msg("this machine's clock differs from the chain's; set it by NTP")
 	}
-	c.refusing, c.said = refusing, off.Abs() > clockTolerance
+	c.refusing, c.warned = refusing, off.Abs() > clockTolerance
 	return nil
 }
 
@@ -97,23 +113,16 @@ func (c *clock) err() error {
 	if !c.refusing {
 		return nil
 	}
-	return fmt.Errorf("%w: %s ahead, at most %s either way; set it by NTP", ErrClock, c.ahead().Round(time.Millisecond), c.limit)
+	return fmt.Errorf("%w: %s ahead, at most %s either way; set it by NTP", ErrClock, c.ahead().Round(time.Millisecond), c.o.Limit)
 }
 
 // run measures until ctx ends.
 func (c *clock) run(ctx context.Context) error {
-	tick := time.NewTicker(c.every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-		tctx, cancel := context.WithTimeout(ctx, c.every)
+	return schedule.Every(ctx, c.o.Every, func() {
+		tctx, cancel := context.WithTimeout(ctx, c.o.Every)
+		defer cancel()
 		if err := c.measure(tctx); err != nil && ctx.Err() == nil {
-			c.log.Debug().Err(err).Msg("not compared")
+			c.o.Log.Debug().Err(err).Msg("clocks could not be compared")
 		}
-		cancel()
-	}
+	})
 }

@@ -107,7 +107,7 @@ func (t Timing) For(p market.Params) (Timing, error) {
 	return t, nil
 }
 
-func (t Timing) challenge() check.Timing {
+func (t Timing) checks() check.Timing {
 	return check.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, WorkEvery: uint8(t.WorkEvery), EvidenceEvery: uint8(t.EvidenceEvery)}
 }
 

@@ -24,6 +24,6 @@ func (k *Keeper) openEvidence() (*evidence.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.log.Info().Str("policy", p.Name).Hex("policy_hash", digest[:]).Msg("evidence is judged by this policy")
+	k.log.Info().Str("policy", p.Name).Hex("policy_hash", digest[:]).Msg("keeper judges evidence by this policy")
 	return d, nil
 }

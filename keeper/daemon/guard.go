@@ -18,8 +18,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// book is the store, while signing is safe. It remembers whether the disk takes what is written.
-type book struct {
+// guardedStore is the store, while signing is safe. It remembers whether the disk takes what is written.
+type guardedStore struct {
 	*store.Store
 	clock *clock
 
@@ -27,57 +27,57 @@ type book struct {
 	bad error // of the last write
 }
 
-// Sign implements challenge.Book. Errors: ErrClock, those of store.Sign.
-func (b *book) Sign(all []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
-	if err := b.clock.err(); err != nil {
+// Sign implements check.Store. Errors: ErrClock, those of store.Sign.
+func (g *guardedStore) Sign(all []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+	if err := g.clock.err(); err != nil {
 		return nil, nil, err
 	}
-	signed, refused, err := b.Store.Sign(all, sign)
-	b.note(err)
+	signed, refused, err := g.Store.Sign(all, sign)
+	g.keepError(err)
 	return signed, refused, err
 }
 
-// Vote implements consensus.Book. Errors: ErrClock, those of store.Vote.
-func (b *book) Vote(p records.Period, root records.Hash, proposal []byte) error {
-	if err := b.clock.err(); err != nil {
+// Vote implements consensus.Store. Errors: ErrClock, those of store.Vote.
+func (g *guardedStore) Vote(p records.Period, root records.Hash, proposal []byte) error {
+	if err := g.clock.err(); err != nil {
 		return err
 	}
-	err := b.Store.Vote(p, root, proposal)
+	err := g.Store.Vote(p, root, proposal)
 	if !errors.Is(err, store.ErrEarly) {
-		b.note(err)
+		g.keepError(err)
 	}
 	return err
 }
 
-// PutManifest implements consensus.Book. Errors: ErrClock, those of store.PutManifest.
-func (b *book) PutManifest(p records.Period, ref store.SetRef) error {
-	if err := b.clock.err(); err != nil {
+// PutManifest implements consensus.Store. Errors: ErrClock, those of store.PutManifest.
+func (g *guardedStore) PutManifest(p records.Period, ref store.SetRef) error {
+	if err := g.clock.err(); err != nil {
 		return err
 	}
-	err := b.Store.PutManifest(p, ref)
+	err := g.Store.PutManifest(p, ref)
 	if !errors.Is(err, store.ErrManifest) && !errors.Is(err, store.ErrEarly) && !errors.Is(err, store.ErrOpen) {
-		b.note(err)
+		g.keepError(err)
 	}
 	return err
 }
 
-func (b *book) note(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.bad = err
+func (g *guardedStore) keepError(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bad = err
 }
 
-// trouble says why the last write failed.
-func (b *book) trouble() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// writeError says why the last write failed.
+func (g *guardedStore) writeError() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
-	case b.bad == nil:
+	case g.bad == nil:
 		return nil
-	case errors.Is(b.bad, syscall.ENOSPC), errors.Is(b.bad, syscall.EFBIG), errors.Is(b.bad, syscall.EDQUOT):
-		return fmt.Errorf("no room for the keeper's store, so nothing is signed; make room on the disk of the data folder: %w", b.bad)
+	case errors.Is(g.bad, syscall.ENOSPC), errors.Is(g.bad, syscall.EFBIG), errors.Is(g.bad, syscall.EDQUOT):
+		return fmt.Errorf("no room for the keeper's store, so nothing is signed; make room on the disk of the data folder: %w", g.bad)
 	}
-	return fmt.Errorf("the keeper's store cannot be written, so nothing is signed: %w", b.bad)
+	return fmt.Errorf("the keeper's store cannot be written, so nothing is signed: %w", g.bad)
 }
 
 // watchOwn stops signing when something comes in that was signed with our wallet and not with our store: another process
@@ -90,7 +90,7 @@ func (k *Keeper) watchOwn() {
 		known, err := k.store.Knows(s.Statement)
 		if err == nil && !known {
 			// The error is kept and ends the keeper.
-			_ = k.elsewhere(fmt.Sprintf("a statement about node %s of period %d came in that was signed with this wallet and is not in this store", s.Statement.Node, s.Statement.Period))
+			_ = k.duplicateSigner(fmt.Sprintf("a statement about node %s of period %d came in that was signed with this wallet and is not in this store", s.Statement.Node, s.Statement.Period))
 		}
 	}
 }
@@ -113,13 +113,13 @@ func (k *Keeper) compareVotes(me *market.Keeper) error {
 	}
 	_, err := k.store.Voted(onChain)
 	if errors.Is(err, store.ErrNotFound) {
-		return k.elsewhere(fmt.Sprintf("the chain has a vote of this wallet for period %d, and this store has none", onChain))
+		return k.duplicateSigner(fmt.Sprintf("the chain has a vote of this wallet for period %d, and this store has none", onChain))
 	}
 	return err
 }
 
-// elsewhere stops signing for good.
-func (k *Keeper) elsewhere(why string) error {
+// duplicateSigner stops signing for good.
+func (k *Keeper) duplicateSigner(why string) error {
 	err := k.store.Freeze(why)
 	if err == nil {
 		err = explainStore(k.store.Frozen(), k.secs)
@@ -133,7 +133,7 @@ func (k *Keeper) runGuard(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- k.clock.run(ctx) }()
 	defer func() { <-done }()
-	tick := time.NewTicker(k.clock.every)
+	tick := time.NewTicker(k.clock.o.Every)
 	defer tick.Stop()
 	for {
 		select {

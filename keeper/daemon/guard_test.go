@@ -17,17 +17,24 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // testClock is one whose difference from the chain's the test sets.
-func testClock(ahead *time.Duration, log zerolog.Logger) *clock {
+func testClock(t *testing.T, ahead *time.Duration, log zerolog.Logger) *clock {
 	now := time.Unix(1_000_000, 0)
-	return &clock{
-		chain: func(context.Context) (time.Time, error) { return now.Add(-500 * time.Millisecond), nil },
-		now:   func() time.Time { return now.Add(*ahead) }, limit: clockLimit(5 * time.Second), every: time.Second, log: log,
-	}
+	c, err := newClock(clockOptions{
+		Chain: func(context.Context) (time.Time, error) { return now.Add(-500 * time.Millisecond), nil },
+		Now:   func() time.Time { return now.Add(*ahead) }, Limit: clockLimit(5 * time.Second), Every: time.Second, Log: log,
+	})
+	require.NoError(t, err)
+	options.Without(c.o, []string{"Log"}, func(field string, o clockOptions) {
+		_, err := newClock(o)
+		require.ErrorIs(t, err, options.ErrMissing, field)
+	})
+	return c
 }
 
 func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
@@ -38,11 +45,11 @@ func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
 	require.NoError(t, err)
 	k.signer = signer
 	ahead := time.Duration(0)
-	k.clock = testClock(&ahead, zerolog.Nop())
+	k.clock = testClock(t, &ahead, zerolog.Nop())
 	s, err := store.Open(filepath.Join(t.TempDir(), fileStore), store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 5})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	k.store, k.book = s, &book{Store: s, clock: k.clock}
+	k.store, k.signing = s, &guardedStore{Store: s, clock: k.clock}
 	k.watchOwn()
 	return k, key
 }
@@ -54,8 +61,8 @@ func aStatement(p records.Period, passed bool) records.CheckStatement {
 // A clock that is 5 s off, either way, is said; one that is further off stops all signing until it is right again.
 func TestClockSkew(t *testing.T) {
 	for _, c := range []struct {
-		ahead       time.Duration
-		said, stops bool
+		ahead         time.Duration
+		warned, stops bool
 	}{
 		{0, false, false},
 		{2 * time.Second, false, false},
@@ -68,24 +75,24 @@ func TestClockSkew(t *testing.T) {
 		var log bytes.Buffer
 		ahead := c.ahead
 		k, key := guarded(t)
-		k.clock = testClock(&ahead, zerolog.New(&log))
-		k.book.clock = k.clock
+		k.clock = testClock(t, &ahead, zerolog.New(&log))
+		k.signing.clock = k.clock
 		sign := func() error {
-			signed, _, err := k.book.Sign([]records.CheckStatement{aStatement(6, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+			signed, _, err := k.signing.Sign([]records.CheckStatement{aStatement(6, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
 			require.Equal(t, err == nil, len(signed) == 1)
 			return err
 		}
 		for range clockSamples {
 			require.NoError(t, k.clock.measure(t.Context()))
 		}
-		require.Equal(t, c.said, log.Len() > 0, "%s: %s", c.ahead, &log)
+		require.Equal(t, c.warned, log.Len() > 0, "%s: %s", c.ahead, &log)
 		if !c.stops {
 			require.NoError(t, sign(), c.ahead)
 			continue
 		}
 		require.Contains(t, log.String(), "nothing is signed")
 		require.ErrorIs(t, sign(), ErrClock, c.ahead)
-		require.ErrorIs(t, k.book.Vote(7, records.Hash{1}, nil), ErrClock)
+		require.ErrorIs(t, k.signing.Vote(7, records.Hash{1}, nil), ErrClock)
 		require.ErrorIs(t, k.unsafe(), ErrClock)
 		_, err := k.store.Voted(7)
 		require.ErrorIs(t, err, store.ErrNotFound)
@@ -100,7 +107,7 @@ func TestClockSkew(t *testing.T) {
 // One slow answer of the chain stops nothing, and neither does one that does not come.
 func TestClockIsNotHasty(t *testing.T) {
 	ahead := time.Duration(0)
-	c := testClock(&ahead, zerolog.Nop())
+	c := testClock(t, &ahead, zerolog.Nop())
 	require.NoError(t, c.measure(t.Context()))
 	ahead = time.Minute
 	require.NoError(t, c.measure(t.Context()))
@@ -108,16 +115,16 @@ func TestClockIsNotHasty(t *testing.T) {
 	require.NoError(t, c.err(), "two of three")
 	require.NoError(t, c.measure(t.Context()))
 	require.ErrorIs(t, c.err(), ErrClock)
-	c.chain = func(context.Context) (time.Time, error) { return time.Time{}, errors.New("no answer") }
+	c.o.Chain = func(context.Context) (time.Time, error) { return time.Time{}, errors.New("no answer") }
 	require.Error(t, c.measure(t.Context()))
 	require.ErrorIs(t, c.err(), ErrClock, "the verdict stays")
 }
 
 // A statement that was signed with our wallet and not with our store shows a second process: signing stops, for good.
-func TestSignedElsewhere(t *testing.T) {
+func TestADuplicateSignerStopsSigning(t *testing.T) {
 	k, key := guarded(t)
 	own := aStatement(6, true)
-	signed, _, err := k.book.Sign([]records.CheckStatement{own}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+	signed, _, err := k.signing.Sign([]records.CheckStatement{own}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
 	require.NoError(t, err)
 	add := func(s records.CheckStatement) {
 		sig, err := s.Sign(key)
@@ -132,7 +139,7 @@ func TestSignedElsewhere(t *testing.T) {
 	require.ErrorIs(t, k.unsafe(), store.ErrFrozen)
 	require.Contains(t, k.healthy()[0], "signed with this wallet")
 	require.Contains(t, k.healthy()[0], "move this file away")
-	_, _, err = k.book.Sign([]records.CheckStatement{aStatement(9, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+	_, _, err = k.signing.Sign([]records.CheckStatement{aStatement(9, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
 	require.ErrorIs(t, err, store.ErrFrozen)
 }
 
@@ -199,13 +206,13 @@ func TestOneProcessAWallet(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-func TestDiskTroubleIsSaid(t *testing.T) {
+func TestDiskErrorsAreReported(t *testing.T) {
 	k, _ := guarded(t)
 	require.NoError(t, k.unsafe())
-	k.book.note(&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	k.signing.keepError(&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
 	require.ErrorContains(t, k.unsafe(), "make room on the disk")
-	k.book.note(errors.New("something"))
+	k.signing.keepError(errors.New("something"))
 	require.ErrorContains(t, k.unsafe(), "cannot be written")
-	require.NoError(t, k.book.Vote(9, records.Hash{1}, nil))
+	require.NoError(t, k.signing.Vote(9, records.Hash{1}, nil))
 	require.NoError(t, k.unsafe(), "a write that succeeds ends it")
 }

@@ -25,9 +25,9 @@ func (k *Keeper) gauges() server.Gauges {
 		More: map[string]func() float64{
 			"clock_ahead_seconds": func() float64 { return k.clock.Ahead().Seconds() },
 			"signing":             func() float64 { return flag(k.unsafe() == nil) },
-			"store_writable":      func() float64 { return flag(k.book.trouble() == nil) },
+			"store_writable":      func() float64 { return flag(k.signing.writeError() == nil) },
 			"proofs_held":         func() float64 { return float64(k.proofs.Held()) },
-			"keepers_connected":   func() float64 { return float64(k.net.connected()) },
+			"keepers_connected":   func() float64 { return float64(k.gossip.Connected()) },
 			"relayed_circuits":    func() float64 { _, carried := k.node.Relaying(); return float64(carried) },
 			"strangers":           func() float64 { waiting, _ := k.node.Strangers(); return float64(waiting) },
 			"strangers_refused":   func() float64 { _, refused := k.node.Strangers(); return float64(refused) },
@@ -54,7 +54,7 @@ func (k *Keeper) unsafe() error {
 	if err := k.damage.Load(); err != nil {
 		return *err
 	}
-	return errors.Join(k.clock.err(), k.book.trouble())
+	return errors.Join(k.clock.err(), k.signing.writeError())
 }
 
 // healthy says what only a person can mend.
@@ -71,12 +71,12 @@ const aloneAfter = time.Minute
 // ready says what is missing for this keeper to count.
 func (k *Keeper) ready() []string {
 	wrong := k.healthy()
-	for _, err := range []error{k.clock.err(), k.book.trouble()} {
+	for _, err := range []error{k.clock.err(), k.signing.writeError()} {
 		if err != nil {
 			wrong = append(wrong, err.Error())
 		}
 	}
-	if n, all := k.net.connected(), k.net.others(); all > 0 && n == 0 && time.Since(k.opened) > aloneAfter {
+	if n, all := k.gossip.Connected(), k.gossip.Others(); all > 0 && n == 0 && time.Since(k.opened) > aloneAfter {
 		wrong = append(wrong, fmt.Sprintf("connected to none of the other %d keepers", all))
 	}
 	st := k.watcher.Status()

@@ -1,12 +1,10 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,15 +15,18 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/slashing"
@@ -45,24 +46,32 @@ type Keeper struct {
 	timing    Timing
 
 	view    *view.View
-	matcher *match.Matcher
+	matcher *match.Matcher // follows view
+	roles   *roles.Directory
 	pool    *statement.Pool
 	store   *store.Store
-	book    *book // the store, while signing is safe
+	signing *guardedStore // the store, while signing is safe
 	clock   *clock
 	lock    *os.File
 	opened  time.Time
 	intents *txm.Store
 	txm     *txm.Manager
 	node    *p2p.Node
-	net     *network
+	gossip  *gossip.Gossip
 	watcher *watch.Watcher
 	metrics *server.Metrics
 	http    *server.Server
-	engine  *consensus.Engine
-	checker *check.Checker
-	seeds   *seeds
 	proofs  *slashing.Service
+
+	// Parts that work on the chain's state; see openParts.
+	recorder *check.Recorder
+	seeds    *seeds
+	checker  *check.Checker
+	engine   *consensus.Engine
+	awarder  *award.Awarder
+	crank    *crank.Runner
+	bids     *auction.Service
+	auctions *auction.Awarder
 
 	submit   consensus.Submit                        // to the chain
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
@@ -72,7 +81,7 @@ type Keeper struct {
 }
 
 // Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
-// Errors: those of market.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
+// Errors: those of query.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
 func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	k := &Keeper{c: c, log: c.Log, now: c.Now, matcher: match.New(), pool: statement.NewPool(), opened: time.Now()}
 	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
@@ -93,6 +102,9 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	}
 	k.domain, k.secs, k.retention = m.Domain, m.Params.PeriodSecs, m.Params.ReportRetentionSecs
 	if k.timing, err = c.Timing.For(m.Params); err != nil {
+		return nil, err
+	}
+	if err := k.openRoles(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
@@ -138,7 +150,9 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 			return nil, fmt.Errorf("data folder: %w", err)
 		}
 	}
-	k.net = newNetwork(k, k.node)
+	if err := k.openGossip(); err != nil {
+		return nil, err
+	}
 	k.submit = k.txm.Submit
 	k.slotHash = (&slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}).get
 	return k, nil
@@ -147,9 +161,13 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 // openStore compares the clocks, since a new store begins by them, and opens the store.
 func (k *Keeper) openStore(ctx context.Context) error {
 	period := market.Seconds(k.secs)
-	k.clock = &clock{
-		chain: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
-		now:   k.now, limit: clockLimit(period), every: min(max(period/3, time.Second), 20*time.Second), log: k.component("clock"),
+	var err error
+	k.clock, err = newClock(clockOptions{
+		Chain: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
+		Now:   k.now, Limit: clockLimit(period), Every: min(max(period/3, time.Second), 20*time.Second), Log: k.component("clock"),
+	})
+	if err != nil {
+		return err
 	}
 	if err := k.clock.measure(ctx); err != nil {
 		return err
@@ -167,17 +185,9 @@ func (k *Keeper) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.store, k.book = s, &book{Store: s, clock: k.clock}
+	k.store, k.signing = s, &guardedStore{Store: s, clock: k.clock}
 	k.watchOwn()
 	return nil
-}
-
-// openProofs takes up the proofs that the store keeps.
-func (k *Keeper) openProofs() (err error) {
-	k.proofs, err = slashing.New(slashing.Options{
-		Store: k.store, Self: k.publicKey(), Delay: 10 * k.timing.CrankStep, Log: k.component("proofs"),
-	})
-	return err
 }
 
 // explainStore says what a person can do about a store that does not open.
@@ -241,7 +251,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	run(func(ctx context.Context) error {
 		return k.watcher.Run(ctx, func(e watch.Event) {
 			if err := k.view.Apply(e); err != nil {
-				k.log.Warn().Err(err).Msg("account cannot be read")
+				k.log.Warn().Err(err).Msg("account of the market cannot be decoded")
 			}
 		})
 	})
@@ -270,76 +280,24 @@ func (k *Keeper) work(ctx context.Context) error {
 		return err
 	}
 	k.log.Info().Stringer("keeper", k.publicKey()).Strs("addrs", k.node.Addrs()).Str("http", k.HTTPAddr()).
-		Int("resumed", n).Msg("keeping")
+		Int("resumed", n).Msg("keeper works")
 	return k.serve(ctx)
 }
 
-// serve runs the parts; whatever they know of the chain comes from the index and goes through submit.
+// serve opens the parts and runs them until ctx ends.
 func (k *Keeper) serve(ctx context.Context) error {
-	recorder, err := check.NewRecorder(check.RecorderOptions{
-		View: k.view, Store: k.book, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
-		Publish: k.net.publish, Sealed: k.net.over, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
-	})
-	if err != nil {
-		return err
-	}
-	judge, err := k.openEvidence()
-	if err != nil {
-		return err
-	}
-	k.seeds = newSeeds(chainBlocks{k.c.Client}, k.domain, k.secs, k.component("seeds"))
-	k.checker, err = check.NewChecker(check.CheckerOptions{
-		View: k.view, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
-		Timing: k.timing.challenge(), SlotHash: k.slotHash, Record: recorder.Add, Observe: k.metrics.Check,
-		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Log: k.component("checks"), Now: k.now,
-		Seeds: k.seeds.get, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties,
-	})
-	if err != nil {
-		return err
-	}
-	k.engine, err = consensus.New(consensus.Options{
-		View: k.view, Pool: k.pool, Store: k.book, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
-		Peers: k.net, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
-		Seeds: k.seeds.get, Equivocation: k.net.twoFaced,
-		DuplicateSigner: func(m statement.Manifest) {
-			// The error is kept and ends the keeper.
-			_ = k.elsewhere(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))
-		},
-	})
-	if err != nil {
-		return err
-	}
-	awarder, err := award.New(award.Options{
-		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
-		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
-	})
-	if err != nil {
-		return err
-	}
-	runner, err := crank.New(crank.Options{
-		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
-		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due},
-		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag, Log: k.component("crank"), Now: k.now,
-	})
-	if err != nil {
-		return err
-	}
-	if err := k.net.join(); err != nil {
-		return err
-	}
-	auctions, err := k.openAuctions()
-	if err != nil {
+	if err := k.openParts(); err != nil {
 		return err
 	}
 	if err := k.republish(); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, f := range []func(context.Context) error{
-		k.net.runPeers, k.net.runOutbox, k.net.runAudit, recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, awarder.Run, runner.Run,
-		k.runPrune, k.runGuard, auctions.runOutbox, auctions.awarder.Run,
+	for _, run := range []func(context.Context) error{
+		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
+		k.runPrune, k.runGuard,
 	} {
-		g.Go(func() error { return f(ctx) })
+		g.Go(func() error { return run(ctx) })
 	}
 	return g.Wait()
 }
@@ -348,10 +306,6 @@ func (k *Keeper) serve(ctx context.Context) error {
 func (k *Keeper) damaged(err error) {
 	k.damage.CompareAndSwap(nil, &err)
 	k.log.Error().Err(err).Msg("the keeper's own store cannot be trusted; nothing will be signed")
-}
-
-func sortPeers(peers []p2p.Peer) {
-	slices.SortFunc(peers, func(a, b p2p.Peer) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 }
 
 // publicKey is the keeper's wallet.

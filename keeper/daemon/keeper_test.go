@@ -65,11 +65,12 @@ func (r *replica) start() {
 	// A first period of zero: tests do not wait for the next one.
 	k.store, err = store.Open(filepath.Join(r.data, fileStore), store.Options{Keeper: r.wallet.PublicKey(), Domain: k.domain})
 	require.NoError(r.t, err)
-	k.clock = &clock{
-		chain: func(context.Context) (time.Time, error) { return time.Now().Add(-500 * time.Millisecond), nil },
-		now:   k.now, limit: 5 * time.Second, every: time.Second, log: zerolog.Nop(),
-	}
-	k.book = &book{Store: k.store, clock: k.clock}
+	k.clock, err = newClock(clockOptions{
+		Chain: func(context.Context) (time.Time, error) { return time.Now().Add(-500 * time.Millisecond), nil },
+		Now:   k.now, Limit: 5 * time.Second, Every: time.Second,
+	})
+	require.NoError(r.t, err)
+	k.signing = &guardedStore{Store: k.store, clock: k.clock}
 	k.watchOwn()
 	require.NoError(r.t, k.openProofs())
 	k.metrics = server.NewMetrics(server.Gauges{})
@@ -78,7 +79,8 @@ func (r *replica) start() {
 	plain, err := WithoutPeer(k.node.Addrs()[0])
 	require.NoError(r.t, err)
 	r.listen = plain
-	k.net = newNetwork(k, k.node)
+	require.NoError(r.t, k.openRoles())
+	require.NoError(r.t, k.openGossip())
 	k.submit = r.chain.submit
 	k.slotHash = func(context.Context) ([32]byte, error) { return [32]byte{1}, nil }
 	r.k = k
@@ -293,7 +295,7 @@ func TestReplicasAgreeAndSurviveAKill(t *testing.T) {
 	}
 }
 
-func TestAKeeperWithALyingStoreDoesNotSign(t *testing.T) {
+func TestAKeeperWithADamagedStoreDoesNotSign(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 1)
 	newAgent(t, chain, 1, solana.PublicKey{}, keepers)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/committee"
 )
 
@@ -45,20 +46,27 @@ type block struct {
 // seeds finds the seeds of periods: of the first block whose time is at least the period's start less seedLead. Every
 // keeper finds the same one, whenever it looks.
 type seeds struct {
-	chain  blocks
-	domain records.Domain
-	secs   uint32
-	log    zerolog.Logger
+	o seedOptions
 
 	mu     sync.Mutex
 	known  map[records.Period]committee.Seed
 	wanted chan records.Period
 }
 
-func newSeeds(c blocks, domain records.Domain, secs uint32, log zerolog.Logger) *seeds {
-	return &seeds{
-		chain: c, domain: domain, secs: secs, log: log, known: map[records.Period]committee.Seed{}, wanted: make(chan records.Period, 16),
+// seedOptions of seeds; all but Log are required.
+type seedOptions struct {
+	Chain      blocks
+	Domain     records.Domain
+	PeriodSecs uint32
+	Log        zerolog.Logger
+}
+
+// newSeeds returns seeds that know none yet. Error: options.ErrMissing.
+func newSeeds(o seedOptions) (*seeds, error) {
+	if err := options.Complete("seeds", o, "Log"); err != nil {
+		return nil, err
 	}
+	return &seeds{o: o, known: map[records.Period]committee.Seed{}, wanted: make(chan records.Period, 16)}, nil
 }
 
 // get returns a period's seed if it is known, and has it looked for otherwise.
@@ -87,7 +95,7 @@ func (s *seeds) run(ctx context.Context) error {
 				if errors.Is(err, errNotFinal) {
 					level = zerolog.DebugLevel
 				}
-				s.log.WithLevel(level).Err(err).Uint64("period", uint64(p)).Msg("the seed of the committees is not known; idle nodes wait")
+				s.o.Log.WithLevel(level).Err(err).Uint64("period", uint64(p)).Msg("keeper does not know the seed of the committees; idle nodes are not checked yet")
 				select {
 				case <-ctx.Done():
 				case <-time.After(seedRetry):
@@ -104,19 +112,19 @@ func (s *seeds) find(ctx context.Context, p records.Period) error {
 	if ok {
 		return nil
 	}
-	b, err := firstBlock(ctx, s.chain, p.Start(time.Duration(s.secs)*time.Second).Add(-seedLead))
+	b, err := firstBlock(ctx, s.o.Chain, p.Start(time.Duration(s.o.PeriodSecs)*time.Second).Add(-seedLead))
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known[p] = committee.NewSeed(s.domain, p, b.slot, b.hash)
+	s.known[p] = committee.NewSeed(s.o.Domain, p, b.slot, b.hash)
 	for q := range s.known {
 		if q+seedsKept < p {
 			delete(s.known, q)
 		}
 	}
-	s.log.Debug().Uint64("period", uint64(p)).Uint64("slot", b.slot).Msg("committees are drawn")
+	s.o.Log.Debug().Uint64("period", uint64(p)).Uint64("slot", b.slot).Msg("keeper knows the seed of the committees")
 	return nil
 }
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
 )
 
 // ledger is a chain of blocks, with slots left out.
@@ -65,11 +65,22 @@ func TestFirstBlock(t *testing.T) {
 	})
 }
 
+func newTestSeeds(t *testing.T, l *ledger, secs uint32) *seeds {
+	o := seedOptions{Chain: l, Domain: records.Domain{1}, PeriodSecs: secs}
+	options.Without(o, []string{"Log"}, func(field string, o seedOptions) {
+		_, err := newSeeds(o)
+		require.ErrorIs(t, err, options.ErrMissing, field)
+	})
+	s, err := newSeeds(o)
+	require.NoError(t, err)
+	return s
+}
+
 // An hour of blocks takes a few dozen questions, and every keeper finds the same seed, whenever it looks.
 func TestSeedsAreFound(t *testing.T) {
 	const length, start = 3600, 360_000
 	l := newLedger(30_000, start-600, func(i int) (uint64, int64) { return 1, int64(i % 2) })
-	s := newSeeds(l, records.Domain{1}, length, zerolog.Nop())
+	s := newTestSeeds(t, l, length)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.run(ctx) }()
@@ -86,7 +97,7 @@ func TestSeedsAreFound(t *testing.T) {
 	for i := range l.blocks {
 		l.blocks[i].slot = uint64(i + 1)
 	}
-	later := newSeeds(l, records.Domain{1}, length, zerolog.Nop())
+	later := newTestSeeds(t, l, length)
 	require.NoError(t, later.find(t.Context(), p))
 	again, ok := later.get(p)
 	require.True(t, ok)

@@ -25,7 +25,7 @@ func (k *Keeper) republish() error {
 			own[i] = statement.Signed{Keeper: k.publicKey(), Statement: s.Statement, Signature: s.Signature}
 		}
 		if len(own) > 0 {
-			k.net.publish(own)
+			k.gossip.PublishStatements(own)
 		}
 	}
 	return nil
@@ -55,9 +55,9 @@ func (k *Keeper) runPrune(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			k.log.Warn().Err(err).Msg("the store was not tidied; it is tried again")
+			k.log.Warn().Err(err).Msg("old entries of the store were not dropped; the keeper tries again later")
 		}
-		k.log.Debug().Int("dropped", n).Int("packed", packed).Msg("store tidied")
+		k.log.Debug().Int("dropped", n).Int("packed", packed).Msg("keeper dropped old entries of its store and packed others")
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

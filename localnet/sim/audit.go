@@ -13,7 +13,7 @@ import (
 // auditNodes is how many nodes each of the other keepers is asked about after a period, where committees are drawn.
 const auditNodes = 4
 
-// audit asks the other keepers for their signed statements of a period that is over: see keeper/daemon/audit.go.
+// audit asks the other keepers for their signed statements of a period that is over: see keeper/gossip/audit.go.
 func (k *keeper) audit(p records.Period) {
 	g := k.group
 	g.Go(func() {

@@ -21,7 +21,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// What a keeper does on the network, after keeper/daemon/peers.go and keeper/check/asker.go.
+// What a keeper does on the network, after keeper/gossip and keeper/check/asker.go.
 
 // maxBatch is how many statements travel in one message of gossip.
 const maxBatch = 256
@@ -222,7 +222,7 @@ func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
 }
 
 // contradicted takes a pair that the pool has found, and tells the others of the first against each keeper: see
-// keeper/daemon/contradictions.go.
+// keeper/gossip/equivocation.go.
 func (k *keeper) contradicted(one, other statement.Signed) {
 	if k.lie != nil || k.twin || !k.convict(one, other) {
 		return
@@ -246,7 +246,7 @@ func (k *keeper) convict(one, other statement.Signed) bool {
 	return first
 }
 
-// twoFaced keeps two manifests of a keeper until they are on chain: see keeper/daemon/twofaced.go.
+// twoFaced keeps two manifests of a keeper until they are on chain: see keeper/gossip/equivocation.go.
 func (k *keeper) twoFaced(one, other statement.Manifest) {
 	if k.lie != nil || k.twin || !k.bonded(one.Keeper) || k.proofs.Against(one.Keeper) {
 		return

@@ -41,7 +41,6 @@ func TestApply(t *testing.T) {
 	x.Read(func(v *Accounts) {
 		require.Equal(t, market.NodeActive, v.Nodes[node].State())
 		require.Contains(t, v.NodesOfModel[3], node)
-		require.True(t, v.KnownPeer(solana.PublicKey{2}))
 		require.EqualValues(t, 2, v.Tier(node, 100))
 		require.EqualValues(t, 1, v.Tier(node, 101), "lapsed")
 	})
@@ -50,7 +49,6 @@ func TestApply(t *testing.T) {
 	x.Read(func(v *Accounts) {
 		require.NotContains(t, v.NodesOfModel, uint16(3))
 		require.Contains(t, v.NodesOfModel[4], node)
-		require.False(t, v.KnownPeer(solana.PublicKey{2}), "retired")
 		require.Zero(t, v.Tier(node, 100), "simulated")
 	})
 	require.NoError(t, x.Apply(watch.Event{Pubkey: node, Deleted: true}))
@@ -95,31 +93,6 @@ func TestWeightsAndVotes(t *testing.T) {
 	require.False(t, ok)
 	_, ok = v.Voted(9, 9)
 	require.False(t, ok)
-}
-
-func TestSessionKeysAreKnown(t *testing.T) {
-	x := New(Options{})
-	robot := solana.PublicKey{7}
-	known := func() (ok bool) {
-		x.Read(func(v *Accounts) { ok = v.KnownPeer(robot) })
-		return ok
-	}
-	for i := byte(1); i <= 2; i++ {
-		c := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{i}}}
-		c.Customer = solana.PublicKey{i, 1}
-		x.Put(c.Address, c)
-		require.Equal(t, i > 1, known())
-		named := *c
-		named.SessionKeys[i].Key, named.SessionKeys[i].Cap = robot, 5
-		x.Put(c.Address, &named)
-		require.True(t, known())
-	}
-	x.Put(solana.PublicKey{1}, nil)
-	require.True(t, known(), "the other has named it, too")
-	removed := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{2}}}
-	removed.Customer, removed.SessionKeys[2].Key = solana.PublicKey{2, 1}, robot
-	x.Put(removed.Address, removed)
-	require.False(t, known(), "a cap of 0 is no key")
 }
 
 // After any sequence of changes the links are those of a view built anew.

@@ -76,18 +76,3 @@ func (v *Accounts) Tier(node solana.PublicKey, end int64) uint8 {
 	}
 	return n.TierAt(end)
 }
-
-// KnownPeer reports whether a key belongs to somebody whom a keeper talks to: a keeper's wallet, a live node's key, or
-// a customer with Credits, by its wallet or a session key.
-func (v *Accounts) KnownPeer(key solana.PublicKey) bool {
-	if _, ok := v.Keepers[key]; ok {
-		return true
-	}
-	for node := range v.NodesOfKey[key] {
-		if v.Nodes[node].State() != market.NodeRetired {
-			return true
-		}
-	}
-	_, customer := v.Credits[key]
-	return customer || len(v.CustomersOfKey[key]) > 0
-}

@@ -12,11 +12,12 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// liar is a keeper's wallet on the network that says what it likes.
-type liar struct {
+// dishonest is a keeper's wallet on the network that signs what it likes.
+type dishonest struct {
 	t      *testing.T
 	wallet solana.PrivateKey
 	node   *p2p.Node
@@ -24,8 +25,8 @@ type liar struct {
 	domain records.Domain
 }
 
-func newLiar(t *testing.T, chain *fakeChain, keepers []*replica) *liar {
-	l := &liar{t: t, wallet: newWallet(t), domain: chain.market.Domain}
+func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest {
+	l := &dishonest{t: t, wallet: newWallet(t), domain: chain.market.Domain}
 	var err error
 	l.node, err = p2p.New(p2p.Config{Key: l.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
@@ -34,7 +35,7 @@ func newLiar(t *testing.T, chain *fakeChain, keepers []*replica) *liar {
 	require.NoError(t, err)
 	chain.addKeeper(l.wallet.PublicKey(), plain)
 	l.topic, err = p2p.Join(l.node, p2p.TopicConfig[messages.StatementsAnswer]{
-		Name: messages.StatementsTopic(l.domain.String()), Version: messages.Version, MaxSize: maxStatements,
+		Name: messages.StatementsTopic(l.domain.String()), Version: messages.Version, MaxSize: gossip.MaxStatements,
 		Known:    func(solana.PublicKey) bool { return true },
 		Validate: func(context.Context, solana.PublicKey, messages.StatementsAnswer) p2p.Verdict { return p2p.Accept },
 		Handle:   func(context.Context, solana.PublicKey, messages.StatementsAnswer) {},
@@ -48,8 +49,8 @@ func newLiar(t *testing.T, chain *fakeChain, keepers []*replica) *liar {
 	return l
 }
 
-// say signs a statement about a check in a period.
-func (l *liar) say(p uint64, passed bool, latency uint32) messages.SignedStatement {
+// statement signs a statement about a check in a period.
+func (l *dishonest) statement(p uint64, passed bool, latency uint32) messages.SignedStatement {
 	st := records.CheckStatement{
 		Domain: l.domain, Node: solana.PublicKey{66}, Period: records.Period(p), Kind: records.CheckLiveness, Passed: passed,
 		LatencyMS: latency, CheckedAt: int64(p)*periodSecs + 1,
@@ -82,15 +83,15 @@ func untilForgotten(t *testing.T, chain *fakeChain, keepers []*replica, goOn tim
 }
 
 // A keeper answers each of the others differently: nobody was told both, and yet it is expelled, once, by a proof that
-// all of them hold. What it says counts for nothing, and the others go on.
+// all of them hold. What it signed counts for nothing, and the others go on.
 func TestAKeeperThatTellsEachSomethingElseIsExpelled(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 3)
 	newAgent(t, chain, 1, solana.PublicKey{}, keepers)
-	l := newLiar(t, chain, keepers)
+	l := newDishonest(t, chain, keepers)
 	first := keepers[0].wallet.PublicKey()
-	p2p.Handle(l.node, statementsProtocol, func(_ context.Context, from solana.PublicKey, req messages.StatementsRequest) (messages.StatementsAnswer, error) {
-		return messages.StatementsAnswer{Version: messages.Version, Statements: []messages.SignedStatement{l.say(req.Period, from == first, 0)}}, nil
+	p2p.Handle(l.node, gossip.StatementsProtocol, func(_ context.Context, from solana.PublicKey, req messages.StatementsRequest) (messages.StatementsAnswer, error) {
+		return messages.StatementsAnswer{Version: messages.Version, Statements: []messages.SignedStatement{l.statement(req.Period, from == first, 0)}}, nil
 	})
 	for _, r := range keepers {
 		r.run()
@@ -107,11 +108,11 @@ func TestAKeeperThatTellsEachSomethingElseIsExpelled(t *testing.T) {
 	require.Equal(t, []solana.PublicKey{l.wallet.PublicKey()}, chain.expelled)
 }
 
-// However many contradictions a keeper floods the others with, they keep a handful, and pass on as few.
-func TestAFloodOfContradictions(t *testing.T) {
+// However many contradicting statements a keeper floods the others with, they keep a handful, and pass on as few.
+func TestAFloodOfEquivocation(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 2)
-	l := newLiar(t, chain, keepers)
+	l := newDishonest(t, chain, keepers)
 	for _, r := range keepers {
 		r.run()
 		defer r.kill()
@@ -119,8 +120,8 @@ func TestAFloodOfContradictions(t *testing.T) {
 	p := period()
 	flood := func(from uint32) {
 		m := messages.StatementsAnswer{Version: messages.Version}
-		for i := range uint32(maxBatch) {
-			m.Statements = append(m.Statements, l.say(p, (from+i)%2 == 0, from+i))
+		for i := range uint32(gossip.MaxBatch) {
+			m.Statements = append(m.Statements, l.statement(p, (from+i)%2 == 0, from+i))
 		}
 		require.NoError(t, l.topic.Publish(t.Context(), m))
 	}
@@ -129,7 +130,7 @@ func TestAFloodOfContradictions(t *testing.T) {
 		return keepers[0].k.pool.Len() > 0 && keepers[1].k.pool.Len() > 0
 	}, time.Minute, 100*time.Millisecond)
 	for i := range uint32(19) {
-		flood((i + 1) * maxBatch)
+		flood((i + 1) * gossip.MaxBatch)
 	}
 	require.Eventually(t, func() bool {
 		chain.mu.Lock()
@@ -147,20 +148,62 @@ func TestHeldProofsAreCounted(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 1)
 	r := keepers[0]
-	l := newLiar(t, chain, keepers)
+	l := newDishonest(t, chain, keepers)
 	held := func() float64 { return r.k.gauges().More["proofs_held"]() }
 	require.Zero(t, held())
-	var said [2]statement.Signed
-	for i := range said {
+	var pair [2]statement.Signed
+	for i := range pair {
 		var err error
-		said[i], err = statement.Read(l.say(5, i == 0, 0))
+		pair[i], err = statement.Read(l.statement(5, i == 0, 0))
 		require.NoError(t, err)
 	}
-	_, err := r.k.proofs.Statements(said[0], said[1])
+	_, err := r.k.proofs.Statements(pair[0], pair[1])
 	require.NoError(t, err)
 	require.EqualValues(t, 1, held())
 	require.NoError(t, r.k.Close())
 	r.start()
 	require.EqualValues(t, 1, held())
 	require.NoError(t, r.k.Close())
+}
+
+// manifest signs a manifest of a period.
+func (l *dishonest) manifest(p uint64, raw string) messages.Manifest {
+	m, err := statement.NewManifest(statement.Frame{Domain: l.domain, Period: records.Period(p), Secs: periodSecs}, []byte(raw), 1, l.wallet)
+	require.NoError(l.t, err)
+	return m.Message()
+}
+
+// A keeper that gossips one manifest of each period and hands another to whoever asks is expelled, once, and the others go
+// on.
+func TestAKeeperWithTwoManifestsIsExpelled(t *testing.T) {
+	t.Parallel()
+	chain, keepers := startAll(t, 3)
+	newAgent(t, chain, 1, solana.PublicKey{}, keepers)
+	l := newDishonest(t, chain, keepers)
+	p2p.Handle(l.node, gossip.ManifestsProtocol, func(_ context.Context, _ solana.PublicKey, req messages.ManifestsRequest) (messages.Manifests, error) {
+		return messages.Manifests{Version: messages.Version, Manifests: []messages.Manifest{l.manifest(req.Period, "asked")}}, nil
+	})
+	topic, err := p2p.Join(l.node, p2p.TopicConfig[messages.Manifests]{
+		Name: messages.ManifestsTopic(l.domain.String()), Version: messages.Version, MaxSize: gossip.MaxManifest,
+		Known:    func(solana.PublicKey) bool { return true },
+		Validate: func(context.Context, solana.PublicKey, messages.Manifests) p2p.Verdict { return p2p.Accept },
+		Handle:   func(context.Context, solana.PublicKey, messages.Manifests) {},
+	})
+	require.NoError(t, err)
+	for _, r := range keepers {
+		r.run()
+		defer r.kill()
+	}
+	expelled := func() []solana.PublicKey {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return chain.expelled
+	}
+	require.Eventually(t, func() bool {
+		m := messages.Manifests{Version: messages.Version, Manifests: []messages.Manifest{l.manifest(period()-1, "gossiped")}}
+		require.NoError(t, topic.Publish(t.Context(), m))
+		return len(expelled()) > 0
+	}, 2*time.Minute, 500*time.Millisecond)
+	untilForgotten(t, chain, keepers, 2*time.Minute)
+	require.Equal(t, []solana.PublicKey{l.wallet.PublicKey()}, expelled())
 }

@@ -1,4 +1,4 @@
-package daemon
+package gossip
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -21,37 +22,37 @@ const auditNodes = 4
 const auditPages = 4
 
 // runAudit asks the other keepers, after every period, for their signed statements: reports count sets, for which a
-// keeper signs once, but an accused needs the single signatures, and contradictions are proven by them. Where everybody
+// keeper signs once, but an appeal needs the single signatures, and equivocation is proven by them. Where everybody
 // checks everything all are asked for, otherwise those about a few nodes.
-func (n *network) runAudit(ctx context.Context) error {
+func (g *Gossip) runAudit(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case p := <-n.sealed:
+		case p := <-g.sealed:
 			select { // the others are done a moment later
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(n.k.timing.ReportDelay):
+			case <-time.After(g.o.AuditDelay):
 			}
-			n.audit(ctx, p)
+			g.audit(ctx, p)
 		}
 	}
 }
 
-// over has a period audited; when the last one still is, this one is passed over.
-func (n *network) over(p records.Period) {
+// Sealed has a period audited; while another one is, this one is left out.
+func (g *Gossip) Sealed(p records.Period) {
 	select {
-	case n.sealed <- p:
+	case g.sealed <- p:
 	default:
 	}
 }
 
-func (n *network) audit(ctx context.Context, p records.Period) {
+func (g *Gossip) audit(ctx context.Context, p records.Period) {
 	var keepers, nodes []solana.PublicKey
-	n.k.view.Read(func(v *view.Accounts) {
-		for wallet := range v.Weights(int64(p+1) * int64(n.k.secs)) {
-			if wallet != n.k.publicKey() {
+	g.o.View.Read(func(v *view.Accounts) {
+		for wallet := range v.Weights(int64(p+1) * int64(g.o.PeriodSecs)) {
+			if wallet != g.self() {
 				keepers = append(keepers, wallet)
 			}
 		}
@@ -62,33 +63,33 @@ func (n *network) audit(ctx context.Context, p records.Period) {
 			nodes = append(nodes, key)
 		}
 	})
-	if n.small() {
+	if g.everyoneChecks() {
 		nodes = []solana.PublicKey{{}}
 	}
 	rand.Shuffle(len(keepers), func(i, j int) { keepers[i], keepers[j] = keepers[j], keepers[i] })
 	for _, keeper := range keepers {
 		for _, node := range nodes {
-			n.ask(ctx, keeper, p, node)
+			g.ask(ctx, keeper, p, node)
 		}
 	}
 }
 
-// ask takes a keeper's signed statements into the pool, which finds contradictions.
-func (n *network) ask(ctx context.Context, keeper solana.PublicKey, p records.Period, node solana.PublicKey) {
+// ask takes a keeper's signed statements into the pool, which finds equivocation.
+func (g *Gossip) ask(ctx context.Context, keeper solana.PublicKey, p records.Period, node solana.PublicKey) {
 	req := messages.StatementsRequest{Version: messages.Version, Period: uint64(p), Node: node}
 	for range auditPages {
-		got, err := p2p.Call[messages.StatementsRequest, messages.StatementsAnswer](ctx, n.node, keeper, statementsProtocol, req)
+		got, err := p2p.Call[messages.StatementsRequest, messages.StatementsAnswer](ctx, g.o.Node, keeper, StatementsProtocol, req)
 		if err != nil {
-			n.k.log.Debug().Err(err).Stringer("keeper", keeper).Uint64("period", uint64(p)).Msg("signed statements")
+			g.o.Log.Debug().Err(err).Stringer("keeper", keeper).Uint64("period", uint64(p)).Msg("keeper did not answer with its signed statements")
 			return
 		}
 		for _, raw := range got.Statements {
 			s, err := statement.Read(raw)
-			if err != nil || s.Statement.Period != p || n.k.pool.Has(s) || !n.isKeeper(s.Keeper) || s.Verify(n.k.domain) != nil {
+			if err != nil || s.Statement.Period != p || g.o.Pool.Has(s) || !g.o.Roles.Role(s.Keeper, p).May(roles.Sign) || s.Verify(g.o.Domain) != nil {
 				continue
 			}
-			if _, err := n.k.pool.Add(s); err != nil {
-				n.k.log.Warn().Err(err).Msg("statement")
+			if _, err := g.o.Pool.Add(s); err != nil {
+				g.o.Log.Warn().Err(err).Msg("keeper received a statement that it does not count")
 			}
 		}
 		if req.Skip += uint32(len(got.Statements)); !got.More || len(got.Statements) == 0 {

@@ -1,0 +1,150 @@
+package roles
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
+)
+
+const periodSecs = 10
+
+// keys of the market that the tests look at.
+var (
+	pending  = solana.PublicKey{1}
+	active   = solana.PublicKey{2}
+	young    = solana.PublicKey{3}
+	exiting  = solana.PublicKey{4}
+	slashed  = solana.PublicKey{5}
+	node     = solana.PublicKey{6}
+	retired  = solana.PublicKey{7}
+	customer = solana.PublicKey{8}
+	session  = solana.PublicKey{9}
+	revoked  = solana.PublicKey{10}
+	stranger = solana.PublicKey{11}
+)
+
+// directory is of a market in which every kind of key exists. Weights count from period 10 on, those of the keepers that
+// left until period 20.
+func directory(t *testing.T) *Directory {
+	x := view.New(view.Options{})
+	keeper := func(wallet solana.PublicKey, s market.KeeperStatus, change func(*market.Keeper)) {
+		k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(wallet)}}
+		k.Wallet, k.Keeper.Status = wallet, uint8(s)
+		if change != nil {
+			change(k)
+		}
+		x.Put(k.Address, k)
+	}
+	left := func(k *market.Keeper) { k.ActiveSince, k.FormerWeight, k.WeightSince = 100, 7, 200 }
+	keeper(pending, market.KeeperPending, nil)
+	keeper(active, market.KeeperActive, func(k *market.Keeper) { k.ActiveSince, k.Weight = 100, 5 })
+	keeper(young, market.KeeperActive, func(k *market.Keeper) { k.ActiveSince, k.Weight = 300, 5 })
+	keeper(exiting, market.KeeperExiting, left)
+	keeper(slashed, market.KeeperSlashed, left)
+	for i, key := range []solana.PublicKey{node, retired} {
+		n := &market.Node{Meta: market.Meta{Address: solana.PublicKey{50, byte(i)}}}
+		n.NodeKey, n.Node.Status = key, uint8(market.NodeActive)
+		if key == retired {
+			n.Node.Status = uint8(market.NodeRetired)
+		}
+		x.Put(n.Address, n)
+	}
+	c := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{60}}}
+	c.Customer = customer
+	c.SessionKeys[0].Key, c.SessionKeys[0].Cap = session, 1
+	c.SessionKeys[1].Key = revoked
+	x.Put(c.Address, c)
+	d, err := New(Options{View: x, PeriodSecs: periodSecs})
+	require.NoError(t, err)
+	return d
+}
+
+// Who may do what, in the words of the table in keeper/README.md.
+func TestWhoMayDoWhat(t *testing.T) {
+	d := directory(t)
+	all := []Action{Connect, Gossip, Ask, Sign, Propose, Acknowledge, LoseBond}
+	for _, c := range []struct {
+		name   string
+		key    solana.PublicKey
+		period records.Period
+		says   string
+		may    []Action
+	}{
+		{"active keeper", active, 15, "active keeper with weight", all},
+		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Gossip, Ask, Sign, Acknowledge, LoseBond}},
+		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Gossip, Ask, Sign, Acknowledge, LoseBond}},
+		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Gossip, Ask, Sign, LoseBond}},
+		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose, LoseBond}},
+		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Gossip, Ask, Sign, LoseBond}},
+		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose}},
+		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Gossip, Ask, Sign}},
+		{"node", node, 15, "node", []Action{Connect}},
+		{"retired node", retired, 15, "stranger", nil},
+		{"customer", customer, 15, "customer", []Action{Connect}},
+		{"session key", session, 15, "session key", []Action{Connect}},
+		{"session key without a cap", revoked, 15, "stranger", nil},
+		{"stranger", stranger, 15, "stranger", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := d.Role(c.key, c.period)
+			require.Equal(t, c.says, r.String())
+			require.Equal(t, c.says == "stranger", r.Stranger())
+			for _, a := range all {
+				require.Equal(t, slices.Contains(c.may, a), r.May(a), "action %d", a)
+			}
+			require.False(t, r.May(LoseBond+1), "an action that nobody has named")
+		})
+	}
+}
+
+// A wallet may be a keeper's and a customer's: what it may do is what either may.
+func TestAKeyWithTwoRoles(t *testing.T) {
+	d := directory(t)
+	c := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{61}}}
+	c.Customer = pending
+	d.o.View.(*view.View).Put(c.Address, c)
+	r := d.Role(pending, 15)
+	require.True(t, r.Customer)
+	require.Equal(t, market.KeeperPending, r.Keeper)
+	require.Equal(t, "pending keeper without weight, customer", r.String())
+}
+
+// A session key is one as long as any customer has named it with a cap.
+func TestSessionKeysMayConnect(t *testing.T) {
+	x := view.New(view.Options{})
+	robot := solana.PublicKey{7}
+	known := func() (ok bool) {
+		x.Read(func(v *view.Accounts) { ok = Of(v, robot, 0).May(Connect) })
+		return ok
+	}
+	for i := byte(1); i <= 2; i++ {
+		c := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{i}}}
+		c.Customer = solana.PublicKey{i, 1}
+		x.Put(c.Address, c)
+		require.Equal(t, i > 1, known())
+		named := *c
+		named.SessionKeys[i].Key, named.SessionKeys[i].Cap = robot, 5
+		x.Put(c.Address, &named)
+		require.True(t, known())
+	}
+	x.Put(solana.PublicKey{1}, nil)
+	require.True(t, known(), "the other has named it, too")
+	removed := &market.Credits{Meta: market.Meta{Address: solana.PublicKey{2}}}
+	removed.Customer, removed.SessionKeys[2].Key = solana.PublicKey{2, 1}, robot
+	x.Put(removed.Address, removed)
+	require.False(t, known(), "a cap of 0 is no key")
+}
+
+func TestMissingDependenciesAreErrors(t *testing.T) {
+	options.Without(directory(t).o, nil, func(field string, o Options) {
+		_, err := New(o)
+		require.ErrorIs(t, err, options.ErrMissing, field)
+	})
+}

@@ -1,0 +1,30 @@
+package daemon
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market/roles"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// networkConfig is how a keeper takes part in the network. local is a cluster on this machine.
+func (k *Keeper) networkConfig(local bool) p2p.Config {
+	c := p2p.Config{
+		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, Log: k.component("network"),
+	}
+	if k.c.Announce != "" {
+		c.Announce = []string{k.c.Announce}
+	}
+	return c.ForKeeper(local)
+}
+
+// mayConnect reports whether a key takes part in the market. Until the chain has been read, any may connect.
+func (k *Keeper) mayConnect(key solana.PublicKey) bool {
+	select {
+	case <-k.watcher.Ready():
+	default:
+		return true
+	}
+	return k.roles.Role(key, records.Period(k.now().Unix()/int64(k.secs))).May(roles.Connect)
+}

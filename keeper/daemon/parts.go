@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/keeper/auction"
+	"github.com/gantry-market/gantry/keeper/award"
+	"github.com/gantry-market/gantry/keeper/check"
+	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/gossip"
+	"github.com/gantry-market/gantry/keeper/slashing"
+	"github.com/gantry-market/gantry/keeper/statement"
+)
+
+// openProofs reads the proofs that the store keeps.
+func (k *Keeper) openProofs() (err error) {
+	k.proofs, err = slashing.New(slashing.Options{
+		Store: k.store, Self: k.publicKey(), Delay: 10 * k.timing.CrankStep, Log: k.component("proofs"),
+	})
+	return err
+}
+
+// openRoles makes what says who may do what. It needs the length of a period.
+func (k *Keeper) openRoles() (err error) {
+	k.roles, err = roles.New(roles.Options{View: k.view, PeriodSecs: k.secs})
+	return err
+}
+
+// openGossip makes what talks to the other keepers; it hears nothing before all parts are open.
+func (k *Keeper) openGossip() (err error) {
+	k.gossip, err = gossip.New(gossip.Options{
+		Node: k.node, View: k.view, Roles: k.roles, Pool: k.pool, Store: k.store, Proofs: k.proofs, Metrics: k.metrics,
+		Domain: k.domain, PeriodSecs: k.secs, Retention: market.Seconds(k.retention), AuditDelay: k.timing.ReportDelay,
+		Log: k.component("gossip"), Now: k.now,
+	})
+	if err != nil {
+		return err
+	}
+	k.pool.Contradicted = k.gossip.StatementEquivocation
+	return nil
+}
+
+// openParts makes everything that works on the chain's state, and joins the gossip. What the parts know of the chain comes
+// from the index; what they send goes through submit.
+func (k *Keeper) openParts() error {
+	for _, open := range []func() error{k.openChecks, k.openEngine, k.openAwards, k.openAuctions} {
+		if err := open(); err != nil {
+			return err
+		}
+	}
+	return k.gossip.Join(gossip.Handlers{Engine: k.engine, Checker: k.checker, Bids: k.bids})
+}
+
+func (k *Keeper) openChecks() (err error) {
+	k.recorder, err = check.NewRecorder(check.RecorderOptions{
+		View: k.view, Store: k.signing, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
+		Publish: k.gossip.PublishStatements, Sealed: k.gossip.Sealed, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
+	})
+	if err != nil {
+		return err
+	}
+	judge, err := k.openEvidence()
+	if err != nil {
+		return err
+	}
+	k.seeds, err = newSeeds(seedOptions{
+		Chain: chainBlocks{k.c.Client}, Domain: k.domain, PeriodSecs: k.secs, Log: k.component("seeds"),
+	})
+	if err != nil {
+		return err
+	}
+	k.checker, err = check.NewChecker(check.CheckerOptions{
+		View: k.view, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		Timing: k.timing.checks(), SlotHash: k.slotHash, Record: k.recorder.Add, Now: k.now,
+		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Seeds: k.seeds.get,
+		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
+	})
+	return err
+}
+
+func (k *Keeper) openEngine() (err error) {
+	k.engine, err = consensus.New(consensus.Options{
+		View: k.view, Pool: k.pool, Store: k.signing, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
+		Peers: k.gossip, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
+		Seeds: k.seeds.get, Equivocation: k.gossip.ManifestEquivocation,
+		DuplicateSigner: func(m statement.Manifest) {
+			// The error is kept and ends the keeper.
+			_ = k.duplicateSigner(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))
+		},
+	})
+	return err
+}
+
+// openAwards makes what awards instant orders, and what cranks.
+func (k *Keeper) openAwards() (err error) {
+	k.awarder, err = award.New(award.Options{
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
+		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
+	})
+	if err != nil {
+		return err
+	}
+	k.crank, err = crank.New(crank.Options{
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due},
+		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
+		Log: k.component("crank"), Now: k.now,
+	})
+	return err
+}
+
+// openAuctions makes what takes sealed bids, from those that the store keeps on, and what awards by them.
+func (k *Keeper) openAuctions() (err error) {
+	log := k.component("auctions")
+	k.bids, err = auction.New(auction.Options{
+		View: k.view, Store: k.store, Roles: k.roles, PeriodSecs: k.secs, Signer: k.c.Wallet, Domain: k.domain,
+		Publish: k.gossip.PublishBids, Damaged: k.damaged, Log: log, Now: k.now, Omit: k.c.OmitBidsOf,
+	})
+	if err != nil {
+		return err
+	}
+	k.auctions, err = auction.NewAwarder(auction.AwarderOptions{
+		View: k.view, Bids: k.bids, Self: k.publicKey(), Submit: k.submit, Step: 4 * k.timing.AwardStep,
+		Observe: k.metrics.Awarded, Fetch: k.gossip.BidSet, Log: log, Now: k.now,
+	})
+	return err
+}

@@ -1,0 +1,83 @@
+package gossip
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/keeper/schedule"
+)
+
+// peersEvery is how often the keepers' addresses are looked up.
+const peersEvery = time.Second
+
+// runPeers keeps connections to the other keepers. The network itself ends those of strangers.
+func (g *Gossip) runPeers(ctx context.Context) error {
+	last := ""
+	follow := func() {
+		var peers []p2p.Peer
+		g.o.View.Read(func(v *view.Accounts) {
+			for wallet, k := range v.Keepers {
+				if addr := k.Addr(); wallet != g.self() && addr != "" {
+					peers = append(peers, p2p.Peer{Key: wallet, Addrs: []string{addr}})
+				}
+			}
+		})
+		slices.SortFunc(peers, func(a, b p2p.Peer) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+		if now := fmt.Sprint(peers); now != last {
+			if err := g.keep(peers); err != nil {
+				g.o.Log.Warn().Err(err).Msg("some keepers' addresses cannot be used")
+			}
+			last = now
+		}
+	}
+	follow()
+	return schedule.Every(ctx, peersEvery, follow)
+}
+
+// keep leaves out single addresses that are wrong.
+func (g *Gossip) keep(peers []p2p.Peer) error {
+	if err := g.o.Node.Keep(peers); err == nil {
+		return nil
+	}
+	var sound []p2p.Peer
+	var bad error
+	for _, p := range peers {
+		if err := g.o.Node.Remember(p); err != nil {
+			bad = errors.Join(bad, fmt.Errorf("keeper %s: %w", p.Key, err))
+			continue
+		}
+		sound = append(sound, p)
+	}
+	return errors.Join(bad, g.o.Node.Keep(sound))
+}
+
+// Connected counts the other keepers that there is a connection to.
+func (g *Gossip) Connected() (count int) {
+	g.o.View.Read(func(v *view.Accounts) {
+		for wallet := range v.Keepers {
+			if wallet != g.self() && g.o.Node.Connected(wallet) {
+				count++
+			}
+		}
+	})
+	return count
+}
+
+// Others counts the other active keepers.
+func (g *Gossip) Others() (count int) {
+	g.o.View.Read(func(v *view.Accounts) {
+		for wallet, k := range v.Keepers {
+			if wallet != g.self() && k.State() == market.KeeperActive {
+				count++
+			}
+		}
+	})
+	return count
+}

@@ -29,8 +29,8 @@ const start = 1_700_000_000
 
 var domain = records.Domain{7}
 
-// world is a market with one node, one sealed order and keepers in memory.
-type world struct {
+// testbed is a market with one node, one sealed order and keepers in memory.
+type testbed struct {
 	t    *testing.T
 	view *view.View
 	path string
@@ -56,8 +56,8 @@ type keeper struct {
 	forge  bool
 }
 
-func newWorld(t *testing.T, keepers int) *world {
-	w := &world{
+func newTestbed(t *testing.T, keepers int) *testbed {
+	w := &testbed{
 		t: t, view: view.New(view.Options{}), path: filepath.Join(t.TempDir(), "agent.db"), key: solana.NewWallet().PrivateKey,
 		now: time.Unix(start, 0), price: 500_000, order: solana.PublicKey{200},
 	}
@@ -79,14 +79,14 @@ func newWorld(t *testing.T, keepers int) *world {
 	return w
 }
 
-func (w *world) placed(state market.OrderStatus) {
+func (w *testbed) placed(state market.OrderStatus) {
 	w.put(w.order, bindings.Account_Order, bindings.Order{
 		Status: uint8(state), Mode: market.ModeSealed, NodesWanted: 1, GpusPerNode: 1, MaxPrice: 1_000_000,
 		AuctionClose: start + 10, AwardDeadline: start + 40, Requirement: bindings.Requirement{Model: 1}, Version: 1,
 	})
 }
 
-func (w *world) put(key solana.PublicKey, disc [8]byte, account interface {
+func (w *testbed) put(key solana.PublicKey, disc [8]byte, account interface {
 	MarshalWithEncoder(*bin.Encoder) error
 },
 ) {
@@ -97,16 +97,16 @@ func (w *world) put(key solana.PublicKey, disc [8]byte, account interface {
 	w.view.Apply(watch.Event{Pubkey: key, Data: b.Bytes(), Slot: w.slot})
 }
 
-func (w *world) find(k solana.PublicKey) (*keeper, error) {
+func (w *testbed) find(k solana.PublicKey) (*keeper, error) {
 	for _, x := range w.keepers {
 		if x.key.PublicKey() == k && !x.silent {
 			return x, nil
 		}
 	}
-	return nil, errors.New("nobody answers")
+	return nil, errors.New("the keeper does not answer")
 }
 
-func (w *world) answer(to solana.PublicKey, req messages.BidRequest, stage records.AckStage) (messages.BidAnswer, error) {
+func (w *testbed) answer(to solana.PublicKey, req messages.BidRequest, stage records.AckStage) (messages.BidAnswer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, err := w.find(to)
@@ -125,15 +125,15 @@ func (w *world) answer(to solana.PublicKey, req messages.BidRequest, stage recor
 	return messages.BidAnswer{Version: 1, Ack: &a}, err
 }
 
-func (w *world) Commit(_ context.Context, k solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+func (w *testbed) Commit(_ context.Context, k solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
 	return w.answer(k, req, records.AckCommitment)
 }
 
-func (w *world) Reveal(_ context.Context, k solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
+func (w *testbed) Reveal(_ context.Context, k solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
 	return w.answer(k, req, records.AckReveal)
 }
 
-func (w *world) Outcome(_ context.Context, to solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
+func (w *testbed) Outcome(_ context.Context, to solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, err := w.find(to)
@@ -146,35 +146,36 @@ func (w *world) Outcome(_ context.Context, to solana.PublicKey, req messages.Out
 	return sealedbid.SignOutcome(k.key, records.Outcome{Commitment: req.Commitment, Code: k.decide, Price: 5})
 }
 
-func (w *world) clock() time.Time {
+func (w *testbed) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) at(second float64) {
+func (w *testbed) at(second float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = time.Unix(start, 0).Add(time.Duration(second * float64(time.Second)))
 }
 
-// agent is one life of the node's agent.
+// agent is one process of the node's agent; the testbed outlives it.
 type agent struct {
 	*Bidder
-	w     *world
+	w     *testbed
 	store *store.Store
 	shown []store.Bid
 }
 
-func (w *world) agent() *agent {
+func (w *testbed) agent() *agent {
 	s, err := store.Open(w.path, store.Options{Owner: store.Owner{Domain: domain, NodeKey: store.Key(w.key.PublicKey())}, Now: w.clock})
 	require.NoError(w.t, err)
 	a := &agent{w: w, store: s}
-	a.Bidder = &Bidder{
+	a.Bidder, err = New(Options{
 		View: w.view, Store: s, Network: w, Key: w.key, Node: w.node, Domain: domain, Log: zerolog.Nop(), Now: w.clock,
-		Price: func(market.Order) market.PricePerHour { return w.price },
-		Tell:  func(all []store.Bid) { a.shown = all },
-	}
+		Price:    func(market.Order) market.PricePerHour { return w.price },
+		OnChange: func(all []store.Bid) { a.shown = all },
+	})
+	require.NoError(w.t, err)
 	require.NoError(w.t, a.load())
 	return a
 }
@@ -212,7 +213,7 @@ func acks(b store.Bid, stage records.AckStage) (n int) {
 
 // A bid's whole life, with the agent killed at every step: one price, one salt, nothing shown before the close.
 func TestOneBidWhateverHappens(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newTestbed(t, 3)
 	w.keepers[2].silent = true
 	a := w.agent()
 	a.tickAt(0, 0.1)
@@ -264,7 +265,7 @@ func TestOneBidWhateverHappens(t *testing.T) {
 
 // Nothing is shown while commitments are taken, whatever keepers say.
 func TestNothingIsRevealedBeforeTheClose(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestbed(t, 1)
 	a := w.agent()
 	a.tickAt(0, 1, 5, 9, 10, 10.9)
 	for _, c := range w.calls {
@@ -276,16 +277,16 @@ func TestNothingIsRevealedBeforeTheClose(t *testing.T) {
 }
 
 func TestNoBid(t *testing.T) {
-	for name, change := range map[string]func(*world){
-		"too little is paid": func(w *world) { w.price = 1_000_001 },
-		"no price":           func(w *world) { w.price = 0 },
-		"the close is over":  func(w *world) { w.at(11) },
-		"not for this node": func(w *world) {
+	for name, change := range map[string]func(*testbed){
+		"too little is paid": func(w *testbed) { w.price = 1_000_001 },
+		"no price":           func(w *testbed) { w.price = 0 },
+		"the close is over":  func(w *testbed) { w.at(11) },
+		"not for this node": func(w *testbed) {
 			w.put(market.ModelAddress(1), bindings.Account_GpuModel, bindings.GpuModel{Id: 1, MinTier: 3, Version: 1})
 		},
-		"the order is gone": func(w *world) { w.view.Apply(watch.Event{Pubkey: w.order, Deleted: true, Slot: 99}) },
+		"the order is gone": func(w *testbed) { w.view.Apply(watch.Event{Pubkey: w.order, Deleted: true, Slot: 99}) },
 	} {
-		w := newWorld(t, 1)
+		w := newTestbed(t, 1)
 		change(w)
 		a := w.agent()
 		_, err := a.tick(context.Background())
@@ -299,7 +300,7 @@ func TestNoBid(t *testing.T) {
 
 // Why a bid was not taken is remembered with the keeper's signature; what may change is tried again.
 func TestRefusals(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newTestbed(t, 2)
 	w.keepers[0].refuse, w.keepers[1].refuse = records.OutcomeUnsuitable, records.OutcomeSecondBid
 	a := w.agent()
 	a.tickAt(0, 0.5, 1)
@@ -309,7 +310,7 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, 1, acks(a.bid(), records.AckCommitment), "the node satisfies the order now")
 	a.kill()
 
-	w = newWorld(t, 1)
+	w = newTestbed(t, 1)
 	w.keepers[0].refuse = records.OutcomeFull
 	a = w.agent()
 	a.tickAt(0, 21)
@@ -318,9 +319,9 @@ func TestRefusals(t *testing.T) {
 	a.kill()
 }
 
-// Nobody answers: that is said, and is nobody's word. Words without a signature count for nothing.
+// No keeper answers: the note says so. Refusals without a signature count for nothing.
 func TestUnreachable(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newTestbed(t, 2)
 	w.keepers[0].silent, w.keepers[1].forge = true, true
 	a := w.agent()
 	a.tickAt(0, 1, 11, 12, 21)
@@ -329,7 +330,7 @@ func TestUnreachable(t *testing.T) {
 	require.Equal(t, "no keeper could be reached in time", a.bid().Note)
 	a.kill()
 
-	w = newWorld(t, 1)
+	w = newTestbed(t, 1)
 	a = w.agent()
 	a.tickAt(0, 11)
 	w.placed(market.OrderAwarded)
@@ -341,7 +342,7 @@ func TestUnreachable(t *testing.T) {
 
 // The keeper that awarded is asked first; others when it does not answer.
 func TestWhoIsAsked(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newTestbed(t, 2)
 	a := w.agent()
 	a.tickAt(0, 11)
 	w.placed(market.OrderAwarded)
@@ -361,7 +362,7 @@ func TestWhoIsAsked(t *testing.T) {
 
 // Run ends with its context and leaves nothing behind.
 func TestRun(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestbed(t, 1)
 	a := w.agent()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -373,4 +374,26 @@ func TestRun(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 	a.kill()
+}
+
+func TestNewNeedsEveryDependency(t *testing.T) {
+	w := newTestbed(t, 1)
+	a := w.agent()
+	defer a.kill()
+	for name, remove := range map[string]func(*Options){
+		"view":     func(o *Options) { o.View = nil },
+		"store":    func(o *Options) { o.Store = nil },
+		"network":  func(o *Options) { o.Network = nil },
+		"key":      func(o *Options) { o.Key = nil },
+		"node":     func(o *Options) { o.Node = solana.PublicKey{} },
+		"domain":   func(o *Options) { o.Domain = records.Domain{} },
+		"Price":    func(o *Options) { o.Price = nil },
+		"OnChange": func(o *Options) { o.OnChange = nil },
+		"Now":      func(o *Options) { o.Now = nil },
+	} {
+		o := a.o
+		remove(&o)
+		_, err := New(o)
+		require.ErrorContains(t, err, "required", name)
+	}
 }

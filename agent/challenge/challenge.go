@@ -1,8 +1,8 @@
-// Package challenge answers keepers: is the node up and how are its leases, what does it have, can it compute what it
-// claims, and what can it prove.
+// Package challenge answers keepers' challenges: is the node up and how are its leases, what does it have, can it compute
+// what it claims, and what evidence does it have.
 //
 // Only keepers that are registered on chain are answered. A work proof is computed by one worker, one after the other
-// in the order of the questions, at most one waiting for each keeper: so keepers that ask at the same time are all
+// in the order of the challenges, at most one waiting for each keeper. Keepers that ask at the same time are all
 // served, and none can take another's place. The worker gives up on a proof that can no longer be in time.
 package challenge
 
@@ -35,7 +35,7 @@ type Policy struct {
 	Bound time.Duration
 }
 
-// Options of a Desk. All but Now are required.
+// Options of New. All but Evidence, TPM, Genesis and Now are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -58,7 +58,7 @@ type Options struct {
 	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte) ([]byte, error)
 	// TPM is the machine's, nil without one.
 	TPM TPM
-	// Signer is the machine's own key: it signs what its work proofs commit to.
+	// Signer is the machine's own key: it signs its work claims.
 	Signer records.Signer
 	// Genesis is the cluster's hash; used with Evidence.
 	Genesis [32]byte
@@ -68,93 +68,93 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Desk answers challenges.
-type Desk struct {
-	o     Options
-	since time.Time
-	queue *queue // of work
-	desk  *queue // of evidence, which takes longer, so that no work proof waits for it
-	count counts
+// Server answers challenges.
+type Server struct {
+	o             Options
+	since         time.Time
+	workQueue     *queue
+	evidenceQueue *queue // evidence takes longer: no work proof waits for it
+	count         counts
 }
 
 // New checks the options. Run must be called for work proofs to be computed.
-func New(o Options) (*Desk, error) {
+func New(o Options) (*Server, error) {
 	if o.Node.IsZero() || o.Domain.IsZero() || o.IsKeeper == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
 		o.Policy == nil || o.Period == nil || o.Prover == nil || o.Store == nil || o.Signer == nil {
-		return nil, errors.New("challenge: an option is missing")
+		return nil, errors.New("challenge: node, domain, IsKeeper, Statuses, Busy, Inventory, Policy, Period, prover, store and signer are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Desk{o: o, since: o.Now(), queue: newQueue(), desk: newQueue()}, nil
+	return &Server{o: o, since: o.Now(), workQueue: newQueue(), evidenceQueue: newQueue()}, nil
 }
 
 // Run computes work proofs and collects evidence until ctx ends.
-func (d *Desk) Run(ctx context.Context) error {
+func (s *Server) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return d.queue.run(ctx) })
-	g.Go(func() error { return d.desk.run(ctx) })
+	g.Go(func() error { return s.workQueue.run(ctx) })
+	g.Go(func() error { return s.evidenceQueue.run(ctx) })
 	return g.Wait()
 }
 
-// InTurn has f run alone on the machine that proves work, in turn with what keepers ask for. Errors: f's, the context's,
-// and that something else of the node's own is being computed already.
-func (d *Desk) InTurn(ctx context.Context, f func(context.Context) error) error {
-	return d.queue.do(ctx, d.o.Signer.PublicKey(), func(ctx context.Context) error {
-		if d.o.Busy() {
+// InTurn runs f in the queue of work proofs, so that nothing else computes meanwhile. Errors: f's, the context's, and that
+// another computation of the node's own is in the queue already.
+func (s *Server) InTurn(ctx context.Context, f func(context.Context) error) error {
+	return s.workQueue.do(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
+		if s.o.Busy() {
 			return errBusy
 		}
 		return f(ctx)
 	})
 }
 
-// Answer answers one challenge. Error: *RefusedError for a caller or a question that is none of this node's business.
-func (d *Desk) Answer(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+// Answer answers one challenge. Error: *RefusedError for a caller or a node that this server does not answer for.
+func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 	resp := messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce}
 	if req.Version != messages.Version {
 		return resp, &RefusedError{Why: "this node speaks another version"}
 	}
-	if !d.o.IsKeeper(from) {
+	if !s.o.IsKeeper(from) {
 		return resp, &RefusedError{Why: "only keepers may ask"}
 	}
-	if solana.PublicKey(req.Node) != d.o.Node {
+	if solana.PublicKey(req.Node) != s.o.Node {
 		return resp, &RefusedError{Why: "this is another node"}
 	}
 	switch req.Kind {
 	case messages.CheckLiveness:
-		resp.Liveness = d.liveness()
-		d.count.add(req.Kind, true)
+		resp.Liveness = s.liveness()
+		s.count.add(req.Kind, true)
 	case messages.CheckInventory:
-		inv, err := d.o.Inventory(ctx)
+		inv, err := s.o.Inventory(ctx)
 		if err != nil {
-			d.o.Log.Warn().Err(err).Msg("inventory cannot be read")
+			s.o.Log.Warn().Err(err).Msg("the node cannot read its inventory")
 			resp.Refused = "the inventory cannot be read"
 		} else {
 			resp.Inventory = &inv
 		}
-		d.count.add(req.Kind, err == nil)
+		s.count.add(req.Kind, err == nil)
 	case messages.CheckWork:
-		proof, why := d.work(ctx, from, req)
+		proof, why := s.answerWork(ctx, from, req)
 		resp.Work, resp.Refused = proof, why
-		d.count.add(req.Kind, proof != nil)
+		s.count.add(req.Kind, proof != nil)
 	case messages.CheckEvidence:
 		if req.TPM != nil {
-			resp.TPM, resp.Refused = d.enrol(ctx, from, req.TPM)
+			resp.TPM, resp.Refused = s.answerTPM(ctx, from, req.TPM)
 			break
 		}
-		resp.Evidence, resp.Refused = d.evidence(ctx, from, req)
-		d.count.add(req.Kind, len(resp.Evidence) > 0)
+		resp.Evidence, resp.Refused = s.answerEvidence(ctx, from, req)
+		s.count.add(req.Kind, len(resp.Evidence) > 0)
 	default:
 		resp.Refused = "this node has no answer to this kind of question"
 	}
 	return resp, nil
 }
 
-func (d *Desk) liveness() *messages.Liveness {
-	now := d.o.Now()
-	leases := d.o.Statuses()
+func (s *Server) liveness() *messages.Liveness {
+	now := s.o.Now()
+	leases := s.o.Statuses()
 	if leases == nil {
 		leases = []messages.LeaseStatus{}
 	}
-	return &messages.Liveness{UnixTime: now.Unix(), UpSeconds: uint64(max(0, now.Sub(d.since)/time.Second)), Leases: leases}
+	return &messages.Liveness{UnixTime: now.Unix(), UpSeconds: uint64(max(0, now.Sub(s.since)/time.Second)), Leases: leases}
 }

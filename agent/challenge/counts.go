@@ -39,15 +39,15 @@ func (c *counts) add(kind messages.CheckKind, answered bool) {
 	}
 }
 
-func (c *counts) took(d time.Duration) {
+func (c *counts) tookWork(d time.Duration) {
 	c.mu.Lock()
 	c.c.LastWork = d
 	c.mu.Unlock()
 }
 
 // Counts returns the figures so far.
-func (d *Desk) Counts() Counts {
-	d.count.mu.Lock()
-	defer d.count.mu.Unlock()
-	return d.count.c
+func (s *Server) Counts() Counts {
+	s.count.mu.Lock()
+	defer s.count.mu.Unlock()
+	return s.count.c
 }

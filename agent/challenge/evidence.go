@@ -26,19 +26,19 @@ type TPM interface {
 	Activate(ctx context.Context, credential tpm.Credential) ([]byte, error)
 }
 
-// enrol shows a keeper that the attestation key lives in this machine's TPM.
-func (d *Desk) enrol(ctx context.Context, from solana.PublicKey, step *messages.TPMStep) (*messages.TPMAnswer, string) {
-	if d.o.TPM == nil {
+// answerTPM shows a keeper that the attestation key lives in this machine's TPM.
+func (s *Server) answerTPM(ctx context.Context, from solana.PublicKey, step *messages.TPMStep) (*messages.TPMAnswer, string) {
+	if s.o.TPM == nil {
 		return nil, "this node shows no TPM"
 	}
 	out := &messages.TPMAnswer{}
-	err := d.desk.do(ctx, from, func(ctx context.Context) error {
+	err := s.evidenceQueue.do(ctx, from, func(ctx context.Context) error {
 		if len(step.IDObject) == 0 {
-			keys, err := d.o.TPM.Request(ctx)
+			keys, err := s.o.TPM.Request(ctx)
 			out.AK, out.EK, out.Chain = keys.AK, keys.EK, keys.Chain
 			return err
 		}
-		secret, err := d.o.TPM.Activate(ctx, tpm.Credential{IDObject: step.IDObject, EncryptedSeed: step.EncryptedSeed})
+		secret, err := s.o.TPM.Activate(ctx, tpm.Credential{IDObject: step.IDObject, EncryptedSeed: step.EncryptedSeed})
 		out.Secret = secret
 		return err
 	})
@@ -50,34 +50,34 @@ func (d *Desk) enrol(ctx context.Context, from solana.PublicKey, step *messages.
 	case errors.Is(err, errQueued):
 		return nil, err.Error()
 	}
-	d.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("TPM enrolment")
+	s.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("TPM enrolment failed")
 	return nil, "the TPM does not answer"
 }
 
-// evidence collects a bundle for a keeper, or says why not: one at a time. Its work takes turns with work proofs.
-func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) ([]byte, string) {
-	if d.o.Evidence == nil {
+// answerEvidence collects a bundle for a keeper, or says why not: one at a time. Its work takes turns with work proofs.
+func (s *Server) answerEvidence(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) ([]byte, string) {
+	if s.o.Evidence == nil {
 		return nil, "this node shows no evidence"
 	}
 	if req.Evidence == nil {
 		return nil, "the challenge is missing"
 	}
-	if req.Evidence.GenesisHash != d.o.Genesis || req.Evidence.Program != [32]byte(market.ProgramID) {
+	if req.Evidence.GenesisHash != s.o.Genesis || req.Evidence.Program != [32]byte(market.ProgramID) {
 		return nil, "the challenge is for another market"
 	}
-	left := time.Unix(req.Evidence.Expiry, 0).Sub(d.o.Now())
+	left := time.Unix(req.Evidence.Expiry, 0).Sub(s.o.Now())
 	if left < -maxClockOff || left > maxChallengeOpen+maxClockOff {
 		return nil, "the challenge is open at another time; is a clock wrong?"
 	}
-	if d.o.Busy() {
+	if s.o.Busy() {
 		return nil, errBusy.Error()
 	}
 	var out []byte
-	err := d.desk.do(ctx, from, func(ctx context.Context) (err error) {
-		if d.o.Busy() {
+	err := s.evidenceQueue.do(ctx, from, func(ctx context.Context) (err error) {
+		if s.o.Busy() {
 			return errBusy
 		}
-		out, err = d.o.Evidence(ctx, req.Evidence.Of(d.o.Signer.PublicKey()), req.Evidence.TPMStatement)
+		out, err = s.o.Evidence(ctx, req.Evidence.Of(s.o.Signer.PublicKey()), req.Evidence.TPMStatement)
 		return err
 	})
 	switch {
@@ -89,6 +89,6 @@ func (d *Desk) evidence(ctx context.Context, from solana.PublicKey, req messages
 	if ctx.Err() != nil {
 		return nil, "the evidence was not collected in time"
 	}
-	d.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("evidence was not collected")
+	s.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("evidence collection failed")
 	return nil, "the evidence could not be collected"
 }

@@ -16,13 +16,13 @@ import (
 )
 
 func TestEvidence(t *testing.T) {
-	d := newDesk(t, 2)
-	d.o.Genesis = [32]byte{8}
+	f := newFixture(t, 2)
+	f.o.Genesis = [32]byte{8}
 	now := time.Unix(1_800_000_000, 0)
-	d.o.Now = func() time.Time { return now }
+	f.o.Now = func() time.Time { return now }
 	var asked attest.Challenge
 	var fails, most, running atomic.Int32
-	d.o.Evidence = func(ctx context.Context, c attest.Challenge, _ []byte) ([]byte, error) {
+	f.o.Evidence = func(ctx context.Context, c attest.Challenge, _ []byte) ([]byte, error) {
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -31,7 +31,7 @@ func TestEvidence(t *testing.T) {
 		if fails.Load() > 0 {
 			return nil, errors.New("secret detail")
 		}
-		if err := d.InTurn(ctx, func(context.Context) error { return nil }); err != nil {
+		if err := f.InTurn(ctx, func(context.Context) error { return nil }); err != nil {
 			return nil, err
 		}
 		return []byte("bundle"), nil
@@ -44,7 +44,7 @@ func TestEvidence(t *testing.T) {
 		if change != nil {
 			change(&c)
 		}
-		return d.Answer(context.Background(), d.keepers[0].PublicKey(), messages.ChallengeRequest{
+		return f.Answer(context.Background(), f.keepers[0].PublicKey(), messages.ChallengeRequest{
 			Version: messages.Version, Kind: messages.CheckEvidence, Node: node, Evidence: &c,
 		})
 	}
@@ -52,8 +52,8 @@ func TestEvidence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bundle", string(resp.Evidence))
 	require.Empty(t, resp.Refused)
-	require.Equal(t, good.Of(d.key.PublicKey()), asked)
-	require.EqualValues(t, 1, d.Counts().Evidence)
+	require.Equal(t, good.Of(f.key.PublicKey()), asked)
+	require.EqualValues(t, 1, f.Counts().Evidence)
 
 	for name, c := range map[string]struct {
 		change func(*messages.EvidenceChallenge)
@@ -70,24 +70,24 @@ func TestEvidence(t *testing.T) {
 		require.Contains(t, resp.Refused, c.want, name)
 		require.Empty(t, resp.Evidence)
 	}
-	d.busy.Store(true)
+	f.busy.Store(true)
 	resp, err = ask(nil)
 	require.NoError(t, err)
 	require.Contains(t, resp.Refused, "a lease is live")
-	d.busy.Store(false)
+	f.busy.Store(false)
 	fails.Store(1)
 	resp, err = ask(nil)
 	require.NoError(t, err)
 	require.Equal(t, "the evidence could not be collected", resp.Refused, "trouble of the node's own stays its own")
 	fails.Store(0)
 
-	_, err = d.Answer(context.Background(), [32]byte{99}, messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckEvidence, Node: node, Evidence: &good})
+	_, err = f.Answer(context.Background(), [32]byte{99}, messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckEvidence, Node: node, Evidence: &good})
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
-	resp, err = d.Answer(context.Background(), d.keepers[0].PublicKey(), messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckEvidence, Node: node})
+	resp, err = f.Answer(context.Background(), f.keepers[0].PublicKey(), messages.ChallengeRequest{Version: messages.Version, Kind: messages.CheckEvidence, Node: node})
 	require.NoError(t, err)
 	require.Contains(t, resp.Refused, "missing")
-	d.o.Evidence = nil
+	f.o.Evidence = nil
 	resp, err = ask(nil)
 	require.NoError(t, err)
 	require.Contains(t, resp.Refused, "shows no evidence")
@@ -109,22 +109,22 @@ func (c chip) Activate(_ context.Context, credential tpm.Credential) ([]byte, er
 }
 
 func TestEnrolTPM(t *testing.T) {
-	d := newDesk(t, 1)
+	f := newFixture(t, 1)
 	ask := func(step messages.TPMStep) messages.ChallengeResponse {
-		resp, err := d.Answer(context.Background(), d.keepers[0].PublicKey(), messages.ChallengeRequest{
+		resp, err := f.Answer(context.Background(), f.keepers[0].PublicKey(), messages.ChallengeRequest{
 			Version: messages.Version, Kind: messages.CheckEvidence, Node: node, TPM: &step,
 		})
 		require.NoError(t, err)
 		return resp
 	}
 	require.Contains(t, ask(messages.TPMStep{}).Refused, "shows no TPM")
-	d.o.TPM = chip{}
+	f.o.TPM = chip{}
 	require.Equal(t, &messages.TPMAnswer{AK: []byte("ak"), EK: []byte("ek")}, ask(messages.TPMStep{}).TPM)
 	require.Equal(t, &messages.TPMAnswer{Secret: []byte("opened seed")}, ask(messages.TPMStep{IDObject: []byte("for me"), EncryptedSeed: []byte("seed")}).TPM)
 	resp := ask(messages.TPMStep{IDObject: []byte("for another")})
 	require.Nil(t, resp.TPM)
 	require.Equal(t, "the TPM does not answer", resp.Refused, "why is the node's own business")
-	d.o.TPM = chip{err: attest.ErrAbsent}
+	f.o.TPM = chip{err: attest.ErrAbsent}
 	require.Contains(t, ask(messages.TPMStep{}).Refused, "has no TPM")
-	require.Zero(t, d.Counts().Evidence)
+	require.Zero(t, f.Counts().Evidence)
 }

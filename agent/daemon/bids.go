@@ -17,7 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
-// The node's side of sealed auctions: it asks, keepers answer.
+// The protocols of sealed auctions: the node asks, keepers answer.
 var (
 	commitProtocol  = toKeeper(messages.BidCommit)
 	revealProtocol  = toKeeper(messages.BidReveal)
@@ -43,23 +43,22 @@ func (k keeperNetwork) Outcome(ctx context.Context, keeper solana.PublicKey, req
 	return p2p.Call[messages.OutcomeRequest, messages.SignedOutcome](ctx, k.node, keeper, outcomeProtocol, req)
 }
 
-// bidder takes part in auctions.
-func (a *Agent) bidder() *bidding.Bidder {
-	return &bidding.Bidder{
-		View: a.view, Store: a.store, Network: keeperNetwork{a.p2p}, Key: a.key, Node: a.ledger.node, Domain: a.domain,
-		Price: a.bidPrice, Tell: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
-	}
+func (a *Agent) newBidder() (*bidding.Bidder, error) {
+	return bidding.New(bidding.Options{
+		View: a.view, Store: a.store, Network: keeperNetwork{a.p2p}, Key: a.key, Node: a.node, Domain: a.domain,
+		Price: a.bidPrice, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
+	})
 }
 
 // bidPrice is what the pricing policy offers for an order.
 func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
-	node, ok := a.view.Node(a.ledger.node)
+	node, ok := a.view.Node(a.node)
 	if !ok {
 		return 0
 	}
 	s, err := a.situation(node)
 	if err != nil {
-		a.log.Warn().Err(err).Msg("no bid: the node's own leases cannot be read")
+		a.log.Warn().Err(err).Msg("node does not bid: its own leases cannot be read")
 		return 0
 	}
 	return pricing.Bid(a.policy, s)
@@ -67,7 +66,7 @@ func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
 
 // situation is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and get.
 func (a *Agent) situation(node market.Node) (pricing.Situation, error) {
-	others := Snapshot(a.view, node.Spec.Model, node.Address)
+	others := pricing.Observe(a.view, node.Spec.Model, node.Address)
 	s := pricing.Situation{Costs: a.costs, Others: others.Others, Reference: others.Reference}
 	if p, ok := a.view.Params(); ok {
 		s.FeeBPS = p.FeeBps
@@ -79,15 +78,15 @@ func (a *Agent) situation(node market.Node) (pricing.Situation, error) {
 			s.Recent = append(s.Recent, market.PricePerHour(l.Price))
 		}
 	}
-	records, err := a.store.Leases()
+	entries, err := a.store.Leases()
 	if err != nil {
 		return s, err
 	}
 	var work []pricing.Work
-	for _, r := range records {
+	for _, r := range entries {
 		w := pricing.Work{From: r.AwardedAt, To: r.EndedAt, GPUs: bits.OnesCount64(r.GPUMask)}
 		if w.To.IsZero() && !r.State.Live() {
-			continue // over, nobody knows since when
+			continue // over, and the store does not say since when
 		}
 		work = append(work, w)
 	}
@@ -95,22 +94,22 @@ func (a *Agent) situation(node market.Node) (pricing.Situation, error) {
 	return s, nil
 }
 
-// shownBids is how many bids the file for people has.
-const shownBids = 200
+// maxBidsInFile is how many bids the file has.
+const maxBidsInFile = 200
 
 // writeBids keeps the file that `gantry-agent bids` reads, because the store has one user at a time.
 func (a *Agent) writeBids(all []store.Bid) {
 	out := make([]sealedbid.Evidence, 0, len(all))
-	for _, b := range all[max(0, len(all)-shownBids):] {
+	for _, b := range all[max(0, len(all)-maxBidsInFile):] {
 		out = append(out, evidenceOf(b))
 	}
-	if err := show(a.cfg.BidsPath(), out); err != nil {
-		a.log.Warn().Err(err).Msg("the list of bids cannot be written")
+	if err := writeJSON(a.cfg.BidsPath(), out); err != nil {
+		a.log.Warn().Err(err).Msg("the file of bids cannot be written")
 	}
 }
 
 // ReadBids reads the file that a running agent keeps.
-func ReadBids(path string) ([]sealedbid.Evidence, error) { return shown[[]sealedbid.Evidence](path) }
+func ReadBids(path string) ([]sealedbid.Evidence, error) { return readJSON[[]sealedbid.Evidence](path) }
 
 func evidenceOf(b store.Bid) sealedbid.Evidence {
 	out := sealedbid.Evidence{

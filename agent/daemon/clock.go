@@ -22,7 +22,7 @@ const (
 	clockAhead  = time.Second
 )
 
-// correct takes what the chain says at a moment of this machine's clock, and reports whether they differ.
+// correct takes the chain's time at a time of this machine's clock, and reports whether they differ.
 func (c *marketClock) correct(chain, here time.Time) (off time.Duration, differs bool) {
 	off = chain.Sub(here)
 	if off >= -clockBehind && off <= clockAhead {
@@ -32,18 +32,18 @@ func (c *marketClock) correct(chain, here time.Time) (off time.Duration, differs
 	return off, off != 0
 }
 
-// keepTime follows the chain's clock until ctx ends.
-func (a *Agent) keepTime(ctx context.Context) error {
+// followClock follows the chain's clock until ctx ends.
+func (a *Agent) followClock(ctx context.Context) error {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
-	told := false
+	logged := false
 	for {
 		if now, err := a.client.ClusterTime(ctx, chain.Confirmed); err == nil {
 			off, differs := a.clock.correct(now, time.Now())
-			if differs && !told {
-				a.log.Warn().Dur("off", off).Msg("this machine's clock differs from the chain's; bids go by the chain's; set it by NTP")
+			if differs && !logged {
+				a.log.Warn().Dur("off", off).Msg("this machine's clock differs from the chain's; bids use the chain's; set the clock with NTP")
 			}
-			told = differs
+			logged = differs
 		}
 		select {
 		case <-ctx.Done():

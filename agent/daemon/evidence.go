@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// evidence makes what answers keepers' evidence challenges. The desk calls it once at a time.
-func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.Context, attest.Challenge, []byte) ([]byte, error) {
+// evidenceCollector returns what collects a bundle for a keeper's challenge. The challenge server calls it once at a time.
+func (a *Agent) evidenceCollector(node market.Node, t *evidence.MachineTPM) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
 	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
 	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
 		policy, ok := a.workPolicy(node.Spec.Model)
@@ -21,7 +21,7 @@ func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.
 			return attest.Evidence{}, fmt.Errorf("the market's policy is not known yet: %w", attest.ErrAbsent)
 		}
 		var out attest.Evidence
-		err := a.desk.InTurn(ctx, func(ctx context.Context) (err error) {
+		err := a.challenges.InTurn(ctx, func(ctx context.Context) (err error) {
 			out, err = evidence.Work(ctx, nonce, evidence.WorkOptions{
 				Prover: a.prover, Key: ed25519.PrivateKey(a.key), Domain: a.domain, Node: node.Address, Order: int(policy.Size),
 				Period: uint64(time.Now().Unix()) / uint64(length/time.Second),
@@ -30,7 +30,10 @@ func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.
 		})
 		return out, err
 	}
-	c := &evidence.Collector{Sources: sources, Key: ed25519.PrivateKey(a.key)}
+	c, err := evidence.New(evidence.Options{Sources: sources, Key: ed25519.PrivateKey(a.key)})
+	if err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context, challenge attest.Challenge, statement []byte) ([]byte, error) {
 		if t != nil {
 			t.Statement = statement
@@ -41,9 +44,9 @@ func (a *Agent) evidence(node market.Node, t *evidence.MachineTPM) func(context.
 		}
 		for _, f := range findings {
 			if f.State == evidence.Failed {
-				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("evidence that this machine should have")
+				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("collecting evidence failed that this machine should have")
 			}
 		}
 		return b.Encode()
-	}
+	}, nil
 }

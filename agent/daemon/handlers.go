@@ -22,39 +22,40 @@ var (
 		ID: messages.Challenge, Version: messages.Version, MaxRequest: 4 << 10, MaxResponse: messages.MaxMessage,
 		Timeout: 30 * time.Second, Rate: 20, Burst: 60, Concurrent: 64,
 	}
-	deployProtocol  = customer(messages.Deploy)
-	statusProtocol  = customer(messages.Status)
-	logsProtocol    = customer(messages.Logs)
-	offerProtocol   = customer(messages.ReceiptOffer)
-	receiptProtocol = customer(messages.ReceiptSigned)
+	deployProtocol  = customerProtocol(messages.Deploy)
+	statusProtocol  = customerProtocol(messages.Status)
+	logsProtocol    = customerProtocol(messages.Logs)
+	offerProtocol   = customerProtocol(messages.ReceiptOffer)
+	receiptProtocol = customerProtocol(messages.ReceiptSigned)
 )
 
-func customer(id string) p2p.Protocol {
+// customerProtocol is a protocol between customers and this node.
+func customerProtocol(id string) p2p.Protocol {
 	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 20, Burst: 60, Concurrent: 128}
 }
 
-// handlers answers streams.
+// handlers answers the requests of keepers and customers.
 type handlers struct {
-	desk    *challenge.Desk
-	leases  *lease.Manager
-	office  *receipt.Office
-	silence string // simulation: while this file exists nothing is answered
-	log     zerolog.Logger
+	challenges *challenge.Server
+	leases     *lease.Manager
+	receipts   *receipt.Server
+	silence    string // simulation: while this file exists nothing is answered
+	log        zerolog.Logger
 }
 
-// hushPoll is how often a held request looks whether the silence is over.
-const hushPoll = 200 * time.Millisecond
+// silencePoll is how often a held request checks whether the silence is over.
+const silencePoll = 200 * time.Millisecond
 
-// hushed holds a request without an answer while the node simulates silence. When the silence ends, what was held gets
-// no answer either, but makes room.
-func (h *handlers) hushed(ctx context.Context) error {
+// holdSilently holds a request without an answer while the node simulates silence. When the silence ends, a held request
+// is refused, so that it frees its place.
+func (h *handlers) holdSilently(ctx context.Context) error {
 	silent := false
 	for h.silence != "" {
 		if _, err := os.Stat(h.silence); err != nil {
 			break
 		}
 		silent = true
-		t := time.NewTimer(hushPoll)
+		t := time.NewTimer(silencePoll)
 		select {
 		case <-t.C:
 			continue
@@ -69,7 +70,8 @@ func (h *handlers) hushed(ctx context.Context) error {
 	return nil
 }
 
-func (h *handlers) serve(n *p2p.Node) {
+// register has the node answer its protocols.
+func (h *handlers) register(n *p2p.Node) {
 	p2p.Handle(n, challengeProtocol, h.challenge)
 	p2p.Handle(n, deployProtocol, h.deploy)
 	p2p.Handle(n, statusProtocol, h.status)
@@ -79,10 +81,10 @@ func (h *handlers) serve(n *p2p.Node) {
 }
 
 func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-	if err := h.hushed(ctx); err != nil {
+	if err := h.holdSilently(ctx); err != nil {
 		return messages.ChallengeResponse{}, err
 	}
-	resp, err := h.desk.Answer(ctx, from, req)
+	resp, err := h.challenges.Answer(ctx, from, req)
 	var refused *challenge.RefusedError
 	if errors.As(err, &refused) {
 		return resp, p2p.Refuse(p2p.CodeRefused, "%s", refused.Why)
@@ -90,20 +92,20 @@ func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req mes
 	return resp, err
 }
 
-// refusal separates what the caller may read from trouble of the node's own.
+// refusal separates a refusal, which the caller may read, from an error of the node, which it may not.
 func (h *handlers) refusal(err error) (string, error) {
 	var refused *lease.RefusedError
 	if errors.As(err, &refused) {
 		return refused.Why, nil
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		h.log.Warn().Err(err).Msg("request of a customer failed")
+		h.log.Warn().Err(err).Msg("a customer's request failed")
 	}
 	return "", err
 }
 
 func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req messages.DeployRequest) (messages.LeaseAnswer, error) {
-	if err := h.hushed(ctx); err != nil {
+	if err := h.holdSilently(ctx); err != nil {
 		return messages.LeaseAnswer{}, err
 	}
 	st, err := h.leases.Deploy(ctx, from, req)
@@ -114,7 +116,7 @@ func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req messag
 }
 
 func (h *handlers) status(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.LeaseAnswer, error) {
-	if err := h.hushed(ctx); err != nil {
+	if err := h.holdSilently(ctx); err != nil {
 		return messages.LeaseAnswer{}, err
 	}
 	st, err := h.leases.Status(ctx, from, req.Lease)
@@ -123,7 +125,7 @@ func (h *handlers) status(ctx context.Context, from solana.PublicKey, req messag
 }
 
 func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages.LogsRequest, send func(messages.LogChunk) error) error {
-	if err := h.hushed(ctx); err != nil {
+	if err := h.holdSilently(ctx); err != nil {
 		return err
 	}
 	err := h.leases.Logs(ctx, from, req, send)
@@ -135,10 +137,10 @@ func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages
 }
 
 func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.Receipt, error) {
-	if err := h.hushed(ctx); err != nil {
+	if err := h.holdSilently(ctx); err != nil {
 		return messages.Receipt{}, err
 	}
-	r, err := h.office.Offer(ctx, from, req.Lease)
+	r, err := h.receipts.Offer(ctx, from, req.Lease)
 	why, err := h.refusal(err)
 	if why != "" {
 		r = messages.Receipt{Version: messages.Version, Lease: req.Lease, Refused: why}
@@ -147,9 +149,9 @@ func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req message
 }
 
 func (h *handlers) signed(ctx context.Context, from solana.PublicKey, req messages.SignedReceipt) (messages.ReceiptAnswer, error) {
-	if err := h.hushed(ctx); err != nil {
+	if err := h.holdSilently(ctx); err != nil {
 		return messages.ReceiptAnswer{}, err
 	}
-	why, err := h.refusal(h.office.Accept(ctx, from, req))
+	why, err := h.refusal(h.receipts.Accept(ctx, from, req))
 	return messages.ReceiptAnswer{Version: messages.Version, Refused: why}, err
 }

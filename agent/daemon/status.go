@@ -50,20 +50,20 @@ func (s Status) Fresh(now time.Time) bool {
 }
 
 // ReadStatus reads the file that a running agent keeps.
-func ReadStatus(path string) (Status, error) { return shown[Status](path) }
+func ReadStatus(path string) (Status, error) { return readJSON[Status](path) }
 
-// reportStatus keeps the status file. It is for people; trouble with it must not stop the agent.
-func (a *Agent) reportStatus(ctx context.Context) error {
+// writeStatusFile renews the status file until ctx ends. An error is logged and does not stop the agent.
+func (a *Agent) writeStatusFile(ctx context.Context) error {
 	path := a.cfg.StatusPath()
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
-	complained := false
+	logged := false
 	for {
 		err := a.writeStatus(path)
-		if err != nil && !complained {
-			a.log.Warn().Err(err).Msg("status file cannot be written")
+		if err != nil && !logged {
+			a.log.Warn().Err(err).Msg("the status file cannot be written")
 		}
-		complained = err != nil
+		logged = err != nil
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -74,16 +74,16 @@ func (a *Agent) reportStatus(ctx context.Context) error {
 
 func (a *Agent) writeStatus(path string) error {
 	s := Status{
-		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.ledger.node.String(), NodeKey: a.key.PublicKey().String(),
+		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
-		Checks: a.desk.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+		Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
 	}
 	s.Connected, s.Keepers = a.connected()
-	records, err := a.store.Leases()
+	entries, err := a.store.Leases()
 	if err != nil {
 		return err
 	}
-	for _, r := range records {
+	for _, r := range entries {
 		line := LeaseLine{
 			Lease: solana.PublicKey(r.Address).String(), Customer: solana.PublicKey(r.Customer).String(),
 			State: string(r.State), Note: r.Note, Awarded: r.AwardedAt, Started: r.StartedAt,
@@ -93,5 +93,5 @@ func (a *Agent) writeStatus(path string) error {
 		}
 		s.Leases = append(s.Leases, line)
 	}
-	return show(path, s)
+	return writeJSON(path, s)
 }

@@ -279,11 +279,11 @@ func (a *agent) start() {
 		at = a.through
 	}
 	args := append([]string{"run", "--data-dir", a.dir, "--url", at.RPC, "--ws", at.WS, "--log-level", "debug", "--log-format", "text"}, a.args...)
-	served := strings.Count(a.out.String(), " serving ")
+	served := strings.Count(a.out.String(), " agent serves ")
 	a.cmd = exec.Command(built.path, args...)
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	require.NoError(a.w.t, a.cmd.Start())
-	require.Eventually(a.w.t, func() bool { return strings.Count(a.out.String(), " serving ") > served }, 20*time.Second, 20*time.Millisecond, "the agent does not serve")
+	require.Eventually(a.w.t, func() bool { return strings.Count(a.out.String(), " agent serves ") > served }, 20*time.Second, 20*time.Millisecond, "the agent does not serve")
 	require.Eventually(a.w.t, func() bool { return a.w.keeper.Connected(a.key) }, 20*time.Second, 20*time.Millisecond, "the agent does not connect to its keeper")
 }
 

@@ -28,7 +28,7 @@ const (
 	Failed State = "failed"
 )
 
-// Finding is one line about what the machine has.
+// Finding says for one kind of evidence whether the machine has it.
 type Finding struct {
 	Kind     attest.Kind `json:"-"`
 	Name     string      `json:"kind"`
@@ -43,7 +43,7 @@ type TPM interface {
 	attest.Collector
 }
 
-// Sources are the places where evidence comes from. Those that are nil are stated as absent.
+// Sources are where evidence comes from. A source that is nil is reported as absent.
 type Sources struct {
 	// Inventory reads what the machine is.
 	Inventory func(context.Context) (inventory.Inventory, error)
@@ -56,19 +56,33 @@ type Sources struct {
 	TPM TPM
 }
 
-// Collector collects bundles. It must not be used concurrently: devices answer one at a time.
-type Collector struct {
+// Options of New. Key is required.
+type Options struct {
 	Sources Sources
-	// Key is the node's.
+	// Key is the node's; it signs the bundles.
 	Key ed25519.PrivateKey
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
+// Collector collects bundles. It must not be used concurrently: devices answer one at a time.
+type Collector struct{ o Options }
+
+// New checks the options.
+func New(o Options) (*Collector, error) {
+	if len(o.Key) != ed25519.PrivateKeySize {
+		return nil, errors.New("evidence: the node's key is required")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Collector{o: o}, nil
+}
+
 // Collect answers a challenge with a signed bundle and says what it found. The error is the context's, or that the
 // bundle could not be made at all; a device that fails is a finding.
 func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*bundle.Bundle, []Finding, error) {
-	r := round{c: c, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
+	r := collection{sources: c.o.Sources, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
 	r.inventory()
 	r.work()
 	r.gpus()
@@ -80,35 +94,31 @@ func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*b
 	if ak {
 		r.tpm()
 	}
-	now := time.Now
-	if c.Now != nil {
-		now = c.Now
-	}
-	r.b.Created = now().Unix()
+	r.b.Created = c.o.Now().Unix()
 	if err := ctx.Err(); err != nil {
 		return nil, r.findings, err
 	}
-	if err := r.b.Sign(c.Key); err != nil {
-		return nil, r.findings, fmt.Errorf("sign evidence: %w", err)
+	if err := r.b.Sign(c.o.Key); err != nil {
+		return nil, r.findings, fmt.Errorf("evidence: sign the bundle: %w", err)
 	}
 	return r.b, r.findings, nil
 }
 
-// round is one Collect.
-type round struct {
-	c        *Collector
+// collection is the work of one Collect.
+type collection struct {
+	sources  Sources
 	ctx      context.Context
 	binding  attest.Binding
 	b        *bundle.Bundle
 	findings []Finding
 }
 
-func (r *round) note(kind attest.Kind, instance uint16, state State, format string, args ...any) {
+func (r *collection) note(kind attest.Kind, instance uint16, state State, format string, args ...any) {
 	r.findings = append(r.findings, Finding{kind, kind.String(), instance, state, fmt.Sprintf(format, args...)})
 }
 
 // missing notes why there is nothing.
-func (r *round) missing(kind attest.Kind, instance uint16, err error) {
+func (r *collection) missing(kind attest.Kind, instance uint16, err error) {
 	state := Failed
 	if errors.Is(err, attest.ErrAbsent) {
 		state = Absent
@@ -119,7 +129,7 @@ func (r *round) missing(kind attest.Kind, instance uint16, err error) {
 	}
 }
 
-func (r *round) add(e attest.Evidence, format string, args ...any) {
+func (r *collection) add(e attest.Evidence, format string, args ...any) {
 	r.b.Evidence = append(r.b.Evidence, e)
 	r.note(e.Kind, e.Instance, Found, format, args...)
 }
@@ -127,12 +137,12 @@ func (r *round) add(e attest.Evidence, format string, args ...any) {
 // errNotAsked is the reason for a source that is not there.
 var errNotAsked = fmt.Errorf("not looked for: %w", attest.ErrAbsent)
 
-func (r *round) inventory() {
-	if r.c.Sources.Inventory == nil {
+func (r *collection) inventory() {
+	if r.sources.Inventory == nil {
 		r.missing(attest.KindInventory, 0, errNotAsked)
 		return
 	}
-	inv, err := r.c.Sources.Inventory(r.ctx)
+	inv, err := r.sources.Inventory(r.ctx)
 	if err == nil {
 		var e attest.Evidence
 		if e, err = inv.Evidence(); err == nil {
@@ -150,12 +160,12 @@ func simulated(i inventory.Inventory) string {
 	return ""
 }
 
-func (r *round) work() {
-	if r.c.Sources.Work == nil {
+func (r *collection) work() {
+	if r.sources.Work == nil {
 		r.missing(attest.KindWork, 0, errNotAsked)
 		return
 	}
-	e, err := r.c.Sources.Work(r.ctx, r.binding.Nonce)
+	e, err := r.sources.Work(r.ctx, r.binding.Nonce)
 	if err != nil {
 		r.missing(attest.KindWork, 0, err)
 		return
@@ -163,12 +173,12 @@ func (r *round) work() {
 	r.add(e, "%d bytes", size(e))
 }
 
-func (r *round) gpus() {
-	if r.c.Sources.GPUs == nil {
+func (r *collection) gpus() {
+	if r.sources.GPUs == nil {
 		r.missing(attest.KindNVGPU, 0, errNotAsked)
 		return
 	}
-	reports, err := r.c.Sources.GPUs(r.ctx, r.binding.GPU())
+	reports, err := r.sources.GPUs(r.ctx, r.binding.GPU())
 	if err != nil {
 		r.missing(attest.KindNVGPU, 0, err)
 		return
@@ -184,12 +194,12 @@ func (r *round) gpus() {
 }
 
 // attestationKey binds the TPM's key before the TEE reports, and says whether there is a TPM.
-func (r *round) attestationKey() bool {
-	if r.c.Sources.TPM == nil {
+func (r *collection) attestationKey() bool {
+	if r.sources.TPM == nil {
 		r.missing(attest.KindTPM, 0, errNotAsked)
 		return false
 	}
-	ak, err := r.c.Sources.TPM.AK(r.ctx)
+	ak, err := r.sources.TPM.AK(r.ctx)
 	if err != nil {
 		r.missing(attest.KindTPM, 0, err)
 		return false
@@ -198,12 +208,12 @@ func (r *round) attestationKey() bool {
 	return true
 }
 
-func (r *round) tee() {
-	if r.c.Sources.TEE == nil {
+func (r *collection) tee() {
+	if r.sources.TEE == nil {
 		r.missing(attest.KindSNP, 0, errNotAsked)
 		return
 	}
-	e, err := r.c.Sources.TEE(r.ctx, r.binding.ReportData())
+	e, err := r.sources.TEE(r.ctx, r.binding.ReportData())
 	if err != nil {
 		r.missing(attest.KindSNP, 0, err)
 		return
@@ -212,7 +222,7 @@ func (r *round) tee() {
 }
 
 // tpm quotes over everything else, last.
-func (r *round) tpm() {
+func (r *collection) tpm() {
 	r.b.Sort()
 	others, err := bundle.Others(r.b.Evidence)
 	if err != nil {
@@ -221,7 +231,7 @@ func (r *round) tpm() {
 		return
 	}
 	r.binding.Others = others
-	list, err := r.c.Sources.TPM.Collect(r.ctx, r.binding.Qualifying())
+	list, err := r.sources.TPM.Collect(r.ctx, r.binding.Qualifying())
 	if err != nil {
 		r.missing(attest.KindTPM, 0, err)
 		r.withoutTPM()
@@ -232,8 +242,9 @@ func (r *round) tpm() {
 	}
 }
 
-// withoutTPM asks the TEE anew: its report binds a key whose quote is not there, and would look like a lie.
-func (r *round) withoutTPM() {
+// withoutTPM asks the TEE again: its first report binds a key whose quote is not in the bundle, which no verifier would
+// accept.
+func (r *collection) withoutTPM() {
 	isTEE := func(k attest.Kind) bool { return k == attest.KindSNP || k == attest.KindTDX }
 	r.binding.Keys = r.binding.Keys[:len(r.binding.Keys)-1]
 	before := len(r.b.Evidence)

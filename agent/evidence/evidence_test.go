@@ -172,7 +172,9 @@ func (r *rig) collector(s Sources) *Collector {
 			})
 		}
 	}
-	return &Collector{Sources: s, Key: r.key}
+	c, err := New(Options{Sources: s, Key: r.key})
+	require.NoError(r.t, err)
+	return c
 }
 
 func states(findings []Finding) map[attest.Kind]State {
@@ -397,7 +399,7 @@ func TestTSM(t *testing.T) {
 		c := newConfigfs(t, providerSNP, honest)
 		c.interfere = 100
 		_, err := TSM{Files: c}.Report(context.Background(), data)
-		require.ErrorContains(t, err, "somebody else")
+		require.ErrorContains(t, err, "another process")
 		require.NotErrorIs(t, err, attest.ErrAbsent)
 		require.Empty(t, c.entries)
 	})
@@ -458,4 +460,9 @@ func TestDevicesHaveOneName(t *testing.T) {
 	require.Equal(t, inv.DeviceRoot(), policy.DeviceRoot(hashes))
 	_, err = e.Encode()
 	require.NoError(t, err)
+}
+
+func TestNewNeedsAKey(t *testing.T) {
+	_, err := New(Options{})
+	require.ErrorContains(t, err, "required")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Standard are the sources of a machine, without work: its own hardware at the usual places, and the TPM that is given.
-// The TEE of a machine with simulated GPUs is real, so it is left out: nothing on it is to look like proof.
+// The TEE of a machine with simulated GPUs is real, so it is left out: a simulated machine must not look proven.
 func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
 	s := Sources{
 		Inventory: func(context.Context) (inventory.Inventory, error) { return Inventory(inv), nil },
@@ -27,7 +27,7 @@ func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
 	return s
 }
 
-// MachineTPM is the machine's TPM as a source of evidence, with the word of a keeper on it.
+// MachineTPM is the machine's TPM as a source of evidence, with a keeper's signed statement about it.
 type MachineTPM struct {
 	*device.Device
 	// Statement is what the keeper that asks has signed about this TPM; nil for none.

@@ -70,8 +70,8 @@ type TSM struct {
 	Entry string
 }
 
-// tries is how often a report is asked for when somebody else writes into the entry.
-const tries = 3
+// maxTries is how often a report is asked for when another process writes into the entry.
+const maxTries = 3
 
 // Report returns the machine's evidence over 64 bytes: SEV-SNP or TDX, whichever it is. Error: attest.ErrAbsent where
 // the machine is not confidential.
@@ -99,7 +99,7 @@ func (t TSM) Report(ctx context.Context, reportData [64]byte) (e attest.Evidence
 		return e, fmt.Errorf("no confidential virtual machine: the kernel makes no entry in %s (%w): %w", t.Path, err, attest.ErrAbsent)
 	}
 	defer func() { err = errors.Join(err, t.Files.Remove(entry)) }()
-	for range tries {
+	for range maxTries {
 		if err := ctx.Err(); err != nil {
 			return e, err
 		}
@@ -118,7 +118,7 @@ func (t TSM) Report(ctx context.Context, reportData [64]byte) (e attest.Evidence
 		}
 		return e, fmt.Errorf("reports of %q are not understood: %w", provider, attest.ErrAbsent)
 	}
-	return e, errors.New("TEE report: somebody else keeps writing into the entry")
+	return e, errors.New("TEE report: another process keeps writing into the entry")
 }
 
 // read writes the input and reads what comes of it. changed means that another writer came in between.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -29,34 +28,6 @@ type Health struct {
 	// Missing is true when the device has fallen off the bus.
 	Missing   bool `json:"missing,omitempty"`
 	Simulated bool `json:"simulated"`
-}
-
-// HealthLimits decide when a GPU is unfit for work.
-type HealthLimits struct {
-	MaxTemperatureC uint32
-	MaxUncorrected  uint64
-}
-
-// DefaultHealthLimits: data-centre GPUs slow down from about 87 °C; any
-// uncorrected memory error may have spoiled a result.
-func DefaultHealthLimits() HealthLimits { return HealthLimits{MaxTemperatureC: 92, MaxUncorrected: 0} }
-
-// Problems says why a GPU is unfit; empty means healthy.
-func (h Health) Problems(l HealthLimits) []string {
-	var out []string
-	if h.Missing {
-		out = append(out, "device does not answer")
-	}
-	if h.TemperatureC != nil && *h.TemperatureC > l.MaxTemperatureC {
-		out = append(out, fmt.Sprintf("%d °C, limit %d", *h.TemperatureC, l.MaxTemperatureC))
-	}
-	if h.ECCUncorrected != nil && *h.ECCUncorrected > l.MaxUncorrected {
-		out = append(out, fmt.Sprintf("%d uncorrected memory errors", *h.ECCUncorrected))
-	}
-	if h.RowRemapFailed != nil && *h.RowRemapFailed {
-		out = append(out, "memory rows can no longer be remapped")
-	}
-	return out
 }
 
 // Health reads a snapshot of every device. A device that is lost is in the result,

@@ -147,11 +147,6 @@ func TestHealth(t *testing.T) {
 	require.EqualValues(t, 4, *h.MemoryUsedMiB)
 	require.EqualValues(t, 0, *h.ECCUncorrected)
 	require.False(t, *h.RowRemapFailed)
-	require.Empty(t, h.Problems(DefaultHealthLimits()))
-	hot, errs, yes := uint32(99), uint64(1), true
-	h = Health{TemperatureC: &hot, ECCUncorrected: &errs, RowRemapFailed: &yes, Missing: true}
-	require.Len(t, h.Problems(DefaultHealthLimits()), 4)
-	require.Empty(t, Health{}.Problems(DefaultHealthLimits()))
 }
 
 // A driver that knows nothing new, and a device that has nothing but a name.

@@ -28,8 +28,8 @@ func refuse(format string, args ...any) error {
 	return &RefusedError{Why: fmt.Sprintf(format, args...)}
 }
 
-// seeTime is how long a customer's request waits for the watcher to show a lease that was awarded a moment ago.
-const seeTime = 3 * time.Second
+// awaitLimit is how long a customer's request waits until the view shows a lease that was awarded a moment ago.
+const awaitLimit = 3 * time.Second
 
 func keyString(k store.Key) string { return solana.PublicKey(k).String() }
 
@@ -37,17 +37,17 @@ func keyString(k store.Key) string { return solana.PublicKey(k).String() }
 // changes nothing. Error: *RefusedError.
 func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req messages.DeployRequest) (messages.LeaseStatus, error) {
 	address := solana.PublicKey(req.Lease)
-	chain, err := m.await(ctx, address)
+	account, err := m.awaitLease(ctx, address)
 	if err != nil {
 		return messages.LeaseStatus{}, err
 	}
-	if !m.ledger().ActsFor(from, chain.Customer) {
+	if !m.o.Chain.ActsFor(from, account.Customer) {
 		return messages.LeaseStatus{}, refuse("the lease is of another customer")
 	}
-	if chain.State() != market.LeaseAwarded && chain.State() != market.LeaseRunning {
+	if account.State() != market.LeaseAwarded && account.State() != market.LeaseRunning {
 		return messages.LeaseStatus{}, refuse("the lease is over")
 	}
-	order, err := m.ledger().Order(ctx, chain)
+	order, err := m.o.Chain.Order(ctx, account)
 	if err != nil {
 		return messages.LeaseStatus{}, fmt.Errorf("order of lease %s: %w", address, err)
 	}
@@ -62,25 +62,25 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
 	}
-	r := record(chain)
+	r := newEntry(account)
 	r.Job = &job
 	if err := m.spec(r).Validate(); err != nil {
 		return messages.LeaseStatus{}, refuse("the job cannot be run: %v", err)
 	}
-	if err := m.putJob(chain, job); err != nil {
+	if err := m.putJob(account, job); err != nil {
 		return messages.LeaseStatus{}, err
 	}
 	m.wake(address)
-	return m.read(ctx, store.Key(address))
+	return m.readStatus(ctx, store.Key(address))
 }
 
-// putJob records the job once.
-func (m *Manager) putJob(chain OnChain, job store.Job) error {
-	r, err := m.o.Store.AddLease(record(chain)) // no change if the worker has recorded it
+// putJob stores the job once.
+func (m *Manager) putJob(account market.Lease, job store.Job) error {
+	r, err := m.o.Store.AddLease(newEntry(account)) // no change if the worker has stored it
 	if err != nil {
-		return fmt.Errorf("record lease %s: %w", chain.Address, err)
+		return fmt.Errorf("store lease %s: %w", account.Address, err)
 	}
-	if r.AwardedAt.Unix() != chain.AwardedAt {
+	if r.AwardedAt.Unix() != account.AwardedAt {
 		return refuse("an earlier lease of this address is being cleared away; try again in a moment")
 	}
 	if !r.State.Live() {
@@ -96,26 +96,26 @@ func (m *Manager) putJob(chain OnChain, job store.Job) error {
 		return nil
 	})
 	if err == nil {
-		m.log.Info().Str("lease", chain.Address.String()).Strs("command", job.Command).Msg("job received")
+		m.log.Info().Str("lease", account.Address.String()).Strs("command", job.Command).Msg("job received")
 	}
 	return err
 }
 
 // await returns a lease of this node as the chain has it, and waits a little for one that is new.
-func (m *Manager) await(ctx context.Context, address solana.PublicKey) (OnChain, error) {
-	t := time.NewTimer(seeTime)
+func (m *Manager) awaitLease(ctx context.Context, address solana.PublicKey) (market.Lease, error) {
+	t := time.NewTimer(awaitLimit)
 	defer t.Stop()
 	for {
-		changed := m.ledger().Changed()
-		if l, ok := m.ledger().Lease(address); ok {
+		changed := m.o.Chain.Changed()
+		if l, ok := m.o.Chain.Lease(address); ok {
 			return l, nil
 		}
 		select {
 		case <-ctx.Done():
-			return OnChain{}, ctx.Err()
+			return market.Lease{}, ctx.Err()
 		case <-changed:
 		case <-t.C:
-			return OnChain{}, &RefusedError{Why: "this node has no such lease", Unknown: true}
+			return market.Lease{}, &RefusedError{Why: "this node has no such lease", Unknown: true}
 		}
 	}
 }
@@ -125,30 +125,30 @@ func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]b
 	if err := m.authorise(ctx, from, lease); err != nil {
 		return messages.LeaseStatus{}, err
 	}
-	return m.read(ctx, lease)
+	return m.readStatus(ctx, lease)
 }
 
 // authorise lets a lease's customer and its session keys pass and nobody else.
 func (m *Manager) authorise(ctx context.Context, from solana.PublicKey, lease [32]byte) error {
 	r, err := m.o.Store.Lease(lease)
 	if errors.Is(err, store.ErrNotFound) {
-		var l OnChain
-		if l, err = m.await(ctx, lease); err != nil {
+		var l market.Lease
+		if l, err = m.awaitLease(ctx, lease); err != nil {
 			return err
 		}
-		r = record(l)
+		r = newEntry(l)
 	}
 	if err != nil {
 		return err
 	}
-	if !m.ledger().ActsFor(from, solana.PublicKey(r.Customer)) {
+	if !m.o.Chain.ActsFor(from, solana.PublicKey(r.Customer)) {
 		return refuse("the lease is of another customer")
 	}
 	return nil
 }
 
 // read is a fresh status.
-func (m *Manager) read(ctx context.Context, lease store.Key) (messages.LeaseStatus, error) {
+func (m *Manager) readStatus(ctx context.Context, lease store.Key) (messages.LeaseStatus, error) {
 	r, err := m.o.Store.Lease(lease)
 	if errors.Is(err, store.ErrNotFound) {
 		return messages.LeaseStatus{Lease: lease, State: messages.LeaseWaiting}, nil
@@ -163,8 +163,8 @@ func (m *Manager) read(ctx context.Context, lease store.Key) (messages.LeaseStat
 	return statusOf(r, job), nil
 }
 
-// logPiece is the most of a job's output that one message carries, bytes.
-const logPiece = 64 << 10
+// logChunkSize is the most of a job's output that one message carries, bytes.
+const logChunkSize = 64 << 10
 
 // Logs sends a job's output from an offset on, both outputs in the order in which they were written. With follow it
 // waits for the job to begin and goes on to its end. Error: *RefusedError.
@@ -187,7 +187,7 @@ func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req messages.
 		return err
 	}
 	defer r.Close()
-	buf := make([]byte, logPiece)
+	buf := make([]byte, logChunkSize)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
@@ -208,7 +208,7 @@ func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req messages.
 // awaitJob waits, if the customer follows, until there is a job or never will be.
 func (m *Manager) awaitJob(ctx context.Context, req messages.LogsRequest) error {
 	for req.Follow {
-		st, err := m.read(ctx, req.Lease)
+		st, err := m.readStatus(ctx, req.Lease)
 		if err != nil || st.State != messages.LeaseWaiting {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 func deployRequest(job messages.JobSpec) messages.DeployRequest {
@@ -100,7 +101,7 @@ func TestManagerRuns(t *testing.T) {
 func TestSecondLifeOfAnAddress(t *testing.T) {
 	m, chain, _, c := newTestManager(t)
 	chain.award(testJob(), false, time.Hour, true)
-	_, err := m.adopt()
+	_, err := m.addWorkers()
 	require.NoError(t, err)
 	_, err = m.o.Store.Update(store.Key(testLease), func(l *store.Lease) error { l.Job = &store.Job{Command: []string{"old"}}; return nil })
 	require.NoError(t, err)
@@ -112,16 +113,16 @@ func TestSecondLifeOfAnAddress(t *testing.T) {
 
 	w := m.workers[testLease]
 	for range 10 {
-		d, f, err := w.look(t.Context())
+		d, f, err := w.observe(t.Context())
 		require.NoError(t, err)
-		require.NotEqual(t, BeginStart, d.Action)
+		require.NotEqual(t, MarkStarting, d.Action)
 		require.NoError(t, w.act(t.Context(), d, f))
 		if d.Action == Remove {
 			break
 		}
 	}
-	m.forget(w)
-	fresh, err := m.adopt()
+	m.dropWorker(w)
+	fresh, err := m.addWorkers()
 	require.NoError(t, err)
 	require.Len(t, fresh, 1)
 	r, err := m.o.Store.Lease(store.Key(testLease))
@@ -133,7 +134,7 @@ func TestSecondLifeOfAnAddress(t *testing.T) {
 func TestStatusOfALeaseStoppedAtTheEndOfItsTime(t *testing.T) {
 	m, chain, rt, _ := newTestManager(t)
 	chain.award(testJob(), false, time.Hour, true)
-	_, err := m.adopt()
+	_, err := m.addWorkers()
 	require.NoError(t, err)
 	r, err := m.o.Store.Advance(store.Key(testLease), store.Starting, nil)
 	require.NoError(t, err)
@@ -145,4 +146,24 @@ func TestStatusOfALeaseStoppedAtTheEndOfItsTime(t *testing.T) {
 	require.Equal(t, messages.LeaseExited, statusOf(r, job).State, "while the lease is live, a keeper must not take it for an outage")
 	r.State = store.Ended
 	require.Equal(t, messages.LeaseStopped, statusOf(r, job).State)
+}
+
+func TestNewNeedsEveryDependency(t *testing.T) {
+	complete := func() Options {
+		return Options{Chain: newFakeChain(newClock()), Store: &store.Store{}, Runtime: newFakeRuntime(newClock()), NodeKey: testKey, Domain: testDomain}
+	}
+	_, err := New(complete())
+	require.NoError(t, err)
+	for name, remove := range map[string]func(*Options){
+		"chain":    func(o *Options) { o.Chain = nil },
+		"store":    func(o *Options) { o.Store = nil },
+		"runtime":  func(o *Options) { o.Runtime = nil },
+		"node key": func(o *Options) { o.NodeKey = solana.PublicKey{} },
+		"domain":   func(o *Options) { o.Domain = records.Domain{} },
+	} {
+		o := complete()
+		remove(&o)
+		_, err := New(o)
+		require.ErrorContains(t, err, "required", name)
+	}
 }

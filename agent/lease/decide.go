@@ -7,9 +7,6 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// OnChain is a lease account.
-type OnChain = market.Lease
-
 // Order is what a lease's worker needs of its order.
 type Order struct {
 	// Complete means that every node of the order is awarded: only then may a lease start.
@@ -39,12 +36,14 @@ const (
 
 // Facts is all that a decision rests on.
 type Facts struct {
-	Now    time.Time
-	Record store.Lease
-	// Exists is false when the chain has no such account (any more), or one of another life of the address.
+	Now time.Time
+	// Entry is what the agent has stored about the lease.
+	Entry store.Lease
+	// Exists is false when the chain has no such account (any more), or one of a later lease at the same address.
 	Exists bool
-	Chain  OnChain
-	Order  Order
+	// Account is the lease on chain.
+	Account market.Lease
+	Order   Order
 	// StartDeadline is the market's time between the award and the start.
 	StartDeadline time.Duration
 	Job           JobPhase
@@ -52,38 +51,38 @@ type Facts struct {
 	Keep time.Duration
 }
 
-// Action is the next act of a worker.
+// Action is what a worker does next.
 type Action int
 
 // Actions.
 const (
 	// Wait: nothing to do before the time in Decision.Until, or a change.
 	Wait Action = iota
-	// BeginStart writes down that the lease is about to be started.
-	BeginStart
+	// MarkStarting stores that the lease is about to be started.
+	MarkStarting
 	// SubmitStart sends lease_start.
 	SubmitStart
-	// StartJob starts the customer's job and writes down that it runs.
+	// StartJob starts the customer's job and stores that it runs.
 	StartJob
-	// NoteRunning writes down that the job runs; needed when the agent ended while it started the job.
-	NoteRunning
+	// MarkRunning stores that the job runs; needed when the agent ended while it started the job.
+	MarkRunning
 	// ExtendJob gives the job the time that the customer has added to the lease.
 	ExtendJob
-	// NoteExited writes down how the job ended.
-	NoteExited
+	// MarkExited stores how the job ended.
+	MarkExited
 	// StopJob ends the job because the lease is over.
 	StopJob
-	// EndDone sends lease_end for a job that is done, after a last attempt to settle.
-	EndDone
+	// EndFinished sends lease_end for a job that is done, after a last attempt to settle.
+	EndFinished
 	// EndDue sends lease_end for a lease that ran out or failed; anyone may.
 	EndDue
-	// NoteEnded writes down that the lease is over.
-	NoteEnded
-	// NoteClosed writes down that its account is gone.
-	NoteClosed
+	// MarkEnded stores that the lease is over.
+	MarkEnded
+	// MarkClosed stores that its account is gone.
+	MarkClosed
 	// Remove deletes the job's directory; the worker ends.
 	Remove
-	// HashOutput writes down the output of a redundant job, with a salt.
+	// HashOutput stores the hash of a redundant job's output, with a salt.
 	HashOutput
 	// CommitOutput sends output_commit.
 	CommitOutput
@@ -92,8 +91,9 @@ const (
 )
 
 var actionNames = [...]string{
-	"wait", "begin start", "submit start", "start job", "note running", "extend job", "note exited", "stop job", "end done job",
-	"end due lease", "note ended", "note closed", "remove", "write down output", "commit to output", "show output",
+	"wait", "mark starting", "submit start", "start job", "mark running", "extend job", "mark exited", "stop job",
+	"end finished lease", "end due lease", "mark ended", "mark closed", "remove", "hash output", "commit to output",
+	"reveal output",
 }
 
 func (a Action) String() string {
@@ -113,18 +113,18 @@ type Decision struct {
 }
 
 const (
-	// margin keeps a transaction from reaching a chain whose clock is a little behind ours.
-	margin = time.Second
-	// courtesy leaves the ending of due leases to keepers, who are paid for it, before the node does it itself.
-	courtesy = 3 * time.Second
+	// clockMargin keeps a transaction from reaching a chain whose clock is a little behind ours.
+	clockMargin = time.Second
+	// keeperGrace leaves the ending of due leases to keepers, who are paid for it, before the node does it itself.
+	keeperGrace = 3 * time.Second
 )
 
-// Decide names the next act. It is pure: same facts, same decision.
+// Decide names the next action. It is pure: same facts, same decision.
 func Decide(f Facts) Decision {
 	if !f.Exists {
 		return decideGone(f)
 	}
-	switch f.Chain.State() {
+	switch f.Account.State() {
 	case market.LeaseAwarded:
 		return decideAwarded(f)
 	case market.LeaseRunning:
@@ -140,12 +140,12 @@ func decideGone(f Facts) Decision {
 	switch {
 	case f.Job == JobActive:
 		return Decision{Action: StopJob, Why: "the lease is gone from the chain"}
-	case f.Record.State.Live():
-		return Decision{Action: NoteEnded, Why: goneWhy(f.Record)}
-	case f.Record.State == store.Ended:
-		return Decision{Action: NoteClosed, Why: "account closed"}
+	case f.Entry.State.Live():
+		return Decision{Action: MarkEnded, Why: goneWhy(f.Entry)}
+	case f.Entry.State == store.Ended:
+		return Decision{Action: MarkClosed, Why: "account closed"}
 	}
-	until := stepTime(f.Record, store.Closed).Add(f.Keep)
+	until := stepTime(f.Entry, store.Closed).Add(f.Keep)
 	if f.Now.Before(until) {
 		return Decision{Action: Wait, Until: until, Why: "output stays readable for a while"}
 	}
@@ -156,13 +156,13 @@ func goneWhy(r store.Lease) string {
 	if r.StartedAt.IsZero() {
 		return "aborted before it started"
 	}
-	return "ended and closed while nobody looked"
+	return "ended and closed while the agent was down"
 }
 
 // decideAwarded waits for the job, at most half of the start deadline, then starts.
 func decideAwarded(f Facts) Decision {
-	if f.Record.State != store.Awarded && f.Record.State != store.Starting {
-		// The record is ahead of the chain: what it saw was on a fork, or the node lags.
+	if f.Entry.State != store.Awarded && f.Entry.State != store.Starting {
+		// The store is ahead of the chain: what the agent saw was on a fork, or the RPC node lags.
 		return Decision{Action: Wait, Why: "the chain shows an earlier state than was seen"}
 	}
 	if !f.Order.Complete {
@@ -172,40 +172,40 @@ func decideAwarded(f Facts) Decision {
 	if f.Now.After(deadline) {
 		return Decision{Action: Wait, Why: "start deadline missed; the customer gets everything back"}
 	}
-	if f.Record.State == store.Starting {
+	if f.Entry.State == store.Starting {
 		return Decision{Action: SubmitStart}
 	}
 	half := f.Order.AwardedAt.Add(f.StartDeadline / 2)
-	if f.Record.Job == nil && f.Now.Before(half) {
+	if f.Entry.Job == nil && f.Now.Before(half) {
 		return Decision{Action: Wait, Until: half, Why: "waiting for the customer's job"}
 	}
-	return Decision{Action: BeginStart}
+	return Decision{Action: MarkStarting}
 }
 
-// decideRunning starts the job, notes its end, and ends the lease when it is done or out of money.
+// decideRunning starts the job, stores its end, and ends the lease when it is done or out of money.
 func decideRunning(f Facts) Decision {
-	funded := time.Unix(f.Chain.FundedUntil, 0)
-	if due := funded.Add(margin); !f.Now.Before(due) {
+	funded := time.Unix(f.Account.FundedUntil, 0)
+	if due := funded.Add(clockMargin); !f.Now.Before(due) {
 		if f.Job == JobActive {
 			return Decision{Action: StopJob, Why: "the paid-for time is over"}
 		}
-		if at := due.Add(courtesy); f.Now.Before(at) {
+		if at := due.Add(keeperGrace); f.Now.Before(at) {
 			return Decision{Action: Wait, Until: at, Why: "paid-for time is over"}
 		}
 		return Decision{Action: EndDue, Why: "paid-for time is over"}
 	}
-	wait := Decision{Action: Wait, Until: funded.Add(margin)}
-	switch f.Record.State {
+	wait := Decision{Action: Wait, Until: funded.Add(clockMargin)}
+	switch f.Entry.State {
 	case store.Awarded:
-		return Decision{Action: BeginStart, Why: "started on chain already"}
+		return Decision{Action: MarkStarting, Why: "started on chain already"}
 	case store.Starting, store.Running:
 		return decideJob(f, wait)
 	case store.Exited:
 		if d, ok := decideOutput(f); ok && d.Action != Wait {
-			return d // before the end: a node that is gone then has at least committed
+			return d // before the end: a node that fails then has committed at least
 		}
-		if f.Chain.RunToCompletion == 1 {
-			return Decision{Action: EndDone}
+		if f.Account.RunToCompletion == 1 {
+			return Decision{Action: EndFinished}
 		}
 		wait.Why = "the job is over; the customer keeps the lease until it is stopped or runs out"
 		return wait
@@ -217,18 +217,18 @@ func decideRunning(f Facts) Decision {
 func decideJob(f Facts, wait Decision) Decision {
 	switch {
 	case f.Job == JobOver:
-		return Decision{Action: NoteExited}
-	case f.Job == JobNone && f.Record.State == store.Running:
+		return Decision{Action: MarkExited}
+	case f.Job == JobNone && f.Entry.State == store.Running:
 		// It ran, and nothing is left of it: it is not run a second time.
-		return Decision{Action: NoteExited, Why: "the job's directory is gone"}
-	case f.Job == JobActive && f.Record.State == store.Starting:
-		return Decision{Action: NoteRunning}
-	case f.Job == JobActive && f.Record.FundedUntil.Unix() < f.Chain.FundedUntil:
+		return Decision{Action: MarkExited, Why: "the job's directory is gone"}
+	case f.Job == JobActive && f.Entry.State == store.Starting:
+		return Decision{Action: MarkRunning}
+	case f.Job == JobActive && f.Entry.FundedUntil.Unix() < f.Account.FundedUntil:
 		return Decision{Action: ExtendJob}
 	case f.Job == JobActive:
 		wait.Why = "the job runs"
 		return wait
-	case f.Record.Job == nil:
+	case f.Entry.Job == nil:
 		wait.Why = "the customer's job has not arrived"
 		return wait
 	}
@@ -238,20 +238,20 @@ func decideJob(f Facts, wait Decision) Decision {
 // decideOver stops what still runs. A failed lease is ended by keepers, or by the node if they do not.
 func decideOver(f Facts) Decision {
 	if f.Job == JobActive {
-		return Decision{Action: StopJob, Why: overWhy(f.Chain)}
+		return Decision{Action: StopJob, Why: overWhy(f.Account)}
 	}
-	if f.Chain.State() == market.LeaseFailed {
-		at := time.Unix(f.Chain.EndedAt, 0).Add(margin + courtesy)
-		if f.Chain.CanMigrate() { // for so long only keepers and the customer may act
-			at = at.Add(time.Duration(f.Chain.SettleSecs) * time.Second)
+	if f.Account.State() == market.LeaseFailed {
+		at := time.Unix(f.Account.EndedAt, 0).Add(clockMargin + keeperGrace)
+		if f.Account.CanMigrate() { // for so long only keepers and the customer may act
+			at = at.Add(time.Duration(f.Account.SettleSecs) * time.Second)
 		}
 		if f.Now.Before(at) {
 			return Decision{Action: Wait, Until: at, Why: "failed"}
 		}
 		return Decision{Action: EndDue, Why: "failed"}
 	}
-	if f.Record.State.Live() {
-		return Decision{Action: NoteEnded, Why: overWhy(f.Chain)}
+	if f.Entry.State.Live() {
+		return Decision{Action: MarkEnded, Why: overWhy(f.Account)}
 	}
 	if d, ok := decideOutput(f); ok {
 		return d
@@ -260,7 +260,7 @@ func decideOver(f Facts) Decision {
 }
 
 // overWhy says in words why a lease is over.
-func overWhy(l OnChain) string {
+func overWhy(l market.Lease) string {
 	if l.State() == market.LeaseFailed {
 		return "keepers found the node gone for too long"
 	}

@@ -34,16 +34,16 @@ func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.t }
 
 func (c *clock) add(d time.Duration) { c.mu.Lock(); c.t = c.t.Add(d); c.mu.Unlock() }
 
-// trouble is what happens to the next transaction.
-type trouble int
+// fault is what happens to the next transaction.
+type fault int
 
 const (
-	fine   trouble = iota
-	lost           // it never lands, and the caller is told so
-	unsure         // it lands, and the caller is told that it failed
+	none   fault = iota
+	lost         // it never lands, and the caller is told so
+	unsure       // it lands, and the caller is told that it failed
 )
 
-var errTrouble = errors.New("the network is away")
+var errNetwork = errors.New("the network is away")
 
 // fakeChain is a chain with at most one lease of the node. It refuses what the program refuses.
 type fakeChain struct {
@@ -51,10 +51,10 @@ type fakeChain struct {
 	clock    *clock
 	changed  chan struct{}
 	exists   bool
-	lease    OnChain
+	lease    market.Lease
 	order    Order
 	deadline time.Duration
-	next     trouble
+	next     fault
 
 	starts, ends int
 	commits      int
@@ -66,7 +66,7 @@ func (c *fakeChain) ActsFor(key, customer solana.PublicKey) bool {
 	return key == customer || key == c.session && !key.IsZero()
 }
 
-func (f *fakeChain) CommitOutput(_ context.Context, _ OnChain, commitment [32]byte) error {
+func (f *fakeChain) CommitOutput(_ context.Context, _ market.Lease, commitment [32]byte) error {
 	return f.send(func() error {
 		if market.OutputState(f.lease.Output) != market.OutputWanted {
 			return nil // done before
@@ -78,7 +78,7 @@ func (f *fakeChain) CommitOutput(_ context.Context, _ OnChain, commitment [32]by
 	})
 }
 
-func (f *fakeChain) RevealOutput(_ context.Context, l OnChain, output, salt [32]byte) error {
+func (f *fakeChain) RevealOutput(_ context.Context, l market.Lease, output, salt [32]byte) error {
 	return f.send(func() error {
 		switch {
 		case market.OutputState(f.lease.Output) == market.OutputRevealed:
@@ -96,10 +96,10 @@ func (f *fakeChain) RevealOutput(_ context.Context, l OnChain, output, salt [32]
 var (
 	testNode     = solana.PublicKey{1}
 	testKey      = solana.PublicKey{2}
-	testDomain   = records.Domain{3}
 	testCustomer = solana.PublicKey{3}
 	testLease    = solana.PublicKey{4}
 	testOrder    = solana.PublicKey{5}
+	testDomain   = records.Domain{3}
 )
 
 func newFakeChain(c *clock) *fakeChain {
@@ -115,7 +115,7 @@ func (f *fakeChain) award(job messages.JobSpec, completes bool, duration time.Du
 		panic(err)
 	}
 	now := f.clock.now()
-	f.exists, f.lease = true, OnChain{Meta: market.Meta{Address: testLease}}
+	f.exists, f.lease = true, market.Lease{Meta: market.Meta{Address: testLease}}
 	f.lease.Order, f.lease.Node, f.lease.NodeKey, f.lease.Customer = testOrder, testNode, testKey, testCustomer
 	f.lease.Status, f.lease.AwardedAt, f.lease.GpuMask, f.lease.Gpus = uint8(market.LeaseAwarded), now.Unix(), 1, 1
 	if completes {
@@ -135,16 +135,16 @@ func (f *fakeChain) update(change func()) {
 	f.touch()
 }
 
-func (f *fakeChain) Leases() []OnChain {
+func (f *fakeChain) Leases() []market.Lease {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.exists {
 		return nil
 	}
-	return []OnChain{f.lease}
+	return []market.Lease{f.lease}
 }
 
-func (f *fakeChain) Lease(a solana.PublicKey) (OnChain, bool) {
+func (f *fakeChain) Lease(a solana.PublicKey) (market.Lease, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lease, f.exists && a == f.lease.Address
@@ -152,7 +152,7 @@ func (f *fakeChain) Lease(a solana.PublicKey) (OnChain, bool) {
 
 func (f *fakeChain) Changed() <-chan struct{} { f.mu.Lock(); defer f.mu.Unlock(); return f.changed }
 
-func (f *fakeChain) Order(context.Context, OnChain) (Order, error) {
+func (f *fakeChain) Order(context.Context, market.Lease) (Order, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.order, nil
@@ -160,24 +160,24 @@ func (f *fakeChain) Order(context.Context, OnChain) (Order, error) {
 
 func (f *fakeChain) StartDeadline() time.Duration { return f.deadline }
 
-// send applies an effect the way the network's mood has it.
+// send applies an effect, or fails as the next fault says.
 func (f *fakeChain) send(effect func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	mood := f.next
-	f.next = fine
-	if mood == lost {
-		return errTrouble
+	fault := f.next
+	f.next = none
+	if fault == lost {
+		return errNetwork
 	}
 	err := effect()
 	f.touch()
-	if mood == unsure {
-		return errTrouble
+	if fault == unsure {
+		return errNetwork
 	}
 	return err
 }
 
-func (f *fakeChain) Start(_ context.Context, l OnChain, hash [32]byte) error {
+func (f *fakeChain) Start(_ context.Context, l market.Lease, hash [32]byte) error {
 	return f.send(func() error {
 		now := f.clock.now()
 		switch {
@@ -196,7 +196,7 @@ func (f *fakeChain) Start(_ context.Context, l OnChain, hash [32]byte) error {
 	})
 }
 
-func (f *fakeChain) End(_ context.Context, l OnChain) error {
+func (f *fakeChain) End(_ context.Context, l market.Lease) error {
 	return f.send(func() error {
 		if !f.exists || (f.lease.State() != market.LeaseRunning && f.lease.State() != market.LeaseFailed) || l.AwardedAt != f.lease.AwardedAt {
 			return nil
@@ -233,7 +233,7 @@ type fakeJob struct {
 	lost    bool
 }
 
-// fakeRuntime runs jobs in the test's imagination; it survives the agent, as the real one does.
+// fakeRuntime pretends to run jobs; it survives the agent, as the real one does.
 type fakeRuntime struct {
 	mu     sync.Mutex
 	clock  *clock
@@ -246,8 +246,6 @@ func newFakeRuntime(c *clock) *fakeRuntime {
 	return &fakeRuntime{clock: c, jobs: map[string]*fakeJob{}}
 }
 
-func (r *fakeRuntime) Name() string { return "fake" }
-
 func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,7 +257,7 @@ func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, 
 	}
 	if r.fail > 0 {
 		r.fail--
-		return runtime.Status{}, errTrouble
+		return runtime.Status{}, errNetwork
 	}
 	r.starts++
 	r.jobs[s.LeaseID] = &fakeJob{spec: s, started: r.clock.now()}
@@ -327,12 +325,6 @@ func (r *fakeRuntime) Extend(_ context.Context, id string, wall time.Duration) e
 	return nil
 }
 
-func (r *fakeRuntime) Recover(context.Context) ([]runtime.Status, error) { return nil, nil }
-
-func (r *fakeRuntime) Wait(ctx context.Context, id string) (runtime.Status, error) {
-	return r.Status(ctx, id)
-}
-
 func (r *fakeRuntime) Stop(_ context.Context, id string, _ time.Duration) (runtime.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -392,7 +384,7 @@ func newTestManager(t *testing.T) (*Manager, *fakeChain, *fakeRuntime, *clock) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	chain, rt := newFakeChain(c), newFakeRuntime(c)
-	m, err := New(Options{Ledger: chain, Store: s, Runtime: rt, NodeKey: testKey, Domain: testDomain, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(), Now: c.now, Keep: 5 * time.Second})
+	m, err := New(Options{Chain: chain, Store: s, Runtime: rt, NodeKey: testKey, Domain: testDomain, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(), Now: c.now, Keep: 5 * time.Second})
 	require.NoError(t, err)
 	return m, chain, rt, c
 }

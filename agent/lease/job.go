@@ -16,51 +16,51 @@ import (
 // to do so at the end of that time.
 const wallSlack = time.Minute
 
-// startJob hands the job to the runtime and writes down in the same act that it runs: a job that is over and whose
-// directory somebody deletes before the agent looks again must not run a second time. A specification that cannot be
+// startJob hands the job to the runtime and stores in the same action that it runs: a job that is over and whose
+// directory somebody deletes before the agent observes it again must not run a second time. A specification that cannot be
 // run ends the job at once; trouble of the machine is given a few tries.
 func (w *worker) startJob(ctx context.Context, f Facts) error {
-	spec := w.m.spec(f.Record)
-	spec.Limits.Wall = time.Unix(f.Chain.FundedUntil, 0).Sub(f.Now) + wallSlack
+	spec := w.m.spec(f.Entry)
+	spec.Limits.Wall = time.Unix(f.Account.FundedUntil, 0).Sub(f.Now) + wallSlack
 	st, err := w.m.o.Runtime.Start(ctx, spec)
 	switch {
 	case err == nil, errors.Is(err, runtime.ErrExists):
-		w.log.Info().Strs("command", f.Record.Job.Command).Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
-		return w.noteRunning(f)
+		w.log.Info().Strs("command", f.Entry.Job.Command).Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
+		return w.markRunning(f)
 	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage):
 	case ctx.Err() != nil:
 		return err
 	default:
-		if w.failed++; w.failed < startTries {
+		if w.failed++; w.failed < maxStarts {
 			return err
 		}
 	}
 	now := w.m.o.Now().UTC()
-	w.log.Warn().Err(err).Msg("job cannot be started")
-	return w.note(store.Exited, "job could not be started: "+err.Error(), func(l *store.Lease) {
-		setTimes(l, f.Chain)
+	w.log.Warn().Err(err).Msg("the job cannot be started")
+	return w.advance(store.Exited, "job could not be started: "+err.Error(), func(l *store.Lease) {
+		setTimes(l, f.Account)
 		l.Exit = &store.Exit{Code: 127, Reason: string(runtime.ReasonStartFailed), At: now}
 	})
 }
 
-// noteRunning writes down that the job was started.
-func (w *worker) noteRunning(f Facts) error {
-	return w.note(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Chain) })
+// markRunning stores that the job was started.
+func (w *worker) markRunning(f Facts) error {
+	return w.advance(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Account) })
 }
 
-// extendJob moves the runtime's own limit when the customer has paid for more time, then writes down for how much.
+// extendJob moves the runtime's own limit when the customer has paid for more time, then stores for how much.
 func (w *worker) extendJob(ctx context.Context, f Facts) error {
 	st, err := w.job(ctx)
 	if err != nil {
 		return err
 	}
-	funded := time.Unix(f.Chain.FundedUntil, 0)
+	funded := time.Unix(f.Account.FundedUntil, 0)
 	if err := w.m.o.Runtime.Extend(ctx, w.id, funded.Sub(st.StartedAt)+wallSlack); err != nil && !errors.Is(err, runtime.ErrOver) {
 		return err
 	}
 	w.log.Info().Time("funded_until", funded).Msg("the lease was extended")
 	_, err = w.m.o.Store.Update(store.Key(w.address), func(l *store.Lease) error {
-		setTimes(l, f.Chain)
+		setTimes(l, f.Account)
 		return nil
 	})
 	return err
@@ -75,9 +75,9 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 		LeaseID: keyString(r.Address), GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
 		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image,
 		Limits: runtime.Limits{
-			CPUs:      least(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
-			MemoryMiB: uint64(least(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
-			DiskMiB:   uint64(least(float64(r.Job.DiskMiB), share(float64(m.o.Node.DiskMiB)))),
+			CPUs:      minLimit(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
+			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
+			DiskMiB:   uint64(minLimit(float64(r.Job.DiskMiB), share(float64(m.o.Node.DiskMiB)))),
 		},
 	}
 	for i, uuid := range m.o.GPUUUIDs {
@@ -91,16 +91,16 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 	return s
 }
 
-// least is the smaller of two limits, of which 0 is none.
-func least(a, b float64) float64 {
+// minLimit is the smaller of two limits, of which 0 is none.
+func minLimit(a, b float64) float64 {
 	if a == 0 || (b != 0 && b < a) {
 		return b
 	}
 	return a
 }
 
-// noteExited writes down how the job ended.
-func (w *worker) noteExited(ctx context.Context, f Facts, d Decision) error {
+// markExited stores how the job ended.
+func (w *worker) markExited(ctx context.Context, f Facts, d Decision) error {
 	st, err := w.job(ctx)
 	if err != nil {
 		return err
@@ -110,21 +110,21 @@ func (w *worker) noteExited(ctx context.Context, f Facts, d Decision) error {
 	if why == "" {
 		why = describe(*exit)
 	}
-	return w.note(store.Exited, why, func(l *store.Lease) {
-		setTimes(l, f.Chain)
+	return w.advance(store.Exited, why, func(l *store.Lease) {
+		setTimes(l, f.Account)
 		l.Exit = exit
 	})
 }
 
-// noteEnded writes down that the lease is over, and how its job was when that happened.
-func (w *worker) noteEnded(ctx context.Context, f Facts, d Decision) error {
+// markEnded stores that the lease is over, and how its job was when that happened.
+func (w *worker) markEnded(ctx context.Context, f Facts, d Decision) error {
 	st, err := w.job(ctx)
 	if err != nil {
 		return err
 	}
-	return w.note(store.Ended, d.Why, func(l *store.Lease) {
+	return w.advance(store.Ended, d.Why, func(l *store.Lease) {
 		if f.Exists {
-			setTimes(l, f.Chain)
+			setTimes(l, f.Account)
 		}
 		if l.Exit == nil && st.Phase.Over() {
 			l.Exit = exitOf(st, w.m.o.Now().UTC())
@@ -132,7 +132,7 @@ func (w *worker) noteEnded(ctx context.Context, f Facts, d Decision) error {
 	})
 }
 
-// exitOf is the record of a job that is over. One whose supervisor was killed has an unknown exit.
+// exitOf is the stored exit of a job that is over. One whose supervisor was killed has an unknown exit.
 func exitOf(st runtime.Status, now time.Time) *store.Exit {
 	if st.Exit == nil {
 		return &store.Exit{Code: -1, Reason: string(runtime.Lost), At: now}

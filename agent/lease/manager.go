@@ -18,25 +18,25 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// Ledger is the chain, as far as leases need it.
-type Ledger interface {
+// Chain is what the manager needs of the chain. package daemon implements it.
+type Chain interface {
 	// Leases are all leases of this node.
-	Leases() []OnChain
+	Leases() []market.Lease
 	// Lease is one of them.
-	Lease(address solana.PublicKey) (OnChain, bool)
+	Lease(address solana.PublicKey) (market.Lease, bool)
 	// Changed is closed at the next change of any of them.
 	Changed() <-chan struct{}
 	// Order reads the order of a lease.
-	Order(ctx context.Context, l OnChain) (Order, error)
+	Order(ctx context.Context, l market.Lease) (Order, error)
 	// StartDeadline is the market's parameter.
 	StartDeadline() time.Duration
 	// Start sends lease_start and waits until it is confirmed.
-	Start(ctx context.Context, l OnChain, connection [32]byte) error
+	Start(ctx context.Context, l market.Lease, connection [32]byte) error
 	// End sends lease_end and waits until it is confirmed.
-	End(ctx context.Context, l OnChain) error
+	End(ctx context.Context, l market.Lease) error
 	// CommitOutput and RevealOutput send output_commit and output_reveal and wait until they are confirmed.
-	CommitOutput(ctx context.Context, l OnChain, commitment [32]byte) error
-	RevealOutput(ctx context.Context, l OnChain, output, salt [32]byte) error
+	CommitOutput(ctx context.Context, l market.Lease, commitment [32]byte) error
+	RevealOutput(ctx context.Context, l market.Lease, output, salt [32]byte) error
 	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
 	ActsFor(key, customer solana.PublicKey) bool
 }
@@ -48,9 +48,9 @@ type Share struct {
 	DiskMiB   uint64
 }
 
-// Options of a Manager. All but Settle, Keep, StopGrace and Now are required.
+// Options of New. Chain, Store, Runtime, NodeKey and Domain are required.
 type Options struct {
-	Ledger  Ledger
+	Chain   Chain
 	Store   *store.Store
 	Runtime runtime.Runtime
 	NodeKey solana.PublicKey
@@ -82,10 +82,10 @@ type Manager struct {
 	once    sync.Once
 }
 
-// New returns a manager; Run starts it.
+// New checks the options. Run starts the workers.
 func New(o Options) (*Manager, error) {
-	if o.Ledger == nil || o.Store == nil || o.Runtime == nil || o.Domain.IsZero() {
-		return nil, errors.New("lease: ledger, store, runtime and domain are required")
+	if o.Chain == nil || o.Store == nil || o.Runtime == nil || o.NodeKey.IsZero() || o.Domain.IsZero() {
+		return nil, errors.New("lease: chain, store, runtime, node key and domain are required")
 	}
 	if o.Keep <= 0 {
 		o.Keep = time.Minute
@@ -99,7 +99,7 @@ func New(o Options) (*Manager, error) {
 	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, ready: make(chan struct{})}, nil
 }
 
-// Ready is closed once every lease that was known at the start has been looked at.
+// Ready is closed once every lease that was known at the start has been observed.
 func (m *Manager) Ready() <-chan struct{} { return m.ready }
 
 // Run works until ctx ends. Running jobs are left alone then: the next agent finds them. Its error is ctx's, or one
@@ -110,40 +110,38 @@ func (m *Manager) Run(ctx context.Context) error {
 	wctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
-		changed := m.ledger().Changed()
-		fresh, err := m.adopt()
+		changed := m.o.Chain.Changed()
+		added, err := m.addWorkers()
 		if err != nil {
 			return err
 		}
-		for _, w := range fresh {
+		for _, w := range added {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
 				w.run(wctx)
-				m.forget(w)
+				m.dropWorker(w)
 			}()
 		}
-		if err := m.becomeReady(ctx, fresh); err != nil {
+		if err := m.awaitFirst(ctx, added); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
-		case <-time.After(time.Second): // a worker that ended may make room for the next life of its address
+		case <-time.After(time.Second): // a worker that ended may make room for a new lease at its address
 		}
 	}
 }
 
-func (m *Manager) ledger() Ledger { return m.o.Ledger }
-
-// becomeReady waits for the first look of the first workers.
-func (m *Manager) becomeReady(ctx context.Context, first []*worker) error {
+// awaitFirst waits until the first workers have observed their leases.
+func (m *Manager) awaitFirst(ctx context.Context, first []*worker) error {
 	var err error
 	m.once.Do(func() {
 		for _, w := range first {
 			select {
-			case <-w.looked:
+			case <-w.observed:
 			case <-ctx.Done():
 				err = ctx.Err()
 				return
@@ -154,45 +152,46 @@ func (m *Manager) becomeReady(ctx context.Context, first []*worker) error {
 	return err
 }
 
-// adopt makes workers for leases that have none: those of the store, and new ones of the chain, recorded first.
-func (m *Manager) adopt() ([]*worker, error) {
-	records, err := m.o.Store.Leases()
+// addWorkers makes workers for leases that have none: those of the store, and new ones of the chain, which it stores
+// first.
+func (m *Manager) addWorkers() ([]*worker, error) {
+	entries, err := m.o.Store.Leases()
 	if err != nil {
-		return nil, fmt.Errorf("leases of the store: %w", err)
+		return nil, fmt.Errorf("read stored leases: %w", err)
 	}
-	known := make(map[store.Key]bool, len(records))
-	for _, r := range records {
+	known := make(map[store.Key]bool, len(entries))
+	for _, r := range entries {
 		known[r.Address] = true
 	}
-	for _, l := range m.ledger().Leases() {
+	for _, l := range m.o.Chain.Leases() {
 		if known[store.Key(l.Address)] {
 			continue
 		}
-		r, err := m.o.Store.AddLease(record(l))
+		r, err := m.o.Store.AddLease(newEntry(l))
 		if err != nil {
-			return nil, fmt.Errorf("record lease %s: %w", l.Address, err)
+			return nil, fmt.Errorf("store lease %s: %w", l.Address, err)
 		}
 		m.log.Info().Str("lease", l.Address.String()).Str("customer", l.Customer.String()).Uint8("gpus", l.Gpus).
 			Uint64("price_micro_usdc_per_gpu_hour", l.Price).Msg("lease awarded to this node")
-		records = append(records, r)
+		entries = append(entries, r)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var fresh []*worker
-	for _, r := range records {
+	var added []*worker
+	for _, r := range entries {
 		address := solana.PublicKey(r.Address)
 		if _, ok := m.workers[address]; ok {
 			continue
 		}
 		w := newWorker(m, address)
 		m.workers[address] = w
-		fresh = append(fresh, w)
+		added = append(added, w)
 	}
-	return fresh, nil
+	return added, nil
 }
 
-// record is what the store keeps of a new lease.
-func record(l OnChain) store.Lease {
+// newEntry is what the store keeps of a new lease.
+func newEntry(l market.Lease) store.Lease {
 	r := store.Lease{
 		Address: store.Key(l.Address), Order: store.Key(l.Order), Node: store.Key(l.Node), Customer: store.Key(l.Customer),
 		GPUMask: uint64(l.GpuMask), PricePerGPUHour: store.MicroUSDC(l.Price), AwardedAt: time.Unix(l.AwardedAt, 0).UTC(),
@@ -203,7 +202,7 @@ func record(l OnChain) store.Lease {
 	return r
 }
 
-func (m *Manager) forget(w *worker) {
+func (m *Manager) dropWorker(w *worker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.workers[w.address] == w {
@@ -211,13 +210,13 @@ func (m *Manager) forget(w *worker) {
 	}
 }
 
-// wake makes a lease's worker look at once.
+// wake makes a lease's worker observe at once.
 func (m *Manager) wake(address solana.PublicKey) {
 	m.mu.Lock()
 	w := m.workers[address]
 	m.mu.Unlock()
 	if w != nil {
-		w.poke()
+		w.wake()
 	}
 }
 
@@ -234,10 +233,10 @@ func (m *Manager) Statuses() []messages.LeaseStatus {
 	return out
 }
 
-// Live reports whether any lease holds GPUs or a job. It asks both the chain and the record, so that a work proof is
+// Live reports whether any lease holds GPUs or a job. It asks both the chain and the store, so that a work proof is
 // refused from the moment a lease is awarded.
 func (m *Manager) Live() bool {
-	for _, l := range m.ledger().Leases() {
+	for _, l := range m.o.Chain.Leases() {
 		if l.State() == market.LeaseAwarded || l.State() == market.LeaseRunning {
 			return true
 		}

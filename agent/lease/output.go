@@ -17,48 +17,48 @@ import (
 type Outputs struct {
 	// Committed of Wanted nodes have committed to theirs.
 	Committed, Wanted uint8
-	// By is the last second for commitments, and Shown that for showing them.
-	By, Shown time.Time
+	// CommitBy is the last second for commitments, RevealBy that for reveals.
+	CommitBy, RevealBy time.Time
 }
 
-// outputPoll is how often a redundant order is looked at while its other nodes are waited for.
+// outputPoll is how often a worker reads a redundant order while it waits for the other nodes.
 const outputPoll = time.Second
 
 // wantsOutput reports whether a lease waits for something about its output.
-func wantsOutput(l OnChain) bool {
+func wantsOutput(l market.Lease) bool {
 	s := market.OutputState(l.Output)
 	return s == market.OutputWanted || s == market.OutputCommitted
 }
 
-// decideOutput is the next act about the output of a redundant job that is over. ok is false when there is none now; a
+// decideOutput is the next action about the output of a redundant job that is over. ok is false when there is none now; a
 // job that did not end by itself has no output to stand for.
 func decideOutput(f Facts) (d Decision, ok bool) {
-	if !f.Exists || !wantsOutput(f.Chain) || f.Chain.StartedAt == 0 || f.Record.Exit == nil ||
-		runtime.Reason(f.Record.Exit.Reason) != runtime.ReasonExited {
+	if !f.Exists || !wantsOutput(f.Account) || f.Account.StartedAt == 0 || f.Entry.Exit == nil ||
+		runtime.Reason(f.Entry.Exit.Reason) != runtime.ReasonExited {
 		return d, false
 	}
 	outputs := f.Order.Outputs
-	if market.OutputState(f.Chain.Output) == market.OutputWanted {
+	if market.OutputState(f.Account.Output) == market.OutputWanted {
 		switch {
-		case f.Now.After(outputs.By):
+		case f.Now.After(outputs.CommitBy):
 			return d, false
-		case f.Record.Output == nil:
+		case f.Entry.Output == nil:
 			return Decision{Action: HashOutput}, true
 		}
 		return Decision{Action: CommitOutput}, true
 	}
-	if f.Record.Output == nil || f.Now.After(outputs.Shown) {
+	if f.Entry.Output == nil || f.Now.After(outputs.RevealBy) {
 		return d, false
 	}
-	if outputs.Committed < outputs.Wanted && !f.Now.After(outputs.By.Add(margin)) {
+	if outputs.Committed < outputs.Wanted && !f.Now.After(outputs.CommitBy.Add(clockMargin)) {
 		why := fmt.Sprintf("%d of %d nodes have committed to their outputs", outputs.Committed, outputs.Wanted)
 		return Decision{Action: Wait, Until: f.Now.Add(outputPoll), Why: why}, true
 	}
 	return Decision{Action: RevealOutput}, true
 }
 
-// hashOutput writes down what the job wrote to its standard output, and the salt that hides it until all others have
-// committed: what is on disk is what this node stands for, whatever happens to it.
+// hashOutput stores the hash of what the job wrote to its standard output, and the salt that hides it until all others
+// have committed: a restarted agent commits to and reveals the same output.
 func (w *worker) hashOutput(ctx context.Context) error {
 	r, err := w.m.o.Runtime.Logs(ctx, w.id, runtime.Stdout, 0, false)
 	if err != nil {
@@ -80,26 +80,28 @@ func (w *worker) hashOutput(ctx context.Context) error {
 		return nil
 	})
 	if err == nil {
-		w.log.Info().Hex("output", out.Hash[:]).Msg("output of the redundant job written down")
+		w.log.Info().Hex("output", out.Hash[:]).Msg("agent stored the hash of the redundant job's output")
 	}
 	return err
 }
 
-// commitOutput tells the chain what this node will show, without showing it.
+// commitOutput puts the output commitment on chain.
 func (w *worker) commitOutput(ctx context.Context, f Facts) error {
-	out := f.Record.Output
-	w.log.Info().Msg("committing to the output on chain")
-	if err := w.m.ledger().CommitOutput(ctx, f.Chain, market.OutputCommitment(w.m.o.Domain, w.address, out.Hash, out.Salt)); err != nil {
+	out := f.Entry.Output
+	w.log.Info().Msg("node commits to the output on chain")
+	if err := w.m.o.Chain.CommitOutput(ctx, f.Account, market.OutputCommitment(w.m.o.Domain, w.address, out.Hash, out.Salt)); err != nil {
 		return err
 	}
-	return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || market.OutputState(l.Output) != market.OutputWanted })
+	return w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || market.OutputState(l.Output) != market.OutputWanted })
 }
 
-// revealOutput shows it, once nobody can copy it any more.
+// revealOutput reveals the output, once no other node can copy it any more.
 func (w *worker) revealOutput(ctx context.Context, f Facts) error {
-	w.log.Info().Msg("showing the output on chain")
-	if err := w.m.ledger().RevealOutput(ctx, f.Chain, f.Record.Output.Hash, f.Record.Output.Salt); err != nil {
+	w.log.Info().Msg("node reveals the output on chain")
+	if err := w.m.o.Chain.RevealOutput(ctx, f.Account, f.Entry.Output.Hash, f.Entry.Output.Salt); err != nil {
 		return err
 	}
-	return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || market.OutputState(l.Output) != market.OutputCommitted })
+	return w.awaitView(ctx, func(l market.Lease, ok bool) bool {
+		return !ok || market.OutputState(l.Output) != market.OutputCommitted
+	})
 }

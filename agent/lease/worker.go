@@ -19,25 +19,25 @@ import (
 
 const (
 	jobPoll    = 200 * time.Millisecond // of a running job's state
-	idlePoll   = 30 * time.Second       // guard against anything unforeseen
-	firstPause = 200 * time.Millisecond // after a failed act
-	longPause  = 5 * time.Second
-	actTimeout = 30 * time.Second // of one act
+	idlePoll   = 30 * time.Second       // in case a change was missed
+	minBackoff = 200 * time.Millisecond // after a failed action
+	maxBackoff = 5 * time.Second
+	actTimeout = 30 * time.Second // of one action
 	settleTime = 3 * time.Second  // of the last attempt to settle before a lease is ended
-	startTries = 3                // attempts to start a job whose specification is sound
+	maxStarts  = 3                // attempts to start a job whose specification is sound
 )
 
 // worker carries out one lease.
 type worker struct {
-	m       *Manager
-	address solana.PublicKey
-	id      string
-	log     zerolog.Logger
-	nudge   chan struct{}
-	looked  chan struct{}
-	once    sync.Once
-	failed  int    // attempts to start the job
-	lastErr string // logged once
+	m        *Manager
+	address  solana.PublicKey
+	id       string
+	log      zerolog.Logger
+	wakeUp   chan struct{}
+	observed chan struct{}
+	once     sync.Once
+	failed   int    // attempts to start the job
+	lastErr  string // logged once
 
 	mu   sync.Mutex
 	last messages.LeaseStatus
@@ -47,13 +47,13 @@ type worker struct {
 func newWorker(m *Manager, address solana.PublicKey) *worker {
 	return &worker{
 		m: m, address: address, id: address.String(), log: m.log.With().Str("lease", address.String()).Logger(),
-		nudge: make(chan struct{}, 1), looked: make(chan struct{}),
+		wakeUp: make(chan struct{}, 1), observed: make(chan struct{}),
 	}
 }
 
-func (w *worker) poke() {
+func (w *worker) wake() {
 	select {
-	case w.nudge <- struct{}{}:
+	case w.wakeUp <- struct{}{}:
 	default:
 	}
 }
@@ -64,50 +64,50 @@ func (w *worker) status() (messages.LeaseStatus, bool) {
 	return w.last, w.live
 }
 
-// run looks and acts until the lease is forgotten or ctx ends.
+// run observes, decides and acts until nothing of the lease is left or ctx ends.
 func (w *worker) run(ctx context.Context) {
-	defer w.once.Do(func() { close(w.looked) })
-	pause := firstPause
+	defer w.once.Do(func() { close(w.observed) })
+	backoff := minBackoff
 	for ctx.Err() == nil {
-		changed := w.m.ledger().Changed()
-		d, facts, err := w.look(ctx)
+		changed := w.m.o.Chain.Changed()
+		d, facts, err := w.observe(ctx)
 		if err == nil && d.Action != Wait {
-			w.log.Debug().Stringer("action", d.Action).Str("why", d.Why).Str("state", string(facts.Record.State)).Msg("lease")
+			w.log.Debug().Stringer("action", d.Action).Str("why", d.Why).Str("state", string(facts.Entry.State)).Msg("lease worker acts")
 			err = w.act(ctx, d, facts)
 			if err == nil {
 				if d.Action == Remove {
 					return
 				}
-				pause, w.lastErr = firstPause, ""
+				backoff, w.lastErr = minBackoff, ""
 				continue
 			}
 		}
-		w.once.Do(func() { close(w.looked) })
+		w.once.Do(func() { close(w.observed) })
 		wait := w.waitTime(d, facts)
 		if err != nil {
 			if ctx.Err() != nil {
 				return
 			}
-			w.complain(d, err)
-			wait, pause = pause, min(2*pause, longPause)
-			changed = nil // whatever changed meanwhile is seen after the pause
+			w.logFailure(d, err)
+			wait, backoff = backoff, min(2*backoff, maxBackoff)
+			changed = nil // whatever changed meanwhile is observed after the delay
 		}
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-w.nudge:
+		case <-w.wakeUp:
 		case <-t.C:
 		}
 		t.Stop()
 	}
 }
 
-// complain logs an error once for as long as it stays the same.
-func (w *worker) complain(d Decision, err error) {
+// logFailure logs an error once for as long as it stays the same.
+func (w *worker) logFailure(d Decision, err error) {
 	if msg := err.Error(); msg != w.lastErr {
 		w.lastErr = msg
-		w.log.Warn().Err(err).Stringer("action", d.Action).Msg("lease: will be tried again")
+		w.log.Warn().Err(err).Stringer("action", d.Action).Msg("lease action failed; the worker tries again")
 	}
 }
 
@@ -119,37 +119,37 @@ func (w *worker) waitTime(d Decision, f Facts) time.Duration {
 	switch {
 	case f.Job == JobActive:
 		wait = min(wait, jobPoll)
-	case f.Exists && f.Chain.State() == market.LeaseAwarded && !f.Order.Complete:
+	case f.Exists && f.Account.State() == market.LeaseAwarded && !f.Order.Complete:
 		wait = min(wait, 500*time.Millisecond) // the order's account is read, not watched
 	}
 	return wait
 }
 
-// look gathers the facts and decides.
-func (w *worker) look(ctx context.Context) (Decision, Facts, error) {
-	f := Facts{Now: w.m.o.Now(), StartDeadline: w.m.ledger().StartDeadline(), Keep: w.m.o.Keep}
+// observe gathers the facts and decides.
+func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
+	f := Facts{Now: w.m.o.Now(), StartDeadline: w.m.o.Chain.StartDeadline(), Keep: w.m.o.Keep}
 	var err error
-	if f.Record, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
+	if f.Entry, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
 		return Decision{}, f, err
 	}
-	chain, exists := w.m.ledger().Lease(w.address)
+	account, exists := w.m.o.Chain.Lease(w.address)
 	switch {
-	case exists && chain.AwardedAt != f.Record.AwardedAt.Unix():
-		f.Keep = 0 // another life of the address waits for this one to be cleared away
+	case exists && account.AwardedAt != f.Entry.AwardedAt.Unix():
+		f.Keep = 0 // a new lease at the same address waits until this one is removed
 	case exists:
-		f.Exists, f.Chain = true, chain
+		f.Exists, f.Account = true, account
 	}
 	job, err := w.job(ctx)
 	if err != nil {
 		return Decision{}, f, err
 	}
 	f.Job = phase(job)
-	if f.Exists && (chain.State() == market.LeaseAwarded || wantsOutput(chain)) {
-		if f.Order, err = w.m.ledger().Order(ctx, chain); err != nil {
+	if f.Exists && (account.State() == market.LeaseAwarded || wantsOutput(account)) {
+		if f.Order, err = w.m.o.Chain.Order(ctx, account); err != nil {
 			return Decision{}, f, err
 		}
 	}
-	w.publish(f.Record, job)
+	w.publish(f.Entry, job)
 	return Decide(f), f, nil
 }
 
@@ -179,37 +179,37 @@ func (w *worker) publish(r store.Lease, job runtime.Status) {
 	w.mu.Unlock()
 }
 
-// act performs one action. Every one may be repeated.
+// act performs one action. Each of them may be repeated.
 func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	ctx, cancel := context.WithTimeout(ctx, actTimeout)
 	defer cancel()
 	switch d.Action {
-	case BeginStart:
-		return w.beginStart(f)
+	case MarkStarting:
+		return w.markStarting(f)
 	case SubmitStart:
-		w.log.Info().Bool("job", f.Record.Job != nil).Msg("starting the lease on chain")
-		if err := w.m.ledger().Start(ctx, f.Chain, f.Record.ConnectionHash); err != nil {
+		w.log.Info().Bool("job", f.Entry.Job != nil).Msg("node starts the lease on chain")
+		if err := w.m.o.Chain.Start(ctx, f.Account, f.Entry.ConnectionHash); err != nil {
 			return err
 		}
-		return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || l.State() != market.LeaseAwarded })
+		return w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || l.State() != market.LeaseAwarded })
 	case StartJob:
 		return w.startJob(ctx, f)
-	case NoteRunning:
-		return w.noteRunning(f)
+	case MarkRunning:
+		return w.markRunning(f)
 	case ExtendJob:
 		return w.extendJob(ctx, f)
-	case NoteExited:
-		return w.noteExited(ctx, f, d)
+	case MarkExited:
+		return w.markExited(ctx, f, d)
 	case StopJob:
-		w.log.Info().Str("why", d.Why).Msg("stopping the job")
+		w.log.Info().Str("why", d.Why).Msg("node stops the job")
 		_, err := w.m.o.Runtime.Stop(ctx, w.id, w.m.o.StopGrace)
 		return err
-	case EndDone, EndDue:
+	case EndFinished, EndDue:
 		return w.end(ctx, d, f)
-	case NoteEnded:
-		return w.noteEnded(ctx, f, d)
-	case NoteClosed:
-		return w.note(store.Closed, d.Why, nil)
+	case MarkEnded:
+		return w.markEnded(ctx, f, d)
+	case MarkClosed:
+		return w.advance(store.Closed, d.Why, nil)
 	case Remove:
 		return w.remove(ctx)
 	case HashOutput:
@@ -219,16 +219,16 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	case RevealOutput:
 		return w.revealOutput(ctx, f)
 	}
-	return fmt.Errorf("lease: action %s is not known", d.Action)
+	return fmt.Errorf("lease: unknown action %s", d.Action)
 }
 
-// settle waits a little for the watcher to show what was confirmed, so that an act is not repeated for nothing.
-func (w *worker) settle(ctx context.Context, shown func(OnChain, bool) bool) error {
+// awaitView waits a little until the view shows what was confirmed, so that an action is not repeated for nothing.
+func (w *worker) awaitView(ctx context.Context, shown func(market.Lease, bool) bool) error {
 	t := time.NewTimer(2 * time.Second)
 	defer t.Stop()
 	for {
-		changed := w.m.ledger().Changed()
-		if shown(w.m.ledger().Lease(w.address)) {
+		changed := w.m.o.Chain.Changed()
+		if shown(w.m.o.Chain.Lease(w.address)) {
 			return nil
 		}
 		select {
@@ -241,22 +241,23 @@ func (w *worker) settle(ctx context.Context, shown func(OnChain, bool) bool) err
 	}
 }
 
-// ConnectionHash is what lease_start signs in: sha256("gantry-p2p-1" ‖ node key ‖ lease). The job of a lease is
+// ConnectionHash is what lease_start puts on chain: sha256("gantry-p2p-1" ‖ node key ‖ lease). The job of a lease is
 // reached through the node's own peer-to-peer identity, so both sides can compute it.
 func ConnectionHash(nodeKey, lease solana.PublicKey) [32]byte {
 	return sha256.Sum256(append(append([]byte("gantry-p2p-1"), nodeKey[:]...), lease[:]...))
 }
 
-func (w *worker) beginStart(f Facts) error {
-	return w.note(store.Starting, "about to start", func(l *store.Lease) {
+func (w *worker) markStarting(f Facts) error {
+	return w.advance(store.Starting, "about to start", func(l *store.Lease) {
 		l.ConnectionHash = store.Key(ConnectionHash(w.m.o.NodeKey, w.address))
-		if f.Chain.State() == market.LeaseRunning {
-			l.ConnectionHash = f.Chain.ConnectionHash
+		if f.Account.State() == market.LeaseRunning {
+			l.ConnectionHash = f.Account.ConnectionHash
 		}
 	})
 }
 
-func (w *worker) note(to store.State, why string, change func(*store.Lease)) error {
+// advance moves the stored lease to a state and says why. Staying in the state is no error.
+func (w *worker) advance(to store.State, why string, change func(*store.Lease)) error {
 	before := store.State("")
 	_, err := w.m.o.Store.Advance(store.Key(w.address), to, func(l *store.Lease) error {
 		before, l.Note = l.State, why
@@ -266,12 +267,12 @@ func (w *worker) note(to store.State, why string, change func(*store.Lease)) err
 		return nil
 	})
 	if err == nil && before != to {
-		w.log.Info().Str("state", string(to)).Str("why", why).Msg("lease")
+		w.log.Info().Str("state", string(to)).Str("why", why).Msg("lease changed state")
 	}
 	return err
 }
 
-func setTimes(l *store.Lease, c OnChain) {
+func setTimes(l *store.Lease, c market.Lease) {
 	at := func(unix int64) time.Time {
 		if unix == 0 {
 			return time.Time{}
@@ -283,19 +284,19 @@ func setTimes(l *store.Lease, c OnChain) {
 
 // end ends the lease on chain.
 func (w *worker) end(ctx context.Context, d Decision, f Facts) error {
-	if d.Action == EndDone && w.m.o.Settle != nil {
+	if d.Action == EndFinished && w.m.o.Settle != nil {
 		sctx, cancel := context.WithTimeout(ctx, settleTime)
 		err := w.m.o.Settle(sctx, w.address)
 		cancel()
 		if err != nil {
-			w.log.Debug().Err(err).Msg("last receipt before the end was not settled; reports and later receipts will do")
+			w.log.Debug().Err(err).Msg("the last receipt before the end was not settled; reports and later receipts will do")
 		}
 	}
-	w.log.Info().Str("why", d.Why).Msg("ending the lease on chain")
-	if err := w.m.ledger().End(ctx, f.Chain); err != nil {
+	w.log.Info().Str("why", d.Why).Msg("node ends the lease on chain")
+	if err := w.m.o.Chain.End(ctx, f.Account); err != nil {
 		return err
 	}
-	return w.settle(ctx, func(l OnChain, ok bool) bool { return !ok || l.State() == market.LeaseEnded })
+	return w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || l.State() == market.LeaseEnded })
 }
 
 // remove deletes what is left of a closed lease.
@@ -306,6 +307,6 @@ func (w *worker) remove(ctx context.Context) error {
 	if err := w.m.o.Store.Forget(store.Key(w.address)); err != nil {
 		return err
 	}
-	w.log.Debug().Msg("lease forgotten")
+	w.log.Debug().Msg("lease removed from the store")
 	return nil
 }

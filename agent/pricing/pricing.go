@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // ErrPolicy is the error of a price that cannot be read.
@@ -26,6 +29,21 @@ type Snapshot struct {
 	Leased bool
 	// Idle is how long the node has been without a lease.
 	Idle time.Duration
+}
+
+// Observe reads a snapshot from a view: the model's reference price and the asks of active nodes with this model, all but
+// one: the node's own.
+func Observe(v *view.View, model uint16, except solana.PublicKey) Snapshot {
+	var s Snapshot
+	if m, ok := v.Model(model); ok {
+		s.Reference = market.PricePerHour(m.ReferencePrice)
+	}
+	for _, n := range v.Nodes() {
+		if n.Address != except && n.Spec.Model == model && n.State() == market.NodeActive {
+			s.Others = append(s.Others, n.Ask())
+		}
+	}
+	return s
 }
 
 // Policy names an ask.

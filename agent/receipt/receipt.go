@@ -1,4 +1,4 @@
-// Package receipt signs for the time that a node has delivered, takes the customer's signature and settles both on
+// Package receipt signs for the time that a node has delivered, accepts the customer's signature and settles receipts on
 // chain.
 //
 // A receipt says "so many seconds of this lease, in all". The node never signs a lower number after a higher one, and
@@ -33,23 +33,21 @@ type Signed struct {
 	CustomerSignature solana.Signature
 }
 
-// Ledger is the chain, as far as receipts need it.
-type Ledger interface {
+// Chain is what the server needs of the chain. package daemon implements it.
+type Chain interface {
 	// Leases are all leases of this node.
-	Leases() []lease.OnChain
+	Leases() []market.Lease
 	// Lease is one of them.
-	Lease(address solana.PublicKey) (lease.OnChain, bool)
-	// Changed is closed at the next change of any of them.
-	Changed() <-chan struct{}
+	Lease(address solana.PublicKey) (market.Lease, bool)
 	// SettleReceipt sends lease_settle_receipt and waits until it is confirmed.
-	SettleReceipt(ctx context.Context, l lease.OnChain, r Signed) error
+	SettleReceipt(ctx context.Context, l market.Lease, r Signed) error
 	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
 	ActsFor(key, customer solana.PublicKey) bool
 }
 
-// Options of an Office. Ledger, Store, Key and Domain are required.
+// Options of New. Chain, Store, Key and Domain are required.
 type Options struct {
-	Ledger Ledger
+	Chain  Chain
 	Store  *store.Store
 	Key    records.Signer
 	Domain records.Domain
@@ -60,10 +58,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Office offers, takes and settles receipts.
-type Office struct {
-	o     Options
-	nudge chan struct{}
+// Server offers receipts to customers, accepts their signatures and settles.
+type Server struct {
+	o      Options
+	wakeUp chan struct{}
 
 	mu      sync.Mutex // one offer or answer at a time: they are rare and must not interleave
 	settle  sync.Mutex // one settlement at a time
@@ -71,10 +69,10 @@ type Office struct {
 	lastErr map[solana.PublicKey]string
 }
 
-// New checks the options.
-func New(o Options) (*Office, error) {
-	if o.Ledger == nil || o.Store == nil || o.Key == nil || o.Domain.IsZero() {
-		return nil, errors.New("receipt: ledger, store, key and domain are required")
+// New checks the options. Run settles receipts.
+func New(o Options) (*Server, error) {
+	if o.Chain == nil || o.Store == nil || o.Key == nil || o.Domain.IsZero() {
+		return nil, errors.New("receipt: chain, store, key and domain are required")
 	}
 	if o.Interval <= 0 {
 		o.Interval = 15 * time.Minute
@@ -82,18 +80,18 @@ func New(o Options) (*Office, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Office{
-		o: o, nudge: make(chan struct{}, 1),
+	return &Server{
+		o: o, wakeUp: make(chan struct{}, 1),
 		last: map[solana.PublicKey]attempt{}, lastErr: map[solana.PublicKey]string{},
 	}, nil
 }
 
-// margin keeps a receipt below what a chain with a slightly late clock lets anybody claim.
-const margin = 1
+// clockMargin keeps a receipt below what a chain with a slightly late clock lets anybody claim.
+const clockMargin = 1
 
 // Seconds is what the node may claim for a lease at a time: all of it up to the end once it is over; while it runs,
 // up to a second ago, and for a lease that ends with its job, up to the job's end.
-func Seconds(l lease.OnChain, exit *store.Exit, now time.Time) uint64 {
+func Seconds(l market.Lease, exit *store.Exit, now time.Time) uint64 {
 	if l.StartedAt == 0 {
 		return 0
 	}
@@ -102,7 +100,7 @@ func Seconds(l lease.OnChain, exit *store.Exit, now time.Time) uint64 {
 	case l.EndedAt != 0:
 		until = min(until, l.EndedAt)
 	default:
-		until = min(until, now.Unix()-margin)
+		until = min(until, now.Unix()-clockMargin)
 		if l.RunToCompletion == 1 && exit != nil {
 			until = min(until, exit.At.Unix()+1) // the started second is owed
 		}
@@ -111,29 +109,29 @@ func Seconds(l lease.OnChain, exit *store.Exit, now time.Time) uint64 {
 }
 
 // Offer signs a receipt for the lease's customer. Error: *lease.RefusedError.
-func (o *Office) Offer(_ context.Context, from solana.PublicKey, address solana.PublicKey) (messages.Receipt, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	l, r, err := o.find(from, address)
+func (s *Server) Offer(_ context.Context, from solana.PublicKey, address solana.PublicKey) (messages.Receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, entry, err := s.find(from, address)
 	if err != nil {
 		return messages.Receipt{}, err
 	}
-	last, err := o.o.Store.Receipt(store.Key(address))
+	last, err := s.o.Store.Receipt(store.Key(address))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return messages.Receipt{}, err
 	}
-	sequence, seconds, err := next(last, l, Seconds(l, r.Exit, o.o.Now()))
+	sequence, seconds, err := nextReceipt(last, l, Seconds(l, entry.Exit, s.o.Now()))
 	if err != nil {
 		return messages.Receipt{}, err
 	}
-	if _, err := o.o.Store.ReserveReceipt(store.Key(address), sequence, seconds); err != nil {
+	if _, err := s.o.Store.ReserveReceipt(store.Key(address), sequence, seconds); err != nil {
 		return messages.Receipt{}, err
 	}
-	signature, err := o.message(l, sequence, seconds).Sign(o.o.Key)
+	signature, err := s.record(l, sequence, seconds).Sign(s.o.Key)
 	if err != nil {
 		return messages.Receipt{}, err
 	}
-	if err := o.o.Store.SignReceipt(store.Key(address), sequence, signature[:], nil, store.Key{}); err != nil {
+	if err := s.o.Store.SignReceipt(store.Key(address), sequence, signature[:], nil, store.Key{}); err != nil {
 		return messages.Receipt{}, err
 	}
 	return messages.Receipt{
@@ -141,8 +139,8 @@ func (o *Office) Offer(_ context.Context, from solana.PublicKey, address solana.
 	}, nil
 }
 
-// next chooses sequence and seconds of an offer, given the last one signed and what the chain has.
-func next(last store.Receipt, l lease.OnChain, seconds uint64) (uint64, uint64, error) {
+// nextReceipt chooses sequence and seconds of an offer, given the last one signed and what the chain has.
+func nextReceipt(last store.Receipt, l market.Lease, seconds uint64) (uint64, uint64, error) {
 	open := last.Sequence > l.ReceiptSequence // signed by the node, not settled
 	switch {
 	case seconds <= uint64(l.ReceiptSecs):
@@ -159,25 +157,25 @@ func refuse(format string, args ...any) error {
 	return &lease.RefusedError{Why: fmt.Sprintf(format, args...)}
 }
 
-func (o *Office) message(l lease.OnChain, sequence, seconds uint64) records.Receipt {
+func (s *Server) record(l market.Lease, sequence, seconds uint64) records.Receipt {
 	r := market.LeaseReceipt(l, sequence, seconds)
-	r.Domain = o.o.Domain // this cluster's, whatever an endpoint says about the lease
+	r.Domain = s.o.Domain // this cluster's, whatever an endpoint says about the lease
 	return r
 }
 
 // find checks that the lease is this node's, started, and the caller's.
-func (o *Office) find(from, address solana.PublicKey) (lease.OnChain, store.Lease, error) {
-	l, ok := o.o.Ledger.Lease(address)
+func (s *Server) find(from, address solana.PublicKey) (market.Lease, store.Lease, error) {
+	l, ok := s.o.Chain.Lease(address)
 	if !ok {
 		return l, store.Lease{}, refuse("this node has no such lease, or it is closed")
 	}
-	if !o.o.Ledger.ActsFor(from, l.Customer) {
+	if !s.o.Chain.ActsFor(from, l.Customer) {
 		return l, store.Lease{}, refuse("the lease is of another customer")
 	}
 	if l.State() < market.LeaseRunning || l.StartedAt == 0 {
 		return l, store.Lease{}, refuse("the lease has not started")
 	}
-	r, err := o.o.Store.Lease(store.Key(address))
+	r, err := s.o.Store.Lease(store.Key(address))
 	if errors.Is(err, store.ErrNotFound) || (err == nil && r.AwardedAt.Unix() != l.AwardedAt) {
 		return l, r, refuse("the lease is new to this node; try again in a moment")
 	}
@@ -185,38 +183,38 @@ func (o *Office) find(from, address solana.PublicKey) (lease.OnChain, store.Leas
 }
 
 // Accept takes a receipt with the customer's signature. Error: *lease.RefusedError.
-func (o *Office) Accept(_ context.Context, from solana.PublicKey, s messages.SignedReceipt) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	address := solana.PublicKey(s.Receipt.Lease)
-	l, _, err := o.find(from, address)
+func (s *Server) Accept(_ context.Context, from solana.PublicKey, signed messages.SignedReceipt) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	address := solana.PublicKey(signed.Receipt.Lease)
+	l, _, err := s.find(from, address)
 	if err != nil {
 		return err
 	}
-	last, err := o.o.Store.Receipt(store.Key(address))
+	last, err := s.o.Store.Receipt(store.Key(address))
 	if errors.Is(err, store.ErrNotFound) {
 		return refuse("this receipt was not offered")
 	}
 	if err != nil {
 		return err
 	}
-	if s.Receipt.StartedAt != l.StartedAt || s.Receipt.Sequence != last.Sequence || s.Receipt.Seconds != last.Seconds {
+	if signed.Receipt.StartedAt != l.StartedAt || signed.Receipt.Sequence != last.Sequence || signed.Receipt.Seconds != last.Seconds {
 		return refuse("receipt %d over %d s was offered last", last.Sequence, last.Seconds)
 	}
-	// Who speaks for the customer signs for it, with its own key.
-	if err := o.message(l, last.Sequence, last.Seconds).Verify(from, s.CustomerSignature); err != nil {
+	// A session key signs for its customer with itself.
+	if err := s.record(l, last.Sequence, last.Seconds).Verify(from, signed.CustomerSignature); err != nil {
 		return refuse("the signature is not yours over this receipt")
 	}
 	var by store.Key
 	if from != l.Customer {
 		by = store.Key(from)
 	}
-	if err := o.o.Store.SignReceipt(store.Key(address), last.Sequence, nil, s.CustomerSignature[:], by); err != nil {
+	if err := s.o.Store.SignReceipt(store.Key(address), last.Sequence, nil, signed.CustomerSignature[:], by); err != nil {
 		return err
 	}
-	o.o.Log.Debug().Str("lease", address.String()).Uint64("sequence", last.Sequence).Uint64("seconds", last.Seconds).Msg("receipt signed by both")
+	s.o.Log.Debug().Str("lease", address.String()).Uint64("sequence", last.Sequence).Uint64("seconds", last.Seconds).Msg("node and customer have signed a receipt")
 	select {
-	case o.nudge <- struct{}{}:
+	case s.wakeUp <- struct{}{}:
 	default:
 	}
 	return nil

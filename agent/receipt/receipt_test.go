@@ -22,40 +22,38 @@ import (
 
 // fakeChain has one lease and settles as the program does.
 type fakeChain struct {
-	l      lease.OnChain
+	l      market.Lease
 	gone   bool
 	now    func() time.Time
-	fail   bool           // the next settlement lands, and the caller is told that it failed
-	lost   bool           // the next settlement never lands
-	before *lease.OnChain // what a list that was made earlier shows
+	fail   bool          // the next settlement lands, and the caller is told that it failed
+	lost   bool          // the next settlement never lands
+	before *market.Lease // what a list that was made earlier shows
 	landed int
 	by     map[solana.PublicKey]bool // session keys of the customer
 }
 
 func (f *fakeChain) ActsFor(key, customer solana.PublicKey) bool { return key == customer || f.by[key] }
 
-func (f *fakeChain) Leases() []lease.OnChain {
+func (f *fakeChain) Leases() []market.Lease {
 	if f.gone {
 		return nil
 	}
 	if f.before != nil {
-		return []lease.OnChain{*f.before}
+		return []market.Lease{*f.before}
 	}
-	return []lease.OnChain{f.l}
+	return []market.Lease{f.l}
 }
 
-func (f *fakeChain) Lease(a solana.PublicKey) (lease.OnChain, bool) {
+func (f *fakeChain) Lease(a solana.PublicKey) (market.Lease, bool) {
 	return f.l, !f.gone && a == f.l.Address
 }
 
-func (f *fakeChain) Changed() <-chan struct{} { return nil }
+var errNetwork = errors.New("the network is away")
 
-var errAway = errors.New("the network is away")
-
-func (f *fakeChain) SettleReceipt(_ context.Context, l lease.OnChain, r Signed) error {
+func (f *fakeChain) SettleReceipt(_ context.Context, l market.Lease, r Signed) error {
 	if f.lost {
 		f.lost = false
-		return errAway
+		return errNetwork
 	}
 	message := market.LeaseReceipt(l, r.Sequence, uint64(r.Seconds))
 	switch {
@@ -65,7 +63,7 @@ func (f *fakeChain) SettleReceipt(_ context.Context, l lease.OnChain, r Signed) 
 		return nil // stale: as AlreadyDone has it
 	case r.Seconds > f.l.BillableSecs(f.now().Unix()):
 		return errors.New("receipt too large")
-	case message.Verify(f.l.NodeKey, r.NodeSignature) != nil || message.Verify(f.speaker(r), r.CustomerSignature) != nil:
+	case message.Verify(f.l.NodeKey, r.NodeSignature) != nil || message.Verify(f.signer(r), r.CustomerSignature) != nil:
 		return errors.New("bad signature")
 	}
 	f.l.ReceiptSequence, f.l.ReceiptSecs = r.Sequence, r.Seconds
@@ -73,13 +71,13 @@ func (f *fakeChain) SettleReceipt(_ context.Context, l lease.OnChain, r Signed) 
 	f.landed++
 	if f.fail {
 		f.fail = false
-		return errAway
+		return errNetwork
 	}
 	return nil
 }
 
-// speaker is whose signature a receipt must have, as the program sees it.
-func (f *fakeChain) speaker(r Signed) solana.PublicKey {
+// signer is whose signature a receipt must have, as the program sees it.
+func (f *fakeChain) signer(r Signed) solana.PublicKey {
 	if f.by[r.CustomerKey] {
 		return r.CustomerKey
 	}
@@ -88,8 +86,8 @@ func (f *fakeChain) speaker(r Signed) solana.PublicKey {
 
 var address = solana.PublicKey{4}
 
-type office struct {
-	*Office
+type fixture struct {
+	*Server
 	chain    *fakeChain
 	node     solana.PrivateKey
 	customer solana.PrivateKey
@@ -104,51 +102,51 @@ type failer interface {
 	Cleanup(func())
 }
 
-func newOffice(t failer) *office {
+func newFixture(t failer) *fixture {
 	t.Helper()
-	o := &office{now: time.Unix(1_800_000_000, 0)}
+	f := &fixture{now: time.Unix(1_800_000_000, 0)}
 	base := ""
 	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() {
 		base = "/dev/shm"
 	}
 	var err error
-	o.dir, err = os.MkdirTemp(base, "gantry-receipt-test")
+	f.dir, err = os.MkdirTemp(base, "gantry-receipt-test")
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = o.store.Close(); _ = os.RemoveAll(o.dir) })
-	o.node, err = solana.NewRandomPrivateKey()
+	t.Cleanup(func() { _ = f.store.Close(); _ = os.RemoveAll(f.dir) })
+	f.node, err = solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	o.customer, err = solana.NewRandomPrivateKey()
+	f.customer, err = solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	l := lease.OnChain{Meta: market.Meta{Address: address}}
-	l.NodeKey, l.Customer, l.Domain = o.node.PublicKey(), o.customer.PublicKey(), [8]byte{1}
-	l.AwardedAt, l.StartedAt, l.FundedUntil = o.now.Unix()-1, o.now.Unix(), o.now.Unix()+300
+	l := market.Lease{Meta: market.Meta{Address: address}}
+	l.NodeKey, l.Customer, l.Domain = f.node.PublicKey(), f.customer.PublicKey(), [8]byte{1}
+	l.AwardedAt, l.StartedAt, l.FundedUntil = f.now.Unix()-1, f.now.Unix(), f.now.Unix()+300
 	l.Status = uint8(market.LeaseRunning)
-	o.chain = &fakeChain{l: l, now: func() time.Time { return o.now }}
-	o.open(t)
-	_, err = o.store.AddLease(store.Lease{Address: store.Key(address), Customer: store.Key(l.Customer), AwardedAt: time.Unix(l.AwardedAt, 0)})
+	f.chain = &fakeChain{l: l, now: func() time.Time { return f.now }}
+	f.open(t)
+	_, err = f.store.AddLease(store.Lease{Address: store.Key(address), Customer: store.Key(l.Customer), AwardedAt: time.Unix(l.AwardedAt, 0)})
 	require.NoError(t, err)
-	return o
+	return f
 }
 
 // open opens, or after a crash opens again.
-func (o *office) open(t failer) {
-	if o.store != nil {
-		require.NoError(t, o.store.Close())
+func (f *fixture) open(t failer) {
+	if f.store != nil {
+		require.NoError(t, f.store.Close())
 	}
 	var err error
-	o.store, err = store.Open(filepath.Join(o.dir, "agent.db"), store.Options{Owner: store.Owner{NodeKey: store.Key(o.node.PublicKey())}})
+	f.store, err = store.Open(filepath.Join(f.dir, "agent.db"), store.Options{Owner: store.Owner{NodeKey: store.Key(f.node.PublicKey())}})
 	require.NoError(t, err)
-	o.Office, err = New(Options{
-		Ledger: o.chain, Store: o.store, Key: o.node, Domain: records.Domain{1}, Interval: 20 * time.Second,
-		Log: zerolog.Nop(), Now: func() time.Time { return o.now },
+	f.Server, err = New(Options{
+		Chain: f.chain, Store: f.store, Key: f.node, Domain: records.Domain{1}, Interval: 20 * time.Second,
+		Log: zerolog.Nop(), Now: func() time.Time { return f.now },
 	})
 	require.NoError(t, err)
 }
 
-func (o *office) sign(t failer, r messages.Receipt) messages.SignedReceipt {
-	message := market.LeaseReceipt(o.chain.l, r.Sequence, r.Seconds)
-	require.NoError(t, message.Verify(o.node.PublicKey(), r.NodeSignature))
-	sig, err := message.Sign(o.customer)
+func (f *fixture) sign(t failer, r messages.Receipt) messages.SignedReceipt {
+	message := market.LeaseReceipt(f.chain.l, r.Sequence, r.Seconds)
+	require.NoError(t, message.Verify(f.node.PublicKey(), r.NodeSignature))
+	sig, err := message.Sign(f.customer)
 	require.NoError(t, err)
 	return messages.SignedReceipt{Receipt: r, CustomerSignature: sig}
 }
@@ -157,14 +155,14 @@ func (o *office) sign(t failer, r messages.Receipt) messages.SignedReceipt {
 // never more than the chain would take; and what both have signed is settled in the end.
 func TestReceiptsOnlyGrow(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		o := newOffice(rt)
+		f := newFixture(rt)
 		ctx := context.Background()
 		signed := map[uint64]uint64{}
 		var highest, agreed uint64
 		var open []messages.SignedReceipt
 		rt.Repeat(map[string]func(*rapid.T){
 			"offer": func(r *rapid.T) {
-				offer, err := o.Offer(ctx, o.customer.PublicKey(), address)
+				offer, err := f.Offer(ctx, f.customer.PublicKey(), address)
 				var refused *lease.RefusedError
 				if errors.As(err, &refused) {
 					return
@@ -175,97 +173,97 @@ func TestReceiptsOnlyGrow(t *testing.T) {
 				}
 				signed[offer.Sequence] = offer.Seconds
 				require.GreaterOrEqual(rt, offer.Seconds, highest)
-				require.Greater(rt, offer.Sequence, o.chain.l.ReceiptSequence)
+				require.Greater(rt, offer.Sequence, f.chain.l.ReceiptSequence)
 				highest = offer.Seconds
-				open = append(open, o.sign(rt, offer))
+				open = append(open, f.sign(rt, offer))
 			},
 			"return": func(r *rapid.T) {
 				if len(open) == 0 {
 					return
 				}
 				s := open[rapid.IntRange(0, len(open)-1).Draw(r, "which")]
-				if o.Accept(ctx, o.customer.PublicKey(), s) == nil {
+				if f.Accept(ctx, f.customer.PublicKey(), s) == nil {
 					agreed = max(agreed, s.Receipt.Sequence)
 				}
 			},
-			"settle": func(*rapid.T) { o.round(ctx) },
-			"flush":  func(*rapid.T) { _ = o.Flush(ctx, address) },
-			"time":   func(r *rapid.T) { o.now = o.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(r, "s")) * time.Second) },
+			"settle":     func(*rapid.T) { f.settleDue(ctx) },
+			"settle now": func(*rapid.T) { _ = f.SettleNow(ctx, address) },
+			"time":       func(r *rapid.T) { f.now = f.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(r, "s")) * time.Second) },
 			"down": func(r *rapid.T) {
-				if d := uint32(rapid.IntRange(0, 3).Draw(r, "s")); o.chain.l.BillableSecs(o.now.Unix()) > o.chain.l.PaidSecs+d {
-					o.chain.l.DowntimeSecs += d
+				if d := uint32(rapid.IntRange(0, 3).Draw(r, "s")); f.chain.l.BillableSecs(f.now.Unix()) > f.chain.l.PaidSecs+d {
+					f.chain.l.DowntimeSecs += d
 				}
 			},
-			"crash": func(*rapid.T) { o.open(rt) },
+			"crash": func(*rapid.T) { f.open(rt) },
 			"trouble": func(r *rapid.T) {
-				o.chain.fail, o.chain.lost = rapid.Bool().Draw(r, "lands"), rapid.Bool().Draw(r, "lost")
+				f.chain.fail, f.chain.lost = rapid.Bool().Draw(r, "lands"), rapid.Bool().Draw(r, "lost")
 			},
 			"end": func(*rapid.T) {
-				if o.chain.l.EndedAt == 0 {
-					o.chain.l.Status, o.chain.l.EndedAt = uint8(market.LeaseEnded), min(o.now.Unix(), o.chain.l.FundedUntil)
+				if f.chain.l.EndedAt == 0 {
+					f.chain.l.Status, f.chain.l.EndedAt = uint8(market.LeaseEnded), min(f.now.Unix(), f.chain.l.FundedUntil)
 				}
 			},
 		})
-		o.chain.fail, o.chain.lost = false, false
+		f.chain.fail, f.chain.lost = false, false
 		for range 5 {
-			o.now = o.now.Add(time.Minute)
-			o.round(ctx)
+			f.now = f.now.Add(time.Minute)
+			f.settleDue(ctx)
 		}
-		if most := o.chain.l.BillableSecs(o.now.Unix()); signed[agreed] <= uint64(most) {
-			require.GreaterOrEqual(rt, o.chain.l.ReceiptSequence, agreed, "what both signed is settled")
+		if most := f.chain.l.BillableSecs(f.now.Unix()); signed[agreed] <= uint64(most) {
+			require.GreaterOrEqual(rt, f.chain.l.ReceiptSequence, agreed, "what both signed is settled")
 		}
 	})
 }
 
 // A list of leases may be older than a receipt: the lease started in between, and the receipt says when.
 func TestSettlesTheLeaseAsItIs(t *testing.T) {
-	o := newOffice(t)
-	old := o.chain.l
+	f := newFixture(t)
+	old := f.chain.l
 	old.Status, old.StartedAt = uint8(market.LeaseAwarded), 0
-	o.chain.before = &old
-	o.now = o.now.Add(30 * time.Second)
-	r, err := o.Offer(t.Context(), o.customer.PublicKey(), address)
+	f.chain.before = &old
+	f.now = f.now.Add(30 * time.Second)
+	r, err := f.Offer(t.Context(), f.customer.PublicKey(), address)
 	require.NoError(t, err)
-	require.NoError(t, o.Accept(t.Context(), o.customer.PublicKey(), o.sign(t, r)))
-	o.round(t.Context())
-	require.Equal(t, 1, o.chain.landed)
-	require.Empty(t, o.lastErr)
+	require.NoError(t, f.Accept(t.Context(), f.customer.PublicKey(), f.sign(t, r)))
+	f.settleDue(t.Context())
+	require.Equal(t, 1, f.chain.landed)
+	require.Empty(t, f.lastErr)
 
-	_, due := o.pending(old)
+	_, due := f.pending(old)
 	require.False(t, due, "nothing is owed before the start")
 }
 
 // A session key signs for its customer with its own key, across a crash of the agent; what it signed is not brought to the
 // chain any more once it is over.
 func TestSessionKeysSignReceipts(t *testing.T) {
-	o := newOffice(t)
-	o.now = o.now.Add(10 * time.Second)
+	f := newFixture(t)
+	f.now = f.now.Add(10 * time.Second)
 	session, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	var refused *lease.RefusedError
-	_, err = o.Offer(t.Context(), session.PublicKey(), address)
+	_, err = f.Offer(t.Context(), session.PublicKey(), address)
 	require.ErrorAs(t, err, &refused, "nobody has named it")
-	o.chain.by = map[solana.PublicKey]bool{session.PublicKey(): true}
-	offer, err := o.Offer(t.Context(), session.PublicKey(), address)
+	f.chain.by = map[solana.PublicKey]bool{session.PublicKey(): true}
+	offer, err := f.Offer(t.Context(), session.PublicKey(), address)
 	require.NoError(t, err)
-	require.ErrorAs(t, o.Accept(t.Context(), session.PublicKey(), o.sign(t, offer)), &refused, "the customer's signature, from a session key")
-	sig, err := market.LeaseReceipt(o.chain.l, offer.Sequence, offer.Seconds).Sign(session)
+	require.ErrorAs(t, f.Accept(t.Context(), session.PublicKey(), f.sign(t, offer)), &refused, "the customer's signature, from a session key")
+	sig, err := market.LeaseReceipt(f.chain.l, offer.Sequence, offer.Seconds).Sign(session)
 	require.NoError(t, err)
-	require.NoError(t, o.Accept(t.Context(), session.PublicKey(), messages.SignedReceipt{Receipt: offer, CustomerSignature: sig}))
-	o.open(t)
-	o.chain.by = nil // over
-	require.NoError(t, o.Flush(t.Context(), address))
-	require.Zero(t, o.chain.landed)
-	o.chain.by = map[solana.PublicKey]bool{session.PublicKey(): true}
-	require.NoError(t, o.Flush(t.Context(), address))
-	require.Equal(t, 1, o.chain.landed)
-	require.EqualValues(t, offer.Seconds, o.chain.l.ReceiptSecs)
+	require.NoError(t, f.Accept(t.Context(), session.PublicKey(), messages.SignedReceipt{Receipt: offer, CustomerSignature: sig}))
+	f.open(t)
+	f.chain.by = nil // over
+	require.NoError(t, f.SettleNow(t.Context(), address))
+	require.Zero(t, f.chain.landed)
+	f.chain.by = map[solana.PublicKey]bool{session.PublicKey(): true}
+	require.NoError(t, f.SettleNow(t.Context(), address))
+	require.Equal(t, 1, f.chain.landed)
+	require.EqualValues(t, offer.Seconds, f.chain.l.ReceiptSecs)
 }
 
 func TestSeconds(t *testing.T) {
 	start := int64(1_000)
-	base := func(change func(*lease.OnChain)) lease.OnChain {
-		var l lease.OnChain
+	base := func(change func(*market.Lease)) market.Lease {
+		var l market.Lease
 		l.StartedAt, l.FundedUntil = start, start+100
 		if change != nil {
 			change(&l)
@@ -274,19 +272,19 @@ func TestSeconds(t *testing.T) {
 	}
 	exit := &store.Exit{At: time.Unix(start+20, 0)}
 	for name, c := range map[string]struct {
-		l    lease.OnChain
+		l    market.Lease
 		exit *store.Exit
 		now  int64
 		want uint64
 	}{
-		"not started":       {l: lease.OnChain{}, now: start + 50, want: 0},
+		"not started":       {l: market.Lease{}, now: start + 50, want: 0},
 		"running":           {l: base(nil), now: start + 50, want: 49},
 		"just started":      {l: base(nil), now: start, want: 0},
 		"out of money":      {l: base(nil), now: start + 500, want: 100},
-		"downtime":          {l: base(func(l *lease.OnChain) { l.DowntimeSecs = 9 }), now: start + 50, want: 40},
-		"ended is exact":    {l: base(func(l *lease.OnChain) { l.EndedAt = start + 30 }), now: start + 30, want: 30},
-		"all of it was bad": {l: base(func(l *lease.OnChain) { l.EndedAt, l.DowntimeSecs = start+5, 9 }), now: start + 30, want: 0},
-		"job done":          {l: base(func(l *lease.OnChain) { l.RunToCompletion = 1 }), exit: exit, now: start + 50, want: 21},
+		"downtime":          {l: base(func(l *market.Lease) { l.DowntimeSecs = 9 }), now: start + 50, want: 40},
+		"ended is exact":    {l: base(func(l *market.Lease) { l.EndedAt = start + 30 }), now: start + 30, want: 30},
+		"all of it was bad": {l: base(func(l *market.Lease) { l.EndedAt, l.DowntimeSecs = start+5, 9 }), now: start + 30, want: 0},
+		"job done":          {l: base(func(l *market.Lease) { l.RunToCompletion = 1 }), exit: exit, now: start + 50, want: 21},
 		"job over, kept":    {l: base(nil), exit: exit, now: start + 50, want: 49},
 	} {
 		require.Equal(t, c.want, Seconds(c.l, c.exit, time.Unix(c.now, 0)), name)
@@ -294,7 +292,7 @@ func TestSeconds(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	o := newOffice(t)
+	f := newFixture(t)
 	ctx := t.Context()
 	refused := func(err error, want string) {
 		t.Helper()
@@ -302,42 +300,58 @@ func TestRefusals(t *testing.T) {
 		require.ErrorAs(t, err, &r)
 		require.Contains(t, r.Why, want)
 	}
-	_, err := o.Offer(ctx, o.node.PublicKey(), address)
+	_, err := f.Offer(ctx, f.node.PublicKey(), address)
 	refused(err, "another customer")
-	_, err = o.Offer(ctx, o.customer.PublicKey(), address)
+	_, err = f.Offer(ctx, f.customer.PublicKey(), address)
 	refused(err, "nothing to sign")
-	o.now = o.now.Add(10 * time.Second)
-	offer, err := o.Offer(ctx, o.customer.PublicKey(), address)
+	f.now = f.now.Add(10 * time.Second)
+	offer, err := f.Offer(ctx, f.customer.PublicKey(), address)
 	require.NoError(t, err)
 	require.EqualValues(t, 9, offer.Seconds)
-	good := o.sign(t, offer)
+	good := f.sign(t, offer)
 
 	bad := good
 	bad.CustomerSignature[3] ^= 1
-	refused(o.Accept(ctx, o.customer.PublicKey(), bad), "signature")
+	refused(f.Accept(ctx, f.customer.PublicKey(), bad), "signature")
 	bad = good
 	bad.Receipt.Seconds++
-	refused(o.Accept(ctx, o.customer.PublicKey(), bad), "offered last")
-	refused(o.Accept(ctx, o.node.PublicKey(), good), "another customer")
-	o.now = o.now.Add(10 * time.Second)
-	_, err = o.Offer(ctx, o.customer.PublicKey(), address)
+	refused(f.Accept(ctx, f.customer.PublicKey(), bad), "offered last")
+	refused(f.Accept(ctx, f.node.PublicKey(), good), "another customer")
+	f.now = f.now.Add(10 * time.Second)
+	_, err = f.Offer(ctx, f.customer.PublicKey(), address)
 	require.NoError(t, err)
-	refused(o.Accept(ctx, o.customer.PublicKey(), good), "offered last")
+	refused(f.Accept(ctx, f.customer.PublicKey(), good), "offered last")
 
 	// A signed receipt outlives the offer of a newer one that nobody answers.
-	offer, err = o.Offer(ctx, o.customer.PublicKey(), address)
+	offer, err = f.Offer(ctx, f.customer.PublicKey(), address)
 	require.NoError(t, err)
-	require.NoError(t, o.Accept(ctx, o.customer.PublicKey(), o.sign(t, offer)))
-	o.now = o.now.Add(30 * time.Second)
-	_, err = o.Offer(ctx, o.customer.PublicKey(), address)
+	require.NoError(t, f.Accept(ctx, f.customer.PublicKey(), f.sign(t, offer)))
+	f.now = f.now.Add(30 * time.Second)
+	_, err = f.Offer(ctx, f.customer.PublicKey(), address)
 	require.NoError(t, err)
-	o.open(t)
-	o.round(ctx)
-	require.Equal(t, offer.Sequence, o.chain.l.ReceiptSequence)
+	f.open(t)
+	f.settleDue(ctx)
+	require.Equal(t, offer.Sequence, f.chain.l.ReceiptSequence)
 
-	o.chain.gone = true
-	_, err = o.Offer(ctx, o.customer.PublicKey(), address)
+	f.chain.gone = true
+	_, err = f.Offer(ctx, f.customer.PublicKey(), address)
 	refused(err, "no such lease")
-	_, err = New(Options{})
-	require.Error(t, err)
+}
+
+func TestNewNeedsEveryDependency(t *testing.T) {
+	f := newFixture(t)
+	complete := Options{Chain: f.chain, Store: f.store, Key: f.node, Domain: records.Domain{1}}
+	_, err := New(complete)
+	require.NoError(t, err)
+	for name, remove := range map[string]func(*Options){
+		"chain":  func(o *Options) { o.Chain = nil },
+		"store":  func(o *Options) { o.Store = nil },
+		"key":    func(o *Options) { o.Key = nil },
+		"domain": func(o *Options) { o.Domain = records.Domain{} },
+	} {
+		o := complete
+		remove(&o)
+		_, err := New(o)
+		require.ErrorContains(t, err, "required", name)
+	}
 }

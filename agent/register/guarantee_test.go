@@ -15,7 +15,7 @@ func TestGuarantee(t *testing.T) {
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
 		guarantee Guarantee
-		running   int64 // end of a commitment to 95 %
+		running   int64 // end of a guarantee of 95 %
 		until     int64
 	}{
 		"shortest":       {Guarantee{BPS: 9_900}, 0, 1_000_000 + 14*86_400 + 60},

@@ -2,10 +2,7 @@ package register
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/system"
 
 	"github.com/gantry-market/gantry/client/chain"
@@ -33,220 +30,6 @@ type Join struct {
 	OverClaims bool
 }
 
-// Needs is what registering takes, given what is on chain already.
-type Needs struct {
-	Market     market.Market
-	Provider   market.Provider
-	IsProvider bool
-	Node       market.Node
-	IsNode     bool
-	// StakeNeeded is the provider's whole stake with this machine; StakeMissing what is to be added.
-	StakeNeeded, StakeMissing market.GNT
-	// Rent is returned when machine and provider leave; Fees and the node key's funds are not part of it.
-	Rent chain.Lamports
-	// NodeFunds goes to the machine's key.
-	NodeFunds chain.Lamports
-	// SOL and Tokens are what the wallet has.
-	SOL    chain.Lamports
-	Tokens market.GNT
-}
-
-// feeReserve covers the fees of a registration many times over.
-const feeReserve chain.Lamports = 200_000
-
-// Total is the SOL that the wallet must have.
-func (n Needs) Total() chain.Lamports { return n.Rent + n.NodeFunds + feeReserve }
-
-// Needs reads what registering takes. Without a wallet it assumes a new provider.
-// Errors: those of market.Load, ErrDeviceClaimed, ErrOtherDevices, chain's.
-func (c *Commands) Needs(ctx context.Context, j Join) (Needs, error) {
-	var n Needs
-	var err error
-	if n.Market, err = query.Load(ctx, c.Chain, level); err != nil {
-		return n, err
-	}
-	provider := market.ProviderAddress(c.Wallet)
-	if !c.Wallet.IsZero() {
-		if n.Provider, n.IsProvider, err = query.Find[market.Provider](ctx, c.Chain, provider, level); err != nil {
-			return n, err
-		}
-		if n.Node, n.IsNode, err = query.Find[market.Node](ctx, c.Chain, market.NodeAddress(provider, c.NodeKey), level); err != nil {
-			return n, err
-		}
-	}
-	if err := c.checkDevices(ctx, j, n); err != nil {
-		return n, err
-	}
-	n.StakeNeeded = market.GNT(n.Provider.LockedStake)
-	if !n.IsNode {
-		n.StakeNeeded += market.GNT(j.Model.MinStake) * market.GNT(j.Spec.Gpus)
-	}
-	if have, want := market.GNT(n.Provider.Stake), max(n.StakeNeeded, j.Stake); have < want {
-		n.StakeMissing = want - have
-	}
-	if n.Rent, err = c.rent(ctx, n, j); err != nil {
-		return n, err
-	}
-	balance, err := c.Chain.Balance(ctx, c.NodeKey, level)
-	if err != nil {
-		return n, err
-	}
-	if balance < nodeFundsLow {
-		n.NodeFunds = NodeFunds - balance
-	}
-	return n, c.balances(ctx, &n)
-}
-
-// checkDevices refuses GPUs that another node holds before anything is paid. Claims of a registered machine that others hold
-// or nobody has are its evidence's matter, if what it registered is what it has.
-func (c *Commands) checkDevices(ctx context.Context, j Join, n Needs) error {
-	if n.IsNode {
-		if market.DeviceRoot(j.Devices) != n.Node.DeviceRoot {
-			return fmt.Errorf("%w than this machine has (%d found, %d registered): retire and close the node, then register it again",
-				ErrOtherDevices, len(j.Devices), n.Node.Spec.Gpus)
-		}
-		return nil
-	}
-	now, err := c.Chain.ClusterTime(ctx, level)
-	if err != nil {
-		return err
-	}
-	keys := make([]solana.PublicKey, len(j.Devices))
-	for i, d := range j.Devices {
-		keys[i] = market.DeviceAddress(d)
-	}
-	accounts, err := c.Chain.Accounts(ctx, keys, level)
-	if err != nil {
-		return err
-	}
-	for i, a := range accounts {
-		if a == nil || a.Owner != market.ProgramID {
-			continue
-		}
-		d, err := market.Decode(query.MetaOf(*a), a.Data)
-		if err != nil {
-			return err
-		}
-		claim, ok := d.Value.(*market.Device)
-		switch {
-		case !ok:
-		case claim.TierAt(now.Unix()) >= 2:
-			return fmt.Errorf("%w: node %s holds GPU %d by evidence; retire and close that one first", ErrDeviceClaimed, claim.Node, i)
-		case !j.OverClaims:
-			return fmt.Errorf("%w: node %s claims GPU %d. If that node is yours, retire and close it first. If it is not, register with "+
-				"--over-claims: the machine gets no work until keepers have seen evidence of tier 2", ErrDeviceClaimed, claim.Node, i)
-		}
-	}
-	return nil
-}
-
-// Sizes of the accounts that registering creates, bytes, discriminator included.
-const (
-	tokenAccountSize = 165
-	deviceClaimSize  = 8 + 104
-)
-
-// rent adds up the deposits of the accounts that do not exist yet.
-func (c *Commands) rent(ctx context.Context, n Needs, j Join) (chain.Lamports, error) {
-	var sizes []uint64
-	add := func(v interface{ Marshal() ([]byte, error) }) error {
-		b, err := v.Marshal()
-		sizes = append(sizes, uint64(len(b))+8)
-		return err
-	}
-	if !n.IsProvider {
-		sizes = append(sizes, tokenAccountSize)
-		if err := add(n.Provider.Provider); err != nil {
-			return 0, fmt.Errorf("size of a provider account: %w", err)
-		}
-		payout := market.TokenAddress(c.Wallet, n.Market.PaymentMint)
-		if _, err := c.Chain.Account(ctx, payout, level); errors.Is(err, chain.ErrAccountNotFound) {
-			sizes = append(sizes, tokenAccountSize)
-		} else if err != nil {
-			return 0, err
-		}
-	}
-	if !n.IsNode {
-		if err := add(n.Node.Node); err != nil {
-			return 0, fmt.Errorf("size of a node account: %w", err)
-		}
-		for range j.Devices {
-			sizes = append(sizes, deviceClaimSize)
-		}
-	}
-	var sum chain.Lamports
-	for _, size := range sizes {
-		r, err := c.Chain.MinimumRent(ctx, size, level)
-		if err != nil {
-			return 0, err
-		}
-		sum += r
-	}
-	return sum, nil
-}
-
-// balances reads what the wallet has.
-func (c *Commands) balances(ctx context.Context, n *Needs) error {
-	if c.Wallet.IsZero() {
-		return nil
-	}
-	var err error
-	if n.SOL, err = c.Chain.Balance(ctx, c.Wallet, level); err != nil {
-		return err
-	}
-	amount, err := tokens(ctx, c.Chain, market.TokenAddress(c.Wallet, n.Market.StakeMint))
-	n.Tokens = market.GNT(amount)
-	return err
-}
-
-// TokenBalance is what an account of the payment token holds; a missing one holds nothing.
-func TokenBalance(ctx context.Context, c *chain.Client, account solana.PublicKey) (market.USDC, error) {
-	amount, err := tokens(ctx, c, account)
-	return market.USDC(amount), err
-}
-
-func tokens(ctx context.Context, c *chain.Client, account solana.PublicKey) (uint64, error) {
-	a, err := c.Account(ctx, account, level)
-	if errors.Is(err, chain.ErrAccountNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return tokenAmount(a.Data), nil
-}
-
-// tokenAmount is the amount in a token account's data: after mint and owner.
-func tokenAmount(data []byte) uint64 {
-	if len(data) < 72 {
-		return 0
-	}
-	var n uint64
-	for i := range 8 {
-		n |= uint64(data[64+i]) << (8 * i)
-	}
-	return n
-}
-
-// Check says what is missing before anything is sent.
-// Errors: ErrNoSOL, ErrNoStake, ErrStakeTooLow, market.ErrAmount.
-func (c *Commands) Check(n Needs, j Join) error {
-	switch {
-	case !n.IsNode && j.Price == 0:
-		return fmt.Errorf("%w: a price of 0 is refused by the market; give USDC per GPU-hour such as --price 1.26", market.ErrAmount)
-	case j.Stake != 0 && j.Stake < n.StakeNeeded:
-		return fmt.Errorf("%w: %s GNT named, %s needed (%s for this machine, the rest for others of this provider); use --stake %s or --stake auto",
-			ErrStakeTooLow, j.Stake, n.StakeNeeded, market.GNT(j.Model.MinStake)*market.GNT(j.Spec.Gpus), n.StakeNeeded)
-	case n.SOL < n.Total():
-		return fmt.Errorf("%w: wallet %s has %s, registering takes %s (of which %s rent comes back); on a test cluster: solana airdrop 1 %s",
-			ErrNoSOL, c.Wallet, n.SOL, n.Total(), n.Rent, c.Wallet)
-	case n.Tokens < n.StakeMissing:
-		return fmt.Errorf("%w: wallet %s has %s GNT, %s more are needed as stake; send %s GNT to its account for mint %s",
-			ErrNoStake, c.Wallet, n.Tokens, n.StakeMissing, n.StakeMissing-n.Tokens, n.Market.StakeMint)
-	}
-	return nil
-}
-
 // Register does what Needs found missing. It may be repeated. The returned node is as the chain has it afterwards.
 func (c *Commands) Register(ctx context.Context, j Join) (market.Node, error) {
 	if err := c.resume(ctx); err != nil {
@@ -263,34 +46,34 @@ func (c *Commands) Register(ctx context.Context, j Join) (market.Node, error) {
 		return market.Node{}, err
 	}
 	if n.StakeMissing > 0 {
-		instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: c.Wallet, StakeMint: n.Market.StakeMint, Amount: n.StakeMissing})
+		instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: c.o.Wallet, StakeMint: n.Market.StakeMint, Amount: n.StakeMissing})
 		if err != nil {
 			return market.Node{}, err
 		}
-		sig, err := c.submit(ctx, "provider_stake", c.Wallet, instruction)
+		sig, err := c.submit(ctx, "provider_stake", c.o.Wallet, instruction)
 		if err != nil {
 			return market.Node{}, err
 		}
-		c.say("staked %s GNT   tx %s", n.StakeMissing, sig)
+		c.progress("staked %s GNT   tx %s", n.StakeMissing, sig)
 	}
 	if err := c.fundNode(ctx, n); err != nil {
 		return market.Node{}, err
 	}
 	if n.IsNode {
-		c.say("node %s is registered already; its ask is %s and its status %s", n.Node.Address, n.Node.Ask(), n.Node.State())
+		c.progress("node %s is registered already; its ask is %s and its status %s", n.Node.Address, n.Node.Ask(), n.Node.State())
 		return n.Node, nil
 	}
-	instruction, err := ix.NodeRegister(ix.NodeRegisterArgs{Wallet: c.Wallet, NodeKey: c.NodeKey, Spec: j.Spec, Price: j.Price, Devices: j.Devices})
+	instruction, err := ix.NodeRegister(ix.NodeRegisterArgs{Wallet: c.o.Wallet, NodeKey: c.o.NodeKey, Spec: j.Spec, Price: j.Price, Devices: j.Devices})
 	if err != nil {
 		return market.Node{}, err
 	}
-	sig, err := c.submit(ctx, "node_register", c.Wallet, instruction)
+	sig, err := c.submit(ctx, "node_register", c.o.Wallet, instruction)
 	if err != nil {
 		return market.Node{}, err
 	}
-	node, err := query.Fetch[market.Node](ctx, c.Chain, market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey), level)
+	node, err := query.Fetch[market.Node](ctx, c.o.Chain, market.NodeAddress(market.ProviderAddress(c.o.Wallet), c.o.NodeKey), level)
 	if err == nil {
-		c.say("registered node %s at %s USDC per GPU-hour   tx %s", node.Address, node.Ask(), sig)
+		c.progress("registered node %s at %s USDC per GPU-hour   tx %s", node.Address, node.Ask(), sig)
 	}
 	return node, err
 }
@@ -299,13 +82,13 @@ func (c *Commands) becomeProvider(ctx context.Context, n Needs) error {
 	if n.IsProvider {
 		return nil
 	}
-	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: c.Wallet, PaymentMint: n.Market.PaymentMint, StakeMint: n.Market.StakeMint})
+	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: c.o.Wallet, PaymentMint: n.Market.PaymentMint, StakeMint: n.Market.StakeMint})
 	if err != nil {
 		return err
 	}
-	sig, err := c.submit(ctx, "provider_register", c.Wallet, ix.CreateTokenAccount(c.Wallet, c.Wallet, n.Market.PaymentMint), instruction)
+	sig, err := c.submit(ctx, "provider_register", c.o.Wallet, ix.CreateTokenAccount(c.o.Wallet, c.o.Wallet, n.Market.PaymentMint), instruction)
 	if err == nil {
-		c.say("wallet %s is a provider   tx %s", c.Wallet, sig)
+		c.progress("wallet %s is a provider   tx %s", c.o.Wallet, sig)
 	}
 	return err
 }
@@ -315,10 +98,10 @@ func (c *Commands) fundNode(ctx context.Context, n Needs) error {
 	if n.NodeFunds == 0 {
 		return nil
 	}
-	sig, err := c.submit(ctx, "fund_node_key", c.Wallet,
-		system.NewTransferInstruction(uint64(n.NodeFunds), c.Wallet, c.NodeKey).Build())
+	sig, err := c.submit(ctx, "fund_node_key", c.o.Wallet,
+		system.NewTransferInstruction(uint64(n.NodeFunds), c.o.Wallet, c.o.NodeKey).Build())
 	if err == nil {
-		c.say("%s to the machine's key %s for its fees   tx %s", n.NodeFunds, c.NodeKey, sig)
+		c.progress("%s to the machine's key %s for its fees   tx %s", n.NodeFunds, c.o.NodeKey, sig)
 	}
 	return err
 }

@@ -39,12 +39,12 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 		return node, fmt.Errorf("%s: %w: bring it back with --status active once its faults are settled", node.Address, market.CodeWrongNodeStatus)
 	}
 	if price == node.Ask() && status == node.State() {
-		c.say("node %s asks %s and is %s already", node.Address, price, status)
+		c.progress("node %s asks %s and is %s already", node.Address, price, status)
 		return node, nil
 	}
-	authority := c.NodeKey
-	if !c.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.Wallet) {
-		authority = c.Wallet
+	authority := c.o.NodeKey
+	if !c.o.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.o.Wallet) {
+		authority = c.o.Wallet
 	}
 	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status})
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if err != nil {
 		return node, err
 	}
-	c.say("node %s asks %s and is %s   tx %s", node.Address, price, status, sig)
-	return query.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+	c.progress("node %s asks %s and is %s   tx %s", node.Address, price, status, sig)
+	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
 }
 
 // Retire takes the node out of the market for good. Its leases must be over.
@@ -68,19 +68,19 @@ func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
 		return node, err
 	}
 	if node.State() == market.NodeRetired {
-		c.say("node %s is retired already", node.Address)
+		c.progress("node %s is retired already", node.Address)
 		return node, nil
 	}
-	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: c.Wallet, Node: node})
+	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: c.o.Wallet, Node: node})
 	if err != nil {
 		return node, err
 	}
-	sig, err := c.submit(ctx, "node_retire", c.Wallet, instruction)
+	sig, err := c.submit(ctx, "node_retire", c.o.Wallet, instruction)
 	if err != nil {
 		return node, err
 	}
-	c.say("node %s is retired; close it with gantry-agent close when its last report is settled   tx %s", node.Address, sig)
-	return query.Fetch[market.Node](ctx, c.Chain, node.Address, level)
+	c.progress("node %s is retired; close it with gantry-agent close when its last report is settled   tx %s", node.Address, sig)
+	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
 }
 
 // deviceNodeOffset is where a device claim holds its node.
@@ -91,34 +91,34 @@ func (c *Commands) Close(ctx context.Context) error {
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
-	address := market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey)
-	node, ok, err := query.Find[market.Node](ctx, c.Chain, address, level)
+	address := market.NodeAddress(market.ProviderAddress(c.o.Wallet), c.o.NodeKey)
+	node, ok, err := query.Find[market.Node](ctx, c.o.Chain, address, level)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		c.say("node %s is closed", address)
+		c.progress("node %s is closed", address)
 		return nil
 	}
 	claims, err := c.claims(ctx, address)
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: c.Wallet, Node: node, Devices: claims})
+	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: c.o.Wallet, Node: node, Devices: claims})
 	if err != nil {
 		return err
 	}
-	sig, err := c.submit(ctx, "node_close", c.Wallet, instruction)
+	sig, err := c.submit(ctx, "node_close", c.o.Wallet, instruction)
 	if err != nil {
 		return err
 	}
-	c.say("node %s is closed and its rent returned; its stake can be taken back with gantry provider unstake   tx %s", address, sig)
+	c.progress("node %s is closed and its rent returned; its stake can be taken back with gantry provider unstake   tx %s", address, sig)
 	return nil
 }
 
 // claims are the device claims of a node.
 func (c *Commands) claims(ctx context.Context, node solana.PublicKey) ([]market.Device, error) {
-	accounts, _, err := c.Chain.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{
+	accounts, _, err := c.o.Chain.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{
 		DataSize: deviceClaimSize, Offset: deviceNodeOffset, Bytes: node[:],
 	})
 	if err != nil {

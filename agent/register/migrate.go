@@ -19,20 +19,20 @@ func (c *Commands) Migrate(ctx context.Context) error {
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
-	older, err := olderNodes(ctx, c.Chain, c.NodeKey)
+	older, err := olderNodes(ctx, c.o.Chain, c.o.NodeKey)
 	if err != nil {
 		return err
 	}
 	if len(older) == 0 {
 		node, err := c.node(ctx)
 		if err == nil {
-			c.say("node %s has the present layout", node.Address)
+			c.progress("node %s has the present layout", node.Address)
 		}
 		return err
 	}
-	payer := c.NodeKey
-	if !c.Wallet.IsZero() {
-		payer = c.Wallet
+	payer := c.o.NodeKey
+	if !c.o.Wallet.IsZero() {
+		payer = c.o.Wallet
 	}
 	for _, node := range older {
 		instruction, err := ix.NodeMigrate(payer, node)
@@ -43,7 +43,7 @@ func (c *Commands) Migrate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.say("node %s has the present layout now   tx %s", node, sig)
+		c.progress("node %s has the present layout now   tx %s", node, sig)
 	}
 	return nil
 }

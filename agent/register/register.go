@@ -1,8 +1,8 @@
 // Package register brings a machine into the market, keeps its ask and status, and takes it out again.
 //
-// Every command looks at the chain first and does only what is missing, so that it may be repeated after any
-// interruption. What was signed before the interruption is in the transaction store and is waited for before anything
-// is looked at.
+// Every command reads the chain first and does only what is missing, so that it may be repeated after any
+// interruption. What was signed before the interruption is in the transaction store; a command waits for it before it
+// reads the chain.
 package register
 
 import (
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
@@ -35,23 +34,34 @@ var (
 	ErrOtherDevices = errors.New("the node is registered with other GPUs")
 )
 
-// Commands sends a provider's transactions.
-type Commands struct {
-	Chain *chain.Client
-	Txm   *txm.Manager
-	// Wallet is the provider's; zero where only the node's key signs.
-	Wallet solana.PublicKey
-	// NodeKey is the machine's own key.
-	NodeKey solana.PublicKey
-	// Progress is told what is done, one line each; may be nil.
+// Options of New. Those of the plan and Txm are required.
+type Options struct {
+	PlanOptions
+	Txm *txm.Manager
+	// Progress gets one line for each thing that is done; may be nil.
 	Progress func(format string, args ...any)
-	Log      zerolog.Logger
 }
 
-func (c *Commands) say(format string, args ...any) {
-	if c.Progress != nil {
-		c.Progress(format, args...)
+// Commands sends a provider's transactions.
+type Commands struct {
+	*Planner
+	txm      *txm.Manager
+	progress func(format string, args ...any)
+}
+
+// New checks the options.
+func New(o Options) (*Commands, error) {
+	if o.Txm == nil {
+		return nil, errors.New("register: a transaction manager is required")
 	}
+	p, err := NewPlanner(o.PlanOptions)
+	if err != nil {
+		return nil, err
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	return &Commands{Planner: p, txm: o.Txm, progress: o.Progress}, nil
 }
 
 // level is what these commands wait for.
@@ -64,7 +74,7 @@ const pendingTime = 90 * time.Second
 // needs no wait.
 func (c *Commands) resume(ctx context.Context) error {
 	open := map[string]bool{}
-	_, err := c.Txm.Resume(func(r txm.Record) txm.ReadBack {
+	_, err := c.txm.Resume(func(r txm.Record) txm.ReadBack {
 		if r.State != txm.StateConfirmed {
 			open[r.ID] = true
 		}
@@ -73,22 +83,22 @@ func (c *Commands) resume(ctx context.Context) error {
 	if err != nil || len(open) == 0 {
 		return err
 	}
-	c.say("an interrupted command left %d transaction(s) on the way; waiting for them", len(open))
+	c.progress("an interrupted command left %d transaction(s) in flight; waiting for them", len(open))
 	ctx, cancel := context.WithTimeout(ctx, pendingTime)
 	defer cancel()
 	for id := range open {
 		// A refusal had no effect, so that the state on chain is what counts from here on.
-		if _, err := c.Txm.Wait(ctx, id, level); ctx.Err() != nil {
+		if _, err := c.txm.Wait(ctx, id, level); ctx.Err() != nil {
 			return fmt.Errorf("transaction %s of an interrupted command: %w", id, errors.Join(ctx.Err(), err))
 		}
 	}
 	return nil
 }
 
-// submit sends one step. Its id is fresh: what was there before was looked at, and resume has waited for the rest.
+// submit sends one step under a new id: the command has read what was there before, and resume has waited for the rest.
 func (c *Commands) submit(ctx context.Context, kind string, payer solana.PublicKey, ixs ...solana.Instruction) (solana.Signature, error) {
-	res, err := c.Txm.Submit(ctx, txm.Intent{
-		ID: fmt.Sprintf("%s/%s/%d", kind, c.NodeKey, time.Now().UnixNano()), Kind: kind,
+	res, err := c.txm.Submit(ctx, txm.Intent{
+		ID: fmt.Sprintf("%s/%s/%d", kind, c.o.NodeKey, time.Now().UnixNano()), Kind: kind,
 		Instructions: ixs, Payer: payer, Commitment: level,
 	})
 	if err != nil {
@@ -103,20 +113,20 @@ func (c *Commands) submit(ctx context.Context, kind string, payer solana.PublicK
 // node finds the machine's node account: that of the wallet's provider, or if there is no wallet, the one registered
 // with the machine's key. Error: ErrNotRegistered.
 func (c *Commands) node(ctx context.Context) (market.Node, error) {
-	if !c.Wallet.IsZero() {
-		address := market.NodeAddress(market.ProviderAddress(c.Wallet), c.NodeKey)
-		n, ok, err := query.Find[market.Node](ctx, c.Chain, address, level)
+	if !c.o.Wallet.IsZero() {
+		address := market.NodeAddress(market.ProviderAddress(c.o.Wallet), c.o.NodeKey)
+		n, ok, err := query.Find[market.Node](ctx, c.o.Chain, address, level)
 		if err != nil || ok {
 			return n, err
 		}
 	}
-	nodes, err := NodesByKey(ctx, c.Chain, c.NodeKey)
+	nodes, err := NodesByKey(ctx, c.o.Chain, c.o.NodeKey)
 	if err != nil {
 		return market.Node{}, err
 	}
 	switch len(nodes) {
 	case 0:
-		return market.Node{}, fmt.Errorf("%w with key %s; run gantry-agent register first", ErrNotRegistered, c.NodeKey)
+		return market.Node{}, fmt.Errorf("%w with key %s; run gantry-agent register first", ErrNotRegistered, c.o.NodeKey)
 	case 1:
 		return nodes[0], nil
 	}

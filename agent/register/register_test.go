@@ -9,11 +9,12 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
 )
 
 // The commands as a whole are tested against a real node in agent/e2e; here is what they say before anything is sent.
 func TestCheck(t *testing.T) {
-	c := &Commands{Wallet: solana.PublicKey{1}}
+	c := &Planner{o: PlanOptions{Wallet: solana.PublicKey{1}}}
 	join := Join{Price: 1_000_000, Stake: 300 * market.OneGNT}
 	join.Model.MinStake, join.Spec.Gpus = uint64(100*market.OneGNT), 2
 	rich := Needs{
@@ -49,4 +50,20 @@ func TestTokenAmount(t *testing.T) {
 	require.EqualValues(t, uint64(1<<63+5), tokenAmount(data))
 	require.Zero(t, tokenAmount(data[:71]))
 	require.Zero(t, tokenAmount(nil))
+}
+
+func TestNewNeedsEveryDependency(t *testing.T) {
+	complete := Options{PlanOptions: PlanOptions{Chain: &chain.Client{}, NodeKey: solana.PublicKey{1}}, Txm: &txm.Manager{}}
+	_, err := New(complete)
+	require.NoError(t, err)
+	for name, remove := range map[string]func(*Options){
+		"chain":               func(o *Options) { o.Chain = nil },
+		"node key":            func(o *Options) { o.NodeKey = solana.PublicKey{} },
+		"transaction manager": func(o *Options) { o.Txm = nil },
+	} {
+		o := complete
+		remove(&o)
+		_, err := New(o)
+		require.ErrorContains(t, err, "required", name)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,8 +21,8 @@ const (
 	startTimeout = 10 * time.Second
 )
 
-// ProcessConfig configures [NewProcess].
-type ProcessConfig struct {
+// ProcessOptions are the options of [NewProcess]. Root and Cluster are required.
+type ProcessOptions struct {
 	// Root holds one directory a lease; created if missing, mode 0700.
 	Root string
 	// Cluster must be local; see [Cluster.CheckLocal].
@@ -46,26 +45,23 @@ type Process struct {
 var _ Runtime = (*Process)(nil)
 
 // NewProcess returns a runtime, or [*NotLocalError].
-func NewProcess(c ProcessConfig) (*Process, error) {
-	if err := c.Cluster.CheckLocal(); err != nil {
+func NewProcess(o ProcessOptions) (*Process, error) {
+	if err := o.Cluster.CheckLocal(); err != nil {
 		return nil, err
 	}
-	root, err := filepath.Abs(c.Root)
-	if err != nil || c.Root == "" {
-		return nil, fmt.Errorf("runtime: directory %q: %w", c.Root, errors.Join(ErrSpec, err))
+	root, err := filepath.Abs(o.Root)
+	if err != nil || o.Root == "" {
+		return nil, fmt.Errorf("runtime: directory %q: %w", o.Root, errors.Join(ErrSpec, err))
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
-	exe := c.Executable
+	exe := o.Executable
 	if exe == "" {
 		exe = self
 	}
-	return &Process{root: root, exe: exe, log: c.Log}, nil
+	return &Process{root: root, exe: exe, log: o.Log}, nil
 }
-
-// Name implements [Runtime].
-func (*Process) Name() string { return "process" }
 
 func (p *Process) dir(leaseID string) (leaseDir, error) {
 	if !leaseIDPattern.MatchString(leaseID) {
@@ -94,7 +90,7 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
 			return st, err
 		}
 		if time.Now().After(deadline) {
-			return st, fmt.Errorf("runtime: supervisor of %s did not come up: %s", spec.LeaseID, d.lastWords())
+			return st, fmt.Errorf("runtime: supervisor of %s did not start: %s", spec.LeaseID, d.lastLog())
 		}
 		if err := sleep(ctx, statePoll); err != nil {
 			return st, err
@@ -117,7 +113,7 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// Not CommandContext: once the supervisor is on its way it is not called back.
+	// Not CommandContext: once the supervisor is started nothing takes it back.
 	cmd := exec.Command(p.exe, InternalCommand, stageDetach, string(d))
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{}
@@ -125,7 +121,7 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("runtime: start supervisor of %s: %w: %s", spec.LeaseID, err, strings.TrimSpace(string(out)))
 	}
-	p.log.Debug().Str("lease", spec.LeaseID).Strs("command", spec.Command).Msg("job handed to its supervisor")
+	p.log.Debug().Str("lease", spec.LeaseID).Strs("command", spec.Command).Msg("agent handed the job to its supervisor")
 	return nil
 }
 
@@ -138,40 +134,7 @@ func (p *Process) Status(_ context.Context, leaseID string) (Status, error) {
 	return d.status()
 }
 
-// Recover implements [Runtime]. For a lost job it also ends what is left of it.
-func (p *Process) Recover(ctx context.Context) ([]Status, error) {
-	entries, err := os.ReadDir(p.root)
-	if err != nil {
-		return nil, fmt.Errorf("runtime: %w", err)
-	}
-	var out []Status
-	for _, e := range entries {
-		if !e.IsDir() || !leaseIDPattern.MatchString(e.Name()) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		d := leaseDir(filepath.Join(p.root, e.Name()))
-		st, err := d.status()
-		if errors.Is(err, ErrNotFound) {
-			continue // a directory without a specification: nothing was promised
-		}
-		if err != nil {
-			return nil, err
-		}
-		if st.Phase == Lost {
-			if err := d.killLeftovers(); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, st)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].LeaseID < out[j].LeaseID })
-	return out, nil
-}
-
-// Wait implements [Runtime].
+// Wait returns when the job is over.
 func (p *Process) Wait(ctx context.Context, leaseID string) (Status, error) {
 	for {
 		st, err := p.Status(ctx, leaseID)
@@ -209,7 +172,7 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 	} else if ok {
 		// Only to be quicker: the supervisor looks for the request by itself.
 		if err := r.Supervisor.signal(syscall.SIGTERM); err != nil {
-			p.log.Warn().Err(err).Str("lease", leaseID).Msg("signal to supervisor failed, it will see the request")
+			p.log.Warn().Err(err).Str("lease", leaseID).Msg("the signal to the supervisor failed; the supervisor finds the request in its directory")
 		}
 	}
 	return p.Wait(ctx, leaseID)

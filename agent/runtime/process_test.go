@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 func testAgent(root, lease string) {
-	p, err := NewProcess(config(root))
+	p, err := NewProcess(options(root))
 	if err == nil {
 		_, err = p.Start(context.Background(), Spec{
 			LeaseID: lease,
@@ -45,8 +45,8 @@ func testAgent(root, lease string) {
 	select {}
 }
 
-func config(root string) ProcessConfig {
-	return ProcessConfig{
+func options(root string) ProcessOptions {
+	return ProcessOptions{
 		Root: root,
 		Cluster: Cluster{
 			GenesisHash: "4sGjMW1sUnHzSxGspuhpqLDx6wiyjNtZAMdL4VZHirAn",
@@ -59,13 +59,22 @@ func config(root string) ProcessConfig {
 func newRuntime(t *testing.T) *Process {
 	t.Helper()
 	root := t.TempDir()
-	p, err := NewProcess(config(root))
+	p, err := NewProcess(options(root))
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := KillAll(context.Background(), root)
-		require.NoError(t, err)
-	})
+	t.Cleanup(func() { stopAll(t, p) })
 	return p
+}
+
+// stopAll ends the jobs that a test has left.
+func stopAll(t *testing.T, p *Process) {
+	t.Helper()
+	entries, err := os.ReadDir(p.root)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if _, err := p.Stop(context.Background(), e.Name(), 0); err != nil {
+			require.ErrorIs(t, err, ErrNotFound)
+		}
+	}
 }
 
 func background(t *testing.T) context.Context {
@@ -388,16 +397,15 @@ func TestJobSurvivesTheAgent(t *testing.T) {
 	require.NoError(t, syscall.Kill(-agent.Process.Pid, syscall.SIGKILL))
 	require.Error(t, agent.Wait())
 
-	p, err := NewProcess(config(root))
+	p, err := NewProcess(options(root))
 	require.NoError(t, err)
-	list, err := p.Recover(background(t))
+	st, err := p.Status(background(t), "survivor")
 	require.NoError(t, err)
-	require.Len(t, list, 1)
-	require.Equal(t, Running, list[0].Phase)
-	require.Positive(t, list[0].PID)
+	require.Equal(t, Running, st.Phase)
+	require.Positive(t, st.PID)
 	_, err = p.Start(background(t), shell("survivor", "echo twice"))
 	require.ErrorIs(t, err, ErrExists)
-	st, err := p.Wait(background(t), "survivor")
+	st, err = p.Wait(background(t), "survivor")
 	require.NoError(t, err)
 	require.Equal(t, 7, st.Exit.Code)
 	require.Equal(t, "begun\ndone\n", output(t, p, "survivor", Stdout))
@@ -418,9 +426,9 @@ func TestKilledSupervisorMeansLost(t *testing.T) {
 	require.Equal(t, Lost, st.Phase)
 	require.Nil(t, st.Exit)
 	require.Eventually(t, func() bool { return !run.Job.alive() }, 5*time.Second, 10*time.Millisecond)
-	list, err := p.Recover(background(t))
+	st, err = p.Stop(background(t), "lost", 0)
 	require.NoError(t, err)
-	require.Equal(t, Lost, list[0].Phase)
+	require.Equal(t, Lost, st.Phase)
 	requireNoneLeft(t, "lost")
 	_, err = p.Start(background(t), shell("lost", "true"))
 	require.ErrorIs(t, err, ErrExists, "a lost job is not run a second time")
@@ -489,23 +497,6 @@ func TestCancelledStartLeavesTheJobAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Created, st.Phase)
 	require.NoError(t, p.Remove(background(t), "never"))
-}
-
-func TestKillAll(t *testing.T) {
-	t.Parallel()
-	p := newRuntime(t)
-	for _, l := range []string{"a", "b"} {
-		_, err := p.Start(background(t), shell(l, "sleep 300"))
-		require.NoError(t, err)
-	}
-	n, err := KillAll(background(t), p.root)
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-	requireNoneLeft(t, "a")
-	requireNoneLeft(t, "b")
-	n, err = KillAll(background(t), filepath.Join(p.root, "missing"))
-	require.NoError(t, err)
-	require.Zero(t, n)
 }
 
 func TestInternalMainMisuse(t *testing.T) {

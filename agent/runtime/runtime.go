@@ -26,18 +26,12 @@ var (
 // Runtime runs jobs, each under its lease's id. Implementations are safe for use
 // by several goroutines.
 type Runtime interface {
-	// Name says what kind of runtime it is.
-	Name() string
 	// Start starts a job and returns when it runs or has failed to. ctx bounds
 	// the wait, not the job. A second Start of a lease is ErrExists.
 	Start(ctx context.Context, spec Spec) (Status, error)
 	// Status tells how a job is, also after a restart of the agent.
 	Status(ctx context.Context, leaseID string) (Status, error)
-	// Recover lists every lease the runtime holds anything of.
-	Recover(ctx context.Context) ([]Status, error)
-	// Wait returns when the job is over.
-	Wait(ctx context.Context, leaseID string) (Status, error)
-	// Stop asks the job to end, and ends it after grace. It returns when the job
+	// Stop asks the job to end, and kills it after grace. It returns when the job
 	// is over. Stopping a job that is over is no error.
 	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)
 	// Extend sets the longest a job may run, counted from its start, in place of

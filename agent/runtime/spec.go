@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -24,7 +22,7 @@ var (
 	envNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// reserved names are set by the runtime; a job cannot choose them.
+// reservedEnv reports whether the runtime sets a variable itself; a job cannot choose it.
 func reservedEnv(name string) bool {
 	return strings.HasPrefix(name, "GANTRY_") || name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES" || strings.HasPrefix(name, "LD_")
 }
@@ -137,33 +135,4 @@ func (s Spec) environment(workDir string) []string {
 	}
 	sort.Strings(out)
 	return out
-}
-
-// JobDigest identifies what a customer wants to run: sha256 over
-// "gantry-job" ‖ image ‖ command ‖ environment sorted by name, each string with
-// its length as u32le before it and each list with its count. A customer of the
-// process runtime puts it where an image's digest would go in the order, and the
-// agent refuses to start anything else.
-func JobDigest(image string, command []string, env map[string]string) [32]byte {
-	b := []byte("gantry-job")
-	b = appendString(b, image)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(command)))
-	for _, a := range command {
-		b = appendString(b, a)
-	}
-	names := make([]string, 0, len(env))
-	for k := range env {
-		names = append(names, k)
-	}
-	sort.Strings(names)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(names)))
-	for _, k := range names {
-		b = appendString(appendString(b, k), env[k])
-	}
-	return sha256.Sum256(b)
-}
-
-func appendString(b []byte, s string) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
-	return append(b, s...)
 }

@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,8 +54,8 @@ func (d leaseDir) status() (Status, error) {
 	return st, nil
 }
 
-// lastWords is the end of the supervisor's own log.
-func (d leaseDir) lastWords() string {
+// lastLog is the end of the supervisor's own log.
+func (d leaseDir) lastLog() string {
 	b, err := os.ReadFile(d.supervisorLog())
 	if err != nil || len(b) == 0 {
 		return "it left no message"
@@ -108,36 +106,4 @@ func hasEnv(pid int, mark []byte) bool {
 		}
 	}
 	return false
-}
-
-// KillAll ends every job below a process runtime's root, without grace and
-// without a cluster: for tidying up after an agent that will not come back. It
-// returns how many jobs it ended.
-func KillAll(ctx context.Context, root string) (int, error) {
-	entries, err := os.ReadDir(root)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("runtime: %w", err)
-	}
-	p := &Process{root: root}
-	ended := 0
-	for _, e := range entries {
-		if !e.IsDir() || !leaseIDPattern.MatchString(e.Name()) {
-			continue
-		}
-		st, err := p.Status(ctx, e.Name())
-		if errors.Is(err, ErrNotFound) || st.Phase == Exited || st.Phase == Created {
-			continue
-		}
-		if err == nil {
-			_, err = p.Stop(ctx, e.Name(), 0)
-		}
-		if err != nil {
-			return ended, err
-		}
-		ended++
-	}
-	return ended, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPublicClustersAreRefused(t *testing.T) {
-	local := config("").Cluster
+	local := options("").Cluster
 	require.NoError(t, local.CheckLocal())
 	for name, c := range map[string]Cluster{
 		"mainnet":       {GenesisMainnetBeta, local.Endpoints},
@@ -29,11 +29,11 @@ func TestPublicClustersAreRefused(t *testing.T) {
 	} {
 		var refused *NotLocalError
 		require.ErrorAs(t, c.CheckLocal(), &refused, name)
-		_, err := NewProcess(ProcessConfig{Root: t.TempDir(), Cluster: c})
+		_, err := NewProcess(ProcessOptions{Root: t.TempDir(), Cluster: c})
 		require.ErrorAs(t, err, &refused, name)
 	}
 	require.NoError(t, Cluster{local.GenesisHash, []string{"http://[::1]:8899", "http://LOCALHOST:1", "http://127.8.9.10"}}.CheckLocal())
-	_, err := NewProcess(ProcessConfig{Cluster: local})
+	_, err := NewProcess(ProcessOptions{Cluster: local})
 	require.Error(t, err)
 }
 
@@ -105,20 +105,6 @@ func TestCgroupFiles(t *testing.T) {
 	require.NoError(t, g.place(&attr))
 	require.True(t, attr.UseCgroupFD)
 	g.remove()
-}
-
-func TestJobDigest(t *testing.T) {
-	base := JobDigest("", []string{"a", "b"}, map[string]string{"X": "1", "Y": "2"})
-	require.Equal(t, base, JobDigest("", []string{"a", "b"}, map[string]string{"Y": "2", "X": "1"}))
-	for _, other := range [][32]byte{
-		JobDigest("", []string{"ab"}, map[string]string{"X": "1", "Y": "2"}),
-		JobDigest("", []string{"a", "b"}, map[string]string{"X": "1"}),
-		JobDigest("", []string{"a", "b", "X"}, map[string]string{"Y": "2"}),
-		JobDigest("i", []string{"a", "b"}, map[string]string{"X": "1", "Y": "2"}),
-		JobDigest("", []string{"a", "b"}, map[string]string{"X": "1Y", "": "2"}),
-	} {
-		require.NotEqual(t, base, other)
-	}
 }
 
 func TestCappedWriterSurvivesAFullDisk(t *testing.T) {

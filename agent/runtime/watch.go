@@ -16,7 +16,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 	reason := ReasonExited
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	var kill <-chan time.Time // when patience ends
+	var kill <-chan time.Time // when the grace is over
 	ask := func(why Reason, grace time.Duration) {
 		if reason != ReasonExited {
 			return // it is ending already, for the first reason

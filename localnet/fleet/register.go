@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -22,7 +23,7 @@ import (
 const owners = 8
 
 // register brings all machines into the market, those of one provider after each other: each raises the provider's stake.
-func register(ctx context.Context, s Spec, link daemon.Link, log zerolog.Logger) error {
+func register(ctx context.Context, s Spec, shared *daemon.Shared, log zerolog.Logger) error {
 	byOwner := map[string][]Member{}
 	for _, m := range s.Members {
 		byOwner[m.Wallet] = append(byOwner[m.Wallet], m)
@@ -30,18 +31,18 @@ func register(ctx context.Context, s Spec, link daemon.Link, log zerolog.Logger)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(owners)
 	for wallet, members := range byOwner {
-		g.Go(func() error { return registerOf(ctx, s, wallet, members, link, log) })
+		g.Go(func() error { return registerOf(ctx, s, wallet, members, shared, log) })
 	}
 	return g.Wait()
 }
 
 // registerOf registers a provider's machines.
-func registerOf(ctx context.Context, s Spec, wallet string, members []Member, link daemon.Link, log zerolog.Logger) (err error) {
+func registerOf(ctx context.Context, s Spec, wallet string, members []Member, shared *daemon.Shared, log zerolog.Logger) (err error) {
 	owner, err := chain.LoadKeypair(wallet)
 	if err != nil {
 		return err
 	}
-	genesis, err := link.Client.Genesis(ctx)
+	genesis, err := shared.Client.Genesis(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,12 +59,16 @@ func registerOf(ctx context.Context, s Spec, wallet string, members []Member, li
 		if err != nil {
 			return err
 		}
-		manager, err := txm.New(txm.Options{RPC: link.Client, Store: store, Keys: txm.NewKeys(owner, key), Payer: owner.PublicKey(), Log: log})
+		manager, err := txm.New(txm.Options{RPC: shared.Client, Store: store, Keys: txm.NewKeys(owner, key), Payer: owner.PublicKey(), Log: log})
 		if err != nil {
 			return errors.Join(err, store.Close())
 		}
-		c := registry.Commands{Chain: link.Client, Txm: manager, Wallet: owner.PublicKey(), NodeKey: key.PublicKey(), Log: log}
-		err = join(ctx, &c, cfg, link.View)
+		c, err := registry.New(registry.Options{
+			PlanOptions: registry.PlanOptions{Chain: shared.Client, Wallet: owner.PublicKey(), NodeKey: key.PublicKey()}, Txm: manager,
+		})
+		if err == nil {
+			err = join(ctx, c, key.PublicKey(), cfg, shared.View)
+		}
 		manager.Close()
 		if err = errors.Join(err, store.Close()); err != nil {
 			return fmt.Errorf("machine %s: %w", m.Name, err)
@@ -73,12 +78,12 @@ func registerOf(ctx context.Context, s Spec, wallet string, members []Member, li
 }
 
 // join registers one machine with what it has.
-func join(ctx context.Context, c *registry.Commands, cfg config.Config, view *view.View) error {
+func join(ctx context.Context, c *registry.Commands, nodeKey solana.PublicKey, cfg config.Config, view *view.View) error {
 	source, err := config.ParseInventory(cfg.Inventory)
 	if err != nil {
 		return err
 	}
-	m, err := host.New(ctx, host.Options{Source: source, Seed: [32]byte(c.NodeKey), DiskPath: cfg.DataDir})
+	m, err := host.New(ctx, host.Options{Source: source, Seed: [32]byte(nodeKey), DiskPath: cfg.DataDir})
 	if err != nil {
 		return err
 	}

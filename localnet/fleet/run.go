@@ -21,14 +21,14 @@ func Run(ctx context.Context, s Spec, log zerolog.Logger) error {
 		return err
 	}
 	defer client.Close()
-	link := daemon.Link{Client: client, View: view.New(view.Options{Log: log}), Executable: s.Agent}
+	shared := &daemon.Shared{Client: client, View: view.New(view.Options{Log: log}), Executable: s.Agent}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return link.View.Run(gctx, view.Source{Client: client}) })
+	g.Go(func() error { return shared.View.Run(gctx, view.Source{Client: client}) })
 	g.Go(func() error {
-		if err := link.View.Ready(gctx); err != nil {
+		if err := shared.View.Ready(gctx); err != nil {
 			return err
 		}
-		if err := register(gctx, s, link, log); err != nil {
+		if err := register(gctx, s, shared, log); err != nil {
 			return err
 		}
 		log.Info().Int("machines", len(s.Members)).Bool("simulated", true).Msg("all machines are registered")
@@ -38,7 +38,11 @@ func Run(ctx context.Context, s Spec, log zerolog.Logger) error {
 				return err
 			}
 			g.Go(func() error {
-				if err := daemon.RunLinked(gctx, cfg, link, log.With().Str("machine", m.Name).Logger()); err != nil {
+				agent, err := daemon.New(daemon.Options{Config: cfg, Log: log.With().Str("machine", m.Name).Logger(), Shared: shared})
+				if err == nil {
+					err = agent.Run(gctx)
+				}
+				if err != nil {
 					return fmt.Errorf("%s: %w", m.Name, err)
 				}
 				return nil

@@ -26,7 +26,7 @@ const selfChallenge = 5 * time.Minute
 
 func evidenceCommand() *cli.Command {
 	return &cli.Command{
-		Name: "evidence", Usage: "what this machine can prove about itself",
+		Name: "evidence", Usage: "evidence of what this machine is",
 		Subcommands: []*cli.Command{{
 			Name: "collect", Usage: "look for everything that keepers ask for, say what is there and what is not, and write the bundle",
 			Description: "The challenge is the machine's own, so the bundle proves nothing to anyone: it shows what keepers would get. " +
@@ -90,7 +90,11 @@ func collectEvidence(c *cli.Context) error {
 			return evidence.Work(ctx, nonce, evidence.WorkOptions{Prover: work.CPU{}, Key: ed25519.PrivateKey(key), Order: order})
 		}
 	}
-	b, findings, err := (&evidence.Collector{Sources: sources, Key: ed25519.PrivateKey(key)}).Collect(c.Context, challenge)
+	collector, err := evidence.New(evidence.Options{Sources: sources, Key: ed25519.PrivateKey(key)})
+	if err != nil {
+		return err
+	}
+	b, findings, err := collector.Collect(c.Context, challenge)
 	if err != nil {
 		return err
 	}

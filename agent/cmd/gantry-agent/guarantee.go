@@ -9,15 +9,15 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-func commitCommand() *cli.Command {
+func guaranteeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "commit", Usage: "guarantee uptime until a date: more awards until then, and stake lost if it is not kept",
+		Name: "guarantee", Usage: "guarantee uptime until a date: more awards until then, and stake lost if the uptime is lower",
 		Description: "The machine stays active until then: it can neither sleep nor leave, and its stake stays.\n" +
-			"A running commitment may only grow: later, or a higher guarantee.",
+			"A running guarantee may only grow: a later end, or a higher uptime.",
 		Flags: commonFlags(walletFlag(),
 			&cli.DurationFlag{Name: "for", Usage: "`TIME` from now such as 720h (default: the shortest, the market's unstaking cooldown)"},
-			&cli.StringFlag{Name: "uptime", Usage: "promised `PERCENT`, 90 to 100 (default: that of the running commitment)"}),
-		Action: runCommit,
+			&cli.StringFlag{Name: "uptime", Usage: "guaranteed `PERCENT`, 90 to 100 (default: that of the running guarantee)"}),
+		Action: runGuarantee,
 	}
 }
 
@@ -36,7 +36,7 @@ func migrateCommand() *cli.Command {
 	}
 }
 
-func runCommit(c *cli.Context) error {
+func runGuarantee(c *cli.Context) error {
 	guarantee := register.Guarantee{For: c.Duration("for")}
 	if text := c.String("uptime"); text != "" {
 		var err error
@@ -49,6 +49,6 @@ func runCommit(c *cli.Context) error {
 		return err
 	}
 	defer s.close()
-	_, err = s.commands.Commit(c.Context, guarantee)
+	_, err = s.commands.Guarantee(c.Context, guarantee)
 	return err
 }

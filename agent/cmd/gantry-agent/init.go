@@ -104,7 +104,7 @@ func printDetected(w io.Writer, m *host.Machine) {
 	if inv.Simulated {
 		line("", "these GPUs are SIMULATED: for local networks only, evidence tier 0")
 	} else if len(inv.GPUs) > 0 {
-		line("", "no hardware evidence is collected by this version → evidence tier 1")
+		line("", "what it can prove with hardware evidence: gantry-agent evidence collect")
 	}
 	line("", "network bandwidth %s", inv.Network.Note)
 	for _, n := range inv.Notes {
@@ -154,7 +154,7 @@ func benchmark(c *cli.Context, cfg config.Config, m *host.Machine) error {
 	}
 	fmt.Fprintf(w, " · %s\n", time.Since(start).Round(100*time.Millisecond))
 	if len(m.Inventory.GPUs) > 0 {
-		fmt.Fprintln(w, "            the GPUs' own speed is not measured: this version computes work proofs on the processor")
+		fmt.Fprintln(w, "            the GPUs' own speed is not measured by this command")
 	}
 	return nil
 }
@@ -186,11 +186,15 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 		fmt.Fprintf(w, " missing    %v\n", err)
 		return nil
 	}
-	cmds := &register.Commands{Chain: client, NodeKey: nodeKey}
+	plan := register.PlanOptions{Chain: client, NodeKey: nodeKey}
 	if key, err := chain.LoadKeypair(cfg.Wallet); err == nil {
-		cmds.Wallet = key.PublicKey()
+		plan.Wallet = key.PublicKey()
 	}
-	needs, err := cmds.Needs(ctx, register.Join{Spec: m.Spec(model, cfg.Region, cfg.Site), Model: model, Devices: m.Devices()})
+	planner, err := register.NewPlanner(plan)
+	if err != nil {
+		return err
+	}
+	needs, err := planner.Needs(ctx, register.Join{Spec: m.Spec(model, cfg.Region, cfg.Site), Model: model, Devices: m.Devices()})
 	if err != nil {
 		fmt.Fprintf(w, " missing    %v\n", err)
 		return nil
@@ -201,15 +205,15 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 	if others := needs.Provider.LockedStake; others > 0 && !needs.IsNode {
 		fmt.Fprintf(w, "            %s GNT in all with the provider's other machines; %s are staked\n", needs.StakeNeeded, market.GNT(needs.Provider.Stake))
 	}
-	if cmds.Wallet.IsZero() {
+	if plan.Wallet.IsZero() {
 		fmt.Fprintf(w, " missing    a wallet: %s does not exist; make one with solana-keygen new, or pass --keypair\n", cfg.Wallet)
 	} else {
-		fmt.Fprintf(w, " wallet     %s has %s and %s GNT\n", cmds.Wallet, needs.SOL, needs.Tokens)
-		if err := cmds.Check(needs, register.Join{Model: model, Spec: m.Spec(model, "", ""), Price: 1}); err != nil {
+		fmt.Fprintf(w, " wallet     %s has %s and %s GNT\n", plan.Wallet, needs.SOL, needs.Tokens)
+		if err := planner.Check(needs, register.Join{Model: model, Spec: m.Spec(model, "", ""), Price: 1}); err != nil {
 			fmt.Fprintf(w, " missing    %v\n", err)
 		}
 	}
-	s := daemon.Snapshot(accounts, model.Id, needs.Node.Address)
+	s := pricing.Observe(accounts, model.Id, needs.Node.Address)
 	ask := pricing.FollowMarket{}.Ask(s)
 	fmt.Fprintf(w, " price      reference %s · asks of other nodes with this model: %d · suggested %s USDC per GPU-hour\n", s.Reference, len(s.Others), ask)
 	if needs.IsNode {

@@ -73,14 +73,17 @@ func open(c *cli.Context, wallet bool) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	s.commands = &register.Commands{
-		Chain: s.client, Txm: m, Wallet: owner, NodeKey: s.nodeKey.PublicKey(), Log: log,
+	s.commands, err = register.New(register.Options{
+		PlanOptions: register.PlanOptions{Chain: s.client, Wallet: owner, NodeKey: s.nodeKey.PublicKey()}, Txm: m,
 		Progress: func(format string, args ...any) { fmt.Fprintf(c.App.Writer, " ✓ "+format+"\n", args...) },
+	})
+	if err != nil {
+		return nil, err
 	}
 	s.close = func() {
 		m.Close()
 		if err := store.Close(); err != nil {
-			log.Warn().Err(err).Msg("close transaction store")
+			log.Warn().Err(err).Msg("closing the transaction store failed")
 		}
 		s.client.Close()
 	}
@@ -158,7 +161,7 @@ func runRegister(c *cli.Context) error {
 		return err
 	}
 	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
-	if join.Price = policy.Ask(daemon.Snapshot(accounts, model.Id, solana.PublicKey{})); join.Price == 0 {
+	if join.Price = policy.Ask(pricing.Observe(accounts, model.Id, solana.PublicKey{})); join.Price == 0 {
 		return fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)
 	}
 	if _, err := s.commands.Register(c.Context, join); err != nil {

@@ -31,7 +31,11 @@ func runCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return daemon.Run(c.Context, cfg, log)
+			agent, err := daemon.New(daemon.Options{Config: cfg, Log: log})
+			if err != nil {
+				return err
+			}
+			return agent.Run(c.Context)
 		},
 	}
 }

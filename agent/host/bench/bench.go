@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
@@ -133,25 +131,4 @@ func (r Result) Peak() float64 {
 		best = math.Max(best, w.GOPS)
 	}
 	return best
-}
-
-// Hash binds the result: sha256 over "gantry-bench" ‖ prover's name (u32le length
-// before it) ‖ time in unix seconds i64le ‖ for each measured size n u32le ‖ elapsed ns
-// u64le ‖ root, then the disk's write and read speed in kB/s u64le each.
-func (r Result) Hash() [32]byte {
-	b := []byte("gantry-bench")
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Prover)))
-	b = append(b, r.Prover...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(r.At.Unix()))
-	for _, w := range r.Work {
-		if w.Skipped != "" {
-			continue
-		}
-		b = binary.LittleEndian.AppendUint32(b, uint32(w.N))
-		b = binary.LittleEndian.AppendUint64(b, uint64(w.Elapsed))
-		b = append(b, w.Root[:]...)
-	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(r.Disk.WriteMBps*1000))
-	b = binary.LittleEndian.AppendUint64(b, uint64(r.Disk.ReadMBps*1000))
-	return sha256.Sum256(b)
 }

@@ -62,22 +62,3 @@ func TestBadOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, r.Disk.Note, "not measured")
 }
-
-func TestHashBindsEveryFigure(t *testing.T) {
-	r := Result{Prover: "p", At: time.Unix(5, 0), Work: []Work{{N: 32, Elapsed: 7}, {N: 64, Skipped: "x"}}}
-	base := r.Hash()
-	require.Equal(t, base, r.Hash())
-	for _, change := range []func(*Result){
-		func(r *Result) { r.Prover = "q" },
-		func(r *Result) { r.At = time.Unix(6, 0) },
-		func(r *Result) { r.Work = []Work{{N: 64, Elapsed: 7}} },
-		func(r *Result) { r.Work = []Work{{N: 32, Elapsed: 8}} },
-		func(r *Result) { r.Work = []Work{{N: 32, Elapsed: 7, Root: work.Hash{1}}} },
-		func(r *Result) { r.Disk.WriteMBps = 1 },
-		func(r *Result) { r.Disk.ReadMBps = 1 },
-	} {
-		c := r
-		change(&c)
-		require.NotEqual(t, base, c.Hash())
-	}
-}

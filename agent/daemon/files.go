@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-// What a running agent shows to commands is in files of its data folder, because its store has one user at a time.
+// Commands read what a running agent writes to files of its data folder: its store has one user at a time.
 
-// show writes a file in one piece, so that nobody reads half of it.
-func show(path string, v any) error {
+// writeJSON replaces a file in one step, so that no command reads half of it.
+func writeJSON(path string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
@@ -20,8 +20,8 @@ func show(path string, v any) error {
 	return os.Rename(path+".new", path)
 }
 
-// shown reads what a running agent shows.
-func shown[T any](path string) (v T, err error) {
+// readJSON reads what a running agent has written.
+func readJSON[T any](path string) (v T, err error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return v, err

@@ -18,7 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// agentModel drives one worker by hand, so that a crash can fall between any two acts, and checks after every one what
+// agentModel drives one worker by hand, so that a crash can fall between any two actions, and checks after every one what
 // must always hold.
 type agentModel struct {
 	t interface {
@@ -41,7 +41,7 @@ func (a *agentModel) open() {
 	a.store, err = openStore(a.dir, a.clock)
 	require.NoError(a.t, err)
 	a.m, err = New(Options{
-		Ledger: a.chain, Store: a.store, Runtime: a.rt, NodeKey: testKey, Domain: testDomain, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(),
+		Chain: a.chain, Store: a.store, Runtime: a.rt, NodeKey: testKey, Domain: testDomain, GPUUUIDs: []string{"SIM-1"}, Log: zerolog.Nop(),
 		Now: a.clock.now, Keep: 5 * time.Second,
 		Settle: func(context.Context, solana.PublicKey) error { return nil },
 	})
@@ -49,58 +49,58 @@ func (a *agentModel) open() {
 	a.w = nil
 }
 
-// step lets the agent look once and act once.
+// step lets the agent observe once and act once.
 func (a *agentModel) step() Decision {
 	if a.w == nil {
-		fresh, err := a.m.adopt()
+		added, err := a.m.addWorkers()
 		require.NoError(a.t, err)
-		if len(fresh) == 0 {
+		if len(added) == 0 {
 			return Decision{Action: Wait}
 		}
-		a.w = fresh[0]
+		a.w = added[0]
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	d, f, err := a.w.look(ctx)
+	d, f, err := a.w.observe(ctx)
 	require.NoError(a.t, err)
-	a.judge(d, f)
+	a.checkDecision(d, f)
 	if d.Action == Wait {
 		return d
 	}
 	err = a.w.act(ctx, d, f)
 	switch d.Action {
-	case SubmitStart, EndDone, EndDue, StartJob: // these may fail and are tried again
+	case SubmitStart, EndFinished, EndDue, StartJob: // these may fail and are tried again
 	default:
 		require.NoError(a.t, err, d.Action)
 	}
 	if d.Action == Remove {
 		require.NoError(a.t, err)
-		a.m.forget(a.w)
+		a.m.dropWorker(a.w)
 		a.w, a.removed = nil, true
 	}
 	return d
 }
 
-// judge says whether a decision is permitted at all.
-func (a *agentModel) judge(d Decision, f Facts) {
+// checkDecision fails the test when a decision is not permitted.
+func (a *agentModel) checkDecision(d Decision, f Facts) {
 	switch d.Action {
 	case SubmitStart:
-		require.Equal(a.t, store.Starting, f.Record.State, "the start is recorded before it is sent")
-		require.NotZero(a.t, f.Record.ConnectionHash)
-	case BeginStart:
+		require.Equal(a.t, store.Starting, f.Entry.State, "the start is stored before it is sent")
+		require.NotZero(a.t, f.Entry.ConnectionHash)
+	case MarkStarting:
 		late := !f.Now.Before(f.Order.AwardedAt.Add(f.StartDeadline / 2))
-		require.True(a.t, f.Record.Job != nil || late || f.Chain.State() == market.LeaseRunning, "started without job before half of the deadline")
+		require.True(a.t, f.Entry.Job != nil || late || f.Account.State() == market.LeaseRunning, "started without job before half of the deadline")
 	case StartJob:
-		require.Equal(a.t, market.LeaseRunning, f.Chain.State(), "a job runs only within a lease that runs")
-		require.Less(a.t, f.Now.Unix(), f.Chain.FundedUntil+1)
-	case EndDone:
-		require.Equal(a.t, store.Exited, f.Record.State)
-		require.EqualValues(a.t, 1, f.Chain.RunToCompletion)
+		require.Equal(a.t, market.LeaseRunning, f.Account.State(), "a job runs only within a lease that runs")
+		require.Less(a.t, f.Now.Unix(), f.Account.FundedUntil+1)
+	case EndFinished:
+		require.Equal(a.t, store.Exited, f.Entry.State)
+		require.EqualValues(a.t, 1, f.Account.RunToCompletion)
 		require.NotEqual(a.t, JobActive, f.Job)
 	case EndDue:
-		require.True(a.t, f.Chain.State() == market.LeaseFailed || f.Now.Unix() >= f.Chain.FundedUntil)
+		require.True(a.t, f.Account.State() == market.LeaseFailed || f.Now.Unix() >= f.Account.FundedUntil)
 	case Remove:
-		require.Equal(a.t, store.Closed, f.Record.State)
+		require.Equal(a.t, store.Closed, f.Entry.State)
 		require.NotEqual(a.t, JobActive, f.Job)
 	}
 }
@@ -114,8 +114,8 @@ func (a *agentModel) invariant() {
 	}
 }
 
-// quiesce lets the agent act until it waits.
-func (a *agentModel) quiesce() {
+// untilIdle lets the agent act until it waits.
+func (a *agentModel) untilIdle() {
 	for range 100 {
 		if a.step().Action != Wait {
 			continue
@@ -146,14 +146,14 @@ func TestStateMachine(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"":     func(*rapid.T) { a.invariant() },
 			"step": func(*rapid.T) { a.step() },
-			"rest": func(*rapid.T) { a.quiesce() },
+			"rest": func(*rapid.T) { a.untilIdle() },
 			"time": func(r *rapid.T) { c.add(time.Duration(rapid.IntRange(1, 6000).Draw(r, "ms")) * time.Millisecond) },
 			"crash": func(*rapid.T) {
 				require.NoError(rt, a.store.Close())
 				a.open()
 			},
 			"network": func(r *rapid.T) {
-				a.chain.next = rapid.SampledFrom([]trouble{lost, unsure}).Draw(r, "trouble")
+				a.chain.next = rapid.SampledFrom([]fault{lost, unsure}).Draw(r, "fault")
 			},
 			"machine": func(r *rapid.T) { a.rt.fail = rapid.IntRange(0, 4).Draw(r, "failing starts") },
 			"deploy": func(r *rapid.T) {
@@ -214,19 +214,19 @@ func TestStateMachine(t *testing.T) {
 				})
 			},
 		})
-		a.toTheEnd(completes)
+		a.runToEnd(completes)
 	})
 }
 
-// toTheEnd lets time pass and expects the agent to bring everything to an end by itself, with keepers' ordinary help.
-func (a *agentModel) toTheEnd(completes bool) {
-	a.chain.next, a.rt.fail = fine, 0
+// runToEnd lets time pass and expects the agent to bring everything to an end by itself, with keepers' ordinary help.
+func (a *agentModel) runToEnd(completes bool) {
+	a.chain.next, a.rt.fail = none, 0
 	a.chain.update(func() { a.chain.order.Complete = true })
 	if completes {
 		a.rt.finish(0, false)
 	}
 	for range 200 {
-		a.quiesce()
+		a.untilIdle()
 		a.invariant()
 		if a.removed {
 			return
@@ -248,24 +248,24 @@ func (a *agentModel) toTheEnd(completes bool) {
 	a.t.Fatal(fmt.Sprintf("no end: on chain %t %s, record %s %v, job active %t", ok, l.State(), r.State, err, a.rt.active()))
 }
 
-// A crash after each single act of an undisturbed life changes nothing about its outcome.
-func TestCrashAfterEveryAct(t *testing.T) {
-	acts := runLife(t, false, -1)
-	require.Equal(t, []Action{BeginStart, SubmitStart, StartJob, NoteExited, EndDone, NoteEnded, NoteClosed, Remove}, acts)
-	for at := range acts {
-		require.Subset(t, acts, runLife(t, false, at), "crash after act %d (%s)", at, acts[at])
+// A crash after each single action of an undisturbed life changes nothing about its outcome.
+func TestCrashAfterEveryAction(t *testing.T) {
+	actions := runLease(t, false, -1)
+	require.Equal(t, []Action{MarkStarting, SubmitStart, StartJob, MarkExited, EndFinished, MarkEnded, MarkClosed, Remove}, actions)
+	for at := range actions {
+		require.Subset(t, actions, runLease(t, false, at), "crash after action %d (%s)", at, actions[at])
 	}
 }
 
 // The same for a redundant job: what a node has committed to is what it shows, and it shows it once the others cannot copy
 // it any more.
-func TestCrashAfterEveryActOfARedundantJob(t *testing.T) {
-	acts := runLife(t, true, -1)
+func TestCrashAfterEveryActionOfARedundantJob(t *testing.T) {
+	actions := runLease(t, true, -1)
 	require.Equal(t, []Action{
-		BeginStart, SubmitStart, StartJob, NoteExited, HashOutput, CommitOutput, EndDone, NoteEnded, RevealOutput, NoteClosed, Remove,
-	}, acts)
-	for at := range acts {
-		require.Subset(t, acts, runLife(t, true, at), "crash after act %d (%s)", at, acts[at])
+		MarkStarting, SubmitStart, StartJob, MarkExited, HashOutput, CommitOutput, EndFinished, MarkEnded, RevealOutput, MarkClosed, Remove,
+	}, actions)
+	for at := range actions {
+		require.Subset(t, actions, runLease(t, true, at), "crash after action %d (%s)", at, actions[at])
 	}
 }
 
@@ -273,9 +273,9 @@ func TestOutputsAreDecided(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	base := func() Facts {
 		f := Facts{Now: now, Exists: true}
-		f.Chain.StartedAt, f.Chain.Output = 9_000, uint8(market.OutputWanted)
-		f.Record.Exit = &store.Exit{Reason: string(runtime.ReasonExited)}
-		f.Order.Outputs = Outputs{Wanted: 3, By: now.Add(time.Minute), Shown: now.Add(2 * time.Minute)}
+		f.Account.StartedAt, f.Account.Output = 9_000, uint8(market.OutputWanted)
+		f.Entry.Exit = &store.Exit{Reason: string(runtime.ReasonExited)}
+		f.Order.Outputs = Outputs{Wanted: 3, CommitBy: now.Add(time.Minute), RevealBy: now.Add(2 * time.Minute)}
 		return f
 	}
 	for name, c := range map[string]struct {
@@ -283,24 +283,24 @@ func TestOutputsAreDecided(t *testing.T) {
 		want   Action
 		ok     bool
 	}{
-		"not a redundant job":   {func(f *Facts) { f.Chain.Output = 0 }, Wait, false},
-		"the job runs":          {func(f *Facts) { f.Record.Exit = nil }, Wait, false},
-		"it was stopped":        {func(f *Facts) { f.Record.Exit.Reason = string(runtime.ReasonStopped) }, Wait, false},
+		"not a redundant job":   {func(f *Facts) { f.Account.Output = 0 }, Wait, false},
+		"the job runs":          {func(f *Facts) { f.Entry.Exit = nil }, Wait, false},
+		"it was stopped":        {func(f *Facts) { f.Entry.Exit.Reason = string(runtime.ReasonStopped) }, Wait, false},
 		"written down first":    {func(*Facts) {}, HashOutput, true},
-		"then committed":        {func(f *Facts) { f.Record.Output = &store.Output{} }, CommitOutput, true},
-		"too late to commit":    {func(f *Facts) { f.Now = f.Order.Outputs.By.Add(time.Second) }, Wait, false},
-		"others are waited for": {func(f *Facts) { f.Record.Output, f.Chain.Output = &store.Output{}, uint8(market.OutputCommitted) }, Wait, true},
+		"then committed":        {func(f *Facts) { f.Entry.Output = &store.Output{} }, CommitOutput, true},
+		"too late to commit":    {func(f *Facts) { f.Now = f.Order.Outputs.CommitBy.Add(time.Second) }, Wait, false},
+		"others are waited for": {func(f *Facts) { f.Entry.Output, f.Account.Output = &store.Output{}, uint8(market.OutputCommitted) }, Wait, true},
 		"all have committed": {func(f *Facts) {
-			f.Record.Output, f.Chain.Output, f.Order.Outputs.Committed = &store.Output{}, uint8(market.OutputCommitted), 3
+			f.Entry.Output, f.Account.Output, f.Order.Outputs.Committed = &store.Output{}, uint8(market.OutputCommitted), 3
 		}, RevealOutput, true},
 		"some never will": {func(f *Facts) {
-			f.Record.Output, f.Chain.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(62*time.Second)
+			f.Entry.Output, f.Account.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(62*time.Second)
 		}, RevealOutput, true},
 		"too late to show": {func(f *Facts) {
-			f.Record.Output, f.Chain.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(time.Hour)
+			f.Entry.Output, f.Account.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(time.Hour)
 		}, Wait, false},
-		"committed by nobody here": {func(f *Facts) { f.Chain.Output = uint8(market.OutputCommitted) }, Wait, false},
-		"shown":                    {func(f *Facts) { f.Record.Output, f.Chain.Output = &store.Output{}, uint8(market.OutputRevealed) }, Wait, false},
+		"committed by nobody here": {func(f *Facts) { f.Account.Output = uint8(market.OutputCommitted) }, Wait, false},
+		"shown":                    {func(f *Facts) { f.Entry.Output, f.Account.Output = &store.Output{}, uint8(market.OutputRevealed) }, Wait, false},
 	} {
 		f := base()
 		c.change(&f)
@@ -310,10 +310,10 @@ func TestOutputsAreDecided(t *testing.T) {
 	}
 }
 
-// runLife plays a run-to-completion lease and crashes the agent after one act; it returns all acts.
-func runLife(t *testing.T, redundant bool, crashAfter int) []Action {
+// runLease plays a run-to-completion lease and crashes the agent after one action; it returns all actions.
+func runLease(t *testing.T, redundant bool, crashAfter int) []Action {
 	t.Helper()
-	var acts []Action
+	var actions []Action
 	c := newClock()
 	a := &agentModel{t: t, clock: c, chain: newFakeChain(c), dir: memDir(t)}
 	a.rt = newFakeRuntime(c)
@@ -322,15 +322,15 @@ func runLife(t *testing.T, redundant bool, crashAfter int) []Action {
 	a.chain.award(testJob(), true, time.Hour, true)
 	if redundant {
 		a.chain.lease.Output = uint8(market.OutputWanted)
-		a.chain.order.Outputs = Outputs{Wanted: 3, By: c.now().Add(2 * time.Hour), Shown: c.now().Add(3 * time.Hour)}
+		a.chain.order.Outputs = Outputs{Wanted: 3, CommitBy: c.now().Add(2 * time.Hour), RevealBy: c.now().Add(3 * time.Hour)}
 	}
 	_, err := a.m.Deploy(context.Background(), testCustomer, messages.DeployRequest{Version: messages.Version, Lease: testLease, Job: testJob()})
 	require.NoError(t, err)
 	for i := 0; i < 200 && !a.removed; i++ {
 		d := a.step()
 		if d.Action != Wait {
-			acts = append(acts, d.Action)
-			if len(acts)-1 == crashAfter {
+			actions = append(actions, d.Action)
+			if len(actions)-1 == crashAfter {
 				require.NoError(t, a.store.Close())
 				a.open()
 			}
@@ -357,5 +357,5 @@ func runLife(t *testing.T, redundant bool, crashAfter int) []Action {
 		require.Equal(t, 1, a.chain.commits)
 		require.EqualValues(t, sha256.Sum256([]byte("output\n")), a.chain.lease.OutputHash)
 	}
-	return acts
+	return actions
 }

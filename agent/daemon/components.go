@@ -18,7 +18,7 @@ import (
 
 // awaitNode finds the node account of the machine's key and waits for its registration.
 func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
-	told := false
+	logged := false
 	for {
 		changed := a.view.Changed()
 		nodes := a.view.NodesByKey(a.key.PublicKey())
@@ -27,8 +27,8 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 			return nodes[0], nil
 		case len(nodes) > 1:
 			return market.Node{}, fmt.Errorf("%w: the machine's key is registered by %d providers; use another --node-key", config.ErrConfig, len(nodes))
-		case !told:
-			told = true
+		case !logged:
+			logged = true
 			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("this machine is not registered yet; waiting for: gantry-agent register")
 		}
 		select {
@@ -39,8 +39,9 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 	}
 }
 
-// assemble makes the parts that need the node's account.
+// assemble makes the components that need the node's account.
 func (a *Agent) assemble(node market.Node) error {
+	a.node = node.Address
 	if err := a.checkDevices(node); err != nil {
 		return err
 	}
@@ -54,22 +55,22 @@ func (a *Agent) assemble(node market.Node) error {
 	if n, err := a.txm.Resume(nil); err != nil {
 		return err
 	} else if n > 0 {
-		a.log.Info().Int("transactions", n).Msg("taking up what an earlier process left on the way")
+		a.log.Info().Int("transactions", n).Msg("agent resumes transactions of an earlier process")
 	}
-	a.ledger = &ledger{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey()}
-	a.office, err = receipt.New(receipt.Options{
-		Ledger: a.ledger, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log,
+	a.chain = &nodeChain{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey()}
+	a.receipts, err = receipt.New(receipt.Options{
+		Chain: a.chain, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	inv := a.machine.Inventory
 	a.leases, err = lease.New(lease.Options{
-		Ledger: a.ledger, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
+		Chain: a.chain, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
 		Node: lease.Share{
 			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
 		},
-		Settle: a.office.Flush, Log: a.log,
+		Settle: a.receipts.SettleNow, Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -86,17 +87,19 @@ func (a *Agent) assemble(node market.Node) error {
 		Genesis:   a.genesis,
 	}
 	t := evidence.NewTPM(a.machine.Inventory)
-	if o.Evidence = a.evidence(node, t); t != nil {
+	if t != nil {
 		o.TPM = t
 	}
-	a.desk, err = challenge.New(o)
+	if o.Evidence, err = a.evidenceCollector(node, t); err != nil {
+		return err
+	}
+	a.challenges, err = challenge.New(o)
 	return err
 }
 
-// checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would find
-// it out and the stake would pay for it.
+// checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would detect
+// it, and it would cost the stake.
 func (a *Agent) checkDevices(node market.Node) error {
-	// What the node registered, whoever holds the claims now.
 	have := a.machine.Devices()
 	if market.DeviceRoot(have) != node.DeviceRoot {
 		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s); "+

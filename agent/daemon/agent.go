@@ -34,10 +34,30 @@ var (
 	ErrClosed = errors.New("the node's account was closed: there is nothing left to serve")
 )
 
-// Agent is a running agent.
+// Options of New. Config is required, complete as [config.Config.Complete] returns it.
+type Options struct {
+	Config config.Config
+	Log    zerolog.Logger
+	// Shared is what several agents of one process share; nil for an agent with a client and a view of its own.
+	Shared *Shared
+}
+
+// Shared is a way to the chain that several agents of one process use together, as local networks do. Client and View
+// are required; the caller runs the view.
+type Shared struct {
+	Client *chain.Client
+	View   *view.View
+	// Executable is the gantry-agent binary, which supervises jobs; empty for the running binary.
+	Executable string
+}
+
+// Agent is a node's daemon.
 type Agent struct {
-	cfg     config.Config
-	log     zerolog.Logger
+	cfg    config.Config
+	log    zerolog.Logger
+	shared *Shared
+	since  time.Time
+
 	key     solana.PrivateKey
 	domain  records.Domain
 	genesis [32]byte
@@ -46,53 +66,45 @@ type Agent struct {
 	clock   marketClock
 	client  *chain.Client
 	view    *view.View
-	shared  bool // client and view are the caller's
-	// executable supervises jobs; empty for the running binary.
-	executable string
-	store      *store.Store
-	txStore    *txm.Store
-	txm        *txm.Manager
-	machine    *host.Machine
-	runtime    runtime.Runtime
-	prover     work.Prover
-	device     *deviceProver // nil on machines that simulate
-	p2p        *p2p.Node
+	store   *store.Store
+	txStore *txm.Store
+	txm     *txm.Manager
+	machine *host.Machine
+	runtime runtime.Runtime
+	prover  work.Prover
+	device  *deviceProver // nil on machines that simulate
+	p2p     *p2p.Node
 
-	ledger *ledger
-	leases *lease.Manager
-	office *receipt.Office
-	desk   *challenge.Desk
-	since  time.Time
+	node       solana.PublicKey // the node's account
+	chain      *nodeChain
+	leases     *lease.Manager
+	receipts   *receipt.Server
+	challenges *challenge.Server
 }
 
-// Run runs an agent until ctx ends. Jobs go on without it.
-func Run(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
-	return (&Agent{cfg: cfg, log: log, since: time.Now()}).run(ctx)
+// New checks the options. Run does the rest.
+func New(o Options) (*Agent, error) {
+	if o.Config.DataDir == "" || o.Config.RPC == "" || o.Config.NodeKey == "" || o.Config.Inventory == "" {
+		return nil, fmt.Errorf("%w: data folder, RPC endpoint, node key and inventory are required", config.ErrConfig)
+	}
+	if o.Shared != nil && (o.Shared.Client == nil || o.Shared.View == nil) {
+		return nil, errors.New("agent: agents that share the way to the chain need a client and a view")
+	}
+	return &Agent{cfg: o.Config, log: o.Log, shared: o.Shared}, nil
 }
 
-// Link is a way to the chain that agents of one process share: a client, and a view that somebody else runs.
-type Link struct {
-	Client *chain.Client
-	View   *view.View
-	// Executable is the gantry-agent binary, which supervises jobs.
-	Executable string
-}
-
-// RunLinked is Run for one of many agents in a process, as local networks have them.
-func RunLinked(ctx context.Context, cfg config.Config, link Link, log zerolog.Logger) error {
-	return (&Agent{cfg: cfg, log: log, since: time.Now(), client: link.Client, view: link.View, shared: true, executable: link.Executable}).run(ctx)
-}
-
-func (a *Agent) run(ctx context.Context) error {
+// Run serves keepers and customers until ctx ends. Jobs go on without the agent.
+func (a *Agent) Run(ctx context.Context) error {
+	a.since = time.Now()
 	defer a.close()
 	if err := a.open(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	if !a.shared {
+	if a.shared == nil {
 		g.Go(func() error { return a.view.Run(gctx, view.Source{Client: a.client}) })
 	}
-	g.Go(func() error { return a.work(gctx, g) })
+	g.Go(func() error { return a.serve(gctx, g) })
 	err := g.Wait()
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
 		a.log.Info().Msg("agent stopped; jobs go on without it and are found again at the next start")
@@ -113,12 +125,8 @@ func (a *Agent) open(ctx context.Context) error {
 	if a.costs, err = pricing.ParseCosts(a.cfg.Power, a.cfg.Watts, a.cfg.Wear); err != nil {
 		return err
 	}
-	if !a.shared {
-		a.client, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.cfg.RPC, WS: a.cfg.WS}}, Commitment: chain.Confirmed, Log: a.log})
-		if err != nil {
-			return err
-		}
-		a.view = view.New(view.Options{Log: a.log})
+	if err := a.openClient(); err != nil {
+		return err
 	}
 	genesis, err := a.client.Genesis(ctx)
 	if err != nil {
@@ -132,8 +140,11 @@ func (a *Agent) open(ctx context.Context) error {
 	if _, err := query.Load(ctx, a.client, chain.Confirmed); err != nil {
 		return err
 	}
-	a.runtime, err = runtime.NewProcess(runtime.ProcessConfig{Root: a.cfg.JobsDir(), Cluster: cluster, Executable: a.executable, Log: a.log})
-	if err != nil {
+	o := runtime.ProcessOptions{Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log}
+	if a.shared != nil {
+		o.Executable = a.shared.Executable
+	}
+	if a.runtime, err = runtime.NewProcess(o); err != nil {
 		return err
 	}
 	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}
@@ -157,6 +168,19 @@ func (a *Agent) open(ctx context.Context) error {
 	return a.openNetwork(cluster)
 }
 
+// openClient takes the shared client and view, or makes them.
+func (a *Agent) openClient() (err error) {
+	if a.shared != nil {
+		a.client, a.view = a.shared.Client, a.shared.View
+		return nil
+	}
+	a.client, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.cfg.RPC, WS: a.cfg.WS}}, Commitment: chain.Confirmed, Log: a.log})
+	if err == nil {
+		a.view = view.New(view.Options{Log: a.log})
+	}
+	return err
+}
+
 // checkSimulations refuses simulations anywhere but on a local network, and labels them in the log.
 func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 	if !a.cfg.Simulates() {
@@ -178,36 +202,36 @@ func (a *Agent) openNetwork(cluster runtime.Cluster) error {
 	if a.p2p, err = p2p.New(pc); err != nil {
 		return err
 	}
-	a.log.Info().Str("node_key", a.key.PublicKey().String()).Strs("addresses", a.p2p.Addrs()).Msg("listening")
+	a.log.Info().Str("node_key", a.key.PublicKey().String()).Strs("addresses", a.p2p.Addrs()).Msg("agent listens")
 	return nil
 }
 
-// close frees everything that open took, in the reverse order. Errors of closing change nothing any more.
+// close frees everything that open took, in the reverse order. It logs errors and goes on.
 func (a *Agent) close() {
-	note := func(what string, err error) {
+	warn := func(what string, err error) {
 		if err != nil {
-			a.log.Warn().Err(err).Msg("close " + what)
+			a.log.Warn().Err(err).Msg("closing the " + what + " failed")
 		}
 	}
 	if a.p2p != nil {
-		note("network", a.p2p.Close())
+		warn("network", a.p2p.Close())
 	}
 	if a.device != nil {
-		note("GPU", a.device.Close())
+		warn("GPU", a.device.Close())
 	}
 	if a.machine != nil {
-		note("machine", a.machine.Close())
+		warn("machine", a.machine.Close())
 	}
 	if a.txm != nil {
 		a.txm.Close()
 	}
 	if a.txStore != nil {
-		note("transaction store", a.txStore.Close())
+		warn("transaction store", a.txStore.Close())
 	}
 	if a.store != nil {
-		note("store", a.store.Close())
+		warn("store", a.store.Close())
 	}
-	if a.client != nil && !a.shared {
+	if a.client != nil && a.shared == nil {
 		a.client.Close()
 	}
 }
@@ -219,8 +243,8 @@ func orDefault(s, d string) string {
 	return s
 }
 
-// work waits for the view and for the node's registration, then starts the parts.
-func (a *Agent) work(ctx context.Context, g *errgroup.Group) error {
+// serve waits for the view and for the node's registration, then starts the loops and answers keepers and customers.
+func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.view.Ready(ctx); err != nil {
 		return err
 	}
@@ -231,22 +255,26 @@ func (a *Agent) work(ctx context.Context, g *errgroup.Group) error {
 	if err := a.assemble(node); err != nil {
 		return err
 	}
+	bidder, err := a.newBidder()
+	if err != nil {
+		return err
+	}
 	g.Go(func() error { return a.leases.Run(ctx) })
-	g.Go(func() error { return a.office.Run(ctx) })
-	g.Go(func() error { return a.desk.Run(ctx) })
+	g.Go(func() error { return a.receipts.Run(ctx) })
+	g.Go(func() error { return a.challenges.Run(ctx) })
 	g.Go(func() error { return a.keepConnections(ctx) })
 	g.Go(func() error { return a.watchNode(ctx) })
-	g.Go(func() error { return a.reportStatus(ctx) })
-	g.Go(func() error { return a.keepAsk(ctx) })
-	g.Go(func() error { return a.keepTime(ctx) })
-	g.Go(func() error { return a.bidder().Run(ctx) })
-	select { // keepers are answered only once every lease has been looked at
+	g.Go(func() error { return a.writeStatusFile(ctx) })
+	g.Go(func() error { return a.followMarket(ctx) })
+	g.Go(func() error { return a.followClock(ctx) })
+	g.Go(func() error { return bidder.Run(ctx) })
+	select { // keepers are answered only once every lease has been observed
 	case <-a.leases.Ready():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	h := &handlers{desk: a.desk, leases: a.leases, office: a.office, silence: a.cfg.SilenceFile, log: a.log}
-	h.serve(a.p2p)
-	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("serving")
+	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, log: a.log}
+	h.register(a.p2p)
+	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil
 }

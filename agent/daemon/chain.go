@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// nodeChain is the chain as leases and receipts need it: it reads from the view and writes through the transaction
+// manager.
+type nodeChain struct {
+	view    *view.View
+	client  *chain.Client
+	txm     *txm.Manager
+	node    solana.PublicKey
+	nodeKey solana.PublicKey
+}
+
+var (
+	_ lease.Chain   = (*nodeChain)(nil)
+	_ receipt.Chain = (*nodeChain)(nil)
+)
+
+// Leases implements lease.Chain.
+func (c *nodeChain) Leases() []market.Lease { return c.view.LeasesOfNode(c.node) }
+
+// Lease implements lease.Chain. It hides the leases of other nodes.
+func (c *nodeChain) Lease(address solana.PublicKey) (market.Lease, bool) {
+	found, ok := c.view.Lease(address)
+	return found, ok && found.Node == c.node
+}
+
+// Changed implements lease.Chain.
+func (c *nodeChain) Changed() <-chan struct{} { return c.view.Changed() }
+
+// Order implements lease.Chain.
+func (c *nodeChain) Order(ctx context.Context, of market.Lease) (lease.Order, error) {
+	o, ok := c.view.Order(of.Order)
+	if !ok {
+		var err error
+		if o, err = query.Fetch[market.Order](ctx, c.client, of.Order, c.client.Commitment()); err != nil {
+			return lease.Order{}, fmt.Errorf("order %s: %w", of.Order, err)
+		}
+	}
+	out := lease.Order{
+		Complete:  o.State() == market.OrderAwarded || o.State() == market.OrderLapsed,
+		AwardedAt: time.Unix(o.AwardedAt, 0), Digest: o.ImageDigest, Duration: market.Seconds(o.DurationSecs),
+	}
+	if p, ok := c.view.Params(); ok && o.Redundant == 1 {
+		by := time.Unix(o.OutputsBy(&p, &of), 0)
+		out.Outputs = lease.Outputs{
+			Committed: o.Order.Outputs, Wanted: o.NodesWanted, CommitBy: by, RevealBy: by.Add(market.Seconds(of.SettleSecs)),
+		}
+	}
+	if of.Continues == 1 { // it goes on where a failed lease stopped, with the rest of its time and a start deadline of its own
+		out.Complete, out.AwardedAt, out.Duration = true, time.Unix(of.AwardedAt, 0), market.Seconds(of.DurationSecs)
+	}
+	return out, nil
+}
+
+// ActsFor implements lease.Chain and receipt.Chain.
+func (c *nodeChain) ActsFor(key, customer solana.PublicKey) bool {
+	if key == customer {
+		return true
+	}
+	credits, ok := c.view.CreditsOf(customer)
+	return ok && credits.ActsFor(key, time.Now())
+}
+
+// StartDeadline implements lease.Chain.
+func (c *nodeChain) StartDeadline() time.Duration {
+	p, _ := c.view.Params()
+	return market.Seconds(p.StartDeadlineSecs)
+}
+
+// Start implements lease.Chain.
+func (c *nodeChain) Start(ctx context.Context, of market.Lease, connection [32]byte) error {
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: of, ConnectionHash: connection})
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "lease_start", fmt.Sprintf("%s/%d", of.Address, of.AwardedAt), instruction)
+}
+
+// End implements lease.Chain.
+func (c *nodeChain) End(ctx context.Context, of market.Lease) error {
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: c.nodeKey, Lease: of})
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "lease_end", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
+}
+
+// CommitOutput implements lease.Chain.
+func (c *nodeChain) CommitOutput(ctx context.Context, of market.Lease, commitment [32]byte) error {
+	instruction, err := ix.OutputCommit(of, commitment)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "output_commit", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
+}
+
+// RevealOutput implements lease.Chain.
+func (c *nodeChain) RevealOutput(ctx context.Context, of market.Lease, output, salt [32]byte) error {
+	instruction, err := ix.OutputReveal(of, output, salt)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "output_reveal", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
+}
+
+// SettleReceipt implements receipt.Chain.
+func (c *nodeChain) SettleReceipt(ctx context.Context, of market.Lease, r receipt.Signed) error {
+	provider, ok := c.view.Provider(of.Provider)
+	if !ok {
+		return fmt.Errorf("provider %s is not known yet", of.Provider)
+	}
+	ixs, err := ix.LeaseSettleReceipt(ix.LeaseSettleReceiptArgs{
+		Lease: of, Payout: provider.Payout, Receipt: market.LeaseReceipt(of, r.Sequence, uint64(r.Seconds)),
+		NodeSignature: r.NodeSignature, CustomerKey: r.CustomerKey, CustomerSignature: r.CustomerSignature,
+	})
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "lease_settle_receipt", fmt.Sprintf("%s/%d/%d/%s", of.Address, of.StartedAt, r.Sequence, provider.Payout), ixs...)
+}
+
+// send submits an intent under an id that stands for its one effect. An effect that is there already is no error.
+func (c *nodeChain) send(ctx context.Context, kind, id string, ixs ...solana.Instruction) error {
+	_, err := c.txm.Submit(ctx, txm.Intent{ID: kind + "/" + id, Kind: kind, Instructions: ixs, Repeatable: true})
+	if errors.Is(err, txm.ErrNoFunds) {
+		return fmt.Errorf("%s: the machine's key %s has no SOL for fees; send it some: %w", kind, c.nodeKey, err)
+	}
+	if err != nil && market.AlreadyDone(err) {
+		return nil
+	}
+	return market.Explain(err)
+}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+const (
+	balanceEvery = time.Minute
+	balanceLow   = chain.SOL / 200
+)
+
+// watchNode ends the agent when its node is closed, and warns when the machine's key is short of SOL.
+func (a *Agent) watchNode(ctx context.Context) error {
+	status := market.NodeStatus(0)
+	tick := time.NewTicker(balanceEvery)
+	defer tick.Stop()
+	a.checkBalance(ctx)
+	for {
+		changed := a.view.Changed()
+		node, ok := a.view.Node(a.node)
+		if !ok {
+			return ErrClosed
+		}
+		if node.State() != status {
+			if status != 0 {
+				a.log.Warn().Stringer("from", status).Stringer("to", node.State()).Msg("the node's status on chain has changed")
+			}
+			status = node.State()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			a.checkBalance(ctx)
+		case <-changed:
+		}
+	}
+}
+
+// checkBalance warns when the machine's key is short of SOL.
+func (a *Agent) checkBalance(ctx context.Context) {
+	b, err := a.client.Balance(ctx, a.key.PublicKey(), chain.Confirmed)
+	if err == nil && b < balanceLow {
+		a.log.Warn().Str("balance", b.String()).Str("node_key", a.key.PublicKey().String()).Msg("the machine's key runs out of SOL for fees; send it some")
+	}
+}

@@ -49,7 +49,7 @@ func TestTPMReachesTierTwo(t *testing.T) {
 
 	m := newMachine(t, 1)
 	collect := func(q Question) []byte {
-		c := &evidence.Collector{Key: m.key, Sources: evidence.Sources{
+		c, err := evidence.New(evidence.Options{Key: m.key, Sources: evidence.Sources{
 			Inventory: func(context.Context) (inventory.Inventory, error) { return m.inv, nil },
 			Work: func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
 				return evidence.Work(ctx, nonce, evidence.WorkOptions{
@@ -57,7 +57,8 @@ func TestTPMReachesTierTwo(t *testing.T) {
 				})
 			},
 			TPM: source,
-		}}
+		}})
+		require.NoError(t, err)
 		b, findings, err := c.Collect(context.Background(), q.Challenge)
 		require.NoError(t, err)
 		require.Len(t, b.OfKind(attest.KindTPM), 1, findings)

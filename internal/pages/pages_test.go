@@ -125,7 +125,7 @@ func bases(p page) []string {
 }
 
 // awaited are paths that pages name and that are on their way. TODO: remove when the program's instructions lie in folders.
-var awaited = regexp.MustCompile(`instructions/[a-z]+|client/market/(ix|view)|keeper/award/choose|program/tests/mutants|program/src/events|records.md|0006-|examples`)
+var awaited = regexp.MustCompile(`instructions/[a-z]+|client/market/(ix|view)|keeper/award/choose|program/tests/mutants|program/src/events|0006-|examples`)
 
 // placeholder is a part of a path that stands for any: `program/tests/tests/NAME.rs`.
 var placeholder = regexp.MustCompile(`(^|/)[A-Z]+(\.|/|$)`)
@@ -194,6 +194,65 @@ func TestEveryMakeTargetExists(t *testing.T) {
 		for _, match := range making.FindAllStringSubmatch(code, -1) {
 			if !targets[match[1]] {
 				t.Errorf("%s names `make %s`, which the Makefile lacks", p.path, match[1])
+			}
+		}
+	}
+}
+
+// commands are the folders whose sources name the subcommands and flags of each program.
+var commands = map[string]string{
+	"gantry": "client/cli", "gantry-agent": "agent/cmd/gantry-agent", "gantry-keeper": "keeper/cmd/gantry-keeper",
+	"gantry-localnet": "localnet/cmd/gantry-localnet",
+}
+
+var (
+	running = regexp.MustCompile("(?m)(?:^|[`/ :$(])(gantry(?:-[a-z]+)?) ([^\n`#]*)")
+	word    = regexp.MustCompile(`^[a-z][a-z-]+$`)
+)
+
+// TestEveryCommandExists takes the commands in code on pages and looks for the first subcommand and for every flag as a
+// string in the program's sources.
+func TestEveryCommandExists(t *testing.T) {
+	sources := map[string]string{}
+	for program, dir := range commands {
+		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d sources, %v", dir, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources[program] += string(text)
+		}
+	}
+	for _, p := range pages(t) {
+		code := p.blocks()
+		for _, match := range quoted.FindAllString(p.prose(), -1) {
+			code += "\n" + match
+		}
+		for _, match := range running.FindAllStringSubmatch(code, -1) {
+			source, ok := sources[match[1]]
+			if !ok {
+				continue
+			}
+			subcommand := true
+			for _, arg := range strings.Fields(match[2]) {
+				if arg == "--" || arg == ">" || arg == "|" || arg == "=" {
+					break
+				}
+				name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+				name, _, _ = strings.Cut(name, "|")
+				name = strings.TrimRight(name, "].,;)")
+				if isFlag := strings.HasPrefix(arg, "--"); !isFlag && (!subcommand || !word.MatchString(name)) {
+					continue
+				} else if !isFlag {
+					subcommand = false
+				}
+				if !strings.Contains(source, `"`+name+`"`) {
+					t.Errorf("%s shows `%s %s`: %s has no %q", p.path, match[1], match[2], commands[match[1]], name)
+				}
 			}
 		}
 	}

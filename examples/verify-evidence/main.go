@@ -69,6 +69,9 @@ func verify(file, policyFile, hash string) error {
 	for _, piece := range claims.Pieces {
 		printChecks(piece.Kind.String(), piece.Checks)
 	}
+	if claims.Simulated {
+		fmt.Println("the GPUs are SIMULATED")
+	}
 	fmt.Printf("tier %d, verdict %s, evidence hash %x\n", claims.Tier, claims.Verdict, claims.EvidenceHash)
 	for _, why := range claims.Why {
 		fmt.Println(" ", why)

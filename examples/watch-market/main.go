@@ -86,7 +86,7 @@ func describe(c view.Change) {
 		}
 	case *market.Order:
 		if before, ok := c.Before.(*market.Order); !ok || before.Status != after.Status {
-			fmt.Printf("order %s is %s: %d nodes, at most %s USDC per GPU-hour\n", c.Address, after.State(), after.Nodes, market.PricePerHour(after.MaxPrice))
+			fmt.Printf("order %s is %s: %d nodes, at most %s USDC per GPU-hour\n", c.Address, after.State(), after.NodesWanted, market.PricePerHour(after.MaxPrice))
 		}
 	case *market.Lease:
 		if before, ok := c.Before.(*market.Lease); !ok || before.Status != after.Status || before.Paid != after.Paid {

@@ -19,7 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/relay"
+	"github.com/gantry-market/gantry/localnet/fault"
 )
 
 func request(id string) p2p.Protocol {
@@ -306,10 +306,10 @@ func TestChainGoesAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.newAgent(0)
-	rpc, err := relay.Start(t.Context(), strings.TrimPrefix(w.at.RPC, "http://"))
+	rpc, err := fault.StartRelay(t.Context(), strings.TrimPrefix(w.at.RPC, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(rpc.Close)
-	ws, err := relay.Start(t.Context(), strings.TrimPrefix(w.at.WS, "ws://"))
+	ws, err := fault.StartRelay(t.Context(), strings.TrimPrefix(w.at.WS, "ws://"))
 	require.NoError(t, err)
 	t.Cleanup(ws.Close)
 	a.through = engine.Endpoint{RPC: "http://" + rpc.Addr(), WS: "ws://" + ws.Addr()}

@@ -68,7 +68,7 @@ type world struct {
 	t        *testing.T
 	at       engine.Endpoint
 	dir      string
-	world    seed.World
+	world    seed.Keys
 	chain    *chain.Client
 	view     *view.View
 	sender   seed.Sender
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, change ...func(*bindings.Params)) *world {
 	sup, err := process.New(filepath.Join(w.dir, "net"), log)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sup.Close()) })
-	w.world, err = seed.OpenWorld(filepath.Join(w.dir, "keys"), seed.Counts{Keepers: 2, Providers: 2, Customers: 2})
+	w.world, err = seed.OpenKeys(filepath.Join(w.dir, "keys"), seed.Counts{Keepers: 2, Providers: 2, Customers: 2})
 	require.NoError(t, err)
 	_, file, _, _ := runtime.Caller(0)
 	e, err := engine.New(engine.Surfnet, engine.Config{

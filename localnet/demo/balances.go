@@ -30,7 +30,7 @@ type holding struct {
 // holders are all wallets that take part, and the account that fees end up in.
 func (d *demo) holders() []holder {
 	var all []holder
-	w := d.net.World
+	w := d.net.Keys
 	for _, c := range w.Customers {
 		all = append(all, holder{name: c.Name, key: c.Address()})
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// ErrExpectations means that the story was told to its end and something in it was not as it should be.
+// ErrExpectations means that the demo came to its end and something in it was not as expected.
 var ErrExpectations = errors.New("expectations did not hold")
 
 // Options configure a run.
@@ -28,7 +28,7 @@ type Options struct {
 	Engine engine.Kind
 	// Dir is the state directory; logs stay there.
 	Dir string
-	// Out gets the story.
+	// Out gets the steps.
 	Out io.Writer
 	// Log gets what the network does.
 	Log zerolog.Logger
@@ -36,7 +36,7 @@ type Options struct {
 	During func(ctx context.Context, n *network.Network) error
 	// Relay puts a relay before the node, see network.Config.
 	Relay bool
-	// Keep leaves the node running after the story until the context ends, so that its history can be audited.
+	// Keep leaves the node running at the end until the context ends, so that its history can be audited.
 	Keep bool
 }
 
@@ -44,24 +44,24 @@ type Options struct {
 const timeout = 4 * time.Minute
 
 type demo struct {
-	opts  Options
-	net   *network.Network
-	view  *view.View
-	out   *printer
-	book  *book
-	check *invariants.Checker
-	since uint64 // slot before the first step
+	opts    Options
+	net     *network.Network
+	view    *view.View
+	out     *printer
+	expect  *expectations
+	checker *invariants.Checker
+	since   uint64 // slot before the first step
 
-	leases ledgerOfLeases
-	// unneeded has a channel for each machine, closed when the story needs the machine no more.
+	audits audits
+	// unneeded has a channel for each machine, closed when the demo needs the machine no more.
 	unneeded map[string]chan struct{}
 }
 
-// Run tells the story. It fails with ErrExpectations, or with why it could not go on.
+// Run runs the demo. It fails with ErrExpectations, or with why it could not go on.
 func Run(parent context.Context, opts Options) (err error) {
 	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
-	d := &demo{opts: opts, book: &book{}, check: invariants.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
+	d := &demo{opts: opts, expect: &expectations{}, checker: invariants.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
 	if err := d.open(ctx); err != nil {
 		return err
 	}
@@ -76,19 +76,19 @@ func Run(parent context.Context, opts Options) (err error) {
 		return err
 	}
 	d.since = before.Slot
-	if err := d.play(ctx); err != nil {
-		_, failed := d.book.result()
+	if err := d.run(ctx); err != nil {
+		_, failed := d.expect.result()
 		for _, f := range failed {
 			d.out.plain("✗ " + f)
 		}
 		return fmt.Errorf("%w (logs: %s/logs)", err, d.net.Dir())
 	}
-	told := d.settleUp(ctx, before, balances)
+	result := d.conclude(ctx, before, balances)
 	if opts.Keep {
 		d.out.plain("the node stays up at "+d.net.At.RPC+"; Ctrl-C stops it", "  gantry --config "+network.ConfigPath(d.net.Dir())+" audit …")
 		<-parent.Done()
 	}
-	return told
+	return result
 }
 
 // open starts node, market and the live view of it.
@@ -97,7 +97,7 @@ func (d *demo) open(ctx context.Context) error {
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
 	n, err := network.Start(ctx, network.Config{
 		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
-		Keepers: keeperCount, Customers: customerCount, Nodes: cast(), WorkEvery: 1,
+		Keepers: keeperCount, Customers: customerCount, Nodes: machines(), WorkEvery: 1,
 	})
 	if err != nil {
 		return err
@@ -112,13 +112,13 @@ func (d *demo) open(ctx context.Context) error {
 	return nil
 }
 
-// play runs all acts, with the live view and the books' checks beside them.
-func (d *demo) play(ctx context.Context) error {
+// run runs all steps, with the live view and the checks of the invariants beside them.
+func (d *demo) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ignoreCancelled(d.view.Run(ctx, view.Source{Client: d.net.Chain})) })
-	group.Go(func() error { return ignoreCancelled(d.watchBooks(ctx)) })
+	group.Go(func() error { return ignoreCancelled(d.watchInvariants(ctx)) })
 	group.Go(func() error {
 		select {
 		case <-d.net.Done():
@@ -132,25 +132,25 @@ func (d *demo) play(ctx context.Context) error {
 		if err := d.view.Ready(ctx); err != nil {
 			return err
 		}
-		return d.acts(ctx)
+		return d.steps(ctx)
 	})
 	err := group.Wait()
 	return err
 }
 
-// acts is the story in order; within the middle part everything happens at once.
-func (d *demo) acts(ctx context.Context) error {
+// steps runs the parts of the demo in order; within the middle part everything happens at once.
+func (d *demo) steps(ctx context.Context) error {
 	if err := d.gather(ctx); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i, p := range d.net.World.Providers {
+	for i, p := range d.net.Keys.Providers {
 		group.Go(func() error { return d.providerLeaves(groupCtx, i, p) })
 	}
 	group.Go(func() error {
 		middle, middleCtx := errgroup.WithContext(groupCtx)
-		for _, act := range []func(context.Context) error{d.smallJob, d.longLease, d.silentLease, d.cheat} {
-			middle.Go(func() error { return act(middleCtx) })
+		for _, part := range []func(context.Context) error{d.smallJob, d.longLease, d.silentLease, d.falseClaim} {
+			middle.Go(func() error { return part(middleCtx) })
 		}
 		if d.opts.During != nil {
 			middle.Go(func() error { return d.opts.During(middleCtx, d.net) })
@@ -163,8 +163,8 @@ func (d *demo) acts(ctx context.Context) error {
 	return group.Wait()
 }
 
-// watchBooks checks the invariants again and again while the story runs.
-func (d *demo) watchBooks(ctx context.Context) error {
+// watchInvariants checks the invariants again and again while the demo runs.
+func (d *demo) watchInvariants(ctx context.Context) error {
 	const pause = 1500 * time.Millisecond
 	for {
 		s, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
@@ -172,9 +172,9 @@ func (d *demo) watchBooks(ctx context.Context) error {
 		case errors.Is(err, invariants.ErrRestless):
 			// The next reading will do.
 		case err != nil:
-			return fmt.Errorf("read the books: %w", err)
+			return fmt.Errorf("check the invariants: %w", err)
 		default:
-			d.noteViolations(d.check.Check(s))
+			d.noteViolations(d.checker.Check(s))
 		}
 		select {
 		case <-time.After(pause):
@@ -186,7 +186,7 @@ func (d *demo) watchBooks(ctx context.Context) error {
 
 func (d *demo) noteViolations(found []invariants.Violation) {
 	for _, v := range found {
-		d.book.expect(false, v.String())
+		d.expect.that(false, v.String())
 	}
 }
 

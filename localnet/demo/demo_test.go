@@ -28,15 +28,15 @@ func TestSigned(t *testing.T) {
 	require.Equal(t, "10", sol9(10_000_000_000))
 }
 
-func TestBookNamesWhatFailed(t *testing.T) {
-	b := &book{}
-	require.True(t, b.expect(true, "the sun rises"))
-	require.True(t, equal(b, 2, 2, "two"))
-	require.False(t, equal(b, 1, 2, "seconds paid"))
-	require.False(t, b.expect(false, "the moon is there", "only %d %%", 40))
-	held, failed := b.result()
+func TestExpectationsNameWhatFailed(t *testing.T) {
+	e := &expectations{}
+	require.True(t, e.that(true, "an order is awarded"))
+	require.True(t, equal(e, 2, 2, "two"))
+	require.False(t, equal(e, 1, 2, "seconds paid"))
+	require.False(t, e.that(false, "the stake is locked", "only %d %%", 40))
+	held, failed := e.result()
 	require.Equal(t, 2, held)
-	require.Equal(t, []string{"seconds paid: got 1, expected 2", "the moon is there: only 40 %"}, failed)
+	require.Equal(t, []string{"seconds paid: got 1, expected 2", "the stake is locked: only 40 %"}, failed)
 }
 
 func TestJobOutputIsTheJobsAlone(t *testing.T) {

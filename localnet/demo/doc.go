@@ -1,7 +1,6 @@
-// Package demo tells the market's whole story in under a minute, with real binaries on a local network: compute is
-// bought, verified and paid for, a cheat is slashed, a customer that was let down is refunded and compensated, and in
-// the end everything is closed and every coin is accounted for.
+// Package demo runs a whole market in under a minute, with real binaries on a local network: compute is bought, verified and
+// paid for, a node that claims a GPU which it does not have is slashed, a customer whose node goes offline is refunded and
+// compensated, and in the end everything is closed and all money is accounted for.
 //
-// It believes nothing that it is told: every step is checked against the chain, and the run fails with the names of
-// all expectations that did not hold.
+// Every step is checked against the chain, and the run fails with the names of all expectations that did not hold.
 package demo

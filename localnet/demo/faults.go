@@ -68,14 +68,14 @@ func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*binding
 	if !ok {
 		return nil, fmt.Errorf("fault %s is gone without a slash", fault.Address)
 	}
-	d.leases.add(leaseOf{
-		command: []string{"audit", "slash", fault.Address.String()}, customer: d.net.World.Customers[0],
+	d.audits.add(audited{
+		command: []string{"audit", "slash", fault.Address.String()}, customer: d.net.Keys.Customers[0],
 		what: "the slash of node " + short(fault.Node),
 	})
-	equal(d.book, event.Amount, fault.Amount, "the slash of "+short(fault.Node)+" takes the fault's amount")
-	equal(d.book, event.Customer+event.Finder+event.Burned, event.Amount, "customer, finder and fire get the whole slash")
-	d.book.expect(event.Finder <= event.Amount*uint64(fault.FinderBps)/sdk.BPS, "the finder gets no more than its share")
-	d.book.expect(done.Time.Unix() >= fault.ApplicableAt, "the slash waited for the appeal window",
+	equal(d.expect, event.Amount, fault.Amount, "the slash of "+short(fault.Node)+" takes the fault's amount")
+	equal(d.expect, event.Customer+event.Finder+event.Burned, event.Amount, "the customer's and the finder's part and what was burned are the whole slash")
+	d.expect.that(event.Finder <= event.Amount*uint64(fault.FinderBps)/sdk.BPS, "the finder gets no more than its share")
+	d.expect.that(done.Time.Unix() >= fault.ApplicableAt, "the slash waited for the appeal window",
 		"applied at %d, allowed from %d", done.Time.Unix(), fault.ApplicableAt)
 	d.out.note(step, fmt.Sprintf("slashed %s GNT after the appeal window: customer %s · finder %s · burned %s   %s",
 		sdk.GNT(event.Amount), sdk.GNT(event.Customer), sdk.GNT(event.Finder), sdk.GNT(event.Burned), tx(done.Signature)))
@@ -144,7 +144,7 @@ func (o *opened) parse(data []byte) error {
 	return err
 }
 
-// printProof shows why a node is slashed, and checks it without trusting anybody: the leaf, the path to the root
+// printProof shows why a node is slashed, and checks it without trusting any keeper: the leaf, the path to the root
 // that more than two thirds of the bonds voted for, and the statements that the keepers signed.
 func (d *demo) printProof(ctx context.Context, step int, fault sdk.Fault) error {
 	o, err := d.readOpening(ctx, fault)
@@ -152,11 +152,11 @@ func (d *demo) printProof(ctx context.Context, step int, fault sdk.Fault) error 
 		return err
 	}
 	report, ok := d.view.Report(fault.Period)
-	if !d.book.expect(ok, "the report of the fault can be read") {
+	if !d.expect.that(ok, "the report of the fault can be read") {
 		return nil
 	}
 	root := proofRoot(o.raw[:], o.path, o.proof)
-	d.book.expect(root == report.Root, "the cheat's leaf leads to the report's root")
+	d.expect.that(root == report.Root, "the false H100's leaf leads to the report's root")
 	lines := []string{
 		fmt.Sprintf("proof   leaf  node %s period %d · checks %d of %d · flags %v · measured %.1f TFLOPS", short(o.leaf.Node),
 			o.leaf.Period, o.leaf.ChecksPassed, o.leaf.ChecksTotal, o.leaf.Flags, float64(o.leaf.Measured)/10),

@@ -14,7 +14,7 @@ import (
 // deposit is what each customer puts in.
 const deposit = 100 * sdk.OneUSDC
 
-// gather brings everybody to the market: keepers with bonds, providers with stakes and machines, customers with
+// gather registers all participants: keepers with bonds, providers with stakes and machines, customers with
 // money.
 func (d *demo) gather(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -41,13 +41,13 @@ func (d *demo) gather(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		step := d.out.begin(fmt.Sprintf("%d providers stake and register %d nodes", len(d.net.World.Providers), len(d.net.Nodes)), "GPUs simulated, labelled so")
+		step := d.out.begin(fmt.Sprintf("%d providers stake and register %d nodes", len(d.net.Keys.Providers), len(d.net.Nodes)), "GPUs simulated, labelled so")
 		for _, m := range d.net.Nodes {
 			d.out.note(step, fmt.Sprintf("%s  %s  %s", m.Name, short(m.Address), m.Detail()))
 		}
 		return nil
 	})
-	for _, customer := range d.net.World.Customers {
+	for _, customer := range d.net.Keys.Customers {
 		group.Go(func() error {
 			if _, err := d.gantry(groupCtx, customer, "credits", "add", deposit.String()); err != nil {
 				return err

@@ -16,20 +16,20 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// ledgerOfLeases remembers the leases of the story, for the audit at the end.
-type ledgerOfLeases struct {
+// audits collects what is audited at the end.
+type audits struct {
 	mu   sync.Mutex
-	list []leaseOf
+	list []audited
 }
 
-// leaseOf is what can be audited: a lease, or a slash.
-type leaseOf struct {
+// audited is a lease, an auction or a slash with the command that audits it.
+type audited struct {
 	command  []string
 	customer seed.Wallet
 	what     string
 }
 
-func (l *ledgerOfLeases) add(of leaseOf) {
+func (l *audits) add(of audited) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, of)
@@ -42,11 +42,11 @@ func (d *demo) describeAward(ctx context.Context, step int, lease sdk.Lease, nod
 		return err
 	}
 	award, event, ok := invariants.Find(history, func(e *bindings.LeaseAwarded) bool { return e.Lease == lease.Address })
-	if !d.book.expect(ok, "the award of "+short(lease.Address)+" is in its history") {
+	if !d.expect.that(ok, "the award of "+short(lease.Address)+" is in its history") {
 		return nil
 	}
 	keeper := "a keeper"
-	for i, k := range d.net.World.Keepers {
+	for i, k := range d.net.Keys.Keepers {
 		if k.Address() == event.Keeper {
 			keeper = fmt.Sprintf("keeper %d", i+1)
 		}
@@ -67,14 +67,14 @@ func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
 		return err
 	}
 	done, event, ok := invariants.Find(history, func(e *bindings.LeaseClosed) bool { return e.Lease == lease.Address })
-	if !d.book.expect(ok, "the close of "+short(lease.Address)+" is in its history") {
+	if !d.expect.that(ok, "the close of "+short(lease.Address)+" is in its history") {
 		return nil
 	}
 	cost, err := sdk.Cost(sdk.PricePerHour(lease.Price), lease.Gpus, event.PaidSecs)
 	if err != nil {
 		return err
 	}
-	equal(d.book, sdk.USDC(event.Paid), cost, fmt.Sprintf("lease %s cost price × seconds", short(lease.Address)))
+	equal(d.expect, sdk.USDC(event.Paid), cost, fmt.Sprintf("lease %s cost price × seconds", short(lease.Address)))
 	var settled uint64
 	sources := map[sdk.SettleSource]bool{}
 	for _, t := range history.Transactions {
@@ -87,7 +87,7 @@ func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
 			}
 		}
 	}
-	equal(d.book, settled+event.Fee, event.Paid, fmt.Sprintf("lease %s: provider's share and fee are all that was paid", short(lease.Address)))
+	equal(d.expect, settled+event.Fee, event.Paid, fmt.Sprintf("lease %s: provider's share and fee are all that was paid", short(lease.Address)))
 	var by []string
 	for _, s := range []sdk.SettleSource{sdk.SourceReceipt, sdk.SourceReport} {
 		if sources[s] {
@@ -122,8 +122,8 @@ func (d *demo) rate(ctx context.Context, step int, customer seed.Wallet, lease s
 		return err
 	}
 	rated, event, ok := invariants.Find(history, func(e *bindings.LeaseRated) bool { return e.Lease == lease.Address })
-	if d.book.expect(ok, "the rating of "+short(lease.Address)+" is on chain") {
-		equal(d.book, int(event.Stars), stars, "the stars of lease "+short(lease.Address))
+	if d.expect.that(ok, "the rating of "+short(lease.Address)+" is on chain") {
+		equal(d.expect, int(event.Stars), stars, "the stars of lease "+short(lease.Address))
 		d.out.note(step, fmt.Sprintf("rated %s by %s   %s", strings.Repeat("★", stars), customer.Name, tx(rated.Signature)))
 	}
 	return nil

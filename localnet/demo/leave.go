@@ -16,18 +16,18 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as nobody needed them.
+// leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as the demo needed them no more.
 func (d *demo) leave(ctx context.Context) error {
 	d.out.begin("customers and keepers leave", "credits, bonds, reports")
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, c := range d.net.World.Customers {
+	for _, c := range d.net.Keys.Customers {
 		group.Go(func() error { return d.customerLeaves(groupCtx, c) })
 	}
 	group.Go(func() error { return d.keepersLeave(groupCtx) })
 	return group.Wait()
 }
 
-// providerLeaves retires the provider's machines, each when the story needs it no more, closes them, takes the stake
+// providerLeaves retires the provider's machines, each when the demo needs it no more, closes them, takes the stake
 // out, and closes the provider.
 func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet) error {
 	for _, m := range d.net.Nodes {
@@ -104,7 +104,7 @@ func (d *demo) retire(ctx context.Context, m *network.Machine) error {
 // closeNode waits until no report can concern the machine any more, and closes it.
 func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 	node, ok := d.view.Node(m.Address)
-	if !d.book.expect(ok, m.Name+" is there until it is closed") {
+	if !d.expect.that(ok, m.Name+" is there until it is closed") {
 		return nil
 	}
 	params := d.net.Params()
@@ -139,7 +139,7 @@ func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
 		return err
 	}
 	credits, _ := d.view.CreditsOf(c.Address())
-	equal(d.book, credits.Reserved, 0, "nothing of "+c.Name+"'s credits is reserved at the end")
+	equal(d.expect, credits.Reserved, 0, "nothing of "+c.Name+"'s credits is reserved at the end")
 	if _, err := d.gantry(ctx, c, "credits", "withdraw", "all"); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i, k := range d.net.World.Keepers {
+	for i, k := range d.net.Keys.Keepers {
 		group.Go(func() error {
 			if err := d.net.ExitKeeper(groupCtx, i); err != nil {
 				return err
@@ -206,7 +206,7 @@ func (d *demo) closeReports(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		faucet := d.net.World.Faucet
+		faucet := d.net.Keys.Faucet
 		if _, err := d.net.Sender().Send(ctx, faucet.Key, nil, instruction); err != nil {
 			// Refused because a keeper was faster is as good.
 			if _, gone := d.net.Chain.Account(ctx, r.Address, chain.Confirmed); !errors.Is(gone, chain.ErrAccountNotFound) {

@@ -11,7 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// printer writes the story: numbered steps, and lines that belong to one. Steps overlap in time, so every line of a
+// printer writes numbered steps, and lines that belong to one. Steps overlap in time, so every line of a
 // step comes out in one piece. Its methods may be called from several goroutines.
 type printer struct {
 	mu    sync.Mutex

@@ -17,19 +17,19 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// settleUp shows what everybody has now, and checks every sum.
-func (d *demo) settleUp(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) error {
+// conclude shows what every wallet has now, and checks every sum.
+func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) error {
 	after, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
 		return err
 	}
-	d.noteViolations(d.check.Check(after))
+	d.noteViolations(d.checker.Check(after))
 	counted, err := d.count(ctx, after)
 	if err != nil {
 		return err
 	}
 	holders := d.holders()
-	history, err := invariants.ReadHistory(ctx, d.net.Chain, append(keyList(holders), d.net.World.Faucet.Address()), d.since)
+	history, err := invariants.ReadHistory(ctx, d.net.Chain, append(keyList(holders), d.net.Keys.Faucet.Address()), d.since)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (d *demo) settleUp(ctx context.Context, before invariants.Snapshot, balance
 	burned := before.Supply[mints.Stake] - after.Supply[mints.Stake]
 	d.noteViolations(history.Flows().Conservation(after, burned, 0))
 	d.noteViolations(rentViolations(history, holders, balances, counted))
-	equal(d.book, after.Supply[mints.Payment], before.Supply[mints.Payment], "no test USDC appeared or vanished")
+	equal(d.expect, after.Supply[mints.Payment], before.Supply[mints.Payment], "no test USDC appeared or vanished")
 
 	d.out.plain("")
 	table(d.opts.Out, d.balanceTable(balances, counted))
@@ -60,9 +60,9 @@ func (d *demo) everythingIsClosed(s invariants.Snapshot) {
 		"lease": len(s.Leases), "order": len(s.Orders), "report": len(s.Reports), "fault": len(s.Faults), "node": len(s.Nodes),
 		"device claim": len(s.Devices), "provider": len(s.Providers), "credits account": len(s.Credits), "keeper": len(s.Keepers),
 	} {
-		equal(d.book, count, 0, "no "+what+" is left open")
+		equal(d.expect, count, 0, "no "+what+" is left open")
 	}
-	equal(d.book, len(s.Rent), 2+len(seed.Models()), "the program's accounts at the end (market, rewards and models)")
+	equal(d.expect, len(s.Rent), 2+len(seed.Models()), "the program's accounts at the end (market, rewards and models)")
 }
 
 func rentViolations(h invariants.History, holders []holder, before, after map[solana.PublicKey]holding) []invariants.Violation {
@@ -84,17 +84,17 @@ func unitsTable(rows []invariants.UnitsRow) [][]string {
 }
 
 // audit lets the client rebuild each lease's history from the chain alone, now that the leases are closed, and prints
-// the commands with which anybody can.
+// the commands with which anyone can.
 func (d *demo) audit(ctx context.Context) error {
 	d.out.plain("", "audit (with --keep the node stays up for it)")
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, l := range d.leases.list {
+	for _, l := range d.audits.list {
 		group.Go(func() error {
 			out, err := d.net.Gantry(groupCtx, l.customer, l.command...)
 			if err != nil {
 				return err
 			}
-			d.book.expect(out.Code == 0, "the audit of "+l.what+" adds up", "%v", out.Err())
+			d.expect.that(out.Code == 0, "the audit of "+l.what+" adds up", "%v", out.Err())
 			return nil
 		})
 		d.out.plain(fmt.Sprintf("  gantry %s   # %s", strings.Join(l.command, " "), l.what))
@@ -102,7 +102,7 @@ func (d *demo) audit(ctx context.Context) error {
 	return group.Wait()
 }
 
-// listTransactions writes a file with every transaction of the story: when, who paid for it, what it did, its link.
+// listTransactions writes a file with every transaction of the demo: when, who paid for it, what it did, its link.
 func (d *demo) listTransactions(ctx context.Context, h invariants.History) error {
 	explorer, err := d.net.Chain.Explorer(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 	}
 	check := func(mint solana.PublicKey, burned uint64, name string) string {
 		missing := int64(before.Supply[mint]) - int64(sum(after, mint)) - int64(burned)
-		equal(d.book, missing, 0, "balances and what was burned are all "+name+" that was minted")
+		equal(d.expect, missing, 0, "balances and what was burned are all "+name+" that was minted")
 		mark := "✓"
 		if missing != 0 {
 			mark = "✗"
@@ -155,8 +155,8 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 		return fmt.Sprintf("%s %s %d", name, mark, missing)
 	}
 	sums := fmt.Sprintf("sum checks   %s   %s (%s burned)", check(mints.Payment, 0, "USDC"), check(mints.Stake, burned, "GNT"), sdk.GNT(burned))
-	held, failed := d.book.result()
-	d.out.plain("", sums, fmt.Sprintf("invariants   1–8 checked on %d snapshots · %d expectations held, %d did not", d.check.Checks(), held, len(failed)))
+	held, failed := d.expect.result()
+	d.out.plain("", sums, fmt.Sprintf("invariants   1–8 checked on %d snapshots · %d expectations held, %d did not", d.checker.Checks(), held, len(failed)))
 	d.out.plain(fmt.Sprintf("done in %.0f s", time.Since(d.out.start).Seconds()))
 	if len(failed) == 0 {
 		return nil

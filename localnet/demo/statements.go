@@ -13,16 +13,16 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// statementsProtocol is how anybody on the network asks a keeper for the statements behind a report.
+// statementsProtocol is how anyone on the network asks a keeper for the statements behind a report.
 var statementsProtocol = p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage}
 
-// printStatements asks the keepers for the signed check statements behind the cheat's fault, verifies each signature,
+// printStatements asks the keepers for the signed check statements behind the false H100's fault, verifies each signature,
 // and shows those about its work.
 func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	// The accused may ask too; here a customer does.
-	node, err := p2p.New(p2p.Config{Key: d.net.World.Customers[1].Key, Client: true, UserAgent: "gantry-demo", Log: d.opts.Log})
+	// The node may ask too; here a customer does.
+	node, err := p2p.New(p2p.Config{Key: d.net.Keys.Customers[1].Key, Client: true, UserAgent: "gantry-demo", Log: d.opts.Log})
 	if err != nil {
 		return err
 	}
@@ -50,13 +50,13 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 				continue
 			}
 			signed := s.Domain == domain && s.Verify(solana.PublicKey(m.Keeper), solana.Signature(m.Signature)) == nil
-			if d.book.expect(signed, "every statement against the cheat is signed by its keeper for this cluster") {
+			if d.expect.that(signed, "every statement against the false H100 is signed by its keeper for this cluster") {
 				failed[solana.PublicKey(m.Keeper)] = s
 			}
 		}
 	}
 	lines := []string{fmt.Sprintf("        statements of %d keepers, each signed:", len(failed))}
-	for i, k := range d.net.World.Keepers {
+	for i, k := range d.net.Keys.Keepers {
 		s, ok := failed[k.Address()]
 		if !ok {
 			continue
@@ -68,7 +68,7 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 		lines = append(lines, fmt.Sprintf("          keeper %d  work failed  after %d ms  %s  %s", i+1, s.LatencyMS, bound,
 			time.Unix(s.CheckedAt, 0).UTC().Format("15:04:05")))
 	}
-	d.book.expect(len(failed)*3 > keeperCount*2, "more than two thirds of the keepers signed that the cheat's work proof failed", "%d of %d", len(failed), keeperCount)
+	d.expect.that(len(failed)*3 > keeperCount*2, "more than two thirds of the keepers signed that the false H100's work proof failed", "%d of %d", len(failed), keeperCount)
 	d.out.note(step, lines...)
 	return nil
 }

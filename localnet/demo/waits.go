@@ -60,7 +60,7 @@ func (d *demo) past(ctx context.Context, account solana.PublicKey) (invariants.H
 	return invariants.ReadAccounts(ctx, d.net.Chain, []solana.PublicKey{account}, 0)
 }
 
-// settled waits for the moment after which the chain's clock has passed t, by its own account.
+// chainPasses waits until the chain's clock has reached the unix second.
 func (d *demo) chainPasses(ctx context.Context, unix int64) error {
 	for {
 		now, err := d.net.Chain.ClusterTime(ctx, "confirmed")

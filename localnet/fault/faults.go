@@ -2,7 +2,7 @@ package fault
 
 import "time"
 
-// Faults says how bad the day is. Shares are between 0 and 1 and are drawn for each request; the zero value is a good day.
+// Faults says what is injected. Shares are between 0 and 1 and are drawn for each request; the zero value injects nothing.
 type Faults struct {
 	// Delay is the longest that a request is held before it is passed on; each is held for a random part of it.
 	Delay time.Duration
@@ -12,11 +12,11 @@ type Faults struct {
 	Hang float64
 	// Cut is the share of answers that break off in the middle, after the real node has done what was asked.
 	Cut float64
-	// Lose is the share of transactions that are taken, and answered with their signature, and passed on to nobody.
+	// Lose is the share of transactions that are taken, and answered with their signature, and not passed on.
 	Lose float64
 	// Old is the share of requests for a blockhash that are answered with the oldest one known here.
 	Old float64
-	// Fee, if not 0, is what recent transactions are said to have paid for priority, micro-lamports per compute unit.
+	// Fee, if not 0, is what recent transactions seem to have paid for priority, micro-lamports per compute unit.
 	Fee uint64
 }
 

@@ -34,12 +34,12 @@ type Proxy struct {
 	oldest json.RawMessage // result of the first request for a blockhash
 }
 
-// Start listens on a free port of the loopback interface and passes requests on to target, a URL.
-func Start(ctx context.Context, target string) (*Proxy, error) {
+// StartProxy listens on a free port of the loopback interface and passes requests on to target, a URL.
+func StartProxy(ctx context.Context, target string) (*Proxy, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("chaos: %w", err)
+		return nil, fmt.Errorf("fault proxy: %w", err)
 	}
 	p := &Proxy{target: target, addr: l.Addr().String(), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	p.server = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: 10 * time.Second}

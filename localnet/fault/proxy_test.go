@@ -30,7 +30,7 @@ func node(t *testing.T) (url string, requests *atomic.Int64) {
 
 func proxy(t *testing.T) (*Proxy, *atomic.Int64) {
 	url, requests := node(t)
-	p, err := Start(t.Context(), url)
+	p, err := StartProxy(t.Context(), url)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	return p, requests
@@ -54,7 +54,7 @@ func ask(ctx context.Context, p *Proxy, method string, params ...any) (int, stri
 	return res.StatusCode, string(text), err
 }
 
-func TestAGoodDayChangesNothing(t *testing.T) {
+func TestProxyWithoutFaults(t *testing.T) {
 	p, requests := proxy(t)
 	code, text, err := ask(t.Context(), p, "getSlot")
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestAGoodDayChangesNothing(t *testing.T) {
 	require.Equal(t, Counts{Requests: 1}, p.Counts())
 }
 
-func TestBadDays(t *testing.T) {
+func TestFaults(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	tx, err := solana.NewTransaction([]solana.Instruction{

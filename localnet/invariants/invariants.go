@@ -40,7 +40,7 @@ type Checker struct {
 	checks int
 }
 
-// paidMark is what a lease had been paid for when it was last seen. The start tells two lives of an address apart.
+// paidMark is what a lease had been paid for when it was last seen. The start tells two leases of one address apart.
 type paidMark struct {
 	started int64
 	secs    uint32

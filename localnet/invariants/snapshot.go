@@ -17,7 +17,7 @@ import (
 )
 
 // ErrRestless means that the chain moved money during every try to read it.
-var ErrRestless = errors.New("the chain did not stand still long enough to be read")
+var ErrRestless = errors.New("money moved on chain during every try to read it")
 
 // Mints are the market's two tokens.
 type Mints struct{ Payment, Stake solana.PublicKey }

@@ -26,7 +26,7 @@ type child struct {
 }
 
 // member starts one in a namespace of the lab.
-func (w *world) member(ctx context.Context, ns, name string, s setup) (*child, error) {
+func (w *testbed) member(ctx context.Context, ns, name string, s setup) (*child, error) {
 	s.Keepers, s.Market = w.keepers, w.market
 	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", w.lab.ns(ns)}, w.o.Member...)...)
 	cmd.Stderr = w.o.Log
@@ -104,8 +104,8 @@ func (c *child) end(kill bool) error {
 	return err
 }
 
-// world is a lab with its members.
-type world struct {
+// testbed is a lab with its members.
+type testbed struct {
 	o        Options
 	lab      *lab
 	keepers  []p2p.Peer
@@ -119,8 +119,8 @@ type world struct {
 }
 
 // build makes the lab of the package's picture and starts keepers and the node.
-func build(ctx context.Context, o Options, nodeRouter, customerRouter Router) (_ *world, err error) {
-	w := &world{o: o, lab: newLab(), ports: map[string]*port{}}
+func build(ctx context.Context, o Options, nodeRouter, customerRouter Router) (_ *testbed, err error) {
+	w := &testbed{o: o, lab: newLab(), ports: map[string]*port{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
@@ -162,11 +162,11 @@ func build(ctx context.Context, o Options, nodeRouter, customerRouter Router) (_
 	return w, err
 }
 
-// customers is how many customers a world has keys for.
+// customers is how many customers have keys.
 const customers = 8
 
 // customer starts one with a fresh key of the market.
-func (w *world) customer(ctx context.Context, name string, relayOnly bool) (*child, error) {
+func (w *testbed) customer(ctx context.Context, name string, relayOnly bool) (*child, error) {
 	if len(w.keys) == 0 {
 		return nil, errors.New("no keys for more customers")
 	}
@@ -176,7 +176,7 @@ func (w *world) customer(ctx context.Context, name string, relayOnly bool) (*chi
 }
 
 // carried is what all keepers together have sent and received, bytes.
-func (w *world) carried() (n uint64) {
+func (w *testbed) carried() (n uint64) {
 	for name, p := range w.ports {
 		if name != "node" && name != "customer" {
 			n += p.carried()
@@ -185,7 +185,7 @@ func (w *world) carried() (n uint64) {
 	return n
 }
 
-func (w *world) close() error {
+func (w *testbed) close() error {
 	for _, c := range w.children {
 		if c.cmd.ProcessState == nil {
 			_ = c.end(true) // nothing of it is needed any more

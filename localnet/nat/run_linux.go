@@ -120,7 +120,7 @@ func (s scenario) run(ctx context.Context, o Options) (_ Result, err error) {
 }
 
 // measure sends pings, then output of a job, and counts what keepers carry of it.
-func (w *world) measure(c *child, want string) (m Measure, err error) {
+func (w *testbed) measure(c *child, want string) (m Measure, err error) {
 	a, err := c.send(ask{Do: "ping", Peer: w.node.key, Count: pings})
 	if err != nil {
 		return m, err
@@ -138,7 +138,7 @@ func (w *world) measure(c *child, want string) (m Measure, err error) {
 }
 
 // stays checks that the path does not change.
-func (w *world) stays(ctx context.Context, c *child, want string) error {
+func (w *testbed) stays(ctx context.Context, c *child, want string) error {
 	for end := time.Now().Add(stayFor); time.Now().Before(end); {
 		a, err := c.send(ask{Do: "state", Peer: w.node.key})
 		if err != nil {
@@ -157,7 +157,7 @@ func (w *world) stays(ctx context.Context, c *child, want string) error {
 }
 
 // survive kills the keeper that carries the customer's circuit, and sees that the node is reached through another.
-func (w *world) survive(ctx context.Context, c *child, r *Result, say func(string, ...any)) error {
+func (w *testbed) survive(ctx context.Context, c *child, r *Result, say func(string, ...any)) error {
 	for i, k := range w.running {
 		a, err := k.send(ask{Do: "state"})
 		if err != nil {

@@ -27,9 +27,9 @@ type Config struct {
 	Nodes              []NodeSpec
 	// Params are the market's; nil means seed.Params.
 	Params *bindings.Params
-	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection, or spoil answers.
+	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection, or inject faults into answers.
 	Relay bool
-	// OmitBidsOf names a machine whose sealed bids every keeper acknowledges and leaves out: keepers that lie.
+	// OmitBidsOf names a machine whose sealed bids every keeper acknowledges and leaves out: dishonest keepers.
 	OmitBidsOf string
 	// WorkEvery makes one in so many (node, period) pairs due for a work proof; 0 means 2.
 	WorkEvery int

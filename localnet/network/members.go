@@ -12,17 +12,17 @@ import (
 func (n *Network) State() State {
 	s := State{
 		PID: os.Getpid(), Engine: string(n.cfg.Engine), RPC: n.At.RPC, WS: n.At.WS, Genesis: n.At.Genesis.String(),
-		Program: sdk.ProgramID, PaymentMint: n.World.PaymentMint, StakeMint: n.World.StakeMint,
+		Program: sdk.ProgramID, PaymentMint: n.Keys.PaymentMint, StakeMint: n.Keys.StakeMint,
 	}
 	wallet := func(w seed.Wallet, detail string) Member {
 		return Member{Name: w.Name, Address: w.Address(), Keypair: w.Path, Detail: detail}
 	}
-	for _, k := range n.World.Keepers {
+	for _, k := range n.Keys.Keepers {
 		m := wallet(k, "keeper, bond "+sdk.GNT(seed.Bond).String()+" GNT")
 		m.Log = n.sup.LogPath(k.Name)
 		s.Keepers = append(s.Keepers, m)
 	}
-	for _, p := range n.World.Providers {
+	for _, p := range n.Keys.Providers {
 		s.Providers = append(s.Providers, wallet(p, "provider"))
 	}
 	for _, m := range n.Nodes {
@@ -30,7 +30,7 @@ func (n *Network) State() State {
 		member.Address, member.Log = m.Address, n.sup.LogPath(m.Name)
 		s.Nodes = append(s.Nodes, member)
 	}
-	for _, c := range n.World.Customers {
+	for _, c := range n.Keys.Customers {
 		s.Customers = append(s.Customers, wallet(c, fmt.Sprintf("customer, %s USDC at the start", sdk.USDC(seed.CustomerUSDC))))
 	}
 	return s

@@ -18,7 +18,6 @@ import (
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/process"
-	"github.com/gantry-market/gantry/localnet/relay"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
@@ -32,15 +31,15 @@ type Network struct {
 
 	// At is where the node is reached.
 	At engine.Endpoint
-	// World are the tokens and wallets.
-	World seed.World
+	// Keys are those of the tokens and wallets.
+	Keys seed.Keys
 	// Nodes are the machines, in the order of the configuration.
 	Nodes []*Machine
 	// Chain reads the node.
 	Chain *chain.Client
 
-	relays []*relay.Relay    // RPC, then WebSocket; empty without a relay
-	chaos  *fault.Proxy      // between the first relay and the node; nil without a relay
+	relays []*fault.Relay    // RPC, then WebSocket; empty without a relay
+	proxy  *fault.Proxy      // between the first relay and the node; nil without a relay
 	ports  map[string]uint16 // on which keepers listen
 }
 
@@ -95,7 +94,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	}
 	n.engine, err = engine.New(cfg.Engine, engine.Config{
 		Dir: filepath.Join(cfg.Dir, "node"), Supervisor: n.sup, Log: cfg.Log, SlotTime: cfg.SlotTime,
-		Programs: []engine.Program{{ID: bindings.ProgramID, Path: program, Authority: n.World.Authority.Address()}},
+		Programs: []engine.Program{{ID: bindings.ProgramID, Path: program, Authority: n.Keys.Authority.Address()}},
 	})
 	if err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if err := n.startRelays(ctx); err != nil {
 		return nil, err
 	}
-	if err := seed.Seed(ctx, n.Chain, n.World, *cfg.Params); err != nil {
+	if err := seed.Seed(ctx, n.Chain, n.Keys, *cfg.Params); err != nil {
 		return nil, fmt.Errorf("seed the market: %w", err)
 	}
 	state := n.State()
@@ -144,12 +143,12 @@ func (n *Network) clear() error {
 func (n *Network) openWallets() error {
 	keys := filepath.Join(n.cfg.Dir, "keys")
 	var err error
-	n.World, err = seed.OpenWorld(keys, seed.Counts{Keepers: n.cfg.Keepers, Providers: n.cfg.providers(), Customers: n.cfg.Customers})
+	n.Keys, err = seed.OpenKeys(keys, seed.Counts{Keepers: n.cfg.Keepers, Providers: n.cfg.providers(), Customers: n.cfg.Customers})
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(n.World.Keepers))
-	for i, k := range n.World.Keepers {
+	names := make([]string, len(n.Keys.Keepers))
+	for i, k := range n.Keys.Keepers {
 		names[i] = k.Name
 	}
 	if n.ports, err = reservePorts(names); err != nil {
@@ -160,7 +159,7 @@ func (n *Network) openWallets() error {
 		if err != nil {
 			return err
 		}
-		owner := n.World.Providers[spec.Provider]
+		owner := n.Keys.Providers[spec.Provider]
 		n.Nodes = append(n.Nodes, &Machine{
 			NodeSpec: spec, Key: key, Owner: owner,
 			Address: sdk.NodeAddress(sdk.ProviderAddress(owner.Address()), key.Address()),
@@ -172,7 +171,7 @@ func (n *Network) openWallets() error {
 
 // Mints are the market's tokens.
 func (n *Network) Mints() invariants.Mints {
-	return invariants.Mints{Payment: n.World.PaymentMint, Stake: n.World.StakeMint}
+	return invariants.Mints{Payment: n.Keys.PaymentMint, Stake: n.Keys.StakeMint}
 }
 
 // Params are the market's parameters at the start.
@@ -201,7 +200,7 @@ func (n *Network) Launch(ctx context.Context) error {
 // LaunchKeepers bonds, activates and starts all keepers.
 func (n *Network) LaunchKeepers(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i := range n.World.Keepers {
+	for i := range n.Keys.Keepers {
 		group.Go(func() error {
 			if err := n.RegisterKeeper(groupCtx, i); err != nil {
 				return err
@@ -218,7 +217,7 @@ func (n *Network) LaunchAgents(ctx context.Context) error {
 		return n.launchFleet()
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i := range n.World.Providers {
+	for i := range n.Keys.Providers {
 		group.Go(func() error {
 			for _, m := range n.Nodes {
 				if m.Provider != i {
@@ -276,8 +275,8 @@ func (n *Network) Close() error {
 	for _, r := range n.relays {
 		r.Close()
 	}
-	if n.chaos != nil {
-		n.chaos.Close()
+	if n.proxy != nil {
+		n.proxy.Close()
 	}
 	if n.Chain != nil {
 		n.Chain.Close()

@@ -101,7 +101,7 @@ func TestWaitFor(t *testing.T) {
 		calls++
 		return calls == 2, errors.New("not yet")
 	}))
-	err := waitFor(t.Context(), "the moon", 40*time.Millisecond, func(context.Context) (bool, error) { return false, errors.New("clouds") })
-	require.ErrorContains(t, err, "the moon")
-	require.ErrorContains(t, err, "clouds")
+	err := waitFor(t.Context(), "an event", 40*time.Millisecond, func(context.Context) (bool, error) { return false, errors.New("no event yet") })
+	require.ErrorContains(t, err, "an event")
+	require.ErrorContains(t, err, "no event yet")
 }

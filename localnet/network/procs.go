@@ -41,18 +41,18 @@ func (n *Network) keeperArgs(wallet seed.Wallet, connection []string) []string {
 
 // RegisterKeeper bonds a keeper and waits until its weight counts.
 func (n *Network) RegisterKeeper(ctx context.Context, index int) error {
-	wallet := n.World.Keepers[index]
+	wallet := n.Keys.Keepers[index]
 	return n.keeperCommand(ctx, wallet, "register", "--bond", sdk.GNT(n.cfg.Params.MinBond).String(), "--announce", n.listen(wallet.Name))
 }
 
 // ExitKeeper asks for a keeper's bond back; its weight counts no more at once.
 func (n *Network) ExitKeeper(ctx context.Context, index int) error {
-	return n.keeperCommand(ctx, n.World.Keepers[index], "exit")
+	return n.keeperCommand(ctx, n.Keys.Keepers[index], "exit")
 }
 
 // WithdrawKeeper takes the bond of a keeper whose exit time has come.
 func (n *Network) WithdrawKeeper(ctx context.Context, index int) error {
-	return n.keeperCommand(ctx, n.World.Keepers[index], "withdraw")
+	return n.keeperCommand(ctx, n.Keys.Keepers[index], "withdraw")
 }
 
 func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name string, args ...string) error {
@@ -69,7 +69,7 @@ func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name st
 
 // StartKeeper starts a keeper and returns when it says that it is ready.
 func (n *Network) StartKeeper(ctx context.Context, index int) error {
-	wallet := n.World.Keepers[index]
+	wallet := n.Keys.Keepers[index]
 	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.relayed())...),
 		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
 	args = append(args, n.cfg.KeeperFlags...)

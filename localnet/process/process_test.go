@@ -136,7 +136,7 @@ func TestGivesUp(t *testing.T) {
 func TestStopInsists(t *testing.T) {
 	sup := newSupervisor(t, t.TempDir())
 	p, err := sup.Start(Spec{
-		Name: "deaf", Path: "sh", Args: []string{"-c", "trap '' TERM; echo ready; while :; do sleep 1; done"},
+		Name: "ignores-term", Path: "sh", Args: []string{"-c", "trap '' TERM; echo ready; while :; do sleep 1; done"},
 		Restart: OnCrash, StopTimeout: 100 * time.Millisecond,
 	})
 	require.NoError(t, err)
@@ -239,7 +239,7 @@ func TestNoOrphanAfterKill(t *testing.T) {
 
 func TestStopHonoursItsContext(t *testing.T) {
 	sup := newSupervisor(t, t.TempDir())
-	p, err := sup.Start(Spec{Name: "deaf", Path: "sh", Args: []string{"-c", "trap '' TERM; while :; do sleep 1; done"}, StopTimeout: 300 * time.Millisecond})
+	p, err := sup.Start(Spec{Name: "ignores-term", Path: "sh", Args: []string{"-c", "trap '' TERM; while :; do sleep 1; done"}, StopTimeout: 300 * time.Millisecond})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
@@ -280,7 +280,7 @@ func TestBelongs(t *testing.T) {
 		"home":                 {join("sh"), join("HOME=/state/agent/work"), true},
 		"home beside":          {join("sh"), join("HOME=/state-2/agent"), false},
 		"supervisor":           {join("gantry-agent", "internal", "/state/agent/lease"), nil, true},
-		"supervisor elsewhere": {join("/bin/gantry-agent", "internal", "/other/lease"), nil, false},
+		"another supervisor's": {join("/bin/gantry-agent", "internal", "/other/lease"), nil, false},
 		"the directory itself": {join("gantry-localnet", "status", "--dir", "/state"), nil, false},
 		"a reader of the logs": {join("tail", "-f", "/state/logs/node.log"), nil, false},
 		"nothing":              {nil, nil, false},

@@ -15,32 +15,32 @@ import (
 
 // Names of the demo's machines and keepers.
 const (
-	busyMachine = "node-2" // serves the long lease
-	someKeeper  = "keeper-2"
+	busyMachine  = "node-2" // serves the long lease
+	killedKeeper = "keeper-2"
 )
 
-// A keeper that is killed in the middle comes back, and nothing in the story changes: awards, reports, slashes and
+// A keeper that is killed in the middle comes back, and nothing in the demo changes: awards, reports, slashes and
 // sums are those of an undisturbed run.
 func TestDemoWhileAKeeperIsKilled(t *testing.T) {
-	tell(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
+	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {
 			return err
 		}
 		for range 2 { // once while leases start, once while a period is being agreed on
-			if err := n.Kill(someKeeper); err != nil {
+			if err := n.Kill(killedKeeper); err != nil {
 				return err
 			}
 			if err := pause(ctx, 6*time.Second); err != nil {
 				return err
 			}
 		}
-		return restarted(n, someKeeper, 2)
+		return restarted(n, killedKeeper, 2)
 	}})
 }
 
 // An agent that is killed in the middle of a lease comes back; its job never stopped, and its lease is settled.
 func TestDemoWhileAnAgentIsKilled(t *testing.T) {
-	tell(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
+	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
 		lease, err := runningLease(ctx, n, busyMachine)
 		if err != nil {
 			return err
@@ -75,9 +75,9 @@ func TestDemoWhileAnAgentIsKilled(t *testing.T) {
 }
 
 // The connection to the Solana node breaks for some seconds: transactions that were on their way are neither lost nor
-// repeated, and everybody catches up.
+// repeated, and all processes catch up.
 func TestDemoWhileTheNodeIsCutOff(t *testing.T) {
-	tell(t, demo.Options{Relay: true, During: func(ctx context.Context, n *network.Network) error {
+	runDemo(t, demo.Options{Relay: true, During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {
 			return err
 		}

@@ -34,12 +34,12 @@ const (
 func market(t *testing.T) (*network.Network, seed.Wallet) {
 	t.Helper()
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 2, Nodes: network.DefaultNodes(1), Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 2, Nodes: network.DefaultNodes(1), Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	customer := n.World.Customers[0]
+	customer := n.Keys.Customers[0]
 	ok(t, n, customer, "credits", "add", "10")
 	return n, customer
 }
@@ -64,7 +64,7 @@ func TestBadInput(t *testing.T) {
 	poor, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "stranger")
 	require.NoError(t, err)
 	// It has tokens, and no SOL for fees.
-	require.NoError(t, seed.Fund(t.Context(), n.Sender(), n.World, poor.Address(), 0, 5*seed.USDC, 0))
+	require.NoError(t, seed.Fund(t.Context(), n.Sender(), n.Keys, poor.Address(), 0, 5*seed.USDC, 0))
 	base := []string{"--url", n.At.RPC, "--ws", n.At.WS}
 	with := func(wallet seed.Wallet, args ...string) []string {
 		return append(append([]string{"--keypair", wallet.Path}, base...), args...)
@@ -87,12 +87,12 @@ func TestBadInput(t *testing.T) {
 			[]string{"network.json", "64 numbers"},
 		},
 		"more credits than tokens":   {with(customer, "credits", "add", "100000"), refusedByMarket, []string{"100000"}},
-		"order without credits":      {with(n.World.Customers[1], deploy("1.60", "A100")...), refusedByMarket, []string{"gantry credits add"}},
+		"order without credits":      {with(n.Keys.Customers[1], deploy("1.60", "A100")...), refusedByMarket, []string{"gantry credits add"}},
 		"order beyond the credits":   {with(customer, "deploy", "--gpu", "A100", "--count", "1", "--max-price", "1.60", "--duration", "100h", "--allow-simulated", "--", "true"), refusedByMarket, []string{"gantry credits add"}},
 		"wallet without SOL":         {with(poor, "credits", "add", "1"), refusedByMarket, []string{"SOL"}},
 		"unknown model":              {with(customer, deploy("1.60", "B9000")...), wrongUse, []string{"B9000", "A100"}},
 		"price of 0":                 {with(customer, deploy("0", "A100")...), wrongUse, []string{"price"}},
-		"node price of 0":            {with(n.World.Providers[0], "node", "update", n.Nodes[0].Address.String(), "--price", "0"), wrongUse, []string{"price"}},
+		"node price of 0":            {with(n.Keys.Providers[0], "node", "update", n.Nodes[0].Address.String(), "--price", "0"), wrongUse, []string{"price"}},
 		"RPC that is down":           {append([]string{"--keypair", customer.Path, "--url", "http://127.0.0.1:9"}, "credits", "show"), networkTrouble, []string{"127.0.0.1:9", "--url"}},
 		"unknown command":            {with(customer, "buy"), wrongUse, []string{"buy"}},
 		"lease that is not there":    {with(customer, "stop", solana.PublicKey{7}.String()), refusedByMarket, []string{"lease"}},
@@ -129,7 +129,7 @@ func TestBadInput(t *testing.T) {
 // and after it is opened again everything works.
 func TestPausedMarketRefunds(t *testing.T) {
 	n, customer := market(t)
-	guardian := n.World.Guardian
+	guardian := n.Keys.Guardian
 	was, found := snapshotOf(t, n).CreditsOf(customer.Address())
 	require.True(t, found)
 	// Nobody can take this order: no machine is so cheap. It waits, with its money reserved.
@@ -145,7 +145,7 @@ func TestPausedMarketRefunds(t *testing.T) {
 	require.Less(t, reserved.Free(), was.Free())
 
 	ok(t, n, guardian, "market", "pause", "orders,awards")
-	refused, err := n.Gantry(t.Context(), n.World.Customers[0], deploy("1.60", "A100")...)
+	refused, err := n.Gantry(t.Context(), n.Keys.Customers[0], deploy("1.60", "A100")...)
 	require.NoError(t, err)
 	require.Equal(t, refusedByMarket, refused.Code, refused.Stderr)
 	ok(t, n, customer, "credits", "withdraw", "1")
@@ -157,9 +157,9 @@ func TestPausedMarketRefunds(t *testing.T) {
 
 	ok(t, n, guardian, "market", "pause", "none")
 	ok(t, n, customer, deploy("1.60", "A100", "--run-to-completion")...)
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }
 
 // A market whose accounts this client does not know is left alone.

@@ -28,19 +28,19 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// guarantee is what a keeper signs one manifest for.
-type guarantee struct {
+// manifestKey is what a keeper signs one manifest of.
+type manifestKey struct {
 	keeper solana.PublicKey
 	period records.Period
 }
 
-// listener hears everything that keepers sign, with the wallet of a keeper that does not run, and remembers it.
+// listener receives everything that keepers sign, with the wallet of a keeper that does not run, and keeps it.
 type listener struct {
 	domain records.Domain
 
 	mu        sync.Mutex
-	said      map[statement.Key]records.CheckStatement
-	manifests map[guarantee]records.Hash
+	signed    map[statement.Key]records.CheckStatement
+	manifests map[manifestKey]records.Hash
 	wrong     []string
 }
 
@@ -55,10 +55,10 @@ func (l *listener) statements(_ context.Context, _ solana.PublicKey, m messages.
 func (l *listener) add(s statement.Signed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old, ok := l.said[s.Key()]; ok && old != s.Statement {
+	if old, ok := l.signed[s.Key()]; ok && old != s.Statement {
 		l.wrong = append(l.wrong, "two statements of "+s.Keeper.String())
 	}
-	l.said[s.Key()] = s.Statement
+	l.signed[s.Key()] = s.Statement
 }
 
 func (l *listener) sets(_ context.Context, _ solana.PublicKey, m messages.Manifests) {
@@ -69,7 +69,7 @@ func (l *listener) sets(_ context.Context, _ solana.PublicKey, m messages.Manife
 		if x.Verify(l.domain) != nil {
 			continue
 		}
-		key := guarantee{x.Keeper, x.Period}
+		key := manifestKey{x.Keeper, x.Period}
 		if old, ok := l.manifests[key]; ok && old != x.Digest {
 			l.wrong = append(l.wrong, "two manifests of "+x.Keeper.String())
 		}
@@ -80,7 +80,7 @@ func (l *listener) sets(_ context.Context, _ solana.PublicKey, m messages.Manife
 func (l *listener) count() (statements, manifests int, wrong []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.said), len(l.manifests), append([]string(nil), l.wrong...)
+	return len(l.signed), len(l.manifests), append([]string(nil), l.wrong...)
 }
 
 func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain records.Domain) *listener {
@@ -89,7 +89,7 @@ func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain records
 	node, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
-	l := &listener{domain: domain, said: map[statement.Key]records.CheckStatement{}, manifests: map[guarantee]records.Hash{}}
+	l := &listener{domain: domain, signed: map[statement.Key]records.CheckStatement{}, manifests: map[manifestKey]records.Hash{}}
 	_, err = p2p.Join(node, p2p.TopicConfig[messages.StatementsAnswer]{
 		Name: messages.StatementsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 20, Handle: l.statements,
 	})
@@ -116,7 +116,7 @@ func keeperArgs(n *network.Network, wallet seed.Wallet, data string, more ...str
 	}, more...)
 }
 
-// output runs a keeper until it ends or the time is over, and returns what it said.
+// output runs a keeper until it ends or the time is over, and returns its output.
 func output(t *testing.T, life time.Duration, args []string) (string, bool) {
 	path, err := network.Binary("gantry-keeper")
 	require.NoError(t, err)
@@ -138,12 +138,12 @@ func killings() int {
 	return 15
 }
 
-// Keepers that are killed at random moments, again and again, never sign two different things, and the market goes on. A
-// second process with the same wallet, an older copy of a store, a clock that is wrong and a damaged store are said, and
-// sign nothing.
+// Keepers that are killed at random moments, again and again, never sign two different statements or manifests, and the market goes on. A
+// second process with the same wallet, an older copy of a store, a clock that is wrong and a damaged store are reported, and
+// nothing is signed.
 func TestKeepersThatBreak(t *testing.T) {
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 4, Customers: 1, Nodes: network.DefaultNodes(2), Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 4, Customers: 1, Nodes: network.DefaultNodes(2), Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
@@ -151,9 +151,9 @@ func TestKeepersThatBreak(t *testing.T) {
 	genesis, err := n.Chain.Genesis(t.Context())
 	require.NoError(t, err)
 	domain := records.DomainOf(genesis)
-	keepers, quietOne := n.World.Keepers[:3], n.World.Keepers[3]
-	require.NoError(t, n.Stop(t.Context(), quietOne.Name))
-	ear := listen(t, n, quietOne, domain)
+	keepers, observer := n.Keys.Keepers[:3], n.Keys.Keepers[3]
+	require.NoError(t, n.Stop(t.Context(), observer.Name))
+	received := listen(t, n, observer, domain)
 
 	for range killings() {
 		victim := keepers[rand.IntN(len(keepers))]
@@ -162,14 +162,14 @@ func TestKeepersThatBreak(t *testing.T) {
 			t.Logf("%s was not running: %v", victim.Name, err)
 		}
 	}
-	before, _, _ := ear.count()
-	require.Eventually(t, func() bool { now, _, _ := ear.count(); return now > before+20 }, time.Minute, 200*time.Millisecond, "the market goes on")
+	before, _, _ := received.count()
+	require.Eventually(t, func() bool { now, _, _ := received.count(); return now > before+20 }, time.Minute, 200*time.Millisecond, "the market goes on")
 
 	data := func(w seed.Wallet) string { return filepath.Join(n.Dir(), "keepers", w.Name) }
 	// A second process, with another data folder.
-	said, failed := output(t, 30*time.Second, keeperArgs(n, keepers[0], t.TempDir()))
+	out, failed := output(t, 30*time.Second, keeperArgs(n, keepers[0], t.TempDir()))
 	require.True(t, failed)
-	require.Contains(t, said, "another keeper runs on this machine with the same wallet")
+	require.Contains(t, out, "another keeper runs on this machine with the same wallet")
 
 	// A store from before the last votes, on a machine of its own: its lock is not there.
 	old := t.TempDir()
@@ -187,15 +187,15 @@ func TestKeepersThatBreak(t *testing.T) {
 	require.NoError(t, n.StartKeeper(t.Context(), 1))
 	require.Eventually(t, func() bool { return me() > last }, time.Minute, 200*time.Millisecond)
 	require.NoError(t, n.Stop(t.Context(), keepers[1].Name))
-	said, failed = output(t, 30*time.Second, keeperArgs(n, keepers[1], old))
+	out, failed = output(t, 30*time.Second, keeperArgs(n, keepers[1], old))
 	require.True(t, failed)
-	require.Contains(t, said, "the chain has a vote of this wallet")
+	require.Contains(t, out, "the chain has a vote of this wallet")
 
 	// A clock that is wrong: it runs, says so and signs nothing.
 	skewed := func() (c int) {
-		ear.mu.Lock()
-		defer ear.mu.Unlock()
-		for k := range ear.said {
+		received.mu.Lock()
+		defer received.mu.Unlock()
+		for k := range received.signed {
 			if k.Keeper == keepers[1].Address() {
 				c++
 			}
@@ -204,9 +204,9 @@ func TestKeepersThatBreak(t *testing.T) {
 	}
 	require.NoError(t, pause(t.Context(), time.Second)) // what it had published is heard
 	count := skewed()
-	said, failed = output(t, 12*time.Second, keeperArgs(n, keepers[1], data(keepers[1]), "--simulate-clock-ahead", "9s"))
-	require.False(t, failed, said)
-	require.Contains(t, said, "nothing is signed until it is set")
+	out, failed = output(t, 12*time.Second, keeperArgs(n, keepers[1], data(keepers[1]), "--simulate-clock-ahead", "9s"))
+	require.False(t, failed, out)
+	require.Contains(t, out, "nothing is signed until it is set")
 	require.Equal(t, count, skewed(), "it signed with a wrong clock")
 
 	// Stores are sound and hold what was heard.
@@ -214,32 +214,32 @@ func TestKeepersThatBreak(t *testing.T) {
 		_ = n.Stop(t.Context(), w.Name) // one of them has ended
 		s, err := store.Open(filepath.Join(data(w), "keeper.db"), store.Options{Keeper: w.Address(), Domain: domain})
 		require.NoError(t, err)
-		ear.mu.Lock()
-		for k, st := range ear.said {
+		received.mu.Lock()
+		for k, st := range received.signed {
 			if k.Keeper == w.Address() {
 				known, err := s.Knows(st)
 				require.NoError(t, err)
 				require.True(t, known, "%s has signed what is not in its store", w.Name)
 			}
 		}
-		ear.mu.Unlock()
+		received.mu.Unlock()
 		require.NoError(t, s.Close())
 	}
-	// One that is damaged is said, and what to do.
+	// One that is damaged is out, and what to do.
 	path := filepath.Join(data(keepers[2]), "keeper.db")
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	raw[os.Getpagesize()+20] ^= 1
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
-	said, failed = output(t, 30*time.Second, keeperArgs(n, keepers[2], data(keepers[2])))
+	out, failed = output(t, 30*time.Second, keeperArgs(n, keepers[2], data(keepers[2])))
 	require.True(t, failed)
-	require.Contains(t, said, "nothing is signed with it. Move the file away")
+	require.Contains(t, out, "nothing is signed with it. Move the file away")
 	// A new one takes its place, and says nothing about periods in which the old one may have spoken.
 	require.NoError(t, os.Rename(path, path+".damaged"))
 	_, failed = output(t, 20*time.Second, keeperArgs(n, keepers[2], data(keepers[2])))
 	require.False(t, failed)
 
-	statements, manifests, wrong := ear.count()
+	statements, manifests, wrong := received.count()
 	require.Empty(t, wrong)
 	t.Logf("%d kills; %d statements and %d manifests were heard, none against another", killings(), statements, manifests)
 }

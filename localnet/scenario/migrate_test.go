@@ -27,12 +27,12 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
 	}
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	customer := n.World.Customers[0]
+	customer := n.Keys.Customers[0]
 	ok(t, n, customer, "credits", "add", "10")
 
 	type result struct {
@@ -98,7 +98,7 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	require.True(t, found)
 	t.Logf("downtime: %.0f s by our clock, %s s by the leases; periods have %d s", time.Unix(started.StartedAt, 0).Sub(stopped).Seconds(),
 		downtime[1], n.Params().PeriodSecs)
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }

@@ -30,7 +30,7 @@ type audited struct {
 }
 
 func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []audited {
-	out := ok(t, n, n.World.Customers[0], "--json", "audit", "slash", address.String())
+	out := ok(t, n, n.Keys.Customers[0], "--json", "audit", "slash", address.String())
 	var all []audited
 	require.NoError(t, json.Unmarshal([]byte(out.Stdout), &all), out.Stdout)
 	t.Log(out.Stdout)
@@ -44,26 +44,26 @@ func TestAWrongProductIsProven(t *testing.T) {
 	nodes := network.DefaultNodes(2)
 	nodes[1].Wrong = true
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	liar, provider := n.Nodes[1], sdk.ProviderAddress(n.Nodes[1].Owner.Address())
+	dishonest, provider := n.Nodes[1], sdk.ProviderAddress(n.Nodes[1].Owner.Address())
 
 	var required uint64
 	killed := false
 	require.Eventually(t, func() bool {
 		v := snapshotOf(t, n)
-		if accused := v.FraudProofs(); len(accused) > 0 && !killed {
-			for _, k := range n.World.Keepers {
-				if k.Address() == accused[0].Finder {
+		if proofs := v.FraudProofs(); len(proofs) > 0 && !killed {
+			for _, k := range n.Keys.Keepers {
+				if k.Address() == proofs[0].Finder {
 					require.NoError(t, n.Kill(k.Name))
 					killed = true
 				}
 			}
 		}
-		node, found := v.Node(liar.Address)
+		node, found := v.Node(dishonest.Address)
 		if found {
 			required = node.RequiredStake
 		}
@@ -71,9 +71,9 @@ func TestAWrongProductIsProven(t *testing.T) {
 	}, 90*time.Second, 50*time.Millisecond, "the wrong product is proven")
 	t.Logf("killed between accusation and proof: %t", killed)
 
-	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{liar.Address}, 0)
+	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{dishonest.Address}, 0)
 	require.NoError(t, err)
-	_, proven, found := invariants.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == liar.Address })
+	_, proven, found := invariants.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == dishonest.Address })
 	require.True(t, found)
 	require.Equal(t, required*uint64(n.Params().SlashBadWorkBps)/10_000, proven.Amount)
 	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
@@ -94,77 +94,77 @@ func TestAWrongProductIsProven(t *testing.T) {
 	unharmed, _ := v.Provider(sdk.ProviderAddress(n.Nodes[0].Owner.Address()))
 	require.Zero(t, unharmed.SlashedTotal)
 
-	all := auditSlash(t, n, liar.Address)
+	all := auditSlash(t, n, dishonest.Address)
 	require.Len(t, all, 1)
 	require.Equal(t, "bad work", all[0].Proof)
 	require.True(t, all[0].OK)
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }
 
-// threeKeepersOneLying is a market of one machine whose third keeper is stopped: its wallet speaks for it now.
-func threeKeepersOneLying(t *testing.T) (*network.Network, seed.Wallet) {
+// threeKeepersOneStopped is a market of one machine whose third keeper is stopped: the test acts with its wallet.
+func threeKeepersOneStopped(t *testing.T) (*network.Network, seed.Wallet) {
 	t.Helper()
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: network.DefaultNodes(1), Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	liar := n.World.Keepers[2]
-	require.NoError(t, n.Stop(t.Context(), liar.Name))
-	return n, liar
+	dishonest := n.Keys.Keepers[2]
+	require.NoError(t, n.Stop(t.Context(), dishonest.Name))
+	return n, dishonest
 }
 
 // inPlaceOf takes a keeper's place on the network, under its key and address.
-func inPlaceOf(t *testing.T, n *network.Network, liar seed.Wallet) (*p2p.Node, records.Domain) {
+func inPlaceOf(t *testing.T, n *network.Network, dishonest seed.Wallet) (*p2p.Node, records.Domain) {
 	t.Helper()
 	domain, err := n.Chain.Domain(t.Context())
 	require.NoError(t, err)
-	account, found := snapshotOf(t, n).KeeperOf(liar.Address())
+	account, found := snapshotOf(t, n).KeeperOf(dishonest.Address())
 	require.True(t, found)
-	node, err := p2p.New(p2p.Config{Key: liar.Key, Listen: []string{account.Addr()}, UserAgent: "liar", Log: quiet(t)})
+	node, err := p2p.New(p2p.Config{Key: dishonest.Key, Listen: []string{account.Addr()}, UserAgent: "dishonest", Log: warnings(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	return node, domain
 }
 
-// tellEachSomethingElse takes a keeper's place on the network: whoever asks it for a period's statements gets its signed
-// word about one check, "passed" or "failed", each the same every time and the two keepers that are left not the same.
-func tellEachSomethingElse(t *testing.T, n *network.Network, liar seed.Wallet) {
+// equivocate takes a keeper's place on the network: whoever asks it for a period's statements gets its signed
+// statement about one check: "passed" for one of the two other keepers and "failed" for the other.
+func equivocate(t *testing.T, n *network.Network, dishonest seed.Wallet) {
 	t.Helper()
-	node, domain := inPlaceOf(t, n, liar)
-	about, secs, first := n.Nodes[0].Address, int64(n.Params().PeriodSecs), n.World.Keepers[0].Address()
+	node, domain := inPlaceOf(t, n, dishonest)
+	about, secs, first := n.Nodes[0].Address, int64(n.Params().PeriodSecs), n.Keys.Keepers[0].Address()
 	p2p.Handle(node, p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
 		func(_ context.Context, from solana.PublicKey, req messages.StatementsRequest) (messages.StatementsAnswer, error) {
 			st := records.CheckStatement{
 				Domain: domain, Node: about, Period: records.Period(req.Period), Kind: records.CheckLiveness, Passed: from == first,
 				CheckedAt: int64(req.Period)*secs + 1,
 			}
-			sig, err := st.Sign(liar.Key)
+			sig, err := st.Sign(dishonest.Key)
 			raw := st.Encode()
 			return messages.StatementsAnswer{Version: messages.Version, Statements: []messages.SignedStatement{
-				{Version: messages.Version, Keeper: liar.Address(), Statement: raw[:], Signature: sig},
+				{Version: messages.Version, Keeper: dishonest.Address(), Statement: raw[:], Signature: sig},
 			}}, err
 		})
 }
 
 // A keeper that signs opposite statements about one check, and gives one to each of the others, loses its whole bond.
-func TestAContradictionIsProven(t *testing.T) {
-	n, liar := threeKeepersOneLying(t)
-	tellEachSomethingElse(t, n, liar)
-	account := sdk.KeeperAddress(liar.Address())
+func TestEquivocationIsProven(t *testing.T) {
+	n, dishonest := threeKeepersOneStopped(t)
+	equivocate(t, n, dishonest)
+	account := sdk.KeeperAddress(dishonest.Address())
 	require.Eventually(t, func() bool {
-		k, ok := snapshotOf(t, n).KeeperOf(liar.Address())
+		k, ok := snapshotOf(t, n).KeeperOf(dishonest.Address())
 		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
 	}, 60*time.Second, 100*time.Millisecond, "the contradiction is proven")
-	all := auditSlash(t, n, liar.Address())
+	all := auditSlash(t, n, dishonest.Address())
 	require.Len(t, all, 1)
 	require.Equal(t, "contradiction", all[0].Proof)
 	require.Equal(t, account.String(), all[0].Keeper)
 	require.True(t, all[0].OK)
-	for _, k := range n.World.Keepers[:2] {
+	for _, k := range n.Keys.Keepers[:2] {
 		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
 		require.Equal(t, sdk.KeeperActive, other.State())
 	}
@@ -172,15 +172,15 @@ func TestAContradictionIsProven(t *testing.T) {
 
 // twoManifests takes a keeper's place on the network: it gossips one manifest of each period, and hands another to whoever
 // asks. What it returns gossips that of the period before.
-func twoManifests(t *testing.T, n *network.Network, liar seed.Wallet) (gossip func()) {
+func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (gossip func()) {
 	t.Helper()
-	node, domain := inPlaceOf(t, n, liar)
+	node, domain := inPlaceOf(t, n, dishonest)
 	list := func(period uint64, digest byte) messages.Manifests {
 		m := records.Manifest{Domain: domain, Period: records.Period(period), Count: 1, Size: 40, Digest: [32]byte{digest}}
-		sig, err := m.Sign(liar.Key)
+		sig, err := m.Sign(dishonest.Key)
 		require.NoError(t, err)
 		return messages.Manifests{Version: messages.Version, Manifests: []messages.Manifest{{
-			Keeper: liar.Address(), Period: period, Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: sig,
+			Keeper: dishonest.Address(), Period: period, Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: sig,
 		}}}
 	}
 	p2p.Handle(node, p2p.Protocol{ID: messages.ManifestsOf, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
@@ -200,14 +200,14 @@ func twoManifests(t *testing.T, n *network.Network, liar seed.Wallet) (gossip fu
 	}
 }
 
-// A keeper that signs two manifests of one period loses its whole bond to whoever shows both, and to the fire.
+// A keeper that signs two manifests of one period loses its whole bond; the finder gets its share, and the rest is burned.
 func TestTwoManifestsAreProven(t *testing.T) {
-	n, liar := threeKeepersOneLying(t)
-	gossip := twoManifests(t, n, liar)
-	account := sdk.KeeperAddress(liar.Address())
+	n, dishonest := threeKeepersOneStopped(t)
+	gossip := twoManifests(t, n, dishonest)
+	account := sdk.KeeperAddress(dishonest.Address())
 	require.Eventually(t, func() bool {
 		gossip()
-		k, ok := snapshotOf(t, n).KeeperOf(liar.Address())
+		k, ok := snapshotOf(t, n).KeeperOf(dishonest.Address())
 		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
 	}, 90*time.Second, 500*time.Millisecond, "the two manifests are proven")
 	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{account}, 0)
@@ -220,19 +220,19 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
 	require.Equal(t, proven.Amount-proven.FinderShare, proven.Burned)
 
-	all := auditSlash(t, n, liar.Address())
+	all := auditSlash(t, n, dishonest.Address())
 	require.Len(t, all, 1)
 	require.Equal(t, "two manifests", all[0].Proof)
 	require.Equal(t, account.String(), all[0].Keeper)
 	require.True(t, all[0].OK)
-	for _, k := range n.World.Keepers[:2] {
+	for _, k := range n.Keys.Keepers[:2] {
 		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
 		require.Equal(t, sdk.KeeperActive, other.State())
 		require.EqualValues(t, seed.Bond, other.Bond)
 	}
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }
 
 // A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a fifth
@@ -242,12 +242,12 @@ func TestAnUnjustAwardIsProven(t *testing.T) {
 	params.ChallengeSecs = 8
 	nodes := network.DefaultNodes(3) // node-1 and node-3 are of one model, node-1 asks less
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Params: &params, Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Params: &params, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	customer, unjust := n.World.Customers[0], n.World.Keepers[2]
+	customer, unjust := n.Keys.Customers[0], n.Keys.Keepers[2]
 	ok(t, n, customer, "credits", "add", "10")
 	// The better node must have held its ask for longer than keepers may need to learn of it.
 	require.NoError(t, pause(t.Context(), (sdk.AwardViewSecs+5)*time.Second))
@@ -277,11 +277,11 @@ func TestAnUnjustAwardIsProven(t *testing.T) {
 	require.Len(t, all, 1)
 	require.Equal(t, "unjust award", all[0].Proof)
 	require.True(t, all[0].OK)
-	for _, k := range n.World.Keepers[:2] {
+	for _, k := range n.Keys.Keepers[:2] {
 		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
 		require.EqualValues(t, seed.Bond, other.Bond)
 	}
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }

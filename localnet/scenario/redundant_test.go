@@ -28,12 +28,12 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 	// Two cheaper machines of one owner: that they are not both taken is for keepers to see.
 	nodes[0].Price, nodes[3].Price, nodes[3].Provider = 1_200_000, 1_200_000, 0
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 2, Customers: 1, Nodes: nodes, Log: quiet(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 2, Customers: 1, Nodes: nodes, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	customer := n.World.Customers[0]
+	customer := n.Keys.Customers[0]
 	ok(t, n, customer, "credits", "add", "10")
 
 	type result struct {
@@ -42,7 +42,7 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 	}
 	deployed := make(chan result, 1)
 	go func() {
-		// A job has a home below its machine's name. Node 2 lies; node 3 takes longest, so that the others wait. Less than a
+		// A job has a home below its machine's name. Node 2 gives a wrong result; node 3 takes longest, so that the others wait. Less than a
 		// second of work would be paid with nothing.
 		out, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--max-price", "1.60", "--duration", "2m", "--allow-simulated",
 			"--redundancy", "3", "--", "sh", "-c",
@@ -110,7 +110,7 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 	_, resolved, found := invariants.Find(history, func(e *bindings.OutputsResolved) bool { return e.Order == order })
 	require.True(t, found)
 	require.EqualValues(t, 2, resolved.Accepted)
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }

@@ -31,12 +31,12 @@ func bidders(prices ...sdk.PricePerHour) []network.NodeSpec {
 
 func sealedMarket(t *testing.T, cfg network.Config) (*network.Network, seed.Wallet) {
 	t.Helper()
-	cfg.Engine, cfg.Dir, cfg.Keepers, cfg.Customers, cfg.Log = kind(t), stateDir(t), 3, 1, quiet(t)
+	cfg.Engine, cfg.Dir, cfg.Keepers, cfg.Customers, cfg.Log = kind(t), stateDir(t), 3, 1, warnings(t)
 	n, err := network.Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	customer := n.World.Customers[0]
+	customer := n.Keys.Customers[0]
 	ok(t, n, customer, "credits", "add", "50")
 	return n, customer
 }
@@ -185,7 +185,7 @@ func TestOmittedBid(t *testing.T) {
 	require.Contains(t, r.Charges[0].What, "left out the bid of node "+m.Address.String())
 
 	bond := func() uint64 {
-		for _, k := range n.World.Keepers {
+		for _, k := range n.Keys.Keepers {
 			if k.Address().String() == r.Keeper {
 				account, found := snapshotOf(t, n).KeeperOf(k.Address())
 				require.True(t, found)

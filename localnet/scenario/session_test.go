@@ -75,7 +75,7 @@ func TestASessionKeyBuysCompute(t *testing.T) {
 
 	ok(t, n, customer, "session", "remove", robot.Path)
 	require.Contains(t, run(refusedByMarket, deploy("1.60", "A100", as...)...).Stderr, "nobody's session key")
-	books, err := invariants.Take(t.Context(), n.Chain, n.Mints())
+	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
-	require.Empty(t, invariants.NewChecker().Check(books))
+	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }

@@ -49,18 +49,18 @@ func stateDir(t *testing.T) string {
 	return dir
 }
 
-func quiet(t *testing.T) zerolog.Logger {
+func warnings(t *testing.T) zerolog.Logger {
 	return zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 }
 
-// tell runs the demo with something that breaks in it; the demo itself checks that it ends well all the same.
-func tell(t *testing.T, opts demo.Options) {
+// runDemo runs the demo while something in it breaks; the demo itself checks that every expectation holds all the same.
+func runDemo(t *testing.T, opts demo.Options) {
 	t.Helper()
-	var story syncBuffer
-	opts.Engine, opts.Dir, opts.Out, opts.Log = kind(t), stateDir(t), &story, quiet(t)
+	var out syncBuffer
+	opts.Engine, opts.Dir, opts.Out, opts.Log = kind(t), stateDir(t), &out, warnings(t)
 	err := demo.Run(t.Context(), opts)
 	if err != nil {
-		t.Log(story.String())
+		t.Log(out.String())
 	}
 	require.NoError(t, err)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// Something random is killed or cut off at a random moment of the story, again and again: GANTRY_STRESS says how often.
-// Not part of `make test`, because a story takes most of a minute.
+// Something random is killed or cut off at a random moment of the demo, again and again: GANTRY_STRESS says how often.
+// Not part of `make test`, because a demo takes most of a minute.
 //
 //	GANTRY_STRESS=20 go test -tags 'e2e stress' -run Random -timeout 1h -v ./localnet/scenario/
 func TestDemoWithRandomAccidents(t *testing.T) {
@@ -28,12 +28,12 @@ func TestDemoWithRandomAccidents(t *testing.T) {
 		victim := victims[rand.IntN(len(victims))]
 		after := time.Duration(rand.IntN(25_000)) * time.Millisecond
 		t.Run(strconv.Itoa(i)+"-"+victim+"-"+after.String(), func(t *testing.T) {
-			tell(t, demo.Options{Relay: true, During: func(ctx context.Context, n *network.Network) error {
+			runDemo(t, demo.Options{Relay: true, During: func(ctx context.Context, n *network.Network) error {
 				if err := pause(ctx, after); err != nil {
 					return err
 				}
 				if victim != "connection" {
-					// A process that has left the story already cannot be killed any more.
+					// A process that has ended already cannot be killed any more.
 					if err := n.Kill(victim); err != nil {
 						t.Log(err)
 					}
@@ -42,7 +42,7 @@ func TestDemoWithRandomAccidents(t *testing.T) {
 				if err := n.Cut(); err != nil {
 					return err
 				}
-				_ = pause(ctx, 3*time.Second) // mended all the same
+				_ = pause(ctx, 3*time.Second) // restored all the same
 				return n.Restore()
 			}})
 		})

@@ -1,57 +1,77 @@
 package seed
 
 import (
-	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/gagliardetto/solana-go"
-
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 )
 
-// Wallet is a keypair with a name, kept in a Solana keypair file.
-type Wallet struct {
-	// Name says what the wallet is for, such as "customer-1".
-	Name string
-	// Path is the keypair file.
-	Path string
-	// Key signs for the wallet.
-	Key solana.PrivateKey
+// Keys are the keypairs behind a seeded market: its tokens and all wallets.
+type Keys struct {
+	// Faucet mints both tokens and pays for the setup.
+	Faucet Wallet
+	// Authority governs the market and may upgrade the program.
+	Authority Wallet
+	// Guardian may pause new orders and awards.
+	Guardian Wallet
+	// Treasury owns the account that receives the treasury's share of fees.
+	Treasury Wallet
+	// PaymentMint is the test USDC, StakeMint the stake token GNT.
+	PaymentMint, StakeMint solana.PublicKey
+
+	Keepers, Providers, Customers []Wallet
+
+	paymentKey, stakeKey Wallet
 }
 
-// Address is the wallet's public key.
-func (w Wallet) Address() solana.PublicKey { return w.Key.PublicKey() }
+// Counts says how many wallets of each kind there are.
+type Counts struct{ Keepers, Providers, Customers int }
 
-// TokenAccount is the wallet's associated token account for a mint.
-func (w Wallet) TokenAccount(mint solana.PublicKey) solana.PublicKey {
-	return sdk.TokenAddress(w.Address(), mint)
+// OpenKeys reads the keypair files in dir, or makes those that are missing. It touches no chain.
+func OpenKeys(dir string, counts Counts) (Keys, error) {
+	var k Keys
+	for _, single := range []struct {
+		name string
+		into *Wallet
+	}{
+		{"faucet", &k.Faucet},
+		{"authority", &k.Authority},
+		{"guardian", &k.Guardian},
+		{"treasury", &k.Treasury},
+		{"mint-usdc", &k.paymentKey},
+		{"mint-gnt", &k.stakeKey},
+	} {
+		wallet, err := OpenWallet(dir, single.name)
+		if err != nil {
+			return Keys{}, err
+		}
+		*single.into = wallet
+	}
+	k.PaymentMint, k.StakeMint = k.paymentKey.Address(), k.stakeKey.Address()
+	for _, group := range []struct {
+		prefix string
+		count  int
+		into   *[]Wallet
+	}{
+		{"keeper", counts.Keepers, &k.Keepers}, {"provider", counts.Providers, &k.Providers}, {"customer", counts.Customers, &k.Customers},
+	} {
+		wallets, err := openWallets(dir, group.prefix, group.count)
+		if err != nil {
+			return Keys{}, err
+		}
+		*group.into = wallets
+	}
+	return k, nil
 }
 
-// OpenWallet reads the keypair file NAME.json in dir, or makes it.
-func OpenWallet(dir, name string) (Wallet, error) {
-	path := filepath.Join(dir, name+".json")
-	key, err := chain.LoadKeypair(path)
-	if errors.Is(err, chain.ErrKeypairMissing) {
-		key, err = solana.NewRandomPrivateKey()
-		if err == nil {
-			err = chain.SaveKeypair(path, key)
+// Wallet finds a keeper's, provider's or customer's wallet by its name.
+func (k Keys) Wallet(name string) (Wallet, error) {
+	for _, group := range [][]Wallet{k.Customers, k.Providers, k.Keepers, {k.Faucet, k.Authority, k.Guardian, k.Treasury}} {
+		for _, wallet := range group {
+			if wallet.Name == name {
+				return wallet, nil
+			}
 		}
 	}
-	if err != nil {
-		return Wallet{}, fmt.Errorf("wallet %s: %w", name, err)
-	}
-	return Wallet{Name: name, Path: path, Key: key}, nil
-}
-
-func openWallets(dir, prefix string, count int) ([]Wallet, error) {
-	wallets := make([]Wallet, count)
-	for i := range wallets {
-		var err error
-		if wallets[i], err = OpenWallet(dir, fmt.Sprintf("%s-%d", prefix, i+1)); err != nil {
-			return nil, err
-		}
-	}
-	return wallets, nil
+	return Wallet{}, fmt.Errorf("no wallet %q", name)
 }

@@ -32,60 +32,60 @@ type grant struct {
 	usdc, gnt uint64
 }
 
-// Seed makes the world exist: mints, market, models, funded wallets. The node must be empty, with the program
-// deployed and upgradeable by the world's authority.
-func Seed(ctx context.Context, client *chain.Client, w World, params bindings.Params) error {
+// Seed makes mints, market, models and funded wallets. The node must be empty, with the program
+// deployed and upgradeable by the authority.
+func Seed(ctx context.Context, client *chain.Client, k Keys, params bindings.Params) error {
 	sender := Sender{Chain: client}
-	if err := sender.Airdrop(ctx, w.Faucet.Address(), faucetSOL); err != nil {
+	if err := sender.Airdrop(ctx, k.Faucet.Address(), faucetSOL); err != nil {
 		return fmt.Errorf("fund the faucet: %w", err)
 	}
-	if err := createMints(ctx, sender, w); err != nil {
+	if err := createMints(ctx, sender, k); err != nil {
 		return err
 	}
-	grants := []grant{{to: w.Authority}, {to: w.Guardian}, {to: w.Treasury}}
-	for _, k := range w.Keepers {
-		grants = append(grants, grant{to: k, gnt: keeperGNT})
+	grants := []grant{{to: k.Authority}, {to: k.Guardian}, {to: k.Treasury}}
+	for _, keeper := range k.Keepers {
+		grants = append(grants, grant{to: keeper, gnt: keeperGNT})
 	}
-	for _, p := range w.Providers {
+	for _, p := range k.Providers {
 		grants = append(grants, grant{to: p, gnt: providerGNT})
 	}
-	for _, c := range w.Customers {
+	for _, c := range k.Customers {
 		grants = append(grants, grant{to: c, usdc: CustomerUSDC})
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, g := range grants {
-		group.Go(func() error { return Fund(groupCtx, sender, w, g.to.Address(), walletSOL, g.usdc, g.gnt) })
+		group.Go(func() error { return Fund(groupCtx, sender, k, g.to.Address(), walletSOL, g.usdc, g.gnt) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return initMarket(ctx, sender, w, params)
+	return initMarket(ctx, sender, k, params)
 }
 
-func createMints(ctx context.Context, s Sender, w World) error {
+func createMints(ctx context.Context, s Sender, k Keys) error {
 	rent, err := s.Chain.MinimumRent(ctx, token.MINT_SIZE, chain.Confirmed)
 	if err != nil {
 		return fmt.Errorf("rent of a mint: %w", err)
 	}
-	faucet := w.Faucet.Address()
+	faucet := k.Faucet.Address()
 	var ixs []solana.Instruction
 	for _, m := range []struct {
 		key      Wallet
 		decimals uint8
-	}{{w.paymentKey, usdcDecimals}, {w.stakeKey, gntDecimals}} {
+	}{{k.paymentKey, usdcDecimals}, {k.stakeKey, gntDecimals}} {
 		ixs = append(ixs,
 			system.NewCreateAccountInstruction(uint64(rent), token.MINT_SIZE, token.ProgramID, faucet, m.key.Address()).Build(),
 			token.NewInitializeMint2Instruction(m.decimals, faucet, solana.PublicKey{}, m.key.Address()).Build())
 	}
-	if _, err := s.Send(ctx, w.Faucet.Key, []solana.PrivateKey{w.paymentKey.Key, w.stakeKey.Key}, ixs...); err != nil {
+	if _, err := s.Send(ctx, k.Faucet.Key, []solana.PrivateKey{k.paymentKey.Key, k.stakeKey.Key}, ixs...); err != nil {
 		return fmt.Errorf("create the mints: %w", err)
 	}
 	return nil
 }
 
 // Fund gives a wallet SOL, token accounts for both mints, and tokens, from the faucet.
-func Fund(ctx context.Context, s Sender, w World, to solana.PublicKey, sol chain.Lamports, usdc, gnt uint64) error {
-	faucet := w.Faucet.Address()
+func Fund(ctx context.Context, s Sender, k Keys, to solana.PublicKey, sol chain.Lamports, usdc, gnt uint64) error {
+	faucet := k.Faucet.Address()
 	var ixs []solana.Instruction
 	if sol > 0 {
 		ixs = append(ixs, system.NewTransferInstruction(uint64(sol), faucet, to).Build())
@@ -93,32 +93,32 @@ func Fund(ctx context.Context, s Sender, w World, to solana.PublicKey, sol chain
 	for _, g := range []struct {
 		mint   solana.PublicKey
 		amount uint64
-	}{{w.PaymentMint, usdc}, {w.StakeMint, gnt}} {
+	}{{k.PaymentMint, usdc}, {k.StakeMint, gnt}} {
 		ixs = append(ixs, ix.CreateTokenAccount(faucet, to, g.mint))
 		if g.amount > 0 {
 			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, sdk.TokenAddress(to, g.mint), faucet, nil).Build())
 		}
 	}
-	if _, err := s.Send(ctx, w.Faucet.Key, nil, ixs...); err != nil {
+	if _, err := s.Send(ctx, k.Faucet.Key, nil, ixs...); err != nil {
 		return fmt.Errorf("fund %s: %w", to, err)
 	}
 	return nil
 }
 
-func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) error {
+func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params) error {
 	genesis, err := s.Chain.Genesis(ctx)
 	if err != nil {
 		return fmt.Errorf("genesis hash: %w", err)
 	}
-	authority := w.Authority.Address()
-	init, err := bindings.NewMarketInitInstruction(params, records.DomainOf(genesis), w.Guardian.Address(),
-		authority, sdk.MarketAddress(), w.PaymentMint, w.StakeMint, w.Treasury.TokenAccount(w.PaymentMint), sdk.FeeVaultAddress(),
+	authority := k.Authority.Address()
+	init, err := bindings.NewMarketInitInstruction(params, records.DomainOf(genesis), k.Guardian.Address(),
+		authority, sdk.MarketAddress(), k.PaymentMint, k.StakeMint, k.Treasury.TokenAccount(k.PaymentMint), sdk.FeeVaultAddress(),
 		sdk.RewardsAddress(), sdk.EmissionVaultAddress(), sdk.ProgramDataAddress(sdk.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	if err != nil {
 		return fmt.Errorf("market_init: %w", err)
 	}
-	if _, err := s.Send(ctx, w.Authority.Key, nil, init); err != nil {
+	if _, err := s.Send(ctx, k.Authority.Key, nil, init); err != nil {
 		return fmt.Errorf("market_init: %w", err)
 	}
 	var models []solana.Instruction
@@ -129,7 +129,7 @@ func initMarket(ctx context.Context, s Sender, w World, params bindings.Params) 
 		}
 		models = append(models, instruction)
 	}
-	if _, err := s.Send(ctx, w.Authority.Key, nil, models...); err != nil {
+	if _, err := s.Send(ctx, k.Authority.Key, nil, models...); err != nil {
 		return fmt.Errorf("gpu_model_set: %w", err)
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestSeed(t *testing.T) {
 	counts := seed.Counts{Keepers: 3, Providers: 4, Customers: 2}
 	m := seeded.Start(t, counts)
 	m.Seed()
-	w := m.World
+	w := m.Keys
 
 	account, err := m.Chain.Account(t.Context(), sdk.MarketAddress(), chain.Confirmed)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestSeed(t *testing.T) {
 
 	// A second market cannot be made, and the same keys open again.
 	require.ErrorIs(t, seed.Seed(t.Context(), m.Chain, w, seed.Params()), seed.ErrRefused)
-	again, err := seed.OpenWorld(m.Keys, counts)
+	again, err := seed.OpenKeys(m.Dir, counts)
 	require.NoError(t, err)
 	require.Equal(t, w, again)
 	_, err = again.Wallet("nobody")

@@ -19,7 +19,7 @@ type Complaint struct {
 	Times   int    `json:"times"`
 	// Example is the first line.
 	Example string `json:"example"`
-	// Why explains it; empty when nobody can.
+	// Why explains it; empty for an unexplained line.
 	Why string `json:"why,omitempty"`
 }
 
@@ -29,7 +29,7 @@ var explained = []struct {
 	why  string
 }{
 	{regexp.MustCompile(`"message":"SIMULATION`), "the GPUs of a local network are simulated, and every agent says so"},
-	{regexp.MustCompile(`"message":"the node's status on chain has changed"`), "an agent tells its owner"},
+	{regexp.MustCompile(`"message":"the node's status on chain has changed"`), "an agent logs it for its owner"},
 	{
 		regexp.MustCompile(`"message":"this machine's clock differs from the chain's`),
 		"a test validator on a busy computer makes slots more slowly than it should, so that its clock falls behind",

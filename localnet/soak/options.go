@@ -26,9 +26,9 @@ type Options struct {
 	Period time.Duration
 	// CheckEvery is the time between a keeper's looks at a node.
 	CheckEvery time.Duration
-	// Trouble gives keepers and machines a node with bad minutes: late, lost, old, broken and missing answers, and cut
-	// connections. What their logs say then needs no explanation; what the chain says is judged as ever.
-	Trouble bool
+	// InjectFaults makes the node's answers to keepers and machines late, lost, old, broken or missing, and cuts connections,
+	// from time to time. Their warnings need no explanation then; the state on chain is judged as ever.
+	InjectFaults bool
 	// Out gets progress for people.
 	Out io.Writer
 	Log zerolog.Logger

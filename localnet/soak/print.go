@@ -17,10 +17,10 @@ func (r *Result) Print(out io.Writer) {
 	line("order to running job", "p50 %s, p95 %s", r.StartP50.Round(time.Millisecond), r.StartP95.Round(time.Millisecond))
 	line("reports", "%d final, %d missed; %s (p50) and %s (p95) after the end of the period", r.Reports, len(r.Missed), r.LagP50, r.LagP95)
 	line("crank", "done within %s (p50) and %s (p95) of being due", r.CrankP50.Round(time.Millisecond), r.CrankP95.Round(time.Millisecond))
-	line("books", "%d checks of all sums, %d violations, %d tries gave up on a chain that did not stand still", r.Checks, len(r.Violations), r.Restless)
+	line("invariants", "%d checks, %d violations, %d checks given up because money moved all the time", r.Checks, len(r.Violations), r.Restless)
 	line("faults", "%d of honest machines", len(r.Faults))
-	if t := r.Trouble; t.Requests > 0 {
-		line("trouble", "of %d requests to the node %d refused, %d never answered, %d answers broken off, %d transactions lost, %d old blockhashes, %d fees inflated",
+	if t := r.Injected; t.Requests > 0 {
+		line("injected faults", "of %d requests to the node %d refused, %d never answered, %d answers broken off, %d transactions lost, %d old blockhashes, %d fees inflated",
 			t.Requests, t.Refused, t.Hung, t.Cut, t.Lost, t.Old, t.Fees)
 	}
 	for _, k := range r.PerKeeper {

@@ -32,14 +32,14 @@ type Result struct {
 	CrankP95  time.Duration `json:"crank_lag_p95"`
 	CrankLate bool          `json:"crank_lag_p95_above_a_period"`
 
-	Checks     int      `json:"book_checks"`
-	Restless   int      `json:"book_checks_given_up"`
+	Checks     int      `json:"invariant_checks"`
+	Restless   int      `json:"invariant_checks_given_up"`
 	Violations []string `json:"violations,omitempty"`
 	Faults     []string `json:"faults_of_honest_machines,omitempty"`
 	Left       []string `json:"not_closed_in_time,omitempty"`
 
-	// Trouble is what was done to the node's answers.
-	Trouble fault.Counts `json:"trouble"`
+	// Injected is what was done to the node's answers.
+	Injected fault.Counts `json:"injected_faults"`
 
 	PerKeeper  []KeeperCost `json:"keepers_measured"`
 	Complaints []Complaint  `json:"complaints,omitempty"`
@@ -50,7 +50,7 @@ type KeeperCost struct {
 	Name     string `json:"name"`
 	Restarts int    `json:"restarts"`
 	// HeapStart and HeapEnd are the least heaps of the first and of the last quarter of the run after its warm-up, MiB;
-	// HeapGrowth is the trend of the lows in between, MiB an hour. All 0 when the run was too short to tell.
+	// HeapGrowth is the trend of the least heaps in between, MiB an hour. All 0 when the run was too short to judge.
 	HeapStart, HeapEnd, HeapGrowth float64
 	// ResidentMax is the most memory that the process held, MiB.
 	ResidentMax float64
@@ -74,8 +74,8 @@ func (r *run) result() (*Result, error) {
 		Placed: r.orders.placed, Finished: r.orders.finished, Waited: r.orders.waited, Failures: r.orders.failures,
 		StartP50: quantile(r.orders.toStart, 0.5), StartP95: quantile(r.orders.toStart, 0.95),
 		Reports: len(lags), Missed: missed, LagP50: quantile(lags, 0.5), LagP95: quantile(lags, 0.95),
-		Checks: r.books.checks, Restless: r.books.restless, Violations: r.books.violations,
-		Left: r.left, Trouble: r.net.Troubles(),
+		Checks: r.invariants.checks, Restless: r.invariants.restless, Violations: r.invariants.violations,
+		Left: r.left, Injected: r.net.InjectedFaults(),
 	}
 	for _, f := range r.faults {
 		out.Faults = append(out.Faults, f)
@@ -83,7 +83,7 @@ func (r *run) result() (*Result, error) {
 	slices.Sort(out.Faults)
 	var lag histogram
 	logs := []string{r.net.LogPath("fleet")}
-	for _, k := range r.net.World.Keepers {
+	for _, k := range r.net.Keys.Keepers {
 		logs = append(logs, r.net.LogPath(k.Name))
 		restarts, err := r.net.Restarts(k.Name)
 		if err != nil {
@@ -148,7 +148,7 @@ func cost(name string, restarts int, s []sample, o Options) KeeperCost {
 // reports of a bounded number of periods, which fill up first.
 const flat = 1.25
 
-// Wrong lists what must not be, in words; empty when all is well.
+// Wrong lists what went wrong, for people; empty when nothing did.
 func (r *Result) Wrong() []string {
 	var wrong []string
 	add := func(bad bool, format string, args ...any) {
@@ -162,23 +162,23 @@ func (r *Result) Wrong() []string {
 	}
 	add(r.Reports == 0, "no report became final")
 	add(len(r.Missed) > 0, "periods without a final report: %v", r.Missed)
-	add(r.Checks == 0, "the books could never be checked")
+	add(r.Checks == 0, "the invariants were never checked")
 	for _, v := range r.Violations {
-		add(true, "the books do not add up: %s", v)
+		add(true, "%s", v)
 	}
 	for _, l := range r.Left {
 		add(true, "it should have been closed: %s", l)
 	}
 	for _, f := range r.Faults {
-		add(true, "every machine is honest, and yet: %s", f)
+		add(true, "every machine is honest, but there is %s", f)
 	}
-	add(r.CrankLate && r.Trouble.Requests == 0, "the crank's lag at the 95th percentile is above a period")
+	add(r.CrankLate && r.Injected.Requests == 0, "the crank's lag at the 95th percentile is above a period")
 	for _, k := range r.PerKeeper {
 		add(k.Restarts > 0, "%s was started again %d times", k.Name, k.Restarts)
 		add(k.HeapStart > 0 && k.HeapEnd > flat*k.HeapStart, "%s holds more and more memory: %.1f MiB, then %.1f MiB", k.Name, k.HeapStart, k.HeapEnd)
 	}
 	for _, c := range r.Complaints {
-		add(c.Why == "" && r.Trouble.Requests == 0, "%d× unexplained: %s %s: %s", c.Times, c.Level, c.Part, c.Example)
+		add(c.Why == "" && r.Injected.Requests == 0, "%d× unexplained: %s %s: %s", c.Times, c.Level, c.Part, c.Example)
 	}
 	return wrong
 }

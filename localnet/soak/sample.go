@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// sample is what a keeper's metrics said at one moment.
+// sample is a keeper's metrics at one moment.
 type sample struct {
 	at       time.Time
 	families map[string]*dto.MetricFamily

@@ -19,20 +19,20 @@ import (
 
 // run is one soak.
 type run struct {
-	o       Options
-	net     *network.Network
-	view    *view.View
-	began   time.Time
-	orders  orders
-	books   books
-	reports reports
-	faults  map[string]string // what reports hold against machines that are all honest
-	samples map[string][]sample
-	left    []string // orders and leases that were not closed in time
+	o          Options
+	net        *network.Network
+	view       *view.View
+	began      time.Time
+	orders     orders
+	invariants invariantChecks
+	reports    reports
+	faults     map[string]string // faults in reports; all machines are honest
+	samples    map[string][]sample
+	left       []string // orders and leases that were not closed in time
 }
 
-// Run runs the soak and returns what it saw. The error is about running it: whether what was seen is good is for
-// Result.Wrong to say.
+// Run runs the soak and returns what it saw. The error is about running it: Result.Wrong judges what was
+// seen.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	}
 	return network.Start(ctx, network.Config{
 		Engine: r.o.Engine, SlotTime: slot, Dir: r.o.Dir, Keepers: r.o.Keepers, Customers: r.o.Customers, Nodes: nodes, Params: &params,
-		Fleet: true, Relay: r.o.Trouble, Log: r.o.Log,
+		Fleet: true, Relay: r.o.InjectFaults, Log: r.o.Log,
 		KeeperFlags: []string{
 			"--check-interval", r.o.CheckEvery.String(), "--check-timeout", min(r.o.CheckEvery, 10*time.Second).String(),
 			// Work and evidence of hundreds of machines would measure nothing but the processors that they share.
@@ -91,14 +91,14 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	})
 }
 
-// Deadlines of a real market, in seconds: the short ones of other local networks are for stories that are watched.
+// Deadlines of a real market, in seconds: the short ones of other local networks are for demos that a person watches.
 const (
 	awardDeadline = 60
 	startDeadline = 120
 )
 
 // publicSlot is the time between blocks of public clusters. The real validator keeps it too: four times as many blocks, as in
-// shorter stories, would keep half of this computer busy with nothing in them.
+// shorter runs, would keep half of this computer busy with nothing in them.
 const publicSlot = 400 * time.Millisecond
 
 // retained is for how many periods a report can be voted on.
@@ -134,14 +134,14 @@ func (r *run) soak(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(work)
 	checker := invariants.NewChecker()
 	g.Go(func() error {
-		return every(gctx, booksEvery, func(ctx context.Context) error { return r.books.check(ctx, r.net, checker) })
+		return every(gctx, invariantsEvery, func(ctx context.Context) error { return r.invariants.check(ctx, r.net, checker) })
 	})
 	g.Go(func() error { return every(gctx, reportsEvery, r.look) })
 	g.Go(func() error { return every(gctx, samplesEvery, r.sample) })
 	g.Go(func() error {
 		defer stop()
-		calm := r.trouble(gctx)
-		if err := errors.Join(r.trade(gctx), calm()); err != nil {
+		end := r.injectFaults(gctx)
+		if err := errors.Join(r.trade(gctx), end()); err != nil {
 			return err
 		}
 		fmt.Fprintln(r.o.Out, "no more orders; the last reports and refunds are awaited")
@@ -183,7 +183,7 @@ func (r *run) look(context.Context) error {
 }
 
 func (r *run) sample(ctx context.Context) error {
-	for _, k := range r.net.World.Keepers {
+	for _, k := range r.net.Keys.Keepers {
 		url, err := r.net.Metrics(k.Name)
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (r *run) sample(ctx context.Context) error {
 		s, err := scrape(ctx, url)
 		if err != nil {
 			if ctx.Err() == nil {
-				r.o.Log.Warn().Err(err).Str("keeper", k.Name).Msg("metrics")
+				r.o.Log.Warn().Err(err).Str("keeper", k.Name).Msg("metrics of a keeper cannot be read")
 			}
 			continue
 		}
@@ -204,7 +204,7 @@ func (r *run) sample(ctx context.Context) error {
 func (r *run) trade(ctx context.Context) error {
 	turns := make(chan bool)
 	g, gctx := errgroup.WithContext(ctx)
-	for _, c := range r.net.World.Customers {
+	for _, c := range r.net.Keys.Customers {
 		g.Go(func() error { return customer(gctx, r.net, c, turns, &r.orders) })
 	}
 	g.Go(func() error {

@@ -14,7 +14,7 @@ func TestQuantile(t *testing.T) {
 	require.Equal(t, time.Duration(3), quantile(d, 0.5))
 	require.Equal(t, time.Duration(5), quantile(d, 0.95))
 	require.Equal(t, time.Duration(1), quantile(d, 0))
-	require.Equal(t, []time.Duration{5, 1, 4, 2, 3}, d, "what is asked about stays as it is")
+	require.Equal(t, []time.Duration{5, 1, 4, 2, 3}, d, "the argument stays as it is")
 }
 
 func TestSlope(t *testing.T) {

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	reportsEvery = time.Second
-	booksEvery   = 20 * time.Second
-	samplesEvery = 5 * time.Second
+	reportsEvery    = time.Second
+	invariantsEvery = 20 * time.Second
+	samplesEvery    = 5 * time.Second
 )
 
-// books are the sums on chain, checked again and again.
-type books struct {
+// invariantChecks are the results of checking the invariants again and again.
+type invariantChecks struct {
 	mu         sync.Mutex
 	checks     int
 	restless   int
 	violations []string
 }
 
-// checkBooks takes a snapshot of the whole market and checks its invariants.
-func (b *books) check(ctx context.Context, n *network.Network, c *invariants.Checker) error {
+// check takes a snapshot of the whole market and checks its invariants.
+func (b *invariantChecks) check(ctx context.Context, n *network.Network, c *invariants.Checker) error {
 	s, err := invariants.Take(ctx, n.Chain, n.Mints())
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,9 +20,9 @@ import (
 // Market is a seeded market without keepers and agents.
 type Market struct {
 	T      testing.TB
-	World  seed.World
+	Keys   seed.Keys
 	Chain  *chain.Client
-	Keys   string
+	Dir    string // of the keypair files
 	Engine engine.Engine
 	sender seed.Sender
 }
@@ -38,14 +38,14 @@ func Start(t testing.TB, counts seed.Counts) *Market {
 	sup, err := process.New(dir, log)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sup.Close()) })
-	m := &Market{T: t, Keys: filepath.Join(dir, "keys")}
-	m.World, err = seed.OpenWorld(m.Keys, counts)
+	m := &Market{T: t, Dir: filepath.Join(dir, "keys")}
+	m.Keys, err = seed.OpenKeys(m.Dir, counts)
 	require.NoError(t, err)
 	_, file, _, _ := runtime.Caller(0)
 	m.Engine, err = engine.New(engine.Surfnet, engine.Config{
 		Dir: filepath.Join(dir, "node"), Supervisor: sup, Log: log,
 		Programs: []engine.Program{{
-			ID: bindings.ProgramID, Authority: m.World.Authority.Address(),
+			ID: bindings.ProgramID, Authority: m.Keys.Authority.Address(),
 			Path: filepath.Join(filepath.Dir(file), "..", "..", "..", "program", "artifacts", "gantry_market.so"),
 		}},
 	})
@@ -62,7 +62,7 @@ func Start(t testing.TB, counts seed.Counts) *Market {
 // Seed makes tokens, market and wallets.
 func (m *Market) Seed() {
 	m.T.Helper()
-	require.NoError(m.T, seed.Seed(m.T.Context(), m.Chain, m.World, seed.Params()))
+	require.NoError(m.T, seed.Seed(m.T.Context(), m.Chain, m.Keys, seed.Params()))
 }
 
 // Send sends instructions that must succeed. builder and err are what an instruction builder returned.

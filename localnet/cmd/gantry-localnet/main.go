@@ -1,5 +1,5 @@
 // Command gantry-localnet runs a whole Gantry market on this machine: a Solana node, keepers, agents with simulated
-// GPUs, and funded wallets; or tells its story as a demo.
+// GPUs, and funded wallets; or runs the demo, the simulation, the soak or the NAT tests on it.
 package main
 
 import (

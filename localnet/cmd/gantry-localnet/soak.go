@@ -23,7 +23,7 @@ func soakCommand() *cli.Command {
 			&cli.DurationFlag{Name: "order-every", Value: 5 * time.Second, Usage: "time between two orders"},
 			&cli.DurationFlag{Name: "period", Value: time.Minute, Usage: "length of a report period"},
 			&cli.DurationFlag{Name: "check-every", Value: 15 * time.Second, Usage: "time between two checks of a node by a keeper"},
-			&cli.BoolFlag{Name: "trouble", Usage: "give keepers and machines a node with bad minutes: late, lost, old, broken and missing answers"},
+			&cli.BoolFlag{Name: "inject-faults", Usage: "make the node's answers late, lost, old, broken or missing from time to time, and cut connections"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON document on standard output"},
 		},
 		Action: func(c *cli.Context) error {
@@ -38,7 +38,7 @@ func soakCommand() *cli.Command {
 			r, err := soak.Run(c.Context, soak.Options{
 				Engine: kind, Dir: dir, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Customers: c.Int("customers"),
 				For: c.Duration("for"), OrderEvery: c.Duration("order-every"), Period: c.Duration("period"),
-				CheckEvery: c.Duration("check-every"), Trouble: c.Bool("trouble"), Out: c.App.ErrWriter, Log: logger(c),
+				CheckEvery: c.Duration("check-every"), InjectFaults: c.Bool("inject-faults"), Out: c.App.ErrWriter, Log: logger(c),
 			})
 			if err != nil {
 				return err

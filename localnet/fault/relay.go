@@ -1,6 +1,4 @@
-// Package relay stands between programs and a node so that tests can cut their connection as an outage would: all
-// open connections break at once and new ones are refused until the relay is restored.
-package relay
+package fault
 
 import (
 	"context"
@@ -14,7 +12,8 @@ import (
 
 const dialTimeout = 2 * time.Second
 
-// Relay forwards TCP connections to one target. Its methods may be called from several goroutines.
+// Relay forwards TCP connections to one target until it is cut: then all open connections break at once and new ones are
+// refused, until it is restored. Its methods may be called from several goroutines.
 type Relay struct {
 	target string
 	addr   string
@@ -27,8 +26,8 @@ type Relay struct {
 	wg       sync.WaitGroup
 }
 
-// Start listens on a free port of the loopback interface and forwards to target, host:port.
-func Start(ctx context.Context, target string) (*Relay, error) {
+// StartRelay listens on a free port of the loopback interface and forwards to target, host:port.
+func StartRelay(ctx context.Context, target string) (*Relay, error) {
 	r := &Relay{target: target, conns: map[net.Conn]struct{}{}}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp4", "127.0.0.1:0")
@@ -51,7 +50,7 @@ func (r *Relay) Cut() {
 	r.drop()
 }
 
-// Restore accepts connections again after Cut. It fails when somebody else took the port meanwhile.
+// Restore accepts connections again after Cut. It fails when another process took the port meanwhile.
 func (r *Relay) Restore() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

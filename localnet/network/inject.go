@@ -7,25 +7,24 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/localnet/fault"
-	"github.com/gantry-market/gantry/localnet/relay"
 )
 
-// startRelays puts a relay before each of the node's two ports, and a proxy for bad days before the first, if the
+// startRelays puts a relay before each of the node's two ports, and a proxy that injects faults behind the first, if the
 // configuration asks for it.
 func (n *Network) startRelays(ctx context.Context) error {
 	if !n.cfg.Relay {
 		return nil
 	}
 	var err error
-	if n.chaos, err = fault.Start(ctx, n.At.RPC); err != nil {
+	if n.proxy, err = fault.StartProxy(ctx, n.At.RPC); err != nil {
 		return err
 	}
 	u, err := url.Parse(n.At.WS)
 	if err != nil {
 		return err
 	}
-	for _, host := range []string{n.chaos.Addr(), u.Host} {
-		r, err := relay.Start(ctx, host)
+	for _, host := range []string{n.proxy.Addr(), u.Host} {
+		r, err := fault.StartRelay(ctx, host)
 		if err != nil {
 			return err
 		}
@@ -53,22 +52,22 @@ func (n *Network) Cut() error {
 	return nil
 }
 
-// Trouble makes the node's answers to keepers and agents as bad as this from now on; the network must have been started
-// with a relay.
-func (n *Network) Trouble(f fault.Faults) error {
-	if n.chaos == nil {
+// InjectFaults spoils the node's answers to keepers and agents from now on; no faults end it. The network must have been
+// started with a relay.
+func (n *Network) InjectFaults(f fault.Faults) error {
+	if n.proxy == nil {
 		return errors.New("network: started without a relay")
 	}
-	n.chaos.Set(f)
+	n.proxy.Set(f)
 	return nil
 }
 
-// Troubles is how often answers were spoilt so far.
-func (n *Network) Troubles() fault.Counts {
-	if n.chaos == nil {
+// InjectedFaults is how often each fault was injected so far.
+func (n *Network) InjectedFaults() fault.Counts {
+	if n.proxy == nil {
 		return fault.Counts{}
 	}
-	return n.chaos.Counts()
+	return n.proxy.Counts()
 }
 
 // Restore mends what Cut broke.

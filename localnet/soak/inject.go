@@ -9,11 +9,11 @@ import (
 	"github.com/gantry-market/gantry/localnet/fault"
 )
 
-// badFor is how long a bad time lasts at most; a good one of the same length follows.
-const badFor = 10 * time.Second
+// faultyFor is how long faults are injected at most; a time of the same length without faults follows.
+const faultyFor = 10 * time.Second
 
-// day is a random bad day of a Solana node.
-func day() fault.Faults {
+// randomFaults is what is injected for some time.
+func randomFaults() fault.Faults {
 	share := func(most float64) float64 { return max(0, rand.Float64()*2-1) * most } // none in every second case
 	f := fault.Faults{
 		Delay: time.Duration(share(2) * float64(time.Second)), Refuse: share(0.6), Hang: share(0.2), Cut: share(0.3), Lose: share(0.8), Old: share(0.8),
@@ -24,9 +24,9 @@ func day() fault.Faults {
 	return f
 }
 
-// trouble lets bad and good times alternate until the returned function is called, which leaves the node good.
-func (r *run) trouble(ctx context.Context) (calm func() error) {
-	if !r.o.Trouble {
+// injectFaults injects faults, with pauses, until the returned function is called, which ends them all.
+func (r *run) injectFaults(ctx context.Context) (stop func() error) {
+	if !r.o.InjectFaults {
 		return func() error { return nil }
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -34,27 +34,27 @@ func (r *run) trouble(ctx context.Context) (calm func() error) {
 	go func() { done <- r.alternate(ctx) }()
 	return func() error {
 		cancel()
-		return errors.Join(<-done, r.net.Trouble(fault.Faults{}), r.net.Restore())
+		return errors.Join(<-done, r.net.InjectFaults(fault.Faults{}), r.net.Restore())
 	}
 }
 
 func (r *run) alternate(ctx context.Context) error {
 	for {
-		bad := time.Duration(rand.Float64() * float64(badFor))
-		if !sleep(ctx, bad) {
+		length := time.Duration(rand.Float64() * float64(faultyFor))
+		if !sleep(ctx, length) {
 			return nil
 		}
 		var err error
 		if rand.IntN(4) == 0 {
 			err = r.net.Cut()
 		} else {
-			err = r.net.Trouble(day())
+			err = r.net.InjectFaults(randomFaults())
 		}
 		if err != nil {
 			return err
 		}
-		sleep(ctx, bad)
-		if err := errors.Join(r.net.Trouble(fault.Faults{}), r.net.Restore()); err != nil {
+		sleep(ctx, length)
+		if err := errors.Join(r.net.InjectFaults(fault.Faults{}), r.net.Restore()); err != nil {
 			return err
 		}
 	}

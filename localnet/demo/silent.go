@@ -10,14 +10,14 @@ import (
 	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
-// silentAfter is how long into the first period that keepers report on in full the silent node goes quiet: long enough
+// silentAfter is how long into the first period that keepers report on in full the silent node stops answering: long enough
 // that some seconds of its lease are verified and paid.
 const silentAfter = 3 * time.Second
 
 // silentLease is a lease on a node that goes silent: reports end it, what was not delivered is not paid, and the
 // customer is compensated from the provider's stake.
 func (d *demo) silentLease(ctx context.Context) error {
-	customer := d.net.World.Customers[1]
+	customer := d.net.Keys.Customers[1]
 	node, err := d.net.Machine(silentA100)
 	if err != nil {
 		return err
@@ -31,13 +31,13 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the lease on the silent node"})
+	d.audits.add(audited{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the lease on the silent node"})
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
 	period := int64(d.net.Params().PeriodSecs)
-	// A keeper that is down leaves a period without a word about the lease, and with it unpaid: it goes silent after one that
-	// was reported.
+	// A keeper that is down leaves a period in which the lease is not reported and not paid: the node goes silent after one that was
+	// reported.
 	paid, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be verified by a report", func(l sdk.Lease, exists bool) bool {
 		return !exists || l.VerifiedSecs > 0
 	})
@@ -50,7 +50,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err := d.net.Silence(node, true); err != nil {
 		return err
 	}
-	d.out.note(step, node.Name+" goes silent: it answers nobody any more")
+	d.out.note(step, node.Name+" goes silent: it answers no request any more")
 
 	failed, err := d.leaseWhere(ctx, 40*time.Second, lease.Address, "to be failed by a report", func(l sdk.Lease, exists bool) bool {
 		return !exists || l.State() == sdk.LeaseFailed || l.State() == sdk.LeaseEnded
@@ -69,14 +69,14 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	equal(d.book, ended.Reason(), sdk.EndedFailed, "the silent node's lease ended because it failed")
-	d.book.expect(ended.DowntimeSecs > 0, "the silent node's downtime is on the lease")
+	equal(d.expect, ended.Reason(), sdk.EndedFailed, "the silent node's lease ended because it failed")
+	d.expect.that(ended.DowntimeSecs > 0, "the silent node's downtime is on the lease")
 	history, err := d.past(ctx, lease.Address)
 	if err != nil {
 		return err
 	}
-	if end, event, ok := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.book.expect(ok, "the end of the failed lease is in its history") {
-		d.book.expect(event.Released > 0, "the customer of the failed lease is refunded for the rest")
+	if end, event, ok := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.expect.that(ok, "the end of the failed lease is in its history") {
+		d.expect.that(event.Released > 0, "the customer of the failed lease is refunded for the rest")
 		d.out.note(stop, fmt.Sprintf("the lease has failed after %d s: %s USDC for the rest are free again   %s",
 			failed.EndedAt-failed.StartedAt, sdk.USDC(event.Released).Exact(), tx(end.Signature)))
 	}
@@ -92,7 +92,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.book.expect(slash.Customer > 0, "the customer of the silent node is compensated from its stake")
-	equal(d.book, slash.Customer, min(fault.Harm, fault.Amount), "the compensation is the customer's harm")
+	d.expect.that(slash.Customer > 0, "the customer of the silent node is compensated from its stake")
+	equal(d.expect, slash.Customer, min(fault.Harm, fault.Amount), "the compensation is the customer's harm")
 	return d.closed(ctx, stop, ended)
 }

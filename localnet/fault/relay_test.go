@@ -1,4 +1,4 @@
-package relay
+package fault
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func ask(c net.Conn, text string) (string, error) {
+func say(c net.Conn, text string) (string, error) {
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := fmt.Fprintln(c, text); err != nil {
 		return "", err
@@ -41,20 +41,20 @@ func ask(c net.Conn, text string) (string, error) {
 }
 
 func TestCutAndRestore(t *testing.T) {
-	r, err := Start(t.Context(), echo(t))
+	r, err := StartRelay(t.Context(), echo(t))
 	require.NoError(t, err)
 	defer r.Close()
 
 	for round := range 3 {
 		c, err := net.Dial("tcp4", r.Addr())
 		require.NoError(t, err)
-		answer, err := ask(c, "hello")
+		answer, err := say(c, "hello")
 		require.NoError(t, err)
 		require.Equal(t, "hello\n", answer)
 
 		r.Cut()
 		require.Equal(t, round+1, r.Cuts())
-		_, err = ask(c, "still there?")
+		_, err = say(c, "still there?")
 		require.Error(t, err)
 		require.NoError(t, c.Close())
 		_, err = net.DialTimeout("tcp4", r.Addr(), time.Second)
@@ -66,7 +66,7 @@ func TestCutAndRestore(t *testing.T) {
 }
 
 func TestHalfClosedConnectionsAreFinished(t *testing.T) {
-	r, err := Start(t.Context(), echo(t))
+	r, err := StartRelay(t.Context(), echo(t))
 	require.NoError(t, err)
 	defer r.Close()
 	c, err := net.Dial("tcp4", r.Addr())
@@ -86,12 +86,12 @@ func TestMissingTarget(t *testing.T) {
 	require.NoError(t, err)
 	gone := l.Addr().String()
 	require.NoError(t, l.Close())
-	r, err := Start(t.Context(), gone)
+	r, err := StartRelay(t.Context(), gone)
 	require.NoError(t, err)
 	c, err := net.Dial("tcp4", r.Addr())
 	require.NoError(t, err)
 	defer c.Close()
-	_, err = ask(c, "anyone?")
+	_, err = say(c, "anyone?")
 	require.Error(t, err)
 	r.Close()
 	require.Error(t, r.Restore())

@@ -4,7 +4,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// The cast. Regions steer the orders, so that every lease lands where the story needs it; two honest A100s compete
+// The participants. Regions steer the orders, so that every lease lands where the demo needs it; two honest A100s compete
 // for the first one.
 const (
 	keeperCount   = 3
@@ -20,7 +20,7 @@ const (
 	slowFactor = 500
 )
 
-func cast() []network.NodeSpec {
+func machines() []network.NodeSpec {
 	return []network.NodeSpec{
 		{Name: honestA100, Provider: 0, GPU: "A100", Count: 1, Region: "us-west-2", Price: 1_260_000},
 		{Name: honestH100, Provider: 0, GPU: "H100", Count: 1, Region: "us-west-2", Price: 2_400_000},

@@ -10,9 +10,9 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// cheat is what happens to a node that claims an H100 and computes far too slowly: its work proof comes too late, a
-// report says so, and a part of its stake is gone.
-func (d *demo) cheat(ctx context.Context) error {
+// falseClaim follows a node that claims an H100 and computes far too slowly: its work proof comes too late, a report has
+// the failure, and a part of its stake is slashed.
+func (d *demo) falseClaim(ctx context.Context) error {
 	node, err := d.net.Machine(falseH100)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (d *demo) cheat(ctx context.Context) error {
 		return err
 	}
 	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, its work proof failed", fault.Period, node.Name), "flag WORK_FAILED, "+d.voters(fault.Period))
-	d.book.expect(records.Flags(fault.Flags)&records.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
+	d.expect.that(records.Flags(fault.Flags)&records.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
 	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *view.View) bool {
 		n, ok := v.Node(node.Address)
 		return ok && n.State() == sdk.NodeSuspended
@@ -38,9 +38,9 @@ func (d *demo) cheat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Nobody was harmed, so finder and fire share it.
-	equal(d.book, slash.Customer, 0, "no customer gains from the false H100's slash")
+	// No customer was harmed: the finder gets its share and the rest is burned.
+	equal(d.expect, slash.Customer, 0, "no customer gains from the false H100's slash")
 	provider, _ := d.view.ProviderOf(node.Owner.Address())
-	d.book.expect(provider.SlashedTotal >= fault.Amount, "the false H100's provider was slashed by the fault's amount")
+	d.expect.that(provider.SlashedTotal >= fault.Amount, "the false H100's provider was slashed by the fault's amount")
 	return nil
 }

@@ -19,7 +19,7 @@ const longScript = `echo "working on $GANTRY_GPUS"; while :; do sleep 1; done`
 
 // smallJob is a lease that ends with its job; the customer stays and signs receipts.
 func (d *demo) smallJob(ctx context.Context) error {
-	customer := d.net.World.Customers[0]
+	customer := d.net.Keys.Customers[0]
 	node, err := d.net.Machine(honestA100)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (d *demo) smallJob(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the small job"})
+		d.audits.add(audited{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the small job"})
 		if err := d.describeAward(groupCtx, step, lease, node); err != nil {
 			return err
 		}
@@ -50,13 +50,13 @@ func (d *demo) smallJob(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		equal(d.book, lease.Reason(), sdk.EndedJobDone, "the small job's lease ended with its job")
+		equal(d.expect, lease.Reason(), sdk.EndedJobDone, "the small job's lease ended with its job")
 		return d.rate(groupCtx, step, customer, lease, 5)
 	})
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	d.book.expect(strings.Contains(text, "epoch 20"), "the small job's output is shown", "got %q", text)
+	d.expect.that(strings.Contains(text, "epoch 20"), "the small job's output is shown", "got %q", text)
 	d.out.note(step, "job output:\n"+indent(text, "  "))
 	if err := d.closed(ctx, step, lease); err != nil {
 		return err
@@ -70,14 +70,14 @@ func (d *demo) smallJob(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.book.expect(ok, "the small job was settled by receipts")
+	d.expect.that(ok, "the small job was settled by receipts")
 	return nil
 }
 
 // longLease is a lease whose customer goes away: reports settle it, and it is stopped early, while new business is
 // paused, because a paused market still pays and refunds.
 func (d *demo) longLease(ctx context.Context) error {
-	customer := d.net.World.Customers[1]
+	customer := d.net.Keys.Customers[1]
 	node, err := d.net.Machine(honestH100)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (d *demo) longLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.leases.add(leaseOf{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the long lease"})
+	d.audits.add(audited{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the long lease"})
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (d *demo) longLease(ctx context.Context) error {
 			return err
 		}
 		d.out.note(stop, fmt.Sprintf("%s USDC of its reservation are free again at once", free()-was))
-		d.book.expect(free() > was, "stopping a lease frees what can no longer be owed")
+		d.expect.that(free() > was, "stopping a lease frees what can no longer be owed")
 		if _, err := d.gantry(ctx, customer, "credits", "withdraw", "1"); err != nil {
 			return err
 		}
@@ -134,6 +134,6 @@ func (d *demo) longLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.book.expect(ok, "the long lease was settled by reports")
+	d.expect.that(ok, "the long lease was settled by reports")
 	return nil
 }

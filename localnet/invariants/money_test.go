@@ -66,10 +66,10 @@ func decodeBytes(t *testing.T, raw []byte, into *struct {
 
 // A lease by hand, from deposit to close: every snapshot is sound, the flows add up, the rent is back, and the
 // checker sees it when a figure is wrong.
-func TestBooksOfAMarketThatIsUsed(t *testing.T) {
+func TestMoneyOfALease(t *testing.T) {
 	m := seeded.Start(t, seed.Counts{Keepers: 1, Providers: 1, Customers: 1})
 	m.Seed()
-	w := m.World
+	w := m.Keys
 	mints := invariants.Mints{Payment: w.PaymentMint, Stake: w.StakeMint}
 	checker := invariants.NewChecker()
 	snap := func() invariants.Snapshot {
@@ -148,21 +148,21 @@ func TestBooksOfAMarketThatIsUsed(t *testing.T) {
 	})
 	running := snap()
 
-	t.Run("mistakes are seen", func(t *testing.T) {
+	t.Run("wrong figures are found", func(t *testing.T) {
 		for name, spoil := range map[string]struct {
 			invariant int
 			change    func(*invariants.Snapshot)
 		}{
-			"credits":    {1, func(s *invariants.Snapshot) { s.Credits[sdk.CreditsAddress(customer.Address())].Balance++ }},
-			"reserved":   {1, func(s *invariants.Snapshot) { s.Leases[leaseKey].Reserved++ }},
-			"supply":     {2, func(s *invariants.Snapshot) { s.Supply[w.StakeMint]++ }},
-			"stake":      {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].Unstaking++ }},
-			"commitment": {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].LockedStake++ }},
-			"bond":       {3, func(s *invariants.Snapshot) { s.Keepers[sdk.KeeperAddress(keeper.Address())].Bond++ }},
-			"gpu":        {4, func(s *invariants.Snapshot) { s.Nodes[node.Address].GpuMask = 1 }},
-			"device":     {4, func(s *invariants.Snapshot) { s.Devices[solana.PublicKey{9}] = invariants.Device{Node: node.Address} }},
-			"time":       {5, func(s *invariants.Snapshot) { s.Leases[leaseKey].PaidSecs = 1_000 }},
-			"weight":     {6, func(s *invariants.Snapshot) { s.Market.TotalWeight++ }},
+			"credits":  {1, func(s *invariants.Snapshot) { s.Credits[sdk.CreditsAddress(customer.Address())].Balance++ }},
+			"reserved": {1, func(s *invariants.Snapshot) { s.Leases[leaseKey].Reserved++ }},
+			"supply":   {2, func(s *invariants.Snapshot) { s.Supply[w.StakeMint]++ }},
+			"stake":    {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].Unstaking++ }},
+			"locked":   {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].LockedStake++ }},
+			"bond":     {3, func(s *invariants.Snapshot) { s.Keepers[sdk.KeeperAddress(keeper.Address())].Bond++ }},
+			"gpu":      {4, func(s *invariants.Snapshot) { s.Nodes[node.Address].GpuMask = 1 }},
+			"device":   {4, func(s *invariants.Snapshot) { s.Devices[solana.PublicKey{9}] = invariants.Device{Node: node.Address} }},
+			"time":     {5, func(s *invariants.Snapshot) { s.Leases[leaseKey].PaidSecs = 1_000 }},
+			"weight":   {6, func(s *invariants.Snapshot) { s.Market.TotalWeight++ }},
 			"double vote": {6, func(s *invariants.Snapshot) {
 				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 2}}
 				r.Voters[0], r.Candidates[0].Voters[0], r.Candidates[1].Voters[0] = 1, 1, 1

@@ -17,12 +17,12 @@ func (d *demo) pauseAnd(ctx context.Context, do func(context.Context) error) err
 		return err
 	}
 	step := d.out.begin("the guardian pauses new orders and awards", "")
-	customer := d.net.World.Customers[1]
+	customer := d.net.Keys.Customers[1]
 	refused, err := d.net.Gantry(ctx, customer, deployment{gpu: "A100", region: "us-", maxPrice: "1.60", duration: "10m", script: "true"}.args()...)
 	if err != nil {
 		return err
 	}
-	equal(d.book, refused.Code, 1, "an order in a paused market is refused by the market")
+	equal(d.expect, refused.Code, 1, "an order in a paused market is refused by the market")
 	d.out.note(step, "a new order is refused: "+firstLine(refused.Stderr))
 	if err := do(ctx); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (d *demo) pauseAnd(ctx context.Context, do func(context.Context) error) err
 }
 
 func (d *demo) pause(ctx context.Context, what string, want uint8) error {
-	if _, err := d.gantry(ctx, d.net.World.Guardian, "market", "pause", what); err != nil {
+	if _, err := d.gantry(ctx, d.net.Keys.Guardian, "market", "pause", what); err != nil {
 		return err
 	}
 	return d.until(ctx, 10*time.Second, fmt.Sprintf("the market to be paused: %s", what), func(v *view.View) bool {

@@ -18,12 +18,12 @@ func (d *demo) replay(ctx context.Context, step int, customer seed.Wallet, lease
 		return err
 	}
 	_, award, ok := invariants.Find(history, func(e *bindings.AuctionAwarded) bool { return e.Order == lease.Order })
-	if !d.book.expect(ok, "the auction's award is in the order's history") {
+	if !d.expect.that(ok, "the auction's award is in the order's history") {
 		return nil
 	}
-	d.book.expect(award.Price > award.Bid && sdk.PricePerHour(award.Price) < sdk.PricePerHour(1_600_000), "the winner is paid the second price",
+	d.expect.that(award.Price > award.Bid && sdk.PricePerHour(award.Price) < sdk.PricePerHour(1_600_000), "the winner is paid the second price",
 		"bid %s, price %s", sdk.PricePerHour(award.Bid), sdk.PricePerHour(award.Price))
-	equal(d.book, award.Node, lease.Node, "the lease is the auction winner's")
+	equal(d.expect, award.Node, lease.Node, "the lease is the auction winner's")
 	out, err := d.gantry(ctx, customer, "auction", "replay", lease.Order.String())
 	if err != nil {
 		return err
@@ -35,10 +35,10 @@ func (d *demo) replay(ctx context.Context, step int, customer seed.Wallet, lease
 	if err := out.Decode(&replayed); err != nil {
 		return err
 	}
-	d.book.expect(replayed.OK, "the auction's replay finds nobody unjust")
-	equal(d.book, len(replayed.Bids), 2, "both A100s have bid")
-	d.out.note(step, fmt.Sprintf("replayed: %d sealed bids, the winner's %s is paid by the best losing one: %s $/GPU-h; nobody unjust",
+	d.expect.that(replayed.OK, "the auction's replay finds no unjust award")
+	equal(d.expect, len(replayed.Bids), 2, "both A100s have bid")
+	d.out.note(step, fmt.Sprintf("replayed: %d sealed bids, the winner's %s is paid by the best losing one: %s $/GPU-h; the award is just",
 		len(replayed.Bids), sdk.PricePerHour(award.Bid), sdk.PricePerHour(award.Price)))
-	d.leases.add(leaseOf{command: []string{"auction", "replay", lease.Order.String()}, customer: customer, what: "the sealed auction"})
+	d.audits.add(audited{command: []string{"auction", "replay", lease.Order.String()}, customer: customer, what: "the sealed auction"})
 	return nil
 }

@@ -5,7 +5,7 @@ ENGINE ?= surfnet
 .PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak toolchain clean
 
 help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
 demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
 	@scripts/demo.sh $(ENGINE)
@@ -40,7 +40,7 @@ nat: ## reach a machine behind a home router, in network namespaces (Linux, root
 hostile: ## attack the program: substitution matrix, random sequences, mutants
 	@scripts/hostile.sh
 
-hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_SEED for other stories)
+hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_SEED for other sequences)
 	@GANTRY_HOSTILE_INSTRUCTIONS=$${GANTRY_HOSTILE_INSTRUCTIONS:-1000000} scripts/hostile.sh
 
 bench: ## benchmarks (BENCH=./package/... for some)

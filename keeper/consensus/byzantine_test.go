@@ -108,7 +108,7 @@ func TestTwoManifestsCountForNothing(t *testing.T) {
 		m, err := statement.NewManifest(f, raw, n, liar.key)
 		require.NoError(t, err)
 		p.engine.cache.put(m, raw, w.now()) // it hands out each set to one keeper
-		p.engine.Heard(t.Context(), m.Message())
+		p.engine.HandleManifest(t.Context(), m.Message())
 	}
 	root := w.untilFinal()
 	require.Eventually(t, func() bool { return w.everybodyHolds(root, liar) }, 90*time.Second, 5*time.Millisecond)
@@ -144,13 +144,13 @@ func TestAProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
 	m := w.proposalOf(cheat, nil, victim)
 	for _, p := range w.people {
 		if p != cheat {
-			p.engine.Handle(t.Context(), m)
+			p.engine.HandleProposal(t.Context(), m)
 		}
 	}
 	root := w.untilFinal()
 	var named bool
 	for _, p := range w.people {
-		if kept, err := p.engine.kept(w.period, root); err == nil {
+		if kept, err := p.engine.storedProposal(w.period, root); err == nil {
 			for _, x := range kept.Manifests {
 				named = named || solana.PublicKey(x.Keeper) == victim.key.PublicKey()
 			}
@@ -183,7 +183,7 @@ func TestAPartitionHeals(t *testing.T) {
 	w.check()
 }
 
-// Two of four are cut off for longer than keepers hurry with a period. It is final soon after they are back all the same.
+// Two of four are cut off for longer than keepers work on a period without pause. It is final soon after they are back all the same.
 func TestAPeriodWaitsForANetworkThatIsCutForLong(t *testing.T) {
 	w := newTown(t, 4)
 	for i, p := range w.people {
@@ -195,7 +195,7 @@ func TestAPeriodWaitsForANetworkThatIsCutForLong(t *testing.T) {
 	}
 	stop := w.run()
 	defer stop()
-	time.Sleep(time.Duration(hurry*len(w.people)+6) * 100 * time.Millisecond)
+	time.Sleep(time.Duration(turnsBeforeBackoff*len(w.people)+6) * 100 * time.Millisecond)
 	_, ok := w.final()
 	require.False(t, ok, "two of four are no quorum")
 	w.mu.Lock()
@@ -207,29 +207,24 @@ func TestAPeriodWaitsForANetworkThatIsCutForLong(t *testing.T) {
 // Of many old periods a few are looked after at a time, every one of them in its turn, and the same by all keepers.
 func TestOldPeriodsTakeTurns(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	engines := make([]*Engine, 2)
-	var open []round
+	timing := Timing{Delay: time.Second, Round: 10 * time.Second}
+	var open []chainFacts
 	for p := range records.Period(11) {
-		open = append(open, round{period: p, end: int64(p) * 60, weights: report.Weights{{1}: 1, {2}: 1}})
+		open = append(open, chainFacts{period: p, end: int64(p) * 60, weights: report.Weights{{1}: 1, {2}: 1}})
 	}
-	settled := &market.Report{}
-	settled.Report.Status = uint8(market.ReportFinal)
-	open[3].report = settled
-	for i := range engines {
-		engines[i] = &Engine{o: Options{Timing: Timing{Delay: time.Second, Round: 10 * time.Second}, Now: func() time.Time { return now }}}
-	}
+	final := &market.Report{}
+	final.Report.Status = uint8(market.ReportFinal)
+	open[3].report = final
 	seen := map[records.Period]int{}
 	for range 5 {
-		recent := round{period: 11, end: now.Unix() - 5, weights: open[0].weights}
-		for _, e := range engines {
-			e.takeTurns(append(open, recent))
-		}
-		require.Equal(t, engines[0].turn, engines[1].turn)
-		require.Len(t, engines[0].turn, oldAbreast)
-		for p := range engines[0].turn {
+		recent := chainFacts{period: 11, end: now.Unix() - 5, weights: open[0].weights}
+		attended := attend(append(open, recent), now, timing)
+		require.Equal(t, attended, attend(append(open, recent), now.Add(time.Second), timing), "by all keepers, whose clocks differ a little")
+		require.Len(t, attended, oldAtATime)
+		for p := range attended {
 			seen[p]++
 		}
-		now = now.Add(oldRounds * 10 * time.Second)
+		now = now.Add(roundsOfTurn * 10 * time.Second)
 	}
 	require.Len(t, seen, 10, "all but the final one and the one that has its time still")
 	for p, n := range seen {
@@ -269,13 +264,13 @@ func TestAManifestSurvivesARestart(t *testing.T) {
 	p.see(100, 4)
 	p.see(101, 3)
 	require.NoError(t, p.store.Seal(w.period))
-	r, _, ok := p.engine.view(w.period)
+	r, _, ok := p.engine.chain(w.period)
 	require.True(t, ok)
 	var seen []statement.Manifest
 	for range 3 {
 		p.restart()
-		s := newState()
-		require.NoError(t, p.engine.ours(t.Context(), r, s))
+		s := newPeriodState()
+		require.NoError(t, p.engine.announce(t.Context(), r, s))
 		seen = append(seen, *s.own)
 	}
 	require.Equal(t, seen[0], seen[1])
@@ -301,7 +296,7 @@ func TestNoSecondManifest(t *testing.T) {
 			f := statement.Frame{Domain: domain, Period: p.town.period, Secs: secs}
 			m, err := statement.NewManifest(f, []byte("other"), 1, p.key)
 			require.NoError(p.town.t, err)
-			p.engine.Heard(p.town.t.Context(), m.Message())
+			p.engine.HandleManifest(p.town.t.Context(), m.Message())
 		}, true},
 		"pruned": {func(p *person) {
 			_, err := p.store.Prune(p.town.period + 1)
@@ -314,18 +309,18 @@ func TestNoSecondManifest(t *testing.T) {
 			p.see(100, 4)
 			require.NoError(t, p.store.Seal(w.period))
 			c.spoil(p)
-			r, _, ok := p.engine.view(w.period)
+			r, _, ok := p.engine.chain(w.period)
 			require.True(t, ok)
-			s := newState()
+			s := newPeriodState()
 			heard := len(p.engine.cache.manifests(w.period))
 			elsewhere := 0
 			p.engine.o.DuplicateSigner = func(statement.Manifest) { elsewhere++ }
 			for range 2 {
-				require.NoError(t, p.engine.ours(t.Context(), r, s))
+				require.NoError(t, p.engine.announce(t.Context(), r, s))
 				p.engine.wg.Wait()
 			}
 			require.Nil(t, s.own)
-			require.Equal(t, c.silent, s.silent)
+			require.Equal(t, c.silent, s.withheld)
 			require.Equal(t, heard, elsewhere)
 			require.Len(t, p.engine.cache.manifests(w.period), heard)
 			require.Empty(t, o.engine.cache.manifests(w.period))
@@ -345,7 +340,7 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 			w := newTown(t, 2)
 			e := w.people[0].engine
 			e.o.Peers = nonsense{e.o.Peers, piece}
-			_, err := e.blob(t.Context(), w.people[1].key.PublicKey(), messages.BlobSet, 1, [32]byte{}, 100)
+			_, err := e.fetchBlob(t.Context(), w.people[1].key.PublicKey(), messages.BlobSet, 1, [32]byte{}, 100)
 			require.ErrorIs(t, err, ErrPiece)
 		})
 	}

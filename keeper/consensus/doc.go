@@ -1,7 +1,7 @@
 // Package consensus brings the keepers to one root for each period.
 //
 // When a period is over and sealed, every keeper signs a manifest of its complete set of statements and tells all others,
-// who fetch the set, from its keeper or from anybody who has it, and count it (report.Docket). A proposal names manifests
+// who fetch the set, from its keeper or from anybody who has it, and count it (report.Tally). A proposal names manifests
 // and a root: whoever holds the sets computes the leaves and, if they lead to the root (report.Check), votes for it. When
 // nothing happens for a round, the next keeper proposes. Everything here leans towards the first sound proposal: later
 // proposers publish it again instead of one of their own, and a root that has votes on chain is fetched from the peers and

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
@@ -25,61 +23,44 @@ type Engine struct {
 	o      Options
 	cache  manifestCache
 	wg     sync.WaitGroup
-	events chan func(context.Context)
-	states map[records.Period]*state
-	turn   map[records.Period]bool // old periods that are looked after now
+	events chan func(context.Context) // what tasks and peers hand over; run one after the other
+
+	// Only for whoever runs Tick and events.
+	periods  map[records.Period]*periodState
+	attended map[records.Period]bool // old periods that have their turn now
 
 	mu     sync.Mutex
-	sets   map[setKey]*report.Set // of proposals that were read, for the crank
+	sets   map[setKey]*report.Set // leaf sets of proposals that were checked and of final reports, for the crank
 	served served
 }
 
+// setKey names a leaf set.
 type setKey struct {
 	period records.Period
 	root   records.Hash
 }
 
-// state is what is known of a period's report.
-type state struct {
-	own     *statement.Manifest
-	silent  bool // the book has let us sign none
-	docket  *report.Docket
-	broken  map[report.Ref]bool // sets that cannot be read
-	roster  *committee.Roster
-	drawnBy report.Weights                     // the roster's
-	waiting map[records.Hash]messages.Proposal // for statements
-	pulling bool
-	pullAt  time.Time // not before
+// periodState is what the engine remembers of a period.
+type periodState struct {
+	phase    phase // as last decided, for the log
+	progress progress
+	tasks    tasks
 
-	sound      map[records.Hash]messages.Proposal // checked: we would vote for them
-	bearable   map[records.Hash]messages.Proposal // sound but for our own statements, which they leave out
-	sets       map[records.Hash]*report.Set       // of sound and bearable
-	rounds     map[records.Hash]uint32            // in which each was first seen
-	unsound    map[records.Hash]time.Time         // refused, not looked at again before
-	proposed   int64                              // last round in which we proposed
-	gathering  bool
-	prefetched bool
-	fetching   bool
-	fetches    int
-	fetchAt    time.Time // not before
-	voting     bool
-	voteAt     time.Time // not before
-	moveAt     time.Time // our vote stays where it is before
-	final      bool      // its leaf set is held
-	settled    bool      // nothing is left to do
-	cleared    bool      // and nothing is left to give
+	own      *statement.Manifest // ours; nil until it is signed
+	withheld bool                // we sign none: it might contradict one that we signed before
+
+	tally      *report.Tally       // of the sets that are here
+	unreadable map[report.Ref]bool // sets that cannot be counted
+	roster     *committee.Roster   // the committees
+	drawnBy    report.Weights      // the weights that the roster was drawn by
+
+	proposals proposals
+	proposed  int64 // last round in which we proposed; -1 for none
+	fetches   int   // how often proposals were asked for
 }
 
-func newState() *state {
-	return &state{
-		sound: map[records.Hash]messages.Proposal{}, bearable: map[records.Hash]messages.Proposal{}, sets: map[records.Hash]*report.Set{}, rounds: map[records.Hash]uint32{},
-		unsound: map[records.Hash]time.Time{}, waiting: map[records.Hash]messages.Proposal{}, broken: map[report.Ref]bool{}, proposed: -1,
-	}
-}
-
-// accept remembers a proposal that we would vote for.
-func (s *state) accept(m messages.Proposal, set *report.Set, round uint32) {
-	s.sound[set.Root], s.sets[set.Root], s.rounds[set.Root] = m, set, round
+func newPeriodState() *periodState {
+	return &periodState{proposals: newProposals(), unreadable: map[report.Ref]bool{}, proposed: -1}
 }
 
 // New returns an engine; Run starts it. Error: ErrOptions.
@@ -92,7 +73,8 @@ func New(o Options) (*Engine, error) {
 	}
 	o.Tasks = schedule.Or(o.Tasks)
 	return &Engine{
-		o: o, events: make(chan func(context.Context), 256), states: map[records.Period]*state{}, sets: map[setKey]*report.Set{},
+		o: o, events: make(chan func(context.Context), 256),
+		periods: map[records.Period]*periodState{}, sets: map[setKey]*report.Set{},
 	}, nil
 }
 
@@ -123,7 +105,7 @@ func (e *Engine) Tick(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		e.o.Log.Error().Err(err).Msg("reports")
+		e.o.Log.Error().Err(err).Msg("the engine could not look at all periods")
 	}
 	return nil
 }
@@ -146,85 +128,33 @@ func (e *Engine) later(ctx context.Context, f func(context.Context) func(context
 	e.o.Tasks.Go(func() {
 		defer e.wg.Done()
 		if g := f(ctx); g != nil {
-			select {
-			case e.events <- g:
-			case <-ctx.Done():
-			}
+			e.handOver(ctx, g)
 		}
 	})
 }
 
-// Handle takes a proposal that a peer has published.
-func (e *Engine) Handle(ctx context.Context, m messages.Proposal) {
+// handOver has the engine run f in its own turn.
+func (e *Engine) handOver(ctx context.Context, f func(context.Context)) {
 	select {
-	case e.events <- func(ctx context.Context) { e.consider(ctx, m) }:
+	case e.events <- f:
 	case <-ctx.Done():
 	}
 }
 
-// round is the market as one step sees it.
-type round struct {
-	period  records.Period
-	secs    uint32
-	end     int64
-	weights report.Weights
-	report  *market.Report // nil before the first vote
-	active  bool           // we may vote
-	onChain bool           // we have voted
-	voted   records.Hash   // for this root
+// HandleProposal takes a proposal that a peer has published.
+func (e *Engine) HandleProposal(ctx context.Context, m messages.Proposal) {
+	e.handOver(ctx, func(ctx context.Context) { e.consider(ctx, m) })
 }
 
-// view reads what is known of a period; ok is false before the market is known.
-func (e *Engine) view(p records.Period) (r round, retention int64, ok bool) {
-	e.o.View.Read(func(v *view.Accounts) {
-		params, known := v.Params()
-		if ok = known; !ok {
-			return
-		}
-		r = round{period: p, secs: params.PeriodSecs, end: int64(p+1) * int64(params.PeriodSecs)}
-		retention = int64(params.ReportRetentionSecs)
-		r.weights = v.Weights(r.end)
-		r.report = v.Reports[uint64(p)]
-		if k, ok := v.Keepers[e.o.Signer.PublicKey()]; ok {
-			r.active = k.State() == market.KeeperActive
-			r.voted, r.onChain = v.Voted(uint64(p), k.Index)
+// HandleManifest takes a manifest that a peer has published and that was verified.
+func (e *Engine) HandleManifest(ctx context.Context, raw messages.Manifest) {
+	m := statement.ReadManifest(raw)
+	if !e.learn(m) {
+		return
+	}
+	e.handOver(ctx, func(ctx context.Context) {
+		if c, _, ok := e.chain(m.Period); ok {
+			e.fetchMissing(ctx, c, e.state(m.Period), nil)
 		}
 	})
-	return r, retention, ok
-}
-
-// Set returns the leaf set of a period with a root; nil when it is not held.
-func (e *Engine) Set(p records.Period, root records.Hash) *report.Set {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s, ok := e.sets[setKey{p, root}]; ok {
-		return s
-	}
-	raw, err := e.o.Store.Leaves(p, root)
-	if err != nil {
-		return nil
-	}
-	s, err := report.ReadLeaves(raw, p, root)
-	if err != nil {
-		e.o.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("kept leaves are not sound")
-		return nil
-	}
-	e.sets[setKey{p, root}] = s
-	return s
-}
-
-func (e *Engine) keepSet(s *report.Set) {
-	e.mu.Lock()
-	e.sets[setKey{s.Period, s.Root}] = s
-	e.mu.Unlock()
-}
-
-func (e *Engine) dropSets(before records.Period) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for k := range e.sets {
-		if k.period < before {
-			delete(e.sets, k)
-		}
-	}
 }

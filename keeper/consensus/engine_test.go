@@ -259,7 +259,7 @@ func (p *person) Publish(ctx context.Context, m messages.Proposal) error {
 		deaf := w.deaf[o.key.PublicKey()] || w.cut[o.key.PublicKey()]
 		w.mu.Unlock()
 		if o != p && !deaf {
-			o.engine.Handle(ctx, m)
+			o.engine.HandleProposal(ctx, m)
 		}
 	}
 	return nil
@@ -284,7 +284,7 @@ func (p *person) Announce(ctx context.Context, m messages.Manifest) error {
 		deaf := w.deaf[o.key.PublicKey()] || w.cut[o.key.PublicKey()]
 		w.mu.Unlock()
 		if o != p && !deaf {
-			o.engine.Heard(ctx, m)
+			o.engine.HandleManifest(ctx, m)
 		}
 	}
 	return nil
@@ -372,9 +372,9 @@ func (w *town) untilFinal() records.Hash {
 
 // proposalOf is a sound proposal of all statements but some keepers', signed by a keeper for round 0.
 func (w *town) proposalOf(p *person, tier func(solana.PublicKey) uint8, but ...*person) messages.Proposal {
-	r, _, ok := p.engine.view(w.period)
+	r, _, ok := p.engine.chain(w.period)
 	require.True(w.t, ok)
-	d := report.NewDocket(p.engine.frame(r))
+	d := report.NewTally(frameOf(domain, r))
 	var all []statement.Manifest
 	for _, o := range w.people {
 		if slices.Contains(but, o) {
@@ -473,7 +473,7 @@ func TestACheatingProposerIsPassedOver(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range w.people {
 		if p != cheat {
-			p.engine.Handle(t.Context(), m)
+			p.engine.HandleProposal(t.Context(), m)
 		}
 	}
 	root := w.untilFinal()
@@ -498,9 +498,9 @@ func TestAProposerWithTwoFacesDividesNobody(t *testing.T) {
 		switch {
 		case p == cheat:
 		case i%2 == 0:
-			p.engine.Handle(t.Context(), one)
+			p.engine.HandleProposal(t.Context(), one)
 		default:
-			p.engine.Handle(t.Context(), other)
+			p.engine.HandleProposal(t.Context(), other)
 		}
 	}
 	root := w.untilFinal()
@@ -553,7 +553,7 @@ func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 		p.vote(theirs)
 	}
 	for _, p := range others {
-		p.engine.Handle(t.Context(), known)
+		p.engine.HandleProposal(t.Context(), known)
 	}
 	hasty.vote(known)
 	time.Sleep(2 * others[0].engine.o.Timing.Round)

@@ -18,7 +18,7 @@ func TestEveryRootIsAskedForInTurn(t *testing.T) {
 		}
 		seen := map[records.Hash]bool{}
 		for turn := range 64 {
-			asked := wanted(slices.Clone(roots), turn)
+			asked := rootsOfTurn(slices.Clone(roots), turn)
 			require.LessOrEqual(t, len(asked), 8)
 			require.Equal(t, roots[:min(count, 4)], asked[:min(count, 4)], "the heaviest always")
 			for _, root := range asked {

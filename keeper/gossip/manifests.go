@@ -59,7 +59,7 @@ func (g *Gossip) validateManifest(_ context.Context, author solana.PublicKey, m 
 }
 
 func (g *Gossip) handleManifest(ctx context.Context, _ solana.PublicKey, m messages.Manifests) {
-	g.h.Engine.Heard(ctx, m.Manifests[0])
+	g.h.Engine.HandleManifest(ctx, m.Manifests[0])
 }
 
 func (g *Gossip) serveManifests(_ context.Context, from solana.PublicKey, req messages.ManifestsRequest) (messages.Manifests, error) {

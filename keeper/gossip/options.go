@@ -77,8 +77,8 @@ type Options struct {
 
 // Engine agrees on reports. *consensus.Engine is one.
 type Engine interface {
-	Handle(context.Context, messages.Proposal)
-	Heard(context.Context, messages.Manifest)
+	HandleProposal(context.Context, messages.Proposal)
+	HandleManifest(context.Context, messages.Manifest)
 	Manifests(records.Period) ([]messages.Manifest, error)
 	Blob(kind messages.BlobKind, p records.Period, digest [32]byte) ([]byte, error)
 }

@@ -25,7 +25,7 @@ func (g *Gossip) joinProposals() (err error) {
 	g.proposals, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.Proposal]{
 		Name: messages.ProposalsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxProposal,
 		Known: g.mayGossip, Validate: g.validateProposal,
-		Handle: func(ctx context.Context, _ solana.PublicKey, m messages.Proposal) { g.h.Engine.Handle(ctx, m) },
+		Handle: func(ctx context.Context, _ solana.PublicKey, m messages.Proposal) { g.h.Engine.HandleProposal(ctx, m) },
 		Rate:   10, Burst: 100,
 	})
 	if err != nil {

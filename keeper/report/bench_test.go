@@ -94,8 +94,8 @@ func newMarket(b *testing.B, nodes int) *market {
 	return m
 }
 
-func (m *market) docket(b *testing.B) *Docket {
-	d := NewDocket(m.frame)
+func (m *market) tally(b *testing.B) *Tally {
+	d := NewTally(m.frame)
 	for k, raw := range m.raws {
 		_, err := d.Add(m.refs[k].Keeper, raw)
 		require.NoError(b, err)
@@ -133,7 +133,7 @@ func BenchmarkReport(b *testing.B) {
 	m := newMarket(b, benchNodes)
 	m.sets = nil
 	before := heap()
-	d := m.docket(b)
+	d := m.tally(b)
 	var set *Set
 	b.ReportAllocs()
 	began := cpu(b)
@@ -153,7 +153,7 @@ func BenchmarkReport(b *testing.B) {
 // What arrives during the period and after it: one keeper's set, read and counted.
 func BenchmarkCountSet(b *testing.B) {
 	m := newMarket(b, benchNodes)
-	d := m.docket(b)
+	d := m.tally(b)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(m.raws[0])))
 	began := cpu(b)
@@ -206,7 +206,7 @@ func BenchmarkSignature(b *testing.B) {
 // Draws of all committees, once a period.
 func BenchmarkPrepare(b *testing.B) {
 	m := newMarket(b, benchNodes)
-	d := m.docket(b)
+	d := m.tally(b)
 	began := cpu(b)
 	for b.Loop() {
 		d.drawn = nil
@@ -218,7 +218,7 @@ func BenchmarkPrepare(b *testing.B) {
 // The leaves of a report as they travel and are kept.
 func BenchmarkReadLeaves(b *testing.B) {
 	m := newMarket(b, benchNodes)
-	leaves, err := m.docket(b).Build(m.basis())
+	leaves, err := m.tally(b).Build(m.basis())
 	require.NoError(b, err)
 	set, err := NewSet(leaves)
 	require.NoError(b, err)

@@ -125,7 +125,7 @@ func (w *town) lie(k int, node solana.PublicKey, subjects []solana.PublicKey, al
 
 // leaves are those of a proposal that leaves out some honest keepers, as many as it may.
 func (w *town) leaves(t require.TestingT, out int) map[solana.PublicKey][]records.Leaf {
-	d := NewDocket(w.frame)
+	d := NewTally(w.frame)
 	b := Basis{Weights: w.weights, Roster: w.roster}
 	for k := range w.n - out { // the last ones are honest
 		raw, _ := statement.EncodeSet(w.frame, w.by[benchKey("town", k)])

@@ -9,7 +9,7 @@ import (
 )
 
 // count reads a set, node by node.
-func (d *Docket) count(raw []byte) (*testimony, error) {
+func (d *Tally) count(raw []byte) (*testimony, error) {
 	t := &testimony{}
 	var c counter
 	err := statement.DecodeSet(d.frame, raw, func(s *records.CheckStatement) error {
@@ -46,14 +46,14 @@ type counter struct {
 	evidenceAt int64
 }
 
-func (c *counter) open(d *Docket, t *testimony, s *records.CheckStatement) {
+func (c *counter) open(d *Tally, t *testimony, s *records.CheckStatement) {
 	t.said = append(t.said, said{
 		node: d.nodes.id(s.Node), leaseFrom: uint32(len(t.leases)), bound: d.frame.Secs, device: -1, evidence: -1,
 	})
 	*c = counter{said: &t.said[len(t.said)-1], measured: c.measured[:0], deviceAt: -1, evidenceAt: -1}
 }
 
-func (c *counter) close(d *Docket, t *testimony) {
+func (c *counter) close(d *Tally, t *testimony) {
 	if c.said == nil {
 		return
 	}
@@ -71,14 +71,14 @@ func clip(up, down uint64, secs uint32) (uint32, uint32) {
 	return uint32(p), uint32(min(down, uint64(secs)-p))
 }
 
-func (c *counter) closeLease(d *Docket, t *testimony) {
+func (c *counter) closeLease(d *Tally, t *testimony) {
 	if c.said.leaseN > 0 {
 		l := &t.leases[len(t.leases)-1]
 		l.up, l.down = clip(c.leaseUp, c.leaseDown, d.frame.Secs)
 	}
 }
 
-func (c *counter) add(d *Docket, t *testimony, s *records.CheckStatement) {
+func (c *counter) add(d *Tally, t *testimony, s *records.CheckStatement) {
 	x := c.said
 	x.checks++
 	if s.Passed {
@@ -107,7 +107,7 @@ func (c *counter) add(d *Docket, t *testimony, s *records.CheckStatement) {
 }
 
 // live counts liveness, of the node or of a lease; a lease's statements come one after the other.
-func (c *counter) live(d *Docket, t *testimony, s *records.CheckStatement) {
+func (c *counter) live(d *Tally, t *testimony, s *records.CheckStatement) {
 	if !s.Lease.IsZero() {
 		id := d.leases.id(s.Lease)
 		if c.said.leaseN == math.MaxUint16 {

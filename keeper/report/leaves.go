@@ -24,7 +24,7 @@ type Basis struct {
 
 // Build computes the leaves, in the report's order: for every node one without a lease, and one for each lease. README.md
 // has the rules. Error: ErrMissing.
-func (d *Docket) Build(b Basis) ([]records.Leaf, error) {
+func (d *Tally) Build(b Basis) ([]records.Leaf, error) {
 	d.follow(b.Roster)
 	x := builder{d: d, b: &b, total: b.Weights.Total()}
 	for _, r := range b.Sets {
@@ -59,7 +59,7 @@ type heard struct {
 
 // builder has scratch space that is used for one node after the other.
 type builder struct {
-	d     *Docket
+	d     *Tally
 	b     *Basis
 	total uint64
 	sets  []voice

@@ -24,7 +24,7 @@ type Input struct {
 // Build is the real thing, fed with statements: each keeper's in a set of its own, without keepers that contradict
 // themselves, which no set can hold.
 func Build(in Input) []records.Leaf {
-	d := NewDocket(statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs})
+	d := NewTally(statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs})
 	said := map[statement.Key]records.CheckStatement{}
 	liars := map[solana.PublicKey]bool{}
 	by := map[solana.PublicKey][]records.CheckStatement{}

@@ -73,9 +73,9 @@ func Refs(manifests []messages.Manifest) []Ref {
 	return out
 }
 
-// Propose builds a signed proposal of the sets with these manifests, all of which the docket must hold. roster and tier
+// Propose builds a signed proposal of the sets with these manifests, all of which the tally must hold. roster and tier
 // are as in Basis. Errors: ErrEmpty, ErrMissing.
-func Propose(d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, manifests []statement.Manifest, round uint32, signer records.Signer) (messages.Proposal, *Set, error) {
+func Propose(d *Tally, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, manifests []statement.Manifest, round uint32, signer records.Signer) (messages.Proposal, *Set, error) {
 	m := messages.Proposal{Version: messages.Version, Period: uint64(d.frame.Period), Seed: roster.Seed()}
 	for _, x := range manifests {
 		m.Manifests = append(m.Manifests, x.Message())
@@ -143,7 +143,7 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 // Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements are
 // among those that count, and the root is what follows. own is our manifest; nil when we have none.
 // Errors: ErrSeed, ErrOmission, ErrMissing, ErrLeaves.
-func Check(m messages.Proposal, d *Docket, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
+func Check(m messages.Proposal, d *Tally, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
 	if committee.Seed(m.Seed) != roster.Seed() {
 		return nil, ErrSeed
 	}

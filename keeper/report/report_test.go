@@ -343,9 +343,9 @@ func signer(t require.TestingT) solana.PrivateKey {
 	return k
 }
 
-// scene is a docket with the sets of some keepers, each of which found the node up.
-func scene(t *testing.T, keys []solana.PrivateKey, up uint32) (*Docket, []statement.Manifest) {
-	d := NewDocket(statement.Frame{Domain: domain, Period: 10, Secs: secs})
+// scene is a tally with the sets of some keepers, each of which found the node up.
+func scene(t *testing.T, keys []solana.PrivateKey, up uint32) (*Tally, []statement.Manifest) {
+	d := NewTally(statement.Frame{Domain: domain, Period: 10, Secs: secs})
 	var all []statement.Manifest
 	for _, k := range keys {
 		raw, n := statement.EncodeSet(d.Frame(), []records.CheckStatement{say(k.PublicKey(), key(100), records.CheckLiveness, true, up, 10).Statement})
@@ -451,9 +451,9 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, check(again, &manifests[1]), "another keeper repeats it")
 
-	_, _, err = Propose(NewDocket(d.Frame()), w, roster, nil, nil, 0, keys[0])
+	_, _, err = Propose(NewTally(d.Frame()), w, roster, nil, nil, 0, keys[0])
 	require.ErrorIs(t, err, ErrEmpty)
-	_, _, err = Propose(NewDocket(d.Frame()), w, roster, nil, manifests, 0, keys[0])
+	_, _, err = Propose(NewTally(d.Frame()), w, roster, nil, manifests, 0, keys[0])
 	require.ErrorIs(t, err, ErrMissing)
 }
 

@@ -170,7 +170,7 @@ func (c *conspiracy) statements(k *keeper, p records.Period) []records.CheckStat
 }
 
 // everything is what all keepers have said about a period: liars are given more than they could know.
-func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Docket, report.Basis) {
+func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Tally, report.Basis) {
 	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
 		k.view.Read(func(v *view.Accounts) { t = v.Tier(n, c.w.begins(p+1).Unix()) })
 		return t
@@ -181,7 +181,7 @@ func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Docket, re
 	if b.Roster.Everyone() {
 		b.Roster = committee.NewRoster(committee.Seed{}, b.Weights)
 	}
-	d := report.NewDocket(statement.Frame{Domain: domain, Period: p, Secs: c.w.secs()})
+	d := report.NewTally(statement.Frame{Domain: domain, Period: p, Secs: c.w.secs()})
 	for _, wallet := range sortedKeys(c.w.byWallet) {
 		o := c.w.byWallet[wallet]
 		raw, _ := statement.EncodeSet(d.Frame(), c.statements(o, p))

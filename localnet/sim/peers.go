@@ -96,7 +96,7 @@ func (k *keeper) Announce(_ context.Context, m messages.Manifest) error {
 		if !o.up() || !o.inTime(m.Period) || statement.ReadManifest(m).Verify(domain) != nil {
 			return false
 		}
-		o.engine.Heard(o.group.Context(), m)
+		o.engine.HandleManifest(o.group.Context(), m)
 		o.engine.Drain(o.group.Context())
 		return true
 	})
@@ -156,7 +156,7 @@ func (k *keeper) spreadProposal(m messages.Proposal, only func(place) bool) {
 		if report.Authentic(m, domain, weights) != nil {
 			return false
 		}
-		o.engine.Handle(o.group.Context(), m)
+		o.engine.HandleProposal(o.group.Context(), m)
 		o.engine.Drain(o.group.Context())
 		return true
 	})

@@ -16,10 +16,10 @@ import (
 // ErrMissing: a set of statements is not held.
 var ErrMissing = errors.New("a keeper's statements are not here yet")
 
-// Docket gathers what keepers said about one period. Each keeper's set of statements is counted when it arrives, into a
+// Tally gathers what keepers said about one period. Each keeper's set of statements is counted when it arrives, into a
 // few dozen bytes for each node that it speaks about, so that leaves are made from counts and not from statements, and of
 // any choice of sets. It is not safe for concurrent use.
-type Docket struct {
+type Tally struct {
 	frame  statement.Frame
 	nodes  table
 	leases table
@@ -36,22 +36,22 @@ type Ref struct {
 	Digest [32]byte
 }
 
-// NewDocket is of the frame's period.
-func NewDocket(f statement.Frame) *Docket {
-	return &Docket{
+// NewTally is of the frame's period.
+func NewTally(f statement.Frame) *Tally {
+	return &Tally{
 		frame: f, sets: map[Ref]*testimony{},
 		nodes: table{ids: map[solana.PublicKey]uint32{}}, leases: table{ids: map[solana.PublicKey]uint32{}},
 	}
 }
 
 // Frame is what all statements have in common.
-func (d *Docket) Frame() statement.Frame { return d.frame }
+func (d *Tally) Frame() statement.Frame { return d.frame }
 
 // Has reports whether a set is held.
-func (d *Docket) Has(r Ref) bool { return d.sets[r] != nil }
+func (d *Tally) Has(r Ref) bool { return d.sets[r] != nil }
 
 // Add counts a keeper's set. Errors: statement.ErrSet.
-func (d *Docket) Add(keeper solana.PublicKey, raw []byte) (Ref, error) {
+func (d *Tally) Add(keeper solana.PublicKey, raw []byte) (Ref, error) {
 	r := Ref{keeper, statement.Digest(raw)}
 	if d.sets[r] != nil {
 		return r, nil
@@ -65,7 +65,7 @@ func (d *Docket) Add(keeper solana.PublicKey, raw []byte) (Ref, error) {
 }
 
 // Prepare draws the committees of all nodes that are known so far, which Build would otherwise do.
-func (d *Docket) Prepare(r *committee.Roster) {
+func (d *Tally) Prepare(r *committee.Roster) {
 	d.follow(r)
 	if r.Everyone() {
 		return
@@ -92,7 +92,7 @@ func (t *table) id(key solana.PublicKey) uint32 {
 }
 
 // sorted is all nodes by key.
-func (d *Docket) sorted() []uint32 {
+func (d *Tally) sorted() []uint32 {
 	if len(d.order) < len(d.nodes.keys) {
 		for n := len(d.order); n < len(d.nodes.keys); n++ {
 			d.order = append(d.order, uint32(n))
@@ -103,7 +103,7 @@ func (d *Docket) sorted() []uint32 {
 }
 
 // follow makes the draws those of a roster.
-func (d *Docket) follow(r *committee.Roster) {
+func (d *Tally) follow(r *committee.Roster) {
 	if d.drawn != r {
 		d.drawn, d.seats = r, nil
 	}
@@ -113,7 +113,7 @@ func (d *Docket) follow(r *committee.Roster) {
 }
 
 // seated is a node's committee; only for rosters in which not everyone sits.
-func (d *Docket) seated(node uint32) *[committee.Size]int16 {
+func (d *Tally) seated(node uint32) *[committee.Size]int16 {
 	s := &d.seats[node]
 	if s[0] < 0 {
 		var buf [committee.Size]int

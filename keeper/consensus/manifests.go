@@ -1,0 +1,100 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
+)
+
+// announce makes the set of our own statements of a sealed period and tells everybody its manifest, once. The store takes no
+// more statements about the period, so that it is the same after a restart; and it knows what was signed before, so that
+// whatever happens to statements or to how they are written, no other manifest is signed: two of them cost the bond.
+func (e *Engine) announce(ctx context.Context, c chainFacts, s *periodState) error {
+	if s.own != nil || s.withheld || c.period < e.o.Store.FirstPeriod() { // what was signed before that the store does not know
+		return nil
+	}
+	have, err := e.o.Store.Statements(c.period)
+	if err != nil {
+		return err
+	}
+	all := make([]records.CheckStatement, len(have))
+	for i := range have {
+		all[i] = have[i].Statement
+	}
+	frame := frameOf(e.o.Domain, c)
+	raw, count := statement.EncodeSet(frame, all)
+	mine := statement.Manifest{
+		Keeper: e.o.Signer.PublicKey(), Period: c.period, Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw),
+	}
+	if other, ok := e.cache.against(mine); ok {
+		s.withheld = true
+		if e.o.DuplicateSigner != nil {
+			e.o.DuplicateSigner(other)
+		}
+		return nil
+	}
+	err = e.o.Store.PutManifest(c.period, store.SetRef{Count: mine.Count, Size: mine.Size, Digest: mine.Digest})
+	if errors.Is(err, store.ErrManifest) || errors.Is(err, store.ErrEarly) {
+		s.withheld = true
+		e.o.Log.Warn().Err(err).Uint64("period", uint64(c.period)).
+			Msg("our statements of this period are not announced: they are not known to be the ones that were before")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := statement.NewManifest(frame, raw, count, e.o.Signer)
+	if err != nil {
+		return err
+	}
+	s.own = &m
+	e.cache.learn(m)
+	e.cache.put(m, raw, e.o.Now())
+	e.later(ctx, func(ctx context.Context) func(context.Context) {
+		if err := e.o.Peers.Announce(ctx, m.Message()); err != nil && ctx.Err() == nil {
+			e.o.Log.Warn().Err(err).Uint64("period", uint64(m.Period)).Msg("manifest was not published")
+		}
+		return nil
+	})
+	return nil
+}
+
+// learn keeps a verified manifest and reports whether it is new.
+func (e *Engine) learn(m statement.Manifest) bool {
+	fresh, equivocates := e.cache.learn(m)
+	ours := m.Keeper == e.o.Signer.PublicKey()
+	if other, two := e.cache.against(m); two && !ours && e.o.Equivocation != nil {
+		e.o.Equivocation(other, m)
+	}
+	if fresh && equivocates && ours && e.o.DuplicateSigner != nil {
+		e.o.DuplicateSigner(m)
+	}
+	if fresh && equivocates {
+		e.o.Log.Warn().Stringer("keeper", m.Keeper).Uint64("period", uint64(m.Period)).
+			Msg("keeper signed two different manifests for one period; its statements are left out of our proposals")
+	}
+	return fresh
+}
+
+// learnAll verifies manifests of a period that a peer has sent and keeps them.
+func (e *Engine) learnAll(got []messages.Manifest, p records.Period) {
+	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
+		m := statement.ReadManifest(raw)
+		if m.Period != p || e.cache.knows(m) || m.Verify(e.o.Domain) != nil || !e.isKeeper(m) {
+			continue
+		}
+		e.learn(m)
+	}
+}
+
+// isKeeper reports whether the key that a manifest names is a keeper's.
+func (e *Engine) isKeeper(m statement.Manifest) (ok bool) {
+	e.o.View.Read(func(v *view.Accounts) { _, ok = v.Keepers[m.Keeper] })
+	return ok
+}

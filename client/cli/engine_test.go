@@ -42,7 +42,7 @@ func (r result) first() string {
 	return line
 }
 
-func newShell(t *testing.T, w *testmarket.World, key solana.PrivateKey) shell {
+func newShell(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey) shell {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "id.json")
 	require.NoError(t, chain.SaveKeypair(path, key))
@@ -224,7 +224,7 @@ func TestMarketByCommand(t *testing.T) {
 
 // machine plays a provider's agent and a keeper, as far as deploy sees them.
 type machine struct {
-	w        *testmarket.World
+	w        *testmarket.Testbed
 	keeper   solana.PrivateKey
 	key      solana.PrivateKey
 	provider solana.PrivateKey

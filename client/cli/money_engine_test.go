@@ -171,7 +171,7 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 }
 
 // claimRewards has 5 USDC of the market split and paid out.
-func claimRewards(t *testing.T, w *testmarket.World, params market.Params, keys []solana.PrivateKey, keepers []shell) {
+func claimRewards(t *testing.T, w *testmarket.Testbed, params market.Params, keys []solana.PrivateKey, keepers []shell) {
 	t.Helper()
 	type earned struct {
 		Wallet, Total string

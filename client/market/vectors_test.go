@@ -189,7 +189,7 @@ func TestVectorsAddresses(t *testing.T) {
 			got = market.LeaseAddress(key("order"), key("node"))
 		case "report":
 			got = market.ReportAddress(num("period"))
-		case "accusation":
+		case "fraud_proof":
 			got = market.FraudProofAddress(key("node"), key("finder"))
 		case "fault":
 			got = market.FaultAddress(key("node"), key("lease"), num("period"))

@@ -13,7 +13,7 @@ import (
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/internal/testkit/seeded"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -67,7 +67,7 @@ func decodeBytes(t *testing.T, raw []byte, into *struct {
 // A lease by hand, from deposit to close: every snapshot is sound, the flows add up, the rent is back, and the
 // checker sees it when a figure is wrong.
 func TestMoneyOfALease(t *testing.T) {
-	m := seeded.Start(t, seed.Counts{Keepers: 1, Providers: 1, Customers: 1})
+	m := testmarket.NewSeeded(t, seed.Counts{Keepers: 1, Providers: 1, Customers: 1})
 	m.Seed()
 	w := m.Keys
 	mints := invariants.Mints{Payment: w.PaymentMint, Stake: w.StakeMint}

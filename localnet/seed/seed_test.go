@@ -8,13 +8,13 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
-	"github.com/gantry-market/gantry/internal/testkit/seeded"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
 func TestSeed(t *testing.T) {
 	counts := seed.Counts{Keepers: 3, Providers: 4, Customers: 2}
-	m := seeded.Start(t, counts)
+	m := testmarket.NewSeeded(t, counts)
 	m.Seed()
 	w := m.Keys
 

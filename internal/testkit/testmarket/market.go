@@ -35,75 +35,75 @@ const (
 )
 
 // Mints creates the payment and the stake mint.
-func (w *World) Mints() {
-	w.T.Helper()
-	w.PaymentMint, w.StakeMint = w.mint(6), w.mint(9)
+func (bed *Testbed) Mints() {
+	bed.T.Helper()
+	bed.PaymentMint, bed.StakeMint = bed.mint(6), bed.mint(9)
 }
 
 // InitMarket creates mints, treasury, market and two GPU models.
-func (w *World) InitMarket(p market.Params) {
-	w.T.Helper()
-	w.Mints()
-	authority := w.Authority.PublicKey()
-	treasury := w.Give(authority, w.PaymentMint, 0)
-	domain, err := w.Client.Domain(w.Ctx)
-	require.NoError(w.T, err)
-	sign := []solana.PrivateKey{w.Authority}
+func (bed *Testbed) InitMarket(p market.Params) {
+	bed.T.Helper()
+	bed.Mints()
+	authority := bed.Authority.PublicKey()
+	treasury := bed.Give(authority, bed.PaymentMint, 0)
+	domain, err := bed.Client.Domain(bed.Ctx)
+	require.NoError(bed.T, err)
+	sign := []solana.PrivateKey{bed.Authority}
 	instruction, err := ix.MarketInit(ix.MarketInitArgs{
-		Authority: authority, Guardian: authority, PaymentMint: w.PaymentMint, StakeMint: w.StakeMint,
+		Authority: authority, Guardian: authority, PaymentMint: bed.PaymentMint, StakeMint: bed.StakeMint,
 		Treasury: treasury, Domain: domain, Params: p,
 	})
-	w.Do("market_init", sign, instruction, err)
+	bed.Do("market_init", sign, instruction, err)
 	for _, m := range []ix.GpuModelSetArgs{
 		{ID: A100, Name: "A100-SXM4-40GB", VRAMMiB: 40_960, TFLOPSx10: 3_120, MinStake: 100 * market.OneGNT, ReferencePrice: 1_300_000},
 		{ID: H100, Name: "H100-SXM5-80GB", VRAMMiB: 81_920, TFLOPSx10: 9_890, MinStake: 200 * market.OneGNT, ReferencePrice: 2_400_000},
 	} {
 		m.Authority, m.WorkSize, m.WorkBoundMS = authority, 256, 2_000
 		instruction, err := ix.GpuModelSet(m)
-		w.Do("gpu_model_set", sign, instruction, err)
+		bed.Do("gpu_model_set", sign, instruction, err)
 	}
 }
 
 // Keeper bonds and activates a keeper.
-func (w *World) Keeper() solana.PrivateKey {
-	w.T.Helper()
-	k := Key(w.T)
+func (bed *Testbed) Keeper() solana.PrivateKey {
+	bed.T.Helper()
+	k := Key(bed.T)
 	wallet := k.PublicKey()
-	w.Fund(wallet)
-	w.Give(wallet, w.StakeMint, 1_000*uint64(market.OneGNT))
+	bed.Fund(wallet)
+	bed.Give(wallet, bed.StakeMint, 1_000*uint64(market.OneGNT))
 	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
-		Wallet: wallet, StakeMint: w.StakeMint, Bond: 1_000 * market.OneGNT, Multiaddr: "/ip4/127.0.0.1/tcp/4001",
+		Wallet: wallet, StakeMint: bed.StakeMint, Bond: 1_000 * market.OneGNT, Multiaddr: "/ip4/127.0.0.1/tcp/4001",
 	})
-	w.Do("keeper_register", []solana.PrivateKey{k}, instruction, err)
-	w.Wait("keeper registered", func(v *view.View) bool { _, ok := v.KeeperOf(wallet); return ok })
-	kp, _ := w.View.KeeperOf(wallet)
-	params, _ := w.View.Params()
-	w.Until(kp.RegisteredAt + int64(params.KeeperActivationSecs))
+	bed.Do("keeper_register", []solana.PrivateKey{k}, instruction, err)
+	bed.Wait("keeper registered", func(v *view.View) bool { _, ok := v.KeeperOf(wallet); return ok })
+	kp, _ := bed.View.KeeperOf(wallet)
+	params, _ := bed.View.Params()
+	bed.Until(kp.RegisteredAt + int64(params.KeeperActivationSecs))
 	instruction, err = ix.KeeperActivate(wallet)
-	w.Do("keeper_activate", []solana.PrivateKey{k}, instruction, err)
+	bed.Do("keeper_activate", []solana.PrivateKey{k}, instruction, err)
 	return k
 }
 
 // Provider registers a provider with stake.
-func (w *World) Provider(stake market.GNT) solana.PrivateKey {
-	w.T.Helper()
-	k := Key(w.T)
+func (bed *Testbed) Provider(stake market.GNT) solana.PrivateKey {
+	bed.T.Helper()
+	k := Key(bed.T)
 	wallet := k.PublicKey()
-	w.Fund(wallet)
-	w.Give(wallet, w.PaymentMint, 0)
-	w.Give(wallet, w.StakeMint, uint64(stake))
-	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: wallet, PaymentMint: w.PaymentMint, StakeMint: w.StakeMint})
-	w.Do("provider_register", []solana.PrivateKey{k}, instruction, err)
-	instruction, err = ix.ProviderStake(ix.ProviderStakeArgs{Wallet: wallet, StakeMint: w.StakeMint, Amount: stake})
-	w.Do("provider_stake", []solana.PrivateKey{k}, instruction, err)
+	bed.Fund(wallet)
+	bed.Give(wallet, bed.PaymentMint, 0)
+	bed.Give(wallet, bed.StakeMint, uint64(stake))
+	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: wallet, PaymentMint: bed.PaymentMint, StakeMint: bed.StakeMint})
+	bed.Do("provider_register", []solana.PrivateKey{k}, instruction, err)
+	instruction, err = ix.ProviderStake(ix.ProviderStakeArgs{Wallet: wallet, StakeMint: bed.StakeMint, Amount: stake})
+	bed.Do("provider_stake", []solana.PrivateKey{k}, instruction, err)
 	return k
 }
 
 // Node registers a simulated node of a provider and returns its key and its account.
-func (w *World) Node(provider solana.PrivateKey, model uint16, gpus uint8, price market.PricePerHour) (solana.PrivateKey, market.Node) {
-	w.T.Helper()
-	k := Key(w.T)
-	w.Fund(k.PublicKey())
+func (bed *Testbed) Node(provider solana.PrivateKey, model uint16, gpus uint8, price market.PricePerHour) (solana.PrivateKey, market.Node) {
+	bed.T.Helper()
+	k := Key(bed.T)
+	bed.Fund(k.PublicKey())
 	devices := make([][32]byte, gpus)
 	for i := range devices {
 		devices[i] = DeviceID(fmt.Sprintf("%s-%d", k.PublicKey(), i))
@@ -115,52 +115,52 @@ func (w *World) Node(provider solana.PrivateKey, model uint16, gpus uint8, price
 			UpMbps: 1_000, DownMbps: 1_000, Model: model, Gpus: gpus, Interconnect: uint8(market.NVLink), Simulated: 1,
 		},
 	})
-	w.Do("node_register", []solana.PrivateKey{provider, k}, instruction, err)
+	bed.Do("node_register", []solana.PrivateKey{provider, k}, instruction, err)
 	address := market.NodeAddress(market.ProviderAddress(provider.PublicKey()), k.PublicKey())
-	w.Wait("node registered", func(v *view.View) bool { _, ok := v.Node(address); return ok })
-	n, _ := w.View.Node(address)
+	bed.Wait("node registered", func(v *view.View) bool { _, ok := v.Node(address); return ok })
+	n, _ := bed.View.Node(address)
 	return k, n
 }
 
 // Customer makes a wallet with payment tokens and deposits some of them.
-func (w *World) Customer(tokens, deposit market.USDC) solana.PrivateKey {
-	w.T.Helper()
-	k := Key(w.T)
+func (bed *Testbed) Customer(tokens, deposit market.USDC) solana.PrivateKey {
+	bed.T.Helper()
+	k := Key(bed.T)
 	wallet := k.PublicKey()
-	w.Fund(wallet)
-	w.Give(wallet, w.PaymentMint, uint64(tokens))
+	bed.Fund(wallet)
+	bed.Give(wallet, bed.PaymentMint, uint64(tokens))
 	if deposit > 0 {
-		instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: wallet, PaymentMint: w.PaymentMint, Amount: deposit})
-		w.Do("credits_deposit", []solana.PrivateKey{k}, instruction, err)
+		instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: wallet, PaymentMint: bed.PaymentMint, Amount: deposit})
+		bed.Do("credits_deposit", []solana.PrivateKey{k}, instruction, err)
 	}
 	return k
 }
 
 // Order creates an order and waits until the view has it.
-func (w *World) Order(customer solana.PrivateKey, a ix.OrderCreateArgs) market.Order {
-	w.T.Helper()
+func (bed *Testbed) Order(customer solana.PrivateKey, a ix.OrderCreateArgs) market.Order {
+	bed.T.Helper()
 	a.Customer = customer.PublicKey()
 	instruction, err := ix.OrderCreate(a)
-	w.Do("order_create", []solana.PrivateKey{customer}, instruction, err)
+	bed.Do("order_create", []solana.PrivateKey{customer}, instruction, err)
 	address := market.OrderAddress(a.Customer, a.Nonce)
-	w.Wait("order created", func(v *view.View) bool { _, ok := v.Order(address); return ok })
-	o, _ := w.View.Order(address)
+	bed.Wait("order created", func(v *view.View) bool { _, ok := v.Order(address); return ok })
+	o, _ := bed.View.Order(address)
 	return o
 }
 
 // Award gives an order to a node and waits until the view has the lease.
-func (w *World) Award(keeper solana.PrivateKey, o market.Order, n market.Node) market.Lease {
-	w.T.Helper()
+func (bed *Testbed) Award(keeper solana.PrivateKey, o market.Order, n market.Node) market.Lease {
+	bed.T.Helper()
 	instruction, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: keeper.PublicKey(), Order: o, Node: n})
-	w.Do("order_award", []solana.PrivateKey{keeper}, instruction, err)
-	return w.Lease(market.LeaseAddress(o.Address, n.Address), func(market.Lease) bool { return true })
+	bed.Do("order_award", []solana.PrivateKey{keeper}, instruction, err)
+	return bed.Lease(market.LeaseAddress(o.Address, n.Address), func(market.Lease) bool { return true })
 }
 
 // Lease waits until the lease satisfies a condition.
-func (w *World) Lease(address solana.PublicKey, cond func(market.Lease) bool) market.Lease {
-	w.T.Helper()
+func (bed *Testbed) Lease(address solana.PublicKey, cond func(market.Lease) bool) market.Lease {
+	bed.T.Helper()
 	var l market.Lease
-	w.Wait("lease", func(v *view.View) bool {
+	bed.Wait("lease", func(v *view.View) bool {
 		got, ok := v.Lease(address)
 		l = got
 		return ok && cond(got)
@@ -169,9 +169,9 @@ func (w *World) Lease(address solana.PublicKey, cond func(market.Lease) bool) ma
 }
 
 // Now is the chain's clock.
-func (w *World) Now() int64 {
-	w.T.Helper()
-	at, err := w.Client.ClusterTime(w.Ctx, chain.Confirmed)
-	require.NoError(w.T, err)
+func (bed *Testbed) Now() int64 {
+	bed.T.Helper()
+	at, err := bed.Client.ClusterTime(bed.Ctx, chain.Confirmed)
+	require.NoError(bed.T, err)
 	return at.Unix()
 }

@@ -4,12 +4,16 @@ package localnode
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/process"
 )
@@ -58,6 +62,23 @@ func Start(t testing.TB, kind engine.Kind, programs ...engine.Program) engine.En
 		}
 	})
 	return at
+}
+
+// Market is the built program of this repository, to be deployed with an upgrade authority.
+func Market(t testing.TB, authority solana.PublicKey) engine.Program {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Tests run in the folders of their packages; paths of sources are of no use in a build with -trimpath.
+	for _, err = os.Stat(filepath.Join(root, "go.mod")); err != nil; _, err = os.Stat(filepath.Join(root, "go.mod")) {
+		if root == filepath.Dir(root) {
+			t.Fatal("the test does not run in a folder of the repository")
+		}
+		root = filepath.Dir(root)
+	}
+	return engine.Program{ID: bindings.ProgramID, Path: filepath.Join(root, "program", "artifacts", "gantry_market.so"), Authority: authority}
 }
 
 func endpoint(at engine.Endpoint) chain.Endpoint { return chain.Endpoint{RPC: at.RPC, WS: at.WS} }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -26,8 +25,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/engine"
 )
 
-// World is a node with the market's program. Its fields are filled by the steps that make them.
-type World struct {
+// Testbed is a node with the market's program. Its fields are filled by the steps that make them.
+type Testbed struct {
 	T        testing.TB
 	Ctx      context.Context
 	Client   *chain.Client
@@ -53,30 +52,24 @@ type Options struct {
 const EngineVariable = "GANTRY_TEST_ENGINE"
 
 // New starts a node, or skips the test when it is not installed. The node ends with the test.
-func New(t testing.TB, o Options) *World {
+func New(t testing.TB, o Options) *Testbed {
 	t.Helper()
-	w := &World{T: t, Units: map[string]uint64{}, Authority: Key(t)}
+	bed := &Testbed{T: t, Units: map[string]uint64{}, Authority: Key(t)}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	w.Ctx = ctx
+	bed.Ctx = ctx
 	var programs []engine.Program
 	if !o.NoProgram {
-		programs = append(programs, engine.Program{ID: market.ProgramID, Path: artifact(), Authority: w.Authority.PublicKey()})
+		programs = append(programs, localnode.Market(t, bed.Authority.PublicKey()))
 	}
 	kind := engine.Surfnet
 	if chosen := os.Getenv(EngineVariable); chosen != "" {
 		kind = engine.Kind(chosen)
 	}
-	w.Endpoint = localnode.Start(t, kind, programs...)
-	w.connect()
-	w.Fund(w.Authority.PublicKey())
-	return w
-}
-
-// artifact is the built program of this repository.
-func artifact() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "program", "artifacts", "gantry_market.so")
+	bed.Endpoint = localnode.Start(t, kind, programs...)
+	bed.connect()
+	bed.Fund(bed.Authority.PublicKey())
+	return bed
 }
 
 // Key makes a random key.
@@ -87,35 +80,35 @@ func Key(t testing.TB) solana.PrivateKey {
 	return k
 }
 
-func (w *World) connect() {
-	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: w.Endpoint.RPC, WS: w.Endpoint.WS}}})
-	require.NoError(w.T, err)
-	w.T.Cleanup(c.Close)
-	w.Client = c
-	require.NoError(w.T, c.WaitReady(w.Ctx))
-	genesis, err := c.Genesis(w.Ctx)
-	require.NoError(w.T, err)
-	w.store, err = txm.OpenStore(filepath.Join(w.T.TempDir(), "txm.db"), genesis)
-	require.NoError(w.T, err)
-	w.T.Cleanup(func() { _ = w.store.Close() })
-	w.View = view.New(view.Options{})
-	ctx, cancel := context.WithCancel(w.Ctx)
+func (bed *Testbed) connect() {
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: bed.Endpoint.RPC, WS: bed.Endpoint.WS}}})
+	require.NoError(bed.T, err)
+	bed.T.Cleanup(c.Close)
+	bed.Client = c
+	require.NoError(bed.T, c.WaitReady(bed.Ctx))
+	genesis, err := c.Genesis(bed.Ctx)
+	require.NoError(bed.T, err)
+	bed.store, err = txm.OpenStore(filepath.Join(bed.T.TempDir(), "txm.db"), genesis)
+	require.NoError(bed.T, err)
+	bed.T.Cleanup(func() { _ = bed.store.Close() })
+	bed.View = view.New(view.Options{})
+	ctx, cancel := context.WithCancel(bed.Ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = w.View.Run(ctx, view.Source{Client: c})
+		_ = bed.View.Run(ctx, view.Source{Client: c})
 	}()
-	w.T.Cleanup(func() { cancel(); <-done })
+	bed.T.Cleanup(func() { cancel(); <-done })
 }
 
 // Fund gives keys ten SOL each.
-func (w *World) Fund(keys ...solana.PublicKey) {
-	w.T.Helper()
+func (bed *Testbed) Fund(keys ...solana.PublicKey) {
+	bed.T.Helper()
 	for _, key := range keys {
-		_, err := w.Client.Airdrop(w.Ctx, key, 10*chain.SOL)
-		require.NoError(w.T, err)
-		require.Eventually(w.T, func() bool {
-			b, err := w.Client.Balance(w.Ctx, key, chain.Confirmed)
+		_, err := bed.Client.Airdrop(bed.Ctx, key, 10*chain.SOL)
+		require.NoError(bed.T, err)
+		require.Eventually(bed.T, func() bool {
+			b, err := bed.Client.Balance(bed.Ctx, key, chain.Confirmed)
 			return err == nil && b >= 10*chain.SOL
 		}, 10*time.Second, 10*time.Millisecond)
 	}
@@ -123,100 +116,100 @@ func (w *World) Fund(keys ...solana.PublicKey) {
 
 // Try sends instructions in one transaction, the first signer paying, and returns the market's explanation of a
 // refusal.
-func (w *World) Try(kind string, signers []solana.PrivateKey, ixs ...solana.Instruction) (txm.Result, error) {
-	w.T.Helper()
+func (bed *Testbed) Try(kind string, signers []solana.PrivateKey, ixs ...solana.Instruction) (txm.Result, error) {
+	bed.T.Helper()
 	ring := txm.Keys{}
 	for _, s := range signers {
 		ring[s.PublicKey()] = s
 	}
 	landed := make(chan txm.Landed, 1)
 	m, err := txm.New(txm.Options{
-		RPC: w.Client, Store: w.store, Keys: ring, Payer: signers[0].PublicKey(),
+		RPC: bed.Client, Store: bed.store, Keys: ring, Payer: signers[0].PublicKey(),
 		OnLanded: func(l txm.Landed) { landed <- l },
 	})
-	require.NoError(w.T, err)
+	require.NoError(bed.T, err)
 	defer m.Close()
-	w.mu.Lock()
-	w.n++
-	id := fmt.Sprintf("%s-%d", kind, w.n)
-	w.mu.Unlock()
-	res, err := m.Submit(w.Ctx, txm.Intent{ID: id, Kind: kind, Instructions: ixs})
+	bed.mu.Lock()
+	bed.n++
+	id := fmt.Sprintf("%s-%d", kind, bed.n)
+	bed.mu.Unlock()
+	res, err := m.Submit(bed.Ctx, txm.Intent{ID: id, Kind: kind, Instructions: ixs})
 	if err != nil {
 		return res, market.Explain(err)
 	}
 	select {
 	case l := <-landed:
-		w.mu.Lock()
-		w.Units[kind] = max(w.Units[kind], l.Units)
-		w.mu.Unlock()
+		bed.mu.Lock()
+		bed.Units[kind] = max(bed.Units[kind], l.Units)
+		bed.mu.Unlock()
 	case <-time.After(5 * time.Second):
-		w.T.Errorf("%s: no figures of the transaction", kind)
+		bed.T.Errorf("%s: no figures of the transaction", kind)
 	}
 	return res, nil
 }
 
 // Do is Try that must succeed; buildErr is the builder's error.
-func (w *World) Do(kind string, signers []solana.PrivateKey, instruction solana.Instruction, buildErr error) txm.Result {
-	w.T.Helper()
-	require.NoError(w.T, buildErr, kind)
-	res, err := w.Try(kind, signers, instruction)
-	require.NoError(w.T, err, kind)
+func (bed *Testbed) Do(kind string, signers []solana.PrivateKey, instruction solana.Instruction, buildErr error) txm.Result {
+	bed.T.Helper()
+	require.NoError(bed.T, buildErr, kind)
+	res, err := bed.Try(kind, signers, instruction)
+	require.NoError(bed.T, err, kind)
 	return res
 }
 
 // Mint creates a mint of the authority's. The kind of its transactions says which.
-func (w *World) mint(decimals uint8) solana.PublicKey {
-	w.T.Helper()
+func (bed *Testbed) mint(decimals uint8) solana.PublicKey {
+	bed.T.Helper()
 	const size = 82
-	mint := Key(w.T)
-	rent, err := w.Client.MinimumRent(w.Ctx, size, chain.Confirmed)
-	require.NoError(w.T, err)
-	authority := w.Authority.PublicKey()
-	_, err = w.Try("create_mint", []solana.PrivateKey{w.Authority, mint},
+	mint := Key(bed.T)
+	rent, err := bed.Client.MinimumRent(bed.Ctx, size, chain.Confirmed)
+	require.NoError(bed.T, err)
+	authority := bed.Authority.PublicKey()
+	_, err = bed.Try("create_mint", []solana.PrivateKey{bed.Authority, mint},
 		system.NewCreateAccountInstruction(uint64(rent), size, solana.TokenProgramID, authority, mint.PublicKey()).Build(),
 		token.NewInitializeMint2Instruction(decimals, authority, solana.PublicKey{}, mint.PublicKey()).Build())
-	require.NoError(w.T, err)
+	require.NoError(bed.T, err)
 	return mint.PublicKey()
 }
 
 // Give mints tokens to a wallet's associated account, which it creates.
-func (w *World) Give(wallet, mint solana.PublicKey, amount uint64) solana.PublicKey {
-	w.T.Helper()
+func (bed *Testbed) Give(wallet, mint solana.PublicKey, amount uint64) solana.PublicKey {
+	bed.T.Helper()
 	account := market.TokenAddress(wallet, mint)
-	ixs := []solana.Instruction{ix.CreateTokenAccount(w.Authority.PublicKey(), wallet, mint)}
+	ixs := []solana.Instruction{ix.CreateTokenAccount(bed.Authority.PublicKey(), wallet, mint)}
 	if amount > 0 {
-		ixs = append(ixs, token.NewMintToInstruction(amount, mint, account, w.Authority.PublicKey(), nil).Build())
+		ixs = append(ixs, token.NewMintToInstruction(amount, mint, account, bed.Authority.PublicKey(), nil).Build())
 	}
-	_, err := w.Try("give", []solana.PrivateKey{w.Authority}, ixs...)
-	require.NoError(w.T, err)
+	_, err := bed.Try("give", []solana.PrivateKey{bed.Authority}, ixs...)
+	require.NoError(bed.T, err)
 	return account
 }
 
 // Tokens is the balance of a token account, 0 when it does not exist.
-func (w *World) Tokens(account solana.PublicKey) uint64 {
-	w.T.Helper()
-	a, err := w.Client.Account(w.Ctx, account, chain.Confirmed)
+func (bed *Testbed) Tokens(account solana.PublicKey) uint64 {
+	bed.T.Helper()
+	a, err := bed.Client.Account(bed.Ctx, account, chain.Confirmed)
 	if errors.Is(err, chain.ErrAccountNotFound) {
 		return 0
 	}
-	require.NoError(w.T, err)
+	require.NoError(bed.T, err)
 	var acc token.Account
-	require.NoError(w.T, acc.UnmarshalWithDecoder(newDecoder(a.Data)))
+	require.NoError(bed.T, acc.UnmarshalWithDecoder(newDecoder(a.Data)))
 	return acc.Amount
 }
 
 // Wait waits for a condition of the view.
-func (w *World) Wait(what string, cond func(*view.View) bool) {
-	w.T.Helper()
-	ctx, cancel := context.WithTimeout(w.Ctx, 20*time.Second)
+func (bed *Testbed) Wait(what string, cond func(*view.View) bool) {
+	bed.T.Helper()
+	ctx, cancel := context.WithTimeout(bed.Ctx, 20*time.Second)
 	defer cancel()
-	require.NoError(w.T, w.View.WaitFor(ctx, cond), what)
+	require.NoError(bed.T, bed.View.WaitFor(ctx, cond), what)
 }
 
 // Until waits until the chain's clock, which may be behind the wall's, has reached the unix second.
-func (w *World) Until(unix int64) {
-	w.T.Helper()
-	for w.Now() < unix {
+func (bed *Testbed) Until(unix int64) {
+	bed.T.Helper()
+	for bed.Now() < unix {
 		time.Sleep(50 * time.Millisecond)
 	}
 }

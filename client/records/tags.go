@@ -71,7 +71,6 @@ type Label struct{ Label, What, Where string }
 
 // AllLabels are all labels, sorted.
 var AllLabels = []Label{
-	{"gantry-bench", "result of the agent's benchmark", "agent/host/bench"},
 	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "keeper/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
 	{"gantry-evidence-1", "nonce of an evidence challenge", "attest"},

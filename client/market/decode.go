@@ -47,7 +47,7 @@ const (
 var kindNames = [...]string{
 	KindMarket: "market", KindModel: "GPU model", KindProvider: "provider", KindNode: "node", KindKeeper: "keeper",
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
-	KindDevice: "device claim", KindFraudProof: "accusation",
+	KindDevice: "device claim", KindFraudProof: "fraud proof",
 	KindRewards: "rewards", KindDispute: "dispute",
 	KindAuction: "auction",
 }

@@ -35,7 +35,7 @@ var (
 	seedAuction      = []byte("auction")
 	seedReport       = []byte("report")
 	seedFault        = []byte("fault")
-	seedAccusation   = []byte("accusation")
+	seedFraudProof   = []byte("fraud_proof")
 )
 
 // derive finds a program-derived address. The seeds above are constants of valid length, and that none of 256 bumps
@@ -132,7 +132,7 @@ func FaultAddress(node, lease solana.PublicKey, period uint64) solana.PublicKey 
 
 // FraudProofAddress is the first half of a proof of bad work by this finder's wallet against a node.
 func FraudProofAddress(node, finder solana.PublicKey) solana.PublicKey {
-	return derive(ProgramID, seedAccusation, node[:], finder[:])
+	return derive(ProgramID, seedFraudProof, node[:], finder[:])
 }
 
 // ProgramDataAddress is the loader's record of an upgradeable program.

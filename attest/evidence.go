@@ -22,7 +22,7 @@ const (
 	KindSNP Kind = 4
 	// KindTDX is an Intel TDX quote.
 	KindTDX Kind = 5
-	// KindWork is a commitment to a work proof, signed by the node.
+	// KindWork is a work claim, signed by the node, with opened chunks of the product.
 	KindWork Kind = 6
 )
 

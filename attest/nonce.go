@@ -43,7 +43,7 @@ func (c Challenge) Binding() Binding {
 type Binding struct {
 	// Nonce of the challenge.
 	Nonce [32]byte
-	// Node is the ed25519 key of the node that answers: what the node itself signs, such as a work commitment, is
+	// Node is the ed25519 key of the node that answers: what the node itself signs, such as a work claim, is
 	// signed by it.
 	Node [32]byte
 	// Domain is the first bytes of the cluster's genesis hash, as in every record that the node signs.

@@ -130,9 +130,9 @@ func TestAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, seed, proof.Seed)
 	require.NoError(t, work.Verifier{}.VerifyProof(t.Context(), proof))
-	commitment := work.Commitment{Domain: domain, Node: node, Period: work1.Period, Seed: seed, N: 64, Root: proof.Root}
+	claim := work.Claim{Domain: domain, Node: node, Period: work1.Period, Seed: seed, N: 64, Root: proof.Root}
 	signer := f.key.PublicKey()
-	require.True(t, commitment.Verify(signer[:], resp.Work.Signature))
+	require.True(t, claim.Verify(signer[:], resp.Work.Signature))
 	kept, err := f.store.Work(work1.Period, store.Key(seed))
 	require.NoError(t, err)
 	require.EqualValues(t, proof.Root, kept.Root)

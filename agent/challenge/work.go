@@ -108,10 +108,10 @@ func (s *Server) prove(ctx context.Context, seed work.Seed, n int, period uint64
 			return nil, err
 		}
 	}
-	commitment := work.Commitment{
+	claim := work.Claim{
 		Domain: s.o.Domain, Node: s.o.Node, Period: period, Seed: seed, N: uint32(n), Root: proof.Root,
 	}.Bytes()
-	signature, err := s.o.Signer.Sign(commitment[:])
+	signature, err := s.o.Signer.Sign(claim[:])
 	if err != nil {
 		return nil, fmt.Errorf("sign the proof: %w", err)
 	}

@@ -110,7 +110,7 @@ func fingerprint(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// workVerifier checks work against the account that is known, or against the one that the commitment names.
+// workVerifier checks work against the account that is known, or against the one that the work claim names.
 type workVerifier struct {
 	p Policy
 	s Subject
@@ -126,13 +126,13 @@ func (w workVerifier) Verify(e attest.Evidence, b attest.Binding, now time.Time)
 		o.Node = *w.s.Account
 		return work.NewEvidenceVerifier(o).Verify(e, b, now)
 	}
-	if raw, ok := e.Item(work.ItemCommitment); ok {
-		if c, err := work.ParseCommitment(raw); err == nil {
+	if raw, ok := e.Item(work.ItemClaim); ok {
+		if c, err := work.ParseClaim(raw); err == nil {
 			o.Node = c.Node
 		}
 	}
 	r, err := work.NewEvidenceVerifier(o).Verify(e, b, now)
-	r.Skip("node account", "the account that the commitment names was not compared with the chain")
+	r.Skip("node account", "the account that the work claim names was not compared with the chain")
 	return r, err
 }
 

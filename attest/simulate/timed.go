@@ -88,7 +88,7 @@ func timed(m machine, claimed class.Class, hurries bool) func(context.Context, *
 
 // playSeries answers and verifies a small series of which a fraction is made up.
 func playSeries(ctx context.Context, rng *rand.Rand, made float64) error {
-	c := series.Commitment{Seed: work.Seed(draw(rng)), N: smallOrder, Rounds: smallRounds}
+	c := series.Claim{Seed: work.Seed(draw(rng)), N: smallOrder, Rounds: smallRounds}
 	count := int(math.Round(min(1, max(0, made)) * smallRounds))
 	fake := map[int]bool{}
 	for _, r := range rng.Perm(smallRounds)[:count] {
@@ -170,7 +170,7 @@ func swept(m machine, claimed class.Class, held, host, hostRate float64) func(co
 		}
 		g := vram.Refill(vram.RefillRate(m.class.Int32*1e12, shape.Passes), bound, shape)
 		cheat := vram.Partial{Keep: min(1, held+host), Recompute: int(g * smallBlocks)}
-		c := vram.Commitment{Seed: draw(rng), Nonce: draw(rng), Shape: vram.Shape{Blocks: smallBlocks, Passes: 1}}
+		c := vram.Claim{Seed: draw(rng), Nonce: draw(rng), Shape: vram.Shape{Blocks: smallBlocks, Passes: 1}}
 		memory, err := cheat.Fill(ctx, c.Seed, c.Shape)
 		if err != nil {
 			return "", err

@@ -16,7 +16,7 @@ const headerTag = "GANTRYX1"
 // ErrEncoding is returned for bytes that are not a proof.
 var ErrEncoding = errors.New("work: malformed proof")
 
-// Header opens an encoded proof. It carries the commitment, so the receiver
+// Header opens an encoded proof. It carries the claim, so the receiver
 // stops its clock when the header is there; the body may take its time.
 //
 //	 0  8 tag "GANTRYX1"

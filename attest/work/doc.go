@@ -1,5 +1,5 @@
 // Package work is Gantry's proof of computation: a seeded int8 × int8 → int32
-// matrix product that a node commits to, and that anyone checks far more
+// matrix product whose Merkle root a node signs, and that anyone checks far more
 // cheaply than it was made.
 //
 // # Statement
@@ -14,15 +14,15 @@
 // program recomputes one entry of C with n/16 SHA-256 calls and n products
 // (prove_bad_work of the protocol).
 //
-// # Commitment
+// # Work claim
 //
 // Every row of C is cut in chunks of 32 entries (i32le, 128 bytes). A chunk is
 // a leaf, sha256(0x00 ‖ chunk); inner nodes are sha256(0x01 ‖ left ‖ right); a
 // last node without a partner moves up unchanged. The roots of the n row trees
 // are the bottom of a second tree of the same rule, whose top is the root. The
 // position of an entry is fixed by its path because n fixes the shape of both
-// trees. [Commitment] binds domain, node, period, seed, n and root in 128 bytes
-// that the node signs; without it a proof accuses nobody.
+// trees. [Claim] binds domain, node, period, seed, n and root in 128 bytes
+// that the node signs; without it there is no fraud proof.
 //
 // # Soundness
 //
@@ -44,14 +44,14 @@
 // on average, which costs more than any product is worth.
 //
 // The opened mode ([VerifyChunk], [VerifyRow]) sees samples only. If a fraction
-// f of the chunks (or rows) is wrong and k of them, drawn after the commitment,
+// f of the chunks (or rows) is wrong and k of them, drawn after the claim,
 // are opened, a cheat stays unseen with probability at most (1−f)^k: see
 // [MissProbability]. Sixteen opened rows miss a 10 % cheat 18.5 % of the time,
 // so this mode is a sample and must not be called a full check.
 //
 // # What it does not prove
 //
-// The time between challenge and commitment bounds throughput from below. It
+// The time between challenge and claim bounds throughput from below. It
 // does not tell which machine did the work: it can be relayed. Binding it to
 // a device is the job of the evidence packages.
 package work

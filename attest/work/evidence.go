@@ -14,9 +14,9 @@ import (
 
 // Names of the items of evidence of kind [attest.KindWork].
 const (
-	// ItemCommitment is an encoded [Commitment].
-	ItemCommitment = "commitment"
-	// ItemSignature is the node key's ed25519 signature over the commitment.
+	// ItemClaim is an encoded [Claim].
+	ItemClaim = "claim"
+	// ItemSignature is the node key's ed25519 signature over the claim.
 	ItemSignature = "signature"
 	// ItemOpenings are the [EvidenceOpenings] chunks that nonce and root select.
 	ItemOpenings = "openings"
@@ -52,10 +52,10 @@ func NewEvidence(nonce [32]byte, p *Proof, domain [8]byte, node [32]byte, period
 	if p.Seed != EvidenceSeed(nonce) {
 		return attest.Evidence{}, fmt.Errorf("%w: the seed is not the nonce's", ErrMismatch)
 	}
-	c := p.Commitment(domain, node, period).Bytes()
+	c := p.Claim(domain, node, period).Bytes()
 	signature, err := sign(c[:])
 	if err != nil {
-		return attest.Evidence{}, fmt.Errorf("work: sign commitment: %w", err)
+		return attest.Evidence{}, fmt.Errorf("work: sign the claim: %w", err)
 	}
 	var opened []ChunkOpening
 	for _, at := range evidenceSample(nonce, p.Root, p.N) {
@@ -66,7 +66,7 @@ func NewEvidence(nonce [32]byte, p *Proof, domain [8]byte, node [32]byte, period
 		opened = append(opened, o)
 	}
 	return attest.Evidence{Kind: attest.KindWork, Items: []attest.Item{
-		{Name: ItemCommitment, Data: c[:]},
+		{Name: ItemClaim, Data: c[:]},
 		{Name: ItemOpenings, Data: encodeOpenings(opened)},
 		{Name: ItemSignature, Data: signature[:]},
 	}}, nil
@@ -74,7 +74,7 @@ func NewEvidence(nonce [32]byte, p *Proof, domain [8]byte, node [32]byte, period
 
 // EvidenceOptions are what a bundle's work evidence is held against.
 type EvidenceOptions struct {
-	// Domain, Node and NodeKey say whose commitment it must be.
+	// Domain, Node and NodeKey say whose claim it must be.
 	Domain  [8]byte
 	Node    [32]byte
 	NodeKey [32]byte
@@ -84,7 +84,7 @@ type EvidenceOptions struct {
 	// and checked it with [Verifier]. nil: the bundle's samples are all there is.
 	Whole func(root Hash) bool
 	// Took returns the time that the caller measured between nonce and
-	// commitment. A bundle cannot carry it: it would be the prover's own word.
+	// claim. A bundle cannot carry it: it would be the prover's own statement.
 	Took func(root Hash) (time.Duration, bool)
 	// Bound is the most that it may have taken; used with Took.
 	Bound time.Duration
@@ -111,11 +111,11 @@ func (v *EvidenceVerifier) Verify(e attest.Evidence, b attest.Binding, _ time.Ti
 	}
 	r.Pass("format", "order %d, %d opened chunks", c.N, len(opened))
 	if !c.Verify(v.o.NodeKey[:], signature) {
-		return r, r.Fail("node signature", attest.ErrUntrusted, "the commitment is not signed by the node's key")
+		return r, r.Fail("node signature", attest.ErrUntrusted, "the work claim is not signed by the node's key")
 	}
-	r.Pass("node signature", "the node's key signed the commitment")
+	r.Pass("node signature", "the node's key signed the work claim")
 	if c.Domain != v.o.Domain || c.Node != v.o.Node {
-		return r, r.Fail("node", attest.ErrPolicy, "the commitment names another cluster or node")
+		return r, r.Fail("node", attest.ErrPolicy, "the work claim names another cluster or node")
 	}
 	r.Pass("node", "this cluster and node")
 	if c.Seed != EvidenceSeed(b.Nonce) {
@@ -142,7 +142,7 @@ func (v *EvidenceVerifier) Verify(e attest.Evidence, b attest.Binding, _ time.Ti
 }
 
 // outside notes what only the one who was there can know.
-func (v *EvidenceVerifier) outside(r *attest.Result, c Commitment) error {
+func (v *EvidenceVerifier) outside(r *attest.Result, c Claim) error {
 	if v.o.Whole != nil && v.o.Whole(c.Root) {
 		r.Pass("whole product", "checked by Freivalds modulo 2^61-1 when it was received")
 	} else {
@@ -154,7 +154,7 @@ func (v *EvidenceVerifier) outside(r *attest.Result, c Commitment) error {
 	}
 	switch {
 	case !known:
-		r.Skip("time", "a bundle cannot show when the commitment was made")
+		r.Skip("time", "a bundle cannot show when the claim was made")
 	case took <= 0 || took > v.o.Bound:
 		return r.Fail("time", attest.ErrPolicy, "%v, bound %v", took, v.o.Bound)
 	default:
@@ -165,7 +165,7 @@ func (v *EvidenceVerifier) outside(r *attest.Result, c Commitment) error {
 }
 
 // checkOpenings checks that exactly the selected chunks are open and right.
-func checkOpenings(c Commitment, nonce [32]byte, opened []ChunkOpening) error {
+func checkOpenings(c Claim, nonce [32]byte, opened []ChunkOpening) error {
 	n := int(c.N)
 	want := evidenceSample(nonce, c.Root, n)
 	if len(opened) != len(want) {
@@ -183,8 +183,8 @@ func checkOpenings(c Commitment, nonce [32]byte, opened []ChunkOpening) error {
 }
 
 // parseEvidence takes a piece of evidence apart. There is one encoding only.
-func parseEvidence(e attest.Evidence) (c Commitment, signature [64]byte, opened []ChunkOpening, err error) {
-	names := [...]string{ItemCommitment, ItemOpenings, ItemSignature}
+func parseEvidence(e attest.Evidence) (c Claim, signature [64]byte, opened []ChunkOpening, err error) {
+	names := [...]string{ItemClaim, ItemOpenings, ItemSignature}
 	if e.Kind != attest.KindWork || len(e.Items) != len(names) {
 		return c, signature, nil, fmt.Errorf("%w: %v with %d items", ErrEncoding, e.Kind, len(e.Items))
 	}
@@ -193,7 +193,7 @@ func parseEvidence(e attest.Evidence) (c Commitment, signature [64]byte, opened 
 			return c, signature, nil, fmt.Errorf("%w: item %d is %q, want %q", ErrEncoding, i, e.Items[i].Name, name)
 		}
 	}
-	if c, err = ParseCommitment(e.Items[0].Data); err != nil {
+	if c, err = ParseClaim(e.Items[0].Data); err != nil {
 		return c, signature, nil, err
 	}
 	if len(e.Items[2].Data) != ed25519.SignatureSize {

@@ -98,7 +98,7 @@ func TestEvidenceOfWrongWork(t *testing.T) {
 }
 
 // Every bit of every item matters: GANTRY_EXHAUSTIVE=1 flips all 77,576 of them,
-// otherwise all of the commitment and a random part of the rest.
+// otherwise all of the claim and a random part of the rest.
 func TestEvidenceBitFlips(t *testing.T) {
 	f := newEvidenceFixture(t, 32)
 	exhaustive := os.Getenv("GANTRY_EXHAUSTIVE") != ""
@@ -140,7 +140,7 @@ func TestEvidenceFormat(t *testing.T) {
 			e.Items[1].Data = append(e.Items[1].Data[:1+size:1+size], e.Items[1].Data[1:1+size]...)
 			e.Items[1].Data[0] = 2
 		},
-		"short commitment": func(e *attest.Evidence) { e.Items[0].Data = e.Items[0].Data[1:] },
+		"short claim": func(e *attest.Evidence) { e.Items[0].Data = e.Items[0].Data[1:] },
 	} {
 		e := cloneEvidence(f.evidence)
 		change(&e)

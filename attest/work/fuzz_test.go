@@ -53,21 +53,21 @@ func FuzzParseChunkOpening(f *testing.F) {
 		if !bytes.Equal(d.Bytes(), b) {
 			t.Fatal("two encodings of one opening")
 		}
-		_ = CommittedChunk(int(n), p.Root, d) // must not panic
+		_ = CheckPath(int(n), p.Root, d) // must not panic
 	})
 }
 
-func FuzzParseCommitment(f *testing.F) {
-	b := Commitment{N: 32}.Bytes()
+func FuzzParseClaim(f *testing.F) {
+	b := Claim{N: 32}.Bytes()
 	f.Add(b[:])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := ParseCommitment(b)
+		c, err := ParseClaim(b)
 		if err != nil {
 			return
 		}
 		if out := c.Bytes(); !bytes.Equal(out[:], b) {
-			t.Fatal("two encodings of one commitment")
+			t.Fatal("two encodings of one claim")
 		}
 	})
 }

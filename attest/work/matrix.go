@@ -9,7 +9,7 @@ import (
 
 const (
 	// ChunkEntries is the number of entries in one hash of a factor and in one
-	// leaf of the commitment.
+	// leaf of the Merkle tree.
 	ChunkEntries = 32
 	// MaxN is the largest order: a product of 64 MiB.
 	MaxN = 4096

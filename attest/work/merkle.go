@@ -7,7 +7,7 @@ import (
 	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
-// Hash is a node of the commitment's trees.
+// Hash is a node of a product's Merkle trees.
 type Hash = [32]byte
 
 const chunkBytes = 4 * ChunkEntries

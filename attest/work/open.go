@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
-// ChunkOpening shows 32 entries of a committed product and their path to the
+// ChunkOpening shows 32 entries of a claimed product and their path to the
 // root: first the siblings within the row's tree, then those of the row. It is
 // the second half of prove_bad_work.
 type ChunkOpening struct {
@@ -101,9 +101,9 @@ func (p *Proof) OpenRow(row int) (RowOpening, error) {
 	}, nil
 }
 
-// CommittedChunk checks that o leads to the root; it says nothing about the
+// CheckPath checks that o leads to the root; it says nothing about the
 // values.
-func CommittedChunk(n int, root Hash, o ChunkOpening) error {
+func CheckPath(n int, root Hash, o ChunkOpening) error {
 	if err := CheckOrder(n); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func CommittedChunk(n int, root Hash, o ChunkOpening) error {
 // VerifyChunk checks that o belongs to the root and that its 32 entries are
 // those of the product, by computing them. A wrong entry gives [*WrongEntryError].
 func VerifyChunk(seed Seed, n int, root Hash, o ChunkOpening) error {
-	if err := CommittedChunk(n, root, o); err != nil {
+	if err := CheckPath(n, root, o); err != nil {
 		return err
 	}
 	a, b := make([]int8, n), make([]int8, n)
@@ -189,7 +189,7 @@ func findWrong(seed *Seed, row int, values []int32) (col int, want int32, wrong 
 
 // Sample draws k distinct numbers below count from the root and the verifier's
 // bytes, in increasing order: rows or chunks to open. It must be called only
-// after the commitment is known.
+// after the claim is known.
 func Sample(root Hash, secret [32]byte, count, k int) []int {
 	if k > count {
 		k = count

@@ -18,7 +18,7 @@ func TestEveryChunkOpens(t *testing.T) {
 				require.NoError(t, VerifyChunk(p.Seed, n, p.Root, o))
 				back, err := ParseChunkOpening(o.Bytes(), n)
 				require.NoError(t, err)
-				require.NoError(t, CommittedChunk(n, p.Root, back))
+				require.NoError(t, CheckPath(n, p.Root, back))
 				require.Equal(t, o.Bytes(), back.Bytes())
 			}
 		}
@@ -41,7 +41,7 @@ func TestOpeningsDoNotMove(t *testing.T) {
 		at := rapid.IntRange(0, len(raw)-1).Draw(rt, "byte")
 		raw[at] ^= byte(rapid.IntRange(1, 255).Draw(rt, "flip"))
 		bad, err := ParseChunkOpening(raw, n)
-		if err == nil && CommittedChunk(n, p.Root, bad) == nil {
+		if err == nil && CheckPath(n, p.Root, bad) == nil {
 			rt.Fatalf("byte %d of an opening can be changed", at)
 		}
 	})
@@ -66,7 +66,7 @@ func TestRowOpenings(t *testing.T) {
 	err = VerifyRow(bad.Seed, n, bad.Root, o)
 	var wrong *WrongEntryError
 	require.ErrorAs(t, err, &wrong)
-	require.NoError(t, CommittedChunk(n, bad.Root, wrong.Opening))
+	require.NoError(t, CheckPath(n, bad.Root, wrong.Opening))
 	require.ErrorIs(t, VerifyChunk(bad.Seed, n, bad.Root, wrong.Opening), ErrWrongProduct)
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
-// Proof is a product together with its commitment tree.
+// Proof is a product together with its Merkle tree.
 type Proof struct {
 	Seed Seed
 	N    int
@@ -17,7 +17,7 @@ type Proof struct {
 	rowRoots []Hash
 }
 
-// NewProof commits to a product. It does not judge whether it is the right one.
+// NewProof builds the Merkle tree of a product. It does not check the product.
 func NewProof(seed Seed, n int, c []int32) (*Proof, error) {
 	if err := CheckOrder(n); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (p *Proof) Header() Header {
 	return Header{Seed: p.Seed, N: p.N, Root: p.Root}
 }
 
-// Commitment returns what the node signs about the proof.
-func (p *Proof) Commitment(domain [8]byte, node [32]byte, period uint64) Commitment {
-	return Commitment{Domain: domain, Node: node, Period: period, Seed: p.Seed, N: uint32(p.N), Root: p.Root}
+// Claim returns what the node signs about the proof.
+func (p *Proof) Claim(domain [8]byte, node [32]byte, period uint64) Claim {
+	return Claim{Domain: domain, Node: node, Period: period, Seed: p.Seed, N: uint32(p.N), Root: p.Root}
 }

@@ -13,7 +13,7 @@ import (
 type Prover interface {
 	// Name says what does the work, for logs and reports.
 	Name() string
-	// Prove computes and commits to the product of order n. It honours ctx.
+	// Prove computes the product of order n and its Merkle root. It honours ctx.
 	Prove(ctx context.Context, seed Seed, n int) (*Proof, error)
 }
 
@@ -73,7 +73,7 @@ func (t Throttled) Prove(ctx context.Context, seed Seed, n int) (*Proof, error) 
 	return t.Prover.Prove(ctx, seed, n)
 }
 
-// Faulty commits to a product of which a fraction of the entries is wrong but in
+// Faulty claims a product of which a fraction of the entries is wrong but in
 // range. It exists to test verifiers.
 type Faulty struct {
 	Prover Prover

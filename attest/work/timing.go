@@ -9,7 +9,7 @@ import (
 func Ops(n int) float64 { return 2 * float64(n) * float64(n) * float64(n) }
 
 // Policy is the bound that a GPU model sets: the order of the product and the
-// time between sending the challenge and holding the commitment, in
+// time between sending the challenge and holding the claim, in
 // milliseconds, round trip included.
 type Policy struct {
 	N       int

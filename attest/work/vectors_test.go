@@ -15,10 +15,10 @@ var update = flag.Bool("update", false, "write testdata/vectors.json anew")
 
 // vectors pin every byte that another implementation (the program) must agree on.
 type vectors struct {
-	Cells       []cellVector    `json:"cells"`
-	Openings    []openingVector `json:"openings"`
-	Commitments []string        `json:"commitments"`
-	Seeds       []seedVector    `json:"seeds"`
+	Cells    []cellVector    `json:"cells"`
+	Openings []openingVector `json:"openings"`
+	Claims   []string        `json:"commitments"`
+	Seeds    []seedVector    `json:"seeds"`
 }
 
 type cellVector struct {
@@ -60,8 +60,8 @@ func makeVectors(t *testing.T) vectors {
 		v.Openings = append(v.Openings, openingVector{
 			hex.EncodeToString(p.Seed[:]), p.N, hex.EncodeToString(p.Root[:]), hex.EncodeToString(o.Bytes()),
 		})
-		c := p.Commitment([8]byte{1, 2}, [32]byte{3, 4}, uint64(i)).Bytes()
-		v.Commitments = append(v.Commitments, hex.EncodeToString(c[:]))
+		c := p.Claim([8]byte{1, 2}, [32]byte{3, 4}, uint64(i)).Bytes()
+		v.Claims = append(v.Claims, hex.EncodeToString(c[:]))
 	}
 	slot, node, sig := [32]byte(seedOf(10)), [32]byte(seedOf(20)), [64]byte{30, 31}
 	seed := DeriveSeed(slot, node, 1<<40+7, sig)
@@ -84,5 +84,5 @@ func TestVectors(t *testing.T) {
 	require.NoError(t, err)
 	var want vectors
 	require.NoError(t, json.Unmarshal(b, &want))
-	require.Equal(t, want, got, "a committed format changed")
+	require.Equal(t, want, got, "a fixed format changed")
 }

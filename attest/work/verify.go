@@ -13,16 +13,16 @@ import (
 var (
 	// ErrRange: an entry is larger than any product of that order can be.
 	ErrRange = errors.New("work: entry out of range")
-	// ErrRoot: the entries do not belong to the committed root.
-	ErrRoot = errors.New("work: entries do not match the committed root")
+	// ErrRoot: the entries do not belong to the claimed root.
+	ErrRoot = errors.New("work: entries do not match the claimed root")
 	// ErrMismatch: the proof answers another challenge (seed or order).
 	ErrMismatch = errors.New("work: proof is for another challenge")
-	// ErrWrongProduct: the committed product is not A·B.
-	ErrWrongProduct = errors.New("work: committed product is wrong")
+	// ErrWrongProduct: the claimed product is not A·B.
+	ErrWrongProduct = errors.New("work: claimed product is wrong")
 )
 
-// WrongEntryError names one wrong entry of a committed product. With the node's
-// signed [Commitment], Opening is all that prove_bad_work needs.
+// WrongEntryError names one wrong entry of a claimed product. With the node's
+// signed [Claim], Opening is all that prove_bad_work needs.
 type WrongEntryError struct {
 	Row, Col  int
 	Got, Want int32
@@ -135,7 +135,7 @@ func verifyBody(ctx context.Context, h Header, r io.Reader, secret *[32]byte) er
 		}
 		rowRoots[i] = tree.Root(chunkHashes(leaves[:0], raw))
 		if badRow >= 0 {
-			continue // the root still has to be settled before anyone is accused
+			continue // without the right root there is no fraud proof
 		}
 		deriveLine(a, &h.Seed, sideA, uint32(i))
 		if dotEntries(values, x) != dotBytes(a, y) {

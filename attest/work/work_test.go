@@ -134,12 +134,12 @@ func TestTamperedProductsAreCaught(t *testing.T) {
 		require.Equal(t, c[at], wrong.Got)
 		require.Equal(t, honest.C[at], wrong.Want)
 
-		// The accusation stands on its own.
+		// The fraud proof stands on its own.
 		o, err := ParseChunkOpening(wrong.Opening.Bytes(), n)
 		require.NoError(t, err)
-		require.NoError(t, CommittedChunk(n, p.Root, o))
+		require.NoError(t, CheckPath(n, p.Root, o))
 		require.ErrorIs(t, VerifyChunk(p.Seed, n, p.Root, o), ErrWrongProduct)
-		require.ErrorIs(t, CommittedChunk(n, honest.Root, o), ErrRoot)
+		require.ErrorIs(t, CheckPath(n, honest.Root, o), ErrRoot)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestEntriesMustMatchTheRoot(t *testing.T) {
 	raw := encode(t, p)
 	raw[HeaderSize] ^= 1 // entry 0 changes by one, root stays
 	_, err := Verifier{}.Verify(context.Background(), p.Seed, 64, bytes.NewReader(raw))
-	require.ErrorIs(t, err, ErrRoot, "a sender who lies about the body is not accused of bad work")
+	require.ErrorIs(t, err, ErrRoot, "a body that does not match the root is no proof of bad work")
 	_, err = DecodeProof(raw, 64)
 	require.ErrorIs(t, err, ErrRoot)
 
@@ -361,7 +361,7 @@ func TestFaultyProverIsWrongAsOftenAsItSays(t *testing.T) {
 	require.ErrorIs(t, Verifier{}.VerifyProof(context.Background(), p), ErrWrongProduct)
 }
 
-func TestSeedAndCommitment(t *testing.T) {
+func TestSeedAndClaim(t *testing.T) {
 	pub, priv, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	domain, slot, node := [8]byte{1}, [32]byte{2}, [32]byte{3}
@@ -375,9 +375,9 @@ func TestSeedAndCommitment(t *testing.T) {
 	require.Len(t, ChallengeMessage(domain, slot, node, 9), seedMessageSize)
 
 	p := prove(t, 1, 32)
-	c := p.Commitment(domain, node, 9)
+	c := p.Claim(domain, node, 9)
 	b := c.Bytes()
-	back, err := ParseCommitment(b[:])
+	back, err := ParseClaim(b[:])
 	require.NoError(t, err)
 	require.Equal(t, c, back)
 	s := c.Sign(priv)
@@ -388,11 +388,11 @@ func TestSeedAndCommitment(t *testing.T) {
 	for _, at := range []int{0, 88, 92} {
 		bad := b
 		bad[at]++
-		_, err := ParseCommitment(bad[:])
-		require.ErrorIs(t, err, ErrCommitment, "byte %d", at)
+		_, err := ParseClaim(bad[:])
+		require.ErrorIs(t, err, ErrClaim, "byte %d", at)
 	}
-	_, err = ParseCommitment(b[:127])
-	require.ErrorIs(t, err, ErrCommitment)
+	_, err = ParseClaim(b[:127])
+	require.ErrorIs(t, err, ErrClaim)
 }
 
 func TestPolicy(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
 	t := until[len(until)-1]
 	s.Proof, s.Node, s.Period = ProvenBadWork, v.Node, v.Period
 	var c checks
-	accused, commitment, at, ok := accusation(until, v)
+	accused, commitment, at, ok := openedProof(until, v)
 	c.that(ok, "no accusation with a commitment that fits comes before it")
 	if ok {
 		s.Txs = []Tx{accused, t}
@@ -83,16 +83,16 @@ func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
 		s.Split.Burned)
 }
 
-// accusation finds the last first half of a proof, with the node's signed commitment and the entry that it claims.
-func accusation(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Commitment, claimed int32, ok bool) {
-	const row, column, chunk = 8 + work.CommitmentSize, 10 + work.CommitmentSize, 12 + work.CommitmentSize
+// openedProof finds the last fraud proof that was opened, with the node's work claim and the claimed entry.
+func openedProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, claimed int32, ok bool) {
+	const row, column, chunk = 8 + work.ClaimSize, 10 + work.ClaimSize, 12 + work.ClaimSize
 	for _, t := range txs {
 		for _, ix := range t.Instructions {
 			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != bindings.Instruction_FraudProofOpen {
 				continue
 			}
 			raw := ix.Data[8:row]
-			parsed, err := work.ParseCommitment(raw)
+			parsed, err := work.ParseClaim(raw)
 			if err != nil || parsed.Node != v.Node || parsed.Period != v.Period || !signed(t, raw) ||
 				uint32(binary.LittleEndian.Uint16(ix.Data[row:])) != v.Row || uint32(binary.LittleEndian.Uint16(ix.Data[column:])) != v.Column {
 				continue

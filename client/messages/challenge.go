@@ -153,7 +153,7 @@ type WorkProof struct {
 	// ElapsedMS is the prover's own measure. The keeper's clock decides.
 	ElapsedMS uint32 `cbor:"4,keyasint"`
 	Prover    string `cbor:"5,keyasint"`
-	// Signature is the node key's over the product's work.Commitment, which both sides can write down: a wrong product
+	// Signature is the node key's over the product's work.Claim, which both sides can write down: a wrong product
 	// that the node has signed is proof on chain.
 	Signature [64]byte `cbor:"6,keyasint"`
 }

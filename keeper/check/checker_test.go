@@ -45,10 +45,10 @@ func prove(t *testing.T, req messages.ChallengeRequest, p work.Prover) messages.
 	var b bytes.Buffer
 	_, err = proof.WriteTo(&b)
 	require.NoError(t, err)
-	commitment := work.Commitment{
+	claim := work.Claim{
 		Domain: records.Domain{1}, Node: req.Node, Period: req.Period, Seed: seed, N: req.Work.Size, Root: proof.Root,
 	}.Bytes()
-	signature, err := nodeKey.Sign(commitment[:])
+	signature, err := nodeKey.Sign(claim[:])
 	require.NoError(t, err)
 	return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Work: &messages.WorkProof{
 		Size: req.Work.Size, Root: proof.Root, Product: b.Bytes(), Prover: p.Name(),
@@ -201,7 +201,7 @@ func TestWrongWorkIsProven(t *testing.T) {
 			var proof ix.BadWork
 			checker.o.ProveBadWork = func(b ix.BadWork) error { proof = b; return stored }
 			checker.work(t.Context(), what, 7)
-			c, err := work.ParseCommitment(proof.Commitment[:])
+			c, err := work.ParseClaim(proof.Claim[:])
 			require.NoError(t, err)
 			require.EqualValues(t, 7, c.Period)
 			opening, err := work.ParseChunkOpening(proof.Opening, int(c.N))
@@ -209,7 +209,7 @@ func TestWrongWorkIsProven(t *testing.T) {
 			var wrong *work.WrongEntryError
 			require.ErrorAs(t, work.VerifyChunk(c.Seed, int(c.N), c.Root, opening), &wrong)
 			require.Equal(t, wrong.Col, proof.Column)
-			_, err = proof.Accuse(solana.PublicKey{9})
+			_, err = proof.OpenFraudProof(solana.PublicKey{9})
 			require.NoError(t, err)
 			if stored == nil {
 				require.Empty(t, got.all)

@@ -132,7 +132,7 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 var errProven = errors.New("the wrong product is proven on chain")
 
 // errUnsigned: what the node has sent is not what it has signed, or not signed at all.
-var errUnsigned = errors.New("the product's commitment is not signed by the node's key")
+var errUnsigned = errors.New("the product's claim is not signed by the node's key")
 
 // judgeWork verifies that the proof is the product that was asked for, and signed. Error: errProven, when a wrong
 // entry goes on chain; any other is a failed check.
@@ -145,10 +145,10 @@ func (c *Checker) judgeWork(
 	if int64(len(p.Product)) != work.HeaderSize+work.BodySize(size) {
 		return fmt.Errorf("product of %d bytes", len(p.Product))
 	}
-	commitment := work.Commitment{
+	claim := work.Claim{
 		Domain: c.o.Domain, Node: n.Address, Period: uint64(period), Seed: seed, N: uint32(size), Root: p.Root,
 	}
-	if !commitment.Verify(n.NodeKey[:], p.Signature) {
+	if !claim.Verify(n.NodeKey[:], p.Signature) {
 		return errUnsigned
 	}
 	h, err := work.Verifier{MaxN: size}.Verify(ctx, seed, size, bytes.NewReader(p.Product))
@@ -163,7 +163,7 @@ func (c *Checker) judgeWork(
 		return err
 	}
 	stored := c.o.ProveBadWork(ix.BadWork{
-		Node: *n, Commitment: commitment.Bytes(), Signature: p.Signature, Opening: wrong.Opening.Bytes(), Column: wrong.Col,
+		Node: *n, Claim: claim.Bytes(), Signature: p.Signature, Opening: wrong.Opening.Bytes(), Column: wrong.Col,
 	})
 	if stored != nil {
 		c.o.Log.Error().Err(stored).Stringer("node", n.Address).Msg("proof of bad work was not stored; a statement says that the work was wrong instead")

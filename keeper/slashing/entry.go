@@ -21,11 +21,11 @@ type entry struct {
 
 // badWork is a market.BadWork without the node's account, which is looked up when it is used.
 type badWork struct {
-	Node       [32]byte `cbor:"1,keyasint"`
-	Commitment []byte   `cbor:"2,keyasint"`
-	Signature  [64]byte `cbor:"3,keyasint"`
-	Opening    []byte   `cbor:"4,keyasint"`
-	Column     uint32   `cbor:"5,keyasint"`
+	Node      [32]byte `cbor:"1,keyasint"`
+	Claim     []byte   `cbor:"2,keyasint"`
+	Signature [64]byte `cbor:"3,keyasint"`
+	Opening   []byte   `cbor:"4,keyasint"`
+	Column    uint32   `cbor:"5,keyasint"`
 }
 
 // equivocationProof is two statements of one keeper, or two manifests.
@@ -54,8 +54,8 @@ func decode(raw []byte) (entry, error) {
 	switch {
 	case (e.Work == nil) == (e.Equivocation == nil):
 		return e, fmt.Errorf("%w: proof of neither kind", store.ErrCorrupt)
-	case e.Work != nil && len(e.Work.Commitment) != ix.CommitmentSize:
-		return e, fmt.Errorf("%w: commitment of %d bytes", store.ErrCorrupt, len(e.Work.Commitment))
+	case e.Work != nil && len(e.Work.Claim) != ix.WorkClaimSize:
+		return e, fmt.Errorf("%w: work claim of %d bytes", store.ErrCorrupt, len(e.Work.Claim))
 	case e.Equivocation != nil:
 		if _, _, err := e.Equivocation.read(); err != nil {
 			return e, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
@@ -67,7 +67,7 @@ func decode(raw []byte) (entry, error) {
 // of is the proof against the node as it is now.
 func (b badWork) of(n *market.Node) ix.BadWork {
 	return ix.BadWork{
-		Node: *n, Commitment: [ix.CommitmentSize]byte(b.Commitment), Signature: b.Signature, Opening: b.Opening, Column: int(b.Column),
+		Node: *n, Claim: [ix.WorkClaimSize]byte(b.Claim), Signature: b.Signature, Opening: b.Opening, Column: int(b.Column),
 	}
 }
 

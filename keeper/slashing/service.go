@@ -70,7 +70,7 @@ func New(o Options) (*Service, error) {
 // BadWork takes a wrong product that a node has signed. It is on disk when the call returns without an error.
 func (s *Service) BadWork(b ix.BadWork) error {
 	_, err := s.take(entry{Work: &badWork{
-		Node: b.Node.Address, Commitment: b.Commitment[:], Signature: b.Signature, Opening: b.Opening, Column: uint32(b.Column),
+		Node: b.Node.Address, Claim: b.Claim[:], Signature: b.Signature, Opening: b.Opening, Column: uint32(b.Column),
 	}})
 	return err
 }

@@ -107,15 +107,15 @@ func (w *fixture) badWork(t require.TestingT, period uint64) ix.BadWork {
 	require.NoError(t, err)
 	var wrong *work.WrongEntryError
 	require.ErrorAs(t, work.Verifier{}.VerifyProof(context.Background(), p), &wrong)
-	c := work.Commitment{Domain: domain, Node: w.node().Address, Period: period, Seed: seed, N: 64, Root: p.Root}
+	c := work.Claim{Domain: domain, Node: w.node().Address, Period: period, Seed: seed, N: 64, Root: p.Root}
 	return ix.BadWork{
-		Node: *w.node(), Commitment: c.Bytes(), Signature: c.Sign(ed25519.PrivateKey(nodeKey)), Opening: wrong.Opening.Bytes(), Column: wrong.Col,
+		Node: *w.node(), Claim: c.Bytes(), Signature: c.Sign(ed25519.PrivateKey(nodeKey)), Opening: wrong.Opening.Bytes(), Column: wrong.Col,
 	}
 }
 
-// accuse puts the first half of a proof on chain.
-func (w *fixture) accuse(finder solana.PublicKey, b ix.BadWork) {
-	c, err := work.ParseCommitment(b.Commitment[:])
+// openFraudProof puts the first half of a proof on chain.
+func (w *fixture) openFraudProof(finder solana.PublicKey, b ix.BadWork) {
+	c, err := work.ParseClaim(b.Claim[:])
 	require.NoError(w.t, err)
 	o, err := work.ParseChunkOpening(b.Opening, int(c.N))
 	require.NoError(w.t, err)
@@ -126,7 +126,7 @@ func (w *fixture) accuse(finder solana.PublicKey, b ix.BadWork) {
 	w.v.Put(a.Address, a)
 }
 
-func (w *fixture) unaccuse(a *market.FraudProof) { w.v.Put(a.Address, nil) }
+func (w *fixture) closeFraudProof(a *market.FraudProof) { w.v.Put(a.Address, nil) }
 
 // convict is prove_bad_work.
 func (w *fixture) convict() {
@@ -151,7 +151,7 @@ func (w *fixture) execute(a crank.Action) {
 	case crank.FraudProofOpen:
 		for _, r := range w.service.held {
 			if r.Work != nil {
-				w.accuse(self, r.Work.of(w.node()))
+				w.openFraudProof(self, r.Work.of(w.node()))
 			}
 		}
 	case crank.ProveBadWork:
@@ -159,9 +159,9 @@ func (w *fixture) execute(a crank.Action) {
 		require.NotNil(w.t, acc)
 		require.Greater(w.t, acc.Period, w.node().BadWorkPeriod)
 		w.convict()
-		w.unaccuse(acc)
+		w.closeFraudProof(acc)
 	case crank.FraudProofClose:
-		w.unaccuse(w.v.FraudProofs[accounts[1].PublicKey])
+		w.closeFraudProof(w.v.FraudProofs[accounts[1].PublicKey])
 	case crank.ProveEquivocation:
 		k := *w.v.Keepers[rival]
 		require.Equal(w.t, k.Address, accounts[2].PublicKey)
@@ -225,7 +225,7 @@ func TestAnotherAccusesFirst(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
 	first := w.due()[0]
-	w.accuse(rival, w.badWork(t, period))
+	w.openFraudProof(rival, w.badWork(t, period))
 	require.Empty(t, w.due(), "they are left the time")
 	w.now += delay - 1
 	require.Empty(t, w.due())
@@ -389,16 +389,16 @@ func TestItEndsOnce(t *testing.T) {
 				w.open()
 			case 1:
 				if theirs == nil && w.node().BadWorkPeriod == 0 {
-					w.accuse(rival, proof)
+					w.openFraudProof(rival, proof)
 				}
 			case 2:
 				if theirs != nil && w.node().BadWorkPeriod == 0 {
 					w.convict()
-					w.unaccuse(theirs)
+					w.closeFraudProof(theirs)
 				}
 			case 3:
 				if theirs != nil {
-					w.unaccuse(theirs)
+					w.closeFraudProof(theirs)
 				}
 			case 4:
 				w.now += int64(rapid.IntRange(1, delay).Draw(t, "pause"))

@@ -15,14 +15,14 @@ import (
 // work takes the next of the two steps against a node, and reports whether nothing is left to do.
 func (q *due) work(b badWork) (done bool) {
 	n, ok := q.v.Nodes[solana.PublicKey(b.Node)]
-	period := binary.LittleEndian.Uint64(b.Commitment[48:])
+	period := binary.LittleEndian.Uint64(b.Claim[48:])
 	mine := q.v.FraudProofs[market.FraudProofAddress(b.Node, q.s.o.Self)]
 	if !ok || n.BadWorkPeriod >= period {
 		delete(q.s.others, b.Node)
 		return true // closed, or proven by somebody; what is left of ours is taken back by leftovers
 	}
 	group := fmt.Sprintf("work/%s", n.Address)
-	id := fmt.Sprintf("%s/%s/%d/%x", q.s.o.Self, n.Address, period, b.Commitment[96:104])
+	id := fmt.Sprintf("%s/%s/%d/%x", q.s.o.Self, n.Address, period, b.Claim[96:104])
 	proof := b.of(n)
 	switch {
 	case mine == nil:
@@ -33,7 +33,7 @@ func (q *due) work(b badWork) (done bool) {
 		if !first {
 			id += "/late" // the first try may have been given up for theirs
 		}
-		ixs, err := proof.Accuse(q.s.o.Self)
+		ixs, err := proof.OpenFraudProof(q.s.o.Self)
 		q.add(crank.FraudProofOpen, group, id, ixs, err)
 	case !about(mine, b):
 		instruction, err := ix.FraudProofClose(*mine)
@@ -52,8 +52,8 @@ func (q *due) work(b badWork) (done bool) {
 
 // about reports whether a fraud proof is the first half of this proof.
 func about(a *market.FraudProof, b badWork) bool {
-	return a.Period == binary.LittleEndian.Uint64(b.Commitment[48:]) && a.Seed == [32]byte(b.Commitment[56:]) &&
-		a.Root == [32]byte(b.Commitment[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
+	return a.Period == binary.LittleEndian.Uint64(b.Claim[48:]) && a.Seed == [32]byte(b.Claim[56:]) &&
+		a.Root == [32]byte(b.Claim[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
 }
 
 // others looks at who else has begun a fraud proof against the node: first when nobody has, and wait while they are left the

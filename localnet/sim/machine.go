@@ -154,7 +154,7 @@ func (m *machine) prove(keeper solana.PublicKey, q messages.ChallengeRequest, no
 	if _, err := proof.WriteTo(&body); err != nil {
 		return nil, err
 	}
-	c := work.Commitment{Domain: domain, Node: m.account, Period: q.Period, Seed: seed, N: q.Work.Size, Root: proof.Root}
+	c := work.Claim{Domain: domain, Node: m.account, Period: q.Period, Seed: seed, N: q.Work.Size, Root: proof.Root}
 	commitment := c.Bytes()
 	sig, err := m.key.Sign(commitment[:])
 	if err != nil {

@@ -6,7 +6,7 @@
 //
 // One round of order n ([series]) is a product of 2n³ int8 operations and
 // [Hashes] compressions of SHA-256, which derive the factors and build the
-// commitment's trees. A class with P dense int8 operations and I 32-bit integer
+// Merkle trees. A class with P dense int8 operations and I 32-bit integer
 // operations a second needs at least
 //
 //	ideal(n) = 2n³/P + hashes(n)·1800/I

@@ -63,7 +63,7 @@ func TestSimulatedGPU(t *testing.T) {
 	// A series and its checked rounds.
 	roots, err := series.Prove(t.Context(), p, work.Seed{5}, 32, 3)
 	require.NoError(t, err)
-	c := series.Commitment{Seed: work.Seed{5}, N: 32, Rounds: 3, Roots: series.Digest(roots)}
+	c := series.Claim{Seed: work.Seed{5}, N: 32, Rounds: 3, Roots: series.Digest(roots)}
 	seeds := series.Seeds(c.Seed, roots)
 	require.NoError(t, series.Verify(t.Context(), c, roots, []int{0, 2}, func(r int) (io.Reader, error) {
 		proof, err := p.Prove(t.Context(), seeds[r], 32)
@@ -79,7 +79,7 @@ func TestSimulatedGPU(t *testing.T) {
 	shape := vram.Shape{Blocks: 2, Passes: 1}
 	memory, err := p.Fill(t.Context(), [32]byte{6}, shape)
 	require.NoError(t, err)
-	v := vram.Commitment{Seed: [32]byte{6}, Nonce: [32]byte{7}, Shape: shape}
+	v := vram.Claim{Seed: [32]byte{6}, Nonce: [32]byte{7}, Shape: shape}
 	sweep, err := memory.Sweep(t.Context(), v.Nonce)
 	require.NoError(t, err)
 	v.Root = sweep.Root

@@ -7,8 +7,8 @@
 //
 //	seed[r+1] = sha256("gantry-series-1" ‖ seed[r] ‖ root[r])
 //
-// so no product can begin before the last one's commitment is known. The prover
-// answers with all roots, signed ([Commitment]); the clock stops. Then the
+// so no product can begin before the last one's root is known. The prover
+// answers with all roots, signed ([Claim]); the clock stops. Then the
 // verifier draws k rounds with bytes of its own and checks their whole products
 // (the package work), each of which the prover computes again.
 //
@@ -40,17 +40,17 @@ const (
 	rootsLabel = "gantry-roots-1"  // of the digest of all roots
 	// MaxRounds bounds a series: 2 MiB of roots.
 	MaxRounds = 1 << 16
-	// CommitmentSize is the length of an encoded [Commitment].
-	CommitmentSize = 136
+	// ClaimSize is the length of an encoded [Claim].
+	ClaimSize = 136
 
-	commitmentTag = "GANTRYQ1"
+	claimTag = "GANTRYQ1"
 )
 
 var (
-	// ErrEncoding is returned for bytes that are no commitment, and for counts out of bounds.
+	// ErrEncoding is returned for bytes that are no claim, and for counts out of bounds.
 	ErrEncoding = errors.New("series: malformed")
-	// ErrRoots: the roots are not the committed ones.
-	ErrRoots = errors.New("series: roots do not match the commitment")
+	// ErrRoots: the roots are not the claimed ones.
+	ErrRoots = errors.New("series: roots do not match the claim")
 	// ErrRound: a round's product has another root than the series says.
 	ErrRound = errors.New("series: round has another root")
 )
@@ -109,7 +109,7 @@ func Seeds(seed work.Seed, roots []work.Hash) []work.Seed {
 	return seeds
 }
 
-// Digest is what a commitment says about the roots.
+// Digest is what a claim says about the roots.
 func Digest(roots []work.Hash) [32]byte {
 	h := sha256.New()
 	h.Write([]byte(rootsLabel))
@@ -119,7 +119,7 @@ func Digest(roots []work.Hash) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// Commitment is what a node signs. Layout, little-endian:
+// Claim is what a node signs about a series. Layout, little-endian:
 //
 //	 0  8 tag "GANTRYQ1"
 //	 8  8 domain
@@ -130,7 +130,7 @@ func Digest(roots []work.Hash) [32]byte {
 //	92  4 rounds
 //	96  8 reserved, zero
 //	104 32 digest of the roots
-type Commitment struct {
+type Claim struct {
 	Domain    [8]byte
 	Node      [32]byte
 	Period    uint64
@@ -140,9 +140,9 @@ type Commitment struct {
 }
 
 // Bytes encodes c.
-func (c Commitment) Bytes() [CommitmentSize]byte {
-	var b [CommitmentSize]byte
-	copy(b[0:], commitmentTag)
+func (c Claim) Bytes() [ClaimSize]byte {
+	var b [ClaimSize]byte
+	copy(b[0:], claimTag)
 	copy(b[8:], c.Domain[:])
 	copy(b[16:], c.Node[:])
 	binary.LittleEndian.PutUint64(b[48:], c.Period)
@@ -153,11 +153,11 @@ func (c Commitment) Bytes() [CommitmentSize]byte {
 	return b
 }
 
-// ParseCommitment decodes what [Commitment.Bytes] produces and nothing else.
-func ParseCommitment(b []byte) (Commitment, error) {
-	var c Commitment
-	if len(b) != CommitmentSize || string(b[:8]) != commitmentTag || binary.LittleEndian.Uint64(b[96:]) != 0 {
-		return c, fmt.Errorf("%w: no commitment in %d bytes", ErrEncoding, len(b))
+// ParseClaim decodes what [Claim.Bytes] produces and nothing else.
+func ParseClaim(b []byte) (Claim, error) {
+	var c Claim
+	if len(b) != ClaimSize || string(b[:8]) != claimTag || binary.LittleEndian.Uint64(b[96:]) != 0 {
+		return c, fmt.Errorf("%w: no claim in %d bytes", ErrEncoding, len(b))
 	}
 	copy(c.Domain[:], b[8:])
 	copy(c.Node[:], b[16:])
@@ -166,35 +166,35 @@ func ParseCommitment(b []byte) (Commitment, error) {
 	c.N, c.Rounds = binary.LittleEndian.Uint32(b[88:]), binary.LittleEndian.Uint32(b[92:])
 	copy(c.Roots[:], b[104:])
 	if c.N > work.MaxN || c.Rounds > MaxRounds {
-		return Commitment{}, fmt.Errorf("%w: %d rounds of order %d", ErrEncoding, c.Rounds, c.N)
+		return Claim{}, fmt.Errorf("%w: %d rounds of order %d", ErrEncoding, c.Rounds, c.N)
 	}
 	if err := Check(int(c.N), int(c.Rounds)); err != nil {
-		return Commitment{}, fmt.Errorf("%w: %w", ErrEncoding, err)
+		return Claim{}, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	return c, nil
 }
 
 // Sign signs c with the node's key.
-func (c Commitment) Sign(key ed25519.PrivateKey) [64]byte {
+func (c Claim) Sign(key ed25519.PrivateKey) [64]byte {
 	b := c.Bytes()
 	return [64]byte(ed25519.Sign(key, b[:]))
 }
 
 // Signed reports whether signature is the node key's over c.
-func (c Commitment) Signed(nodeKey ed25519.PublicKey, signature [64]byte) bool {
+func (c Claim) Signed(nodeKey ed25519.PublicKey, signature [64]byte) bool {
 	b := c.Bytes()
 	return len(nodeKey) == ed25519.PublicKeySize && ed25519.Verify(nodeKey, b[:], signature[:])
 }
 
-// Select draws the rounds to check, after the commitment is known, with 32 random
-// bytes that nobody else knew before.
-func Select(c Commitment, secret [32]byte, k int) []int {
+// Select draws the rounds to check, after the claim is known, with 32 random
+// bytes that only the verifier knew before.
+func Select(c Claim, secret [32]byte, k int) []int {
 	return work.Sample(c.Roots, secret, int(c.Rounds), k)
 }
 
 // Verify checks the selected rounds. open returns the encoded proof of a round
 // (header and whole product), as the prover sends it.
-func Verify(ctx context.Context, c Commitment, roots []work.Hash, selected []int, open func(round int) (io.Reader, error)) error {
+func Verify(ctx context.Context, c Claim, roots []work.Hash, selected []int, open func(round int) (io.Reader, error)) error {
 	if err := Check(int(c.N), int(c.Rounds)); err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/gantry-market/gantry/attest/work"
 )
 
-func commit(seed work.Seed, n int, roots []work.Hash) Commitment {
-	return Commitment{Seed: seed, N: uint32(n), Rounds: uint32(len(roots)), Roots: Digest(roots)}
+func claimOf(seed work.Seed, n int, roots []work.Hash) Claim {
+	return Claim{Seed: seed, N: uint32(n), Rounds: uint32(len(roots)), Roots: Digest(roots)}
 }
 
 // opener computes rounds again, as a prover does.
@@ -36,7 +36,7 @@ func TestSeries(t *testing.T) {
 	ctx, seed := context.Background(), work.Seed{7}
 	roots, err := Prove(ctx, work.CPU{}, seed, n, rounds)
 	require.NoError(t, err)
-	c := commit(seed, n, roots)
+	c := claimOf(seed, n, roots)
 	open := opener(seed, roots, n)
 	require.NoError(t, Verify(ctx, c, roots, []int{0, 1, 2, 3, 4}, open))
 	require.ErrorIs(t, Verify(ctx, c, roots[:4], []int{0}, open), ErrRoots)
@@ -46,7 +46,7 @@ func TestSeries(t *testing.T) {
 	// A made-up root is found where it is looked at, and makes all later seeds others.
 	made := append([]work.Hash(nil), roots...)
 	made[2][0]++
-	c = commit(seed, n, made)
+	c = claimOf(seed, n, made)
 	open = opener(seed, made, n)
 	require.NoError(t, Verify(ctx, c, made, []int{0, 1}, open))
 	require.ErrorIs(t, Verify(ctx, c, made, []int{2}, open), ErrRound)
@@ -62,12 +62,12 @@ func TestSeries(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestCommitment(t *testing.T) {
+func TestClaim(t *testing.T) {
 	pub, key, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
-	c := Commitment{Domain: [8]byte{1}, Node: [32]byte{2}, Period: 3, Seed: work.Seed{4}, N: 64, Rounds: 5, Roots: [32]byte{6}}
+	c := Claim{Domain: [8]byte{1}, Node: [32]byte{2}, Period: 3, Seed: work.Seed{4}, N: 64, Rounds: 5, Roots: [32]byte{6}}
 	b := c.Bytes()
-	back, err := ParseCommitment(b[:])
+	back, err := ParseClaim(b[:])
 	require.NoError(t, err)
 	require.Equal(t, c, back)
 	signature := c.Sign(key)
@@ -76,28 +76,28 @@ func TestCommitment(t *testing.T) {
 	for at := range b {
 		flipped := b
 		flipped[at] ^= 1
-		if d, err := ParseCommitment(flipped[:]); err == nil {
+		if d, err := ParseClaim(flipped[:]); err == nil {
 			require.False(t, d.Signed(pub, signature), "byte %d", at)
 		}
 	}
 	for _, bad := range [][]byte{nil, b[:135], append(bytes.Clone(b[:]), 0)} {
-		_, err := ParseCommitment(bad)
+		_, err := ParseClaim(bad)
 		require.ErrorIs(t, err, ErrEncoding)
 	}
 	require.Len(t, Select(c, [32]byte{1}, 3), 3)
 }
 
-func FuzzParseCommitment(f *testing.F) {
-	b := Commitment{N: 32, Rounds: 1}.Bytes()
+func FuzzParseClaim(f *testing.F) {
+	b := Claim{N: 32, Rounds: 1}.Bytes()
 	f.Add(b[:])
-	f.Add([]byte(commitmentTag))
+	f.Add([]byte(claimTag))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := ParseCommitment(b)
+		c, err := ParseClaim(b)
 		if err != nil {
 			return
 		}
 		if out := c.Bytes(); !bytes.Equal(out[:], b) {
-			t.Fatal("two encodings of one commitment")
+			t.Fatal("two encodings of one claim")
 		}
 	})
 }

@@ -31,7 +31,7 @@ type Sweep struct {
 	digests [][32]byte
 }
 
-// NewSweep commits to the digests of all blocks, which it keeps.
+// NewSweep builds the tree over the digests of all blocks, which it keeps.
 func NewSweep(digests [][32]byte) (*Sweep, error) {
 	if len(digests) == 0 || len(digests) > MaxBlocks {
 		return nil, fmt.Errorf("%w: %d digests", ErrShape, len(digests))

@@ -14,21 +14,21 @@ import (
 var (
 	// ErrSample: the opened blocks are not those that were asked for.
 	ErrSample = errors.New("vram: other blocks opened than asked for")
-	// ErrRoot: a digest does not belong to the committed root.
-	ErrRoot = errors.New("vram: digest does not match the committed root")
-	// ErrMissing: a committed digest is not that of the block's contents.
+	// ErrRoot: a digest does not belong to the claimed root.
+	ErrRoot = errors.New("vram: digest does not match the claimed root")
+	// ErrMissing: a claimed digest is not that of the block's contents.
 	ErrMissing = errors.New("vram: the machine does not hold the contents")
 )
 
 // Select draws the k blocks to open. It must be called after the signed root is
 // known, with 32 random bytes that nobody else knew before.
-func Select(c Commitment, secret [32]byte, k int) []int {
+func Select(c Claim, secret [32]byte, k int) []int {
 	return work.Sample(c.Root, secret, int(c.Shape.Blocks), k)
 }
 
 // Verify checks that exactly the selected blocks are open and have the digests of
 // the right contents. It computes passes·2048 hashes for each of them.
-func Verify(ctx context.Context, c Commitment, selected []int, opened []Opening) error {
+func Verify(ctx context.Context, c Claim, selected []int, opened []Opening) error {
 	if err := c.Shape.Check(); err != nil {
 		return err
 	}

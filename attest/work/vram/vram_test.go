@@ -23,7 +23,7 @@ func random(t testing.TB) (b [32]byte) {
 // round plays one challenge against a prover and returns the verifier's verdict.
 func round(t testing.TB, r Resident, seed [32]byte, s Shape, k int) error {
 	t.Helper()
-	c := Commitment{Seed: seed, Nonce: random(t), Shape: s}
+	c := Claim{Seed: seed, Nonce: random(t), Shape: s}
 	sweep, err := r.Sweep(context.Background(), c.Nonce)
 	require.NoError(t, err)
 	c.Root = sweep.Root
@@ -118,7 +118,7 @@ func TestOpeningsMustBeThoseAskedFor(t *testing.T) {
 	seed, ctx := random(t), context.Background()
 	r, err := CPU{}.Fill(ctx, seed, s)
 	require.NoError(t, err)
-	c := Commitment{Seed: seed, Nonce: random(t), Shape: s}
+	c := Claim{Seed: seed, Nonce: random(t), Shape: s}
 	sweep, err := r.Sweep(ctx, c.Nonce)
 	require.NoError(t, err)
 	c.Root = sweep.Root
@@ -157,12 +157,12 @@ func TestOpeningsMustBeThoseAskedFor(t *testing.T) {
 	require.ErrorIs(t, err, ErrShape)
 }
 
-func TestCommitmentAndOpeningEncoding(t *testing.T) {
+func TestClaimAndOpeningEncoding(t *testing.T) {
 	pub, key, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
-	c := Commitment{Domain: [8]byte{1}, Node: random(t), Seed: random(t), Nonce: random(t), Shape: Shape{5, 6}, Root: random(t)}
+	c := Claim{Domain: [8]byte{1}, Node: random(t), Seed: random(t), Nonce: random(t), Shape: Shape{5, 6}, Root: random(t)}
 	b := c.Bytes()
-	back, err := ParseCommitment(b[:])
+	back, err := ParseClaim(b[:])
 	require.NoError(t, err)
 	require.Equal(t, c, back)
 	signature := c.Sign(key)
@@ -171,12 +171,12 @@ func TestCommitmentAndOpeningEncoding(t *testing.T) {
 	for at := range b {
 		flipped := b
 		flipped[at] ^= 1
-		if d, err := ParseCommitment(flipped[:]); err == nil {
+		if d, err := ParseClaim(flipped[:]); err == nil {
 			require.False(t, d.Signed(pub, signature), "byte %d", at)
 		}
 	}
 	for _, bad := range [][]byte{nil, b[:151], append(bytes.Clone(b[:]), 0)} {
-		_, err := ParseCommitment(bad)
+		_, err := ParseClaim(bad)
 		require.ErrorIs(t, err, ErrEncoding)
 	}
 	o := Opening{Index: 2, Digest: random(t), Siblings: [][32]byte{random(t), random(t)}}
@@ -205,17 +205,17 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, 1.0, Refill(rate, time.Hour, s))
 }
 
-func FuzzParseCommitment(f *testing.F) {
-	b := Commitment{Shape: Shape{1, 1}}.Bytes()
+func FuzzParseClaim(f *testing.F) {
+	b := Claim{Shape: Shape{1, 1}}.Bytes()
 	f.Add(b[:])
-	f.Add([]byte(commitmentTag))
+	f.Add([]byte(claimTag))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := ParseCommitment(b)
+		c, err := ParseClaim(b)
 		if err != nil {
 			return
 		}
 		if out := c.Bytes(); !bytes.Equal(out[:], b) {
-			t.Fatal("two encodings of one commitment")
+			t.Fatal("two encodings of one claim")
 		}
 	})
 }

@@ -13,21 +13,21 @@ import (
 
 // Layouts of attest/work, which this package may not import.
 const (
-	// CommitmentSize is the length of a signed work commitment.
-	CommitmentSize = 128
-	chunkEntries   = 32
-	chunkBytes     = 4 * chunkEntries
-	openingFixed   = 4 + 4 + chunkBytes + 1 // row, chunk, entries, sibling count
+	// WorkClaimSize is the length of a work claim.
+	WorkClaimSize = 128
+	chunkEntries  = 32
+	chunkBytes    = 4 * chunkEntries
+	openingFixed  = 4 + 4 + chunkBytes + 1 // row, chunk, entries, sibling count
 )
 
-// BadWork is a wrong entry of a product that a node has signed. From attest/work it is made of Commitment.Bytes, the
+// BadWork is a wrong entry of a product that a node has signed. From attest/work it is made of Claim.Bytes, the
 // node's signature over it, WrongEntryError.Opening.Bytes and WrongEntryError.Col.
 type BadWork struct {
-	Node       market.Node
-	Commitment [CommitmentSize]byte
-	Signature  solana.Signature
-	Opening    []byte // of the chunk that holds the entry
-	Column     int    // of the wrong entry
+	Node      market.Node
+	Claim     [WorkClaimSize]byte
+	Signature solana.Signature
+	Opening   []byte // of the chunk that holds the entry
+	Column    int    // of the wrong entry
 }
 
 // opening is a decoded chunk opening.
@@ -42,17 +42,17 @@ type opening struct {
 // program does, and refuses what is right.
 func (b BadWork) opening() (opening, error) {
 	var o opening
-	if node := solana.PublicKey(b.Commitment[16:48]); node != b.Node.Address {
-		return o, fmt.Errorf("%w: the commitment is of node %s", ErrInstruction, node)
+	if node := solana.PublicKey(b.Claim[16:48]); node != b.Node.Address {
+		return o, fmt.Errorf("%w: the work claim is of node %s", ErrInstruction, node)
 	}
-	if !b.Signature.Verify(b.Node.NodeKey, b.Commitment[:]) {
-		return o, fmt.Errorf("%w: the commitment is not signed by the node's key: %w", ErrInstruction, records.ErrSignature)
+	if !b.Signature.Verify(b.Node.NodeKey, b.Claim[:]) {
+		return o, fmt.Errorf("%w: the work claim is not signed by the node's key: %w", ErrInstruction, records.ErrSignature)
 	}
 	if len(b.Opening) < openingFixed {
 		return o, fmt.Errorf("%w: an opening of %d bytes", ErrInstruction, len(b.Opening))
 	}
 	row, chunk := binary.LittleEndian.Uint32(b.Opening), binary.LittleEndian.Uint32(b.Opening[4:])
-	order := binary.LittleEndian.Uint32(b.Commitment[88:])
+	order := binary.LittleEndian.Uint32(b.Claim[88:])
 	count := int(b.Opening[openingFixed-1])
 	switch {
 	case b.Column < 0 || uint32(b.Column)/chunkEntries != chunk:
@@ -69,18 +69,18 @@ func (b BadWork) opening() (opening, error) {
 	return o, nil
 }
 
-// Accuse returns the first transaction's two instructions: the check of the node's signature, and the accusation, whose
+// OpenFraudProof returns the first transaction's two instructions: the check of the node's signature, and the fraud proof, whose
 // rent the finder pays. Error: ErrInstruction.
-func (b BadWork) Accuse(finder solana.PublicKey) ([]solana.Instruction, error) {
+func (b BadWork) OpenFraudProof(finder solana.PublicKey) ([]solana.Instruction, error) {
 	o, err := b.opening()
 	if err != nil {
 		return nil, err
 	}
-	signed, err := VerifySignature(b.Node.NodeKey, b.Signature, b.Commitment[:])
+	signed, err := VerifySignature(b.Node.NodeKey, b.Signature, b.Claim[:])
 	if err != nil {
 		return nil, err
 	}
-	ix, err := bindings.NewFraudProofOpenInstruction(b.Commitment, o.row, o.column, o.chunk, finder, market.MarketAddress(),
+	ix, err := bindings.NewFraudProofOpenInstruction(b.Claim, o.row, o.column, o.chunk, finder, market.MarketAddress(),
 		b.Node.Address, market.FraudProofAddress(b.Node.Address, finder), solana.SysVarInstructionsPubkey, solana.SystemProgramID)
 	if ix, err = finish(ix, err, bindings.Instruction_FraudProofOpen); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (b BadWork) Prove(finder, stakeMint solana.PublicKey) (solana.Instruction, 
 	return finish(ix, err, bindings.Instruction_ProveBadWork)
 }
 
-// FraudProofClose takes an accusation back that was not or cannot be proven, with its rent.
+// FraudProofClose closes a fraud proof that was not or cannot be completed; its rent comes back.
 func FraudProofClose(a market.FraudProof) (solana.Instruction, error) {
 	ix, err := bindings.NewFraudProofCloseInstruction(a.Finder, a.Address)
 	return finish(ix, err, bindings.Instruction_FraudProofClose)

@@ -17,29 +17,30 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// accused reads the wrong entries that the program's tests wrote, signed by a key of this test.
-func accused(t *testing.T) []BadWork {
+// fraudProofs reads the wrong entries that the program's tests wrote, signed by a key of this test.
+func fraudProofs(t *testing.T) []BadWork {
 	t.Helper()
 	raw, err := os.ReadFile("../../../idl/vectors/bad_work.json")
 	require.NoError(t, err)
 	var doc struct {
 		Cases []struct {
-			Commitment, Opening string
-			Column              int
+			Claim   string `json:"commitment"`
+			Opening string
+			Column  int
 		}
 	}
 	require.NoError(t, json.Unmarshal(raw, &doc))
 	key := ed25519.NewKeyFromSeed(make([]byte, 32))
 	var out []BadWork
 	for _, c := range doc.Cases {
-		commitment, err := hex.DecodeString(c.Commitment)
+		claim, err := hex.DecodeString(c.Claim)
 		require.NoError(t, err)
 		opening, err := hex.DecodeString(c.Opening)
 		require.NoError(t, err)
-		b := BadWork{Commitment: [CommitmentSize]byte(commitment), Opening: opening, Column: c.Column}
-		b.Node.Address = solana.PublicKey(commitment[16:48])
+		b := BadWork{Claim: [WorkClaimSize]byte(claim), Opening: opening, Column: c.Column}
+		b.Node.Address = solana.PublicKey(claim[16:48])
 		b.Node.NodeKey = solana.PublicKeyFromBytes(key.Public().(ed25519.PublicKey))
-		b.Signature = solana.SignatureFromBytes(ed25519.Sign(key, commitment))
+		b.Signature = solana.SignatureFromBytes(ed25519.Sign(key, claim))
 		out = append(out, b)
 	}
 	require.NotEmpty(t, out)
@@ -48,8 +49,8 @@ func accused(t *testing.T) []BadWork {
 
 func TestBadWorkIsBroughtInTwoTransactions(t *testing.T) {
 	finder, mint := solana.PublicKey{8}, solana.PublicKey{9}
-	for i, b := range accused(t) {
-		ixs, err := b.Accuse(finder)
+	for i, b := range fraudProofs(t) {
+		ixs, err := b.OpenFraudProof(finder)
 		require.NoError(t, err, "case %d", i)
 		require.Len(t, ixs, 2)
 		require.Equal(t, market.Ed25519ProgramID, ixs[0].ProgramID())
@@ -57,7 +58,7 @@ func TestBadWorkIsBroughtInTwoTransactions(t *testing.T) {
 		require.NoError(t, err)
 		d := bindings.Instruction_FraudProofOpen
 		require.Equal(t, d[:], data[:8])
-		require.Equal(t, b.Commitment[:], data[8:136])
+		require.Equal(t, b.Claim[:], data[8:136])
 		require.Equal(t, binary.LittleEndian.Uint32(b.Opening), uint32(binary.LittleEndian.Uint16(data[136:])))
 		require.EqualValues(t, b.Column, binary.LittleEndian.Uint16(data[138:]))
 		require.Equal(t, b.Opening[8:136], data[140:])
@@ -84,19 +85,19 @@ func TestBadWorkIsBroughtInTwoTransactions(t *testing.T) {
 
 func TestBadWorkThatDoesNotBelongTogether(t *testing.T) {
 	for name, change := range map[string]func(*BadWork){
-		"node":       func(b *BadWork) { b.Node.Address[0]++ },
-		"key":        func(b *BadWork) { b.Node.NodeKey[0]++ },
-		"signature":  func(b *BadWork) { b.Signature[0]++ },
-		"commitment": func(b *BadWork) { b.Commitment[60]++ },
-		"column":     func(b *BadWork) { b.Column += 32 },
-		"below":      func(b *BadWork) { b.Column = -1 },
-		"empty":      func(b *BadWork) { b.Opening = nil },
-		"short":      func(b *BadWork) { b.Opening = b.Opening[:len(b.Opening)-1] },
-		"row":        func(b *BadWork) { b.Opening = append([]byte(nil), b.Opening...); b.Opening[3] = 1 },
+		"node":      func(b *BadWork) { b.Node.Address[0]++ },
+		"key":       func(b *BadWork) { b.Node.NodeKey[0]++ },
+		"signature": func(b *BadWork) { b.Signature[0]++ },
+		"claim":     func(b *BadWork) { b.Claim[60]++ },
+		"column":    func(b *BadWork) { b.Column += 32 },
+		"below":     func(b *BadWork) { b.Column = -1 },
+		"empty":     func(b *BadWork) { b.Opening = nil },
+		"short":     func(b *BadWork) { b.Opening = b.Opening[:len(b.Opening)-1] },
+		"row":       func(b *BadWork) { b.Opening = append([]byte(nil), b.Opening...); b.Opening[3] = 1 },
 	} {
-		b := accused(t)[0]
+		b := fraudProofs(t)[0]
 		change(&b)
-		_, err := b.Accuse(solana.PublicKey{8})
+		_, err := b.OpenFraudProof(solana.PublicKey{8})
 		require.ErrorIs(t, err, ErrInstruction, name)
 		_, err = b.Prove(solana.PublicKey{8}, solana.PublicKey{9})
 		require.ErrorIs(t, err, ErrInstruction, name)

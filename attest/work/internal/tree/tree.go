@@ -1,4 +1,4 @@
-// Package tree is the Merkle tree that every commitment of work proofs uses:
+// Package tree is the Merkle tree that all work proofs use:
 // inner nodes are sha256(0x01 ‖ left ‖ right), a last node without a partner
 // moves up unchanged. The number of leaves fixes the tree's shape, so a position
 // fixes the number of its siblings.

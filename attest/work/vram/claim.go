@@ -9,15 +9,15 @@ import (
 	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
-// CommitmentSize is the length of an encoded [Commitment].
-const CommitmentSize = 152
+// ClaimSize is the length of an encoded [Claim].
+const ClaimSize = 152
 
-const commitmentTag = "GANTRYV1"
+const claimTag = "GANTRYV1"
 
-// ErrEncoding is returned for bytes that are no commitment or opening.
+// ErrEncoding is returned for bytes that are no claim or opening.
 var ErrEncoding = errors.New("vram: malformed")
 
-// Commitment is what a node signs about a sweep before it knows which blocks will
+// Claim is what a node signs about a sweep before it knows which blocks will
 // be asked for. Layout, little-endian:
 //
 //	  0  8 tag "GANTRYV1"
@@ -28,7 +28,7 @@ var ErrEncoding = errors.New("vram: malformed")
 //	112  4 blocks
 //	116  4 passes
 //	120 32 root
-type Commitment struct {
+type Claim struct {
 	Domain      [8]byte
 	Node        [32]byte
 	Seed, Nonce [32]byte
@@ -37,9 +37,9 @@ type Commitment struct {
 }
 
 // Bytes encodes c.
-func (c Commitment) Bytes() [CommitmentSize]byte {
-	var b [CommitmentSize]byte
-	copy(b[0:], commitmentTag)
+func (c Claim) Bytes() [ClaimSize]byte {
+	var b [ClaimSize]byte
+	copy(b[0:], claimTag)
 	copy(b[8:], c.Domain[:])
 	copy(b[16:], c.Node[:])
 	copy(b[48:], c.Seed[:])
@@ -50,11 +50,11 @@ func (c Commitment) Bytes() [CommitmentSize]byte {
 	return b
 }
 
-// ParseCommitment decodes what [Commitment.Bytes] produces and nothing else.
-func ParseCommitment(b []byte) (Commitment, error) {
-	var c Commitment
-	if len(b) != CommitmentSize || string(b[:8]) != commitmentTag {
-		return c, fmt.Errorf("%w: no commitment in %d bytes", ErrEncoding, len(b))
+// ParseClaim decodes what [Claim.Bytes] produces and nothing else.
+func ParseClaim(b []byte) (Claim, error) {
+	var c Claim
+	if len(b) != ClaimSize || string(b[:8]) != claimTag {
+		return c, fmt.Errorf("%w: no claim in %d bytes", ErrEncoding, len(b))
 	}
 	copy(c.Domain[:], b[8:])
 	copy(c.Node[:], b[16:])
@@ -63,19 +63,19 @@ func ParseCommitment(b []byte) (Commitment, error) {
 	c.Shape = Shape{Blocks: binary.LittleEndian.Uint32(b[112:]), Passes: binary.LittleEndian.Uint32(b[116:])}
 	copy(c.Root[:], b[120:])
 	if err := c.Shape.Check(); err != nil {
-		return Commitment{}, fmt.Errorf("%w: %w", ErrEncoding, err)
+		return Claim{}, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	return c, nil
 }
 
 // Sign signs c with the node's key.
-func (c Commitment) Sign(key ed25519.PrivateKey) [64]byte {
+func (c Claim) Sign(key ed25519.PrivateKey) [64]byte {
 	b := c.Bytes()
 	return [64]byte(ed25519.Sign(key, b[:]))
 }
 
 // Signed reports whether signature is the node key's over c.
-func (c Commitment) Signed(nodeKey ed25519.PublicKey, signature [64]byte) bool {
+func (c Claim) Signed(nodeKey ed25519.PublicKey, signature [64]byte) bool {
 	b := c.Bytes()
 	return len(nodeKey) == ed25519.PublicKeySize && ed25519.Verify(nodeKey, b[:], signature[:])
 }

@@ -174,6 +174,7 @@ pub fn weave_all(mutants: &[Mutant]) -> Result<BTreeMap<String, String>, String>
 pub fn write_copy(dir: &Path) -> Result<(), String> {
     let mut files = weave_all(&all())?;
     let lib = files.get_mut("lib.rs").ok_or("the program has no lib.rs")?;
+    lib.insert_str(0, "#![allow(unused_parens)]\n");
     lib.push_str("\nmod mutant;\n");
     files.insert("mutant.rs".to_owned(), read(&mutants_dir().join("mutant.rs"))?);
     let mut files: BTreeMap<String, String> =

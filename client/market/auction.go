@@ -34,7 +34,7 @@ const (
 )
 
 // CanClose says why auction_close would be refused at now; nil when it would not. orderExists is whether the order's
-// account is there. It is the twin of program/src/instructions/auction_close.rs.
+// account is there. It is the twin of program/src/instructions/auction/auction_close.rs.
 func (a *Auction) CanClose(orderExists bool, now int64) error {
 	if now <= max(a.RevealUntil, a.ChallengeUntil) {
 		return bindings.ErrorCodeTooEarly

@@ -32,7 +32,7 @@ func SplitFees(pending USDC, awardBPS, treasuryBPS, burnBPS uint16) (FeeShares, 
 }
 
 // Emission is what emission_claim at now would stake for a provider that paid these fees, and the fees that this uses up,
-// as in program/src/instructions/emission_claim.rs; vault is what the emission vault holds. Error: ErrOverflow.
+// as in program/src/instructions/rewards/emission_claim.rs; vault is what the emission vault holds. Error: ErrOverflow.
 func (r *Rewards) Emission(feesPaid USDC, p *Params, vault GNT, now int64) (emitted GNT, turned USDC, err error) {
 	part, err := Fee(feesPaid, p.EmissionBps)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Rewards) Emission(feesPaid USDC, p *Params, vault GNT, now int64) (emit
 }
 
 // UnjustAward is what a keeper's bond pays for an award that was not the best: the customer first, up to the difference in
-// price over the whole order, as in program/src/instructions/prove_better_ask.rs. Error: ErrOverflow.
+// price over the whole order, as in program/src/instructions/slashing/prove_better_ask.rs. Error: ErrOverflow.
 func UnjustAward(price, better PricePerHour, gpus uint8, seconds uint32, bond GNT, p *Params) (harm GNT, split Split, err error) {
 	paid, err := Cost(price, gpus, seconds)
 	if err != nil {

@@ -3,5 +3,5 @@
 //
 // Everything here is a pure function of its arguments. Keepers that hold the same bids and see the same accounts choose
 // the same winners, and an auditor who has the published bids finds the same again. The rules are the program's
-// (program/src/instructions/auction_award.rs): what is chosen here is not refused there.
+// (program/src/instructions/auction/auction_award.rs): what is chosen here is not refused there.
 package sealedbid

@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// reportVote follows program/src/instructions/report_vote.rs and state/report.rs.
+// reportVote follows program/src/instructions/report/report_vote.rs and state/report.rs.
 func (t *tx) reportVote(wallet solana.PublicKey, body []byte) error {
 	m, err := t.market()
 	if err != nil {
@@ -189,7 +189,7 @@ func proof(body []byte) (leaf records.Leaf, root records.Hash, err error) {
 	return leaf, records.RootOf(records.LeafHash(raw), path, siblings), nil
 }
 
-// applyLeaf follows program/src/instructions/leaf.rs. It returns the flags that open a fault.
+// applyLeaf follows program/src/instructions/report/leaf.rs. It returns the flags that open a fault.
 func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (records.Leaf, error) {
 	t.flags = 0
 	leaf, root, err := proof(body)

@@ -3,7 +3,6 @@
 //! A leaf may arrive after a later one. Were periods only allowed to grow, whoever applies the later leaf first would
 //! make the earlier one, with its fault or its verified seconds, unreachable.
 
-
 /// How many periods are remembered: one bit each. Older ones count as applied.
 pub const PERIODS: u64 = u32::BITS as u64;
 

@@ -65,11 +65,7 @@ impl Credits {
         }
         for (slot, key) in (1u8..).zip(&self.session_keys) {
             if key.key == *who && key.cap > 0 {
-                return if now < key.expiry {
-                    Ok(slot)
-                } else {
-                    fail(MarketError::SessionKeyExpired)
-                };
+                return if now < key.expiry { Ok(slot) } else { fail(MarketError::SessionKeyExpired) };
             }
         }
         fail(MarketError::Unauthorised)

@@ -34,10 +34,7 @@ impl Node {
     pub fn count_period(&mut self, period: u64, up_secs: u32, period_secs: u32) -> Result<()> {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
-        if !self.is_guaranteed()
-            || start < self.guaranteed_since
-            || end > self.guaranteed_until
-        {
+        if !self.is_guaranteed() || start < self.guaranteed_since || end > self.guaranteed_until {
             return Ok(());
         }
         if self.status == NODE_SUSPENDED && end > self.suspended_at {

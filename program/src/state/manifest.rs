@@ -21,11 +21,7 @@ impl Manifest {
         if tag != MANIFEST_TAG {
             return fail(MarketError::IrrelevantStatement);
         }
-        Ok(Self {
-            domain: take(data, 8)?,
-            period: u64::from_le_bytes(take(data, 16)?),
-            set: take(data, 24)?,
-        })
+        Ok(Self { domain: take(data, 8)?, period: u64::from_le_bytes(take(data, 16)?), set: take(data, 24)? })
     }
 
     /// Whether both are about one period and name different sets.
@@ -33,8 +29,6 @@ impl Manifest {
     /// A keeper signs nothing more about a period that it has sealed, and writes down what its manifest says before it
     /// signs it, so an honest one never signs two that differ, however often it restarts.
     pub fn equivocates(&self, other: &Self) -> bool {
-        self.domain == other.domain
-            && self.period == other.period
-            && self.set != other.set
+        self.domain == other.domain && self.period == other.period && self.set != other.set
     }
 }

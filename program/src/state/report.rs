@@ -117,9 +117,7 @@ impl Report {
             Some(place) if place == from => return Ok(Ballot::Again),
             _ if self.status == REPORT_FINAL => return fail(MarketError::AlreadyVoted),
             // Its vote may have been counted with another weight: a proof has taken a part of its bond since.
-            _ if keeper.weight_since >= self.created_at => {
-                return fail(MarketError::AlreadyVoted)
-            }
+            _ if keeper.weight_since >= self.created_at => return fail(MarketError::AlreadyVoted),
             Some(place) => place,
             None => return fail(MarketError::VoteNotHeavier),
         };

@@ -61,9 +61,7 @@ impl Rewards {
             .checked_mul(STAKE_UNIT as u128)
             .and_then(|product| product.checked_mul(BPS as u128))
             .or_overflow()?;
-        u64::try_from(wanted.div_ceil(price))
-            .ok()
-            .or_overflow()
+        u64::try_from(wanted.div_ceil(price)).ok().or_overflow()
     }
 
     /// Counts an emission of `wanted` base units and returns what the day's cap leaves of it.

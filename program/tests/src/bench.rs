@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, WORK_MAX_ORDER};
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{Market, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};

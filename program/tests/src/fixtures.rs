@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use gantry_market::constants::FLAG_WORK_FAILED;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{DISPUTE_BAD_OUTPUT, NODE_LEN_V1, NODE_NEW_FROM, NODE_VERSION_AT};
 use gantry_market::ID;
 use serde_json::{json, Map, Value};

@@ -2,7 +2,7 @@
 //! some calls come in shapes that the story of compute units does not need.
 
 use gantry_market::constants::FLAG_WORK_FAILED;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{NODE_ACTIVE, NODE_DRAINING};
 use solana_address::Address;
 use solana_signer::Signer;

@@ -1,6 +1,6 @@
 //! Longer ways into a state: a machine on offer, an order, an award, a running lease, a final report.
 
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Node, NodeSpec};
 use solana_address::Address;
 use solana_keypair::Keypair;

@@ -1,7 +1,7 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::AuctionAwarded;
-use gantry_market::instructions::gpu_model_set::GpuModelArgs;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Auction, Credits, Keeper, Lease, Node, Order, Provider, KEEPER_EXITING, LEASE_AWARDED, NODE_HIBERNATED,
     ORDER_AWARDED, ORDER_LAPSED, ORDER_OPEN,

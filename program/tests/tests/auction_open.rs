@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::AuctionOpened;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Auction, Credits, Order, ORDER_EXPIRED};
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::events::assert_emitted;

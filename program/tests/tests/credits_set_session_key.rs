@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::SessionKeySet;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Lease, Order, SessionKey};
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::events::assert_emitted;

@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::instructions::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
 use gantry_market::state::GpuModel;
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Change, World};

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseClosed, OrderClosed};
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, Keeper, Lease, Market, Order, Params, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED,
     ORDER_LAPSED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseEnded, LeaseNoticed};
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, Lease, Node, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED, ENDED_JOB_DONE,
     ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,

@@ -1,8 +1,8 @@
 use gantry_market::constants::FLAG_OFFLINE;
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseMigrated;
-use gantry_market::instructions::gpu_model_set::GpuModelArgs;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, ENDED_FAILED, KEEPER_EXITING,
     LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, NODE_DRAINING, ORDER_AWARDED, ORDER_EXPIRED,

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseSettled;
-use gantry_market::instructions::lease_settle::SOURCE_REPORT;
+use gantry_market::instructions::lease::lease_settle::SOURCE_REPORT;
 use gantry_market::state::{Credits, Lease, LEASE_FAILED};
 use gantry_market_tests::actors::START_PAYMENT;
 use gantry_market_tests::errors::Code;

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseStarted;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Order, LEASE_RUNNING, ORDER_LAPSED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::{swap, unsigned};

@@ -1,7 +1,7 @@
 //! Properties of the pure functions, each over 100,000 cases against an independent calculation.
 
 use gantry_market::constants::{BPS, FULL_AGE_SECS};
-use gantry_market::instructions::leaf::slash_amount;
+use gantry_market::instructions::report::leaf::slash_amount;
 use gantry_market::math::bid::price_of;
 use gantry_market::math::fees::fee;
 use gantry_market::math::merkle::root_of;

@@ -1,7 +1,7 @@
 use gantry_market::constants::{AWARD_VIEW_SECS, EVIDENCE_SECS};
 use gantry_market::errors::MarketError;
 use gantry_market::events::{DeviceTaken, EvidenceSet};
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::state::{DeviceClaim, Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 use gantry_market_tests::attempts::without_last;

@@ -1,7 +1,7 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseAwarded;
-use gantry_market::instructions::gpu_model_set::GpuModelArgs;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{

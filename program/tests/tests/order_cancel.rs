@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::OrderCancelled;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Order, ORDER_LAPSED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;

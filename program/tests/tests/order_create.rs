@@ -1,7 +1,7 @@
 use gantry_market::constants::MAX_DURATION_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::OrderCreated;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Order, ORDER_OPEN};
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::{framework, Code};

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::OrderExpired;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Order, ORDER_EXPIRED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::{ix, Actor, World};

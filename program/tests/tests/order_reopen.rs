@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::OrderReopened;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, Lease, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
     ORDER_OPEN,

@@ -1,7 +1,7 @@
 use gantry_market::constants::AWARD_VIEW_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{

@@ -1,7 +1,7 @@
 use gantry_market::constants::AWARD_VIEW_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Auction, GpuModel, Keeper, Lease, Node, Order, Guarantee, Provider, KEEPER_ACTIVE, NODE_DRAINING,
 };

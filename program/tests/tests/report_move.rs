@@ -3,7 +3,7 @@
 use gantry_market::constants::AWARD_VIEW_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::{ReportFinalised, ReportVoted};
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Candidate, Keeper, Report, Rewards, KEEPER_SLASHED, REPORT_FINAL, REPORT_OPEN};
 use gantry_market_tests::events::{assert_emitted, emitted};
 use gantry_market_tests::{ix, pda, Actor, World};

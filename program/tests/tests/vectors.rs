@@ -1,7 +1,7 @@
 //! Vectors for the other languages, in idl/vectors: the program's own functions say what is right.
 
 use gantry_market::constants::MAX_GPUS;
-use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::fee;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gantry_market::constants::NODE_VERSION;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Node, Order, Provider, NODE_ACTIVE};
 use solana_address::Address;
 use solana_instruction::Instruction;

@@ -1,8 +1,8 @@
 //! Sealed orders: their auctions, bids and awards.
 
 use gantry_market::constants::MODE_SEALED;
-use gantry_market::instructions::auction_award::Reveal;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::auction::auction_award::Reveal;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::bid::{commitment, commitment_message, reveal_ack_message};
 use gantry_market::state::{Auction, Lease, Node, Order};
 use gantry_market::{accounts, instruction};

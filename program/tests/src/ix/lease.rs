@@ -1,7 +1,7 @@
 //! Builders for leases take the lease as it stands on chain, so that they name what it names.
 
-use gantry_market::instructions::lease_settle::__client_accounts_settlement::Settlement;
-use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::instructions::lease::lease_settle::__client_accounts_settlement::Settlement;
+use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::state::{Lease, Node, Order, Provider};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;

@@ -1,4 +1,4 @@
-use gantry_market::instructions::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
 use gantry_market::state::Params;
 use gantry_market::{accounts, instruction, ID};
 use solana_address::Address;

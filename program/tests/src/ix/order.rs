@@ -1,5 +1,5 @@
 use gantry_market::constants::MODE_INSTANT;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::Requirement;
 use gantry_market::{accounts, instruction};
 use solana_address::Address;

@@ -1,5 +1,5 @@
 use gantry_market::constants::MODE_SEALED;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::bid::{beats, Standing};
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;

@@ -1,4 +1,4 @@
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Order, CUSTOMER, ORDER_LAPSED, ORDER_OPEN};
 use solana_address::Address;
 use solana_instruction::Instruction;

@@ -1,7 +1,7 @@
 //! Keepers that pass over a bid whose reveal they acknowledged, and what is tried against those that did not.
 
 use gantry_market::constants::AWARD_VIEW_SECS;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::bid::price_of;
 use gantry_market::math::reputation::{reputation_bps, reputation_of};
 use gantry_market::math::score::score;

@@ -1,5 +1,5 @@
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::bid::price_of;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;

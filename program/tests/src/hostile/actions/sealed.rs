@@ -1,6 +1,6 @@
 //! Stories about sealed orders: whole auctions in which one thing is wrong.
 
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::Node;
 use solana_address::Address;
 use solana_instruction::Instruction;

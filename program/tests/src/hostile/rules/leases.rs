@@ -1,7 +1,7 @@
 //! Leases: what was awarded stays, time is paid once, nobody is cheated out of the rest.
 
 use gantry_market::constants::MODE_SEALED;
-use gantry_market::instructions::lease_settle_receipt::receipt_message;
+use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;

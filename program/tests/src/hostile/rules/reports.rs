@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gantry_market::constants::MAX_PROOF;
-use gantry_market::instructions::leaf::slash_amount;
+use gantry_market::instructions::report::leaf::slash_amount;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::period_end;
 use gantry_market::math::slashing::harm_in_stake;

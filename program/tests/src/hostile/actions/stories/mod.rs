@@ -10,7 +10,7 @@ mod sessions;
 mod votes;
 
 use gantry_market::constants::NODE_VERSION;
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::pricing::cost;
 use gantry_market::state::{
     Credits, Keeper, Market, Node, Provider, KEEPER_ACTIVE, KEEPER_PENDING, NODE_ACTIVE, NODE_RETIRED,

@@ -1,4 +1,4 @@
-use gantry_market::instructions::order_create::OrderArgs;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::pricing::cost;
 use gantry_market::state::{Credits, Order};
 use solana_address::Address;

@@ -1,0 +1,204 @@
+//! A keeper gives a sealed order to the node of a winning bid, at the price that the best losing bid sets.
+//!
+//! Bids are proven by what the nodes signed before the close, a commitment, and by what it hides: price and salt. The
+//! first award fixes the best losing bid and the root of all bids for the others of the same order, which the same
+//! keeper makes.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MODE_SEALED;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::AuctionAwarded;
+use crate::instructions::order::award::{require_suitable, Parties};
+use crate::instructions::order::order_award::award;
+use crate::math::bid::{commitment, commitment_message, price_of, Standing};
+use crate::math::reputation::reputation_bps;
+use crate::math::score::score;
+use crate::seeds;
+use crate::signatures::require_signed;
+use crate::state::{
+    Auction, Credits, GpuModel, Keeper, Lease, Market, Node, NodeAccount, Order, Provider, NODE_ACTIVE,
+    ORDER_OPEN,
+};
+
+/// What a commitment hides.
+#[derive(Clone, Copy, AnchorSerialize, AnchorDeserialize, IdlType)]
+pub struct Reveal {
+    /// µUSDC per GPU-hour.
+    pub price: u64,
+    pub salt: [u8; 32],
+}
+
+/// The instruction before this one verifies the winner's signature over its commitment; the one before that, where a
+/// losing bid is named, the loser's.
+#[derive(Accounts)]
+pub struct AuctionAward {
+    /// Pays the lease's rent and gets it back at its close.
+    #[account(mut)]
+    pub wallet: Signer,
+    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub keeper: Account<Keeper>,
+    pub market: Account<Market>,
+    #[account(mut)]
+    pub order: Account<Order>,
+    #[account(mut, constraint = auction.order == *order.address() @ MarketError::WrongAccount)]
+    pub auction: Account<Auction>,
+    #[account(mut, constraint = credits.customer == order.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(mut)]
+    pub node: NodeAccount,
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]
+    pub gpu_model: Account<GpuModel>,
+    /// Node of the best losing bid; absent when every bid won, and after the first award.
+    pub loser: Option<NodeAccount>,
+    /// Its model; absent when it is the winner's.
+    pub loser_model: Option<Account<GpuModel>>,
+    #[account(
+        init,
+        payer = wallet,
+        seeds = [seeds::LEASE, order.address().as_ref(), node.address().as_ref()],
+        bump
+    )]
+    pub lease: Account<Lease>,
+    pub instructions: Sysvar<SysvarInstructions>,
+    pub system_program: Program<System>,
+}
+
+fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
+    let (order, auction) = (&accounts.order, &accounts.auction);
+    if order.status != ORDER_OPEN {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    // An auction of an earlier life of this address has another close.
+    if order.mode != MODE_SEALED || order.auction_close != auction.close_at {
+        return fail(MarketError::WrongOrderMode);
+    }
+    if now <= auction.reveal_until {
+        return fail(MarketError::TooEarly);
+    }
+    if now > order.award_deadline {
+        return fail(MarketError::TooLate);
+    }
+    require_suitable(
+        &accounts.market,
+        &accounts.keeper,
+        order,
+        &accounts.node,
+        &accounts.provider,
+        &accounts.gpu_model,
+        now,
+        order.latest_end(&accounts.market.params)?,
+    )
+}
+
+/// The standing of a node's bid, which it signed, `offset` instructions from here.
+#[inline(never)]
+fn standing(
+    accounts: &AuctionAward,
+    node: &Account<Node>,
+    bid: &Reveal,
+    offset: i64,
+    now: i64,
+) -> Result<Standing> {
+    if bid.price == 0 {
+        return fail(MarketError::ZeroPrice);
+    }
+    if bid.price > accounts.order.max_price {
+        return fail(MarketError::PriceTooHigh);
+    }
+    let (order, close_at) = (&accounts.auction.order, accounts.auction.close_at);
+    let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
+    require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
+    let reputation_bps = reputation_bps(node, now);
+    let score = score(bid.price, reputation_bps, node.record(now).guarantee.bps_at(now))?;
+    Ok(Standing { score, reputation_bps, node: *node.address() })
+}
+
+/// The best losing bid: of another node that would have suited the order as well.
+#[inline(never)]
+fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<Standing>> {
+    let node = match accounts.loser.as_ref() {
+        Some(node) => node,
+        None => return Ok(None),
+    };
+    if node.address() == accounts.node.address() {
+        return fail(MarketError::WrongAccount);
+    }
+    let model = accounts.loser_model.as_ref().unwrap_or(&accounts.gpu_model);
+    if model.id != node.spec.model {
+        return fail(MarketError::WrongAccount);
+    }
+    if node.status != NODE_ACTIVE {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    let order = &accounts.order;
+    let (site, end) = (&node.spec.site, order.latest_end(&accounts.market.params)?);
+    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
+    standing(accounts, node, bid, -2, now).map(Some)
+}
+
+pub(crate) fn handler(
+    ctx: &mut Context<AuctionAward>,
+    bid: Reveal,
+    losing_bid: Reveal,
+    bids_root: [u8; 32],
+) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, now)?;
+    let keeper = *ctx.accounts.wallet.address();
+    if ctx.accounts.auction.winner_count == 0 {
+        let bar = best_loser(&ctx.accounts, &losing_bid, now)?;
+        let challenge = ctx.accounts.market.params.challenge_secs as i64;
+        let auction = &mut ctx.accounts.auction;
+        auction.keeper = keeper;
+        auction.bids_root = bids_root;
+        auction.awarded_at = now;
+        auction.challenge_until = now.checked_add(challenge).or_overflow()?;
+        if let Some(bar) = bar {
+            auction.bar_node = bar.node;
+            auction.bar_score = bar.score;
+            auction.bar_reputation_bps = bar.reputation_bps;
+        }
+    } else if ctx.accounts.auction.keeper != keeper {
+        return fail(MarketError::Unauthorised);
+    }
+    let bump = ctx.bumps.lease;
+    let accounts = &mut ctx.accounts;
+    accounts.auction.admit(&winner)?;
+    let most = accounts.order.max_price;
+    let price = match accounts.auction.bar() {
+        Some(bar) => {
+            let guarantee = accounts.node.record(now).guarantee.bps_at(now);
+            price_of(bar.score, winner.reputation_bps, guarantee)?.min(most)
+        }
+        // Nobody lost: the order's own maximum is the next best offer.
+        None => most,
+    };
+    if price < bid.price {
+        return fail(MarketError::InvariantBroken);
+    }
+    let parties = Parties {
+        market: &accounts.market,
+        keeper: &keeper,
+        order: &mut accounts.order,
+        node: &mut accounts.node,
+        provider: &mut accounts.provider,
+    };
+    award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
+    let auction = &accounts.auction;
+    emit!(AuctionAwarded {
+        order: auction.order,
+        node: winner.node,
+        keeper,
+        bid: bid.price,
+        price,
+        score: winner.score,
+        bar_node: auction.bar_node,
+        bar_score: auction.bar_score,
+        bids_root: auction.bids_root,
+    });
+    auction.invariant()
+}

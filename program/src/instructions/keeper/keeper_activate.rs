@@ -1,0 +1,48 @@
+//! Anyone lets a keeper's weight count once its activation delay has passed.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::TokenAccount;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::KeeperActivated;
+use crate::seeds;
+use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_PENDING};
+
+#[derive(Accounts)]
+pub struct KeeperActivate {
+    #[account(mut)]
+    pub market: Account<Market>,
+    #[account(mut)]
+    pub keeper: Account<Keeper>,
+    #[account(seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()], bump = keeper.vault_bump)]
+    pub stake_vault: Account<TokenAccount>,
+}
+
+fn validate(accounts: &KeeperActivate, now: i64) -> Result<()> {
+    let keeper = &accounts.keeper;
+    if keeper.status != KEEPER_PENDING {
+        return fail(MarketError::WrongKeeperStatus);
+    }
+    let delay = accounts.market.params.keeper_activation_secs as i64;
+    if now < keeper.registered_at.checked_add(delay).or_overflow()? {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<KeeperActivate>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let weight = accounts.keeper.bond.min(accounts.market.params.weight_cap);
+    let total_weight = accounts.market.total_weight.checked_add(weight).or_overflow()?;
+    accounts.market.total_weight = total_weight;
+    let address = *accounts.keeper.address();
+    let keeper = &mut accounts.keeper;
+    keeper.weigh(weight, now);
+    keeper.active_since = now;
+    keeper.status = KEEPER_ACTIVE;
+    emit!(KeeperActivated { keeper: address, weight, total_weight });
+    keeper.invariant(accounts.stake_vault.amount())?;
+    accounts.market.invariant()
+}

@@ -1,0 +1,106 @@
+//! A wallet bonds itself as a keeper and takes a place among the voters. Its weight counts after the activation
+//! delay, so that nobody buys a vote on a period that has already happened.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{self, Mint, Token, TokenAccount};
+
+use crate::constants::VERSION;
+use crate::errors::{fail, MarketError};
+use crate::events::KeeperRegistered;
+use crate::seeds;
+use crate::state::{Keeper, Market, KEEPER_PENDING};
+use crate::token::{require_token_account, transfer};
+
+/// A keeper's libp2p address, padded with zeroes.
+pub type Multiaddr = [u8; 128];
+
+#[derive(Accounts)]
+pub struct KeeperRegister {
+    #[account(mut)]
+    pub wallet: Signer,
+    #[account(mut)]
+    pub market: Account<Market>,
+    #[account(address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    #[account(init, payer = wallet, seeds = [seeds::KEEPER, wallet.address().as_ref()], bump)]
+    pub keeper: Account<Keeper>,
+    #[account(
+        init,
+        payer = wallet,
+        seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()],
+        bump,
+        token::mint = stake_mint,
+        token::authority = keeper
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    /// Stake tokens of the wallet.
+    #[account(mut)]
+    pub from: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+    pub system_program: Program<System>,
+}
+
+/// Requires printable ASCII that starts as every multiaddr does, then zeroes.
+pub fn require_multiaddr(multiaddr: &Multiaddr, len: u8) -> Result<()> {
+    let sound = match multiaddr.split_at_checked(len as usize) {
+        Some((text, rest)) => {
+            text.first() == Some(&b'/')
+                && text.iter().all(u8::is_ascii_graphic)
+                && rest.iter().all(|byte| *byte == 0)
+        }
+        None => false,
+    };
+    if sound {
+        Ok(())
+    } else {
+        fail(MarketError::InvalidMultiaddr)
+    }
+}
+
+fn validate(accounts: &KeeperRegister, bond: u64, multiaddr: &Multiaddr, len: u8) -> Result<()> {
+    if bond < accounts.market.params.min_bond {
+        return fail(MarketError::BondTooSmall);
+    }
+    require_multiaddr(multiaddr, len)?;
+    require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
+    if accounts.from.amount() < bond {
+        return fail(MarketError::InsufficientFunds);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(
+    ctx: &mut Context<KeeperRegister>,
+    bond: u64,
+    multiaddr: Multiaddr,
+    multiaddr_len: u8,
+) -> Result<()> {
+    validate(&ctx.accounts, bond, &multiaddr, multiaddr_len)?;
+    let now = Clock::get()?.unix_timestamp;
+    let accounts = &mut ctx.accounts;
+    transfer(
+        &accounts.token_program,
+        accounts.from.cpi_handle_mut().into(),
+        accounts.stake_vault.cpi_handle_mut().into(),
+        accounts.wallet.cpi_handle(),
+        bond,
+        &[],
+    );
+    let index = accounts.market.take_keeper_slot()?;
+    let wallet = *accounts.wallet.address();
+    let address = *accounts.keeper.address();
+    let keeper = &mut accounts.keeper;
+    keeper.wallet = wallet;
+    keeper.bond = bond;
+    keeper.registered_at = now;
+    keeper.multiaddr = multiaddr;
+    keeper.multiaddr_len = multiaddr_len;
+    keeper.index = index;
+    keeper.status = KEEPER_PENDING;
+    keeper.version = VERSION;
+    keeper.bump = ctx.bumps.keeper;
+    keeper.vault_bump = ctx.bumps.stake_vault;
+    emit!(KeeperRegistered { keeper: address, wallet, index, bond });
+    keeper.invariant(accounts.stake_vault.amount())?;
+    accounts.market.invariant()
+}

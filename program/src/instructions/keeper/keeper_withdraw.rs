@@ -1,0 +1,78 @@
+//! A keeper whose exit time has come takes its bond, or what is left of it, and its rent, and frees its place.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Token, TokenAccount};
+
+use crate::errors::{fail, MarketError};
+use crate::events::KeeperWithdrawn;
+use crate::seeds;
+use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
+use crate::token;
+
+#[derive(Accounts)]
+pub struct KeeperWithdraw {
+    #[account(mut)]
+    pub wallet: Signer,
+    #[account(mut)]
+    pub market: Account<Market>,
+    #[account(
+        mut,
+        close = wallet,
+        constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised
+    )]
+    pub keeper: Account<Keeper>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()],
+        bump = keeper.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    /// A token account of the wallet.
+    #[account(mut)]
+    pub to: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
+    if !matches!(accounts.keeper.status, KEEPER_EXITING | KEEPER_SLASHED) {
+        return fail(MarketError::WrongKeeperStatus);
+    }
+    if now < accounts.keeper.exit_at {
+        return fail(MarketError::TooEarly);
+    }
+    // Anyone may send the claim first.
+    if accounts.keeper.earned > 0 {
+        return fail(MarketError::RewardsUnclaimed);
+    }
+    token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
+}
+
+pub(crate) fn handler(ctx: &mut Context<KeeperWithdraw>) -> Result<()> {
+    validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
+    let accounts = &mut ctx.accounts;
+    accounts.keeper.invariant(accounts.stake_vault.amount())?;
+    let wallet = *accounts.wallet.address();
+    let bump = [accounts.keeper.bump];
+    let signer: &[&[&[u8]]] = &[&[seeds::KEEPER, wallet.as_ref(), &bump]];
+    let amount = accounts.stake_vault.amount();
+    if amount > 0 {
+        token::transfer(
+            &accounts.token_program,
+            accounts.stake_vault.cpi_handle_mut().into(),
+            accounts.to.cpi_handle_mut().into(),
+            accounts.keeper.cpi_handle(),
+            amount,
+            signer,
+        );
+    }
+    token::close(
+        &accounts.token_program,
+        accounts.stake_vault.cpi_handle_mut().into(),
+        accounts.wallet.cpi_handle_mut().into(),
+        accounts.keeper.cpi_handle(),
+        signer,
+    );
+    accounts.market.free_keeper_slot(accounts.keeper.index)?;
+    emit!(KeeperWithdrawn { keeper: *accounts.keeper.address(), amount });
+    accounts.market.invariant()
+}

@@ -1,0 +1,13 @@
+//! Keepers: bond, activation, exit.
+
+pub mod keeper_activate;
+pub mod keeper_register;
+pub mod keeper_request_exit;
+pub mod keeper_update;
+pub mod keeper_withdraw;
+
+pub use keeper_activate::*;
+pub use keeper_register::*;
+pub use keeper_request_exit::*;
+pub use keeper_update::*;
+pub use keeper_withdraw::*;

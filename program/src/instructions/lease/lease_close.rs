@@ -1,0 +1,183 @@
+//! Closes a settled lease: sweeps the fee, gives the rest back to the customer and the rent to who paid it.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Token, TokenAccount};
+
+use crate::constants::BPS;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{LeaseClosed, OrderClosed};
+use crate::math::fees::share;
+use crate::math::periods::period_of;
+use crate::math::window::CLOSED;
+use crate::records;
+use crate::seeds;
+use crate::state::{
+    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED,
+    OUTPUT_REJECTED,
+};
+use crate::token::transfer;
+
+#[derive(Accounts)]
+pub struct LeaseClose {
+    /// Anyone; the customer need not wait for the end of the time to rate.
+    pub authority: Signer,
+    pub market: Account<Market>,
+    #[account(mut, address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    // May be the same wallet as another account here: only its lamports change, so that does no harm.
+    #[account(mut, unsafe(dup), address = order.rent_payer @ MarketError::WrongAccount)]
+    pub order_rent_payer: UncheckedAccount,
+    #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(
+        mut,
+        seeds = [seeds::CREDITS_VAULT, credits.address().as_ref()],
+        bump = credits.vault_bump
+    )]
+    pub credits_vault: Account<TokenAccount>,
+    #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
+    pub fee_vault: Account<TokenAccount>,
+    #[account(mut, address = market.rewards @ MarketError::WrongAccount)]
+    pub rewards: Account<Rewards>,
+    /// The keeper that awarded the lease, and its address instead when it is gone.
+    #[account(mut)]
+    pub keeper: Option<Account<Keeper>>,
+    pub closed_keeper: Option<UncheckedAccount>,
+    /// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
+    #[account(mut)]
+    pub provider: Option<UncheckedAccount>,
+    #[account(mut, close = keeper_wallet)]
+    pub lease: Account<Lease>,
+    #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
+    pub keeper_wallet: UncheckedAccount,
+    pub token_program: Program<Token>,
+}
+
+/// The tail between the last settled second and the end stays reserved until all of it is paid, the reports of all
+/// periods up to the one that contains the end were applied, or the settle deadline passed. What is claimed and not
+/// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
+fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
+    let lease = &accounts.lease;
+    if lease.status != LEASE_ENDED {
+        return fail(MarketError::WrongLeaseStatus);
+    }
+    if lease.pending_faults > 0 {
+        return fail(MarketError::FaultPending);
+    }
+    // Anyone may have the outputs compared.
+    if !lease.payable() && lease.output != OUTPUT_REJECTED {
+        return fail(MarketError::WrongOutputState);
+    }
+    let settle = lease.settle_secs as i64;
+    let deadline = lease.ended_at.checked_add(settle).or_overflow()?;
+    if lease.unsettled_secs(now) > 0 && now <= deadline.checked_add(settle).or_overflow()? {
+        return fail(MarketError::Unsettled);
+    }
+    // The end is the first second that is not owed: at a boundary the period before it is the last.
+    let last_second = lease.ended_at.checked_sub(1).or_overflow()?;
+    let last_period = period_of(last_second, accounts.market.params.period_secs)?;
+    // Of a redundant job whose output lost nothing is owed any more.
+    let tail_known = !lease.payable()
+        || lease.paid_secs == lease.billable_secs(now)
+        || (lease.last_report_period >= last_period && lease.report_window == CLOSED)
+        || now > deadline;
+    if !tail_known {
+        return fail(MarketError::Unsettled);
+    }
+    let rating_over = lease.ended_at.checked_add(lease.rating_secs as i64).or_overflow()? <= now;
+    let by_customer = *accounts.authority.address() == lease.customer;
+    if lease.rating == 0 && !by_customer && !rating_over {
+        return fail(MarketError::TooEarly);
+    }
+    // The lease is what shows that its award was unjust; only its customer may do without.
+    let window = accounts.market.params.challenge_secs as i64;
+    let contestable = lease.score != 0 && now <= lease.awarded_at.checked_add(window).or_overflow()?;
+    if contestable && !by_customer {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(())
+}
+
+/// Books a swept fee: the awarding keeper's part, and the rest for everyone else. The part of a keeper that is gone goes
+/// to the others; leaving out one that is not is refused.
+fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
+    let (lease, params, rewards) = (&accounts.lease, &accounts.market.params, &mut accounts.rewards);
+    let mut award = 0;
+    match (accounts.keeper.as_mut(), accounts.closed_keeper.as_ref()) {
+        (Some(keeper), _) if keeper.wallet == lease.keeper => {
+            award = share(fee, params.award_bps, BPS)?;
+            keeper.earned = keeper.earned.checked_add(award).or_overflow()?;
+        }
+        (None, Some(gone)) => {
+            let (address, _) = find_program_address(&[seeds::KEEPER, lease.keeper.as_ref()], &crate::ID);
+            if *gone.address() != address || gone.account().owned_by(&crate::ID) {
+                return fail(MarketError::WrongAccount);
+            }
+        }
+        (Some(_), _) => return fail(MarketError::WrongAccount),
+        (None, None) => return fail(MarketError::MissingAccount),
+    }
+    rewards.earned = rewards.earned.checked_add(award).or_overflow()?;
+    let rest = fee.checked_sub(award).or_overflow()?;
+    rewards.pending = rewards.pending.checked_add(rest).or_overflow()?;
+    if params.emission_bps == 0 {
+        return Ok(());
+    }
+    match accounts.provider.as_ref() {
+        Some(provider) if *provider.address() == lease.provider => credit_provider(provider.account(), fee),
+        Some(_) => fail(MarketError::WrongAccount),
+        None => fail(MarketError::MissingAccount),
+    }
+}
+
+/// Notes the fee for emission. A provider that is closed gets none: its leases must close all the same.
+fn credit_provider(view: &AccountView, fee: u64) -> Result<()> {
+    if !view.owned_by(&crate::ID) {
+        return Ok(());
+    }
+    let mut provider: Provider = records::read(view)?;
+    provider.fees_paid = provider.fees_paid.checked_add(fee).or_overflow()?;
+    records::write(view, &provider)
+}
+
+pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
+    validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
+    let accounts = &mut ctx.accounts;
+    let fee = accounts.lease.fee_total()?;
+    let released = accounts.lease.reserved.checked_sub(fee).or_overflow()?;
+    let credits = &mut accounts.credits;
+    credits.release(released)?;
+    credits.pay(fee)?;
+    credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
+    if fee > 0 {
+        book(accounts, fee)?;
+        let customer = accounts.credits.customer;
+        let bump = [accounts.credits.bump];
+        let signer: [&[u8]; 3] = [seeds::CREDITS, customer.as_ref(), &bump];
+        transfer(
+            &accounts.token_program,
+            accounts.credits_vault.cpi_handle_mut().into(),
+            accounts.fee_vault.cpi_handle_mut().into(),
+            accounts.credits.cpi_handle(),
+            fee,
+            &[&signer],
+        );
+    }
+    emit!(LeaseClosed {
+        lease: *accounts.lease.address(),
+        fee,
+        released,
+        paid: accounts.lease.paid,
+        paid_secs: accounts.lease.paid_secs,
+    });
+    let order = &mut accounts.order;
+    order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
+    order.invariant()?;
+    if order.live_leases == 0 && matches!(order.status, ORDER_AWARDED | ORDER_EXPIRED) {
+        accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
+        emit!(OrderClosed { order: *accounts.order.address() });
+        accounts.order.close(*accounts.order_rent_payer.account())?;
+    }
+    accounts.rewards.invariant(accounts.fee_vault.amount())?;
+    accounts.credits.invariant(accounts.credits_vault.amount())
+}

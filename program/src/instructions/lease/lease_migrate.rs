@@ -1,0 +1,139 @@
+//! A keeper moves the remaining time of a failed lease to another node, which goes on from the last checkpoint.
+//!
+//! The failed lease ends as it would anyway: its claims, its fault and the customer's compensation stay as they are.
+//! What it gives back funds the new lease, at a price that is not higher. It ends by this, so it moves once; the new
+//! lease may fail and move in its turn.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::LeaseMigrated;
+use crate::instructions::lease::lease_end::{finish, Ending};
+use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
+use crate::math::pricing::cost;
+use crate::seeds;
+use crate::state::{
+    Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ENDED_FAILED, LEASE_FAILED,
+};
+
+#[derive(Accounts)]
+pub struct LeaseMigrate {
+    /// Pays the new lease's rent and gets it back at its close.
+    #[account(mut)]
+    pub wallet: Signer,
+    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub keeper: Account<Keeper>,
+    pub market: Account<Market>,
+    #[account(mut, address = failed.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(mut, constraint = credits.customer == failed.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(mut)]
+    pub failed: Account<Lease>,
+    #[account(mut, address = failed.node @ MarketError::WrongAccount)]
+    pub failed_node: NodeAccount,
+    /// Absent when the new node is of the same provider.
+    #[account(mut)]
+    pub failed_provider: Option<Account<Provider>>,
+    #[account(mut)]
+    pub node: NodeAccount,
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]
+    pub gpu_model: Account<GpuModel>,
+    #[account(
+        init,
+        payer = wallet,
+        seeds = [seeds::LEASE, order.address().as_ref(), node.address().as_ref()],
+        bump
+    )]
+    pub lease: Account<Lease>,
+    pub system_program: Program<System>,
+}
+
+fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
+    if accounts.failed.status != LEASE_FAILED {
+        return fail(MarketError::WrongLeaseStatus);
+    }
+    if !accounts.failed.can_migrate()? {
+        return fail(MarketError::MigrationNotAllowed);
+    }
+    let params = &accounts.market.params;
+    let end = now
+        .checked_add(params.start_deadline_secs as i64)
+        .and_then(|at| at.checked_add(accounts.failed.undelivered_secs().ok()? as i64))
+        .or_overflow()?;
+    if accounts.node.price > accounts.failed.price {
+        return fail(MarketError::PriceTooHigh);
+    }
+    require_suitable(
+        &accounts.market,
+        &accounts.keeper,
+        &accounts.order,
+        &accounts.node,
+        &accounts.provider,
+        &accounts.gpu_model,
+        now,
+        end,
+    )
+}
+
+pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let bump = ctx.bumps.lease;
+    let accounts = &mut ctx.accounts;
+    let duration_secs = accounts.failed.undelivered_secs()?;
+    let old_provider = match accounts.failed_provider.as_mut() {
+        Some(other) => other,
+        None => &mut accounts.provider,
+    };
+    if *old_provider.address() != accounts.failed.provider {
+        return fail(MarketError::WrongAccount);
+    }
+    let ending = Ending { reason: ENDED_FAILED, at: accounts.failed.ended_at, kept_word: false };
+    finish(
+        &mut accounts.failed,
+        &mut accounts.failed_node,
+        old_provider,
+        &mut accounts.credits,
+        ending,
+        now,
+    )?;
+
+    // What the failed lease gave back is at least this: parts rounded down are not more than the whole.
+    let price = accounts.node.price;
+    let reserved = cost(price, accounts.failed.gpus, duration_secs)?;
+    let credits = &mut accounts.credits;
+    credits.reserve(reserved)?;
+    credits.live_leases = credits.live_leases.checked_add(1).or_overflow()?;
+    let order = &mut accounts.order;
+    order.migrations = order.migrations.checked_add(1).or_overflow()?;
+    let checkpoint_hash = accounts.failed.checkpoint_hash;
+    write_lease(
+        &mut accounts.lease,
+        Parties {
+            market: &accounts.market,
+            keeper: accounts.wallet.address(),
+            order: &mut accounts.order,
+            node: &mut accounts.node,
+            provider: &mut accounts.provider,
+        },
+        &Terms { price, reserved, duration_secs, continues: 1, checkpoint_hash },
+        now,
+        bump,
+    )?;
+    emit!(LeaseMigrated {
+        from: *accounts.failed.address(),
+        to: *accounts.lease.address(),
+        order: accounts.lease.order,
+        node: accounts.lease.node,
+        keeper: accounts.lease.keeper,
+        price,
+        gpu_mask: accounts.lease.gpu_mask,
+        duration_secs,
+        reserved,
+        checkpoint: checkpoint_hash,
+    });
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The node says that the customer's container is reachable: time begins to count.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::LeaseStarted;
+use crate::math::periods::period_of;
+use crate::math::window::CLOSED;
+use crate::state::{Lease, Market, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_LAPSED};
+
+#[derive(Accounts)]
+pub struct LeaseStart {
+    #[account(address = lease.node_key @ MarketError::Unauthorised)]
+    pub node_key: Signer,
+    pub market: Account<Market>,
+    #[account(address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(mut)]
+    pub lease: Account<Lease>,
+}
+
+/// Orders over several nodes are all or nothing: no lease starts before the last one is awarded. What continues a
+/// failed lease belongs to an order that has started.
+fn validate(accounts: &LeaseStart, now: i64) -> Result<()> {
+    if accounts.lease.status != LEASE_AWARDED {
+        return fail(MarketError::WrongLeaseStatus);
+    }
+    let continues = accounts.lease.continues == 1;
+    if !continues && !matches!(accounts.order.status, ORDER_AWARDED | ORDER_LAPSED) {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    let since = if continues { accounts.lease.awarded_at } else { accounts.order.awarded_at };
+    let allowed = accounts.market.params.start_deadline_secs as i64;
+    if now > since.checked_add(allowed).or_overflow()? {
+        return fail(MarketError::TooLate);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let address = *accounts.lease.address();
+    let lease = &mut accounts.lease;
+    lease.started_at = now;
+    lease.funded_until = now.checked_add(lease.duration_secs as i64).or_overflow()?;
+    lease.connection_hash = connection_hash;
+    lease.status = LEASE_RUNNING;
+    // The report of the running period counts, earlier ones do not.
+    let period = period_of(now, accounts.market.params.period_secs)?;
+    lease.last_report_period = period.saturating_sub(1);
+    lease.report_window = CLOSED;
+    emit!(LeaseStarted {
+        lease: address,
+        started_at: now,
+        funded_until: lease.funded_until,
+        connection_hash,
+    });
+    lease.invariant(now)
+}

@@ -1,0 +1,34 @@
+//! Anyone puts proposed parameters into force once their timelock has passed. Leases keep the terms they have.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError};
+use crate::events::ParamsApplied;
+use crate::state::{Market, Params};
+
+#[derive(Accounts)]
+pub struct MarketApplyParams {
+    #[account(mut)]
+    pub market: Account<Market>,
+}
+
+fn validate(market: &Market, now: i64) -> Result<()> {
+    if market.pending_eta == 0 {
+        return fail(MarketError::NothingPending);
+    }
+    if now < market.pending_eta {
+        return fail(MarketError::TimelockRunning);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<MarketApplyParams>) -> Result<()> {
+    let market = &mut ctx.accounts.market;
+    let now = Clock::get()?.unix_timestamp;
+    validate(market, now)?;
+    market.params = market.pending_params;
+    market.pending_params = <Params as bytemuck::Zeroable>::zeroed();
+    market.pending_eta = 0;
+    emit!(ParamsApplied { at: now });
+    market.invariant()
+}

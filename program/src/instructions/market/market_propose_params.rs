@@ -1,0 +1,34 @@
+//! The authority proposes parameters; they wait for the timelock. A new proposal replaces a pending one and starts
+//! its own wait.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::ParamsProposed;
+use crate::state::{Market, Params};
+
+#[derive(Accounts)]
+pub struct MarketProposeParams {
+    pub authority: Signer,
+    #[account(mut, constraint = market.authority == *authority.address() @ MarketError::Unauthorised)]
+    pub market: Account<Market>,
+}
+
+fn validate(market: &Market, params: &Params) -> Result<()> {
+    params.validate()?;
+    if params.period_secs != market.params.period_secs {
+        return fail(MarketError::PeriodIsFixed);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<MarketProposeParams>, params: Params) -> Result<()> {
+    let market = &mut ctx.accounts.market;
+    validate(market, &params)?;
+    let now = Clock::get()?.unix_timestamp;
+    let eta = now.checked_add(market.params.timelock_secs as i64).or_overflow()?;
+    market.pending_params = params;
+    market.pending_eta = eta;
+    emit!(ParamsProposed { eta });
+    market.invariant()
+}

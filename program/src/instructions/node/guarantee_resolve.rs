@@ -1,0 +1,99 @@
+//! Anyone settles a commitment that is over, once the last reports had their time and the appeal window has passed: below
+//! the promised uptime a part of the node's required stake is gone, otherwise nothing happens.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::GuaranteeResolved;
+use crate::math::fees::fee;
+use crate::math::guarantee::kept;
+use crate::math::slashing::split;
+use crate::seeds;
+use crate::slashing::Slashed;
+use crate::state::{Market, NodeAccount, Provider, NODE_SUSPENDED};
+
+#[derive(Accounts)]
+pub struct GuaranteeResolve {
+    pub finder: Signer,
+    pub market: Account<Market>,
+    #[account(mut)]
+    pub node: NodeAccount,
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
+        bump = provider.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
+    let (node, params) = (&accounts.node, &accounts.market.params);
+    if !node.is_guaranteed() {
+        return fail(MarketError::NotGuaranteed);
+    }
+    // The leaf of the last period must have had its chance, then whatever may void the fault of a suspended node.
+    let wait =
+        (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
+    if now < node.guaranteed_until.checked_add(wait).or_overflow()? {
+        return fail(MarketError::TooEarly);
+    }
+    if node.status == NODE_SUSPENDED && node.pending_faults > 0 {
+        return fail(MarketError::FaultPending);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let finder = *accounts.finder.address();
+    let finder_bps = accounts.market.params.finder_bps;
+    let node = &mut accounts.node;
+    let record = node.record(now);
+    let (guarantee_bps, up_secs) = (node.guarantee_bps, node.guarantee_up_secs);
+    let counted_secs = node.close_guarantee(now)?;
+    node.keep_record(&record, now);
+    let amount = if kept(up_secs, counted_secs, guarantee_bps) {
+        0
+    } else {
+        accounts.provider.slash(fee(node.required_stake, node.slash_guarantee_bps)?)?
+    };
+    let shares = split(amount, 0, finder_bps)?;
+    Slashed {
+        token_program: &accounts.token_program,
+        vault: &mut accounts.stake_vault,
+        mint: &mut accounts.stake_mint,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
+        customer_tokens: None,
+        customer: Address::default(),
+        finder_tokens: &mut accounts.finder_tokens,
+        finder,
+    }
+    .distribute(&shares)?;
+    emit!(GuaranteeResolved {
+        node: *accounts.node.address(),
+        provider: *accounts.provider.address(),
+        finder,
+        guarantee_bps,
+        up_secs,
+        counted_secs,
+        amount,
+        finder_share: shares.finder,
+        burned: shares.burned,
+    });
+    accounts.node.invariant()?;
+    accounts.provider.invariant(accounts.stake_vault.amount())
+}

@@ -1,0 +1,88 @@
+//! Closes a retired machine, its device claims and its need of stake.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::NodeClosed;
+use crate::records;
+use crate::state::{DeviceClaim, Market, NodeAccount, Provider, NODE_RETIRED};
+
+/// The remaining accounts are all device claims that the node holds, then every other wallet that paid the rent of one.
+#[derive(Accounts)]
+pub struct NodeClose {
+    #[account(mut)]
+    pub wallet: Signer,
+    pub market: Account<Market>,
+    #[account(
+        mut,
+        address = node.provider @ MarketError::WrongAccount,
+        constraint = provider.wallet == *wallet.address() @ MarketError::Unauthorised
+    )]
+    pub provider: Account<Provider>,
+    #[account(mut, close = wallet)]
+    pub node: NodeAccount,
+}
+
+fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
+    let node = &accounts.node;
+    if node.status != NODE_RETIRED {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    if node.pending_faults > 0 {
+        return fail(MarketError::FaultPending);
+    }
+    // The report of the node's last period must have had its chance: that period, then the settle deadline.
+    let params = &accounts.market.params;
+    let wait = params.settle_deadline_secs()?.checked_add(params.period_secs).or_overflow()?;
+    if now < node.retired_at.checked_add(wait as i64).or_overflow()? {
+        return fail(MarketError::TooEarly);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let views = ctx.remaining_accounts()?;
+    let node = &ctx.accounts.node;
+    let held = node.spec.gpus.checked_sub(node.claims_missing).or_overflow()? as usize;
+    let (claims, payers) = match views.split_at_checked(held) {
+        Some(parts) => parts,
+        None => return fail(MarketError::DeviceCountMismatch),
+    };
+    let address = *ctx.accounts.node.address();
+    for view in claims {
+        close_claim(*view, &address, ctx.accounts.wallet.account(), payers)?;
+    }
+    let required = ctx.accounts.node.required_stake;
+    let provider = &mut ctx.accounts.provider;
+    let covered = provider.covered();
+    provider.locked_stake = provider.locked_stake.checked_sub(required).or_overflow()?;
+    provider.keep_covered(covered, now);
+    provider.node_count = provider.node_count.checked_sub(1).or_overflow()?;
+    emit!(NodeClosed { node: address });
+    Ok(())
+}
+
+/// Closes a claim of `node`; its rent goes to who paid it. One passed twice is closed already when it comes again, and is
+/// refused.
+fn close_claim(
+    mut view: AccountView,
+    node: &Address,
+    wallet: &AccountView,
+    payers: &[AccountView],
+) -> Result<()> {
+    let claim: DeviceClaim = records::read(&view)?;
+    if claim.node != *node {
+        return fail(MarketError::WrongAccount);
+    }
+    let mut everyone = core::iter::once(wallet).chain(payers);
+    let mut destination = match everyone.find(|payer| *payer.address() == claim.rent_payer) {
+        Some(payer) => *payer,
+        None => return fail(MarketError::MissingAccount),
+    };
+    let lamports = destination.lamports().checked_add(view.lamports()).or_overflow()?;
+    destination.set_lamports(lamports);
+    view.set_lamports(0);
+    view.close()
+}

@@ -1,0 +1,76 @@
+//! A provider commits a machine to the market until a date, with a promised uptime: a better score until then, and a part
+//! of its required stake if it breaks its word. A running commitment may grow: later, or a higher guarantee.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{BPS, GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::UptimeGuaranteed;
+use crate::math::periods::{period_end, period_of};
+use crate::state::{Market, NodeAccount, Provider, NODE_ACTIVE};
+
+#[derive(Accounts)]
+pub struct NodeGuarantee {
+    pub wallet: Signer,
+    pub market: Account<Market>,
+    #[account(
+        address = node.provider @ MarketError::WrongAccount,
+        constraint = provider.wallet == *wallet.address() @ MarketError::Unauthorised
+    )]
+    pub provider: Account<Provider>,
+    #[account(mut)]
+    pub node: NodeAccount,
+}
+
+/// The first second of the commitment: the next period's for a new one.
+fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) -> Result<i64> {
+    let (node, params) = (&accounts.node, &accounts.market.params);
+    if node.status != NODE_ACTIVE {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    if !accounts.provider.covered() {
+        return fail(MarketError::InsufficientStake);
+    }
+    if node.is_guaranteed() && now >= node.guaranteed_until {
+        return fail(MarketError::GuaranteeOver);
+    }
+    let since = if node.is_guaranteed() {
+        node.guaranteed_since
+    } else {
+        period_end(period_of(now, params.period_secs)?, params.period_secs)?
+    };
+    // At least as long as stake takes to leave, and one period that can be counted.
+    let soonest = now
+        .checked_add(params.unstake_cooldown_secs as i64)
+        .or_overflow()?
+        .max(since.checked_add(params.period_secs as i64).or_overflow()?);
+    let latest = since.checked_add(MAX_GUARANTEE_SECS).or_overflow()?;
+    let grows = until >= node.guaranteed_until
+        && guarantee_bps >= node.guarantee_bps
+        && (until, guarantee_bps) != (node.guaranteed_until, node.guarantee_bps);
+    let sound = until >= soonest
+        && until <= latest
+        && guarantee_bps >= GUARANTEE_BPS_MIN
+        && (guarantee_bps as u64) <= BPS
+        && grows;
+    if sound {
+        Ok(since)
+    } else {
+        fail(MarketError::InvalidGuarantee)
+    }
+}
+
+pub(crate) fn handler(ctx: &mut Context<NodeGuarantee>, until: i64, guarantee_bps: u16) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let since = validate(&ctx.accounts, until, guarantee_bps, now)?;
+    let slash_bps = ctx.accounts.market.params.slash_guarantee_bps;
+    let node = &mut ctx.accounts.node;
+    let record = node.record(now);
+    node.guaranteed_since = since;
+    node.guaranteed_until = until;
+    node.guarantee_bps = guarantee_bps;
+    node.slash_guarantee_bps = slash_bps;
+    node.keep_record(&record, now);
+    emit!(UptimeGuaranteed { node: *node.address(), since, until, guarantee_bps });
+    node.invariant()
+}

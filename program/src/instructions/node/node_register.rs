@@ -1,0 +1,149 @@
+//! A provider registers a machine: spec, ask, and one claim for each of its GPUs.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{BPS, MAX_GPUS, NODE_VERSION};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::NodeRegistered;
+use crate::instructions::node::claims::{claim_of, create_claim};
+use crate::math::evidence::device_root;
+use crate::math::periods::period_of;
+use crate::math::window::CLOSED;
+use crate::seeds;
+use crate::state::{GpuModel, Market, NodeAccount, NodeSpec, Provider, NODE_ACTIVE};
+
+/// One device identity for each GPU, ascending, the rest zero.
+pub type Devices = [[u8; 32]; MAX_GPUS as usize];
+
+/// The remaining accounts are the device claims, one for each GPU, in the order of `devices`. Those that nobody has are
+/// created; those that others have by evidence of tier 2 or 3 cannot be registered; the others are left to who has them, until
+/// evidence decides.
+#[derive(Accounts)]
+pub struct NodeRegister {
+    #[account(mut)]
+    pub wallet: Signer,
+    /// The machine's own key signs too, so that nobody registers another's machine.
+    pub node_key: Signer,
+    pub market: Account<Market>,
+    #[account(mut, constraint = provider.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub provider: Account<Provider>,
+    pub gpu_model: Account<GpuModel>,
+    #[account(
+        init,
+        payer = wallet,
+        seeds = [seeds::NODE, provider.address().as_ref(), node_key.address().as_ref()],
+        bump
+    )]
+    pub node: NodeAccount,
+    pub system_program: Program<System>,
+}
+
+fn validate(accounts: &NodeRegister, spec: &NodeSpec, price: u64) -> Result<()> {
+    if price == 0 {
+        return fail(MarketError::ZeroPrice);
+    }
+    let sound = spec.model == accounts.gpu_model.id
+        && spec.gpus >= 1
+        && spec.gpus <= MAX_GPUS
+        && spec.vram_mib > 0
+        && spec.interconnect <= 2
+        && spec.simulated <= 1
+        && spec.pad == [0; 3];
+    if !sound {
+        return fail(MarketError::InvalidSpec);
+    }
+    if spec.simulated > accounts.market.params.allow_simulated {
+        return fail(MarketError::SimulatedNotAllowed);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(
+    ctx: &mut Context<NodeRegister>,
+    spec: NodeSpec,
+    price: u64,
+    devices: Devices,
+) -> Result<()> {
+    validate(&ctx.accounts, &spec, price)?;
+    let now = Clock::get()?.unix_timestamp;
+    let claims = ctx.remaining_accounts()?;
+    if claims.len() != spec.gpus as usize {
+        return fail(MarketError::DeviceCountMismatch);
+    }
+    let node_address = *ctx.accounts.node.address();
+    // A simulated GPU proves nothing: tier 0, and no report lifts it.
+    let tier = 1u8.saturating_sub(spec.simulated);
+    let device_root = match device_root(devices.get(..spec.gpus as usize).unwrap_or_default()) {
+        Some(root) => root,
+        None => return fail(MarketError::WrongDevices),
+    };
+    let mut missing = 0u8;
+    for (view, device) in claims.iter().zip(devices.iter()) {
+        if !claim(ctx.accounts.wallet.account(), view, device, &node_address, tier, now)? {
+            missing = missing.checked_add(1).or_overflow()?;
+        }
+    }
+    if devices.iter().skip(spec.gpus as usize).any(|device| *device != [0; 32]) {
+        return fail(MarketError::DeviceCountMismatch);
+    }
+
+    let accounts = &mut ctx.accounts;
+    let required = accounts.gpu_model.min_stake.checked_mul(spec.gpus as u64).or_overflow()?;
+    let committed = accounts.provider.locked_stake.checked_add(required).or_overflow()?;
+    if accounts.provider.stake < committed {
+        return fail(MarketError::InsufficientStake);
+    }
+    accounts.provider.locked_stake = committed;
+    accounts.provider.node_count = accounts.provider.node_count.checked_add(1).or_overflow()?;
+
+    let bump = ctx.bumps.node;
+    let provider = *accounts.provider.address();
+    let node_key = *accounts.node_key.address();
+    let node = &mut accounts.node;
+    node.provider = provider;
+    node.node_key = node_key;
+    node.price = price;
+    node.ask_since = now;
+    node.available_since = now;
+    node.required_stake = required;
+    node.registered_at = now;
+    node.record_since = now;
+    node.previous_since = now;
+    // Reports of periods before this life of the address do not concern it.
+    node.last_report_period = period_of(now, accounts.market.params.period_secs)?;
+    node.report_window = CLOSED;
+    node.bad_work_period = node.last_report_period;
+    node.spec = spec;
+    node.uptime_bps = BPS as u16;
+    node.status = NODE_ACTIVE;
+    node.tier = tier;
+    node.claims_missing = missing;
+    node.device_root = device_root;
+    node.version = NODE_VERSION;
+    node.bump = bump;
+    emit!(NodeRegistered {
+        node: node_address,
+        provider,
+        model: spec.model,
+        gpus: spec.gpus,
+        price,
+        simulated: spec.simulated,
+    });
+    node.invariant()
+}
+
+/// Claims one device. False when another node has it by no more than a claim: then the machine waits for evidence.
+fn claim(
+    payer: &AccountView,
+    view: &AccountView,
+    device: &[u8; 32],
+    node: &Address,
+    tier: u8,
+    now: i64,
+) -> Result<bool> {
+    match claim_of(view, device)? {
+        None => create_claim(payer, view, device, node, tier, 0).map(|()| true),
+        Some(held) if held.tier_at(now) < 2 => Ok(false),
+        Some(_) => fail(MarketError::DeviceClaimed),
+    }
+}

@@ -1,0 +1,38 @@
+//! The provider takes a machine out of the market for good. It is closed later, when no report can concern it.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError};
+use crate::events::NodeRetired;
+use crate::state::{NodeAccount, Provider, NODE_RETIRED};
+
+#[derive(Accounts)]
+pub struct NodeRetire {
+    pub wallet: Signer,
+    #[account(
+        address = node.provider @ MarketError::WrongAccount,
+        constraint = provider.wallet == *wallet.address() @ MarketError::Unauthorised
+    )]
+    pub provider: Account<Provider>,
+    #[account(mut)]
+    pub node: NodeAccount,
+}
+
+pub(crate) fn handler(ctx: &mut Context<NodeRetire>) -> Result<()> {
+    if ctx.accounts.node.status == NODE_RETIRED {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    if ctx.accounts.node.live_leases > 0 {
+        return fail(MarketError::StillInUse);
+    }
+    if ctx.accounts.node.is_guaranteed() {
+        return fail(MarketError::GuaranteeRunning);
+    }
+    let now = Clock::get()?.unix_timestamp;
+    let address = *ctx.accounts.node.address();
+    let node = &mut ctx.accounts.node;
+    node.status = NODE_RETIRED;
+    node.retired_at = now;
+    emit!(NodeRetired { node: address, at: now });
+    node.invariant()
+}

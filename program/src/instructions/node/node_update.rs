@@ -1,0 +1,61 @@
+//! The provider or the machine's agent sets the ask and the status.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError};
+use crate::events::NodeUpdated;
+use crate::state::{
+    NodeAccount, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+};
+
+#[derive(Accounts)]
+pub struct NodeUpdate {
+    pub authority: Signer,
+    #[account(address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(mut)]
+    pub node: NodeAccount,
+}
+
+/// `status` is active, hibernated or draining. Only the provider's wallet brings a suspended node back.
+fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<()> {
+    let by_wallet = *accounts.authority.address() == accounts.provider.wallet;
+    let by_agent = *accounts.authority.address() == accounts.node.node_key;
+    if !by_wallet && !by_agent {
+        return fail(MarketError::Unauthorised);
+    }
+    if price == 0 {
+        return fail(MarketError::ZeroPrice);
+    }
+    if accounts.node.status == NODE_RETIRED
+        || !matches!(status, NODE_ACTIVE | NODE_HIBERNATED | NODE_DRAINING)
+    {
+        return fail(MarketError::WrongNodeStatus);
+    }
+    if accounts.node.status == NODE_SUSPENDED {
+        if accounts.node.pending_faults > 0 {
+            return fail(MarketError::FaultPending);
+        }
+        if !by_wallet {
+            return fail(MarketError::Unauthorised);
+        }
+    }
+    if status != NODE_ACTIVE && now < accounts.node.guaranteed_until {
+        return fail(MarketError::GuaranteeRunning);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, price, status, now)?;
+    let address = *ctx.accounts.node.address();
+    let node = &mut ctx.accounts.node;
+    if node.price != price {
+        node.price = price;
+        node.ask_since = now;
+    }
+    node.set_status(status, now)?;
+    emit!(NodeUpdated { node: address, price, status });
+    node.invariant()
+}

@@ -1,0 +1,135 @@
+//! A keeper gives an order, or one node's part of it, to a node. Everything is checked again here.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MODE_INSTANT;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::LeaseAwarded;
+use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
+use crate::math::pricing::cost;
+use crate::math::reputation::reputation_bps;
+use crate::math::score::score;
+use crate::seeds;
+use crate::state::{
+    Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ORDER_AWARDED, ORDER_OPEN,
+};
+
+#[derive(Accounts)]
+pub struct OrderAward {
+    /// Pays the lease's rent and gets it back at its close.
+    #[account(mut)]
+    pub wallet: Signer,
+    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub keeper: Account<Keeper>,
+    pub market: Account<Market>,
+    #[account(mut)]
+    pub order: Account<Order>,
+    #[account(mut, constraint = credits.customer == order.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(mut)]
+    pub node: NodeAccount,
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]
+    pub gpu_model: Account<GpuModel>,
+    #[account(
+        init,
+        payer = wallet,
+        seeds = [seeds::LEASE, order.address().as_ref(), node.address().as_ref()],
+        bump
+    )]
+    pub lease: Account<Lease>,
+    pub system_program: Program<System>,
+}
+
+/// The order waits for a node.
+fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
+    let (order, node) = (&accounts.order, &accounts.node);
+    if order.status != ORDER_OPEN {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    if order.mode != MODE_INSTANT {
+        return fail(MarketError::WrongOrderMode);
+    }
+    if now > order.award_deadline {
+        return fail(MarketError::TooLate);
+    }
+    if node.price > order.max_price {
+        return fail(MarketError::PriceTooHigh);
+    }
+    require_suitable(
+        &accounts.market,
+        &accounts.keeper,
+        order,
+        node,
+        &accounts.provider,
+        &accounts.gpu_model,
+        now,
+        order.latest_end(&accounts.market.params)?,
+    )
+}
+
+/// `max_score` is what the keeper found: should the node have got worse since, the award is refused instead of unjust.
+pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    // In an instant order the standing ask is the bid.
+    let (price, bump) = (ctx.accounts.node.price, ctx.bumps.lease);
+    let accounts = &mut ctx.accounts;
+    let parties = Parties {
+        market: &accounts.market,
+        keeper: accounts.wallet.address(),
+        order: &mut accounts.order,
+        node: &mut accounts.node,
+        provider: &mut accounts.provider,
+    };
+    award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
+    if accounts.lease.score > max_score {
+        return fail(MarketError::ScoreTooHigh);
+    }
+    Ok(())
+}
+
+/// Gives one node's part of an open order to a node that suits it, at a price within the order's maximum.
+#[inline(never)]
+pub fn award(
+    lease: &mut Account<Lease>,
+    parties: Parties,
+    credits: &mut Account<Credits>,
+    price: u64,
+    now: i64,
+    bump: u8,
+) -> Result<()> {
+    let Parties { market, keeper, order, node, provider } = parties;
+    let gpus = order.gpus_per_node;
+    let held = cost(order.max_price, gpus, order.duration_secs)?;
+    let reserved = cost(price, gpus, order.duration_secs)?;
+    let released = held.checked_sub(reserved).or_overflow()?;
+    order.reserved = order.reserved.checked_sub(held).or_overflow()?;
+    credits.release_of(order.session_slot, order.created_at, released)?;
+    credits.live_leases = credits.live_leases.checked_add(1).or_overflow()?;
+    if order.nodes_awarded == 0 {
+        order.site = node.spec.site;
+    }
+    order.nodes_awarded = order.nodes_awarded.checked_add(1).or_overflow()?;
+    if order.nodes_awarded == order.nodes_wanted {
+        order.status = ORDER_AWARDED;
+        order.awarded_at = now;
+    }
+    let duration_secs = order.duration_secs;
+    let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };
+    write_lease(lease, Parties { market, keeper, order, node, provider }, &terms, now, bump)?;
+    lease.score = score(price, reputation_bps(node, now), node.record(now).guarantee.bps_at(now))?;
+    emit!(LeaseAwarded {
+        lease: *lease.address(),
+        order: lease.order,
+        node: lease.node,
+        keeper: lease.keeper,
+        price,
+        gpu_mask: lease.gpu_mask,
+        reserved,
+        released,
+        score: lease.score,
+    });
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Anyone releases the money of an order whose award deadline has passed. Orders over several nodes are all or
+//! nothing: leases that it already has are aborted next.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::OrderExpired;
+use crate::state::{Credits, Order, ORDER_EXPIRED, ORDER_LAPSED, ORDER_OPEN};
+
+#[derive(Accounts)]
+pub struct OrderExpire {
+    #[account(mut, constraint = credits.customer == order.customer @ MarketError::WrongAccount)]
+    pub credits: Account<Credits>,
+    #[account(mut)]
+    pub order: Account<Order>,
+    #[account(mut, address = order.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
+}
+
+pub(crate) fn handler(ctx: &mut Context<OrderExpire>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let accounts = &mut ctx.accounts;
+    let order = &mut accounts.order;
+    let waits = match order.status {
+        ORDER_OPEN => true,
+        ORDER_LAPSED => order.live_leases == 0,
+        _ => false,
+    };
+    if !waits {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    if now <= order.award_deadline {
+        return fail(MarketError::TooEarly);
+    }
+    let released = order.reserved;
+    let address = *order.address();
+    order.reserved = 0;
+    order.status = ORDER_EXPIRED;
+    order.invariant()?;
+    accounts.credits.release_of(order.session_slot, order.created_at, released)?;
+    if accounts.order.live_leases == 0 {
+        accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
+        accounts.order.close(*accounts.rent_payer.account())?;
+    }
+    emit!(OrderExpired { order: address, released });
+    Ok(())
+}

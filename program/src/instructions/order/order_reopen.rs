@@ -1,0 +1,57 @@
+//! The customer, or one of its session keys, opens an order again of which a node did not start.
+//!
+//! The missing nodes are reserved for again at the order's maximum price. Leases that have started go on; those that
+//! have not stay awarded, and start once the order is whole again, with a start deadline of its own. A sealed order
+//! opens again as an instant one: its bids are known by now.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MODE_INSTANT;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::OrderReopened;
+use crate::math::pricing::cost;
+use crate::state::{Credits, Market, Order, CUSTOMER, ORDER_LAPSED, ORDER_OPEN};
+
+#[derive(Accounts)]
+pub struct OrderReopen {
+    pub authority: Signer,
+    pub market: Account<Market>,
+    #[account(mut)]
+    pub credits: Account<Credits>,
+    #[account(mut, constraint = order.customer == credits.customer @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+}
+
+pub(crate) fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let accounts = &mut ctx.accounts;
+    accounts.market.orders_open()?;
+    let address = *accounts.order.address();
+    let (order, credits) = (&mut accounts.order, &mut accounts.credits);
+    let slot = credits.actor(accounts.authority.address(), now)?;
+    if order.status != ORDER_LAPSED {
+        return fail(MarketError::WrongOrderStatus);
+    }
+    // Outputs that others have shown by then could be copied.
+    if order.outputs > 0 {
+        return fail(MarketError::WrongOutputState);
+    }
+    let nodes = order.nodes_missing()?;
+    let reserved = cost(order.max_price, order.gpus_per_node, order.duration_secs)?
+        .checked_mul(nodes as u64)
+        .or_overflow()?;
+    credits.reserve_for(slot, reserved)?;
+    if slot != order.session_slot {
+        // Two have reserved for it: what comes back can no longer be told apart, so it counts as spent.
+        order.session_slot = CUSTOMER;
+    }
+    let wait = accounts.market.params.award_deadline_secs as i64;
+    order.reserved = reserved;
+    order.status = ORDER_OPEN;
+    order.awarded_at = 0;
+    order.mode = MODE_INSTANT;
+    order.auction_close = 0;
+    order.award_deadline = now.checked_add(wait).or_overflow()?;
+    emit!(OrderReopened { order: address, reserved, nodes, award_deadline: order.award_deadline });
+    order.invariant()
+}

@@ -1,0 +1,46 @@
+//! The node of a redundant job commits to its output without showing it, so that no other node can copy it.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::OutputCommitted;
+use crate::state::{Lease, Market, Order, LEASE_ENDED, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_WANTED};
+
+#[derive(Accounts)]
+pub struct OutputCommit {
+    #[account(address = lease.node_key @ MarketError::Unauthorised)]
+    pub node_key: Signer,
+    pub market: Account<Market>,
+    #[account(mut, address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(mut)]
+    pub lease: Account<Lease>,
+}
+
+fn validate(accounts: &OutputCommit, now: i64) -> Result<()> {
+    let lease = &accounts.lease;
+    if lease.output != OUTPUT_WANTED {
+        return fail(MarketError::WrongOutputState);
+    }
+    if !matches!(lease.status, LEASE_RUNNING | LEASE_ENDED) {
+        return fail(MarketError::WrongLeaseStatus);
+    }
+    if now > accounts.order.outputs_by(&accounts.market.params, lease)? {
+        return fail(MarketError::TooLate);
+    }
+    Ok(())
+}
+
+/// `commitment` is sha256(`OUTPUT_TAG` ‖ domain ‖ lease ‖ output hash ‖ 32 bytes of salt).
+pub(crate) fn handler(ctx: &mut Context<OutputCommit>, commitment: [u8; 32]) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let (lease, order) = (&mut accounts.lease, &mut accounts.order);
+    lease.output = OUTPUT_COMMITTED;
+    lease.output_hash = commitment;
+    order.outputs = order.outputs.checked_add(1).or_overflow()?;
+    emit!(OutputCommitted { lease: *lease.address(), commitment });
+    order.invariant()?;
+    lease.invariant(now)
+}

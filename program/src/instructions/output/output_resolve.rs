@@ -1,0 +1,87 @@
+//! Anyone compares the outputs of a redundant job: those of the majority are paid, the others are not. Without a majority
+//! nobody is, and the customer may run the job again.
+//!
+//! Nobody's stake is touched: a majority of machines is no proof that the others lied, since one person may own it. It
+//! decides only over the money that the customer has put up for that very job.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MAX_REDUNDANCY;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::OutputsResolved;
+use crate::records;
+use crate::state::{Lease, Market, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED};
+
+/// All live leases of the order follow, writable.
+#[derive(Accounts)]
+pub struct OutputResolve {
+    pub market: Account<Market>,
+    pub order: Account<Order>,
+}
+
+/// A lease of the order, read from one of the accounts that follow.
+fn lease_of(view: &AccountView, order: &Address) -> Result<Lease> {
+    let lease: Lease = records::read(view)?;
+    if lease.order == *order {
+        Ok(lease)
+    } else {
+        fail(MarketError::WrongAccount)
+    }
+}
+
+/// What more than half of all nodes that the order wanted have shown.
+fn majority(shown: &[[u8; 32]], wanted: u8) -> Option<[u8; 32]> {
+    let half = (wanted as usize) / 2;
+    shown.iter().find(|output| shown.iter().filter(|other| other == output).count() > half).copied()
+}
+
+pub(crate) fn handler(ctx: &mut Context<OutputResolve>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let views = ctx.remaining_accounts()?;
+    let accounts = &ctx.accounts;
+    let order = &accounts.order;
+    if order.redundant == 0 || views.len() != order.live_leases as usize || views.is_empty() {
+        return fail(MarketError::WrongAccount);
+    }
+    let mut shown = [[0; 32]; MAX_REDUNDANCY as usize];
+    let (mut count, mut revealed, mut until) = (0usize, 0usize, i64::MIN);
+    for (at, view) in views.iter().enumerate() {
+        if views.iter().take(at).any(|other| other.address() == view.address()) {
+            return fail(MarketError::WrongAccount);
+        }
+        let lease = lease_of(view, order.address())?;
+        if !(OUTPUT_WANTED..=OUTPUT_REVEALED).contains(&lease.output) {
+            return fail(MarketError::WrongOutputState);
+        }
+        let by = order.outputs_by(&accounts.market.params, &lease)?;
+        until = until.max(by.checked_add(lease.settle_secs as i64).or_overflow()?);
+        if lease.output == OUTPUT_REVEALED {
+            match shown.get_mut(count) {
+                Some(slot) => *slot = lease.output_hash,
+                None => return fail(MarketError::InvariantBroken),
+            }
+            count = count.checked_add(1).or_overflow()?;
+            revealed = revealed.checked_add(1).or_overflow()?;
+        }
+    }
+    if revealed < views.len() && now <= until {
+        return fail(MarketError::TooEarly);
+    }
+    let winner = majority(shown.get(..count).unwrap_or_default(), order.nodes_wanted);
+    let mut accepted = 0u8;
+    for view in views.iter() {
+        let mut lease = lease_of(view, order.address())?;
+        let wins = lease.output == OUTPUT_REVEALED && winner == Some(lease.output_hash);
+        lease.output = if wins { OUTPUT_ACCEPTED } else { OUTPUT_REJECTED };
+        accepted = accepted.checked_add(u8::from(wins)).or_overflow()?;
+        lease.invariant(now)?;
+        records::write(view, &lease)?;
+    }
+    emit!(OutputsResolved {
+        order: *order.address(),
+        output: winner.unwrap_or_default(),
+        accepted,
+        of: order.nodes_wanted,
+    });
+    Ok(())
+}

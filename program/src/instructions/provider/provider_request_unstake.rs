@@ -1,0 +1,45 @@
+//! A provider asks stake back that none of its nodes needs. It waits out the cooldown, slashable all the while.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::TokenAccount;
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::UnstakeRequested;
+use crate::seeds;
+use crate::state::{Market, Provider};
+
+#[derive(Accounts)]
+pub struct ProviderRequestUnstake {
+    pub wallet: Signer,
+    pub market: Account<Market>,
+    #[account(mut, constraint = provider.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub provider: Account<Provider>,
+    #[account(seeds = [seeds::STAKE_VAULT, provider.address().as_ref()], bump = provider.vault_bump)]
+    pub stake_vault: Account<TokenAccount>,
+}
+
+fn validate(provider: &Provider, amount: u64) -> Result<()> {
+    if amount == 0 {
+        return fail(MarketError::ZeroAmount);
+    }
+    match provider.stake.checked_sub(amount) {
+        Some(rest) if rest >= provider.locked_stake => Ok(()),
+        _ => fail(MarketError::InsufficientStake),
+    }
+}
+
+/// The cooldown restarts for everything that is already on its way out: one date, no queue.
+pub(crate) fn handler(ctx: &mut Context<ProviderRequestUnstake>, amount: u64) -> Result<()> {
+    let accounts = &mut ctx.accounts;
+    validate(&accounts.provider, amount)?;
+    let now = Clock::get()?.unix_timestamp;
+    let cooldown = accounts.market.params.unstake_cooldown_secs as i64;
+    let unstake_at = now.checked_add(cooldown).or_overflow()?;
+    let address = *accounts.provider.address();
+    let provider = &mut accounts.provider;
+    provider.stake = provider.stake.checked_sub(amount).or_overflow()?;
+    provider.unstaking = provider.unstaking.checked_add(amount).or_overflow()?;
+    provider.unstake_at = unstake_at;
+    emit!(UnstakeRequested { provider: address, amount, unstake_at });
+    provider.invariant(accounts.stake_vault.amount())
+}

@@ -1,0 +1,93 @@
+//! A keeper votes for the root of a period's report. The vote that completes the quorum makes it final. Until then a vote
+//! may move, to a root that comes to weigh more than the one it leaves: see `Report::ballot`.
+//!
+//! No number of wrong roots keeps a right one out: when the four places of the report are taken, its account grows by one,
+//! and who votes for the new root pays the rent of it. See state/report_tail.rs.
+
+// The derive binds the arguments that seeds use in code that does not use them too.
+#![allow(unused_variables)]
+
+use anchor_lang::prelude::*;
+
+use crate::constants::VERSION;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{ReportFinalised, ReportVoted};
+use crate::math::periods::period_end;
+use crate::seeds;
+use crate::state::{create_report, report_parts, vote, Ballot, Keeper, Market, KEEPER_ACTIVE, REPORT_OPEN};
+
+#[derive(Accounts)]
+#[instruction(period: u64)]
+pub struct ReportVote {
+    #[account(mut)]
+    pub wallet: Signer,
+    #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub keeper: Account<Keeper>,
+    pub market: Account<Market>,
+    /// The period's report. The first vote creates it. The framework's own `init_if_needed` wants one length.
+    #[account(mut, seeds = [seeds::REPORT, &period.to_le_bytes()], bump)]
+    pub report: UncheckedAccount,
+    pub system_program: Program<System>,
+}
+
+/// Only keepers that were active when the period ended vote, so that votes never weigh more than the total that
+/// the report started with.
+fn validate(accounts: &ReportVote, period: u64, now: i64) -> Result<()> {
+    let params = &accounts.market.params;
+    let end = period_end(period, params.period_secs)?;
+    if now < end {
+        return fail(MarketError::PeriodNotEnded);
+    }
+    if now > end.checked_add(params.report_retention_secs as i64).or_overflow()? {
+        return fail(MarketError::TooLate);
+    }
+    let keeper = &accounts.keeper;
+    if keeper.status != KEEPER_ACTIVE || keeper.active_since >= end {
+        return fail(MarketError::KeeperNotActive);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, period, now)?;
+    let bump = ctx.bumps.report;
+    let accounts = &mut ctx.accounts;
+    let (wallet, keeper) = (*accounts.wallet.account(), &mut accounts.keeper);
+    let mut view = *accounts.report.account();
+    if view.data_len() == 0 {
+        create_report(&mut view, &wallet, period, bump)?;
+        let mut data = view.try_borrow_mut()?;
+        let (report, _) = report_parts(&mut data)?;
+        report.period = period;
+        report.total_weight = accounts.market.total_weight;
+        report.created_at = now;
+        report.rent_payer = keeper.wallet;
+        report.status = REPORT_OPEN;
+        report.version = VERSION;
+        report.bump = bump;
+    } else if !view.owned_by(&crate::ID) {
+        return Err(ProgramError::IllegalOwner);
+    }
+    match vote(&mut view, &wallet, &root, keeper)? {
+        Ballot::Again => return Ok(()),
+        Ballot::Moved { .. } => {} // it is counted in the keeper's record already
+        Ballot::First => {
+            if keeper.last_vote_period != 0 {
+                let skipped = period.saturating_sub(keeper.last_vote_period).saturating_sub(1);
+                keeper.misses = keeper.misses.checked_add(skipped).or_overflow()?;
+            }
+            keeper.votes = keeper.votes.checked_add(1).or_overflow()?;
+            keeper.last_vote_period = keeper.last_vote_period.max(period);
+        }
+    }
+    emit!(ReportVoted { period, keeper: keeper.wallet, root, weight: keeper.weight });
+    let mut data = view.try_borrow_mut()?;
+    let (report, tail) = report_parts(&mut data)?;
+    if report.finalise(accounts.market.params.quorum_bps, now) {
+        let root = report.root;
+        let weight = report.candidates.iter().find(|c| c.root == root).map_or(0, |c| c.weight);
+        emit!(ReportFinalised { period, root, weight, total_weight: report.total_weight });
+    }
+    report.invariant(tail)
+}

@@ -1,0 +1,62 @@
+//! Anyone turns the fees that a provider's customers have paid into stake for the provider, where governance has switched
+//! emission on. It comes from a vault that somebody must have filled: the program mints nothing.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Token, TokenAccount};
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::Emitted;
+use crate::math::fees::{fee, fees_turned};
+use crate::math::slashing::harm_in_stake;
+use crate::seeds;
+use crate::state::{Market, Provider, Rewards};
+use crate::token::transfer;
+
+#[derive(Accounts)]
+pub struct EmissionClaim {
+    pub market: Account<Market>,
+    #[account(mut, address = market.rewards @ MarketError::WrongAccount)]
+    pub rewards: Account<Rewards>,
+    #[account(mut, address = rewards.emission_vault @ MarketError::WrongAccount)]
+    pub emission_vault: Account<TokenAccount>,
+    #[account(mut)]
+    pub provider: Account<Provider>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
+        bump = provider.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+/// What the day's cap or the vault cuts off stays in the provider's account as fees that are not yet turned.
+pub(crate) fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let accounts = &mut ctx.accounts;
+    let params = &accounts.market.params;
+    let (rewards, provider) = (&mut accounts.rewards, &mut accounts.provider);
+    let wanted = harm_in_stake(fee(provider.fees_paid, params.emission_bps)?, params.stake_price)?;
+    let payable = wanted.min(accounts.emission_vault.amount());
+    let amount = rewards.emit_within(payable, params.emission_cap, now)?;
+    if amount == 0 {
+        return fail(MarketError::NothingOwed);
+    }
+    let turned = fees_turned(provider.fees_paid, amount, wanted)?;
+    provider.fees_paid = provider.fees_paid.checked_sub(turned).or_overflow()?;
+    let before = provider.covered();
+    provider.stake = provider.stake.checked_add(amount).or_overflow()?;
+    provider.keep_covered(before, now);
+    let bump = [accounts.market.bump];
+    let signer: [&[u8]; 2] = [seeds::MARKET, &bump];
+    transfer(
+        &accounts.token_program,
+        accounts.emission_vault.cpi_handle_mut().into(),
+        accounts.stake_vault.cpi_handle_mut().into(),
+        accounts.market.cpi_handle(),
+        amount,
+        &[&signer],
+    );
+    emit!(Emitted { provider: *accounts.provider.address(), amount, fees: turned });
+    accounts.provider.invariant(accounts.stake_vault.amount())
+}

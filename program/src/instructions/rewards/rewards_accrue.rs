@@ -1,0 +1,81 @@
+//! Anyone splits the fees swept so far: the treasury is paid, a part waits for a buy-back, and the rest is set aside for
+//! the keepers whose votes made a report final.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Token, TokenAccount};
+
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::RewardsAccrued;
+use crate::math::fees::{fee_shares, FeeShares};
+use crate::math::periods::period_end;
+use crate::seeds;
+use crate::state::{Market, Report, Rewards, REPORT_FINAL};
+use crate::token::transfer;
+
+#[derive(Accounts)]
+pub struct RewardsAccrue {
+    pub market: Account<Market>,
+    #[account(mut, address = market.rewards @ MarketError::WrongAccount)]
+    pub rewards: Account<Rewards>,
+    #[account(mut)]
+    pub report: Account<Report>,
+    #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
+    pub fee_vault: Account<TokenAccount>,
+    #[account(mut, address = market.treasury @ MarketError::WrongAccount)]
+    pub treasury: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+/// A report is rewarded once, one period after its own ended so that slower voters are in it, and never before an older
+/// one: else a keeper could steer the fees to a period in which it voted and others did not.
+fn validate(accounts: &RewardsAccrue, now: i64) -> Result<()> {
+    let (report, rewards) = (&accounts.report, &accounts.rewards);
+    if report.status != REPORT_FINAL {
+        return fail(MarketError::ReportNotFinal);
+    }
+    if report.period <= rewards.last_period {
+        return fail(MarketError::AlreadyApplied);
+    }
+    let next = report.period.checked_add(1).or_overflow()?;
+    if now < period_end(next, accounts.market.params.period_secs)? {
+        return fail(MarketError::TooEarly);
+    }
+    if rewards.pending == 0 {
+        return fail(MarketError::NothingOwed);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let params = &accounts.market.params;
+    let (rewards, report) = (&mut accounts.rewards, &mut accounts.report);
+    let FeeShares { treasury, buy_back, voters: pool } =
+        fee_shares(rewards.pending, params.award_bps, params.treasury_bps, params.burn_bps)?;
+    if rewards.buy_back == 0 {
+        rewards.buy_back_since = now;
+    }
+    rewards.pending = 0;
+    rewards.buy_back = rewards.buy_back.checked_add(buy_back).or_overflow()?;
+    rewards.allocated = rewards.allocated.checked_add(pool).or_overflow()?;
+    rewards.last_period = report.period;
+    report.reward_with(pool)?;
+    if treasury > 0 {
+        let bump = [accounts.market.bump];
+        let signer: [&[u8]; 2] = [seeds::MARKET, &bump];
+        transfer(
+            &accounts.token_program,
+            accounts.fee_vault.cpi_handle_mut().into(),
+            accounts.treasury.cpi_handle_mut().into(),
+            accounts.market.cpi_handle(),
+            treasury,
+            &[&signer],
+        );
+    }
+    emit!(RewardsAccrued { period: accounts.report.period, pool, treasury, buy_back });
+    // Roots behind the struct are as votes left them.
+    accounts.report.invariant(&[])?;
+    accounts.rewards.invariant(accounts.fee_vault.amount())
+}

@@ -1,0 +1,81 @@
+//! Anyone stores the first half of a proof of bad work: a node's signed commitment and the chunk that holds a wrong entry.
+//! Nothing is judged here but the signature; an fraud_proof without its second half harms nobody.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{VERSION, WORK_CHUNK, WORK_CHUNK_LEN, WORK_CLAIM_LEN};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::FraudProofOpened;
+use crate::math::bytes::take;
+use crate::math::hash::sha256_of;
+use crate::seeds;
+use crate::signatures::require_signed;
+use crate::state::{FraudProof, Market, NodeAccount, WorkClaim};
+
+/// The instruction before this one verifies the node's signature over the commitment.
+#[derive(Accounts)]
+pub struct FraudProofOpen {
+    #[account(mut)]
+    pub finder: Signer,
+    pub market: Account<Market>,
+    pub node: NodeAccount,
+    #[account(
+        init,
+        payer = finder,
+        seeds = [seeds::FRAUD_PROOF, node.address().as_ref(), finder.address().as_ref()],
+        bump
+    )]
+    pub fraud_proof: Account<FraudProof>,
+    pub instructions: Sysvar<SysvarInstructions>,
+    pub system_program: Program<System>,
+}
+
+fn validate(accounts: &FraudProofOpen, commitment: &[u8; WORK_CLAIM_LEN]) -> Result<WorkClaim> {
+    require_signed(&accounts.instructions, -1, &accounts.node.node_key, commitment)?;
+    let parsed = WorkClaim::parse(commitment)?;
+    if parsed.domain != accounts.market.domain || parsed.node != *accounts.node.address() {
+        return fail(MarketError::InvalidWorkClaim);
+    }
+    Ok(parsed)
+}
+
+pub(crate) fn handler(
+    ctx: &mut Context<FraudProofOpen>,
+    commitment: [u8; WORK_CLAIM_LEN],
+    row: u16,
+    column: u16,
+    chunk: [u8; WORK_CHUNK_LEN],
+) -> Result<()> {
+    let commitment = validate(&ctx.accounts, &commitment)?;
+    let (row, column) = (row as u32, column as u32);
+    if row >= commitment.order || column >= commitment.order {
+        return fail(MarketError::InvalidProof);
+    }
+    let entry = (column % WORK_CHUNK).checked_mul(4).or_overflow()?;
+    let bump = ctx.bumps.fraud_proof;
+    let accounts = &mut ctx.accounts;
+    let address = *accounts.fraud_proof.address();
+    let finder = *accounts.finder.address();
+    let fraud_proof = &mut accounts.fraud_proof;
+    fraud_proof.node = commitment.node;
+    fraud_proof.finder = finder;
+    fraud_proof.seed = commitment.seed;
+    fraud_proof.root = commitment.root;
+    fraud_proof.chunk = sha256_of(&[&[0], &chunk]);
+    fraud_proof.period = commitment.period;
+    fraud_proof.order = commitment.order;
+    fraud_proof.row = row;
+    fraud_proof.column = column;
+    fraud_proof.claimed = i32::from_le_bytes(take(&chunk, entry as usize)?);
+    fraud_proof.version = VERSION;
+    fraud_proof.bump = bump;
+    emit!(FraudProofOpened {
+        fraud_proof: address,
+        node: commitment.node,
+        finder,
+        period: commitment.period,
+        row,
+        column,
+    });
+    Ok(())
+}

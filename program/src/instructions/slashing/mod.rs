@@ -1,0 +1,22 @@
+//! Faults with their appeals, and proofs that take stake or bond.
+
+pub mod fault_open;
+pub mod fraud_proof_close;
+pub mod fraud_proof_open;
+pub mod prove_bad_work;
+pub mod prove_better_ask;
+pub mod prove_equivocation;
+pub mod prove_omitted_bid;
+pub mod slash_appeal;
+pub mod slash_apply;
+pub mod unjust;
+
+pub use fault_open::*;
+pub use fraud_proof_close::*;
+pub use fraud_proof_open::*;
+pub use prove_bad_work::*;
+pub use prove_better_ask::*;
+pub use prove_equivocation::*;
+pub use prove_omitted_bid::*;
+pub use slash_appeal::*;
+pub use slash_apply::*;

@@ -1,0 +1,121 @@
+//! Slashes a node that committed to a wrong product, with nobody's vote: the program follows the accused entry to the
+//! committed root and computes it itself.
+//!
+//! One proof covers everything that the node committed to up to the period of the proof: a machine that computes
+//! wrongly is slashed once, not once for every keeper that asked it. So no record of proven commitments is needed.
+
+use alloc::vec::Vec;
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::constants::WORK_CHUNK;
+use crate::errors::{fail, MarketError};
+use crate::events::BadWorkProven;
+use crate::math::fees::fee;
+use crate::math::merkle::climb;
+use crate::math::periods::period_of;
+use crate::math::slashing::split;
+use crate::math::work::cell;
+use crate::seeds;
+use crate::slashing::Slashed;
+use crate::state::{FraudProof, Market, NodeAccount, Provider};
+
+#[derive(Accounts)]
+pub struct ProveBadWork {
+    #[account(mut, address = fraud_proof.finder @ MarketError::Unauthorised)]
+    pub finder: Signer,
+    pub market: Account<Market>,
+    #[account(mut, close = finder)]
+    pub fraud_proof: Account<FraudProof>,
+    #[account(mut, address = fraud_proof.node @ MarketError::WrongAccount)]
+    pub node: NodeAccount,
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
+        bump = provider.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+/// Whether the chunk stands at its place under the committed root. The order of the product fixes the shape of the
+/// row's tree and of the tree over the rows, so a path of another shape does not lead there.
+fn committed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
+    let chunks = fraud_proof.order / WORK_CHUNK;
+    let mut rest = siblings.iter();
+    let root = climb(fraud_proof.chunk, fraud_proof.column / WORK_CHUNK, chunks, &mut rest)
+        .and_then(|row| climb(row, fraud_proof.row, fraud_proof.order, &mut rest));
+    root == Some(fraud_proof.root) && rest.next().is_none()
+}
+
+/// The entry as it should be.
+fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
+    let (fraud_proof, node) = (&accounts.fraud_proof, &accounts.node);
+    if fraud_proof.period <= node.bad_work_period {
+        return fail(MarketError::AlreadyProven);
+    }
+    // A commitment for a time to come would count again after its proof.
+    if fraud_proof.period > period {
+        return fail(MarketError::TooEarly);
+    }
+    if !committed(fraud_proof, siblings) {
+        return fail(MarketError::InvalidProof);
+    }
+    let right = cell(&fraud_proof.seed, fraud_proof.order, fraud_proof.row, fraud_proof.column);
+    if right == fraud_proof.claimed {
+        return fail(MarketError::WorkIsRight);
+    }
+    Ok(right)
+}
+
+pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let period = period_of(now, ctx.accounts.market.params.period_secs)?;
+    let right = validate(&ctx.accounts, &siblings, period)?;
+    let accounts = &mut ctx.accounts;
+    let params = &accounts.market.params;
+    let finder = *accounts.finder.address();
+    let node = &mut accounts.node;
+    node.bad_work_period = period;
+    node.suspend(true, now);
+    let amount = accounts.provider.slash(fee(node.required_stake, params.slash_bad_work_bps)?)?;
+    let shares = split(amount, 0, params.finder_bps)?;
+    Slashed {
+        token_program: &accounts.token_program,
+        vault: &mut accounts.stake_vault,
+        mint: &mut accounts.stake_mint,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
+        customer_tokens: None,
+        customer: Address::default(),
+        finder_tokens: &mut accounts.finder_tokens,
+        finder,
+    }
+    .distribute(&shares)?;
+    let fraud_proof = &accounts.fraud_proof;
+    emit!(BadWorkProven {
+        node: fraud_proof.node,
+        provider: *accounts.provider.address(),
+        finder,
+        period: fraud_proof.period,
+        row: fraud_proof.row,
+        column: fraud_proof.column,
+        claimed: fraud_proof.claimed,
+        right,
+        amount,
+        finder_share: shares.finder,
+        burned: shares.burned,
+    });
+    accounts.node.invariant()?;
+    accounts.provider.invariant(accounts.stake_vault.amount())
+}

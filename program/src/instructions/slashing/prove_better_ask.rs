@@ -1,0 +1,107 @@
+//! Slashes the keeper that gave an instant order to a node although a strictly better one was there, with nobody's vote.
+//!
+//! What is compared must not have moved: the lease keeps the score that it was awarded by, which the keeper itself bounded
+//! in its award, and of the better node only that counts which provably held from before the order was created until the
+//! award: its ask, that it was active, had the GPUs free and the stake behind it, its score record, and its model's
+//! terms. A keeper that takes the best of what it sees cannot be slashed; what cannot be proven is in docs/protocol/README.md.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::instructions::slashing::unjust::{score_throughout, Unjust};
+use crate::math::pricing::cost;
+use crate::seeds;
+use crate::state::{GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
+
+#[derive(Accounts)]
+pub struct ProveBetterAsk {
+    pub finder: Signer,
+    #[account(mut)]
+    pub market: Account<Market>,
+    #[account(address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(mut)]
+    pub lease: Account<Lease>,
+    /// The node that should have been awarded.
+    pub better: NodeAccount,
+    #[account(address = better.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(constraint = gpu_model.id == better.spec.model @ MarketError::WrongAccount)]
+    pub gpu_model: Account<GpuModel>,
+    #[account(mut, constraint = keeper.wallet == lease.keeper @ MarketError::WrongAccount)]
+    pub keeper: Account<Keeper>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()],
+        bump = keeper.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// A stake-token account of the customer, if it paid more than the better node asked.
+    #[account(mut)]
+    pub customer_tokens: Option<Account<TokenAccount>>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+/// Whether the award can be contested at all. Of an order over several nodes, several keepers may have awarded parts,
+/// each right by what it knew, so only orders for one node are.
+fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
+    let (lease, order) = (&accounts.lease, &accounts.order);
+    let window = accounts.market.params.challenge_secs as i64;
+    let open = lease.score != 0
+        && order.mode == MODE_INSTANT
+        && order.nodes_wanted == 1
+        && now <= lease.awarded_at.checked_add(window).or_overflow()?;
+    if open {
+        Ok(())
+    } else {
+        fail(MarketError::NotContestable)
+    }
+}
+
+/// The score of the better node, at its worst during the auction.
+fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
+    contestable(accounts, now)?;
+    let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
+    let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
+    if better.ask_since >= since || *better.address() == lease.node {
+        return fail(MarketError::NotBetter);
+    }
+    let params = &accounts.market.params;
+    let (provider, model) = (&accounts.provider, &accounts.gpu_model);
+    let score =
+        score_throughout(better, better.price, provider, model, order, params, since, lease.awarded_at)?;
+    if score < lease.score {
+        Ok(score)
+    } else {
+        fail(MarketError::NotBetter)
+    }
+}
+
+pub(crate) fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let score = validate(&ctx.accounts, now)?;
+    let accounts = &mut ctx.accounts;
+    let (seconds, gpus) = (accounts.order.duration_secs, accounts.lease.gpus);
+    let paid = cost(accounts.lease.price, gpus, seconds)?;
+    let asked = cost(accounts.better.price, gpus, seconds)?;
+    Unjust {
+        market: &mut accounts.market,
+        lease: &mut accounts.lease,
+        keeper: &mut accounts.keeper,
+        stake_vault: &mut accounts.stake_vault,
+        stake_mint: &mut accounts.stake_mint,
+        customer_tokens: accounts.customer_tokens.as_mut(),
+        finder_tokens: &mut accounts.finder_tokens,
+        token_program: &accounts.token_program,
+        finder: *accounts.finder.address(),
+        better: *accounts.better.address(),
+    }
+    .punish(score, paid.saturating_sub(asked), now)
+}

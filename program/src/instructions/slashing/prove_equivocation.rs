@@ -1,0 +1,128 @@
+//! Slashes a keeper that signed "passed" and "failed" for one and the same check, or two different manifests of one
+//! period, with nobody's vote.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::constants::{KIND_MANIFESTS, MANIFEST_LEN, STATEMENT_LEN};
+use crate::errors::{fail, MarketError};
+use crate::events::EquivocationProven;
+use crate::math::fees::fee;
+use crate::math::slashing::split;
+use crate::seeds;
+use crate::signatures::signed_message;
+use crate::slashing::{expel, Slashed};
+use crate::state::{Keeper, Manifest, Market, Statement, KEEPER_SLASHED};
+
+/// The two instructions before this one verify the keeper's signature over one statement each, or over one manifest
+/// each. They are read from there: twice they would not fit a transaction.
+#[derive(Accounts)]
+pub struct ProveEquivocation {
+    pub finder: Signer,
+    #[account(mut)]
+    pub market: Account<Market>,
+    /// As long as its bond is there, whether it is active or leaving.
+    #[account(mut)]
+    pub keeper: Account<Keeper>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()],
+        bump = keeper.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub instructions: Sysvar<SysvarInstructions>,
+    pub token_program: Program<Token>,
+}
+
+/// What the keeper contradicted itself about, as the event tells it.
+struct About {
+    node: Address,
+    lease: Address,
+    period: u64,
+    kind: u8,
+    checked_at: i64,
+}
+
+/// Two statements: the check that both are about.
+fn check(domain: &[u8; 8], one: &[u8; STATEMENT_LEN], other: &[u8; STATEMENT_LEN]) -> Result<About> {
+    let (one, other) = (Statement::parse(one)?, Statement::parse(other)?);
+    if one.domain != *domain || !one.equivocates(&other) {
+        return fail(MarketError::NoContradiction);
+    }
+    let Statement { node, lease, period, kind, checked_at, .. } = one;
+    Ok(About { node, lease, period, kind, checked_at })
+}
+
+/// Two manifests: their period.
+fn period(domain: &[u8; 8], one: &[u8; MANIFEST_LEN], other: &[u8; MANIFEST_LEN]) -> Result<About> {
+    let (one, other) = (Manifest::parse(one)?, Manifest::parse(other)?);
+    if one.domain != *domain || !one.equivocates(&other) {
+        return fail(MarketError::NoContradiction);
+    }
+    let (node, lease) = (Address::default(), Address::default());
+    Ok(About { node, lease, period: one.period, kind: KIND_MANIFESTS, checked_at: 0 })
+}
+
+fn validate(accounts: &ProveEquivocation) -> Result<About> {
+    let keeper = &accounts.keeper;
+    // A second proof takes no more: the first took the share that contradicting oneself costs, and the vote.
+    if keeper.status == KEEPER_SLASHED {
+        return fail(MarketError::WrongKeeperStatus);
+    }
+    let one = signed_message(&accounts.instructions, -2, &keeper.wallet)?;
+    let other = signed_message(&accounts.instructions, -1, &keeper.wallet)?;
+    let domain = &accounts.market.domain;
+    if let (Ok(one), Ok(other)) = (one[..].try_into(), other[..].try_into()) {
+        return check(domain, one, other);
+    }
+    match (one[..].try_into(), other[..].try_into()) {
+        (Ok(one), Ok(other)) => period(domain, one, other),
+        _ => fail(MarketError::NoContradiction),
+    }
+}
+
+pub(crate) fn handler(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
+    let about = validate(&ctx.accounts)?;
+    let now = Clock::get()?.unix_timestamp;
+    let accounts = &mut ctx.accounts;
+    let finder = *accounts.finder.address();
+    let params = accounts.market.params;
+    let keeper = &mut accounts.keeper;
+    let share = fee(keeper.bond, params.slash_equivocation_bps)?;
+    let amount = keeper.slash(share)?;
+    expel(&mut accounts.market, keeper, now)?;
+    let shares = split(amount, 0, params.finder_bps)?;
+    Slashed {
+        token_program: &accounts.token_program,
+        vault: &mut accounts.stake_vault,
+        mint: &mut accounts.stake_mint,
+        seed: Slashed::KEEPER,
+        wallet: keeper.wallet,
+        bump: keeper.bump,
+        authority: accounts.keeper.cpi_handle(),
+        customer_tokens: None,
+        customer: Address::default(),
+        finder_tokens: &mut accounts.finder_tokens,
+        finder,
+    }
+    .distribute(&shares)?;
+    emit!(EquivocationProven {
+        keeper: *accounts.keeper.address(),
+        finder,
+        node: about.node,
+        lease: about.lease,
+        period: about.period,
+        kind: about.kind,
+        checked_at: about.checked_at,
+        amount,
+        finder_share: shares.finder,
+        burned: shares.burned,
+    });
+    accounts.keeper.invariant(accounts.stake_vault.amount())?;
+    accounts.market.invariant()
+}

@@ -1,0 +1,160 @@
+//! Slashes the keeper that awarded a sealed order as if a bid did not exist whose reveal it had acknowledged in time, with
+//! nobody's vote.
+//!
+//! Of the bids that a keeper has it must take the best, and name the best of the others as the bar that sets the price. A
+//! bid that scores better than what the winner was paid by is therefore the winner's, or the bar, or was left out. As with
+//! better asks nothing is compared that may have moved: the omitted node and the bar's must be as they were from before the
+//! auction's close until the award. Only orders for one node are: see docs/protocol/README.md.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::constants::{AWARD_VIEW_SECS, MODE_SEALED};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::instructions::auction::auction_award::Reveal;
+use crate::instructions::slashing::unjust::{score_throughout, Unjust};
+use crate::math::bid::{commitment, commitment_message, reveal_ack_message};
+use crate::math::pricing::cost;
+use crate::seeds;
+use crate::signatures::require_signed;
+use crate::state::{Auction, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
+
+/// The instruction before this one verifies the keeper's signature over its acknowledgement of the reveal; the one before
+/// that, the node's over its commitment.
+#[derive(Accounts)]
+pub struct ProveOmittedBid {
+    pub finder: Signer,
+    #[account(mut)]
+    pub market: Account<Market>,
+    #[account(address = lease.order @ MarketError::WrongAccount)]
+    pub order: Account<Order>,
+    #[account(constraint = auction.order == lease.order @ MarketError::WrongAccount)]
+    pub auction: Account<Auction>,
+    #[account(mut)]
+    pub lease: Account<Lease>,
+    /// The node whose bid was left out.
+    pub omitted: NodeAccount,
+    #[account(address = omitted.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(constraint = gpu_model.id == omitted.spec.model @ MarketError::WrongAccount)]
+    pub gpu_model: Account<GpuModel>,
+    /// Node of the best losing bid that the keeper named; absent when it named none.
+    pub bar: Option<NodeAccount>,
+    #[account(mut, constraint = keeper.wallet == lease.keeper @ MarketError::WrongAccount)]
+    pub keeper: Account<Keeper>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()],
+        bump = keeper.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// A stake-token account of the customer, if it paid too much.
+    #[account(mut)]
+    pub customer_tokens: Option<Account<TokenAccount>>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub instructions: Sysvar<SysvarInstructions>,
+    pub token_program: Program<Token>,
+}
+
+/// Whether the award can be contested at all. An order over several nodes is awarded in several transactions, between
+/// which a node may become unable.
+fn contestable(accounts: &ProveOmittedBid, now: i64) -> Result<()> {
+    let (lease, order, auction) = (&accounts.lease, &accounts.order, &accounts.auction);
+    // An auction of an earlier life of this address has another close, a lease that is not its award another time.
+    let open = lease.score != 0
+        && order.mode == MODE_SEALED
+        && order.nodes_wanted == 1
+        && order.auction_close == auction.close_at
+        && auction.keeper == lease.keeper
+        && auction.awarded_at == lease.awarded_at
+        && now <= auction.challenge_until;
+    if open {
+        Ok(())
+    } else {
+        fail(MarketError::NotContestable)
+    }
+}
+
+/// That the bar is what the keeper could see: had its node got worse since, another bid would stand before it now. Age
+/// alone makes it better.
+fn bar_stood(accounts: &ProveOmittedBid, since: i64) -> Result<()> {
+    let (auction, awarded_at) = (&accounts.auction, accounts.lease.awarded_at);
+    if auction.bar().is_none() {
+        return Ok(());
+    }
+    let bar = match accounts.bar.as_ref() {
+        Some(bar) => bar,
+        None => return fail(MarketError::MissingAccount),
+    };
+    if *bar.address() != auction.bar_node {
+        return fail(MarketError::WrongAccount);
+    }
+    match bar.record_throughout(since, awarded_at) {
+        Some(record) if record.guarantee.bps_at(since) == record.guarantee.bps_at(awarded_at) => Ok(()),
+        _ => fail(MarketError::NotBetter),
+    }
+}
+
+/// The score of the omitted bid, at its worst from before the close until the award.
+fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64) -> Result<u64> {
+    contestable(accounts, now)?;
+    let (lease, order, auction) = (&accounts.lease, &accounts.order, &accounts.auction);
+    let (omitted, params) = (&accounts.omitted, &accounts.market.params);
+    if received_at > auction.reveal_until {
+        return fail(MarketError::TooLate);
+    }
+    let domain = &accounts.market.domain;
+    let hidden =
+        commitment(domain, &auction.order, omitted.address(), auction.close_at, bid.price, &bid.salt);
+    let acknowledged = reveal_ack_message(&hidden, received_at);
+    require_signed(&accounts.instructions, -1, &lease.keeper, &acknowledged)?;
+    require_signed(&accounts.instructions, -2, &omitted.node_key, &commitment_message(&hidden))?;
+    // Whose bid counted was not left out.
+    let counted = *omitted.address() == lease.node || *omitted.address() == auction.bar_node;
+    if counted {
+        return fail(MarketError::NotBetter);
+    }
+    let since = auction.close_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
+    bar_stood(accounts, since)?;
+    let (provider, model) = (&accounts.provider, &accounts.gpu_model);
+    let score =
+        score_throughout(omitted, bid.price, provider, model, order, params, since, lease.awarded_at)?;
+    // The lease's score is that of the price paid: the bar's, or the maximum's.
+    if score < lease.score {
+        Ok(score)
+    } else {
+        fail(MarketError::NotBetter)
+    }
+}
+
+pub(crate) fn handler(ctx: &mut Context<ProveOmittedBid>, bid: Reveal, received_at: i64) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let score = validate(&ctx.accounts, &bid, received_at, now)?;
+    let accounts = &mut ctx.accounts;
+    let (lease, seconds) = (&accounts.lease, accounts.order.duration_secs);
+    // The price at which the winner would have scored as the omitted bid, rounded up.
+    let price = (lease.price as u128)
+        .checked_mul(score as u128)
+        .map(|product| product.div_ceil(lease.score as u128))
+        .and_then(|price| u64::try_from(price).ok())
+        .or_overflow()?;
+    let paid = cost(lease.price, lease.gpus, seconds)?;
+    let harm = paid.saturating_sub(cost(price, lease.gpus, seconds)?);
+    Unjust {
+        market: &mut accounts.market,
+        lease: &mut accounts.lease,
+        keeper: &mut accounts.keeper,
+        stake_vault: &mut accounts.stake_vault,
+        stake_mint: &mut accounts.stake_mint,
+        customer_tokens: accounts.customer_tokens.as_mut(),
+        finder_tokens: &mut accounts.finder_tokens,
+        token_program: &accounts.token_program,
+        finder: *accounts.finder.address(),
+        better: *accounts.omitted.address(),
+    }
+    .punish(score, harm, now)
+}

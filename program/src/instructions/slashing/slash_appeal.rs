@@ -1,0 +1,129 @@
+//! Voids a fault with statements of keepers who said the opposite: more than a third of the bonded weight.
+//!
+//! One statement a call; the instruction before this one verifies the keeper's signature. Keepers who signed both a
+//! passed and a failed statement for the same check are another matter: that is equivocation, with its own proof.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
+    FLAG_WORK_FAILED, STATEMENT_LEN,
+};
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::{FaultAppealed, FaultVoided};
+use crate::instructions::report::leaf::slash_amount;
+use crate::instructions::slashing::slash_apply::settle_fault;
+use crate::math::periods::period_end;
+use crate::signatures::require_signed;
+use crate::state::{
+    add_voter, Fault, Keeper, Lease, Market, NodeAccount, Provider, Statement, KEEPER_ACTIVE,
+};
+
+/// The flags that slash, by what they cost.
+const GRAVEST_FIRST: [u16; 6] = [
+    FLAG_SPEC_MISMATCH,
+    FLAG_EVIDENCE_FAILED,
+    FLAG_DEVICE_CHANGED,
+    FLAG_BAD_OUTPUT,
+    FLAG_WORK_FAILED,
+    FLAG_OFFLINE,
+];
+
+#[derive(Accounts)]
+pub struct SlashAppeal {
+    pub market: Account<Market>,
+    /// The keeper that signed the statement.
+    pub keeper: Account<Keeper>,
+    #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(mut, address = fault.node @ MarketError::WrongAccount)]
+    pub node: NodeAccount,
+    #[account(mut)]
+    pub lease: Option<Account<Lease>>,
+    #[account(mut)]
+    pub fault: Account<Fault>,
+    #[account(mut, address = fault.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
+    pub instructions: Sysvar<SysvarInstructions>,
+}
+
+/// The flags of the fault that the statement speaks against.
+fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -> Result<u16> {
+    let fault = &accounts.fault;
+    if now >= fault.applicable_at {
+        return fail(MarketError::AppealWindowClosed);
+    }
+    // The rule of votes: only keepers that were active in the period have a say about it. Otherwise the accused could
+    // bond keepers of its own when it learns of the fault.
+    let params = &accounts.market.params;
+    let end = period_end(fault.period, params.period_secs)?;
+    if accounts.keeper.status != KEEPER_ACTIVE || accounts.keeper.active_since >= end {
+        return fail(MarketError::KeeperNotActive);
+    }
+    require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
+    let parsed = Statement::parse(statement)?;
+    let flags = parsed.contradicts(params.period_secs, params.migration_grace_secs) & fault.flags;
+    // One fault after the other: else a statement about another one would reset the count. The gravest first: while it
+    // stands, voiding a lesser one would change nothing.
+    let first = GRAVEST_FIRST.into_iter().find(|flag| fault.flags & flag != 0).unwrap_or(0);
+    let relevant = parsed.domain == accounts.market.domain
+        && parsed.node == fault.node
+        && parsed.period == fault.period
+        && (parsed.lease == fault.lease || flags & FLAGS_NODE != 0);
+    if !relevant || flags & first == 0 {
+        return fail(MarketError::IrrelevantStatement);
+    }
+    Ok(flags)
+}
+
+pub(crate) fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let flags = validate(&ctx.accounts, &statement, now)?;
+    let accounts = &mut ctx.accounts;
+    let (fault, keeper) = (&mut accounts.fault, &accounts.keeper);
+    if fault.appeal_flag != flags {
+        fault.appeal_flag = flags;
+        fault.appeal_weight = 0;
+        fault.appellants = [0; 32];
+    }
+    if !add_voter(&mut fault.appellants, keeper.index)? {
+        return fail(MarketError::AlreadyCounted);
+    }
+    fault.appeal_weight = fault.appeal_weight.checked_add(keeper.weight).or_overflow()?;
+    emit!(FaultAppealed {
+        fault: *fault.address(),
+        keeper: keeper.wallet,
+        flag: flags,
+        weight: fault.appeal_weight,
+    });
+    let enough = (fault.appeal_weight as u128).saturating_mul(3) > fault.total_weight as u128;
+    if !enough {
+        return Ok(());
+    }
+    fault.flags &= !flags;
+    fault.appeal_flag = 0;
+    fault.appeal_weight = 0;
+    fault.appellants = [0; 32];
+    if fault.flags != 0 {
+        let lease = lease_of(fault, accounts.lease.as_ref())?;
+        fault.amount = slash_amount(fault.flags, &accounts.market.params, &accounts.node, lease)?;
+        return Ok(());
+    }
+    settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
+    accounts.node.acquit(now);
+    emit!(FaultVoided { fault: *accounts.fault.address(), node: accounts.fault.node });
+    accounts.node.invariant()?;
+    accounts.fault.close(*accounts.rent_payer.account())
+}
+
+/// The lease that the fault names: none when it names none, an error when it is not the one given.
+fn lease_of<'a>(fault: &Fault, given: Option<&'a Account<Lease>>) -> Result<Option<&'a Lease>> {
+    if fault.lease == Address::default() {
+        return Ok(None);
+    }
+    match given {
+        Some(lease) if *lease.address() == fault.lease => Ok(Some(lease)),
+        Some(_) => fail(MarketError::WrongAccount),
+        None => fail(MarketError::MissingAccount),
+    }
+}

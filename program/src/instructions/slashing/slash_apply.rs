@@ -1,0 +1,103 @@
+//! Anyone applies a fault whose appeal window has passed: the customer first, then the finder, the rest is burned.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::{Mint, Token, TokenAccount};
+
+use crate::constants::FLAGS_NODE;
+use crate::errors::{fail, MarketError, OrOverflow};
+use crate::events::SlashApplied;
+use crate::math::slashing::split;
+use crate::seeds;
+use crate::slashing::Slashed;
+use crate::state::{Fault, Lease, Market, Node, NodeAccount, Provider};
+
+#[derive(Accounts)]
+pub struct SlashApply {
+    pub market: Account<Market>,
+    #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
+    pub provider: Account<Provider>,
+    #[account(
+        mut,
+        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
+        bump = provider.vault_bump
+    )]
+    pub stake_vault: Account<TokenAccount>,
+    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    #[account(mut, address = fault.node @ MarketError::WrongAccount)]
+    pub node: NodeAccount,
+    /// The lease that the fault names, if it names one.
+    #[account(mut)]
+    pub lease: Option<Account<Lease>>,
+    #[account(mut, close = rent_payer)]
+    pub fault: Account<Fault>,
+    #[account(mut, address = fault.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
+    /// A stake-token account of the harmed customer, if there is one.
+    #[account(mut)]
+    pub customer_tokens: Option<Account<TokenAccount>>,
+    /// A stake-token account of the finder.
+    #[account(mut)]
+    pub finder_tokens: Account<TokenAccount>,
+    pub token_program: Program<Token>,
+}
+
+/// One fault less for the provider, the node and the lease that wait for it.
+pub fn settle_fault(
+    fault: &Fault,
+    provider: &mut Provider,
+    node: &mut Node,
+    lease: Option<&mut Account<Lease>>,
+) -> Result<()> {
+    provider.pending_faults = provider.pending_faults.checked_sub(1).or_overflow()?;
+    node.pending_faults = node.pending_faults.checked_sub(1).or_overflow()?;
+    if fault.lease == Address::default() {
+        return Ok(());
+    }
+    match lease {
+        Some(lease) if *lease.address() == fault.lease => {
+            lease.pending_faults = lease.pending_faults.checked_sub(1).or_overflow()?;
+            Ok(())
+        }
+        Some(_) => fail(MarketError::WrongAccount),
+        None => fail(MarketError::MissingAccount),
+    }
+}
+
+pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
+    let accounts = &mut ctx.accounts;
+    let now = Clock::get()?.unix_timestamp;
+    if now < accounts.fault.applicable_at {
+        return fail(MarketError::AppealWindowOpen);
+    }
+    let fault = &accounts.fault;
+    settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
+    if fault.flags & FLAGS_NODE != 0 {
+        accounts.node.suspend(true, now);
+    }
+    let amount = accounts.provider.slash(fault.amount)?;
+    let shares = split(amount, fault.harm, fault.finder_bps)?;
+    Slashed {
+        token_program: &accounts.token_program,
+        vault: &mut accounts.stake_vault,
+        mint: &mut accounts.stake_mint,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
+        customer_tokens: accounts.customer_tokens.as_mut(),
+        customer: fault.customer,
+        finder_tokens: &mut accounts.finder_tokens,
+        finder: fault.finder,
+    }
+    .distribute(&shares)?;
+    emit!(SlashApplied {
+        fault: *accounts.fault.address(),
+        provider: *accounts.provider.address(),
+        amount,
+        customer: shares.customer,
+        finder: shares.finder,
+        burned: shares.burned,
+    });
+    accounts.provider.invariant(accounts.stake_vault.amount())
+}

@@ -201,7 +201,8 @@ pub enum MarketError {
     VoteNotHeavier, // 6095
 }
 
-/// `Err(MarketError)` as the framework's error, for `?`-free early returns.
+/// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's
+/// `require!(condition, error)`, or by `ok_or(error)?` where a value is missing.
 pub fn fail<T>(error: MarketError) -> Result<T> {
     Err(error.into())
 }

@@ -30,21 +30,16 @@ pub fn require_signed(
     key: &Address,
     message: &[u8],
 ) -> Result<()> {
-    if signer_of(instructions, offset, message)? == *key {
-        Ok(())
-    } else {
-        fail(MarketError::InvalidSignature)
-    }
+    require!(signer_of(instructions, offset, message)? == *key, MarketError::InvalidSignature);
+    Ok(())
 }
 
 /// Requires that the instruction `offset` places from this one (-1 is the one before) verified exactly one signature
 /// over `message`, and returns the key that made it.
 #[inline(never)]
 pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8]) -> Result<Address> {
-    let verified = match instructions.get_instruction_relative(offset) {
-        Ok(instruction) => instruction,
-        Err(_) => return fail(MarketError::InvalidSignature),
-    };
+    let verified =
+        instructions.get_instruction_relative(offset).map_err(|_| MarketError::InvalidSignature)?;
     let data = verified.get_instruction_data();
     let matches = checks_one(verified.get_program_id(), data, message.len())
         && data.get(MESSAGE..).is_some_and(|found| found == message);

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::math::slashing::Split;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED};
@@ -42,10 +42,7 @@ impl<'a> Slashed<'a> {
         let signer: [&[u8]; 3] = [self.seed, self.wallet.as_ref(), &bump];
         let signers: [&[&[u8]]; 1] = [&signer];
         if shares.customer > 0 {
-            let tokens = match self.customer_tokens {
-                Some(tokens) => tokens,
-                None => return fail(MarketError::MissingAccount),
-            };
+            let tokens = self.customer_tokens.ok_or(MarketError::MissingAccount)?;
             require_token_account(tokens, &mint, &self.customer)?;
             transfer(
                 self.token_program,

@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 use anchor_lang::unchecked_invoke_signed_fixed;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 
 const TRANSFER: u8 = 3;
 const BURN: u8 = 8;
@@ -89,19 +89,13 @@ pub fn close<'a>(
 
 /// Refuses a token account of another mint.
 pub fn require_mint(account: &TokenAccount, mint: &Address) -> Result<()> {
-    if account.mint() == mint {
-        Ok(())
-    } else {
-        fail(MarketError::WrongMint)
-    }
+    require!(account.mint() == mint, MarketError::WrongMint);
+    Ok(())
 }
 
 /// Refuses a token account of another mint or owner.
 pub fn require_token_account(account: &TokenAccount, mint: &Address, owner: &Address) -> Result<()> {
     require_mint(account, mint)?;
-    if account.owner() == owner {
-        Ok(())
-    } else {
-        fail(MarketError::WrongTokenOwner)
-    }
+    require!(account.owner() == owner, MarketError::WrongTokenOwner);
+    Ok(())
 }

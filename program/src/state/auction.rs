@@ -5,7 +5,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MAX_SEALED_NODES;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::math::bid::{beats, Standing};
 
 #[account]
@@ -50,14 +50,10 @@ impl Auction {
     /// lost: it would set its own price.
     pub fn admit(&mut self, winner: &Standing) -> Result<()> {
         if let Some(bar) = self.bar() {
-            if winner.node == bar.node || !beats(&self.order, winner, &bar) {
-                return fail(MarketError::BidDoesNotWin);
-            }
+            require!(winner.node != bar.node && beats(&self.order, winner, &bar), MarketError::BidDoesNotWin);
         }
-        match self.winners.get_mut(self.winner_count as usize) {
-            Some(slot) => *slot = winner.node,
-            None => return fail(MarketError::InvariantBroken),
-        }
+        let slot = self.winners.get_mut(self.winner_count as usize);
+        *slot.ok_or(MarketError::InvariantBroken)? = winner.node;
         self.winner_count = self.winner_count.checked_add(1).or_overflow()?;
         Ok(())
     }
@@ -69,10 +65,7 @@ impl Auction {
             && awarded == (self.keeper != Address::default())
             && self.close_at < self.reveal_until
             && (!awarded || self.awarded_at > self.reveal_until);
-        if sound {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(sound, MarketError::InvariantBroken);
+        Ok(())
     }
 }

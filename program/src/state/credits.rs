@@ -45,9 +45,7 @@ impl Credits {
 
     /// Holds `amount` of the free part for an order or a lease.
     pub fn reserve(&mut self, amount: u64) -> Result<()> {
-        if amount > self.free()? {
-            return fail(MarketError::InsufficientFunds);
-        }
+        require!(amount <= self.free()?, MarketError::InsufficientFunds);
         self.reserved = self.reserved.checked_add(amount).or_overflow()?;
         Ok(())
     }
@@ -65,7 +63,8 @@ impl Credits {
         }
         for (slot, key) in (1u8..).zip(&self.session_keys) {
             if key.key == *who && key.cap > 0 {
-                return if now < key.expiry { Ok(slot) } else { fail(MarketError::SessionKeyExpired) };
+                require!(now < key.expiry, MarketError::SessionKeyExpired);
+                return Ok(slot);
             }
         }
         fail(MarketError::Unauthorised)
@@ -79,9 +78,7 @@ impl Credits {
     pub fn reserve_for(&mut self, slot: u8, amount: u64) -> Result<()> {
         if let Some(key) = self.session_key(slot) {
             let spent = key.spent.checked_add(amount).or_overflow()?;
-            if spent > key.cap {
-                return fail(MarketError::SessionCapExceeded);
-            }
+            require!(spent <= key.cap, MarketError::SessionCapExceeded);
             key.spent = spent;
         }
         self.reserve(amount)
@@ -107,10 +104,7 @@ impl Credits {
 
     /// `vault` is the token balance of the credits vault. Anyone may send tokens to it, so it may hold more.
     pub fn invariant(&self, vault: u64) -> Result<()> {
-        if vault >= self.balance && self.balance >= self.reserved {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(vault >= self.balance && self.balance >= self.reserved, MarketError::InvariantBroken);
+        Ok(())
     }
 }

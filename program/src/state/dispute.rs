@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::BPS;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::state::{add_voter, Voters};
 
 /// The job did not run as it was ordered.
@@ -54,9 +54,7 @@ impl Dispute {
         } else {
             (self.rejected_voters, self.upheld_voters)
         };
-        if !add_voter(&mut mine, keeper)? || !add_voter(&mut other, keeper)? {
-            return fail(MarketError::AlreadyVoted);
-        }
+        require!(add_voter(&mut mine, keeper)? && add_voter(&mut other, keeper)?, MarketError::AlreadyVoted);
         if upheld {
             if self.upheld_weight == 0 {
                 self.finder = *wallet;
@@ -84,10 +82,10 @@ impl Dispute {
 
     pub fn invariant(&self) -> Result<()> {
         let votes = self.upheld_weight.checked_add(self.rejected_weight).or_overflow()?;
-        if votes <= self.total_weight && self.closes_at >= self.opened_at {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(
+            votes <= self.total_weight && self.closes_at >= self.opened_at,
+            MarketError::InvariantBroken
+        );
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 
 #[account]
 pub struct GpuModel {
@@ -31,10 +31,10 @@ pub struct GpuModel {
 
 impl GpuModel {
     pub fn invariant(&self) -> Result<()> {
-        if self.id != 0 && self.vram_mib > 0 && self.tflops_x10 > 0 && self.min_stake > 0 {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(
+            self.id != 0 && self.vram_mib > 0 && self.tflops_x10 > 0 && self.min_stake > 0,
+            MarketError::InvariantBroken
+        );
+        Ok(())
     }
 }

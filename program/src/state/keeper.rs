@@ -66,11 +66,8 @@ impl Keeper {
         let sound = vault >= self.bond
             && self.weight <= self.bond
             && (self.status == KEEPER_ACTIVE || self.weight == 0);
-        if sound {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(sound, MarketError::InvariantBroken);
+        Ok(())
     }
 }
 
@@ -99,10 +96,8 @@ pub fn remove_voter(voters: &mut Voters, index: u16) -> Result<()> {
 
 /// Whether a keeper is in.
 pub fn has_voter(voters: &Voters, index: u16) -> Result<bool> {
-    match voters.get(index as usize / 8) {
-        Some(slot) => Ok(*slot & bit(index) != 0),
-        None => fail(MarketError::InvariantBroken),
-    }
+    let slot = voters.get(index as usize / 8).ok_or(MarketError::InvariantBroken)?;
+    Ok(*slot & bit(index) != 0)
 }
 
 fn bit(index: u16) -> u8 {

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{FLAGS_KNOWN, LEAF_LEN};
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::math::bytes::take;
 
 #[derive(Clone, Copy)]
@@ -51,11 +51,8 @@ impl Leaf {
             && leaf.up_secs <= period_secs
             && leaf.verified_secs.checked_add(leaf.downtime_secs).is_some_and(|sum| sum <= period_secs)
             && (leaf.has_lease() || leaf.verified_secs == 0 && leaf.downtime_secs == 0);
-        if sound {
-            Ok(leaf)
-        } else {
-            fail(MarketError::InvalidLeaf)
-        }
+        require!(sound, MarketError::InvalidLeaf);
+        Ok(leaf)
     }
 
     pub fn has_lease(&self) -> bool {

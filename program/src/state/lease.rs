@@ -4,7 +4,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::math::fees::fee;
 use crate::math::pricing::cost;
 
@@ -198,10 +198,7 @@ impl Lease {
             && self.output <= OUTPUT_REJECTED
             && (self.payable() || self.paid == 0)
             && (self.ended_at != 0) == (self.status >= LEASE_FAILED);
-        if sound {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(sound, MarketError::InvariantBroken);
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{MANIFEST_LEN, MANIFEST_TAG};
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::math::bytes::take;
 
 #[derive(Clone, Copy)]
@@ -18,9 +18,7 @@ pub struct Manifest {
 impl Manifest {
     pub fn parse(data: &[u8; MANIFEST_LEN]) -> Result<Self> {
         let tag: [u8; 8] = take(data, 0)?;
-        if tag != MANIFEST_TAG {
-            return fail(MarketError::IrrelevantStatement);
-        }
+        require!(tag == MANIFEST_TAG, MarketError::IrrelevantStatement);
         Ok(Self { domain: take(data, 8)?, period: u64::from_le_bytes(take(data, 16)?), set: take(data, 24)? })
     }
 

@@ -43,19 +43,13 @@ pub struct Market {
 
 impl Market {
     pub fn orders_open(&self) -> Result<()> {
-        if self.paused & PAUSE_ORDERS == 0 {
-            Ok(())
-        } else {
-            fail(MarketError::OrdersPaused)
-        }
+        require!(self.paused & PAUSE_ORDERS == 0, MarketError::OrdersPaused);
+        Ok(())
     }
 
     pub fn awards_open(&self) -> Result<()> {
-        if self.paused & PAUSE_AWARDS == 0 {
-            Ok(())
-        } else {
-            fail(MarketError::AwardsPaused)
-        }
+        require!(self.paused & PAUSE_AWARDS == 0, MarketError::AwardsPaused);
+        Ok(())
     }
 
     /// Takes the lowest free keeper index.
@@ -87,10 +81,10 @@ impl Market {
     pub fn invariant(&self) -> Result<()> {
         self.params.validate()?;
         let taken: u32 = self.keeper_slots.iter().map(|slot| slot.count_ones()).sum();
-        if taken == self.keeper_count && self.paused & !(PAUSE_ORDERS | PAUSE_AWARDS) == 0 {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(
+            taken == self.keeper_count && self.paused & !(PAUSE_ORDERS | PAUSE_AWARDS) == 0,
+            MarketError::InvariantBroken
+        );
+        Ok(())
     }
 }

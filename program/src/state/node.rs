@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MAX_GPUS;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
 
 pub const NODE_ACTIVE: u8 = 1;
@@ -197,9 +197,7 @@ impl Node {
                 taken |= bit;
             }
         }
-        if taken.count_ones() != count as u32 {
-            return fail(MarketError::NotEnoughGpus);
-        }
+        require!(taken.count_ones() == count as u32, MarketError::NotEnoughGpus);
         self.gpu_mask |= taken;
         self.live_leases = self.live_leases.checked_add(1).or_overflow()?;
         Ok(taken)
@@ -207,9 +205,7 @@ impl Node {
 
     /// Clears the bits of a lease that is over.
     pub fn free_gpus_of(&mut self, mask: u16, now: i64) -> Result<()> {
-        if self.gpu_mask & mask != mask {
-            return fail(MarketError::InvariantBroken);
-        }
+        require!(self.gpu_mask & mask == mask, MarketError::InvariantBroken);
         self.gpu_mask &= !mask;
         self.gpus_freed_at = now;
         self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
@@ -271,10 +267,7 @@ impl Node {
             && self.uptime_bps <= 10_000
             && self.promise_sound()
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
-        if sound {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(sound, MarketError::InvariantBroken);
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::math::reputation::reputation_of;
 use crate::state::{GpuModel, Lease, Node, NodeRecord, Params};
 
@@ -53,11 +53,8 @@ impl Requirement {
             && self.allow_simulated <= 1
             && self.guaranteed <= 1
             && self.pad == [0; 1];
-        if sound {
-            Ok(())
-        } else {
-            fail(MarketError::InvalidRequirement)
-        }
+        require!(sound, MarketError::InvalidRequirement);
+        Ok(())
     }
 
     /// Whether the node may serve `gpus` GPUs with this record from `now` to `end` at the latest. Its status, price and
@@ -76,39 +73,28 @@ impl Requirement {
         let NodeRecord { score: record, guarantee } = record;
         let model_suits =
             (self.model == ANY_MODEL || self.model == model.id) && model.tflops_x10 >= self.min_tflops_x10;
-        if !model_suits || node.spec.model != model.id {
-            return fail(MarketError::UnsuitableModel);
-        }
-        if node.free_gpus() < gpus {
-            return fail(MarketError::NotEnoughGpus);
-        }
-        if node.claims_missing > 0 {
-            return fail(MarketError::DevicesMissing);
-        }
+        require!(model_suits && node.spec.model == model.id, MarketError::UnsuitableModel);
+        require!(node.free_gpus() >= gpus, MarketError::NotEnoughGpus);
+        require!(node.claims_missing == 0, MarketError::DevicesMissing);
         let hardware_suits = node.spec.vram_mib >= self.min_vram_mib
             && node.spec.interconnect >= self.min_interconnect
             && record.tier >= self.min_tier
             && record.tier >= model.min_tier
             && node.spec.simulated <= self.allow_simulated;
-        if !hardware_suits {
-            return fail(MarketError::UnsuitableHardware);
-        }
+        require!(hardware_suits, MarketError::UnsuitableHardware);
         let region_suits = self
             .region
             .iter()
             .zip(node.spec.region.iter())
             .all(|(wanted, given)| *wanted == 0 || wanted == given);
         let site_suits = self.same_site == 0 || (*site != [0; 16] && *site == node.spec.site);
-        if !region_suits || !site_suits {
-            return fail(MarketError::UnsuitableLocation);
-        }
+        require!(region_suits && site_suits, MarketError::UnsuitableLocation);
         let reputation = reputation_of(record, node.registered_at, now);
-        if record.uptime_bps < self.min_uptime_bps || reputation < self.min_reputation_bps {
-            return fail(MarketError::UnsuitableReputation);
-        }
-        if self.guaranteed == 1 && guarantee.until < end {
-            return fail(MarketError::UnsuitableGuarantee);
-        }
+        require!(
+            record.uptime_bps >= self.min_uptime_bps && reputation >= self.min_reputation_bps,
+            MarketError::UnsuitableReputation
+        );
+        require!(self.guaranteed != 1 || guarantee.until >= end, MarketError::UnsuitableGuarantee);
         Ok(())
     }
 }
@@ -193,10 +179,7 @@ impl Order {
             && self.redundant <= 1
             && self.outputs <= self.nodes_awarded
             && (ORDER_OPEN..=ORDER_LAPSED).contains(&self.status);
-        if sound {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(sound, MarketError::InvariantBroken);
+        Ok(())
     }
 }

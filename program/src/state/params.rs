@@ -6,7 +6,7 @@ use crate::constants::{
     APPEAL_SECS_MIN, BPS, CHALLENGE_SECS_MIN, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX,
     MAX_WAIT_SECS, QUORUM_BPS_MIN, TIMELOCK_SECS_MIN,
 };
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 
 /// Times are seconds, shares are basis points, bonds are base units of the stake token.
 #[repr(C)]
@@ -141,11 +141,8 @@ impl Params {
             && self.allow_simulated <= 1
             && (self.allow_simulated == 1 || self.leaves_time())
             && self.pad == [0; 3];
-        if valid {
-            Ok(())
-        } else {
-            fail(MarketError::ParameterOutOfRange)
-        }
+        require!(valid, MarketError::ParameterOutOfRange);
+        Ok(())
     }
 
     /// Whether people have time to see what comes and to answer, and stake stays until a fault of the running period can be

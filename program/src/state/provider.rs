@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 
 #[account]
 pub struct Provider {
@@ -64,10 +64,7 @@ impl Provider {
 
     /// `vault` is the token balance of the stake vault. Anyone may send tokens to it, so it may hold more.
     pub fn invariant(&self, vault: u64) -> Result<()> {
-        if vault >= self.held()? {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(vault >= self.held()?, MarketError::InvariantBroken);
+        Ok(())
     }
 }

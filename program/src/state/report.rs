@@ -109,10 +109,7 @@ impl Report {
         if !has_voter(&self.voters, keeper.index)? {
             return Ok(Ballot::First);
         }
-        let from = match self.vote_of(tail, keeper.index)? {
-            Some(place) => place,
-            None => return fail(MarketError::InvariantBroken),
-        };
+        let from = self.vote_of(tail, keeper.index)?.ok_or(MarketError::InvariantBroken)?;
         let to = match known {
             Some(place) if place == from => return Ok(Ballot::Again),
             _ if self.status == REPORT_FINAL => return fail(MarketError::AlreadyVoted),
@@ -122,9 +119,7 @@ impl Report {
             None => return fail(MarketError::VoteNotHeavier),
         };
         let heavier = self.weight_at(tail, to)?.checked_add(keeper.weight).or_overflow()?;
-        if heavier <= self.weight_at(tail, from)? {
-            return fail(MarketError::VoteNotHeavier);
-        }
+        require!(heavier > self.weight_at(tail, from)?, MarketError::VoteNotHeavier);
         Ok(Ballot::Moved { from, to })
     }
 
@@ -148,10 +143,7 @@ impl Report {
             Place::Head(at) => self.candidates.get(at),
             Place::Tail(at) => tail.get(at),
         };
-        match candidate {
-            Some(candidate) => Ok(candidate.weight),
-            None => fail(MarketError::InvariantBroken),
-        }
+        Ok(candidate.ok_or(MarketError::InvariantBroken)?.weight)
     }
 
     fn candidate<'a>(&'a mut self, tail: &'a mut [Candidate], place: Place) -> Result<&'a mut Candidate> {
@@ -159,10 +151,7 @@ impl Report {
             Place::Head(at) => self.candidates.get_mut(at),
             Place::Tail(at) => tail.get_mut(at),
         };
-        match candidate {
-            Some(candidate) => Ok(candidate),
-            None => fail(MarketError::InvariantBroken),
-        }
+        Ok(candidate.ok_or(MarketError::InvariantBroken)?)
     }
 
     /// Counts a keeper's first vote. A root that is not known takes the next place here, or the last one of the tail, which
@@ -251,10 +240,8 @@ impl Report {
     pub fn reward_with(&mut self, amount: u64) -> Result<()> {
         let root = self.root;
         let winner = self.candidates.iter().take(self.candidate_count as usize).find(|c| c.root == root);
-        let (weight, voters) = match winner {
-            Some(candidate) => (candidate.weight, candidate.voters),
-            None => return fail(MarketError::InvariantBroken),
-        };
+        let winner = winner.ok_or(MarketError::InvariantBroken)?;
+        let (weight, voters) = (winner.weight, winner.voters);
         self.reward = amount;
         self.reward_left = amount;
         self.reward_weight = weight;
@@ -295,14 +282,13 @@ impl Report {
             sum = sum.checked_add(candidate.weight).or_overflow()?;
             ordered &= candidate.weight <= lightest;
         }
-        if ordered
-            && sum <= self.total_weight
-            && self.reward_left <= self.reward
-            && (self.status == REPORT_FINAL) == (self.finalised_at != 0)
-        {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(
+            ordered
+                && sum <= self.total_weight
+                && self.reward_left <= self.reward
+                && (self.status == REPORT_FINAL) == (self.finalised_at != 0),
+            MarketError::InvariantBroken
+        );
+        Ok(())
     }
 }

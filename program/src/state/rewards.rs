@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{BPS, BUY_BACK_FIRST_BPS, BUY_BACK_LAST_BPS, DAY, STAKE_UNIT};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::state::Params;
 
 #[account]
@@ -79,10 +79,7 @@ impl Rewards {
 
     /// `vault` is the token balance of the fee vault. Anyone may send tokens to it, so it may hold more.
     pub fn invariant(&self, vault: u64) -> Result<()> {
-        if vault >= self.held()? {
-            Ok(())
-        } else {
-            fail(MarketError::InvariantBroken)
-        }
+        require!(vault >= self.held()?, MarketError::InvariantBroken);
+        Ok(())
     }
 }

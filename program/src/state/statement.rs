@@ -6,7 +6,7 @@ use crate::constants::{
     FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
     FLAG_UNHEALTHY, FLAG_WORK_FAILED, STATEMENT_LEN, STATEMENT_TAG,
 };
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::math::bytes::take;
 
 #[derive(Clone, Copy)]
@@ -29,9 +29,8 @@ impl Statement {
         let tag: [u8; 8] = take(data, 0)?;
         let [kind, result]: [u8; 2] = take(data, 56)?;
         let reserved: [u8; 2] = take(data, 58)?;
-        if tag != STATEMENT_TAG || reserved != [0; 2] || result > 1 || kind == 0 || kind > 6 {
-            return fail(MarketError::IrrelevantStatement);
-        }
+        let sound = tag == STATEMENT_TAG && reserved == [0; 2] && result <= 1 && (1..=6).contains(&kind);
+        require!(sound, MarketError::IrrelevantStatement);
         Ok(Self {
             domain: take(data, 8)?,
             node: Address::new_from_array(take(data, 16)?),

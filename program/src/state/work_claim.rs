@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{WORK_CHUNK, WORK_CLAIM_LEN, WORK_MAX_ORDER, WORK_TAG};
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::math::bytes::take;
 
 #[derive(Clone, Copy)]
@@ -33,10 +33,7 @@ impl WorkClaim {
             && reserved == [0; 4]
             && (WORK_CHUNK..=WORK_MAX_ORDER).contains(&commitment.order)
             && commitment.order.is_multiple_of(WORK_CHUNK);
-        if sound {
-            Ok(commitment)
-        } else {
-            fail(MarketError::InvalidWorkClaim)
-        }
+        require!(sound, MarketError::InvalidWorkClaim);
+        Ok(commitment)
     }
 }

@@ -7,7 +7,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MODE_SEALED;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::AuctionAwarded;
 use crate::instructions::order::award::{require_suitable, Parties};
 use crate::instructions::order::order_award::award;
@@ -68,19 +68,14 @@ pub struct AuctionAward {
 
 fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
     let (order, auction) = (&accounts.order, &accounts.auction);
-    if order.status != ORDER_OPEN {
-        return fail(MarketError::WrongOrderStatus);
-    }
+    require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
     // An auction of an earlier life of this address has another close.
-    if order.mode != MODE_SEALED || order.auction_close != auction.close_at {
-        return fail(MarketError::WrongOrderMode);
-    }
-    if now <= auction.reveal_until {
-        return fail(MarketError::TooEarly);
-    }
-    if now > order.award_deadline {
-        return fail(MarketError::TooLate);
-    }
+    require!(
+        order.mode == MODE_SEALED && order.auction_close == auction.close_at,
+        MarketError::WrongOrderMode
+    );
+    require!(now > auction.reveal_until, MarketError::TooEarly);
+    require!(now <= order.award_deadline, MarketError::TooLate);
     require_suitable(
         &accounts.market,
         &accounts.keeper,
@@ -102,12 +97,8 @@ fn standing(
     offset: i64,
     now: i64,
 ) -> Result<Standing> {
-    if bid.price == 0 {
-        return fail(MarketError::ZeroPrice);
-    }
-    if bid.price > accounts.order.max_price {
-        return fail(MarketError::PriceTooHigh);
-    }
+    require!(bid.price > 0, MarketError::ZeroPrice);
+    require!(bid.price <= accounts.order.max_price, MarketError::PriceTooHigh);
     let (order, close_at) = (&accounts.auction.order, accounts.auction.close_at);
     let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
     require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
@@ -123,16 +114,10 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
         Some(node) => node,
         None => return Ok(None),
     };
-    if node.address() == accounts.node.address() {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(node.address() != accounts.node.address(), MarketError::WrongAccount);
     let model = accounts.loser_model.as_ref().unwrap_or(&accounts.gpu_model);
-    if model.id != node.spec.model {
-        return fail(MarketError::WrongAccount);
-    }
-    if node.status != NODE_ACTIVE {
-        return fail(MarketError::WrongNodeStatus);
-    }
+    require!(model.id == node.spec.model, MarketError::WrongAccount);
+    require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
     let order = &accounts.order;
     let (site, end) = (&node.spec.site, order.latest_end(&accounts.market.params)?);
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
@@ -162,8 +147,8 @@ pub(crate) fn handler(
             auction.bar_score = bar.score;
             auction.bar_reputation_bps = bar.reputation_bps;
         }
-    } else if ctx.accounts.auction.keeper != keeper {
-        return fail(MarketError::Unauthorised);
+    } else {
+        require!(ctx.accounts.auction.keeper == keeper, MarketError::Unauthorised);
     }
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
@@ -177,9 +162,7 @@ pub(crate) fn handler(
         // Nobody lost: the order's own maximum is the next best offer.
         None => most,
     };
-    if price < bid.price {
-        return fail(MarketError::InvariantBroken);
-    }
+    require!(price >= bid.price, MarketError::InvariantBroken);
     let parties = Parties {
         market: &accounts.market,
         keeper: &keeper,

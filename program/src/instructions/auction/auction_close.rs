@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::AuctionClosed;
 use crate::state::Auction;
 
@@ -21,12 +21,11 @@ pub struct AuctionClose {
 pub(crate) fn handler(ctx: &mut Context<AuctionClose>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let auction = &ctx.accounts.auction;
-    if now <= auction.reveal_until.max(auction.challenge_until) {
-        return fail(MarketError::TooEarly);
-    }
-    if auction.awarded_at == 0 && ctx.accounts.order.account().owned_by(&crate::ID) {
-        return fail(MarketError::StillInUse);
-    }
+    require!(now > auction.reveal_until.max(auction.challenge_until), MarketError::TooEarly);
+    require!(
+        auction.awarded_at != 0 || !ctx.accounts.order.account().owned_by(&crate::ID),
+        MarketError::StillInUse
+    );
     emit!(AuctionClosed { order: auction.order });
     Ok(())
 }

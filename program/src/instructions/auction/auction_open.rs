@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{
     AUCTION_SECS_MAX, AUCTION_SECS_MIN, MODE_SEALED, REVEAL_SECS_MAX, REVEAL_SECS_MIN, VERSION,
 };
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::AuctionOpened;
 use crate::seeds;
 use crate::state::{Auction, Credits, Market, Order, ORDER_OPEN};
@@ -33,20 +33,12 @@ fn validate(accounts: &AuctionOpen, auction_secs: u32, reveal_secs: u32, now: i6
     accounts.market.orders_open()?;
     accounts.credits.actor(accounts.authority.address(), now)?;
     let order = &accounts.order;
-    if order.mode != MODE_SEALED {
-        return fail(MarketError::WrongOrderMode);
-    }
-    if order.status != ORDER_OPEN {
-        return fail(MarketError::WrongOrderStatus);
-    }
-    if now > order.award_deadline {
-        return fail(MarketError::TooLate);
-    }
+    require!(order.mode == MODE_SEALED, MarketError::WrongOrderMode);
+    require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
+    require!(now <= order.award_deadline, MarketError::TooLate);
     let sound = (AUCTION_SECS_MIN..=AUCTION_SECS_MAX).contains(&auction_secs)
         && (REVEAL_SECS_MIN..=REVEAL_SECS_MAX).contains(&reveal_secs);
-    if !sound {
-        return fail(MarketError::InvalidDuration);
-    }
+    require!(sound, MarketError::InvalidDuration);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::CreditsClosed;
 use crate::seeds;
 use crate::state::{Credits, Market};
@@ -34,9 +34,10 @@ pub struct CreditsClose {
 
 fn validate(accounts: &CreditsClose) -> Result<()> {
     let credits = &accounts.credits;
-    if credits.reserved > 0 || credits.live_orders > 0 || credits.live_leases > 0 {
-        return fail(MarketError::StillInUse);
-    }
+    require!(
+        credits.reserved == 0 && credits.live_orders == 0 && credits.live_leases == 0,
+        MarketError::StillInUse
+    );
     token::require_token_account(&accounts.to, &accounts.market.payment_mint, accounts.customer.address())
 }
 

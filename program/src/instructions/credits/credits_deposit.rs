@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::CreditsDeposited;
 use crate::seeds;
 use crate::state::{Credits, Market};
@@ -41,13 +41,9 @@ pub struct CreditsDeposit {
 }
 
 fn validate(accounts: &CreditsDeposit, amount: u64) -> Result<()> {
-    if amount == 0 {
-        return fail(MarketError::ZeroAmount);
-    }
+    require!(amount > 0, MarketError::ZeroAmount);
     require_token_account(&accounts.from, &accounts.market.payment_mint, accounts.customer.address())?;
-    if accounts.from.amount() < amount {
-        return fail(MarketError::InsufficientFunds);
-    }
+    require!(accounts.from.amount() >= amount, MarketError::InsufficientFunds);
     Ok(())
 }
 

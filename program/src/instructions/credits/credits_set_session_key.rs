@@ -28,9 +28,10 @@ pub(crate) fn handler(
     let credits = &mut ctx.accounts.credits;
     let customer = credits.customer;
     let named = cap > 0;
-    if named && (key == customer || key == Address::default() || expiry <= now) {
-        return fail(MarketError::InvalidSessionKey);
-    }
+    require!(
+        !named || (key != customer && key != Address::default() && expiry > now),
+        MarketError::InvalidSessionKey
+    );
     let keys = &mut credits.session_keys;
     let known = keys.iter().position(|slot| slot.cap > 0 && slot.key == key);
     let free = || keys.iter().position(|slot| slot.cap == 0 || slot.expiry <= now);

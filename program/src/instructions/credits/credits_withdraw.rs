@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::CreditsWithdrawn;
 use crate::seeds;
 use crate::state::{Credits, Market};
@@ -28,12 +28,8 @@ pub struct CreditsWithdraw {
 }
 
 fn validate(accounts: &CreditsWithdraw, amount: u64) -> Result<()> {
-    if amount == 0 {
-        return fail(MarketError::ZeroAmount);
-    }
-    if amount > accounts.credits.free()? {
-        return fail(MarketError::InsufficientFunds);
-    }
+    require!(amount > 0, MarketError::ZeroAmount);
+    require!(amount <= accounts.credits.free()?, MarketError::InsufficientFunds);
     token::require_token_account(&accounts.to, &accounts.market.payment_mint, accounts.customer.address())
 }
 

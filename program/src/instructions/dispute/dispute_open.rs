@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::DisputeOpened;
 use crate::seeds;
 use crate::state::{
@@ -30,16 +30,10 @@ pub struct DisputeOpen {
 }
 
 fn validate(accounts: &DisputeOpen, kind: u8) -> Result<()> {
-    if !(DISPUTE_NOT_DELIVERED..=DISPUTE_BAD_OUTPUT).contains(&kind) {
-        return fail(MarketError::UnknownDispute);
-    }
-    if accounts.lease.status < LEASE_RUNNING {
-        return fail(MarketError::WrongLeaseStatus);
-    }
+    require!((DISPUTE_NOT_DELIVERED..=DISPUTE_BAD_OUTPUT).contains(&kind), MarketError::UnknownDispute);
+    require!(accounts.lease.status >= LEASE_RUNNING, MarketError::WrongLeaseStatus);
     // Once: a customer could hold the provider's stake for ever with one dispute after another.
-    if accounts.lease.disputed == 1 {
-        return fail(MarketError::AlreadyDisputed);
-    }
+    require!(accounts.lease.disputed == 0, MarketError::AlreadyDisputed);
     Ok(())
 }
 

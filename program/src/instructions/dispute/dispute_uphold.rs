@@ -7,7 +7,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{FLAG_BAD_OUTPUT, VERSION};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::{DisputeResolved, FaultOpened};
 use crate::math::fees::fee;
 use crate::math::periods::period_of;
@@ -55,12 +55,8 @@ pub(crate) fn handler(ctx: &mut Context<DisputeUphold>, period: u64) -> Result<(
     let bump = ctx.bumps.fault;
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
-    if period != period_of(now, params.period_secs)? {
-        return fail(MarketError::WrongPeriod);
-    }
-    if accounts.dispute.verdict(params.quorum_bps) != Verdict::Upheld {
-        return fail(MarketError::DisputeNotUpheld);
-    }
+    require!(period == period_of(now, params.period_secs)?, MarketError::WrongPeriod);
+    require!(accounts.dispute.verdict(params.quorum_bps) == Verdict::Upheld, MarketError::DisputeNotUpheld);
     let (dispute, lease) = (&accounts.dispute, &accounts.lease);
     accounts.credits.release(dispute.deposit)?;
 

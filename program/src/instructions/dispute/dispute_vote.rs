@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::DisputeVoted;
 use crate::state::{Dispute, Keeper, KEEPER_ACTIVE};
 
@@ -19,15 +19,12 @@ pub struct DisputeVote {
 /// votes never weigh more than the total that it started with.
 fn validate(accounts: &DisputeVote, uphold: u8, now: i64) -> Result<()> {
     let (keeper, dispute) = (&accounts.keeper, &accounts.dispute);
-    if keeper.status != KEEPER_ACTIVE || keeper.active_since >= dispute.opened_at {
-        return fail(MarketError::KeeperNotActive);
-    }
-    if now >= dispute.closes_at {
-        return fail(MarketError::TooLate);
-    }
-    if uphold > 1 {
-        return fail(MarketError::UnknownVote);
-    }
+    require!(
+        keeper.status == KEEPER_ACTIVE && keeper.active_since < dispute.opened_at,
+        MarketError::KeeperNotActive
+    );
+    require!(now < dispute.closes_at, MarketError::TooLate);
+    require!(uphold <= 1, MarketError::UnknownVote);
     Ok(())
 }
 

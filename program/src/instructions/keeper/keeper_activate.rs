@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::KeeperActivated;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_PENDING};
@@ -20,13 +20,9 @@ pub struct KeeperActivate {
 
 fn validate(accounts: &KeeperActivate, now: i64) -> Result<()> {
     let keeper = &accounts.keeper;
-    if keeper.status != KEEPER_PENDING {
-        return fail(MarketError::WrongKeeperStatus);
-    }
+    require!(keeper.status == KEEPER_PENDING, MarketError::WrongKeeperStatus);
     let delay = accounts.market.params.keeper_activation_secs as i64;
-    if now < keeper.registered_at.checked_add(delay).or_overflow()? {
-        return fail(MarketError::TooEarly);
-    }
+    require!(now >= keeper.registered_at.checked_add(delay).or_overflow()?, MarketError::TooEarly);
     Ok(())
 }
 

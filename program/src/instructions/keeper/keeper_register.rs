@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::KeeperRegistered;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_PENDING};
@@ -50,22 +50,15 @@ pub fn require_multiaddr(multiaddr: &Multiaddr, len: u8) -> Result<()> {
         }
         None => false,
     };
-    if sound {
-        Ok(())
-    } else {
-        fail(MarketError::InvalidMultiaddr)
-    }
+    require!(sound, MarketError::InvalidMultiaddr);
+    Ok(())
 }
 
 fn validate(accounts: &KeeperRegister, bond: u64, multiaddr: &Multiaddr, len: u8) -> Result<()> {
-    if bond < accounts.market.params.min_bond {
-        return fail(MarketError::BondTooSmall);
-    }
+    require!(bond >= accounts.market.params.min_bond, MarketError::BondTooSmall);
     require_multiaddr(multiaddr, len)?;
     require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
-    if accounts.from.amount() < bond {
-        return fail(MarketError::InsufficientFunds);
-    }
+    require!(accounts.from.amount() >= bond, MarketError::InsufficientFunds);
     Ok(())
 }
 

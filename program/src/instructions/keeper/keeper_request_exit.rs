@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::KeeperExitRequested;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
@@ -20,9 +20,7 @@ pub struct KeeperRequestExit {
 }
 
 fn validate(keeper: &Keeper) -> Result<()> {
-    if matches!(keeper.status, KEEPER_EXITING | KEEPER_SLASHED) {
-        return fail(MarketError::WrongKeeperStatus);
-    }
+    require!(!matches!(keeper.status, KEEPER_EXITING | KEEPER_SLASHED), MarketError::WrongKeeperStatus);
     Ok(())
 }
 

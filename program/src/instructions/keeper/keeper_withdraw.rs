@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::KeeperWithdrawn;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
@@ -34,16 +34,13 @@ pub struct KeeperWithdraw {
 }
 
 fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
-    if !matches!(accounts.keeper.status, KEEPER_EXITING | KEEPER_SLASHED) {
-        return fail(MarketError::WrongKeeperStatus);
-    }
-    if now < accounts.keeper.exit_at {
-        return fail(MarketError::TooEarly);
-    }
+    require!(
+        matches!(accounts.keeper.status, KEEPER_EXITING | KEEPER_SLASHED),
+        MarketError::WrongKeeperStatus
+    );
+    require!(now >= accounts.keeper.exit_at, MarketError::TooEarly);
     // Anyone may send the claim first.
-    if accounts.keeper.earned > 0 {
-        return fail(MarketError::RewardsUnclaimed);
-    }
+    require!(accounts.keeper.earned == 0, MarketError::RewardsUnclaimed);
     token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::{LeaseAborted, OrderClosed};
 use crate::state::{
     Credits, Lease, Market, NodeAccount, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED,
@@ -31,9 +31,7 @@ pub struct LeaseAbort {
 
 /// Whether the node is to blame. An expired order was never awarded in full: its nodes are not.
 fn validate(accounts: &LeaseAbort, now: i64) -> Result<bool> {
-    if accounts.lease.status != LEASE_AWARDED {
-        return fail(MarketError::WrongLeaseStatus);
-    }
+    require!(accounts.lease.status == LEASE_AWARDED, MarketError::WrongLeaseStatus);
     let order = &accounts.order;
     let since = if accounts.lease.continues == 1 {
         accounts.lease.awarded_at
@@ -42,13 +40,9 @@ fn validate(accounts: &LeaseAbort, now: i64) -> Result<bool> {
     } else {
         order.awarded_at
     };
-    if since == 0 {
-        return fail(MarketError::WrongOrderStatus);
-    }
+    require!(since != 0, MarketError::WrongOrderStatus);
     let allowed = accounts.market.params.start_deadline_secs as i64;
-    if now <= since.checked_add(allowed).or_overflow()? {
-        return fail(MarketError::TooEarly);
-    }
+    require!(now > since.checked_add(allowed).or_overflow()?, MarketError::TooEarly);
     Ok(true)
 }
 

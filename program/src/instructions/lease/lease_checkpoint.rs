@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::LeaseCheckpointed;
 use crate::state::{Lease, LEASE_RUNNING};
 
@@ -18,9 +18,7 @@ pub struct LeaseCheckpoint {
 pub(crate) fn handler(ctx: &mut Context<LeaseCheckpoint>, hash: [u8; 32]) -> Result<()> {
     let address = *ctx.accounts.lease.address();
     let lease = &mut ctx.accounts.lease;
-    if lease.status != LEASE_RUNNING {
-        return fail(MarketError::WrongLeaseStatus);
-    }
+    require!(lease.status == LEASE_RUNNING, MarketError::WrongLeaseStatus);
     lease.checkpoint_hash = hash;
     emit!(LeaseCheckpointed { lease: address, hash });
     Ok(())

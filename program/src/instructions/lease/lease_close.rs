@@ -58,21 +58,16 @@ pub struct LeaseClose {
 /// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
-    if lease.status != LEASE_ENDED {
-        return fail(MarketError::WrongLeaseStatus);
-    }
-    if lease.pending_faults > 0 {
-        return fail(MarketError::FaultPending);
-    }
+    require!(lease.status == LEASE_ENDED, MarketError::WrongLeaseStatus);
+    require!(lease.pending_faults == 0, MarketError::FaultPending);
     // Anyone may have the outputs compared.
-    if !lease.payable() && lease.output != OUTPUT_REJECTED {
-        return fail(MarketError::WrongOutputState);
-    }
+    require!(lease.payable() || lease.output == OUTPUT_REJECTED, MarketError::WrongOutputState);
     let settle = lease.settle_secs as i64;
     let deadline = lease.ended_at.checked_add(settle).or_overflow()?;
-    if lease.unsettled_secs(now) > 0 && now <= deadline.checked_add(settle).or_overflow()? {
-        return fail(MarketError::Unsettled);
-    }
+    require!(
+        lease.unsettled_secs(now) == 0 || now > deadline.checked_add(settle).or_overflow()?,
+        MarketError::Unsettled
+    );
     // The end is the first second that is not owed: at a boundary the period before it is the last.
     let last_second = lease.ended_at.checked_sub(1).or_overflow()?;
     let last_period = period_of(last_second, accounts.market.params.period_secs)?;
@@ -81,20 +76,14 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
         || lease.paid_secs == lease.billable_secs(now)
         || (lease.last_report_period >= last_period && lease.report_window == CLOSED)
         || now > deadline;
-    if !tail_known {
-        return fail(MarketError::Unsettled);
-    }
+    require!(tail_known, MarketError::Unsettled);
     let rating_over = lease.ended_at.checked_add(lease.rating_secs as i64).or_overflow()? <= now;
     let by_customer = *accounts.authority.address() == lease.customer;
-    if lease.rating == 0 && !by_customer && !rating_over {
-        return fail(MarketError::TooEarly);
-    }
+    require!(lease.rating != 0 || by_customer || rating_over, MarketError::TooEarly);
     // The lease is what shows that its award was unjust; only its customer may do without.
     let window = accounts.market.params.challenge_secs as i64;
     let contestable = lease.score != 0 && now <= lease.awarded_at.checked_add(window).or_overflow()?;
-    if contestable && !by_customer {
-        return fail(MarketError::TooEarly);
-    }
+    require!(!contestable || by_customer, MarketError::TooEarly);
     Ok(())
 }
 
@@ -110,9 +99,10 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
         }
         (None, Some(gone)) => {
             let (address, _) = find_program_address(&[seeds::KEEPER, lease.keeper.as_ref()], &crate::ID);
-            if *gone.address() != address || gone.account().owned_by(&crate::ID) {
-                return fail(MarketError::WrongAccount);
-            }
+            require!(
+                *gone.address() == address && !gone.account().owned_by(&crate::ID),
+                MarketError::WrongAccount
+            );
         }
         (Some(_), _) => return fail(MarketError::WrongAccount),
         (None, None) => return fail(MarketError::MissingAccount),

@@ -48,9 +48,7 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
         LEASE_FAILED => {
             // Until then a keeper may move what remains to another node: nobody but the customer prevents that.
             let settled = lease.ended_at.checked_add(lease.settle_secs as i64).or_overflow()?;
-            if !by_customer && now <= settled && lease.can_migrate()? {
-                return fail(MarketError::TooEarly);
-            }
+            require!(by_customer || now > settled || !lease.can_migrate()?, MarketError::TooEarly);
             return ends(ENDED_FAILED, lease.ended_at, false);
         }
         LEASE_RUNNING => {}
@@ -62,9 +60,7 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
     if by_customer {
         return ends(ENDED_BY_CUSTOMER, now, true);
     }
-    if signer != accounts.provider.wallet && signer != lease.node_key {
-        return fail(MarketError::Unauthorised);
-    }
+    require!(signer == accounts.provider.wallet || signer == lease.node_key, MarketError::Unauthorised);
     if lease.run_to_completion == 1 {
         return ends(ENDED_JOB_DONE, now, true);
     }
@@ -75,9 +71,7 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
     if immediate {
         return ends(ENDED_BY_PROVIDER, now, false);
     }
-    if given {
-        return fail(MarketError::TooEarly);
-    }
+    require!(!given, MarketError::TooEarly);
     Ok(Outcome::GivesNotice)
 }
 

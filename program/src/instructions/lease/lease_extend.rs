@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MAX_DURATION_SECS;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseExtended;
 use crate::state::{Credits, Lease, LEASE_RUNNING, OUTPUT_NONE};
 
@@ -21,22 +21,14 @@ pub(crate) fn handler(ctx: &mut Context<LeaseExtend>, seconds: u32) -> Result<()
     let accounts = &mut ctx.accounts;
     let address = *accounts.lease.address();
     let lease = &mut accounts.lease;
-    if lease.status != LEASE_RUNNING || lease.notice_at != 0 {
-        return fail(MarketError::WrongLeaseStatus);
-    }
+    require!(lease.status == LEASE_RUNNING && lease.notice_at == 0, MarketError::WrongLeaseStatus);
     // The deadlines of a redundant job follow from the time that it was ordered for.
-    if lease.output != OUTPUT_NONE {
-        return fail(MarketError::WrongOutputState);
-    }
-    if now >= lease.funded_until {
-        return fail(MarketError::TooLate);
-    }
+    require!(lease.output == OUTPUT_NONE, MarketError::WrongOutputState);
+    require!(now < lease.funded_until, MarketError::TooLate);
     let funded = lease.funded_until.checked_sub(lease.started_at).or_overflow()?;
     let before = u32::try_from(funded).ok().or_overflow()?;
     let after = before.checked_add(seconds).or_overflow()?;
-    if seconds == 0 || after > MAX_DURATION_SECS {
-        return fail(MarketError::InvalidDuration);
-    }
+    require!(seconds != 0 && after <= MAX_DURATION_SECS, MarketError::InvalidDuration);
     // From totals, so that extending twice costs the same as extending once.
     let amount = lease.owed(after)?.checked_sub(lease.owed(before)?).or_overflow()?;
     let slot = accounts.credits.actor(accounts.authority.address(), now)?;

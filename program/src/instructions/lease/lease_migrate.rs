@@ -6,7 +6,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseMigrated;
 use crate::instructions::lease::lease_end::{finish, Ending};
 use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
@@ -52,20 +52,14 @@ pub struct LeaseMigrate {
 }
 
 fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
-    if accounts.failed.status != LEASE_FAILED {
-        return fail(MarketError::WrongLeaseStatus);
-    }
-    if !accounts.failed.can_migrate()? {
-        return fail(MarketError::MigrationNotAllowed);
-    }
+    require!(accounts.failed.status == LEASE_FAILED, MarketError::WrongLeaseStatus);
+    require!(accounts.failed.can_migrate()?, MarketError::MigrationNotAllowed);
     let params = &accounts.market.params;
     let end = now
         .checked_add(params.start_deadline_secs as i64)
         .and_then(|at| at.checked_add(accounts.failed.undelivered_secs().ok()? as i64))
         .or_overflow()?;
-    if accounts.node.price > accounts.failed.price {
-        return fail(MarketError::PriceTooHigh);
-    }
+    require!(accounts.node.price <= accounts.failed.price, MarketError::PriceTooHigh);
     require_suitable(
         &accounts.market,
         &accounts.keeper,
@@ -88,9 +82,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
         Some(other) => other,
         None => &mut accounts.provider,
     };
-    if *old_provider.address() != accounts.failed.provider {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(*old_provider.address() == accounts.failed.provider, MarketError::WrongAccount);
     let ending = Ending { reason: ENDED_FAILED, at: accounts.failed.ended_at, kept_word: false };
     finish(
         &mut accounts.failed,

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseRated;
 use crate::state::{Lease, NodeAccount, LEASE_ENDED};
 
@@ -19,12 +19,8 @@ pub struct LeaseRate {
 pub(crate) fn handler(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let (lease, node) = (&mut accounts.lease, &mut accounts.node);
-    if lease.status != LEASE_ENDED {
-        return fail(MarketError::WrongLeaseStatus);
-    }
-    if !(1..=5).contains(&stars) || lease.rating != 0 || lease.paid == 0 {
-        return fail(MarketError::InvalidRating);
-    }
+    require!(lease.status == LEASE_ENDED, MarketError::WrongLeaseStatus);
+    require!((1..=5).contains(&stars) && lease.rating == 0 && lease.paid != 0, MarketError::InvalidRating);
     let now = Clock::get()?.unix_timestamp;
     let record = node.record(now);
     lease.rating = stars;

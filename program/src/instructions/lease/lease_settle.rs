@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::LeaseSettled;
 use crate::seeds;
 use crate::state::{Credits, Lease, Provider, LEASE_RUNNING};
@@ -37,9 +37,7 @@ pub struct Settlement {
 impl Settlement {
     /// Seconds can be owed only once a lease has started.
     pub fn require_started(&self) -> Result<()> {
-        if self.lease.status < LEASE_RUNNING {
-            return fail(MarketError::WrongLeaseStatus);
-        }
+        require!(self.lease.status >= LEASE_RUNNING, MarketError::WrongLeaseStatus);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::RECEIPT_TAG;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::instructions::lease::lease_settle::*;
 use crate::signatures::{require_signed, signer_of};
 use crate::state::Lease;
@@ -39,18 +39,12 @@ pub(crate) fn handler(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seco
     let accounts = &mut ctx.accounts;
     accounts.settlement.require_started()?;
     let Settlement { lease, credits, .. } = &mut *accounts.settlement;
-    if sequence <= lease.receipt_sequence || seconds < lease.receipt_secs {
-        return fail(MarketError::StaleReceipt);
-    }
-    if seconds > lease.billable_secs(now) {
-        return fail(MarketError::ReceiptTooLarge);
-    }
+    require!(sequence > lease.receipt_sequence && seconds >= lease.receipt_secs, MarketError::StaleReceipt);
+    require!(seconds <= lease.billable_secs(now), MarketError::ReceiptTooLarge);
     let message = receipt_message(lease, lease.address(), sequence, seconds as u64);
     require_signed(&accounts.instructions, -2, &lease.node_key, &message)?;
     let signer = signer_of(&accounts.instructions, -1, &message)?;
-    if credits.actor(&signer, now).is_err() {
-        return fail(MarketError::InvalidSignature);
-    }
+    require!(!credits.actor(&signer, now).is_err(), MarketError::InvalidSignature);
     lease.receipt_sequence = sequence;
     lease.receipt_secs = seconds;
     accounts.settlement.pay(SOURCE_RECEIPT, now)

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseStarted;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
@@ -22,18 +22,15 @@ pub struct LeaseStart {
 /// Orders over several nodes are all or nothing: no lease starts before the last one is awarded. What continues a
 /// failed lease belongs to an order that has started.
 fn validate(accounts: &LeaseStart, now: i64) -> Result<()> {
-    if accounts.lease.status != LEASE_AWARDED {
-        return fail(MarketError::WrongLeaseStatus);
-    }
+    require!(accounts.lease.status == LEASE_AWARDED, MarketError::WrongLeaseStatus);
     let continues = accounts.lease.continues == 1;
-    if !continues && !matches!(accounts.order.status, ORDER_AWARDED | ORDER_LAPSED) {
-        return fail(MarketError::WrongOrderStatus);
-    }
+    require!(
+        continues || matches!(accounts.order.status, ORDER_AWARDED | ORDER_LAPSED),
+        MarketError::WrongOrderStatus
+    );
     let since = if continues { accounts.lease.awarded_at } else { accounts.order.awarded_at };
     let allowed = accounts.market.params.start_deadline_secs as i64;
-    if now > since.checked_add(allowed).or_overflow()? {
-        return fail(MarketError::TooLate);
-    }
+    require!(now <= since.checked_add(allowed).or_overflow()?, MarketError::TooLate);
     Ok(())
 }
 

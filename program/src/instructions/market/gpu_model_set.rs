@@ -6,7 +6,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::GpuModelSet as GpuModelWritten;
 use crate::seeds;
 use crate::state::{GpuModel, Market};
@@ -57,11 +57,8 @@ fn validate(args: &GpuModelArgs) -> Result<()> {
         && args.work_size > 0
         && args.work_bound_ms > 0
         && args.min_tier <= 3;
-    if sound {
-        Ok(())
-    } else {
-        fail(MarketError::ParameterOutOfRange)
-    }
+    require!(sound, MarketError::ParameterOutOfRange);
+    Ok(())
 }
 
 pub(crate) fn handler(ctx: &mut Context<GpuModelSet>, args: GpuModelArgs) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::AuthorityChanged;
 use crate::state::Market;
 
@@ -15,12 +15,8 @@ pub struct MarketAcceptAuthority {
 
 fn validate(accounts: &MarketAcceptAuthority) -> Result<()> {
     let pending = accounts.market.pending_authority;
-    if pending == Address::default() {
-        return fail(MarketError::NothingPending);
-    }
-    if pending != *accounts.pending.address() {
-        return fail(MarketError::Unauthorised);
-    }
+    require!(pending != Address::default(), MarketError::NothingPending);
+    require!(pending == *accounts.pending.address(), MarketError::Unauthorised);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::ParamsApplied;
 use crate::state::{Market, Params};
 
@@ -13,12 +13,8 @@ pub struct MarketApplyParams {
 }
 
 fn validate(market: &Market, now: i64) -> Result<()> {
-    if market.pending_eta == 0 {
-        return fail(MarketError::NothingPending);
-    }
-    if now < market.pending_eta {
-        return fail(MarketError::TimelockRunning);
-    }
+    require!(market.pending_eta != 0, MarketError::NothingPending);
+    require!(now >= market.pending_eta, MarketError::TimelockRunning);
     Ok(())
 }
 

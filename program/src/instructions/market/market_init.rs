@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::MarketInitialised;
 use crate::math::bytes::take;
 use crate::seeds;
@@ -68,27 +68,23 @@ pub struct MarketInit {
 /// Requires that `signer` may upgrade this program.
 fn require_upgrade_authority(program_data: &AccountView, signer: &Address) -> Result<()> {
     let (address, _) = find_program_address(&[crate::ID.as_ref()], &UPGRADEABLE_LOADER);
-    if *program_data.address() != address {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(*program_data.address() == address, MarketError::WrongAccount);
     let data = program_data.try_borrow()?;
     let variant: [u8; 4] = take(&data, 0)?;
     let tag: [u8; 1] = take(&data, AUTHORITY_TAG)?;
     let authority: [u8; 32] = take(&data, AUTHORITY)?;
-    if variant == PROGRAM_DATA && tag == [1] && authority == signer.to_bytes() {
-        Ok(())
-    } else {
-        fail(MarketError::Unauthorised)
-    }
+    require!(
+        variant == PROGRAM_DATA && tag == [1] && authority == signer.to_bytes(),
+        MarketError::Unauthorised
+    );
+    Ok(())
 }
 
 fn validate(accounts: &MarketInit, params: &Params, domain: &[u8; 8]) -> Result<()> {
     require_upgrade_authority(accounts.program_data.account(), accounts.authority.address())?;
     require_mint(&accounts.treasury, accounts.payment_mint.address())?;
     // Without a domain, signatures made for this market would be good on every other cluster that left it out.
-    if *domain == [0; 8] {
-        return fail(MarketError::ParameterOutOfRange);
-    }
+    require!(*domain != [0; 8], MarketError::ParameterOutOfRange);
     params.validate()
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{PAUSE_AWARDS, PAUSE_ORDERS};
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::MarketPaused;
 use crate::state::Market;
 
@@ -20,11 +20,8 @@ pub struct MarketPause {
 }
 
 fn validate(paused: u8) -> Result<()> {
-    if paused & !(PAUSE_ORDERS | PAUSE_AWARDS) == 0 {
-        Ok(())
-    } else {
-        fail(MarketError::ParameterOutOfRange)
-    }
+    require!(paused & !(PAUSE_ORDERS | PAUSE_AWARDS) == 0, MarketError::ParameterOutOfRange);
+    Ok(())
 }
 
 pub(crate) fn handler(ctx: &mut Context<MarketPause>, paused: u8) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::ParamsProposed;
 use crate::state::{Market, Params};
 
@@ -16,9 +16,7 @@ pub struct MarketProposeParams {
 
 fn validate(market: &Market, params: &Params) -> Result<()> {
     params.validate()?;
-    if params.period_secs != market.params.period_secs {
-        return fail(MarketError::PeriodIsFixed);
-    }
+    require!(params.period_secs == market.params.period_secs, MarketError::PeriodIsFixed);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::records;
 use crate::seeds;
 use crate::state::DeviceClaim;
@@ -14,11 +14,8 @@ pub fn claim_of(view: &AccountView, device: &[u8; 32]) -> Result<Option<DeviceCl
         return Ok(None);
     }
     let claim: DeviceClaim = records::read(view)?;
-    if claim.device == *device {
-        Ok(Some(claim))
-    } else {
-        fail(MarketError::WrongAccount)
-    }
+    require!(claim.device == *device, MarketError::WrongAccount);
+    Ok(Some(claim))
 }
 
 /// Creates the claim of a device that nobody has, or says that the account is not where it would be.
@@ -32,9 +29,7 @@ pub fn create_claim(
     until: i64,
 ) -> Result<()> {
     let (address, bump) = find_program_address(&[seeds::DEVICE, device], &crate::ID);
-    if *view.address() != address {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(*view.address() == address, MarketError::WrongAccount);
     let mut claim = DeviceClaim {
         node: *node,
         device: *device,

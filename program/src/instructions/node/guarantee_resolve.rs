@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::GuaranteeResolved;
 use crate::math::fees::fee;
 use crate::math::guarantee::kept;
@@ -37,18 +37,12 @@ pub struct GuaranteeResolve {
 
 fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
     let (node, params) = (&accounts.node, &accounts.market.params);
-    if !node.is_guaranteed() {
-        return fail(MarketError::NotGuaranteed);
-    }
+    require!(node.is_guaranteed(), MarketError::NotGuaranteed);
     // The leaf of the last period must have had its chance, then whatever may void the fault of a suspended node.
     let wait =
         (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
-    if now < node.guaranteed_until.checked_add(wait).or_overflow()? {
-        return fail(MarketError::TooEarly);
-    }
-    if node.status == NODE_SUSPENDED && node.pending_faults > 0 {
-        return fail(MarketError::FaultPending);
-    }
+    require!(now >= node.guaranteed_until.checked_add(wait).or_overflow()?, MarketError::TooEarly);
+    require!(node.status != NODE_SUSPENDED || node.pending_faults == 0, MarketError::FaultPending);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::NodeClosed;
 use crate::records;
 use crate::state::{DeviceClaim, Market, NodeAccount, Provider, NODE_RETIRED};
@@ -25,18 +25,12 @@ pub struct NodeClose {
 
 fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
     let node = &accounts.node;
-    if node.status != NODE_RETIRED {
-        return fail(MarketError::WrongNodeStatus);
-    }
-    if node.pending_faults > 0 {
-        return fail(MarketError::FaultPending);
-    }
+    require!(node.status == NODE_RETIRED, MarketError::WrongNodeStatus);
+    require!(node.pending_faults == 0, MarketError::FaultPending);
     // The report of the node's last period must have had its chance: that period, then the settle deadline.
     let params = &accounts.market.params;
     let wait = params.settle_deadline_secs()?.checked_add(params.period_secs).or_overflow()?;
-    if now < node.retired_at.checked_add(wait as i64).or_overflow()? {
-        return fail(MarketError::TooEarly);
-    }
+    require!(now >= node.retired_at.checked_add(wait as i64).or_overflow()?, MarketError::TooEarly);
     Ok(())
 }
 
@@ -46,10 +40,7 @@ pub(crate) fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     let views = ctx.remaining_accounts()?;
     let node = &ctx.accounts.node;
     let held = node.spec.gpus.checked_sub(node.claims_missing).or_overflow()? as usize;
-    let (claims, payers) = match views.split_at_checked(held) {
-        Some(parts) => parts,
-        None => return fail(MarketError::DeviceCountMismatch),
-    };
+    let (claims, payers) = views.split_at_checked(held).ok_or(MarketError::DeviceCountMismatch)?;
     let address = *ctx.accounts.node.address();
     for view in claims {
         close_claim(*view, &address, ctx.accounts.wallet.account(), payers)?;
@@ -73,14 +64,10 @@ fn close_claim(
     payers: &[AccountView],
 ) -> Result<()> {
     let claim: DeviceClaim = records::read(&view)?;
-    if claim.node != *node {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(claim.node == *node, MarketError::WrongAccount);
     let mut everyone = core::iter::once(wallet).chain(payers);
-    let mut destination = match everyone.find(|payer| *payer.address() == claim.rent_payer) {
-        Some(payer) => *payer,
-        None => return fail(MarketError::MissingAccount),
-    };
+    let payer = everyone.find(|payer| *payer.address() == claim.rent_payer);
+    let mut destination = *payer.ok_or(MarketError::MissingAccount)?;
     let lamports = destination.lamports().checked_add(view.lamports()).or_overflow()?;
     destination.set_lamports(lamports);
     view.set_lamports(0);

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{BPS, GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::UptimeGuaranteed;
 use crate::math::periods::{period_end, period_of};
 use crate::state::{Market, NodeAccount, Provider, NODE_ACTIVE};
@@ -25,15 +25,9 @@ pub struct NodeGuarantee {
 /// The first second of the commitment: the next period's for a new one.
 fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) -> Result<i64> {
     let (node, params) = (&accounts.node, &accounts.market.params);
-    if node.status != NODE_ACTIVE {
-        return fail(MarketError::WrongNodeStatus);
-    }
-    if !accounts.provider.covered() {
-        return fail(MarketError::InsufficientStake);
-    }
-    if node.is_guaranteed() && now >= node.guaranteed_until {
-        return fail(MarketError::GuaranteeOver);
-    }
+    require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
+    require!(accounts.provider.covered(), MarketError::InsufficientStake);
+    require!(!node.is_guaranteed() || now < node.guaranteed_until, MarketError::GuaranteeOver);
     let since = if node.is_guaranteed() {
         node.guaranteed_since
     } else {
@@ -53,11 +47,8 @@ fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) 
         && guarantee_bps >= GUARANTEE_BPS_MIN
         && (guarantee_bps as u64) <= BPS
         && grows;
-    if sound {
-        Ok(since)
-    } else {
-        fail(MarketError::InvalidGuarantee)
-    }
+    require!(sound, MarketError::InvalidGuarantee);
+    Ok(since)
 }
 
 pub(crate) fn handler(ctx: &mut Context<NodeGuarantee>, until: i64, guarantee_bps: u16) -> Result<()> {

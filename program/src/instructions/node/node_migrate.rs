@@ -28,9 +28,7 @@ fn validate(node: &AccountView) -> Result<()> {
         return Err(ProgramError::IllegalOwner);
     }
     let data = node.try_borrow()?;
-    if !data.starts_with(Node::DISCRIMINATOR) {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(data.starts_with(Node::DISCRIMINATOR), MarketError::WrongAccount);
     match (data.get(NODE_VERSION_AT), data.len()) {
         (Some(1), NODE_LEN_V1) => Ok(()),
         (Some(&NODE_VERSION), len) if len == Account::<Node>::INIT_SPACE => {

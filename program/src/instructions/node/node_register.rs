@@ -39,9 +39,7 @@ pub struct NodeRegister {
 }
 
 fn validate(accounts: &NodeRegister, spec: &NodeSpec, price: u64) -> Result<()> {
-    if price == 0 {
-        return fail(MarketError::ZeroPrice);
-    }
+    require!(price > 0, MarketError::ZeroPrice);
     let sound = spec.model == accounts.gpu_model.id
         && spec.gpus >= 1
         && spec.gpus <= MAX_GPUS
@@ -49,12 +47,8 @@ fn validate(accounts: &NodeRegister, spec: &NodeSpec, price: u64) -> Result<()> 
         && spec.interconnect <= 2
         && spec.simulated <= 1
         && spec.pad == [0; 3];
-    if !sound {
-        return fail(MarketError::InvalidSpec);
-    }
-    if spec.simulated > accounts.market.params.allow_simulated {
-        return fail(MarketError::SimulatedNotAllowed);
-    }
+    require!(sound, MarketError::InvalidSpec);
+    require!(spec.simulated <= accounts.market.params.allow_simulated, MarketError::SimulatedNotAllowed);
     Ok(())
 }
 
@@ -67,32 +61,25 @@ pub(crate) fn handler(
     validate(&ctx.accounts, &spec, price)?;
     let now = Clock::get()?.unix_timestamp;
     let claims = ctx.remaining_accounts()?;
-    if claims.len() != spec.gpus as usize {
-        return fail(MarketError::DeviceCountMismatch);
-    }
+    require!(claims.len() == spec.gpus as usize, MarketError::DeviceCountMismatch);
     let node_address = *ctx.accounts.node.address();
     // A simulated GPU proves nothing: tier 0, and no report lifts it.
     let tier = 1u8.saturating_sub(spec.simulated);
-    let device_root = match device_root(devices.get(..spec.gpus as usize).unwrap_or_default()) {
-        Some(root) => root,
-        None => return fail(MarketError::WrongDevices),
-    };
+    let device_root = device_root(devices.get(..spec.gpus as usize).unwrap_or_default())
+        .ok_or(MarketError::WrongDevices)?;
     let mut missing = 0u8;
     for (view, device) in claims.iter().zip(devices.iter()) {
         if !claim(ctx.accounts.wallet.account(), view, device, &node_address, tier, now)? {
             missing = missing.checked_add(1).or_overflow()?;
         }
     }
-    if devices.iter().skip(spec.gpus as usize).any(|device| *device != [0; 32]) {
-        return fail(MarketError::DeviceCountMismatch);
-    }
+    let rest_is_zero = devices.iter().skip(spec.gpus as usize).all(|device| *device == [0; 32]);
+    require!(rest_is_zero, MarketError::DeviceCountMismatch);
 
     let accounts = &mut ctx.accounts;
     let required = accounts.gpu_model.min_stake.checked_mul(spec.gpus as u64).or_overflow()?;
     let committed = accounts.provider.locked_stake.checked_add(required).or_overflow()?;
-    if accounts.provider.stake < committed {
-        return fail(MarketError::InsufficientStake);
-    }
+    require!(accounts.provider.stake >= committed, MarketError::InsufficientStake);
     accounts.provider.locked_stake = committed;
     accounts.provider.node_count = accounts.provider.node_count.checked_add(1).or_overflow()?;
 

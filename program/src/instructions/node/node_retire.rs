@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::NodeRetired;
 use crate::state::{NodeAccount, Provider, NODE_RETIRED};
 
@@ -19,15 +19,9 @@ pub struct NodeRetire {
 }
 
 pub(crate) fn handler(ctx: &mut Context<NodeRetire>) -> Result<()> {
-    if ctx.accounts.node.status == NODE_RETIRED {
-        return fail(MarketError::WrongNodeStatus);
-    }
-    if ctx.accounts.node.live_leases > 0 {
-        return fail(MarketError::StillInUse);
-    }
-    if ctx.accounts.node.is_guaranteed() {
-        return fail(MarketError::GuaranteeRunning);
-    }
+    require!(ctx.accounts.node.status != NODE_RETIRED, MarketError::WrongNodeStatus);
+    require!(ctx.accounts.node.live_leases == 0, MarketError::StillInUse);
+    require!(!ctx.accounts.node.is_guaranteed(), MarketError::GuaranteeRunning);
     let now = Clock::get()?.unix_timestamp;
     let address = *ctx.accounts.node.address();
     let node = &mut ctx.accounts.node;

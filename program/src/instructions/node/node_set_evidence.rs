@@ -8,7 +8,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MAX_GPUS;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::{DeviceTaken, EvidenceSet};
 use crate::instructions::node::claims::{claim_of, create_claim};
 use crate::math::evidence::device_root;
@@ -28,25 +28,16 @@ pub struct NodeSetEvidence {
 
 /// The tier that stands now, which must be one that more than the node itself vouches for.
 fn validate(node: &Node, devices: &[[u8; 32]], now: i64) -> Result<u8> {
-    if matches!(node.status, NODE_RETIRED | NODE_SUSPENDED) {
-        return fail(MarketError::WrongNodeStatus);
-    }
+    require!(!matches!(node.status, NODE_RETIRED | NODE_SUSPENDED), MarketError::WrongNodeStatus);
     let tier = node.tier_at(now);
-    if tier < 2 || node.devices_seen == 0 {
-        return fail(MarketError::EvidenceTooWeak);
-    }
-    if device_root(devices) != Some(node.device_root) {
-        return fail(MarketError::WrongDevices);
-    }
+    require!(tier >= 2 && node.devices_seen != 0, MarketError::EvidenceTooWeak);
+    require!(device_root(devices) == Some(node.device_root), MarketError::WrongDevices);
     Ok(tier)
 }
 
 /// Takes one claim from the node that has it, among the accounts given.
 fn take_from(losers: &[AccountView], holder: &Address) -> Result<()> {
-    let view = match losers.iter().find(|view| view.address() == holder) {
-        Some(view) => view,
-        None => return fail(MarketError::MissingAccount),
-    };
+    let view = losers.iter().find(|view| view.address() == holder).ok_or(MarketError::MissingAccount)?;
     let mut loser: Node = records::read(view)?;
     loser.claims_missing = loser.claims_missing.checked_add(1).or_overflow()?;
     loser.invariant()?;
@@ -65,10 +56,7 @@ pub(crate) fn handler(
     let devices = devices.get(..gpus).unwrap_or_default();
     let tier = validate(&accounts.node, devices, now)?;
     let until = accounts.node.evidence_expiry;
-    let (claims, losers) = match views.split_at_checked(gpus) {
-        Some(parts) => parts,
-        None => return fail(MarketError::DeviceCountMismatch),
-    };
+    let (claims, losers) = views.split_at_checked(gpus).ok_or(MarketError::DeviceCountMismatch)?;
     let (mut gained, mut changed) = (0u8, false);
     for (view, device) in claims.iter().zip(devices) {
         let mut claim = match claim_of(view, device)? {
@@ -95,9 +83,7 @@ pub(crate) fn handler(
         records::write(view, &claim)?;
         changed = true;
     }
-    if gained == 0 && !changed {
-        return fail(MarketError::ClaimsStand);
-    }
+    require!(gained != 0 || changed, MarketError::ClaimsStand);
     let node = &mut accounts.node;
     node.claims_missing = node.claims_missing.checked_sub(gained).or_overflow()?;
     if gained > 0 && node.claims_missing == 0 {

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::NodeUpdated;
 use crate::state::{
     NodeAccount, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
@@ -21,28 +21,18 @@ pub struct NodeUpdate {
 fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<()> {
     let by_wallet = *accounts.authority.address() == accounts.provider.wallet;
     let by_agent = *accounts.authority.address() == accounts.node.node_key;
-    if !by_wallet && !by_agent {
-        return fail(MarketError::Unauthorised);
-    }
-    if price == 0 {
-        return fail(MarketError::ZeroPrice);
-    }
-    if accounts.node.status == NODE_RETIRED
-        || !matches!(status, NODE_ACTIVE | NODE_HIBERNATED | NODE_DRAINING)
-    {
-        return fail(MarketError::WrongNodeStatus);
-    }
+    require!(by_wallet || by_agent, MarketError::Unauthorised);
+    require!(price > 0, MarketError::ZeroPrice);
+    require!(
+        accounts.node.status != NODE_RETIRED
+            && matches!(status, NODE_ACTIVE | NODE_HIBERNATED | NODE_DRAINING),
+        MarketError::WrongNodeStatus
+    );
     if accounts.node.status == NODE_SUSPENDED {
-        if accounts.node.pending_faults > 0 {
-            return fail(MarketError::FaultPending);
-        }
-        if !by_wallet {
-            return fail(MarketError::Unauthorised);
-        }
+        require!(accounts.node.pending_faults == 0, MarketError::FaultPending);
+        require!(by_wallet, MarketError::Unauthorised);
     }
-    if status != NODE_ACTIVE && now < accounts.node.guaranteed_until {
-        return fail(MarketError::GuaranteeRunning);
-    }
+    require!(status == NODE_ACTIVE || now >= accounts.node.guaranteed_until, MarketError::GuaranteeRunning);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
     OUTPUT_NONE, OUTPUT_WANTED,
@@ -24,15 +24,9 @@ pub fn require_suitable(
     end: i64,
 ) -> Result<()> {
     market.awards_open()?;
-    if keeper.status != KEEPER_ACTIVE {
-        return fail(MarketError::KeeperNotActive);
-    }
-    if node.status != NODE_ACTIVE {
-        return fail(MarketError::WrongNodeStatus);
-    }
-    if provider.stake < provider.locked_stake {
-        return fail(MarketError::InsufficientStake);
-    }
+    require!(keeper.status == KEEPER_ACTIVE, MarketError::KeeperNotActive);
+    require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
+    require!(provider.stake >= provider.locked_stake, MarketError::InsufficientStake);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)
 }

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MODE_INSTANT;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseAwarded;
 use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
 use crate::math::pricing::cost;
@@ -45,18 +45,10 @@ pub struct OrderAward {
 /// The order waits for a node.
 fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
     let (order, node) = (&accounts.order, &accounts.node);
-    if order.status != ORDER_OPEN {
-        return fail(MarketError::WrongOrderStatus);
-    }
-    if order.mode != MODE_INSTANT {
-        return fail(MarketError::WrongOrderMode);
-    }
-    if now > order.award_deadline {
-        return fail(MarketError::TooLate);
-    }
-    if node.price > order.max_price {
-        return fail(MarketError::PriceTooHigh);
-    }
+    require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
+    require!(order.mode == MODE_INSTANT, MarketError::WrongOrderMode);
+    require!(now <= order.award_deadline, MarketError::TooLate);
+    require!(node.price <= order.max_price, MarketError::PriceTooHigh);
     require_suitable(
         &accounts.market,
         &accounts.keeper,
@@ -84,9 +76,7 @@ pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<(
         provider: &mut accounts.provider,
     };
     award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
-    if accounts.lease.score > max_score {
-        return fail(MarketError::ScoreTooHigh);
-    }
+    require!(accounts.lease.score <= max_score, MarketError::ScoreTooHigh);
     Ok(())
 }
 

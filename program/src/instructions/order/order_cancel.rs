@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::OrderCancelled;
 use crate::state::{Credits, Order, ORDER_LAPSED, ORDER_OPEN};
 
@@ -31,13 +31,12 @@ pub(crate) fn handler(ctx: &mut Context<OrderCancel>) -> Result<()> {
         ORDER_LAPSED => order.live_leases == 0,
         _ => false,
     };
-    if !unused {
-        return fail(MarketError::WrongOrderStatus);
-    }
+    require!(unused, MarketError::WrongOrderStatus);
     // Bids are open from then on: the order is awarded or it expires.
-    if order.status == ORDER_OPEN && order.auction_close != 0 && now >= order.auction_close {
-        return fail(MarketError::TooLate);
-    }
+    require!(
+        order.status != ORDER_OPEN || order.auction_close == 0 || now < order.auction_close,
+        MarketError::TooLate
+    );
     let released = order.reserved;
     let (slot, reserved_at) = (order.session_slot, order.created_at);
     let address = *order.address();

@@ -69,20 +69,14 @@ fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
         MODE_SEALED => MAX_SEALED_NODES,
         _ => return fail(MarketError::UnknownMode),
     };
-    if args.max_price == 0 {
-        return fail(MarketError::ZeroPrice);
-    }
-    if args.duration_secs == 0 || args.duration_secs > MAX_DURATION_SECS {
-        return fail(MarketError::InvalidDuration);
-    }
+    require!(args.max_price > 0, MarketError::ZeroPrice);
+    require!((1..=MAX_DURATION_SECS).contains(&args.duration_secs), MarketError::InvalidDuration);
     let sound = (1..=most_nodes).contains(&args.nodes)
         && (1..=MAX_GPUS).contains(&args.gpus_per_node)
         && args.run_to_completion <= 1
         && args.no_migration <= 1
         && (args.redundant == 0 || redundancy_is_sound(args));
-    if !sound {
-        return fail(MarketError::InvalidRequirement);
-    }
+    require!(sound, MarketError::InvalidRequirement);
     args.requirement.validate()
 }
 

@@ -3,7 +3,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::OrderExpired;
 use crate::state::{Credits, Order, ORDER_EXPIRED, ORDER_LAPSED, ORDER_OPEN};
 
@@ -26,12 +26,8 @@ pub(crate) fn handler(ctx: &mut Context<OrderExpire>) -> Result<()> {
         ORDER_LAPSED => order.live_leases == 0,
         _ => false,
     };
-    if !waits {
-        return fail(MarketError::WrongOrderStatus);
-    }
-    if now <= order.award_deadline {
-        return fail(MarketError::TooEarly);
-    }
+    require!(waits, MarketError::WrongOrderStatus);
+    require!(now > order.award_deadline, MarketError::TooEarly);
     let released = order.reserved;
     let address = *order.address();
     order.reserved = 0;

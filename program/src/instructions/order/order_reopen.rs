@@ -7,7 +7,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MODE_INSTANT;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::OrderReopened;
 use crate::math::pricing::cost;
 use crate::state::{Credits, Market, Order, CUSTOMER, ORDER_LAPSED, ORDER_OPEN};
@@ -29,13 +29,9 @@ pub(crate) fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
     let address = *accounts.order.address();
     let (order, credits) = (&mut accounts.order, &mut accounts.credits);
     let slot = credits.actor(accounts.authority.address(), now)?;
-    if order.status != ORDER_LAPSED {
-        return fail(MarketError::WrongOrderStatus);
-    }
+    require!(order.status == ORDER_LAPSED, MarketError::WrongOrderStatus);
     // Outputs that others have shown by then could be copied.
-    if order.outputs > 0 {
-        return fail(MarketError::WrongOutputState);
-    }
+    require!(order.outputs == 0, MarketError::WrongOutputState);
     let nodes = order.nodes_missing()?;
     let reserved = cost(order.max_price, order.gpus_per_node, order.duration_secs)?
         .checked_mul(nodes as u64)

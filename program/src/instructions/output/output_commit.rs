@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::OutputCommitted;
 use crate::state::{Lease, Market, Order, LEASE_ENDED, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_WANTED};
 
@@ -19,15 +19,9 @@ pub struct OutputCommit {
 
 fn validate(accounts: &OutputCommit, now: i64) -> Result<()> {
     let lease = &accounts.lease;
-    if lease.output != OUTPUT_WANTED {
-        return fail(MarketError::WrongOutputState);
-    }
-    if !matches!(lease.status, LEASE_RUNNING | LEASE_ENDED) {
-        return fail(MarketError::WrongLeaseStatus);
-    }
-    if now > accounts.order.outputs_by(&accounts.market.params, lease)? {
-        return fail(MarketError::TooLate);
-    }
+    require!(lease.output == OUTPUT_WANTED, MarketError::WrongOutputState);
+    require!(matches!(lease.status, LEASE_RUNNING | LEASE_ENDED), MarketError::WrongLeaseStatus);
+    require!(now <= accounts.order.outputs_by(&accounts.market.params, lease)?, MarketError::TooLate);
     Ok(())
 }
 

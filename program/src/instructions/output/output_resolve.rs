@@ -7,7 +7,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MAX_REDUNDANCY;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::OutputsResolved;
 use crate::records;
 use crate::state::{Lease, Market, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED};
@@ -22,11 +22,8 @@ pub struct OutputResolve {
 /// A lease of the order, read from one of the accounts that follow.
 fn lease_of(view: &AccountView, order: &Address) -> Result<Lease> {
     let lease: Lease = records::read(view)?;
-    if lease.order == *order {
-        Ok(lease)
-    } else {
-        fail(MarketError::WrongAccount)
-    }
+    require!(lease.order == *order, MarketError::WrongAccount);
+    Ok(lease)
 }
 
 /// What more than half of all nodes that the order wanted have shown.
@@ -40,33 +37,28 @@ pub(crate) fn handler(ctx: &mut Context<OutputResolve>) -> Result<()> {
     let views = ctx.remaining_accounts()?;
     let accounts = &ctx.accounts;
     let order = &accounts.order;
-    if order.redundant == 0 || views.len() != order.live_leases as usize || views.is_empty() {
-        return fail(MarketError::WrongAccount);
-    }
+    require!(
+        order.redundant != 0 && views.len() == order.live_leases as usize && !views.is_empty(),
+        MarketError::WrongAccount
+    );
     let mut shown = [[0; 32]; MAX_REDUNDANCY as usize];
     let (mut count, mut revealed, mut until) = (0usize, 0usize, i64::MIN);
     for (at, view) in views.iter().enumerate() {
-        if views.iter().take(at).any(|other| other.address() == view.address()) {
-            return fail(MarketError::WrongAccount);
-        }
+        require!(
+            !views.iter().take(at).any(|other| other.address() == view.address()),
+            MarketError::WrongAccount
+        );
         let lease = lease_of(view, order.address())?;
-        if !(OUTPUT_WANTED..=OUTPUT_REVEALED).contains(&lease.output) {
-            return fail(MarketError::WrongOutputState);
-        }
+        require!((OUTPUT_WANTED..=OUTPUT_REVEALED).contains(&lease.output), MarketError::WrongOutputState);
         let by = order.outputs_by(&accounts.market.params, &lease)?;
         until = until.max(by.checked_add(lease.settle_secs as i64).or_overflow()?);
         if lease.output == OUTPUT_REVEALED {
-            match shown.get_mut(count) {
-                Some(slot) => *slot = lease.output_hash,
-                None => return fail(MarketError::InvariantBroken),
-            }
+            *shown.get_mut(count).ok_or(MarketError::InvariantBroken)? = lease.output_hash;
             count = count.checked_add(1).or_overflow()?;
             revealed = revealed.checked_add(1).or_overflow()?;
         }
     }
-    if revealed < views.len() && now <= until {
-        return fail(MarketError::TooEarly);
-    }
+    require!(revealed >= views.len() || now > until, MarketError::TooEarly);
     let winner = majority(shown.get(..count).unwrap_or_default(), order.nodes_wanted);
     let mut accepted = 0u8;
     for view in views.iter() {

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::OUTPUT_TAG;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::OutputRevealed;
 use crate::math::hash::sha256_of;
 use crate::state::{Lease, Market, Order, OUTPUT_COMMITTED, OUTPUT_REVEALED};
@@ -21,20 +21,12 @@ pub struct OutputReveal {
 
 fn validate(accounts: &OutputReveal, output: &[u8; 32], salt: &[u8; 32], now: i64) -> Result<()> {
     let (lease, order) = (&accounts.lease, &accounts.order);
-    if lease.output != OUTPUT_COMMITTED {
-        return fail(MarketError::WrongOutputState);
-    }
+    require!(lease.output == OUTPUT_COMMITTED, MarketError::WrongOutputState);
     let commit_by = order.outputs_by(&accounts.market.params, lease)?;
-    if order.outputs < order.nodes_wanted && now <= commit_by {
-        return fail(MarketError::TooEarly);
-    }
-    if now > commit_by.checked_add(lease.settle_secs as i64).or_overflow()? {
-        return fail(MarketError::TooLate);
-    }
+    require!(order.outputs >= order.nodes_wanted || now > commit_by, MarketError::TooEarly);
+    require!(now <= commit_by.checked_add(lease.settle_secs as i64).or_overflow()?, MarketError::TooLate);
     let parts: [&[u8]; 5] = [&OUTPUT_TAG, &accounts.market.domain, lease.address().as_ref(), output, salt];
-    if sha256_of(&parts) != lease.output_hash {
-        return fail(MarketError::WrongReveal);
-    }
+    require!(sha256_of(&parts) == lease.output_hash, MarketError::WrongReveal);
     Ok(())
 }
 

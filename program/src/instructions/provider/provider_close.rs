@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::ProviderClosed;
 use crate::seeds;
 use crate::state::{Market, Provider};
@@ -34,16 +34,12 @@ pub struct ProviderClose {
 
 fn validate(accounts: &ProviderClose) -> Result<()> {
     let provider = &accounts.provider;
-    if provider.pending_faults > 0 {
-        return fail(MarketError::FaultPending);
-    }
+    require!(provider.pending_faults == 0, MarketError::FaultPending);
     let in_use = provider.node_count > 0
         || provider.live_leases > 0
         || provider.locked_stake > 0
         || provider.held()? > 0;
-    if in_use {
-        return fail(MarketError::StillInUse);
-    }
+    require!(!in_use, MarketError::StillInUse);
     token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::UnstakeRequested;
 use crate::seeds;
 use crate::state::{Market, Provider};
@@ -19,13 +19,10 @@ pub struct ProviderRequestUnstake {
 }
 
 fn validate(provider: &Provider, amount: u64) -> Result<()> {
-    if amount == 0 {
-        return fail(MarketError::ZeroAmount);
-    }
-    match provider.stake.checked_sub(amount) {
-        Some(rest) if rest >= provider.locked_stake => Ok(()),
-        _ => fail(MarketError::InsufficientStake),
-    }
+    require!(amount > 0, MarketError::ZeroAmount);
+    let rest = provider.stake.checked_sub(amount).ok_or(MarketError::InsufficientStake)?;
+    require!(rest >= provider.locked_stake, MarketError::InsufficientStake);
+    Ok(())
 }
 
 /// The cooldown restarts for everything that is already on its way out: one date, no queue.

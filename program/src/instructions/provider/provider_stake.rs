@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::StakeAdded;
 use crate::seeds;
 use crate::state::{Market, Provider};
@@ -28,13 +28,9 @@ pub struct ProviderStake {
 }
 
 fn validate(accounts: &ProviderStake, amount: u64) -> Result<()> {
-    if amount == 0 {
-        return fail(MarketError::ZeroAmount);
-    }
+    require!(amount > 0, MarketError::ZeroAmount);
     token::require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
-    if accounts.from.amount() < amount {
-        return fail(MarketError::InsufficientFunds);
-    }
+    require!(accounts.from.amount() >= amount, MarketError::InsufficientFunds);
     Ok(())
 }
 

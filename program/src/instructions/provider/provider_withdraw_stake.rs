@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::StakeWithdrawn;
 use crate::seeds;
 use crate::state::{Market, Provider};
@@ -29,15 +29,9 @@ pub struct ProviderWithdrawStake {
 
 fn validate(accounts: &ProviderWithdrawStake, now: i64) -> Result<()> {
     let provider = &accounts.provider;
-    if provider.unstaking == 0 {
-        return fail(MarketError::ZeroAmount);
-    }
-    if now < provider.unstake_at {
-        return fail(MarketError::TooEarly);
-    }
-    if provider.pending_faults > 0 {
-        return fail(MarketError::FaultPending);
-    }
+    require!(provider.unstaking != 0, MarketError::ZeroAmount);
+    require!(now >= provider.unstake_at, MarketError::TooEarly);
+    require!(provider.pending_faults == 0, MarketError::FaultPending);
     token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 

@@ -75,16 +75,13 @@ pub fn apply(
     lease: &mut LeafLease,
     now: i64,
 ) -> Result<Proven> {
-    if report.status != REPORT_FINAL {
-        return fail(MarketError::ReportNotFinal);
-    }
-    if siblings.len() > MAX_PROOF || root_of(data, path, siblings) != report.root {
-        return fail(MarketError::InvalidProof);
-    }
+    require!(report.status == REPORT_FINAL, MarketError::ReportNotFinal);
+    require!(
+        siblings.len() <= MAX_PROOF && root_of(data, path, siblings) == report.root,
+        MarketError::InvalidProof
+    );
     let leaf = Leaf::parse(data, params.period_secs)?;
-    if leaf.period != report.period || leaf.node != *node.address() {
-        return fail(MarketError::InvalidLeaf);
-    }
+    require!(leaf.period == report.period && leaf.node == *node.address(), MarketError::InvalidLeaf);
     let node_window = mark(node.last_report_period, node.report_window, leaf.period);
     if let Some((last, window)) = node_window {
         node.last_report_period = last;
@@ -96,9 +93,7 @@ pub fn apply(
     let node_is_new = node_window.is_some();
     let mut lease_is_new = false;
     if let LeafLease::Live(lease) = lease {
-        if lease.node != leaf.node || lease.started_at == 0 {
-            return fail(MarketError::InvalidLeaf);
-        }
+        require!(lease.node == leaf.node && lease.started_at != 0, MarketError::InvalidLeaf);
         if let Some((last, window)) = mark(lease.last_report_period, lease.report_window, leaf.period) {
             lease_is_new = true;
             lease.last_report_period = last;
@@ -106,9 +101,7 @@ pub fn apply(
             apply_to_lease(&leaf, params, lease, now)?;
         }
     }
-    if !node_is_new && !lease_is_new {
-        return fail(MarketError::AlreadyApplied);
-    }
+    require!(node_is_new || lease_is_new, MarketError::AlreadyApplied);
     let mut flags = 0;
     if node_is_new {
         flags |= leaf.flags & FLAGS_NODE;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use anchor_lang::prelude::*;
 
 use crate::constants::LEAF_LEN;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::instructions::report::leaf::{apply, LeafLease, LeafProof};
 use crate::state::{Lease, Market, NodeAccount, Report};
 
@@ -40,8 +40,6 @@ pub(crate) fn handler(
         now,
     )?;
     // A leaf with a fault must not slip by without it.
-    if proven.flags != 0 {
-        return fail(MarketError::LeafCarriesFault);
-    }
+    require!(proven.flags == 0, MarketError::LeafCarriesFault);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::ReportClosed;
 use crate::math::periods::period_end;
 use crate::state::{Market, Report, Rewards};
@@ -26,9 +26,7 @@ pub(crate) fn handler(ctx: &mut Context<ReportClose>) -> Result<()> {
     let (params, report) = (&accounts.market.params, &accounts.report);
     let since = period_end(report.period, params.period_secs)?.max(report.finalised_at);
     let until = since.checked_add(params.report_retention_secs as i64).or_overflow()?;
-    if Clock::get()?.unix_timestamp <= until {
-        return fail(MarketError::TooEarly);
-    }
+    require!(Clock::get()?.unix_timestamp > until, MarketError::TooEarly);
     // What its voters have not claimed is shared again.
     let rewards = &mut accounts.rewards;
     rewards.allocated = rewards.allocated.checked_sub(report.reward_left).or_overflow()?;

@@ -10,7 +10,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::VERSION;
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::{ReportFinalised, ReportVoted};
 use crate::math::periods::period_end;
 use crate::seeds;
@@ -35,16 +35,13 @@ pub struct ReportVote {
 fn validate(accounts: &ReportVote, period: u64, now: i64) -> Result<()> {
     let params = &accounts.market.params;
     let end = period_end(period, params.period_secs)?;
-    if now < end {
-        return fail(MarketError::PeriodNotEnded);
-    }
-    if now > end.checked_add(params.report_retention_secs as i64).or_overflow()? {
-        return fail(MarketError::TooLate);
-    }
+    require!(now >= end, MarketError::PeriodNotEnded);
+    require!(
+        now <= end.checked_add(params.report_retention_secs as i64).or_overflow()?,
+        MarketError::TooLate
+    );
     let keeper = &accounts.keeper;
-    if keeper.status != KEEPER_ACTIVE || keeper.active_since >= end {
-        return fail(MarketError::KeeperNotActive);
-    }
+    require!(keeper.status == KEEPER_ACTIVE && keeper.active_since < end, MarketError::KeeperNotActive);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::Emitted;
 use crate::math::fees::{fee, fees_turned};
 use crate::math::slashing::harm_in_stake;
@@ -39,9 +39,7 @@ pub(crate) fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
     let wanted = harm_in_stake(fee(provider.fees_paid, params.emission_bps)?, params.stake_price)?;
     let payable = wanted.min(accounts.emission_vault.amount());
     let amount = rewards.emit_within(payable, params.emission_cap, now)?;
-    if amount == 0 {
-        return fail(MarketError::NothingOwed);
-    }
+    require!(amount > 0, MarketError::NothingOwed);
     let turned = fees_turned(provider.fees_paid, amount, wanted)?;
     provider.fees_paid = provider.fees_paid.checked_sub(turned).or_overflow()?;
     let before = provider.covered();

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::RewardsAccrued;
 use crate::math::fees::{fee_shares, FeeShares};
 use crate::math::periods::period_end;
@@ -30,19 +30,11 @@ pub struct RewardsAccrue {
 /// one: else a keeper could steer the fees to a period in which it voted and others did not.
 fn validate(accounts: &RewardsAccrue, now: i64) -> Result<()> {
     let (report, rewards) = (&accounts.report, &accounts.rewards);
-    if report.status != REPORT_FINAL {
-        return fail(MarketError::ReportNotFinal);
-    }
-    if report.period <= rewards.last_period {
-        return fail(MarketError::AlreadyApplied);
-    }
+    require!(report.status == REPORT_FINAL, MarketError::ReportNotFinal);
+    require!(report.period > rewards.last_period, MarketError::AlreadyApplied);
     let next = report.period.checked_add(1).or_overflow()?;
-    if now < period_end(next, accounts.market.params.period_secs)? {
-        return fail(MarketError::TooEarly);
-    }
-    if rewards.pending == 0 {
-        return fail(MarketError::NothingOwed);
-    }
+    require!(now >= period_end(next, accounts.market.params.period_secs)?, MarketError::TooEarly);
+    require!(rewards.pending > 0, MarketError::NothingOwed);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::BoughtBack;
 use crate::seeds;
 use crate::state::{Market, Rewards};
@@ -35,13 +35,9 @@ pub(crate) fn handler(ctx: &mut Context<RewardsBuyBack>, max_burn: u64) -> Resul
     require_mint(&accounts.buyer_payment, &accounts.market.payment_mint)?;
     let rewards = &mut accounts.rewards;
     let paid = rewards.buy_back;
-    if paid == 0 {
-        return fail(MarketError::NothingOwed);
-    }
+    require!(paid > 0, MarketError::NothingOwed);
     let burned = rewards.buy_back_cost(&accounts.market.params, now)?;
-    if burned > max_burn {
-        return fail(MarketError::PriceTooHigh);
-    }
+    require!(burned <= max_burn, MarketError::PriceTooHigh);
     rewards.buy_back = 0;
     rewards.buy_back_since = now;
     rewards.bought_back = rewards.bought_back.checked_add(burned).or_overflow()?;

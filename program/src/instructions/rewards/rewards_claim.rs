@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::RewardsClaimed;
 use crate::seeds;
 use crate::state::{Keeper, Market, Report, Rewards};
@@ -38,9 +38,7 @@ pub(crate) fn handler(ctx: &mut Context<RewardsClaim>) -> Result<()> {
         None => 0,
     };
     let amount = by_awards.checked_add(by_vote).or_overflow()?;
-    if amount == 0 {
-        return fail(MarketError::NothingOwed);
-    }
+    require!(amount > 0, MarketError::NothingOwed);
     keeper.earned = 0;
     rewards.earned = rewards.earned.checked_sub(by_awards).or_overflow()?;
     rewards.allocated = rewards.allocated.checked_sub(by_vote).or_overflow()?;

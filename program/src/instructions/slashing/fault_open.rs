@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use anchor_lang::prelude::*;
 
 use crate::constants::{FLAGS_NODE, LEAF_LEN, VERSION};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::FaultOpened;
 use crate::instructions::report::leaf::{apply, slash_amount, LeafLease, LeafProof};
 use crate::math::slashing::harm_in_stake;
@@ -74,9 +74,7 @@ pub(crate) fn handler(
         LeafLease::Closed | LeafLease::None => None,
     };
     let amount = slash_amount(proven.flags, params, &accounts.node, lease.as_deref().map(|l| &**l))?;
-    if proven.flags == 0 {
-        return fail(MarketError::NoFault);
-    }
+    require!(proven.flags != 0, MarketError::NoFault);
 
     let address = *accounts.fault.address();
     let (fault, node, report) = (&mut accounts.fault, &mut accounts.node, &accounts.report);

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{VERSION, WORK_CHUNK, WORK_CHUNK_LEN, WORK_CLAIM_LEN};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::FraudProofOpened;
 use crate::math::bytes::take;
 use crate::math::hash::sha256_of;
@@ -33,9 +33,10 @@ pub struct FraudProofOpen {
 fn validate(accounts: &FraudProofOpen, commitment: &[u8; WORK_CLAIM_LEN]) -> Result<WorkClaim> {
     require_signed(&accounts.instructions, -1, &accounts.node.node_key, commitment)?;
     let parsed = WorkClaim::parse(commitment)?;
-    if parsed.domain != accounts.market.domain || parsed.node != *accounts.node.address() {
-        return fail(MarketError::InvalidWorkClaim);
-    }
+    require!(
+        parsed.domain == accounts.market.domain && parsed.node == *accounts.node.address(),
+        MarketError::InvalidWorkClaim
+    );
     Ok(parsed)
 }
 
@@ -48,9 +49,7 @@ pub(crate) fn handler(
 ) -> Result<()> {
     let commitment = validate(&ctx.accounts, &commitment)?;
     let (row, column) = (row as u32, column as u32);
-    if row >= commitment.order || column >= commitment.order {
-        return fail(MarketError::InvalidProof);
-    }
+    require!(row < commitment.order && column < commitment.order, MarketError::InvalidProof);
     let entry = (column % WORK_CHUNK).checked_mul(4).or_overflow()?;
     let bump = ctx.bumps.fraud_proof;
     let accounts = &mut ctx.accounts;

@@ -10,7 +10,7 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::constants::WORK_CHUNK;
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::BadWorkProven;
 use crate::math::fees::fee;
 use crate::math::merkle::climb;
@@ -59,20 +59,12 @@ fn committed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
 /// The entry as it should be.
 fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
     let (fraud_proof, node) = (&accounts.fraud_proof, &accounts.node);
-    if fraud_proof.period <= node.bad_work_period {
-        return fail(MarketError::AlreadyProven);
-    }
+    require!(fraud_proof.period > node.bad_work_period, MarketError::AlreadyProven);
     // A commitment for a time to come would count again after its proof.
-    if fraud_proof.period > period {
-        return fail(MarketError::TooEarly);
-    }
-    if !committed(fraud_proof, siblings) {
-        return fail(MarketError::InvalidProof);
-    }
+    require!(fraud_proof.period <= period, MarketError::TooEarly);
+    require!(committed(fraud_proof, siblings), MarketError::InvalidProof);
     let right = cell(&fraud_proof.seed, fraud_proof.order, fraud_proof.row, fraud_proof.column);
-    if right == fraud_proof.claimed {
-        return fail(MarketError::WorkIsRight);
-    }
+    require!(right != fraud_proof.claimed, MarketError::WorkIsRight);
     Ok(right)
 }
 

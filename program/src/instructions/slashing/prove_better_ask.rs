@@ -9,7 +9,7 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::instructions::slashing::unjust::{score_throughout, Unjust};
 use crate::math::pricing::cost;
 use crate::seeds;
@@ -58,11 +58,8 @@ fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
         && order.mode == MODE_INSTANT
         && order.nodes_wanted == 1
         && now <= lease.awarded_at.checked_add(window).or_overflow()?;
-    if open {
-        Ok(())
-    } else {
-        fail(MarketError::NotContestable)
-    }
+    require!(open, MarketError::NotContestable);
+    Ok(())
 }
 
 /// The score of the better node, at its worst during the auction.
@@ -70,18 +67,13 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     contestable(accounts, now)?;
     let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
     let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
-    if better.ask_since >= since || *better.address() == lease.node {
-        return fail(MarketError::NotBetter);
-    }
+    require!(better.ask_since < since && *better.address() != lease.node, MarketError::NotBetter);
     let params = &accounts.market.params;
     let (provider, model) = (&accounts.provider, &accounts.gpu_model);
     let score =
         score_throughout(better, better.price, provider, model, order, params, since, lease.awarded_at)?;
-    if score < lease.score {
-        Ok(score)
-    } else {
-        fail(MarketError::NotBetter)
-    }
+    require!(score < lease.score, MarketError::NotBetter);
+    Ok(score)
 }
 
 pub(crate) fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {

@@ -51,9 +51,7 @@ struct About {
 /// Two statements: the check that both are about.
 fn check(domain: &[u8; 8], one: &[u8; STATEMENT_LEN], other: &[u8; STATEMENT_LEN]) -> Result<About> {
     let (one, other) = (Statement::parse(one)?, Statement::parse(other)?);
-    if one.domain != *domain || !one.equivocates(&other) {
-        return fail(MarketError::NoContradiction);
-    }
+    require!(one.domain == *domain && one.equivocates(&other), MarketError::NoContradiction);
     let Statement { node, lease, period, kind, checked_at, .. } = one;
     Ok(About { node, lease, period, kind, checked_at })
 }
@@ -61,9 +59,7 @@ fn check(domain: &[u8; 8], one: &[u8; STATEMENT_LEN], other: &[u8; STATEMENT_LEN
 /// Two manifests: their period.
 fn period(domain: &[u8; 8], one: &[u8; MANIFEST_LEN], other: &[u8; MANIFEST_LEN]) -> Result<About> {
     let (one, other) = (Manifest::parse(one)?, Manifest::parse(other)?);
-    if one.domain != *domain || !one.equivocates(&other) {
-        return fail(MarketError::NoContradiction);
-    }
+    require!(one.domain == *domain && one.equivocates(&other), MarketError::NoContradiction);
     let (node, lease) = (Address::default(), Address::default());
     Ok(About { node, lease, period: one.period, kind: KIND_MANIFESTS, checked_at: 0 })
 }
@@ -71,9 +67,7 @@ fn period(domain: &[u8; 8], one: &[u8; MANIFEST_LEN], other: &[u8; MANIFEST_LEN]
 fn validate(accounts: &ProveEquivocation) -> Result<About> {
     let keeper = &accounts.keeper;
     // A second proof takes no more: the first took the share that contradicting oneself costs, and the vote.
-    if keeper.status == KEEPER_SLASHED {
-        return fail(MarketError::WrongKeeperStatus);
-    }
+    require!(keeper.status != KEEPER_SLASHED, MarketError::WrongKeeperStatus);
     let one = signed_message(&accounts.instructions, -2, &keeper.wallet)?;
     let other = signed_message(&accounts.instructions, -1, &keeper.wallet)?;
     let domain = &accounts.market.domain;

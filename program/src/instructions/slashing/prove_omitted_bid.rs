@@ -72,11 +72,8 @@ fn contestable(accounts: &ProveOmittedBid, now: i64) -> Result<()> {
         && auction.keeper == lease.keeper
         && auction.awarded_at == lease.awarded_at
         && now <= auction.challenge_until;
-    if open {
-        Ok(())
-    } else {
-        fail(MarketError::NotContestable)
-    }
+    require!(open, MarketError::NotContestable);
+    Ok(())
 }
 
 /// That the bar is what the keeper could see: had its node got worse since, another bid would stand before it now. Age
@@ -86,13 +83,8 @@ fn bar_stood(accounts: &ProveOmittedBid, since: i64) -> Result<()> {
     if auction.bar().is_none() {
         return Ok(());
     }
-    let bar = match accounts.bar.as_ref() {
-        Some(bar) => bar,
-        None => return fail(MarketError::MissingAccount),
-    };
-    if *bar.address() != auction.bar_node {
-        return fail(MarketError::WrongAccount);
-    }
+    let bar = accounts.bar.as_ref().ok_or(MarketError::MissingAccount)?;
+    require!(*bar.address() == auction.bar_node, MarketError::WrongAccount);
     match bar.record_throughout(since, awarded_at) {
         Some(record) if record.guarantee.bps_at(since) == record.guarantee.bps_at(awarded_at) => Ok(()),
         _ => fail(MarketError::NotBetter),
@@ -104,9 +96,7 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     contestable(accounts, now)?;
     let (lease, order, auction) = (&accounts.lease, &accounts.order, &accounts.auction);
     let (omitted, params) = (&accounts.omitted, &accounts.market.params);
-    if received_at > auction.reveal_until {
-        return fail(MarketError::TooLate);
-    }
+    require!(received_at <= auction.reveal_until, MarketError::TooLate);
     let domain = &accounts.market.domain;
     let hidden =
         commitment(domain, &auction.order, omitted.address(), auction.close_at, bid.price, &bid.salt);
@@ -115,20 +105,15 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     require_signed(&accounts.instructions, -2, &omitted.node_key, &commitment_message(&hidden))?;
     // Whose bid counted was not left out.
     let counted = *omitted.address() == lease.node || *omitted.address() == auction.bar_node;
-    if counted {
-        return fail(MarketError::NotBetter);
-    }
+    require!(!counted, MarketError::NotBetter);
     let since = auction.close_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
     bar_stood(accounts, since)?;
     let (provider, model) = (&accounts.provider, &accounts.gpu_model);
     let score =
         score_throughout(omitted, bid.price, provider, model, order, params, since, lease.awarded_at)?;
     // The lease's score is that of the price paid: the bar's, or the maximum's.
-    if score < lease.score {
-        Ok(score)
-    } else {
-        fail(MarketError::NotBetter)
-    }
+    require!(score < lease.score, MarketError::NotBetter);
+    Ok(score)
 }
 
 pub(crate) fn handler(ctx: &mut Context<ProveOmittedBid>, bid: Reveal, received_at: i64) -> Result<()> {

@@ -50,16 +50,15 @@ pub struct SlashAppeal {
 /// The flags of the fault that the statement speaks against.
 fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -> Result<u16> {
     let fault = &accounts.fault;
-    if now >= fault.applicable_at {
-        return fail(MarketError::AppealWindowClosed);
-    }
+    require!(now < fault.applicable_at, MarketError::AppealWindowClosed);
     // The rule of votes: only keepers that were active in the period have a say about it. Otherwise the accused could
     // bond keepers of its own when it learns of the fault.
     let params = &accounts.market.params;
     let end = period_end(fault.period, params.period_secs)?;
-    if accounts.keeper.status != KEEPER_ACTIVE || accounts.keeper.active_since >= end {
-        return fail(MarketError::KeeperNotActive);
-    }
+    require!(
+        accounts.keeper.status == KEEPER_ACTIVE && accounts.keeper.active_since < end,
+        MarketError::KeeperNotActive
+    );
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
     let parsed = Statement::parse(statement)?;
     let flags = parsed.contradicts(params.period_secs, params.migration_grace_secs) & fault.flags;
@@ -70,9 +69,7 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
         && parsed.node == fault.node
         && parsed.period == fault.period
         && (parsed.lease == fault.lease || flags & FLAGS_NODE != 0);
-    if !relevant || flags & first == 0 {
-        return fail(MarketError::IrrelevantStatement);
-    }
+    require!(relevant && flags & first != 0, MarketError::IrrelevantStatement);
     Ok(flags)
 }
 
@@ -86,9 +83,7 @@ pub(crate) fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_
         fault.appeal_weight = 0;
         fault.appellants = [0; 32];
     }
-    if !add_voter(&mut fault.appellants, keeper.index)? {
-        return fail(MarketError::AlreadyCounted);
-    }
+    require!(add_voter(&mut fault.appellants, keeper.index)?, MarketError::AlreadyCounted);
     fault.appeal_weight = fault.appeal_weight.checked_add(keeper.weight).or_overflow()?;
     emit!(FaultAppealed {
         fault: *fault.address(),

@@ -67,9 +67,7 @@ pub fn settle_fault(
 pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let now = Clock::get()?.unix_timestamp;
-    if now < accounts.fault.applicable_at {
-        return fail(MarketError::AppealWindowOpen);
-    }
+    require!(now >= accounts.fault.applicable_at, MarketError::AppealWindowOpen);
     let fault = &accounts.fault;
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
     if fault.flags & FLAGS_NODE != 0 {

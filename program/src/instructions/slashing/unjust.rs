@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
-use crate::errors::{fail, MarketError};
+use crate::errors::MarketError;
 use crate::events::UnjustAwardProven;
 use crate::math::fees::fee;
 use crate::math::reputation::reputation_of;
@@ -36,10 +36,8 @@ pub fn score_throughout(
         && model.since < since
         && price > 0
         && price <= order.max_price;
-    let record = match node.record_throughout(since, awarded_at) {
-        Some(record) if held => record,
-        _ => return fail(MarketError::NotBetter),
-    };
+    require!(held, MarketError::NotBetter);
+    let record = node.record_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
     let (site, end) = (&node.spec.site, order.latest_end(params)?);
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end)?;
     score_of(&record, node.registered_at, price, since, awarded_at)

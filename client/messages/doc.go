@@ -42,5 +42,5 @@ func ProposalsTopic(domain string) string { return "gantry/" + domain + "/propos
 // ManifestsTopic is the gossip topic of keepers' manifests.
 func ManifestsTopic(domain string) string { return "gantry/" + domain + "/manifests/1" }
 
-// ContradictionsTopic is the gossip topic of proofs that a keeper contradicts itself.
-func ContradictionsTopic(domain string) string { return "gantry/" + domain + "/contradictions/1" }
+// EquivocationsTopic is the gossip topic of equivocation proofs.
+func EquivocationsTopic(domain string) string { return "gantry/" + domain + "/equivocations/1" }

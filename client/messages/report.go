@@ -91,9 +91,9 @@ type Proposal struct {
 	Signature [64]byte `cbor:"8,keyasint"`
 }
 
-// Contradiction is two statements of one keeper about one check, one "passed" and one "failed": proof against it. Whoever
+// EquivocationProof is two statements of one keeper about one check, one "passed" and one "failed": proof against it. Whoever
 // finds one tells all, once.
-type Contradiction struct {
+type EquivocationProof struct {
 	Version uint8           `cbor:"1,keyasint"`
 	One     SignedStatement `cbor:"2,keyasint"`
 	Other   SignedStatement `cbor:"3,keyasint"`

@@ -66,7 +66,7 @@ func TestNodesThatCheat(t *testing.T) {
 	a, err = k.service.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 300, true))
 	require.Equal(t, records.OutcomeSecondBid, refused(w, k, a, err))
 
-	// Twice the same is one; too late is too late, and said so.
+	// Twice the same is one; too late is refused as too late.
 	one := honest.reveal(w, k, o, 500)
 	w.at(o.AuctionClose + 5)
 	require.Equal(t, one, honest.reveal(w, k, o, 500))
@@ -120,7 +120,7 @@ func TestVouchedCommitments(t *testing.T) {
 	require.True(t, p2p.IsCode(err, p2p.CodeBadRequest))
 }
 
-// Keepers that gossip what nobody said are not believed, and lose standing.
+// Keepers that gossip what nobody signed are not believed, and lose standing.
 func TestForgedGossip(t *testing.T) {
 	w := newMemoryCluster(t, 2, 2)
 	dishonest, k := w.keepers[0], w.keepers[1]
@@ -147,20 +147,20 @@ func TestForgedGossip(t *testing.T) {
 		change func(*messages.BidGossip)
 		want   p2p.Verdict
 	}{
-		"no bids":               {func(m *messages.BidGossip) { m.Bids = nil }, p2p.Reject},
-		"too many":              {func(m *messages.BidGossip) { m.Bids = make([]messages.Bid, messages.MaxGossipBids+1) }, p2p.Reject},
-		"not acknowledged":      {func(m *messages.BidGossip) { m.Bids[0].Acks = nil }, p2p.Reject},
-		"many acknowledgements": {func(m *messages.BidGossip) { m.Bids[0].Acks = make([]messages.BidAck, 3) }, p2p.Reject},
-		"another's word":        {func(m *messages.BidGossip) { m.Bids[0].Acks[0].Keeper = k.wallet.PublicKey() }, p2p.Reject},
-		"a changed time":        {func(m *messages.BidGossip) { m.Bids[0].Acks[0].ReceivedAt-- }, p2p.Reject},
-		"a late commitment":     {func(m *messages.BidGossip) { m.Bids[0].Acks[0] = late }, p2p.Reject},
-		"an early reveal":       {func(m *messages.BidGossip) { m.Bids[0].Acks[1] = early }, p2p.Reject},
-		"a reveal unconfirmed":  {func(m *messages.BidGossip) { m.Bids[0].Acks = m.Bids[0].Acks[:1] }, p2p.Reject},
-		"the node's signature":  {func(m *messages.BidGossip) { m.Bids[0].Signature[0]++ }, p2p.Reject},
-		"another price":         {func(m *messages.BidGossip) { m.Bids[0].Reveal.Price-- }, p2p.Reject},
-		"a node of nobody":      {func(m *messages.BidGossip) { m.Bids[0].Node[0]++ }, p2p.Ignore},
-		"an order of nobody":    {func(m *messages.BidGossip) { m.Order[0]++ }, p2p.Ignore},
-		"another version":       {func(m *messages.BidGossip) { m.Version++ }, p2p.Ignore},
+		"no bids":                   {func(m *messages.BidGossip) { m.Bids = nil }, p2p.Reject},
+		"too many":                  {func(m *messages.BidGossip) { m.Bids = make([]messages.Bid, messages.MaxGossipBids+1) }, p2p.Reject},
+		"not acknowledged":          {func(m *messages.BidGossip) { m.Bids[0].Acks = nil }, p2p.Reject},
+		"many acknowledgements":     {func(m *messages.BidGossip) { m.Bids[0].Acks = make([]messages.BidAck, 3) }, p2p.Reject},
+		"another's acknowledgement": {func(m *messages.BidGossip) { m.Bids[0].Acks[0].Keeper = k.wallet.PublicKey() }, p2p.Reject},
+		"a changed time":            {func(m *messages.BidGossip) { m.Bids[0].Acks[0].ReceivedAt-- }, p2p.Reject},
+		"a late commitment":         {func(m *messages.BidGossip) { m.Bids[0].Acks[0] = late }, p2p.Reject},
+		"an early reveal":           {func(m *messages.BidGossip) { m.Bids[0].Acks[1] = early }, p2p.Reject},
+		"a reveal unconfirmed":      {func(m *messages.BidGossip) { m.Bids[0].Acks = m.Bids[0].Acks[:1] }, p2p.Reject},
+		"the node's signature":      {func(m *messages.BidGossip) { m.Bids[0].Signature[0]++ }, p2p.Reject},
+		"another price":             {func(m *messages.BidGossip) { m.Bids[0].Reveal.Price-- }, p2p.Reject},
+		"a node of nobody":          {func(m *messages.BidGossip) { m.Bids[0].Node[0]++ }, p2p.Ignore},
+		"an order of nobody":        {func(m *messages.BidGossip) { m.Order[0]++ }, p2p.Ignore},
+		"another version":           {func(m *messages.BidGossip) { m.Version++ }, p2p.Ignore},
 	} {
 		m := good(true)
 		c.change(&m)
@@ -247,7 +247,7 @@ func TestFlood(t *testing.T) {
 	require.NotNil(t, sealedbid.FindAck(many, k.wallet.PublicKey(), records.AckReveal), "one's own is never dropped")
 }
 
-// A keeper that lies about its bids is found out by the others.
+// A keeper that leaves a bid out is found out by the others.
 func TestOmission(t *testing.T) {
 	w := newMemoryCluster(t, 2, 2)
 	dishonest, honest := w.keepers[0], w.keepers[1]

@@ -1,7 +1,6 @@
 package auction
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -93,110 +92,6 @@ func (a *Awarder) Run(ctx context.Context) error {
 	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.View.Changed, func() bool { return a.Tick(ctx) })
 }
 
-// snapshot is an auction as the chain shows it.
-type snapshot struct {
-	key     store.AuctionKey
-	order   *market.Order
-	auction *market.Auction
-}
-
-// Tick does what is due and reports whether something waits for its time.
-func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
-	now := a.o.Now()
-	var open, over []snapshot
-	var keepers []solana.PublicKey
-	active, paused := false, false
-	a.o.View.Read(func(v *view.Accounts) {
-		k, ok := v.Keepers[a.o.Self]
-		active = ok && k.State() == market.KeeperActive
-		keepers = v.ActiveKeepers()
-		paused = v.Market != nil && v.Market.Paused&market.PauseAwards != 0
-		for address, x := range v.Auctions {
-			l := snapshot{key: store.AuctionKey{CloseAt: x.CloseAt, Order: address}, auction: x}
-			o, ok := v.Orders[address]
-			if ok && o.AuctionClose == x.CloseAt {
-				l.order = o
-			}
-			if l.order != nil && o.State() == market.OrderOpen && o.Mode == market.ModeSealed {
-				open = append(open, l)
-			} else if x.WinnerCount > 0 && x.Keeper != a.o.Self {
-				over = append(over, l)
-			}
-		}
-	})
-	sortSnapshots(open)
-	sortSnapshots(over)
-	items := map[string]bool{}
-	for _, l := range open {
-		waiting = true
-		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
-		items[item] = true
-		since := now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is theirs
-		mine := active && !paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.o.Self)
-		switch {
-		case mine && a.stagger.Ready(item, now, schedule.Rank(a.o.Self, item, keepers), a.o.Step):
-			a.start(l.key, now, func() { a.award(ctx, l) })
-		case since >= closeAfter && a.o.Bids.held(l.key) == nil:
-			a.start(l.key, now, func() { a.close(l) })
-		}
-	}
-	done := map[store.AuctionKey]bool{}
-	for _, l := range over {
-		if a.done[l.key] {
-			done[l.key] = true
-			continue
-		}
-		if l.order != nil && a.o.Bids.Missing(l.key, a.o.Self) {
-			a.close(l) // somebody's clock is ahead of ours; what was judged late is marked by its time
-		}
-		if a.o.Fetch != nil && a.o.Bids.Missing(l.key, l.auction.Keeper) {
-			waiting = true
-			a.start(l.key, now, func() { a.fetch(ctx, l) })
-			continue
-		}
-		a.mu.Lock()
-		omitted, compared := a.omitted[l.key]
-		a.mu.Unlock()
-		switch {
-		case !compared:
-			a.start(l.key, now, func() { a.examine(l) })
-		case active && len(omitted) > 0 && a.provable(l, omitted, now.Unix()):
-			ready, item := a.turn(l, keepers)
-			if items[item] = true; ready {
-				a.start(l.key, now, func() { a.prove(ctx, l, omitted) })
-			}
-		default:
-			done[l.key] = true
-			continue
-		}
-		waiting = true
-	}
-	a.done = done
-	a.stagger.Keep(items)
-	a.forget(over)
-	a.o.Bids.Forget(func(key store.AuctionKey) bool { return a.undecided(key, now.Unix()) })
-	a.mu.Lock()
-	for key, at := range a.wait {
-		if now.Sub(at) > time.Minute {
-			delete(a.wait, key)
-			delete(a.refused, key)
-		}
-	}
-	a.mu.Unlock()
-	return waiting
-}
-
-// forget drops what was found about auctions that are gone.
-func (a *Awarder) forget(over []snapshot) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for key := range a.omitted {
-		if !slices.ContainsFunc(over, func(l snapshot) bool { return l.key == key }) {
-			delete(a.omitted, key)
-		}
-	}
-}
-
 // undecided reports whether an auction's bids may still be needed in memory: until its order is decided and our set is on
 // disk, or for the longest time that an auction can take. It looks at the chain as it is when it is asked: a bid may have
 // been taken since the caller looked.
@@ -207,10 +102,6 @@ func (a *Awarder) undecided(key store.AuctionKey, now int64) bool {
 		open = v.Market == nil || ok && o.State() == market.OrderOpen && o.AuctionClose == key.CloseAt
 	})
 	return open || key.CloseAt+int64(maxUndecided.Seconds()) > now && a.o.Bids.Missing(key, a.o.Self)
-}
-
-func sortSnapshots(l []snapshot) {
-	slices.SortFunc(l, func(a, b snapshot) int { return bytes.Compare(a.key.Order[:], b.key.Order[:]) })
 }
 
 // start runs f beside the caller unless the auction is busy or rests.

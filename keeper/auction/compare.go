@@ -42,7 +42,7 @@ func (s *Service) compare(key store.AuctionKey, award *market.Auction, log zerol
 		return nil
 	}
 	if theirs.Head.Root != records.Hash(award.BidsRoot) {
-		log.Error().Msg("the awarding keeper published other bids than it recorded on chain")
+		log.Error().Msg("the awarding keeper published another bid set than it recorded on chain")
 	}
 	out := Omitted(s.known(key), &theirs)
 	for _, o := range out {

@@ -125,7 +125,7 @@ func (c *Checker) Tick(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	if skipped > 0 {
-		c.o.Log.Warn().Int("skipped", skipped).Int("out", len(c.slots)).Msg("this keeper cannot keep up; checks are left out")
+		c.o.Log.Warn().Int("skipped", skipped).Int("out", len(c.slots)).Msg("keeper leaves checks out: too many are due")
 		if c.o.Skipped != nil {
 			c.o.Skipped(skipped)
 		}
@@ -175,7 +175,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 		}
 		if fresh || next.Drawn {
 			if _, err := io.ReadFull(c.o.Rand, next.Secret[:]); err != nil {
-				c.o.Log.Error().Err(err).Msg("no randomness; checks may be foreseen")
+				c.o.Log.Error().Err(err).Msg("keeper has no randomness: nodes may foresee their checks")
 			}
 			c.scanAt = time.Time{}
 			c.scan(now)
@@ -310,12 +310,12 @@ func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
 	f := Finding{Node: n.Address, Kind: records.CheckLiveness, At: c.o.Now(), Latency: took}
 	switch {
 	case errors.Is(err, ErrRefused):
-		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses to say whether it is there")
+		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses the liveness check")
 		return f, false
 	case err != nil:
-		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("no answer")
+		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node did not answer")
 	case resp.Liveness == nil:
-		c.o.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("answer without liveness")
+		c.o.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("node answered without liveness")
 	default:
 		f.Passed, f.Liveness = true, resp.Liveness
 	}
@@ -352,7 +352,7 @@ func (c *Checker) inventory(ctx context.Context, t subject, period records.Perio
 		return
 	}
 	if len(mismatches)+len(ailments) > 0 {
-		c.o.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory")
+		c.o.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory differs from the chain")
 	}
 	if waiting {
 		c.o.View.Shown(t.node.Address, identities(resp.Inventory))

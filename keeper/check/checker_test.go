@@ -96,7 +96,7 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 }
 
 func TestWorkIsJudged(t *testing.T) {
-	type verdict struct{ said, passed bool }
+	type verdict struct{ recorded, passed bool }
 	for name, c := range map[string]struct {
 		ask  func(*testing.T) answers
 		want verdict
@@ -178,7 +178,7 @@ func TestWorkIsJudged(t *testing.T) {
 			t.Parallel()
 			checker, got, what := newChecker(t, c.ask(t))
 			checker.work(t.Context(), what, 7)
-			if !c.want.said {
+			if !c.want.recorded {
 				require.Empty(t, got.all)
 				return
 			}
@@ -260,7 +260,7 @@ func TestInventoryGivesTwoFindings(t *testing.T) {
 	require.False(t, got.all[0].Passed)
 	require.True(t, got.all[1].Passed)
 
-	// As long as not all of the node's claims are known here, nothing is said.
+	// As long as not all of the node's claims are known here, nothing is recorded.
 	checker.o.View.Put(solana.PublicKey{60, 2}, nil)
 	got.all = nil
 	checker.inventory(t.Context(), what, 7)

@@ -49,7 +49,7 @@ func (c *Checker) evidence(ctx context.Context, t subject, period records.Period
 	})
 }
 
-// evidenceOnce asks once. An error means that nothing can be said; refused that the node answered and would not show any.
+// evidenceOnce asks once. An error means that there is no finding; refused that the node answered and would not show any.
 func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Period) (f Finding, refused bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: records.CheckEvidence, Period: period}
 	slotHash, err := c.o.SlotHash(ctx)
@@ -66,7 +66,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	subject := tpm.Subject{GenesisHash: c.o.Genesis, Program: market.ProgramID, Node: t.node.NodeKey}
 	if c.o.Evidence.WantsTPM(subject, c.o.Now()) {
 		if err := c.enrol(ctx, t.node, subject, wait); err != nil {
-			c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("no TPM enrolled")
+			c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg("TPM of the node was not enrolled")
 		}
 		ask.Expiry = c.o.Now().Add(wait).Unix() + 1
 	}
@@ -96,7 +96,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	})
 	v, err := c.o.Evidence.Judge(q, resp.Evidence, c.o.Now())
 	if err != nil {
-		c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and not kept")
+		c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and could not be stored")
 	}
 	f.Passed, f.Detail = v.Passed, v.Hash
 	switch {
@@ -110,7 +110,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 		event = c.o.Log.Warn()
 	}
 	event.Stringer("node", t.node.Address).Uint8("tier", v.Tier).Bool("passed", v.Passed).Bool("device_changed", v.Changed).
-		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("evidence")
+		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("keeper judged evidence")
 	return f, false, nil
 }
 

@@ -128,7 +128,7 @@ func TestEvidenceIsJudged(t *testing.T) {
 			require.Equal(t, [32]byte{3}, q.Challenge.SlotHash)
 			require.NotZero(t, q.Challenge.ID)
 			own := checker.o.Signer.PublicKey()
-			require.Equal(t, []ed25519.PublicKey{own[:]}, q.Keepers, "one keeper's word on a TPM is no other's")
+			require.Equal(t, []ed25519.PublicKey{own[:]}, q.Keepers, "one keeper's statement about a TPM is no other's")
 			require.ElementsMatch(t, [][32]byte{{1}, {2}}, q.Devices)
 			s := records.CheckStatement{Node: f.Node, Kind: f.Kind, Passed: f.Passed, Measured: f.Measured, Period: f.Period, Detail: f.Detail}
 			require.NoError(t, s.Validate())
@@ -141,8 +141,8 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "I would rather not"}
 	}
 	for name, c := range map[string]struct {
-		ask  answers
-		said bool
+		ask      answers
+		recorded bool
 	}{
 		"gone": {func(ctx context.Context, _ messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return messages.ChallengeResponse{}, errors.New("no route")
@@ -160,7 +160,7 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 			checker.o.Evidence = j
 			checker.evidence(context.Background(), work, 5)
 			require.Empty(t, j.asked)
-			if !c.said {
+			if !c.recorded {
 				require.Empty(t, got.all)
 				return
 			}

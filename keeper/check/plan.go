@@ -28,7 +28,7 @@ type Round struct {
 // Watched is what the plan has to know of a node.
 type Watched struct {
 	Node solana.PublicKey
-	// Leased nodes earn money, and those with a commitment are slashed by how long they were up: every keeper watches them.
+	// Leased nodes earn money, and those with an uptime guarantee are slashed by their uptime: every keeper watches them.
 	Leased bool
 }
 

@@ -189,7 +189,7 @@ func TestBackpressureIsFair(t *testing.T) {
 	require.Less(t, most, 45)
 }
 
-// An accusation by a member is looked into once by everybody else, at once.
+// A failed check that a member signed is looked into once by everybody else, at once.
 func TestAnAccusationIsLookedInto(t *testing.T) {
 	begin := time.Unix(500*planSecs, 0)
 	r := planRound(19, 0, true)
@@ -213,17 +213,17 @@ func TestAnAccusationIsLookedInto(t *testing.T) {
 		round.Self = keyOf(other)
 		p.Begin(round, begin)
 		now := begin.Add(time.Minute)
-		accuser := func(i int) solana.PublicKey { return r.Roster.Key(i) }
+		peer := func(i int) solana.PublicKey { return r.Roster.Key(i) }
 		s := records.CheckStatement{Node: n.Node, Period: 500, Kind: records.CheckInventory}
-		require.False(t, p.PeerFailure(accuser(outsider), s, now), "not one of its committee")
-		require.True(t, p.PeerFailure(accuser(member), s, now))
-		require.False(t, p.PeerFailure(accuser(seats[1]), s, now), "once")
+		require.False(t, p.PeerFailure(peer(outsider), s, now), "not one of its committee")
+		require.True(t, p.PeerFailure(peer(member), s, now))
+		require.False(t, p.PeerFailure(peer(seats[1]), s, now), "once")
 		passed := s
 		passed.Passed = true
-		require.False(t, p.PeerFailure(accuser(member), passed, now))
+		require.False(t, p.PeerFailure(peer(member), passed, now))
 		late := s
 		late.Period--
-		require.False(t, p.PeerFailure(accuser(member), late, now))
+		require.False(t, p.PeerFailure(peer(member), late, now))
 		kinds := map[records.CheckKind]int{}
 		for q := range 60 {
 			out, _ := p.Due(now.Add(time.Duration(q)*time.Second), 1000)
@@ -243,7 +243,7 @@ func TestAnAccusationIsLookedInto(t *testing.T) {
 func TestCreditBoundsALiar(t *testing.T) {
 	const nodes = 1500
 	watched := planNodes(nodes, func(int) bool { return true })
-	for name, dead := range map[string]bool{"a liar": false, "an outage": true} {
+	for name, dead := range map[string]bool{"a dishonest keeper": false, "an outage": true} {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Unix(500*planSecs, 0)
 			p := NewPlanner(publicTiming(), planSecs)
@@ -317,7 +317,7 @@ func TestPlansAreSound(t *testing.T) {
 				n := all[rapid.IntRange(0, 11).Draw(t, "node")]
 				p.Result(n.Node, records.CheckLiveness, rapid.Bool().Draw(t, "passed"), now)
 			},
-			"accusation": func(t *rapid.T) {
+			"failed check of a peer": func(t *rapid.T) {
 				n := all[rapid.IntRange(0, 11).Draw(t, "node")]
 				kind := records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind"))
 				p.PeerFailure(keyOf(rapid.IntRange(0, 14).Draw(t, "by")), records.CheckStatement{Node: n.Node, Period: r.Period, Kind: kind}, now)

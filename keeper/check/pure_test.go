@@ -18,39 +18,39 @@ func TestCover(t *testing.T) {
 	node := Subject{Node: solana.PublicKey{1}}
 	lease := Subject{Node: solana.PublicKey{1}, Lease: solana.PublicKey{2}}
 	c := NewCover(60, 15)
-	type said struct {
+	type span struct {
 		at      int64
 		seconds uint32
 		passed  bool
 	}
-	check := func(s Subject, w Window, at int64, passed bool) []said {
-		var out []said
+	check := func(s Subject, w Window, at int64, passed bool) []span {
+		var out []span
 		for _, x := range c.Check(s, w, at, passed, 0) {
 			require.EqualValues(t, at/60, x.Period)
-			out = append(out, said{x.At, x.Seconds, x.Passed})
+			out = append(out, span{x.At, x.Seconds, x.Passed})
 		}
 		return out
 	}
 	require.Empty(t, check(node, Window{}, 605, true), "what passes is held until there is news")
 	require.Empty(t, check(node, Window{}, 605, true))
 	require.Empty(t, check(node, Window{}, 603, true), "the clock goes back")
-	require.Equal(t, []said{{605, 5, true}, {615, 10, false}}, check(node, Window{}, 615, false), "the first failure is said at once")
+	require.Equal(t, []span{{605, 5, true}, {615, 10, false}}, check(node, Window{}, 615, false), "the first failure is stated at once")
 	require.Empty(t, check(node, Window{}, 620, false), "the next is held")
 	require.Empty(t, check(node, Window{}, 622, false))
-	require.Equal(t, []said{{622, 7, false}}, check(node, Window{}, 625, true))
+	require.Equal(t, []span{{622, 7, false}}, check(node, Window{}, 625, true))
 	require.Empty(t, check(lease, Window{From: 610}, 620, true))
 	require.Empty(t, check(lease, Window{From: 610, To: 625}, 640, true))
 
-	tail := func(s Subject, w Window, p records.Period) said {
+	tail := func(s Subject, w Window, p records.Period) span {
 		x, ok := c.Tail(s, w, p)
 		require.True(t, ok)
 		require.EqualValues(t, p, x.Period)
-		return said{x.At, x.Seconds, x.Passed}
+		return span{x.At, x.Seconds, x.Passed}
 	}
-	require.Equal(t, said{660, 38, true}, tail(node, Window{}, 10), "from the last failure to the end")
+	require.Equal(t, span{660, 38, true}, tail(node, Window{}, 10), "from the last failure to the end")
 	_, ok := c.Tail(node, Window{}, 10)
 	require.False(t, ok)
-	require.Equal(t, said{660, 15, true}, tail(lease, Window{From: 610, To: 625}, 10), "from the lease's start to its end")
+	require.Equal(t, span{660, 15, true}, tail(lease, Window{From: 610, To: 625}, 10), "from the lease's start to its end")
 	require.Empty(t, check(node, Window{}, 661, true))
 	_, ok = c.Tail(lease, Window{From: 610}, 11)
 	require.False(t, ok, "not checked in that period")
@@ -58,7 +58,7 @@ func TestCover(t *testing.T) {
 	require.False(t, ok)
 
 	// A long time between checks: only the last of it is in doubt.
-	require.Equal(t, []said{{685, 25, true}, {700, 15, false}}, check(node, Window{}, 700, false))
+	require.Equal(t, []span{{685, 25, true}, {700, 15, false}}, check(node, Window{}, 700, false))
 	never := NewCover(60, 15).Check(node, Window{}, 715, false, 0)
 	require.Equal(t, []Span{{Period: 11, At: 715, Seconds: 15}}, never, "whom we have never seen is down for no more than that")
 
@@ -83,9 +83,9 @@ func TestCover(t *testing.T) {
 	require.Empty(t, again.Subjects())
 }
 
-// Whatever the times and results of the checks: what is said about a period is never more than the period nor than what
-// lies between the subject's start and end, nothing is said of a time to come, and no second is said to be up and down at
-// once. A subject that passes every check is said to be up all the time.
+// Whatever the times and results of the checks: what is stated about a period is never more than the period nor than what
+// lies between the subject's start and end, nothing is stated about a time to come, and no second is stated to be up and down at
+// once. A subject that passes every check is stated to be up all the time.
 func TestNoSecondIsCoveredTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCover(60, rapid.Int64Range(1, 80).Draw(t, "doubt"))

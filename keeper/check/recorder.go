@@ -106,7 +106,7 @@ func (r *Recorder) Add(ctx context.Context, f Finding) {
 	}
 }
 
-// Run records until ctx ends or the book is damaged.
+// Run records until ctx ends or the store is damaged.
 func (r *Recorder) Run(ctx context.Context) error {
 	timer := time.NewTimer(r.untilSeal())
 	defer timer.Stop()
@@ -283,10 +283,10 @@ func (r *Recorder) sign(statements []records.CheckStatement) error {
 	}
 	for _, x := range refused {
 		level := zerolog.DebugLevel
-		if errors.Is(x.Err, store.ErrContradiction) {
+		if errors.Is(x.Err, store.ErrConflict) {
 			level = zerolog.InfoLevel
 		}
-		r.o.Log.WithLevel(level).Err(x.Err).Stringer("kind", x.Statement.Kind).Stringer("node", x.Statement.Node).Msg("statement not signed")
+		r.o.Log.WithLevel(level).Err(x.Err).Stringer("kind", x.Statement.Kind).Stringer("node", x.Statement.Node).Msg("keeper does not sign a statement")
 	}
 	out := make([]statement.Signed, 0, len(signed))
 	for _, s := range signed {

@@ -110,7 +110,7 @@ func TestAPeriodOfStatements(t *testing.T) {
 	all = append(all, b.check(t, 610, true, lease)...)
 	all = append(all, b.check(t, 625, true, lease)...)
 	require.Empty(t, all, "what passes can wait")
-	require.Empty(t, b.check(t, 630, true), "the first time that a live node leaves out a lease, nothing is said about it")
+	require.Empty(t, b.check(t, 630, true), "the first time that a live node leaves out a lease, no statement is made")
 	all = append(all, b.check(t, 640, true)...)
 	all = append(all, b.check(t, 650, false)...)
 	node, leased := covered(all)
@@ -190,7 +190,7 @@ func TestASecondIsSpokenForOnce(t *testing.T) {
 	require.Empty(t, b.check(t, 630, false), "also after a restart")
 }
 
-// What others' fraud proofs make us look at speaks for no time.
+// A check that another keeper's failed check led to speaks for no time.
 func TestAPointCheckCoversNothing(t *testing.T) {
 	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	for i, passed := range []bool{true, false} {

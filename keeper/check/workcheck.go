@@ -48,7 +48,7 @@ func (c *Checker) insist(
 			c.finish(ctx, f)
 			return
 		}
-		c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Msg(what)
+		c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("check gave no finding")
 		if !again {
 			return
 		}
@@ -59,7 +59,7 @@ func (c *Checker) insist(
 			return
 		}
 		if try == 2 {
-			c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node keeps refusing")
+			c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node refuses again and again")
 			c.finish(ctx, refused())
 		}
 	}
@@ -75,7 +75,7 @@ func (c *Checker) stillFree(t subject) bool {
 	return free
 }
 
-// workOnce asks once. An error means that nothing can be said; again that it may be tried again.
+// workOnce asks once. An error means that there is no finding; again that it may be tried again.
 func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period) (f Finding, again bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: records.CheckWork, Period: period}
 	slotHash, err := c.o.SlotHash(ctx)
@@ -127,7 +127,7 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 	return f, false, nil
 }
 
-// errProven: nothing is said about a wrong product that its node has signed, since the proof on chain costs the node
+// errProven: no statement is made about a wrong product that its node has signed, since the proof on chain costs the node
 // stake already: a statement beside it would have a report slash it again for the same cause.
 var errProven = errors.New("the wrong product is proven on chain")
 

@@ -2,15 +2,15 @@ package committee
 
 import "math/big"
 
-// Odds is the chance that at least k of the members drawn from n keepers of equal weight, of which f lie, are liars.
+// Odds is the chance that at least k of the members drawn from n keepers of equal weight, of which f are dishonest, are dishonest.
 func Odds(n, f, members, k int) float64 {
 	sum := new(big.Int)
 	for i := k; i <= min(members, f); i++ {
 		if members-i > n-f {
 			continue
 		}
-		lying := new(big.Int).Binomial(int64(f), int64(i))
-		sum.Add(sum, lying.Mul(lying, new(big.Int).Binomial(int64(n-f), int64(members-i))))
+		dishonest := new(big.Int).Binomial(int64(f), int64(i))
+		sum.Add(sum, dishonest.Mul(dishonest, new(big.Int).Binomial(int64(n-f), int64(members-i))))
 	}
 	all := new(big.Int).Binomial(int64(n), int64(members))
 	if all.Sign() == 0 {
@@ -20,7 +20,7 @@ func Odds(n, f, members, k int) float64 {
 	return p
 }
 
-// SafeSize is the least number of members for which the chance that most of them lie is below p.
+// SafeSize is the least number of members for which the chance that most of them are dishonest is below p.
 func SafeSize(n, f int, p float64) int {
 	for members := 1; members <= n; members += 2 {
 		if Odds(n, f, members, members/2+1) < p {

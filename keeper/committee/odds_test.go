@@ -10,7 +10,7 @@ func TestOdds(t *testing.T) {
 	require.InDelta(t, 6.0/11628, Odds(19, 6, 5, 5), 1e-12, "C(6,5) of C(19,5)")
 	require.InDelta(t, 1, Odds(19, 6, 5, 0), 1e-12)
 	require.Zero(t, Odds(4, 1, 5, 1), "no such committee")
-	require.Zero(t, Odds(19, 6, 13, 7), "most of 2f+1 cannot lie")
+	require.Zero(t, Odds(19, 6, 13, 7), "most of 2f+1 cannot be dishonest")
 	require.Equal(t, 13, SafeSize(19, 6, 1e-9), "so that no smaller committee is safe")
 	require.Less(t, SafeSize(256, 85, 1e-9), 256)
 }
@@ -21,16 +21,16 @@ func TestDrawsHaveTheseOdds(t *testing.T) {
 	r := NewRoster(Seed{3}, equal(n))
 	var most, all int
 	for node := range nodes {
-		lying := 0
+		dishonest := 0
 		for _, i := range r.Draw(nil, key(50_000+node)) {
 			if i < f {
-				lying++
+				dishonest++
 			}
 		}
-		if lying >= Quorum {
+		if dishonest >= Quorum {
 			most++
 		}
-		if lying == Size {
+		if dishonest == Size {
 			all++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Size is how many keepers sit in a committee. docs/protocol/committees.md says why five.
 const Size = 5
 
-// Quorum is how many members have to speak for a committee's word to count: most of them.
+// Quorum is how many members have to agree for the statements of a committee to count: most of them.
 const Quorum = Size/2 + 1
 
 // Roster is the keepers of a period with their weights, in one order for everybody.
@@ -21,7 +21,7 @@ type Roster struct {
 	seed    Seed
 	keys    []solana.PublicKey
 	weights []uint64
-	words   []uint64 // sha256(tag ‖ seed ‖ keeper), first eight bytes
+	hashes  []uint64 // sha256(tag ‖ seed ‖ keeper), first eight bytes
 }
 
 // NewRoster takes the period's seed and the weights by wallet; keepers without weight are left out.
@@ -35,7 +35,7 @@ func NewRoster(seed Seed, weights map[solana.PublicKey]uint64) *Roster {
 	slices.SortFunc(r.keys, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
 	for _, key := range r.keys {
 		r.weights = append(r.weights, weights[key])
-		r.words = append(r.words, word(seed, key))
+		r.hashes = append(r.hashes, hash64(seed, key))
 	}
 	return r
 }
@@ -66,7 +66,7 @@ func (r *Roster) Everyone() bool { return len(r.keys) <= Size }
 // Every keeper draws a number u between 0 and 1 for the node, and those with the smallest -log2(u)/weight sit: a draw
 // without replacement in which a keeper's chance follows its weight (Efraimidis and Spirakis, 2006), so that splitting a
 // bond over many wallets gains nothing. A keeper that comes or goes in the middle of a period changes only the committees
-// that it sits in. u is made of two words that sha256 has made of the seed, which nobody could choose, so a mixing
+// that it sits in. u is made of two numbers that sha256 has made of the seed, which nobody could choose, so a mixing
 // function is enough to join them.
 func (r *Roster) Draw(dst []int, node solana.PublicKey) []int {
 	first := len(dst)
@@ -76,9 +76,9 @@ func (r *Roster) Draw(dst []int, node solana.PublicKey) []int {
 		}
 		return dst
 	}
-	h := word(r.seed, node)
+	h := hash64(r.seed, node)
 	var scores [Size]uint64 // of dst[first:], before division by the weight
-	for i, w := range r.words {
+	for i, w := range r.hashes {
 		s := negLog2(mix(h ^ w))
 		at := len(dst) - first
 		for at > 0 && r.before(s, i, scores[at-1], dst[first+at-1]) {
@@ -121,8 +121,8 @@ func (r *Roster) Sits(node, keeper solana.PublicKey) bool {
 // drawTag separates draws from all other hashes.
 const drawTag = "gantry-committee-1"
 
-// word is the first eight bytes, LE, of sha256(tag ‖ seed ‖ key).
-func word(seed Seed, key solana.PublicKey) uint64 {
+// hash64 is the first eight bytes, LE, of sha256(tag ‖ seed ‖ key).
+func hash64(seed Seed, key solana.PublicKey) uint64 {
 	var b [len(drawTag) + 64]byte
 	copy(b[:], drawTag)
 	copy(b[len(drawTag):], seed[:])

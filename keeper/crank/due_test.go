@@ -120,21 +120,21 @@ func TestDueByAccount(t *testing.T) {
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.StartedAt = uint8(market.LeaseAwarded), 0 })
 		}, nil},
 		"a running lease": {func(v *view.Accounts) { addOrder(v, nil); addLease(v, 10, nil) }, nil},
-		"a commitment that is over": {func(v *view.Accounts) {
+		"a guarantee that is over": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
 				return n
 			})
 		}, []Kind{GuaranteeResolve}},
-		"a commitment whose last reports and appeals may come": {func(v *view.Accounts) {
+		"a guarantee whose last reports and appeals may come": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-2*secs-100
 				return n
 			})
 		}, nil},
-		"a commitment of a node whose fault may be voided": {func(v *view.Accounts) {
+		"a guarantee of a node whose fault may be voided": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil, n.PendingFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1

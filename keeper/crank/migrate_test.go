@@ -37,8 +37,8 @@ func failedView() (*view.Accounts, *market.Lease) {
 	return v, l
 }
 
-// committed has the order ask for commitments, and the other node committed until the latest end of what moves, and more.
-func committed(v *view.Accounts, l *market.Lease, more int64) {
+// guaranteed has the order ask for a guarantee, and the other node guarantee until the latest end of what moves, and more.
+func guaranteed(v *view.Accounts, l *market.Lease, more int64) {
 	v.Orders[l.Order].Requirement.Guaranteed = 1
 	n := *v.Nodes[solana.PublicKey{31}]
 	n.GuaranteeBps, n.GuaranteedUntil = 9_900, now+50+int64(l.UndeliveredSecs())+more
@@ -61,11 +61,11 @@ func TestFailedLeasesMove(t *testing.T) {
 		"it had been there": {func(v *view.Accounts, _ *market.Lease) {
 			addLease(v, 61, func(l *market.Lease) { l.Lease.Node = solana.PublicKey{31} })
 		}, nil},
-		"nobody is committed for so long": {func(v *view.Accounts, l *market.Lease) {
-			committed(v, l, -1)
+		"nobody guarantees for so long": {func(v *view.Accounts, l *market.Lease) {
+			guaranteed(v, l, -1)
 		}, nil},
-		"to one that is committed for long enough": {func(v *view.Accounts, l *market.Lease) {
-			committed(v, l, 0)
+		"to one that guarantees for long enough": {func(v *view.Accounts, l *market.Lease) {
+			guaranteed(v, l, 0)
 		}, []Kind{LeaseMigrate}},
 		"the order is going": {func(v *view.Accounts, _ *market.Lease) {
 			v.Put(solana.PublicKey{20}, nil)

@@ -58,7 +58,7 @@ func aStatement(p records.Period, passed bool) records.CheckStatement {
 	return records.CheckStatement{Domain: records.Domain{1}, Node: solana.PublicKey{1}, Period: p, Kind: records.CheckLiveness, Passed: passed, CheckedAt: int64(p) * 5}
 }
 
-// A clock that is 5 s off, either way, is said; one that is further off stops all signing until it is right again.
+// A clock that is 5 s off, either way, gives a warning; one that is further off stops all signing until it is right again.
 func TestClockSkew(t *testing.T) {
 	for _, c := range []struct {
 		ahead         time.Duration
@@ -129,7 +129,7 @@ func TestADuplicateSignerStopsSigning(t *testing.T) {
 	add := func(s records.CheckStatement) {
 		sig, err := s.Sign(key)
 		require.NoError(t, err)
-		_, _ = k.pool.Add(statement.Signed{Keeper: key.PublicKey(), Statement: s, Signature: sig}) // a contradiction is an error, too
+		_, _ = k.pool.Add(statement.Signed{Keeper: key.PublicKey(), Statement: s, Signature: sig}) // equivocation is an error, too
 	}
 	add(signed[0].Statement)
 	add(aStatement(3, false)) // before this store's time

@@ -94,7 +94,7 @@ func (r *replica) run() {
 	go func(k *Keeper) { r.done <- k.serve(ctx) }(r.k)
 }
 
-// kill stops the keeper at once: nothing is said to anybody.
+// kill stops the keeper at once: it tells nobody.
 func (r *replica) kill() {
 	r.cancel()
 	err := <-r.done

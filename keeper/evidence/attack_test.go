@@ -63,7 +63,7 @@ func TestKeysAreNotForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, tee)
-			d, _ := newService(t, l.policy, l.shelf)
+			d, _ := newService(t, l.policy, l.collateral)
 			m := newMachine(t, 1)
 			m.tee, m.gpus = tee, []*nvgputest.GPU{l.gpu(t, nvgputest.GPUOptions{}), l.gpu(t, nvgputest.GPUOptions{})}
 			judge := func(alter func(*bundle.Bundle)) Verdict {
@@ -93,7 +93,7 @@ func TestJunkHidesNothing(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)
-	d, _ := newService(t, l.policy, l.shelf)
+	d, _ := newService(t, l.policy, l.collateral)
 	judge := func(m *machine, alter func(*bundle.Bundle)) Verdict {
 		q := m.question(m.devices())
 		v, err := d.Judge(q, m.change(m.answer(q), alter), m.now)

@@ -40,12 +40,12 @@ func TestTPMReachesTierTwo(t *testing.T) {
 
 	maker, err := ca.Issuer()
 	require.NoError(t, err)
-	p, shelf := policy.Default(), shelf{}
+	p, sources := policy.Default(), collateral{}
 	fingerprint := hexOf(sum(maker.Raw))
-	shelf[policy.RootKey(fingerprint)] = maker.Raw
+	sources[policy.RootKey(fingerprint)] = maker.Raw
 	p.Roots.TPM, p.TPM.Algorithms = []string{fingerprint}, []string{"rsa2048", "p256", "p384"}
-	first, _ := newService(t, p, shelf)
-	second, _ := newService(t, p, shelf)
+	first, _ := newService(t, p, sources)
+	second, _ := newService(t, p, sources)
 
 	m := newMachine(t, 1)
 	collect := func(q Question) []byte {
@@ -104,7 +104,7 @@ func TestTPMReachesTierTwo(t *testing.T) {
 	v = judge(second, ed25519.PublicKey(wallet[:]))
 	require.EqualValues(t, 2, v.Tier, v.Summary())
 	v = judge(second)
-	require.EqualValues(t, 1, v.Tier, "the word of a stranger does not count")
+	require.EqualValues(t, 1, v.Tier, "a stranger's statement does not count")
 
 	q := m.question(m.devices())
 	source.Statement = nil

@@ -106,7 +106,7 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 		}
 	}
 	if claims.Verdict == 0 || b.Challenge != q.Challenge {
-		// Not an answer to this question, or a fault of ours: nothing is said of the node.
+		// Not an answer to this question, or a fault of ours: there is no finding about the node.
 		return Verdict{Passed: true, Why: []string{fmt.Sprint(failed)}}, nil
 	}
 	v := Verdict{Passed: claims.Verdict != policy.False, Tier: claims.Tier, Hash: claims.EvidenceHash, Why: claims.Why}

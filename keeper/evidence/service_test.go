@@ -212,14 +212,14 @@ func TestWhatIsFalseAndWhatIsNot(t *testing.T) {
 
 // lab makes machines of tier 3.
 type lab struct {
-	authority *nvgputest.Authority
-	policy    policy.Policy
-	shelf     shelf
+	authority  *nvgputest.Authority
+	policy     policy.Policy
+	collateral collateral
 }
 
-type shelf map[string][]byte
+type collateral map[string][]byte
 
-func (s shelf) Get(key string) ([]byte, error) {
+func (s collateral) Get(key string) ([]byte, error) {
 	if data, ok := s[key]; ok {
 		return data, nil
 	}
@@ -231,15 +231,15 @@ func sum(b []byte) [32]byte { return sha256.Sum256(b) }
 func newLab(t *testing.T, tee *snptest.Machine) *lab {
 	authority, err := nvgputest.NewAuthority()
 	require.NoError(t, err)
-	l := &lab{authority: authority, policy: policy.Default(), shelf: shelf{}}
+	l := &lab{authority: authority, policy: policy.Default(), collateral: collateral{}}
 	manifests, err := authority.Collateral()
 	require.NoError(t, err)
 	for k, v := range manifests {
-		l.shelf[k] = v
+		l.collateral[k] = v
 	}
 	root := func(der []byte) []string {
 		sum := sha256.Sum256(der)
-		l.shelf[policy.RootKey(hex.EncodeToString(sum[:]))] = der
+		l.collateral[policy.RootKey(hex.EncodeToString(sum[:]))] = der
 		return []string{hex.EncodeToString(sum[:])}
 	}
 	l.policy.AllowSynthetic = true
@@ -262,7 +262,7 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)
-	d, dir := newService(t, l.policy, l.shelf)
+	d, dir := newService(t, l.policy, l.collateral)
 	m := newMachine(t, 1)
 	m.tee, m.gpus = tee, []*nvgputest.GPU{l.gpu(t, nvgputest.GPUOptions{}), l.gpu(t, nvgputest.GPUOptions{})}
 	judge := func(m *machine) Verdict {
@@ -309,7 +309,7 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	require.EqualValues(t, 3, v.Tier, "the first to show a device keeps it")
 
 	// The keeper starts anew and remembers.
-	d, err = New(Options{Policy: l.policy, Folder: dir, Sources: []attest.Collateral{l.shelf}})
+	d, err = New(Options{Policy: l.policy, Folder: dir, Sources: []attest.Collateral{l.collateral}})
 	require.NoError(t, err)
 	m.gpus[1] = l.gpu(t, nvgputest.GPUOptions{})
 	v = judge(m)

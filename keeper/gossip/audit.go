@@ -80,7 +80,7 @@ func (g *Gossip) ask(ctx context.Context, keeper solana.PublicKey, p records.Per
 	for range auditPages {
 		got, err := p2p.Call[messages.StatementsRequest, messages.StatementsAnswer](ctx, g.o.Node, keeper, StatementsProtocol, req)
 		if err != nil {
-			g.o.Log.Debug().Err(err).Stringer("keeper", keeper).Uint64("period", uint64(p)).Msg("keeper did not answer with its signed statements")
+			g.o.Log.Debug().Err(err).Stringer("keeper", keeper).Uint64("period", uint64(p)).Msg("peer did not answer with its signed statements")
 			return
 		}
 		for _, raw := range got.Statements {

@@ -78,7 +78,7 @@ func (g *Gossip) runBidOutbox(ctx context.Context) error {
 			}
 			for _, m := range g.gatherBids(m) {
 				if err := g.bids.Publish(ctx, m); err != nil && ctx.Err() == nil {
-					g.o.Log.Warn().Err(err).Msg("bids were not passed on")
+					g.o.Log.Warn().Err(err).Msg("bids were not published")
 				}
 			}
 		}

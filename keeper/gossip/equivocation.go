@@ -21,8 +21,8 @@ const maxEquivocation = 2 << 10
 // these are passed on for anybody, since they prove themselves. So a keeper that tells each peer something else is expelled
 // although nobody was told both.
 func (g *Gossip) joinEquivocations() (err error) {
-	g.equivocations, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.Contradiction]{
-		Name: messages.ContradictionsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxEquivocation,
+	g.equivocations, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.EquivocationProof]{
+		Name: messages.EquivocationsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxEquivocation,
 		Known: g.mayGossip, Validate: g.validateEquivocation, Handle: g.handleEquivocation,
 		Rate: 2, Burst: 20,
 	})
@@ -30,7 +30,7 @@ func (g *Gossip) joinEquivocations() (err error) {
 }
 
 // readEquivocation decodes and verifies both statements.
-func (g *Gossip) readEquivocation(m messages.Contradiction) (one, other statement.Signed, err error) {
+func (g *Gossip) readEquivocation(m messages.EquivocationProof) (one, other statement.Signed, err error) {
 	if m.Version != messages.Version {
 		return one, other, slashing.ErrNoProof
 	}
@@ -47,7 +47,7 @@ func (g *Gossip) readEquivocation(m messages.Contradiction) (one, other statemen
 }
 
 // validateEquivocation lets the first proof against each keeper pass.
-func (g *Gossip) validateEquivocation(_ context.Context, _ solana.PublicKey, m messages.Contradiction) p2p.Verdict {
+func (g *Gossip) validateEquivocation(_ context.Context, _ solana.PublicKey, m messages.EquivocationProof) p2p.Verdict {
 	keeper := solana.PublicKey(m.One.Keeper)
 	if !g.may(keeper, roles.LoseBond) || g.o.Proofs.Against(keeper) {
 		return p2p.Ignore // nothing is left to be taken, or it is known
@@ -59,7 +59,7 @@ func (g *Gossip) validateEquivocation(_ context.Context, _ solana.PublicKey, m m
 	return p2p.Accept
 }
 
-func (g *Gossip) handleEquivocation(_ context.Context, _ solana.PublicKey, m messages.Contradiction) {
+func (g *Gossip) handleEquivocation(_ context.Context, _ solana.PublicKey, m messages.EquivocationProof) {
 	if one, other, err := g.readEquivocation(m); err == nil {
 		g.keepProof(one, other)
 	}
@@ -72,7 +72,7 @@ func (g *Gossip) StatementEquivocation(one, other statement.Signed) {
 		return
 	}
 	select {
-	case g.proofs <- messages.Contradiction{Version: messages.Version, One: one.Message(), Other: other.Message()}:
+	case g.proofs <- messages.EquivocationProof{Version: messages.Version, One: one.Message(), Other: other.Message()}:
 	default: // the proof is kept, and goes on chain from here
 		g.o.Log.Warn().Stringer("keeper", one.Keeper).Msg("equivocation proof was not published: too many wait")
 	}

@@ -27,11 +27,11 @@ type Gossip struct {
 	statements    *p2p.Topic[messages.StatementsAnswer]
 	proposals     *p2p.Topic[messages.Proposal]
 	manifests     *p2p.Topic[messages.Manifests]
-	equivocations *p2p.Topic[messages.Contradiction]
+	equivocations *p2p.Topic[messages.EquivocationProof]
 	bids          *p2p.Topic[messages.BidGossip]
 
 	outbox    chan []statement.Signed
-	proofs    chan messages.Contradiction // found here, to be published
+	proofs    chan messages.EquivocationProof // found here, to be published
 	bidOutbox chan messages.BidGossip
 	sealed    chan records.Period // to be audited
 }
@@ -47,7 +47,7 @@ func New(o Options) (*Gossip, error) {
 		return nil, err
 	}
 	return &Gossip{
-		o: o, outbox: make(chan []statement.Signed, 1024), proofs: make(chan messages.Contradiction, 64),
+		o: o, outbox: make(chan []statement.Signed, 1024), proofs: make(chan messages.EquivocationProof, 64),
 		bidOutbox: make(chan messages.BidGossip, 4096), sealed: make(chan records.Period, 1),
 	}, nil
 }

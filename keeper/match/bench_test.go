@@ -59,8 +59,8 @@ func timed(b *testing.B, orders []match.Query, f func(q match.Query) int) {
 // BenchmarkBestOf40000 finds nodes for the same orders with the index, with a scan and with SQLite. All three must agree
 // before they are timed.
 func BenchmarkBestOf40000(b *testing.B) {
-	w := newWorld(42, benchOrders)
-	w.uncommit()
+	w := drawMarket(42, benchOrders)
+	w.removeGuarantees()
 	m := w.matcher()
 	m.Best(w.orders[0], start)
 	db := w.sqlite(b)
@@ -86,7 +86,7 @@ func BenchmarkBestOf40000(b *testing.B) {
 // BenchmarkOrdersWithUpdates is a market at work: each order found takes its GPUs and its provider's stake, some other
 // node gives its own back or changes its ask, and a second passes with every tenth order.
 func BenchmarkOrdersWithUpdates(b *testing.B) {
-	w := newWorld(43, benchOrders)
+	w := drawMarket(43, benchOrders)
 	m := w.matcher()
 	m.Best(w.orders[0], start)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -115,7 +115,7 @@ func BenchmarkOrdersWithUpdates(b *testing.B) {
 			m.RemoveProvider(p.Address)
 			m.PutProvider(p.Address, &p)
 			w.providers[p.Address] = &p
-			change(w.nodes[wideKey(1, rng.IntN(worldNodes))], 0)
+			change(w.nodes[wideKey(1, rng.IntN(drawnNodes))], 0)
 		}
 		return len(got)
 	})
@@ -125,7 +125,7 @@ func BenchmarkOrdersWithUpdates(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	w := newWorld(44, 1)
+	w := drawMarket(44, 1)
 	b.ReportAllocs()
 	begin, loops := processor(b), 0
 	for b.Loop() {
@@ -138,7 +138,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkTies is the worst that the order of preference allows: all nodes of a class ask and are worth the same, so that
 // each is hashed with the order.
 func BenchmarkTies(b *testing.B) {
-	w := newWorld(45, benchOrders)
+	w := drawMarket(45, benchOrders)
 	m := match.New()
 	for id, v := range w.models {
 		m.PutModel(id, v)
@@ -166,7 +166,7 @@ func scores(cs []market.Candidate) []uint64 {
 
 // leanScan is a linear scan at its best: one pass over a slice, no map, no sorting of what is not wanted. Ties are left
 // open.
-func (w *world) leanScan(q match.Query) []uint64 {
+func (w *drawnMarket) leanScan(q match.Query) []uint64 {
 	o := &market.Order{}
 	o.Status, o.AwardDeadline, o.Requirement, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), start, q.Requirement, q.GPUs, q.MaxPrice
 	mk := &market.Market{}

@@ -39,7 +39,7 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.JobsFailed = uint32(pick("failed", 0, 0, 3))
 	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
 	if n.GuaranteeBps = uint16(pick("guarantee", 0, 0, 9_000, 10_000)); n.GuaranteeBps > 0 {
-		n.GuaranteedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "committed")
+		n.GuaranteedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "guaranteed")
 	}
 	return n
 }
@@ -60,7 +60,7 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
 	r.MinTier = uint8(pick("min tier", 0, 0, 1, 2))
 	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
-	if r.Guaranteed = uint8(pick("wanted committed", 0, 0, 0, 1)); r.Guaranteed == 1 {
+	if r.Guaranteed = uint8(pick("wanted guaranteed", 0, 0, 0, 1)); r.Guaranteed == 1 {
 		// Not before the award deadline, which a search does not know.
 		q.End = math.MaxInt64 - int64(pick("end", 0, 1, math.MaxInt64-start-100_000, math.MaxInt64-start-99_999))
 	}
@@ -90,7 +90,7 @@ func oneProvider() *match.Matcher {
 // After any changes, at any time, forwards or backwards, the answer is that of a scan.
 func TestTheAnswerIsThatOfAScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, m := newBook(), match.New()
+		b, m := newAccounts(), match.New()
 		now := int64(start)
 		putNode := func(t *rapid.T) {
 			k := key(1, rapid.IntRange(0, 40).Draw(t, "node"))
@@ -130,7 +130,7 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 			"put provider": func(t *rapid.T) {
 				k := key(2, rapid.IntRange(0, 3).Draw(t, "provider"))
 				p := &market.Provider{}
-				p.Stake, p.LockedStake = 10, uint64(rapid.IntRange(9, 11).Draw(t, "committed"))
+				p.Stake, p.LockedStake = 10, uint64(rapid.IntRange(9, 11).Draw(t, "guaranteed"))
 				b.providers[k] = p
 				m.RemoveProvider(k)
 				m.PutProvider(k, p)
@@ -169,7 +169,7 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 
 // A reputation that grows with age is right at each second, also at the one at which it changes.
 func TestReputationsChangeOnTheirSecond(t *testing.T) {
-	b, m := newBook(), match.New()
+	b, m := newAccounts(), match.New()
 	model := &market.Model{}
 	model.Id = 1
 	b.models[1] = model
@@ -219,8 +219,8 @@ func TestAPriceBecomesComparableWithReputation(t *testing.T) {
 	require.Zero(t, m.Size())
 }
 
-// A commitment that is over does not count, however early the order would end.
-func TestACommitmentThatIsOverIsNone(t *testing.T) {
+// A guarantee that is over does not count, however early the order would end.
+func TestAGuaranteeThatIsOverIsNone(t *testing.T) {
 	m := oneProvider()
 	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), 1, 1, 1

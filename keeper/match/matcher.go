@@ -146,8 +146,8 @@ func (m *Matcher) owner(key solana.PublicKey) *owner {
 	return o
 }
 
-// settle puts all noted changes in place and moves the clock.
-func (m *Matcher) settle(now int64) {
+// update puts all noted changes in place and moves the clock.
+func (m *Matcher) update(now int64) {
 	if m.started && now < m.now {
 		for _, r := range m.rows {
 			if r.keyedAt > now {

@@ -11,29 +11,29 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
-// book is the accounts as a scan reads them.
-type book struct {
+// accounts are as a scan reads them.
+type accounts struct {
 	nodes     map[solana.PublicKey]*market.Node
 	providers map[solana.PublicKey]*market.Provider
 	models    map[uint16]*market.Model
 }
 
-func newBook() *book {
-	return &book{
+func newAccounts() *accounts {
+	return &accounts{
 		nodes: map[solana.PublicKey]*market.Node{}, providers: map[solana.PublicKey]*market.Provider{}, models: map[uint16]*market.Model{},
 	}
 }
 
 // scan is the reference: it asks the program's twin about every node and sorts what is left.
-func (b *book) scan(q match.Query, now int64) []market.Candidate {
+func (a *accounts) scan(q match.Query, now int64) []market.Candidate {
 	o := &market.Order{Meta: market.Meta{Address: q.Order}}
 	o.Status, o.AwardDeadline, o.Requirement, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), max(now, q.End), q.Requirement, q.GPUs, q.MaxPrice
 	if q.Site != nil {
 		o.NodesAwarded, o.Site = 1, *q.Site
 	}
 	var all []market.Candidate
-	for key, n := range b.nodes {
-		p, m := b.providers[n.Provider], b.models[n.Spec.Model]
+	for key, n := range a.nodes {
+		p, m := a.providers[n.Provider], a.models[n.Spec.Model]
 		if p == nil || m == nil || slices.Contains(q.Except, key) || market.Awardable(&market.Market{}, o, n, p, m, now) != nil {
 			continue
 		}

@@ -20,7 +20,7 @@ type Query struct {
 	// GPUs are wanted free on each node, for at most MaxPrice (µUSDC per GPU-hour).
 	GPUs     uint8
 	MaxPrice uint64
-	// End is the unix second until which nodes are committed, if the requirement asks for commitments.
+	// End is the unix second until which guarantees have to last, if the requirement asks for them.
 	End int64
 	// Nodes is how many are wanted.
 	Nodes int
@@ -37,7 +37,7 @@ type search struct {
 	r         *market.Requirement
 	anyRegion bool
 	regionOK  []bool
-	end       int64  // until when nodes are committed, if the order asks for commitments
+	end       int64  // until when guarantees have to last, if the order asks for them
 	maxScore  uint64 // no node within the price scores more
 	picks     []pick // the best so far, best first
 	best      []pick // of the best site so far
@@ -56,7 +56,7 @@ type pick struct {
 func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.settle(now)
+	m.update(now)
 	s := &m.search
 	s.begin(m, &q)
 	switch {
@@ -79,7 +79,7 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 
 func (s *search) begin(m *Matcher, q *Query) {
 	s.q, s.r = q, &q.Requirement
-	s.end = max(q.End, m.now) // a commitment that is over is none
+	s.end = max(q.End, m.now) // a guarantee that is over is none
 	s.picks, s.best = s.picks[:0], s.best[:0]
 	s.maxScore = math.MaxUint64
 	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0, 0); err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
-// table is the world in SQLite, in memory, with the indexes that these queries want. Scores and reputations are worked out
+// table is the market in SQLite, in memory, with the indexes that these queries want. Scores and reputations are worked out
 // once, so that it need not follow the time, and ties are left open: both in its favour.
 type table struct {
 	ofModel, ofAny, site *sql.Stmt
@@ -38,7 +38,7 @@ const filter = `price <= ? AND free >= ? AND inter >= ? AND tier >= ? AND uptime
   AND region >= ? AND region < ?`
 
 // sqlite fills the table with the nodes that could be awarded at all.
-func (w *world) sqlite(b *testing.B) *table {
+func (w *drawnMarket) sqlite(b *testing.B) *table {
 	b.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
 	require.NoError(b, err)

@@ -38,7 +38,7 @@ var (
 	rival   = solana.PublicKey{2}
 )
 
-// memoryStore is a book that survives what kills the keeper.
+// memoryStore is a Store that survives what kills the keeper.
 type memoryStore map[string][]byte
 
 func (s memoryStore) PutProof(name string, proof []byte) error { s[name] = proof; return nil }
@@ -128,8 +128,8 @@ func (w *fixture) openFraudProof(finder solana.PublicKey, b ix.BadWork) {
 
 func (w *fixture) closeFraudProof(a *market.FraudProof) { w.v.Put(a.Address, nil) }
 
-// convict is prove_bad_work.
-func (w *fixture) convict() {
+// slashNode is prove_bad_work.
+func (w *fixture) slashNode() {
 	n := *w.node()
 	n.BadWorkPeriod = uint64(w.now) / secs
 	w.v.Put(n.Address, &n)
@@ -158,7 +158,7 @@ func (w *fixture) execute(a crank.Action) {
 		acc := w.v.FraudProofs[address]
 		require.NotNil(w.t, acc)
 		require.Greater(w.t, acc.Period, w.node().BadWorkPeriod)
-		w.convict()
+		w.slashNode()
 		w.closeFraudProof(acc)
 	case crank.FraudProofClose:
 		w.closeFraudProof(w.v.FraudProofs[accounts[1].PublicKey])
@@ -234,7 +234,7 @@ func TestAnotherAccusesFirst(t *testing.T) {
 	require.Equal(t, []crank.Kind{crank.FraudProofOpen}, kinds(late))
 	require.NotEqual(t, first.Key, late[0].Key, "an intent that was given up is not the one that is sent now")
 	w.execute(late[0])
-	w.convict() // by them, after all
+	w.slashNode() // by them, after all
 	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()), "the rent comes back")
 	w.execute(w.due()[0])
 	require.Empty(t, w.due())
@@ -260,7 +260,7 @@ func signed(t require.TestingT, key solana.PrivateKey, passed bool) statement.Si
 	return statement.Signed{Keeper: key.PublicKey(), Statement: st, Signature: sig}
 }
 
-func TestContradictions(t *testing.T) {
+func TestEquivocationIsProven(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
@@ -374,8 +374,8 @@ func TestWhatIsNotOnDiskIsNotHeld(t *testing.T) {
 	require.Zero(t, w.service.Held())
 }
 
-// Whatever is killed, whoever else accuses, proves or gives up: in the end the node was slashed once for what it signed
-// until then, no accusation of ours is left, and no proof is held.
+// Whatever is killed, whoever else begins a proof, proves or gives up: in the end the node was slashed once for what it signed
+// until then, no fraud proof of ours is left, and no proof is held.
 func TestItEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFixture(t, "")
@@ -393,7 +393,7 @@ func TestItEndsOnce(t *testing.T) {
 				}
 			case 2:
 				if theirs != nil && w.node().BadWorkPeriod == 0 {
-					w.convict()
+					w.slashNode()
 					w.closeFraudProof(theirs)
 				}
 			case 3:

@@ -4,7 +4,7 @@
 // The rule is write first, act second: a statement is on disk before it is published, a vote before it is sent. After
 // kill -9 at any moment the keeper finds here what it had promised, and never promises anything else:
 //
-//   - a statement with the key of an earlier one and other content is refused (ErrContradiction);
+//   - a statement with the key of an earlier one and other content is refused (ErrConflict);
 //   - a statement for a period that was sealed is refused (ErrSealed), so that what peers were told is complete stays
 //     complete;
 //   - a second manifest of a period is refused (ErrManifest), as is one of a period that is not sealed (ErrOpen);

@@ -92,7 +92,7 @@ func holds(t *testing.T, s *Store, want map[records.Period][]Signed) {
 		require.Len(t, refused, len(others))
 		for i, r := range refused {
 			require.Equal(t, others[i], r.Statement)
-			require.ErrorIs(t, r.Err, ErrContradiction)
+			require.ErrorIs(t, r.Err, ErrConflict)
 		}
 		if p == 8 {
 			continue // it is not sealed

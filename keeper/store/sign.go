@@ -34,7 +34,7 @@ func appendKey(k []byte, s records.CheckStatement) []byte {
 // Refusal says why a statement was not signed.
 type Refusal struct {
 	Statement records.CheckStatement
-	Err       error // ErrContradiction, ErrSealed or ErrEarly
+	Err       error // ErrConflict, ErrSealed or ErrEarly
 }
 
 // Sign stores the statements that contradict nothing and returns them with their signatures; the others come back as
@@ -65,7 +65,7 @@ func (s *Store) Sign(statements []records.CheckStatement, sign func(records.Chec
 			}
 			if found {
 				if have.Statement != st {
-					refused = append(refused, Refusal{st, ErrContradiction})
+					refused = append(refused, Refusal{st, ErrConflict})
 				} else {
 					out = append(out, have)
 				}

@@ -28,8 +28,8 @@ var (
 	ErrOwner = boltstore.ErrOwner
 	// ErrNotFound: there is no such entry.
 	ErrNotFound = boltstore.ErrNotFound
-	// ErrContradiction: another statement about the same thing was signed before.
-	ErrContradiction = errors.New("statement contradicts one that was signed before")
+	// ErrConflict: another statement about the same thing was signed before.
+	ErrConflict = errors.New("another statement about the same check was signed before")
 	// ErrSealed: the period's statements were declared complete.
 	ErrSealed = errors.New("period is sealed")
 	// ErrEarly: the period is one that a new store may not sign for.

@@ -51,7 +51,7 @@ func TestNeverTwoStatements(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.Len(t, refused, 1)
-	require.ErrorIs(t, refused[0].Err, ErrContradiction)
+	require.ErrorIs(t, refused[0].Err, ErrConflict)
 	require.Equal(t, no, refused[0].Statement)
 	require.NoError(t, got[0].Statement.Verify(testKey.PublicKey(), got[0].Signature))
 

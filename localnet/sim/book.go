@@ -52,7 +52,7 @@ func (b *book) Sign(all []records.CheckStatement, sign func(records.CheckStateme
 		have, known := b.signed[s.Period][keyOf(s)]
 		switch {
 		case known && have.Statement != s:
-			refused = append(refused, store.Refusal{Statement: s, Err: store.ErrContradiction})
+			refused = append(refused, store.Refusal{Statement: s, Err: store.ErrConflict})
 		case known:
 			out = append(out, have)
 		case s.Period < b.first:

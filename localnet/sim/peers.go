@@ -227,7 +227,7 @@ func (k *keeper) contradicted(one, other statement.Signed) {
 	if k.lie != nil || k.twin || !k.convict(one, other) {
 		return
 	}
-	m := messages.Contradiction{Version: messages.Version, One: one.Message(), Other: other.Message()}
+	m := messages.EquivocationProof{Version: messages.Version, One: one.Message(), Other: other.Message()}
 	k.w.net.gossip(k.place, size(m), func(to place) bool {
 		o := k.w.keepers[to]
 		return o.up() && o.convict(one, other)

@@ -1,4 +1,4 @@
-// Command committee-odds prints how likely committees of liars are, and what checks cost: docs/protocol/committees.md.
+// Command committee-odds prints how likely committees of dishonest keepers are, and what checks cost: docs/protocol/committees.md.
 package main
 
 import (
@@ -18,9 +18,9 @@ func main() {
 	fmt.Fprintln(w, "keepers\tliars\tmost of 5 lie\tall of 5 lie\tmembers for 1e-9\t")
 	for _, n := range []int{7, 10, 19, 40, 100, 256} {
 		f := (n - 1) / 3
-		for _, liars := range []int{f / 2, f} {
-			fmt.Fprintf(w, "%d\t%d\t%.2g\t%.2g\t%d\t\n", n, liars, committee.Odds(n, liars, committee.Size, committee.Quorum),
-				committee.Odds(n, liars, committee.Size, committee.Size), committee.SafeSize(n, liars, 1e-9))
+		for _, dishonest := range []int{f / 2, f} {
+			fmt.Fprintf(w, "%d\t%d\t%.2g\t%.2g\t%d\t\n", n, dishonest, committee.Odds(n, dishonest, committee.Size, committee.Quorum),
+				committee.Odds(n, dishonest, committee.Size, committee.Size), committee.SafeSize(n, dishonest, 1e-9))
 		}
 	}
 	fmt.Fprintln(w, "\t\t\t\t\t")

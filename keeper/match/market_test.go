@@ -17,21 +17,21 @@ import (
 
 // The size of today's largest market: 40,000 nodes, 320,000 GPUs.
 const (
-	worldNodes     = 40_000
-	worldProviders = 2_000
-	worldSites     = 600
-	worldModels    = 16
+	drawnNodes     = 40_000
+	drawnProviders = 2_000
+	drawnSites     = 600
+	drawnModels    = 16
 )
 
-var worldRegions = []string{
+var drawnRegions = []string{
 	"us-west-1", "us-west-2", "us-east-1", "us-east-2", "us-central-1", "ca-east-1", "eu-west-1", "eu-north-1", "eu-central-1",
 	"ap-east-1", "ap-south-1", "ap-northeast-1", "sa-east-1", "me-central-1",
 }
 
-// world is a drawn market and orders for it, the same for a seed.
-type world struct {
-	*book
-	nodeList []*market.Node // all of book.nodes, for a scan without a map
+// drawnMarket is a market and orders for it, the same for a seed.
+type drawnMarket struct {
+	*accounts
+	nodeList []*market.Node // all of accounts.nodes, for a scan without a map
 	orders   []match.Query
 }
 
@@ -41,22 +41,22 @@ func wideKey(kind byte, n int) (k solana.PublicKey) {
 	return k
 }
 
-// newWorld draws nodes as a market has them: models, regions and sites of unequal size, asks around a model's price, half
+// drawMarket draws nodes as a market has them: models, regions and sites of unequal size, asks around a model's price, half
 // of the GPUs busy, most of the nodes reliable.
-func newWorld(seed uint64, orders int) *world {
+func drawMarket(seed uint64, orders int) *drawnMarket {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	w := &world{book: newBook()}
-	for id := 1; id <= worldModels; id++ {
+	w := &drawnMarket{accounts: newAccounts()}
+	for id := 1; id <= drawnModels; id++ {
 		m := &market.Model{}
 		m.Id, m.TflopsX10, m.MinTier = uint16(id), uint32(1_000+600*id), 1
 		w.models[m.Id] = m
 	}
-	for p := range worldProviders {
+	for p := range drawnProviders {
 		v := &market.Provider{Meta: market.Meta{Address: wideKey(2, p)}}
 		v.Stake = 1_000_000
 		w.providers[v.Address] = v
 	}
-	for i := range worldNodes {
+	for i := range drawnNodes {
 		w.putNode(w.drawNode(rng, wideKey(1, i)))
 	}
 	for i := range orders {
@@ -65,7 +65,7 @@ func newWorld(seed uint64, orders int) *world {
 	return w
 }
 
-func (w *world) putNode(n *market.Node) {
+func (w *drawnMarket) putNode(n *market.Node) {
 	if old, ok := w.nodes[n.Address]; ok {
 		w.nodeList[slices.Index(w.nodeList, old)] = n
 	} else {
@@ -77,15 +77,15 @@ func (w *world) putNode(n *market.Node) {
 // small draws from 0 to n-1, the smaller the likelier.
 func small(rng *rand.Rand, n int) int { return min(rng.IntN(n), rng.IntN(n)) }
 
-func (w *world) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
+func (w *drawnMarket) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 	n := &market.Node{Meta: market.Meta{Address: k}}
-	site := small(rng, worldSites)
-	n.Provider = wideKey(2, site*3%worldProviders+rng.IntN(3))
+	site := small(rng, drawnSites)
+	n.Provider = wideKey(2, site*3%drawnProviders+rng.IntN(3))
 	n.Status = uint8(market.NodeActive)
 	if rng.IntN(20) == 0 {
 		n.Status = uint8(market.NodeHibernated)
 	}
-	n.Spec.Model, n.Spec.Gpus = uint16(1+(site+small(rng, 4))%worldModels), market.MaxGPUs
+	n.Spec.Model, n.Spec.Gpus = uint16(1+(site+small(rng, 4))%drawnModels), market.MaxGPUs
 	n.Price = uint64(200_000*int(n.Spec.Model)) * uint64(800+rng.IntN(700)) / 1_000
 	switch rng.IntN(4) {
 	case 0:
@@ -96,7 +96,7 @@ func (w *world) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 	n.Spec.VramMib, n.Spec.Interconnect = 81_559, uint8(site%3)
 	n.Tier = uint8(1 + small(rng, 3))
 	n.EvidenceExpiry = math.MaxInt64 // SQLite has no notion of evidence that expires
-	n.Spec.Region = market.Text16(worldRegions[site%len(worldRegions)])
+	n.Spec.Region = market.Text16(drawnRegions[site%len(drawnRegions)])
 	if rng.IntN(10) > 0 {
 		n.Spec.Site = market.Text16(fmt.Sprintf("site-%04d", site))
 	}
@@ -116,15 +116,15 @@ func (w *world) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 func drawOrder(rng *rand.Rand, i int) match.Query {
 	q := match.Query{Order: wideKey(3, i), GPUs: []uint8{1, 1, 1, 2, 4, 8, 8}[rng.IntN(7)], Nodes: 1}
 	r := &q.Requirement
-	r.Model = uint16(1 + small(rng, worldModels))
+	r.Model = uint16(1 + small(rng, drawnModels))
 	q.MaxPrice = uint64(200_000*int(r.Model)) * uint64(850+rng.IntN(700)) / 1_000
 	if rng.IntN(8) == 0 {
-		r.Model, r.MinTflopsX10 = 0, uint32(1_000+600*rng.IntN(worldModels))
+		r.Model, r.MinTflopsX10 = 0, uint32(1_000+600*rng.IntN(drawnModels))
 		q.MaxPrice = 4_000_000
 	}
 	switch rng.IntN(4) {
 	case 0:
-		r.Region = market.Text16(worldRegions[rng.IntN(len(worldRegions))])
+		r.Region = market.Text16(drawnRegions[rng.IntN(len(drawnRegions))])
 	case 1:
 		r.Region = market.Text16([]string{"us", "eu", "ap"}[rng.IntN(3)])
 	}
@@ -144,8 +144,8 @@ func drawOrder(rng *rand.Rand, i int) match.Query {
 	return q
 }
 
-// matcher holds the world.
-func (w *world) matcher() *match.Matcher {
+// matcher holds the market.
+func (w *drawnMarket) matcher() *match.Matcher {
 	m := match.New()
 	for id, v := range w.models {
 		m.PutModel(id, v)
@@ -161,7 +161,7 @@ func (w *world) matcher() *match.Matcher {
 
 // The answers are those of a scan at full size, too.
 func TestFortyThousandNodes(t *testing.T) {
-	w := newWorld(7, 40)
+	w := drawMarket(7, 40)
 	m := w.matcher()
 	found, several := 0, 0
 	for _, q := range w.orders {
@@ -182,8 +182,8 @@ func TestFortyThousandNodes(t *testing.T) {
 	require.NotZero(t, several)
 }
 
-// uncommit takes all commitments away: SQLite's query has no notion of them.
-func (w *world) uncommit() {
+// removeGuarantees takes all guarantees away: SQLite's query has no notion of them.
+func (w *drawnMarket) removeGuarantees() {
 	for i := range w.nodes {
 		w.nodes[i].GuaranteedUntil, w.nodes[i].GuaranteeBps = 0, 0
 	}

@@ -52,7 +52,7 @@ func bidKey(order Key, closeAt int64) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(closeAt)), order[:]...)
 }
 
-// AddBid records a bid before anybody hears of it. When there is one for this auction already, that one stays and is
+// AddBid stores a bid before a keeper receives it. When there is one for this auction already, that one stays and is
 // returned: a restarted agent goes on with the bid that it made.
 func (s *Store) AddBid(b Bid) (Bid, error) {
 	err := s.db.Update(func(tx *bolt.Tx) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// AddLease records a lease that was awarded to the node. Recording the same one
+// AddLease stores a lease that was awarded to the node. Recording the same one
 // again changes nothing and returns what is stored.
 func (s *Store) AddLease(l Lease) (Lease, error) {
 	l.State = Awarded

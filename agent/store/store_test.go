@@ -299,7 +299,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	require.True(t, check("garbage", garbage))
 }
 
-// A damaged value in an intact page is caught by the record's own checksum.
+// A damaged value in an intact page is caught by the entry's own checksum.
 func TestDamagedRecordIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.db")
 	s := open(t, path)

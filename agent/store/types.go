@@ -110,7 +110,7 @@ type Step struct {
 	At    time.Time `json:"at"`
 }
 
-// Lease is the agent's record of one lease. Times are UTC; zero if not known.
+// Lease is what the agent knows of one lease. Times are UTC; zero if not known.
 type Lease struct {
 	Address         Key       `json:"address"`
 	Order           Key       `json:"order"`
@@ -162,15 +162,12 @@ type SignedReceipt struct {
 	CustomerKey       Key    `json:"customer_key"`
 }
 
-// Work is a commitment that the node signed for a period.
+// Work is a work claim that the node signed for a period.
 type Work struct {
-	Period uint64 `json:"period"`
-	Seed   Key    `json:"seed"`
-	N      uint32 `json:"n"`
-	Root   Key    `json:"root"`
-	// Commitment and Signature are the bytes that were sent.
-	Commitment []byte        `json:"commitment"`
-	Signature  []byte        `json:"signature"`
-	Elapsed    time.Duration `json:"elapsed_ns"`
-	At         time.Time     `json:"at"`
+	Period  uint64        `json:"period"`
+	Seed    Key           `json:"seed"`
+	N       uint32        `json:"n"`
+	Root    Key           `json:"root"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+	At      time.Time     `json:"at"`
 }

@@ -17,8 +17,8 @@ func workKey(period uint64, seed Key) []byte {
 	return append(k, seed[:]...)
 }
 
-// PutWork records a commitment before it is sent. Two different roots for one
-// seed and order would convict the node, so the second is refused with ErrExists.
+// PutWork stores a work claim before it is sent. Two different roots for one
+// seed and order are a proof against the node, so the second is refused with ErrExists.
 func (s *Store) PutWork(w Work) error {
 	return s.db.Update(func(tx *bolt.Tx) error {
 		key := workKey(w.Period, w.Seed)
@@ -39,7 +39,7 @@ func (s *Store) PutWork(w Work) error {
 	})
 }
 
-// Work returns the commitment for a period and seed, or ErrNotFound.
+// Work returns the work claim for a period and seed, or ErrNotFound.
 func (s *Store) Work(period uint64, seed Key) (Work, error) {
 	var w Work
 	err := s.db.View(func(tx *bolt.Tx) error {
@@ -48,7 +48,7 @@ func (s *Store) Work(period uint64, seed Key) (Work, error) {
 	return w, err
 }
 
-// PruneWork removes commitments of periods before the given one and returns how
+// PruneWork removes work claims of periods before the given one and returns how
 // many there were.
 func (s *Store) PruneWork(before uint64) (int, error) {
 	removed := 0

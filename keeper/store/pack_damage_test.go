@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// No change of packs that could let the keeper sign again goes unseen, even where each record is sound by itself.
+// No change of packs that could let the keeper sign again goes unseen, even where each entry is sound by itself.
 func TestDamagedPacks(t *testing.T) {
 	third := func(b *bolt.Bucket) (key, value []byte) {
 		c := b.Cursor()
@@ -149,7 +149,7 @@ func TestPackRefusesDamage(t *testing.T) {
 	}
 }
 
-// The digest does not depend on how much of a record is hashed at a time.
+// The digest does not depend on how much of an entry is hashed at a time.
 func TestDigestOfLargeRecords(t *testing.T) {
 	for _, n := range []int{0, 300, 420, 421, 422, 423, 424, 425, 500, 5000} {
 		value := bytes.Repeat([]byte{7}, n)

@@ -62,7 +62,7 @@ func (p *Process) launch() (<-chan error, error) {
 	}
 	p.cmd = cmd
 	if err := os.WriteFile(p.pidPath(), []byte(strconv.Itoa(cmd.Process.Pid)+"\n"), 0o600); err != nil {
-		p.sup.log.Warn().Err(err).Str("process", p.spec.Name).Msg("cannot write the pid file")
+		p.sup.log.Warn().Err(err).Str("process", p.spec.Name).Msg("pid file of the process cannot be written")
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
@@ -85,7 +85,7 @@ func (p *Process) supervise(exited <-chan error) {
 		}
 		if err == nil || p.spec.Restart == Never {
 			p.setErr(err)
-			log.Debug().Err(err).Msg("ended")
+			log.Debug().Err(err).Msg("process ended")
 			return
 		}
 		if time.Since(started) >= stableAfter {
@@ -94,10 +94,10 @@ func (p *Process) supervise(exited <-chan error) {
 		for exited = nil; exited == nil; {
 			if inARow++; inARow > p.spec.MaxRestarts {
 				p.setErr(fmt.Errorf("%w: %s, %d times in a row, at last: %w", ErrGaveUp, p.spec.Name, inARow, err))
-				log.Error().Err(err).Str("log", p.LogPath()).Msg("crashes again and again, giving up")
+				log.Error().Err(err).Str("log", p.LogPath()).Msg("process crashes again and again; supervisor gives up")
 				return
 			}
-			log.Warn().Err(err).Dur("pause", backoff).Msg("crashed, starting again")
+			log.Warn().Err(err).Dur("pause", backoff).Msg("process crashed; supervisor starts it again")
 			select {
 			case <-time.After(backoff):
 			case <-p.stop:
@@ -127,7 +127,7 @@ func (p *Process) terminate(exited <-chan error) error {
 	select {
 	case <-exited:
 	case <-timeout.C:
-		p.sup.log.Warn().Str("process", p.spec.Name).Dur("after", p.spec.StopTimeout).Msg("did not stop, killing it")
+		p.sup.log.Warn().Str("process", p.spec.Name).Dur("after", p.spec.StopTimeout).Msg("process did not stop; supervisor kills it")
 		_ = syscall.Kill(-proc.Pid, syscall.SIGKILL)
 		<-exited
 		return nil

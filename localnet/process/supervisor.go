@@ -47,7 +47,7 @@ func New(dir string, log zerolog.Logger) (*Supervisor, error) {
 		return nil, err
 	}
 	if killed > 0 {
-		log.Warn().Int("processes", killed).Str("dir", dir).Msg("killed what an earlier run left behind")
+		log.Warn().Int("processes", killed).Str("dir", dir).Msg("supervisor killed processes of an earlier run")
 	}
 	mark, err := newMark(dir)
 	if err != nil {

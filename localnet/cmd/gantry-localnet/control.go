@@ -56,7 +56,7 @@ func downCommand() *cli.Command {
 		Usage: "stop a running market",
 		Flags: []cli.Flag{stateFlag()},
 		Action: func(c *cli.Context) error {
-			const patience = 30 * time.Second
+			const stopTimeout = 30 * time.Second
 			dir, err := stateDir(c, "gantry-localnet")
 			if err != nil {
 				return err
@@ -68,7 +68,7 @@ func downCommand() *cli.Command {
 			if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
 				return fmt.Errorf("stop process %d: %w", s.PID, err)
 			}
-			for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 				if _, err := network.ReadState(dir); errors.Is(err, network.ErrNotRunning) {
 					fmt.Fprintf(c.App.ErrWriter, "stopped; keys and logs stay in %s\n", dir)
 					return nil
@@ -77,7 +77,7 @@ func downCommand() *cli.Command {
 					return c.Context.Err()
 				}
 			}
-			return fmt.Errorf("process %d has not stopped after %s", s.PID, patience)
+			return fmt.Errorf("process %d has not stopped after %s", s.PID, stopTimeout)
 		},
 	}
 }

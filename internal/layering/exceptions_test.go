@@ -9,5 +9,4 @@ var exceptions = map[string]string{
 	"attest/work/internal/ptxgen/product.go product": "to be split",
 	"client/audit/auditor.go event":                  "one case for each event; to be split",
 	"client/p2p/rpc.go serveOne":                     "to be split",
-	"keeper/auction/awarder.go Tick":                 "to be split",
 }

@@ -14,31 +14,43 @@ import (
 )
 
 // gauges are read when metrics are asked for, while the keeper is open.
-func (k *Keeper) gauges() server.Gauges {
-	return server.Gauges{
-		Slot:       func() float64 { return float64(k.view.Slot()) },
-		Accounts:   func() float64 { return float64(k.watcher.Status().Accounts) },
-		Peers:      func() float64 { return float64(len(k.node.Peers())) },
-		InFlight:   func() float64 { return float64(k.txm.InFlight()) },
-		PoolSize:   func() float64 { return float64(k.pool.Len()) },
-		Reconnects: func() float64 { return float64(k.watcher.Status().Reconnects) },
-		More: map[string]func() float64{
-			"clock_ahead_seconds": func() float64 { return k.clock.Ahead().Seconds() },
-			"signing":             func() float64 { return flag(k.unsafe() == nil) },
-			"store_writable":      func() float64 { return flag(k.signing.writeError() == nil) },
-			"proofs_held":         func() float64 { return float64(k.proofs.Held()) },
-			"keepers_connected":   func() float64 { return float64(k.gossip.Connected()) },
-			"relayed_circuits":    func() float64 { _, carried := k.node.Relaying(); return float64(carried) },
-			"strangers":           func() float64 { waiting, _ := k.node.Strangers(); return float64(waiting) },
-			"strangers_refused":   func() float64 { _, refused := k.node.Strangers(); return float64(refused) },
-			"network_refusals": func() float64 {
-				n := uint64(0)
-				for _, v := range k.node.Refusals() {
-					n += v
-				}
-				return float64(n)
-			},
-		},
+func (k *Keeper) gauges() []server.Gauge {
+	count := func(n int) float64 { return float64(n) }
+	strangers := func() (waiting, refused float64) {
+		w, r := k.node.Strangers()
+		return float64(w), float64(r)
+	}
+	return []server.Gauge{
+		{Name: "chain_slot", Help: "Newest slot that the keeper has seen.", Read: func() float64 { return float64(k.view.Slot()) }},
+		{Name: "accounts", Help: "Accounts of the market that the keeper follows.", Read: func() float64 { return float64(k.watcher.Status().Accounts) }},
+		{Name: "watcher_reconnects", Help: "How often the connection to the chain was made anew.", Read: func() float64 { return float64(k.watcher.Status().Reconnects) }},
+		{Name: "transactions_in_flight", Help: "Transactions whose outcome is not known yet.", Read: func() float64 { return count(k.txm.InFlight()) }},
+		{Name: "statements_held", Help: "Statements in the pool.", Read: func() float64 { return count(k.pool.Len()) }},
+		{Name: "proofs_held", Help: "Proofs that are not resolved on chain.", Read: func() float64 { return count(k.proofs.Held()) }},
+		{Name: "clock_ahead_seconds", Help: "How far this machine's clock is ahead of the chain's.", Read: func() float64 { return k.clock.Ahead().Seconds() }},
+		{Name: "signing", Help: "1 while the keeper signs, 0 while it must not.", Read: func() float64 { return flag(k.unsafe() == nil) }},
+		{Name: "store_writable", Help: "1 while the store takes what is written.", Read: func() float64 { return flag(k.signing.writeError() == nil) }},
+		{Name: "peers", Help: "Peers that the keeper is connected to.", Read: func() float64 { return count(len(k.node.Peers())) }},
+		{Name: "keepers_connected", Help: "Other keepers that the keeper is connected to.", Read: func() float64 { return count(k.gossip.Connected()) }},
+		{Name: "relayed_circuits", Help: "Connections of others that the keeper relays.", Read: func() float64 {
+			_, carried := k.node.Relaying()
+			return float64(carried)
+		}},
+		{Name: "strangers", Help: "Connections of keys that take no part in the market.", Read: func() float64 {
+			waiting, _ := strangers()
+			return waiting
+		}},
+		{Name: "strangers_refused", Help: "Connections of such keys that the keeper has refused.", Read: func() float64 {
+			_, refused := strangers()
+			return refused
+		}},
+		{Name: "network_refusals", Help: "Requests and messages that the network layer has refused, for any reason.", Read: func() float64 {
+			n := uint64(0)
+			for _, v := range k.node.Refusals() {
+				n += v
+			}
+			return float64(n)
+		}},
 	}
 }
 

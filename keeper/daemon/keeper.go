@@ -127,7 +127,7 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	if k.intents, err = txm.OpenStore(c.path(fileTxm), genesis); err != nil {
 		return nil, err
 	}
-	k.metrics = server.NewMetrics(k.gauges())
+	k.metrics = server.NewMetrics(k.gauges()...)
 	if k.txm, err = txm.New(txm.Options{
 		RPC: c.Client, Store: k.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(),
 		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed,

@@ -73,7 +73,7 @@ func (r *replica) start() {
 	k.signing = &guardedStore{Store: k.store, clock: k.clock}
 	k.watchOwn()
 	require.NoError(r.t, k.openProofs())
-	k.metrics = server.NewMetrics(server.Gauges{})
+	k.metrics = server.NewMetrics()
 	k.node, err = p2p.New(p2p.Config{Key: r.wallet, Listen: []string{r.listen}, Log: zerolog.Nop()})
 	require.NoError(r.t, err)
 	plain, err := WithoutPeer(k.node.Addrs()[0])

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"maps"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +15,8 @@ import (
 // Metrics are a keeper's figures. It implements consensus.Observer.
 type Metrics struct {
 	Registry *prometheus.Registry
+
+	collectors []prometheus.Collector // of the keeper itself
 
 	checks     *prometheus.CounterVec
 	skipped    prometheus.Counter
@@ -37,59 +39,59 @@ type Metrics struct {
 	fees       prometheus.Counter
 }
 
-// Gauges are read when somebody asks.
-type Gauges struct {
-	Slot, Accounts, Peers, InFlight, PoolSize func() float64
-	Reconnects                                func() float64
-	// More are those that the keeper names itself.
-	More map[string]func() float64
+// Gauge is a figure that is read when metrics are asked for.
+type Gauge struct {
+	Name string // without the namespace
+	Help string
+	Read func() float64
 }
 
-// NewMetrics registers everything.
-func NewMetrics(g Gauges) *Metrics {
+// NewMetrics registers all figures, and the gauges of the components that have them.
+func NewMetrics(gauges ...Gauge) *Metrics {
 	m := &Metrics{
 		Registry: prometheus.NewRegistry(),
-		checks:   counter("checks_total", "Checks of nodes.", "kind", "result"),
-		skipped:  counter("checks_skipped_total", "Checks that were left out because too many were due: this keeper cannot keep up.").WithLabelValues(),
+		checks:   counter("checks_total", "Checks of nodes, by kind and result.", "kind", "result"),
+		skipped:  counter("checks_skipped_total", "Checks that the keeper left out because too many were due.").WithLabelValues(),
 		duties: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "nodes_watched", Help: "Nodes that this keeper watches in the running period: as a member of their committee, and all.",
 		}, []string{"duty"}),
 		latency:    histogram("check_seconds", "Time until a node answered.", prometheus.ExponentialBuckets(0.001, 2, 13), "kind"),
-		statements: counter("statements_total", "Signed statements.", "source"),
-		rejected:   counter("statements_rejected_total", "Statements of others that were not sound.").WithLabelValues(),
-		proposals:  counter("proposals_total", "Report proposals made.").WithLabelValues(),
-		refusals:   counter("proposals_refused_total", "Report proposals of others that were not sound.").WithLabelValues(),
-		votes:      counter("votes_total", "Votes sent.", "result"),
+		statements: counter("statements_total", "Signed statements, by source: own, or of peers.", "source"),
+		rejected:   counter("statements_rejected_total", "Messages of peers with an invalid statement, manifest or proof.").WithLabelValues(),
+		proposals:  counter("proposals_total", "Proposals that this keeper made.").WithLabelValues(),
+		refusals:   counter("proposals_refused_total", "Proposals of other keepers that were not acceptable.").WithLabelValues(),
+		votes:      counter("votes_total", "Votes sent, by result.", "result"),
 		finals:     counter("reports_final_total", "Reports that became final.").WithLabelValues(),
-		finalLag:   hist("report_final_lag_seconds", "Between a period's end and its report's finality.", prometheus.ExponentialBuckets(1, 2, 12)),
+		finalLag:   hist("report_final_lag_seconds", "Time between the end of a period and its report becoming final.", prometheus.ExponentialBuckets(1, 2, 12)),
 		lastFinal:  gauge("last_final_period", "Newest period whose report is final."),
-		cranked:    counter("crank_actions_total", "Actions sent to move the market on.", "kind", "outcome"),
+		cranked:    counter("crank_actions_total", "Crank actions sent, by kind and outcome.", "kind", "outcome"),
 		crankTook:  histogram("crank_seconds", "Time until a crank transaction was confirmed.", prometheus.ExponentialBuckets(0.01, 2, 12), "kind"),
-		crankLag:   histogram("crank_lag_seconds", "How long something was due until some keeper had done it.", prometheus.ExponentialBuckets(0.05, 1.5, 24), "kind"),
-		awards:     counter("awards_total", "Nodes awarded.", "result"),
-		awardLag:   hist("award_lag_seconds", "Between an order and its award.", prometheus.ExponentialBuckets(0.05, 2, 12)),
-		units:      histogram("transaction_compute_units", "Compute units of landed transactions.", prometheus.ExponentialBuckets(1000, 2, 11), "kind"),
-		fees:       counter("transaction_fees_lamports_total", "Fees paid.").WithLabelValues(),
+		crankLag:   histogram("crank_lag_seconds", "How long a crank action was due until some keeper had done it.", prometheus.ExponentialBuckets(0.05, 1.5, 24), "kind"),
+		awards:     counter("awards_total", "Nodes awarded, by result.", "result"),
+		awardLag:   hist("award_lag_seconds", "Time between an order, or the end of its reveals, and its award.", prometheus.ExponentialBuckets(0.05, 2, 12)),
+		units:      histogram("transaction_compute_units", "Compute units of confirmed transactions.", prometheus.ExponentialBuckets(1000, 2, 11), "kind"),
+		fees:       counter("transaction_fees_lamports_total", "Fees that the keeper paid, in lamports.").WithLabelValues(),
 	}
-	gauges := maps.Clone(g.More)
-	if gauges == nil {
-		gauges = map[string]func() float64{}
+	for _, g := range gauges {
+		m.collectors = append(m.collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: g.Name, Help: g.Help}, g.Read))
 	}
-	maps.Copy(gauges, map[string]func() float64{
-		"chain_slot": g.Slot, "accounts": g.Accounts, "peers": g.Peers, "transactions_in_flight": g.InFlight,
-		"statements_held": g.PoolSize, "watcher_reconnects": g.Reconnects,
-	})
-	for name, f := range gauges {
-		if f != nil {
-			m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Namespace: namespace, Name: name, Help: "Current " + name + ".",
-			}, f))
-		}
-	}
-	m.Registry.MustRegister(m.checks, m.skipped, m.duties, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes, m.finals,
-		m.finalLag, m.lastFinal, m.cranked, m.crankTook, m.crankLag, m.awards, m.awardLag, m.units, m.fees,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.collectors = append(m.collectors, m.checks, m.skipped, m.duties, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes,
+		m.finals, m.finalLag, m.lastFinal, m.cranked, m.crankTook, m.crankLag, m.awards, m.awardLag, m.units, m.fees)
+	m.Registry.MustRegister(m.collectors...)
+	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// Names lists the figures of the keeper, with the namespace.
+func (m *Metrics) Names() []string {
+	var names []string
+	for _, c := range m.collectors {
+		descriptions := make(chan *prometheus.Desc, 1)
+		c.Describe(descriptions)
+		name := strings.TrimPrefix((<-descriptions).String(), `Desc{fqName: "`)
+		names = append(names, name[:strings.IndexByte(name, '"')])
+	}
+	return names
 }
 
 const namespace = "gantry_keeper"

@@ -25,7 +25,7 @@ func get(t *testing.T, url string) (int, string) {
 func healthy() []string { return nil }
 
 func TestServer(t *testing.T) {
-	m := NewMetrics(Gauges{Slot: func() float64 { return 42 }})
+	m := NewMetrics(Gauge{Name: "chain_slot", Help: "Newest slot.", Read: func() float64 { return 42 }})
 	m.Check(records.CheckWork, false, time.Second)
 	m.Final(9, 3*time.Second)
 	var wrong []string
@@ -55,7 +55,7 @@ func TestServer(t *testing.T) {
 }
 
 func TestLoopbackOnly(t *testing.T) {
-	m := NewMetrics(Gauges{})
+	m := NewMetrics()
 	for _, addr := range []string{"0.0.0.0:0", ":9464", "192.0.2.1:1"} {
 		_, err := New(Options{Addr: addr, Registry: m.Registry, Healthy: healthy, Ready: healthy})
 		require.ErrorIs(t, err, ErrNotLoopback, addr)

@@ -18,7 +18,7 @@ import (
 
 // What is read are the keeper's own metrics: a renamed one would show here.
 func TestKeepersMetricsAreRead(t *testing.T) {
-	m := server.NewMetrics(server.Gauges{})
+	m := server.NewMetrics()
 	for range 99 {
 		m.CrankLag(crank.LeaseEnd, 40*time.Millisecond)
 	}

@@ -74,7 +74,7 @@ const pendingTime = 90 * time.Second
 // needs no wait.
 func (c *Commands) resume(ctx context.Context) error {
 	open := map[string]bool{}
-	_, err := c.txm.Resume(func(r txm.Record) txm.ReadBack {
+	_, err := c.txm.Resume(func(r txm.Entry) txm.ReadBack {
 		if r.State != txm.StateConfirmed {
 			open[r.ID] = true
 		}

@@ -43,8 +43,7 @@ func (k Keys) Signer(key solana.PublicKey) (Signer, bool) {
 	return s, ok
 }
 
-// ReadBack looks at the chain and reports whether the intent's effect is
-// there already, by whomever.
+// ReadBack looks at the chain and reports whether the intent's effect is there already, whoever caused it.
 type ReadBack func(ctx context.Context) (done bool, err error)
 
 // Intent is something to be done on chain exactly once.
@@ -70,7 +69,7 @@ type Intent struct {
 	Commitment chain.Commitment
 }
 
-// Result is what became of an intent.
+// Result is the outcome of an intent.
 type Result struct {
 	ID        string
 	Kind      string
@@ -183,8 +182,8 @@ func (f *Failure) err() error {
 	return ErrUncertain
 }
 
-// Record is an intent as stored.
-type Record struct {
+// Entry is an intent as stored.
+type Entry struct {
 	ID           string           `json:"id"`
 	Kind         string           `json:"kind,omitempty"`
 	State        State            `json:"state"`
@@ -202,8 +201,8 @@ type Record struct {
 	Updated      time.Time        `json:"updated"`
 }
 
-func newRecord(in Intent, payer solana.PublicKey, now time.Time) (Record, error) {
-	r := Record{
+func newEntry(in Intent, payer solana.PublicKey, now time.Time) (Entry, error) {
+	r := Entry{
 		ID: in.ID, Kind: in.Kind, State: StateQueued, Payer: payer,
 		MinSlot: in.MinContextSlot, Repeatable: in.Repeatable, Created: now, Updated: now,
 	}
@@ -241,8 +240,8 @@ func newRecord(in Intent, payer solana.PublicKey, now time.Time) (Record, error)
 	return r, nil
 }
 
-// result summarises the record.
-func (r *Record) result() Result {
+// result summarises the entry.
+func (r *Entry) result() Result {
 	res := Result{ID: r.ID, Kind: r.Kind, State: r.State, Slot: r.Slot, Attempts: r.Attempts}
 	if r.Current != nil {
 		res.Units, res.UnitLimit, res.UnitPrice = r.Current.Units, r.Current.Limit, r.Current.Price

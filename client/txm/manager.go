@@ -21,14 +21,14 @@ type Manager struct {
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
-	flights map[string]*flight
+	submissions map[string]*submission
 	closed  bool
 
 	hash  blockhashCache
 	fees  feeCache
 	track *tracker
 
-	landed chan landedNote
+	landed chan landedReport
 	seen   slotMark
 }
 
@@ -40,13 +40,13 @@ func New(o Options) (*Manager, error) {
 	if n, err := o.Store.Prune(time.Now().Add(-o.Retain)); err != nil {
 		return nil, err
 	} else if n > 0 {
-		o.Log.Debug().Int("intents", n).Msg("forgot old intents")
+		o.Log.Debug().Int("intents", n).Msg("transaction manager removed old intents from its store")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &Manager{
 		o: o, log: o.Log, ctx: ctx, cancel: cancel,
-		flights: map[string]*flight{},
-		landed:  make(chan landedNote, 1024),
+		submissions: map[string]*submission{},
+		landed:  make(chan landedReport, 1024),
 	}
 	m.track = newTracker(o.RPC, o.Poll, o.Log)
 	m.wg.Add(1)
@@ -58,8 +58,8 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Close stops following transactions and waits for all goroutines. What is in
-// flight stays stored; Resume takes it up. The store is left open.
+// Close stops following transactions and waits for all goroutines. Unfinished intents stay stored; Resume continues them. The
+// store is left open.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -70,11 +70,10 @@ func (m *Manager) Close() {
 
 // Submit stores the intent, sends it and waits until it reaches its
 // commitment. Calling it again with the same id never repeats an effect: it
-// joins what is in flight, returns the result of what is done, and starts anew
-// only what had failed without effect.
+// joins a running submission, returns the result of a finished one, and starts again only an intent that had failed without
+// effect.
 //
-// If ctx ends first, the intent stays in flight; submit the same id again or
-// Wait to learn what became of it.
+// If ctx ends first, the manager goes on with the intent; submit the same id again or Wait to learn its outcome.
 //
 // Errors: *txerr.ProgramError, *TxError, ErrMismatch, ErrUncertain,
 // ErrSignerMissing, ErrIntent, ErrTooLarge, ErrClosed, the context's with the
@@ -84,7 +83,7 @@ func (m *Manager) Submit(ctx context.Context, in Intent) (Result, error) {
 	if payer.IsZero() {
 		payer = m.o.Payer
 	}
-	fresh, err := newRecord(in, payer, time.Now())
+	fresh, err := newEntry(in, payer, time.Now())
 	if err != nil {
 		return Result{}, err
 	}
@@ -99,15 +98,14 @@ func (m *Manager) Submit(ctx context.Context, in Intent) (Result, error) {
 	return f.wait(ctx, want)
 }
 
-// start finds or creates the flight of an intent. A nil flight means that the
-// result is known already.
-func (m *Manager) start(in Intent, fresh Record, want chain.Commitment) (*flight, Result, error) {
+// start finds or creates the submission of an intent. A nil submission means that the result is known already.
+func (m *Manager) start(in Intent, fresh Entry, want chain.Commitment) (*submission, Result, error) {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
 		return nil, Result{}, ErrClosed
 	}
-	if f, ok := m.flights[in.ID]; ok {
+	if f, ok := m.submissions[in.ID]; ok {
 		m.mu.Unlock()
 		if f.snapshot().Digest != fresh.Digest {
 			return nil, Result{}, fmt.Errorf("%w: %s", ErrMismatch, in.ID)
@@ -115,9 +113,9 @@ func (m *Manager) start(in Intent, fresh Record, want chain.Commitment) (*flight
 		return f, Result{}, nil
 	}
 	// The id is reserved while the store is read and written, so that a
-	// concurrent Submit of it joins this flight.
-	f := newFlight(m, fresh, in)
-	m.flights[in.ID] = f
+	// concurrent Submit of it joins this submission.
+	f := newSubmission(m, fresh, in)
+	m.submissions[in.ID] = f
 	m.mu.Unlock()
 
 	have, err := m.o.Store.Get(in.ID)
@@ -131,7 +129,7 @@ func (m *Manager) start(in Intent, fresh Record, want chain.Commitment) (*flight
 	case err == nil && have.State == StateFailed:
 		err = fmt.Errorf("intent %s: %w; look at the chain, then use another id", in.ID, ErrUncertain)
 	case err == nil:
-		f.adopt(have)
+		f.resumeFrom(have)
 	}
 	if err != nil {
 		f.finish(err)
@@ -147,8 +145,8 @@ func (m *Manager) start(in Intent, fresh Record, want chain.Commitment) (*flight
 	return m.launch(f), Result{}, nil
 }
 
-// launch runs the flight's goroutine.
-func (m *Manager) launch(f *flight) *flight {
+// launch runs the goroutine of a submission.
+func (m *Manager) launch(f *submission) *submission {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -159,25 +157,24 @@ func (m *Manager) launch(f *flight) *flight {
 	go func() {
 		defer m.wg.Done()
 		defer m.forget(f)
-		f.drive(m.ctx)
+		f.sendWithRetry(m.ctx)
 	}()
 	return f
 }
 
-func (m *Manager) forget(f *flight) {
+func (m *Manager) forget(f *submission) {
 	m.mu.Lock()
-	if m.flights[f.id] == f {
-		delete(m.flights, f.id)
+	if m.submissions[f.id] == f {
+		delete(m.submissions, f.id)
 	}
 	m.mu.Unlock()
 }
 
-// Resume takes up everything that an earlier process left unfinished and
-// returns how many intents that are. readBack, which may be nil, gives the
-// read-back of a stored intent, or nil.
-func (m *Manager) Resume(readBack func(Record) ReadBack) (int, error) {
-	var open []Record
-	err := m.o.Store.Records(func(r Record) error {
+// Resume continues every intent that an earlier process left unfinished and returns how many there are. readBack, which may be
+// nil, gives the read-back of a stored intent, or nil.
+func (m *Manager) Resume(readBack func(Entry) ReadBack) (int, error) {
+	var open []Entry
+	err := m.o.Store.Entries(func(r Entry) error {
 		if !r.State.Terminal() {
 			open = append(open, r)
 		}
@@ -197,13 +194,13 @@ func (m *Manager) Resume(readBack func(Record) ReadBack) (int, error) {
 			m.mu.Unlock()
 			return n, ErrClosed
 		}
-		if _, ok := m.flights[r.ID]; ok {
+		if _, ok := m.submissions[r.ID]; ok {
 			m.mu.Unlock()
 			continue
 		}
-		f := newFlight(m, r, in)
-		f.adopt(r)
-		m.flights[r.ID] = f
+		f := newSubmission(m, r, in)
+		f.resumeFrom(r)
+		m.submissions[r.ID] = f
 		m.mu.Unlock()
 		m.launch(f)
 		n++
@@ -215,7 +212,7 @@ func (m *Manager) Resume(readBack func(Record) ReadBack) (int, error) {
 // Error: ErrUnknownIntent, and those of Submit.
 func (m *Manager) Wait(ctx context.Context, id string, want chain.Commitment) (Result, error) {
 	m.mu.Lock()
-	f, ok := m.flights[id]
+	f, ok := m.submissions[id]
 	m.mu.Unlock()
 	if ok {
 		return f.wait(ctx, want)
@@ -234,17 +231,17 @@ func (m *Manager) Wait(ctx context.Context, id string, want chain.Commitment) (R
 }
 
 // Get returns a stored intent. Error: ErrUnknownIntent.
-func (m *Manager) Get(id string) (Record, error) { return m.o.Store.Get(id) }
+func (m *Manager) Get(id string) (Entry, error) { return m.o.Store.Get(id) }
 
 // InFlight returns how many intents are being followed.
 func (m *Manager) InFlight() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.flights)
+	return len(m.submissions)
 }
 
-func (m *Manager) changed(r Record) {
-	m.log.Debug().Str("intent", r.ID).Str("state", string(r.State)).Int("attempts", r.Attempts).Msg("intent")
+func (m *Manager) changed(r Entry) {
+	m.log.Debug().Str("intent", r.ID).Str("state", string(r.State)).Int("attempts", r.Attempts).Msg("intent changed its state")
 	if m.o.OnStateChanged != nil {
 		m.o.OnStateChanged(r)
 	}

@@ -87,7 +87,7 @@ func TestSubmit(t *testing.T) {
 	var states []State
 	m := r.manager(func(o *Options) {
 		o.OnLanded = func(l Landed) { landed <- l }
-		o.OnStateChanged = func(r Record) { mu.Lock(); states = append(states, r.State); mu.Unlock() }
+		o.OnStateChanged = func(r Entry) { mu.Lock(); states = append(states, r.State); mu.Unlock() }
 	})
 	res, err := m.Submit(ctxFor(t), Intent{ID: "one", Kind: "kind", Instructions: do("a"), Commitment: chain.Finalized})
 	require.NoError(t, err)
@@ -366,7 +366,7 @@ func TestForgetfulNode(t *testing.T) {
 	r.chain.mu.Unlock()
 	rec.ID, rec.State, rec.Failure = "seen", StateSent, nil
 	require.NoError(t, s.put(rec))
-	_, err = m2.Resume(func(Record) ReadBack { return func(context.Context) (bool, error) { return true, nil } })
+	_, err = m2.Resume(func(Entry) ReadBack { return func(context.Context) (bool, error) { return true, nil } })
 	require.NoError(t, err)
 	got, err := m2.Wait(ctxFor(t), "seen", chain.Confirmed)
 	require.NoError(t, err)
@@ -462,7 +462,7 @@ func TestStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "txm.db")
 	s, err := OpenStore(path, testGenesis)
 	require.NoError(t, err)
-	old, err := newRecord(Intent{ID: "old", Instructions: do("a")}, testKey.PublicKey(), time.Now())
+	old, err := newEntry(Intent{ID: "old", Instructions: do("a")}, testKey.PublicKey(), time.Now())
 	require.NoError(t, err)
 	old.State, old.Updated = StateFinalised, time.Now().Add(-time.Hour)
 	old.Current = &Attempt{Signature: solana.Signature{1}}
@@ -494,7 +494,7 @@ func TestDamagedStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "txm.db")
 	s, err := OpenStore(path, testGenesis)
 	require.NoError(t, err)
-	r, err := newRecord(Intent{ID: "x", Instructions: do("a")}, testKey.PublicKey(), time.Now())
+	r, err := newEntry(Intent{ID: "x", Instructions: do("a")}, testKey.PublicKey(), time.Now())
 	require.NoError(t, err)
 	require.NoError(t, s.put(r))
 	require.NoError(t, s.Close())

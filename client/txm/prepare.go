@@ -33,7 +33,7 @@ type prepared struct {
 
 // prepare simulates the intent and fetches a blockhash and a price, all at the
 // same time.
-func (m *Manager) prepare(ctx context.Context, r Record) (prepared, error) {
+func (m *Manager) prepare(ctx context.Context, r Entry) (prepared, error) {
 	var p prepared
 	var sim chain.Simulation
 	g, gctx := errgroup.WithContext(ctx)
@@ -77,7 +77,7 @@ func unitLimit(units uint64, floor uint32, boost uint) uint32 {
 	return uint32(min(limit, maxUnits))
 }
 
-func (m *Manager) simulate(ctx context.Context, r Record) (chain.Simulation, error) {
+func (m *Manager) simulate(ctx context.Context, r Entry) (chain.Simulation, error) {
 	tx, err := assemble(r, solana.Hash{1}, maxUnits, 0)
 	if err != nil {
 		return chain.Simulation{}, err
@@ -92,7 +92,7 @@ func (m *Manager) simulate(ctx context.Context, r Record) (chain.Simulation, err
 // assemble puts the compute-budget instructions after the intent's own: the
 // runtime finds them anywhere, and indices stay the caller's, for errors and
 // for programs that inspect neighbouring instructions.
-func assemble(r Record, hash solana.Hash, limit uint32, price chain.MicroLamports) (*solana.Transaction, error) {
+func assemble(r Entry, hash solana.Hash, limit uint32, price chain.MicroLamports) (*solana.Transaction, error) {
 	ixs := make([]solana.Instruction, 0, len(r.Instructions)+2)
 	for _, ix := range r.Instructions {
 		ixs = append(ixs, ix)
@@ -111,7 +111,7 @@ func assemble(r Record, hash solana.Hash, limit uint32, price chain.MicroLamport
 }
 
 // sign builds and signs a transaction.
-func (m *Manager) sign(r Record, p prepared, extra Keys) (*Attempt, error) {
+func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 	tx, err := assemble(r, p.hash.Hash, p.limit, p.price)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (m *Manager) sign(r Record, p prepared, extra Keys) (*Attempt, error) {
 
 // price takes a percentile of what recent blocks asked for these accounts,
 // capped. A node that cannot say costs nothing but priority.
-func (m *Manager) price(ctx context.Context, r Record) (chain.MicroLamports, error) {
+func (m *Manager) price(ctx context.Context, r Entry) (chain.MicroLamports, error) {
 	keys := writable(r)
 	return m.fees.get(keys, func() (chain.MicroLamports, error) {
 		fees, err := m.o.RPC.PriorityFees(ctx, keys)
@@ -162,7 +162,7 @@ func (m *Manager) price(ctx context.Context, r Record) (chain.MicroLamports, err
 	})
 }
 
-func writable(r Record) []solana.PublicKey {
+func writable(r Entry) []solana.PublicKey {
 	keys := []solana.PublicKey{r.Payer}
 	for _, ix := range r.Instructions {
 		for _, a := range ix.Metas {

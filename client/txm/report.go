@@ -8,27 +8,26 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-type landedNote struct {
-	rec     Record
+type landedReport struct {
+	entry     Entry
 	err     error
 	latency time.Duration
 }
 
-// noteLanded queues a landed transaction for OnLanded. If the reader lags far
-// behind, the note is dropped and said so: following transactions goes first.
-func (m *Manager) noteLanded(r Record, err error, latency time.Duration) {
+// queueLanded queues a landed transaction for OnLanded. If OnLanded is far behind, the report is dropped and logged: following
+// transactions goes first.
+func (m *Manager) queueLanded(r Entry, err error, latency time.Duration) {
 	if m.o.OnLanded == nil {
 		return
 	}
 	select {
-	case m.landed <- landedNote{r, err, latency}:
+	case m.landed <- landedReport{r, err, latency}:
 	default:
-		m.log.Warn().Str("intent", r.ID).Msg("too many landed transactions to report; one left out")
+		m.log.Warn().Str("intent", r.ID).Msg("queue of landed transactions is full; one is not reported")
 	}
 }
 
-// reportLanded reads each landed transaction's figures and hands them on. When
-// the manager closes it still reports what is queued, within a short time.
+// reportLanded reads each landed transaction's figures and calls OnLanded. When the manager closes it still reports what is queued, within a short time.
 func (m *Manager) reportLanded() {
 	for {
 		select {
@@ -49,19 +48,19 @@ func (m *Manager) reportLanded() {
 	}
 }
 
-func (m *Manager) reportOne(ctx context.Context, n landedNote) {
-	a := n.rec.Current
+func (m *Manager) reportOne(ctx context.Context, n landedReport) {
+	a := n.entry.Current
 	for try := range 6 {
 		l, err := m.o.RPC.Transaction(ctx, a.Signature, chain.Confirmed)
 		if err == nil {
 			m.o.OnLanded(Landed{
-				ID: n.rec.ID, Kind: n.rec.Kind, Signature: a.Signature, Slot: l.Slot, Units: l.Units,
+				ID: n.entry.ID, Kind: n.entry.Kind, Signature: a.Signature, Slot: l.Slot, Units: l.Units,
 				Limit: a.Limit, Fee: l.Fee, Logs: l.Logs, Err: n.err, Latency: n.latency,
 			})
 			return
 		}
 		if try == 5 || !sleep(ctx, m.o.Poll<<try) {
-			m.log.Warn().Str("intent", n.rec.ID).Err(err).Msg("figures of a landed transaction are not available")
+			m.log.Warn().Str("intent", n.entry.ID).Err(err).Msg("node has no figures of a landed transaction")
 			return
 		}
 	}
@@ -86,7 +85,7 @@ func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 	if payer.IsZero() {
 		payer = m.o.Payer
 	}
-	r, err := newRecord(in, payer, time.Now())
+	r, err := newEntry(in, payer, time.Now())
 	if err != nil {
 		return DryRun{}, err
 	}

@@ -57,9 +57,9 @@ func openStore(path string, genesis solana.Hash, noSync bool) (*Store, error) {
 // Close syncs and releases the file.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Get reads a record. Error: ErrUnknownIntent.
-func (s *Store) Get(id string) (Record, error) {
-	var r Record
+// Get reads an entry. Error: ErrUnknownIntent.
+func (s *Store) Get(id string) (Entry, error) {
+	var r Entry
 	err := s.db.View(func(tx *bolt.Tx) error {
 		err := boltstore.GetJSON(tx, bucketIntents, []byte(id), &r)
 		if errors.Is(err, boltstore.ErrNotFound) {
@@ -70,11 +70,11 @@ func (s *Store) Get(id string) (Record, error) {
 	return r, err
 }
 
-// Records calls f for every record until it returns an error.
-func (s *Store) Records(f func(Record) error) error {
+// Entries calls f for every entry until it returns an error.
+func (s *Store) Entries(f func(Entry) error) error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketIntents).ForEach(func(k, raw []byte) error {
-			var r Record
+			var r Entry
 			if err := boltstore.UnsealJSON(bucketIntents, k, raw, &r); err != nil {
 				return err
 			}
@@ -83,14 +83,14 @@ func (s *Store) Records(f func(Record) error) error {
 	})
 }
 
-// put writes a record.
-func (s *Store) put(r Record) error {
+// put writes an entry.
+func (s *Store) put(r Entry) error {
 	return s.batch(r.ID, func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketIntents, []byte(r.ID), r) })
 }
 
-// putSigned writes a record together with its new signature.
+// putSigned writes an entry together with its new signature.
 // Error: errSignatureTaken.
-func (s *Store) putSigned(r Record) error {
+func (s *Store) putSigned(r Entry) error {
 	return s.batch(r.ID, func(tx *bolt.Tx) error {
 		sig := r.Current.Signature[:]
 		if tx.Bucket(bucketSigs).Get(sig) != nil {
@@ -119,7 +119,7 @@ func (s *Store) Prune(before time.Time) (int, error) {
 		drop := map[string]bool{}
 		intents, sigs := tx.Bucket(bucketIntents), tx.Bucket(bucketSigs)
 		if err := intents.ForEach(func(k, raw []byte) error {
-			var r Record
+			var r Entry
 			if err := boltstore.UnsealJSON(bucketIntents, k, raw, &r); err != nil {
 				return err
 			}

@@ -10,15 +10,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// relaxedEvery is how many polls apart a confirmed transaction is looked at
-// while it becomes final: nobody waits for that.
-const relaxedEvery = 10
+// slowEvery is how many polls lie between two looks at a confirmed transaction while it becomes final: no caller waits for that.
+const slowEvery = 10
 
 // tracker asks for the statuses of all transactions in flight with one call a
 // poll, so that a thousand cost as much as one.
 type tracker struct {
 	rpc  RPC
-	poll time.Duration
+	interval time.Duration
 	log  zerolog.Logger
 	wake chan struct{}
 
@@ -28,16 +27,16 @@ type tracker struct {
 
 type watched struct {
 	ch      chan chain.SignatureStatus // holds the latest status only
-	relaxed bool
+	slow bool
 }
 
 func newTracker(rpc RPC, poll time.Duration, log zerolog.Logger) *tracker {
-	return &tracker{rpc: rpc, poll: poll, log: log, wake: make(chan struct{}, 1), watching: map[solana.Signature]*watched{}}
+	return &tracker{rpc: rpc, interval: poll, log: log, wake: make(chan struct{}, 1), watching: map[solana.Signature]*watched{}}
 }
 
 // watch starts following a signature; the channel holds its latest status.
 func (t *tracker) watch(sig solana.Signature, relaxed bool) <-chan chain.SignatureStatus {
-	w := &watched{ch: make(chan chain.SignatureStatus, 1), relaxed: relaxed}
+	w := &watched{ch: make(chan chain.SignatureStatus, 1), slow: relaxed}
 	t.mu.Lock()
 	t.watching[sig] = w
 	t.mu.Unlock()
@@ -48,11 +47,11 @@ func (t *tracker) watch(sig solana.Signature, relaxed bool) <-chan chain.Signatu
 	return w.ch
 }
 
-// relax lowers the rate for a confirmed transaction.
-func (t *tracker) relax(sig solana.Signature) {
+// slowDown lowers the rate for a confirmed transaction.
+func (t *tracker) slowDown(sig solana.Signature) {
 	t.mu.Lock()
 	if w, ok := t.watching[sig]; ok {
-		w.relaxed = true
+		w.slow = true
 	}
 	t.mu.Unlock()
 }
@@ -63,12 +62,12 @@ func (t *tracker) unwatch(sig solana.Signature) {
 	t.mu.Unlock()
 }
 
-// due lists what is to be asked in this round and whether anything is watched.
+// due lists the signatures of this round, and whether any is watched.
 func (t *tracker) due(all bool) (sigs []solana.Signature, busy bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for sig, w := range t.watching {
-		if all || !w.relaxed {
+		if all || !w.slow {
 			sigs = append(sigs, sig)
 		}
 	}
@@ -76,10 +75,10 @@ func (t *tracker) due(all bool) (sigs []solana.Signature, busy bool) {
 }
 
 func (t *tracker) run(ctx context.Context) {
-	tick := time.NewTicker(t.poll)
+	tick := time.NewTicker(t.interval)
 	defer tick.Stop()
 	for round := 0; ; round++ {
-		sigs, busy := t.due(round%relaxedEvery == 0)
+		sigs, busy := t.due(round%slowEvery == 0)
 		if !busy {
 			select { // sleep until there is work
 			case <-ctx.Done():
@@ -88,7 +87,7 @@ func (t *tracker) run(ctx context.Context) {
 			}
 		}
 		if len(sigs) > 0 {
-			t.ask(ctx, sigs)
+			t.poll(ctx, sigs)
 		}
 		select {
 		case <-ctx.Done():
@@ -98,12 +97,12 @@ func (t *tracker) run(ctx context.Context) {
 	}
 }
 
-func (t *tracker) ask(ctx context.Context, sigs []solana.Signature) {
+func (t *tracker) poll(ctx context.Context, sigs []solana.Signature) {
 	got, err := t.rpc.Statuses(ctx, sigs, false)
 	if err != nil {
 		if ctx.Err() == nil {
-			t.log.Debug().Err(err).Msg("statuses")
-			sleep(ctx, 4*t.poll)
+			t.log.Debug().Err(err).Msg("node does not return the statuses of transactions")
+			sleep(ctx, 4*t.interval)
 		}
 		return
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// flight drives one intent. Its goroutine alone changes the record; others
+// submission carries one intent to its end. Only its goroutine changes the entry; others
 // read snapshots and wait.
-type flight struct {
+type submission struct {
 	m        *Manager
 	id       string
 	readBack ReadBack
@@ -24,8 +24,8 @@ type flight struct {
 	started  time.Time
 
 	mu      sync.Mutex
-	rec     Record
-	problem error // the latest transient one
+	entry     Entry
+	lastErr error // the latest transient error
 	done    bool
 	err     error
 	changed chan struct{} // closed and replaced on every change
@@ -35,34 +35,34 @@ type flight struct {
 	sent    bool // this process has sent the current attempt
 }
 
-func newFlight(m *Manager, r Record, in Intent) *flight {
-	return &flight{
-		m: m, id: r.ID, rec: r, readBack: in.ReadBack, extra: NewKeys(in.ExtraSigners...),
+func newSubmission(m *Manager, r Entry, in Intent) *submission {
+	return &submission{
+		m: m, id: r.ID, entry: r, readBack: in.ReadBack, extra: NewKeys(in.ExtraSigners...),
 		started: time.Now(), changed: make(chan struct{}),
 	}
 }
 
-// adopt continues from a stored record.
-func (f *flight) adopt(r Record) {
+// resumeFrom continues from a stored entry.
+func (f *submission) resumeFrom(r Entry) {
 	f.mu.Lock()
-	f.rec = r
+	f.entry = r
 	f.mu.Unlock()
 	f.resumed = true
 }
 
-func (f *flight) snapshot() Record {
+func (f *submission) snapshot() Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.rec
+	return f.entry
 }
 
-func (f *flight) notify() {
+func (f *submission) notify() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// finish ends the flight for its waiters.
-func (f *flight) finish(err error) {
+// finish ends the submission for its waiters.
+func (f *submission) finish(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.done {
@@ -71,11 +71,11 @@ func (f *flight) finish(err error) {
 	}
 }
 
-// wait blocks until the record satisfies want, the flight ends or ctx ends.
-func (f *flight) wait(ctx context.Context, want chain.Commitment) (Result, error) {
+// wait blocks until the entry satisfies want, the submission ends or ctx ends.
+func (f *submission) wait(ctx context.Context, want chain.Commitment) (Result, error) {
 	for {
 		f.mu.Lock()
-		rec, ch, done, err, problem := f.rec, f.changed, f.done, f.err, f.problem
+		rec, ch, done, err, problem := f.entry, f.changed, f.done, f.err, f.lastErr
 		f.mu.Unlock()
 		switch {
 		case rec.State == StateFailed:
@@ -94,15 +94,15 @@ func (f *flight) wait(ctx context.Context, want chain.Commitment) (Result, error
 		case <-ch:
 		case <-ctx.Done():
 			if problem != nil {
-				return rec.result(), fmt.Errorf("intent %s is still %s: %w; last problem: %w", f.id, rec.State, ctx.Err(), problem)
+				return rec.result(), fmt.Errorf("intent %s is still %s: %w; last error: %w", f.id, rec.State, ctx.Err(), problem)
 			}
 			return rec.result(), fmt.Errorf("intent %s is still %s: %w", f.id, rec.State, ctx.Err())
 		}
 	}
 }
 
-// set stores a changed record, then shows it to waiters.
-func (f *flight) set(r Record) error {
+// save stores a changed entry, then wakes the waiters.
+func (f *submission) save(r Entry) error {
 	r.Updated = time.Now()
 	if err := f.m.o.Store.put(r); err != nil {
 		return err
@@ -111,36 +111,35 @@ func (f *flight) set(r Record) error {
 	return nil
 }
 
-func (f *flight) publish(r Record) {
+func (f *submission) publish(r Entry) {
 	f.mu.Lock()
-	f.rec = r
-	f.problem = nil
+	f.entry = r
+	f.lastErr = nil
 	f.notify()
 	f.mu.Unlock()
 	f.m.changed(r)
 }
 
-func (f *flight) note(err error) {
+func (f *submission) setLastError(err error) {
 	f.mu.Lock()
-	f.problem = err
+	f.lastErr = err
 	f.mu.Unlock()
 }
 
-// errStop ends the goroutine with the record as it is.
-var errStop = errors.New("stop")
+// errStop ends the goroutine and leaves the entry as it is.
+var errStop = errors.New("submission stops")
 
-// drive moves the intent forward until it is terminal, its keys are missing,
-// or the manager closes.
-func (f *flight) drive(ctx context.Context) {
+// sendWithRetry builds, sends and follows transactions until the intent is terminal, a key is missing or the manager closes.
+func (f *submission) sendWithRetry(ctx context.Context) {
 	backoff := f.m.o.Poll
 	for {
 		rec := f.snapshot()
 		var err error
 		switch rec.State {
 		case StateQueued, StateExpired:
-			err = f.build(ctx, rec)
+			err = f.buildAttempt(ctx, rec)
 		case StateSent, StateProcessed, StateConfirmed:
-			err = f.follow(ctx, rec)
+			err = f.processConfirmations(ctx, rec)
 		default:
 			f.finish(nil)
 			return
@@ -149,7 +148,7 @@ func (f *flight) drive(ctx context.Context) {
 		var te *TxError
 		switch {
 		case err == nil:
-			// A node that refuses every new transaction is asked less and less.
+			// The delay is not reset here, so that a node that refuses every new transaction is asked less and less often.
 			if rec.State != StateQueued && rec.State != StateExpired {
 				backoff = f.m.o.Poll
 			}
@@ -173,8 +172,8 @@ func (f *flight) drive(ctx context.Context) {
 		if err == nil {
 			continue
 		}
-		f.note(err)
-		f.m.log.Debug().Str("intent", f.id).Err(err).Dur("retry", backoff).Msg("intent waits")
+		f.setLastError(err)
+		f.m.log.Debug().Str("intent", f.id).Err(err).Dur("retry", backoff).Msg("intent waits for the next attempt")
 		if !sleep(ctx, backoff) {
 			f.finish(ErrClosed)
 			return
@@ -183,15 +182,15 @@ func (f *flight) drive(ctx context.Context) {
 	}
 }
 
-// fail stores a refusal.
-func (f *flight) fail(why Failure) error {
+// fail stores a refusal as the outcome.
+func (f *submission) fail(why Failure) error {
 	r := f.snapshot()
 	r.State, r.Failure = StateFailed, &why
-	return f.set(r)
+	return f.save(r)
 }
 
-// observed asks the read-back, if there is one, and stores its yes.
-func (f *flight) observed(ctx context.Context) (bool, error) {
+// checkReadBack asks the read-back, if there is one, whether the effect is on chain, and stores that it is.
+func (f *submission) checkReadBack(ctx context.Context) (bool, error) {
 	if f.readBack == nil {
 		return false, nil
 	}
@@ -204,13 +203,13 @@ func (f *flight) observed(ctx context.Context) (bool, error) {
 	}
 	r := f.snapshot()
 	r.State = StateObserved
-	return true, f.set(r)
+	return true, f.save(r)
 }
 
-// build simulates, signs and stores the next transaction.
-func (f *flight) build(ctx context.Context, rec Record) error {
+// buildAttempt simulates, signs and stores the next transaction.
+func (f *submission) buildAttempt(ctx context.Context, rec Entry) error {
 	if rec.Attempts > 0 || f.resumed {
-		if done, err := f.observed(ctx); err != nil || done {
+		if done, err := f.checkReadBack(ctx); err != nil || done {
 			return err
 		}
 	}
@@ -246,14 +245,14 @@ func (f *flight) build(ctx context.Context, rec Record) error {
 // send hands the current attempt to the node. It returns an error only for a
 // clear refusal of the very first send, which proves that the transaction is
 // not on its way; anything else is repeated or resolved by its fate.
-func (f *flight) send(ctx context.Context, a *Attempt) error {
+func (f *submission) send(ctx context.Context, a *Attempt) error {
 	first := !f.sent && !f.resumed
 	f.sent = true
 	err := f.m.o.RPC.Send(ctx, a.Raw, chain.SendOptions{SkipPreflight: true, PreflightCommitment: chain.Processed})
 	if err == nil {
 		return nil
 	}
-	f.note(err)
+	f.setLastError(err)
 	var re *chain.RPCError
 	if !first || errors.Is(err, chain.ErrAmbiguous) || !errors.As(err, &re) {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// follow sends the current attempt, watches its status and repeats it until it
-// is final, refused or provably dead.
-func (f *flight) follow(ctx context.Context, rec Record) error {
+// processConfirmations sends the current attempt, watches its status and broadcasts it again until it is final, refused, or can
+// provably never land.
+func (f *submission) processConfirmations(ctx context.Context, rec Entry) error {
 	a := rec.Current
 	if a == nil {
 		return fmt.Errorf("%w: %s is %s without a transaction", ErrIntent, rec.ID, rec.State)
@@ -24,7 +24,7 @@ func (f *flight) follow(ctx context.Context, rec Record) error {
 
 	if rec.State == StateSent && !f.sent && !f.resumed {
 		if err := f.send(ctx, a); err != nil {
-			return f.refusedAtSend(err)
+			return f.handleSendRefusal(err)
 		}
 	}
 	rebroadcast := time.NewTicker(f.m.o.Rebroadcast)
@@ -46,7 +46,7 @@ func (f *flight) follow(ctx context.Context, rec Record) error {
 				}
 				continue
 			}
-			if end, err := f.advance(ctx, st); end || err != nil {
+			if end, err := f.applyStatus(ctx, st); end || err != nil {
 				return err
 			}
 		case <-rebroadcast.C:
@@ -59,36 +59,35 @@ func (f *flight) follow(ctx context.Context, rec Record) error {
 			if found {
 				continue
 			}
-			if end, err := f.examine(ctx, a); end || err != nil {
+			if end, err := f.resolveFate(ctx, a); end || err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// refusedAtSend handles a clear refusal of the first send: nothing is on its
+// handleSendRefusal handles a clear refusal of the first send: nothing is on its
 // way, so a replacement may be signed at once.
-func (f *flight) refusedAtSend(err error) error {
+func (f *submission) handleSendRefusal(err error) error {
 	var te *TxError
 	var pe *txerr.ProgramError
 	switch {
 	case errors.As(err, &te) && te.Name == "AlreadyProcessed":
-		return nil // seen by the node: follow it
+		return nil // the node has it: follow it
 	case errors.As(err, &pe), errors.As(err, &te) && !te.retryable():
 		return err
 	}
 	f.m.hash.drop()
 	r := f.snapshot()
 	r.State = StateExpired
-	if perr := f.set(r); perr != nil {
+	if perr := f.save(r); perr != nil {
 		return perr
 	}
-	return err // build again after the pause
+	return err // the next attempt is built after the delay
 }
 
-// advance takes a status that a node has given. end means that the follow loop
-// is over.
-func (f *flight) advance(ctx context.Context, st chain.SignatureStatus) (end bool, err error) {
+// applyStatus stores the status that a node reported. end means that the attempt needs no more watching.
+func (f *submission) applyStatus(ctx context.Context, st chain.SignatureStatus) (end bool, err error) {
 	r := f.snapshot()
 	if st.Err != nil {
 		// A refusal in a block that may still be dropped decides nothing: the
@@ -96,7 +95,7 @@ func (f *flight) advance(ctx context.Context, st chain.SignatureStatus) (end boo
 		if !st.Commitment.Reaches(chain.Confirmed) {
 			return false, nil
 		}
-		return true, f.landedRefused(ctx, r, st)
+		return true, f.processRefusal(ctx, r, st)
 	}
 	next := stateOf(st.Commitment)
 	if next == r.State || (r.State == StateConfirmed && next == StateProcessed) {
@@ -104,20 +103,20 @@ func (f *flight) advance(ctx context.Context, st chain.SignatureStatus) (end boo
 	}
 	confirmed := r.State != StateConfirmed && next != StateProcessed
 	r.State, r.Slot = next, st.Slot
-	if err := f.set(r); err != nil {
+	if err := f.save(r); err != nil {
 		return false, err
 	}
 	if confirmed {
 		f.m.seen.raise(st.Slot)
-		f.m.track.relax(r.Current.Signature)
-		f.m.noteLanded(r, nil, time.Since(f.started))
+		f.m.track.slowDown(r.Current.Signature)
+		f.m.queueLanded(r, nil, time.Since(f.started))
 	}
 	return next == StateFinalised, nil
 }
 
-// landedRefused reads the refusal's log and stores it, or rebuilds when only
-// the compute limit was too low.
-func (f *flight) landedRefused(ctx context.Context, r Record, st chain.SignatureStatus) error {
+// processRefusal reads the log of a transaction that landed and was refused, and stores the refusal; when only the compute limit
+// was too low, it lets the transaction be built again.
+func (f *submission) processRefusal(ctx context.Context, r Entry, st chain.SignatureStatus) error {
 	var logs []string
 	for try := range 5 {
 		l, err := f.m.o.RPC.Transaction(ctx, r.Current.Signature, chain.Confirmed)
@@ -129,7 +128,7 @@ func (f *flight) landedRefused(ctx context.Context, r Record, st chain.Signature
 			return ctx.Err()
 		}
 		if try == 4 {
-			f.m.log.Warn().Str("intent", r.ID).Err(err).Msg("log of a refused transaction is not available")
+			f.m.log.Warn().Str("intent", r.ID).Err(err).Msg("node has no log of a refused transaction")
 		} else if !sleep(ctx, f.m.o.Poll*time.Duration(1+try)) {
 			return ctx.Err()
 		}
@@ -141,11 +140,11 @@ func (f *flight) landedRefused(ctx context.Context, r Record, st chain.Signature
 		pe.Signature = r.Current.Signature
 	}
 	f.m.seen.raise(st.Slot)
-	f.m.noteLanded(r, why, time.Since(f.started))
+	f.m.queueLanded(r, why, time.Since(f.started))
 	if outOfCompute(why) && r.Boost < 3 && r.Current.Limit < maxUnits {
 		r.Boost++
 		r.State = StateExpired // landed without effect, so a rebuild is safe
-		return f.set(r)
+		return f.save(r)
 	}
 	r.State, r.Failure = StateFailed, &Failure{Program: pe}
 	if pe == nil {
@@ -153,14 +152,14 @@ func (f *flight) landedRefused(ctx context.Context, r Record, st chain.Signature
 		errors.As(why, &te)
 		r.Failure = &Failure{Tx: te}
 	}
-	return f.set(r)
+	return f.save(r)
 }
 
-// examine decides about a transaction that no node has seen lately.
-func (f *flight) examine(ctx context.Context, a *Attempt) (end bool, err error) {
+// resolveFate decides about a transaction that no node has seen lately: it landed, may still land, or never can.
+func (f *submission) resolveFate(ctx context.Context, a *Attempt) (end bool, err error) {
 	fate, st, err := f.m.o.RPC.Fate(ctx, a.Signature, a.LastValid, a.SinceSlot)
 	if err != nil {
-		f.note(err)
+		f.setLastError(err)
 		if chain.Transient(err) || ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -169,17 +168,16 @@ func (f *flight) examine(ctx context.Context, a *Attempt) (end bool, err error) 
 	r := f.snapshot()
 	switch fate {
 	case chain.FateLanded:
-		return f.advance(ctx, st)
+		return f.applyStatus(ctx, st)
 	case chain.FateOpen:
 		return false, nil
 	}
-	// What was once confirmed is never sent again, whatever a node has
-	// forgotten since.
+	// A transaction that was once confirmed is never sent again, even if the node has dropped it from its memory since.
 	if r.State == StateConfirmed {
 		return true, errStop
 	}
 	if fate == chain.FateUncertain {
-		done, err := f.observed(ctx)
+		done, err := f.checkReadBack(ctx)
 		if err != nil || done {
 			return done, err
 		}
@@ -189,11 +187,11 @@ func (f *flight) examine(ctx context.Context, a *Attempt) (end bool, err error) 
 	}
 	f.m.hash.drop()
 	r.State = StateExpired
-	return true, f.set(r)
+	return true, f.save(r)
 }
 
 // refusal reads the node's reason for not taking a transaction.
-func refusal(re *chain.RPCError, r Record) error {
+func refusal(re *chain.RPCError, r Entry) error {
 	if te := malformed(re); te != nil {
 		return te
 	}

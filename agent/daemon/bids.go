@@ -99,9 +99,9 @@ const maxBidsInFile = 200
 
 // writeBids keeps the file that `gantry-agent bids` reads, because the store has one user at a time.
 func (a *Agent) writeBids(all []store.Bid) {
-	out := make([]sealedbid.Evidence, 0, len(all))
+	out := make([]sealedbid.BidHistory, 0, len(all))
 	for _, b := range all[max(0, len(all)-maxBidsInFile):] {
-		out = append(out, evidenceOf(b))
+		out = append(out, historyOf(b))
 	}
 	if err := writeJSON(a.cfg.BidsPath(), out); err != nil {
 		a.log.Warn().Err(err).Msg("the file of bids cannot be written")
@@ -109,27 +109,27 @@ func (a *Agent) writeBids(all []store.Bid) {
 }
 
 // ReadBids reads the file that a running agent keeps.
-func ReadBids(path string) ([]sealedbid.Evidence, error) { return readJSON[[]sealedbid.Evidence](path) }
+func ReadBids(path string) ([]sealedbid.BidHistory, error) { return readJSON[[]sealedbid.BidHistory](path) }
 
-func evidenceOf(b store.Bid) sealedbid.Evidence {
-	out := sealedbid.Evidence{
+func historyOf(b store.Bid) sealedbid.BidHistory {
+	out := sealedbid.BidHistory{
 		Order: solana.PublicKey(b.Order).String(), Node: solana.PublicKey(b.Node).String(), CloseAt: b.CloseAt, RevealUntil: b.RevealUntil,
 		BidAt: b.At, Price: uint64(b.Price), MaxPrice: uint64(b.Max), Salt: hex.EncodeToString(b.Salt[:]),
 		Commitment: hex.EncodeToString(b.Commitment[:]), Signature: solana.SignatureFromBytes(b.Signature).String(),
-		Acks: []sealedbid.EvidenceAck{}, Refusals: []sealedbid.EvidenceWord{}, Over: b.Over, Note: b.Note,
+		Acks: []sealedbid.HistoryAck{}, Refusals: []sealedbid.HistoryOutcome{}, Over: b.Over, Note: b.Note,
 	}
 	for _, x := range b.Acks {
-		out.Acks = append(out.Acks, sealedbid.EvidenceAck{
+		out.Acks = append(out.Acks, sealedbid.HistoryAck{
 			Keeper: solana.PublicKey(x.Keeper).String(), Stage: x.Stage, ReceivedAt: x.ReceivedAt, Signature: solana.SignatureFromBytes(x.Signature).String(),
 		})
 	}
 	for _, x := range b.Refusals {
-		if w, err := sealedbid.Word(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
+		if w, err := sealedbid.DescribeOutcome(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
 			out.Refusals = append(out.Refusals, w)
 		}
 	}
 	if x := b.Outcome; x != nil {
-		if w, err := sealedbid.Word(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
+		if w, err := sealedbid.DescribeOutcome(solana.PublicKey(x.Keeper), x.Outcome, solana.SignatureFromBytes(x.Signature)); err == nil {
 			out.Outcome = &w
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// Charge is an injustice that is shown by signatures or by the chain.
-type Charge struct {
+// Violation is a broken rule that signatures or the chain prove.
+type Violation struct {
 	Who  string // in words, such as "keeper 7x…"
 	What string
-	// Omitted is set when the charge is that a keeper left an acknowledged bid out: what a proof on chain needs.
+	// Omitted is the acknowledged bid that the keeper left out, for a proof on chain; nil for other violations.
 	Omitted *messages.Bid
 }
 
@@ -33,12 +33,12 @@ type Award struct {
 	Root         records.Hash
 	At           time.Time
 	Signature    solana.Signature
-	winner       shown // the winner's bid as the transaction shows it
-	loser        *shown
+	winner       shownBid // the winner's bid as the transaction shows it
+	loser        *shownBid
 }
 
-// shown is a bid that an award transaction proves.
-type shown struct {
+// shownBid is a bid that an award transaction proves.
+type shownBid struct {
 	node  solana.PublicKey
 	key   solana.PublicKey
 	price messages.BidPrice
@@ -59,14 +59,14 @@ type Auction struct {
 	Lives       int
 	Awards      []Award
 	Steps       []Step
-	// Charges are what is shown to be unjust, Doubts what looks wrong and is shown by nothing.
-	Charges []Charge
-	Doubts  []string
+	// Violations are proven; Doubts look wrong and nothing proves them.
+	Violations []Violation
+	Doubts     []string
 }
 
-// OK reports whether nobody was shown to be unjust and everything adds up.
+// OK reports whether no violation is proven and all amounts add up.
 func (a *Auction) OK() bool {
-	return len(a.Charges) == 0 && !slices.ContainsFunc(a.Steps, func(s Step) bool { return !s.OK() })
+	return len(a.Violations) == 0 && !slices.ContainsFunc(a.Steps, func(s Step) bool { return !s.OK() })
 }
 
 // Keeper is who awarded; zero when nobody did.
@@ -77,7 +77,7 @@ func (a *Auction) Keeper() solana.PublicKey {
 	return a.Awards[0].Keeper
 }
 
-func (a *Auction) step(t Tx, name string, c checks, format string, args ...any) {
+func (a *Auction) step(t Tx, name string, c problems, format string, args ...any) {
 	a.Steps = append(a.Steps, Step{Name: name, Time: t.Time, Text: fmt.Sprintf(format, args...), Signature: t.Signature, Problems: c})
 }
 
@@ -141,12 +141,12 @@ func (a *Auction) event(t Tx, e market.Event, domain records.Domain) {
 func (a *Auction) created(t Tx, v *bindings.OrderCreated) {
 	a.Customer, a.GPUs, a.Duration = v.Customer, v.Gpus, v.DurationSecs
 	a.Terms = sealedbid.Terms{Order: a.Order, Nodes: int(v.Nodes), MaxPrice: market.PricePerHour(v.MaxPrice)}
-	var c checks
+	var c problems
 	args, ok := orderArgs(t, a.Order)
-	c.that(ok, "the transaction does not show the order's requirement")
+	c.require(ok, "the transaction does not show the order's requirement")
 	if ok {
 		a.Requirement, a.Terms.SameSite = args.Requirement, args.Requirement.SameSite != 0
-		c.that(args.Mode == market.ModeSealed, "the order is not a sealed one")
+		c.require(args.Mode == market.ModeSealed, "the order is not a sealed one")
 	}
 	a.step(t, "order", c, "%d node(s) of %d GPU(s), at most %s USDC per GPU-hour", v.Nodes, v.Gpus, a.Terms.MaxPrice)
 }
@@ -176,28 +176,28 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 		BarScore: v.BarScore, Root: v.BidsRoot, At: t.Time, Signature: t.Signature,
 	}
 	of := sealedbid.Auction{Domain: domain, Order: a.Order, CloseAt: a.CloseAt}
-	var c checks
-	c.that(t.Time.IsZero() || t.Time.Unix() > a.RevealUntil, "it was made before the reveals were over")
+	var c problems
+	c.require(t.Time.IsZero() || t.Time.Unix() > a.RevealUntil, "it was made before the reveals were over")
 	winner, loser, err := awardBids(t, v.Node, of)
-	c.that(err == nil, "%v", err)
+	c.require(err == nil, "%v", err)
 	if err == nil {
 		w.winner, w.loser = winner, loser
-		c.that(winner.price.Price == v.Bid, "the bid is not the one that was shown")
-		c.that(loser == nil || loser.node == v.BarNode, "the best losing bid is another one than was shown")
+		c.require(winner.price.Price == v.Bid, "the bid is not the one that was shown")
+		c.require(loser == nil || loser.node == v.BarNode, "the best losing bid is another one than was shown")
 	}
 	if len(a.Awards) == 0 {
-		c.that((loser != nil) == !v.BarNode.IsZero(), "the best losing bid was not shown")
+		c.require((loser != nil) == !v.BarNode.IsZero(), "the best losing bid was not shown")
 	} else {
 		first := a.Awards[0]
-		c.that(first.Keeper == v.Keeper, "another keeper made the first award")
-		c.that(first.Root == records.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
+		c.require(first.Keeper == v.Keeper, "another keeper made the first award")
+		c.require(first.Root == records.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
 	}
-	c.that(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
+	c.require(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
 	if v.BarNode.IsZero() {
-		c.that(market.PricePerHour(v.Price) == a.Terms.MaxPrice, "no bid lost, so that the price must be the order's maximum")
+		c.require(market.PricePerHour(v.Price) == a.Terms.MaxPrice, "no bid lost, so that the price must be the order's maximum")
 	} else {
-		c.that(v.Score <= v.BarScore, "the winner's score is not below the best losing one")
-		c.that(explained(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.Terms.MaxPrice)), "the price does not follow from the best losing score")
+		c.require(v.Score <= v.BarScore, "the winner's score is not below the best losing one")
+		c.require(priceFollows(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.Terms.MaxPrice)), "the price does not follow from the best losing score")
 	}
 	a.Awards = append(a.Awards, w)
 	bar := "no bid lost, so that the order's maximum is the price"
@@ -208,7 +208,7 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 }
 
 // awardBids finds the bids that an award proves: the winner's, and the loser's where one is named.
-func awardBids(t Tx, node solana.PublicKey, of sealedbid.Auction) (winner shown, loser *shown, err error) {
+func awardBids(t Tx, node solana.PublicKey, of sealedbid.Auction) (winner shownBid, loser *shownBid, err error) {
 	for i, ix := range t.Instructions {
 		if ix.Program != market.ProgramID || len(ix.Data) != 8+2*revealSize+32 || [8]byte(ix.Data[:8]) != bindings.Instruction_AuctionAward ||
 			len(ix.Accounts) <= awardLoser || ix.Accounts[awardNode] != node {
@@ -231,12 +231,12 @@ func awardBids(t Tx, node solana.PublicKey, of sealedbid.Auction) (winner shown,
 
 // signedBid reads price and salt, and checks that the instruction at a position verifies the node's signature over the
 // commitment that they make.
-func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealedbid.Auction) (shown, error) {
+func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealedbid.Auction) (shownBid, error) {
 	r, err := bindings.UnmarshalReveal(reveal[:revealSize])
 	if err != nil {
-		return shown{}, err
+		return shownBid{}, err
 	}
-	out := shown{node: node, price: messages.BidPrice{Price: r.Price, Salt: r.Salt}}
+	out := shownBid{node: node, price: messages.BidPrice{Price: r.Price, Salt: r.Salt}}
 	if at < 0 {
 		return out, fmt.Errorf("no signature is shown")
 	}
@@ -252,9 +252,9 @@ func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealedbid.
 	return out, of.Check(&messages.Bid{Node: node, Commitment: of.Reveal(node, out.price).Commitment(), Signature: out.sig, Reveal: &out.price}, out.key)
 }
 
-// explained reports whether one factor makes the score of the bid and the price of the bar. The factor is reputation's
+// priceFollows reports whether one factor makes the score of the bid and the price of the bar. The factor is reputation's
 // and guarantee's and lies between 0.95 and 1.5; the node's account, which has them, may be gone.
-func explained(bid, score, bar, price, most uint64) bool {
+func priceFollows(bid, score, bar, price, most uint64) bool {
 	for _, guarantee := range []uint16{0, market.BPS} { // the widest range of factors: 1 to 1.5, and 0.95 to 1.45
 		for reputation := 0; reputation <= market.BPS; reputation++ {
 			s, err := market.Score(market.PricePerHour(bid), uint16(reputation), guarantee)

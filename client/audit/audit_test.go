@@ -118,7 +118,7 @@ func (s *story) audit(t *testing.T) *Lease {
 	return rebuild(Options{Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, txs, s.roots)
 }
 
-func problems(l *Lease) string {
+func problemsOf(l *Lease) string {
 	var out []string
 	for _, st := range l.Steps {
 		for _, p := range st.Problems {
@@ -130,7 +130,7 @@ func problems(l *Lease) string {
 
 func TestAStoryThatAddsUp(t *testing.T) {
 	l := newStory(t).audit(t)
-	require.Empty(t, problems(l))
+	require.Empty(t, problemsOf(l))
 	require.True(t, l.OK())
 	require.False(t, l.Open)
 	require.Equal(t, market.USDC(22_000), l.Provider)
@@ -179,7 +179,7 @@ func TestEveryLieShows(t *testing.T) {
 			s := newStory(t)
 			c.change(s)
 			l := s.audit(t)
-			require.Contains(t, problems(l), c.shows)
+			require.Contains(t, problemsOf(l), c.shows)
 			require.False(t, l.OK())
 		})
 	}
@@ -189,10 +189,10 @@ func TestAnAbortedLease(t *testing.T) {
 	s := newStory(t)
 	txs := append(s.txs(t)[:2], Tx{Slot: 3, Events: []market.Event{{Value: &bindings.LeaseAborted{Lease: s.lease, Released: 600_000, NodeFailed: 1}}}})
 	l := rebuild(Options{Params: market.DefaultParams()}, s.lease, s.awarded, 1, txs, nil)
-	require.Empty(t, problems(l))
+	require.Empty(t, problemsOf(l))
 	require.Equal(t, market.USDC(600_000), l.Refunded)
 	txs[2].Events[0].Value.(*bindings.LeaseAborted).Released = 1
-	require.Contains(t, problems(rebuild(Options{}, s.lease, s.awarded, 1, txs, nil)), "abort: the refund")
+	require.Contains(t, problemsOf(rebuild(Options{}, s.lease, s.awarded, 1, txs, nil)), "abort: the refund")
 }
 
 func TestLeafProofsAreReadStrictly(t *testing.T) {

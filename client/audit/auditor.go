@@ -28,28 +28,28 @@ type auditor struct {
 	receipt     uint64
 	applied     map[uint64]bool // periods whose leaves were seen
 
-	contest
+	disputeAndOutput
 }
 
 func (a *auditor) step(t Tx, name string, problems []string, format string, args ...any) {
 	a.lease.Steps = append(a.lease.Steps, Step{Name: name, Time: t.Time, Text: fmt.Sprintf(format, args...), Signature: t.Signature, Problems: problems})
 }
 
-// checks collects what does not hold.
-type checks []string
+// problems collects what does not hold.
+type problems []string
 
-func (c *checks) that(ok bool, format string, args ...any) {
+func (c *problems) require(ok bool, format string, args ...any) {
 	if !ok {
 		*c = append(*c, fmt.Sprintf(format, args...))
 	}
 }
 
-func (c *checks) amount(what string, got uint64, want market.USDC, err error) {
+func (c *problems) requireAmount(what string, got uint64, want market.USDC, err error) {
 	if err != nil {
 		*c = append(*c, fmt.Sprintf("%s: %v", what, err))
 		return
 	}
-	c.that(market.USDC(got) == want, "%s is %s, should be %s", what, market.USDC(got).Exact(), want.Exact())
+	c.require(market.USDC(got) == want, "%s is %s, should be %s", what, market.USDC(got).Exact(), want.Exact())
 }
 
 func (a *auditor) event(t Tx, e market.Event) {
@@ -117,8 +117,8 @@ func (a *auditor) event(t Tx, e market.Event) {
 		}
 	case *bindings.LeaseRated:
 		if v.Lease == address {
-			var c checks
-			c.that(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
+			var c problems
+			c.require(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
 			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
 		}
 	case *bindings.LeaseClosed:
@@ -142,25 +142,25 @@ func (a *auditor) event(t Tx, e market.Event) {
 func (a *auditor) orderCreated(t Tx, v *bindings.OrderCreated) {
 	a.lease.Customer, a.lease.GPUs = v.Customer, v.Gpus
 	a.duration, a.maxPrice = v.DurationSecs, market.PricePerHour(v.MaxPrice)
-	var c checks
+	var c problems
 	want, err := market.OrderCost(a.maxPrice, v.Gpus, v.DurationSecs, v.Nodes)
-	c.amount("the reservation", v.Reserved, want, err)
+	c.requireAmount("the reservation", v.Reserved, want, err)
 	a.step(t, "order", c, "%d node(s) of %d GPU(s) for %s, at most %s USDC per GPU-hour, %s USDC reserved", v.Nodes, v.Gpus,
 		time.Duration(v.DurationSecs)*time.Second, a.maxPrice, market.USDC(v.Reserved))
 }
 
 func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
-	var c checks
-	c.that(v.Node == a.award.Node && v.Order == a.award.Order, "it names another node or order")
-	c.that(market.LeaseAddress(v.Order, v.Node) == a.lease.Address, "the address is not that of this order and node")
-	c.that(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
-	c.that(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
+	var c problems
+	c.require(v.Node == a.award.Node && v.Order == a.award.Order, "it names another node or order")
+	c.require(market.LeaseAddress(v.Order, v.Node) == a.lease.Address, "the address is not that of this order and node")
+	c.require(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
+	c.require(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, a.duration)
-	c.amount("the reservation", v.Reserved, want, err)
+	c.requireAmount("the reservation", v.Reserved, want, err)
 	full, err := market.Cost(a.maxPrice, a.lease.GPUs, a.duration)
-	c.amount("what was released", v.Released, full-min(full, want), err)
+	c.requireAmount("what was released", v.Released, full-min(full, want), err)
 	low, err := market.Score(a.lease.Price, market.BPS, market.BPS)
-	c.that(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
+	c.require(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
 	a.reserved, a.funded = market.USDC(v.Reserved), a.duration
 	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",
 		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
@@ -169,12 +169,12 @@ func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 // auctioned checks a sealed order's price against the bids that its award names. Whether they were the best ones that the
 // keeper had is for the auction's replay.
 func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
-	var c checks
-	c.that(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.maxPrice, "the price is not between the bid and the order's maximum")
-	c.that(market.PricePerHour(v.Price) == a.lease.Price, "the lease has another price")
+	var c problems
+	c.require(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.maxPrice, "the price is not between the bid and the order's maximum")
+	c.require(market.PricePerHour(v.Price) == a.lease.Price, "the lease has another price")
 	by := "no other bid lost, so that the order's maximum is the price"
 	if !v.BarNode.IsZero() {
-		c.that(v.Score <= v.BarScore && explained(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.maxPrice)), "the price does not follow from the best losing score")
+		c.require(v.Score <= v.BarScore && priceFollows(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.maxPrice)), "the price does not follow from the best losing score")
 		by = fmt.Sprintf("the price follows from the best losing bid, of node %s", v.BarNode)
 	}
 	a.step(t, "auction", c, "won with a bid of %s USDC per GPU-hour; %s; all bids: gantry auction replay %s", market.PricePerHour(v.Bid), by, v.Order)
@@ -182,38 +182,38 @@ func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
 
 // continued is the award of a lease that goes on where a failed one stopped.
 func (a *auditor) continued(t Tx, v *bindings.LeaseMigrated) {
-	var c checks
-	c.that(market.LeaseAddress(v.Order, v.Node) == v.To, "the address is not that of this order and node")
-	c.that(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
-	c.that(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
+	var c problems
+	c.require(market.LeaseAddress(v.Order, v.Node) == v.To, "the address is not that of this order and node")
+	c.require(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
+	c.require(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.DurationSecs)
-	c.amount("the reservation", v.Reserved, want, err)
+	c.requireAmount("the reservation", v.Reserved, want, err)
 	a.duration, a.reserved, a.funded = v.DurationSecs, market.USDC(v.Reserved), v.DurationSecs
 	a.step(t, "award", c, "by keeper %s, which moved the rest of %s to node %s at %s USDC per GPU-hour, %s USDC reserved",
 		v.Keeper, v.From, v.Node, a.lease.Price, market.USDC(v.Reserved))
 }
 
 func (a *auditor) started(t Tx, v *bindings.LeaseStarted) {
-	var c checks
-	c.that(v.FundedUntil-v.StartedAt == int64(a.duration), "it is funded for %d s, ordered were %d s", v.FundedUntil-v.StartedAt, a.duration)
+	var c problems
+	c.require(v.FundedUntil-v.StartedAt == int64(a.duration), "it is funded for %d s, ordered were %d s", v.FundedUntil-v.StartedAt, a.duration)
 	a.startedAt, a.fundedUntil = v.StartedAt, v.FundedUntil
 	a.step(t, "start", c, "at %s, funded until %s", clock(v.StartedAt), clock(v.FundedUntil))
 }
 
 func (a *auditor) extended(t Tx, v *bindings.LeaseExtended) {
-	var c checks
+	var c problems
 	before, err1 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
 	after, err2 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded+v.Seconds)
-	c.that(err1 == nil && err2 == nil, "the cost does not fit")
+	c.require(err1 == nil && err2 == nil, "the cost does not fit")
 	added := after - min(after, before)
-	c.amount("the reservation", v.Reserved, a.reserved+added, nil)
-	c.that(v.FundedUntil == a.fundedUntil+int64(v.Seconds), "it is funded until %s", clock(v.FundedUntil))
+	c.requireAmount("the reservation", v.Reserved, a.reserved+added, nil)
+	c.require(v.FundedUntil == a.fundedUntil+int64(v.Seconds), "it is funded until %s", clock(v.FundedUntil))
 	a.funded, a.reserved, a.fundedUntil = a.funded+v.Seconds, market.USDC(v.Reserved), v.FundedUntil
 	a.step(t, "extend", c, "by %s for %s USDC, funded until %s", time.Duration(v.Seconds)*time.Second, added, clock(v.FundedUntil))
 }
 
 func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
-	var c checks
+	var c problems
 	found := false
 	for _, p := range leafProofs(t) {
 		l := p.Leaf
@@ -222,11 +222,11 @@ func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
 		}
 		found = true
 		root, final := a.roots[v.Period]
-		c.that(final, "the report of period %d did not become final", v.Period)
-		c.that(!final || p.Root() == root, "the proof does not lead to the final root")
-		c.that(l.VerifiedSeconds == v.VerifiedSecs && l.DowntimeSeconds == v.DowntimeSecs && uint16(l.Flags) == v.Flags, "the event says something else than the leaf")
+		c.require(final, "the report of period %d did not become final", v.Period)
+		c.require(!final || p.Root() == root, "the proof does not lead to the final root")
+		c.require(l.VerifiedSeconds == v.VerifiedSecs && l.DowntimeSeconds == v.DowntimeSecs && uint16(l.Flags) == v.Flags, "the event says something else than the leaf")
 	}
-	c.that(found, "the leaf is not in the transaction")
+	c.require(found, "the leaf is not in the transaction")
 	if len(c) == 0 {
 		a.lease.Leaves++
 	}
@@ -241,23 +241,23 @@ func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
 }
 
 func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
-	var c checks
+	var c problems
 	if market.SettleSource(v.Source) == market.SourceReceipt {
 		r, err := receiptOf(t, a.lease.Address, a.o.NodeKey, a.lease.Customer)
-		c.that(err == nil, "receipt: %v", err)
+		c.require(err == nil, "receipt: %v", err)
 		if err == nil {
 			a.receipt = max(a.receipt, r.Cumulative)
-			c.that(r.StartedAt == a.startedAt, "the receipt is of another life of the lease")
+			c.require(r.StartedAt == a.startedAt, "the receipt is of another life of the lease")
 		}
 	}
 	claimed := max(a.receipt, a.verified)
-	c.that(a.payable(), "the outputs of this redundant job were not compared, or this one lost")
-	c.that(uint64(v.PaidSecs) <= claimed, "%d s are paid, but only %d s are signed for or verified", v.PaidSecs, claimed)
+	c.require(a.payable(), "the outputs of this redundant job were not compared, or this one lost")
+	c.require(uint64(v.PaidSecs) <= claimed, "%d s are paid, but only %d s are signed for or verified", v.PaidSecs, claimed)
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.PaidSecs)
-	c.amount("the price of the time", v.Paid, want, err)
-	c.that(v.PaidSecs >= a.lease.PaidSecs, "paid seconds went back from %d to %d", a.lease.PaidSecs, v.PaidSecs)
+	c.requireAmount("the price of the time", v.Paid, want, err)
+	c.require(v.PaidSecs >= a.lease.PaidSecs, "paid seconds went back from %d to %d", a.lease.PaidSecs, v.PaidSecs)
 	a.lease.Provider += market.USDC(v.ProviderAmount)
-	c.amount("what the provider has received", uint64(a.lease.Provider), market.USDC(v.Paid-min(v.Paid, v.FeeTotal)), nil)
+	c.requireAmount("what the provider has received", uint64(a.lease.Provider), market.USDC(v.Paid-min(v.Paid, v.FeeTotal)), nil)
 	a.lease.PaidSecs, a.lease.Paid, a.lease.Fee = v.PaidSecs, market.USDC(v.Paid), market.USDC(v.FeeTotal)
 	a.settled = append(a.settled, v)
 	a.reserved -= min(a.reserved, market.USDC(v.ProviderAmount))
@@ -266,10 +266,10 @@ func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
 }
 
 func (a *auditor) ended(t Tx, v *bindings.LeaseEnded) {
-	var c checks
+	var c problems
 	a.endedAt = v.EndedAt
-	c.that(v.EndedAt >= a.startedAt && v.EndedAt <= a.fundedUntil, "the end lies outside the funded time")
-	c.that(market.USDC(v.Released) <= a.reserved, "more was released than was reserved")
+	c.require(v.EndedAt >= a.startedAt && v.EndedAt <= a.fundedUntil, "the end lies outside the funded time")
+	c.require(market.USDC(v.Released) <= a.reserved, "more was released than was reserved")
 	a.reserved -= min(a.reserved, market.USDC(v.Released))
 	a.lease.Refunded += market.USDC(v.Released)
 	a.step(t, "end", c, "%s at %s after %s, %s USDC free again", market.EndReason(v.Reason), clock(v.EndedAt),
@@ -277,20 +277,20 @@ func (a *auditor) ended(t Tx, v *bindings.LeaseEnded) {
 }
 
 func (a *auditor) aborted(t Tx, v *bindings.LeaseAborted) {
-	var c checks
-	c.amount("the refund", v.Released, a.reserved, nil)
+	var c problems
+	c.requireAmount("the refund", v.Released, a.reserved, nil)
 	a.lease.Refunded += market.USDC(v.Released)
 	a.reserved, a.lease.Open = 0, false
 	a.step(t, "abort", c, "never started, %s USDC refunded", market.USDC(v.Released).Exact())
 }
 
 func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
-	var c checks
-	c.that(!a.contested, "a dispute is open")
-	c.that(v.PaidSecs == a.lease.PaidSecs, "%d s were paid for, not %d", a.lease.PaidSecs, v.PaidSecs)
-	c.amount("what was paid", v.Paid, a.lease.Paid, nil)
-	c.amount("the fee", v.Fee, a.lease.Fee, nil)
-	c.amount("fee and rest", v.Fee+v.Released, a.reserved, nil)
+	var c problems
+	c.require(!a.disputeOpen, "a dispute is open")
+	c.require(v.PaidSecs == a.lease.PaidSecs, "%d s were paid for, not %d", a.lease.PaidSecs, v.PaidSecs)
+	c.requireAmount("what was paid", v.Paid, a.lease.Paid, nil)
+	c.requireAmount("the fee", v.Fee, a.lease.Fee, nil)
+	c.requireAmount("fee and rest", v.Fee+v.Released, a.reserved, nil)
 	a.lease.Refunded += market.USDC(v.Released)
 	a.reserved, a.lease.Open = 0, false
 	a.step(t, "close", c, "fee %s USDC swept, %s USDC returned", market.USDC(v.Fee).Exact(), market.USDC(v.Released).Exact())
@@ -298,16 +298,16 @@ func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
 
 // conclude checks what only shows over the whole history.
 func (a *auditor) conclude() {
-	var c checks
-	c.that(len(a.lease.Steps) > 0 && a.lease.Steps[0].Name == "order", "the order's creation is missing: the node keeps too little history")
+	var c problems
+	c.require(len(a.lease.Steps) > 0 && a.lease.Steps[0].Name == "order", "the order's creation is missing: the node keeps too little history")
 	a.lease.FeeBPS = a.feeBPS(&c)
 	total, err := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
-	c.that(err == nil, "the whole reservation: %v", err)
+	c.require(err == nil, "the whole reservation: %v", err)
 	flows := a.lease.Provider + a.lease.Refunded + a.reserved
 	if !a.lease.Open {
 		flows += a.lease.Fee
 	}
-	c.amount("provider, fee, refund and rest together", uint64(flows), total, nil)
+	c.requireAmount("provider, fee, refund and rest together", uint64(flows), total, nil)
 	text := "everything that was reserved is accounted for: %s = provider %s + fee %s + refunded %s"
 	if a.lease.Open {
 		text += fmt.Sprintf(" + still held %s, fee in it", a.reserved.Exact())
@@ -320,7 +320,7 @@ func (a *auditor) conclude() {
 
 // feeBPS finds the fee that the lease was awarded under, and checks every settlement against it. While the account
 // exists it says so itself; afterwards it is the parameter in force, or the one in the allowed band that fits.
-func (a *auditor) feeBPS(c *checks) uint16 {
+func (a *auditor) feeBPS(c *problems) uint16 {
 	fits := func(bps uint16) bool {
 		for _, s := range a.settled {
 			fee, err := market.Fee(market.USDC(s.Paid), bps)
@@ -331,7 +331,7 @@ func (a *auditor) feeBPS(c *checks) uint16 {
 		return true
 	}
 	if a.o.Lease != nil {
-		c.that(fits(a.o.Lease.FeeBps), "a fee is not %d basis points", a.o.Lease.FeeBps)
+		c.require(fits(a.o.Lease.FeeBps), "a fee is not %d basis points", a.o.Lease.FeeBps)
 		return a.o.Lease.FeeBps
 	}
 	if fits(a.o.Params.FeeBps) {
@@ -342,7 +342,7 @@ func (a *auditor) feeBPS(c *checks) uint16 {
 			return bps
 		}
 	}
-	c.that(false, "no fee in the allowed band explains the settlements")
+	c.require(false, "no fee in the allowed band explains the settlements")
 	return 0
 }
 

@@ -112,7 +112,7 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 		first = i
 	}
 	// Votes on a dispute name the dispute, not the lease.
-	disputes, err := votesOf(ctx, o, own, address)
+	disputes, err := disputeHistory(ctx, o, own, address)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 	if err != nil {
 		return nil, err
 	}
-	return rebuild(o, address, award, lives, merge(orders[first:last], weave(own, disputes)), roots), nil
+	return rebuild(o, address, award, lives, merge(orders[first:last], mergeDispute(own, disputes)), roots), nil
 }
 
 // rebuild walks through one life of a lease: pure, from its transactions and the final roots of its leaves' periods.

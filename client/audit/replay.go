@@ -20,47 +20,47 @@ type Replay struct {
 	Sets []sealedbid.Set
 	// Bids are nodes' own records, with the acknowledgements that they hold.
 	Bids []messages.Bid
-	// Nodes finds the accounts that are there now, which may be none: what needs them is then said to be unchecked.
+	// Nodes finds the accounts that are there now, which may be none: what needs them is then reported as not checked.
 	Nodes  sealedbid.Lookup
 	Market market.Market
 }
 
-// Replay recomputes winner and price from the published bids and says who was unjust: the keeper that left out or added
-// bids or chose against its own, a node that bid twice.
+// Replay recomputes winner and price from the published bids and finds violations: a keeper that left out or added bids or chose
+// against its own bid set, a node that bid twice.
 func (a *Auction) Replay(r Replay) {
 	of := sealedbid.Auction{Domain: r.Domain, Order: a.Order, CloseAt: a.CloseAt}
 	sets := a.readable(r, of)
 	if len(a.Awards) == 0 {
-		a.conclusion("result", nil, "nobody was awarded; %s were published", count(len(sets), "set of bids", "sets of bids"))
-		a.twice(r, of, sets)
+		a.conclusion("result", nil, "no node was awarded; %s were published", count(len(sets), "set of bids", "sets of bids"))
+		a.doubleBids(r, of, sets)
 		return
 	}
 	keeper := a.Keeper()
 	i := slices.IndexFunc(sets, func(s sealedbid.Set) bool { return s.Keeper == keeper })
 	if i < 0 {
 		a.Doubts = append(a.Doubts, fmt.Sprintf("the bids that keeper %s awarded by were not found: it does not publish them, or nobody who has them was asked", keeper))
-		a.twice(r, of, sets)
+		a.doubleBids(r, of, sets)
 		return
 	}
 	own := &sets[i]
-	a.set(r, of, own)
-	a.choice(own)
-	a.judgements(r, own)
-	a.omissions(r, of, own, sets)
-	a.twice(r, of, sets)
-	text := "nobody is shown to be unjust"
-	if len(a.Charges) > 0 {
-		text = count(len(a.Charges), "injustice is shown", "injustices are shown")
+	a.checkSet(r, of, own)
+	a.checkChoice(own)
+	a.checkJudgements(r, own)
+	a.checkOmissions(r, of, own, sets)
+	a.doubleBids(r, of, sets)
+	text := "no violation is proven"
+	if len(a.Violations) > 0 {
+		text = count(len(a.Violations), "violation is proven", "violations are proven")
 	}
 	a.conclusion("result", nil, "%s; of %s, %d were revealed", text, count(len(own.Bids), "bid", "bids"), revealed(own.Bids))
 }
 
-func (a *Auction) conclusion(name string, c checks, format string, args ...any) {
+func (a *Auction) conclusion(name string, c problems, format string, args ...any) {
 	a.Steps = append(a.Steps, Step{Name: name, Text: fmt.Sprintf(format, args...), Problems: c})
 }
 
-func (a *Auction) charge(who solana.PublicKey, kind string, omitted *messages.Bid, format string, args ...any) {
-	a.Charges = append(a.Charges, Charge{Who: kind + " " + who.String(), What: fmt.Sprintf(format, args...), Omitted: omitted})
+func (a *Auction) violation(who solana.PublicKey, kind string, omitted *messages.Bid, format string, args ...any) {
+	a.Violations = append(a.Violations, Violation{Who: kind + " " + who.String(), What: fmt.Sprintf(format, args...), Omitted: omitted})
 }
 
 // readable leaves out sets that are not what their keepers signed: anybody could have made them.
@@ -95,12 +95,12 @@ func (a *Auction) nodeKey(r Replay, node solana.PublicKey) (solana.PublicKey, bo
 	return solana.PublicKey{}, false
 }
 
-// set checks the awarding keeper's bids against the chain, the nodes' signatures and the acknowledgements.
-func (a *Auction) set(r Replay, of sealedbid.Auction, own *sealedbid.Set) {
+// checkSet checks the awarding keeper's bids against the chain, the nodes' signatures and the acknowledgements.
+func (a *Auction) checkSet(r Replay, of sealedbid.Auction, own *sealedbid.Set) {
 	keeper := own.Keeper
-	var c checks
+	var c problems
 	if own.Head.Root != a.Awards[0].Root {
-		a.charge(keeper, "keeper", nil, "published other bids than it recorded on chain: the Merkle root of the published ones is %x, on chain stands %x", own.Head.Root[:8], a.Awards[0].Root[:8])
+		a.violation(keeper, "keeper", nil, "published other bids than it recorded on chain: the Merkle root of the published ones is %x, on chain stands %x", own.Head.Root[:8], a.Awards[0].Root[:8])
 	}
 	unknown := 0
 	for i := range own.Bids {
@@ -112,11 +112,11 @@ func (a *Auction) set(r Replay, of sealedbid.Auction, own *sealedbid.Set) {
 			continue
 		}
 		if err := of.Check(b, key); err != nil {
-			a.charge(keeper, "keeper", nil, "published a bid that node %s did not make: %v", node, err)
+			a.violation(keeper, "keeper", nil, "published a bid that node %s did not make: %v", node, err)
 		}
 		for j := range b.Acks {
 			_, err := sealedbid.Ack(&b.Acks[j], b.Commitment)
-			c.that(err == nil, "an acknowledgement of keeper %s for node %s does not verify", solana.PublicKey(b.Acks[j].Keeper), node)
+			c.require(err == nil, "an acknowledgement of keeper %s for node %s does not verify", solana.PublicKey(b.Acks[j].Keeper), node)
 		}
 	}
 	text := fmt.Sprintf("%s by keeper %s; the Merkle root is the one on chain", count(len(own.Bids), "bid", "bids"), keeper)
@@ -129,8 +129,8 @@ func (a *Auction) set(r Replay, of sealedbid.Auction, own *sealedbid.Set) {
 	a.conclusion("bids", c, "%s", text)
 }
 
-// choice does the keeper's choice again, from what it said about its own bids.
-func (a *Auction) choice(own *sealedbid.Set) {
+// checkChoice repeats the keeper's choice from its own bid set.
+func (a *Auction) checkChoice(own *sealedbid.Set) {
 	keeper := own.Keeper
 	var bad []string
 	for i := range own.Bids {
@@ -139,7 +139,7 @@ func (a *Auction) choice(own *sealedbid.Set) {
 		}
 	}
 	if len(bad) > 0 {
-		a.charge(keeper, "keeper", nil, "scored bids against the rules: %s", strings.Join(bad, "; "))
+		a.violation(keeper, "keeper", nil, "scored bids against the rules: %s", strings.Join(bad, "; "))
 	}
 	c := sealedbid.Pick(a.Terms, own.Bids)
 	var should, did []string
@@ -156,16 +156,16 @@ func (a *Auction) choice(own *sealedbid.Set) {
 	case partial:
 		a.Doubts = append(a.Doubts, fmt.Sprintf("only %d of %d nodes were awarded", len(did), len(should)))
 	case !slices.Equal(should, did):
-		a.charge(keeper, "keeper", nil, "chose against its own bids: %s should have won, %s did", words(should), words(did))
+		a.violation(keeper, "keeper", nil, "chose against its own bids: %s should have won, %s did", nodeList(should), nodeList(did))
 	}
 	bar := solana.PublicKey{}
 	if c.Bar >= 0 {
 		bar = own.Bids[c.Bar].Bid.Node
 	}
 	if !partial && slices.Equal(should, did) && bar != a.Awards[0].Bar {
-		a.charge(keeper, "keeper", nil, "took another price than its own bids give: the best losing bid is that of %s, not of %s", orNobody(bar), orNobody(a.Awards[0].Bar))
+		a.violation(keeper, "keeper", nil, "took another price than its own bids give: the best losing bid is that of %s, not of %s", orNobody(bar), orNobody(a.Awards[0].Bar))
 	}
-	a.conclusion("choice", nil, "by these bids %s wins; the best losing bid is that of %s", words(should), orNobody(bar))
+	a.conclusion("choice", nil, "by these bids %s wins; the best losing bid is that of %s", nodeList(should), orNobody(bar))
 }
 
 // wrongScore says what is wrong about a keeper's score of a bid; empty when nothing is.
@@ -192,8 +192,8 @@ func wrongScore(j *messages.JudgedBid, most market.PricePerHour) string {
 	return ""
 }
 
-// judgements compares what the keeper said of nodes with what the chain still shows: only what cannot have changed since.
-func (a *Auction) judgements(r Replay, own *sealedbid.Set) {
+// checkJudgements compares what the bid set says of nodes with the chain, where the chain cannot have changed since.
+func (a *Auction) checkJudgements(r Replay, own *sealedbid.Set) {
 	if r.Nodes == nil {
 		return
 	}
@@ -217,10 +217,10 @@ func (a *Auction) judgements(r Replay, own *sealedbid.Set) {
 		}
 		checked++
 		if rep := then.Reputation(at); j.Bid.Reveal != nil && rep != j.Reputation {
-			a.charge(own.Keeper, "keeper", nil, "gave node %s a reputation of %d, the chain shows %d", node, j.Reputation, rep)
+			a.violation(own.Keeper, "keeper", nil, "gave node %s a reputation of %d, the chain shows %d", node, j.Reputation, rep)
 		}
 		if records.OutcomeCode(j.Code) == records.OutcomeUnsuitable && j.Bid.Reveal != nil && a.suited(r, &then, p, m, at) {
-			a.charge(own.Keeper, "keeper", nil, "says that node %s did not satisfy the order; the chain shows that it did all the time", node)
+			a.violation(own.Keeper, "keeper", nil, "says that node %s did not satisfy the order; the chain shows that it did all the time", node)
 		}
 	}
 	a.conclusion("nodes", nil, "what is said of %s was compared with the chain; of %s it shows too little", count(checked, "node", "nodes"), count(open, "node", "nodes"))
@@ -238,9 +238,9 @@ func (a *Auction) suited(r Replay, n *market.Node, p *market.Provider, m *market
 	return held && market.Biddable(&mk, &o, n, p, m, at) == nil
 }
 
-// omissions looks for bids that the awarding keeper acknowledged and left out. A bid that only others acknowledged may
+// checkOmissions looks for bids that the awarding keeper acknowledged and left out. A bid that only others acknowledged may
 // never have reached it.
-func (a *Auction) omissions(r Replay, of sealedbid.Auction, own *sealedbid.Set, sets []sealedbid.Set) {
+func (a *Auction) checkOmissions(r Replay, of sealedbid.Auction, own *sealedbid.Set, sets []sealedbid.Set) {
 	type known struct {
 		bid messages.Bid
 		by  []string
@@ -284,8 +284,8 @@ func (a *Auction) omissions(r Replay, of sealedbid.Auction, own *sealedbid.Set, 
 			continue
 		}
 		if ack := validAck(b, own.Keeper, a); ack != nil {
-			a.charge(own.Keeper, "keeper", b, "left out the bid of node %s (%s USDC per GPU-hour): it acknowledged the reveal at %s%s",
-				node, market.PricePerHour(b.Reveal.Price), clock(ack.ReceivedAt), a.harm(own, sets, b))
+			a.violation(own.Keeper, "keeper", b, "left out the bid of node %s (%s USDC per GPU-hour): it acknowledged the reveal at %s%s",
+				node, market.PricePerHour(b.Reveal.Price), clock(ack.ReceivedAt), a.effectOf(own, sets, b))
 			continue
 		}
 		a.Doubts = append(a.Doubts, fmt.Sprintf("the bid of node %s is known by %s and not among those of keeper %s, which did not acknowledge its reveal: it may not have arrived",
@@ -307,8 +307,8 @@ func validAck(b *messages.Bid, keeper solana.PublicKey, a *Auction) *messages.Bi
 	return nil
 }
 
-// harm says what the omitted bid would have changed, as another keeper judged it.
-func (a *Auction) harm(own *sealedbid.Set, sets []sealedbid.Set, b *messages.Bid) string {
+// effectOf says what the omitted bid would have changed, as another keeper judged it.
+func (a *Auction) effectOf(own *sealedbid.Set, sets []sealedbid.Set, b *messages.Bid) string {
 	for i := range sets {
 		j := sets[i].Find(b.Node)
 		if j == nil || sets[i].Keeper == own.Keeper || j.Bid.Commitment != b.Commitment || wrongScore(j, a.Terms.MaxPrice) != "" {
@@ -334,8 +334,8 @@ func (a *Auction) harm(own *sealedbid.Set, sets []sealedbid.Set, b *messages.Bid
 	return ""
 }
 
-// twice looks for nodes that signed two bids for one auction.
-func (a *Auction) twice(r Replay, of sealedbid.Auction, sets []sealedbid.Set) {
+// doubleBids looks for nodes that signed two bids for one auction.
+func (a *Auction) doubleBids(r Replay, of sealedbid.Auction, sets []sealedbid.Set) {
 	first := map[[32]byte]messages.Bid{}
 	told := map[[32]byte]bool{}
 	look := func(b messages.Bid) {
@@ -350,7 +350,7 @@ func (a *Auction) twice(r Replay, of sealedbid.Auction, sets []sealedbid.Set) {
 		}
 		if was.Commitment != b.Commitment && !told[b.Node] {
 			told[b.Node] = true
-			a.charge(b.Node, "node", nil, "made two bids for this order, of %s and %s USDC per GPU-hour", market.PricePerHour(was.Reveal.Price), market.PricePerHour(b.Reveal.Price))
+			a.violation(b.Node, "node", nil, "made two bids for this order, of %s and %s USDC per GPU-hour", market.PricePerHour(was.Reveal.Price), market.PricePerHour(b.Reveal.Price))
 		}
 	}
 	for i := range sets {
@@ -379,7 +379,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func words(nodes []string) string {
+func nodeList(nodes []string) string {
 	if len(nodes) == 0 {
 		return "nobody"
 	}

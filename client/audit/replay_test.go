@@ -82,7 +82,7 @@ func (x *auctioned) award(t *testing.T, winner, bar int) {
 }
 
 func (x *auctioned) close(t *testing.T, judged []messages.JudgedBid, by solana.PrivateKey) sealedbid.Set {
-	set, err := sealedbid.Close(x.of, judged, auctionClose+11, by)
+	set, err := sealedbid.SignSet(x.of, judged, auctionClose+11, by)
 	require.NoError(t, err)
 	return set
 }
@@ -101,13 +101,13 @@ func (x *auctioned) replay(sets []sealedbid.Set, bids ...messages.Bid) *Auction 
 func TestJustAuction(t *testing.T) {
 	x := newAuctioned(t)
 	a := x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper), x.close(t, x.judged, x.other)})
-	require.Empty(t, a.Charges)
+	require.Empty(t, a.Violations)
 	require.Empty(t, a.Doubts)
 	require.True(t, a.OK())
-	require.Contains(t, a.Steps[len(a.Steps)-1].Text, "nobody is shown to be unjust")
+	require.Contains(t, a.Steps[len(a.Steps)-1].Text, "no violation is proven")
 }
 
-// Every injustice, and who is said to have done it.
+// Every violation, and who committed it.
 func TestUnjust(t *testing.T) {
 	without := func(judged []messages.JudgedBid, i int) []messages.JudgedBid {
 		return slices.Delete(slices.Clone(judged), i, i+1)
@@ -199,10 +199,10 @@ func TestUnjust(t *testing.T) {
 	} {
 		x := newAuctioned(t)
 		a := c.play(x)
-		require.NotEmpty(t, a.Charges, name)
+		require.NotEmpty(t, a.Violations, name)
 		require.False(t, a.OK(), name)
 		var found bool
-		for _, charge := range a.Charges {
+		for _, charge := range a.Violations {
 			found = found || bytes.Contains([]byte(charge.What), []byte(c.says))
 			if c.node {
 				require.Equal(t, "node "+solana.PublicKey{3}.String(), charge.Who, name)
@@ -210,7 +210,7 @@ func TestUnjust(t *testing.T) {
 				require.Equal(t, "keeper "+x.keeper.PublicKey().String(), charge.Who, name)
 			}
 		}
-		require.True(t, found, "%s: %v", name, a.Charges)
+		require.True(t, found, "%s: %v", name, a.Violations)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestDoubts(t *testing.T) {
 		}
 		x.award(t, 0, 1)
 		a := x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)}, lost)
-		require.Empty(t, a.Charges, name)
+		require.Empty(t, a.Violations, name)
 		require.Len(t, a.Doubts, 1, name)
 		require.Contains(t, a.Doubts[0], "may not have arrived")
 	}
@@ -250,7 +250,7 @@ func TestDoubts(t *testing.T) {
 	forged := x.close(t, x.judged, x.keeper)
 	forged.Signature[0]++
 	a := x.replay([]sealedbid.Set{forged})
-	require.Empty(t, a.Charges)
+	require.Empty(t, a.Violations)
 	require.Len(t, a.Doubts, 2)
 	require.Contains(t, a.Doubts[0], "left out")
 	require.Contains(t, a.Doubts[1], "were not found")
@@ -259,7 +259,7 @@ func TestDoubts(t *testing.T) {
 	x.audited.Awards = nil
 	a = x.replay([]sealedbid.Set{x.close(t, x.judged, x.keeper)})
 	require.True(t, a.OK())
-	require.Contains(t, a.Steps[0].Text, "nobody was awarded")
+	require.Contains(t, a.Steps[0].Text, "no node was awarded")
 }
 
 func TestExplained(t *testing.T) {
@@ -273,8 +273,8 @@ func TestExplained(t *testing.T) {
 		price, err := market.PriceOf(c.bar, c.reputation, c.guarantee)
 		require.NoError(t, err)
 		paid := min(uint64(price), c.max)
-		require.True(t, explained(c.bid, score, c.bar, paid, c.max))
-		require.False(t, explained(c.bid, score*2, c.bar, paid, c.max))
-		require.False(t, explained(c.bid, score, c.bar, paid-20_000, c.max))
+		require.True(t, priceFollows(c.bid, score, c.bar, paid, c.max))
+		require.False(t, priceFollows(c.bid, score*2, c.bar, paid, c.max))
+		require.False(t, priceFollows(c.bid, score, c.bar, paid-20_000, c.max))
 	}
 }

@@ -95,18 +95,18 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 	if err != nil {
 		return err
 	}
-	var c checks
-	c.that(final, "the report of period %d did not become final", v.Period)
-	c.that(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
+	var c problems
+	c.require(final, "the report of period %d did not become final", v.Period)
+	c.require(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
 	found := false
 	for _, p := range leafProofs(opened) {
 		if p.Leaf.Node == v.Node && p.Leaf.Lease == v.Lease && uint64(p.Leaf.Period) == v.Period {
 			found = true
-			c.that(!final || p.Root() == root, "the proof does not lead to the final root")
-			c.that(p.Leaf.Flags.Has(s.Flags), "the leaf has the flags %s only", p.Leaf.Flags)
+			c.require(!final || p.Root() == root, "the proof does not lead to the final root")
+			c.require(p.Leaf.Flags.Has(s.Flags), "the leaf has the flags %s only", p.Leaf.Flags)
 		}
 	}
-	c.that(found, "the leaf is not in the transaction")
+	c.require(found, "the leaf is not in the transaction")
 	s.Steps = append(s.Steps, Step{
 		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
 		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, harm %s GNT, appeal until %s",
@@ -117,10 +117,10 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 
 // fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.
 func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.DisputeResolved) Step {
-	var c checks
-	c.that(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
-	c.that(d.Dispute == market.DisputeAddress(v.Lease), "the dispute is not that of the lease")
-	c.that(d.UpheldWeight > 0, "nobody had voted for the customer")
+	var c problems
+	c.require(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
+	c.require(d.Dispute == market.DisputeAddress(v.Lease), "the dispute is not that of the lease")
+	c.require(d.UpheldWeight > 0, "nobody had voted for the customer")
 	return Step{
 		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
 		Text: fmt.Sprintf("keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, harm %s GNT, appeal until %s; the votes: gantry audit %s",
@@ -129,14 +129,14 @@ func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.Disp
 }
 
 func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpened) {
-	var c checks
+	var c problems
 	step := func(name, format string, args ...any) {
 		s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
 	}
 	switch v := e.Value.(type) {
 	case *bindings.FaultAppealed:
 		if v.Fault == s.Fault {
-			step("appeal", "keeper %s said the opposite about %s; %s GNT of weight so far", v.Keeper, records.Flags(v.Flag), market.GNT(v.Weight))
+			step("appeal", "keeper %s signed the opposite about %s; %s GNT of weight so far", v.Keeper, records.Flags(v.Flag), market.GNT(v.Weight))
 		}
 	case *bindings.FaultVoided:
 		if v.Fault == s.Fault {
@@ -149,10 +149,10 @@ func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpe
 		}
 		s.State, s.Split = "applied", market.Split{Customer: market.GNT(v.Customer), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
 		want, ok := splits(market.GNT(v.Amount), market.GNT(opened.Harm), o.Params.FinderBps, s.Split)
-		c.that(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
-		c.that(v.Amount <= opened.Amount, "more was slashed than the fault allows")
-		c.that(t.Time.IsZero() || t.Time.Unix() >= opened.ApplicableAt, "it was applied before the appeal window had passed")
-		c.that(v.Customer+v.Finder+v.Burned == v.Amount, "the parts are not the whole")
+		c.require(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
+		c.require(v.Amount <= opened.Amount, "more was slashed than the fault allows")
+		c.require(t.Time.IsZero() || t.Time.Unix() >= opened.ApplicableAt, "it was applied before the appeal window had passed")
+		c.require(v.Customer+v.Finder+v.Burned == v.Amount, "the parts are not the whole")
 		step("slashed", "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), s.Split.Customer, s.Split.Finder, s.Split.Burned)
 	}
 }

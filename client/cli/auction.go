@@ -141,16 +141,16 @@ func (s *session) auctionOrder() (solana.PublicKey, *view.View, error) {
 
 // replayJSON is a replayed auction as printed.
 type replayJSON struct {
-	Order   string       `json:"order"`
-	Keeper  string       `json:"keeper,omitempty"`
-	OK      bool         `json:"ok"`
-	Lives   int          `json:"lives"`
-	Awards  []awardJSON  `json:"awards"`
-	Bids    []bidJSON    `json:"bids"`
-	Charges []chargeJSON `json:"charges"`
-	Doubts  []string     `json:"doubts"`
-	Steps   []stepJSON   `json:"steps"`
-	Proof   *sent        `json:"proof,omitempty"`
+	Order   string          `json:"order"`
+	Keeper  string          `json:"keeper,omitempty"`
+	OK      bool            `json:"ok"`
+	Lives   int             `json:"lives"`
+	Awards  []awardJSON     `json:"awards"`
+	Bids    []bidJSON       `json:"bids"`
+	Charges []violationJSON `json:"violations"`
+	Doubts  []string        `json:"doubts"`
+	Steps   []stepJSON      `json:"steps"`
+	Proof   *sent           `json:"proof,omitempty"`
 }
 
 type awardJSON struct {
@@ -161,7 +161,7 @@ type awardJSON struct {
 	Tx    string `json:"transaction"`
 }
 
-type chargeJSON struct {
+type violationJSON struct {
 	Who  string `json:"who"`
 	What string `json:"what"`
 }
@@ -201,7 +201,7 @@ func (s *session) auctionReplay() error {
 	}
 	a.Replay(r)
 	out := replayJSON{
-		Order: order.String(), OK: a.OK(), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Charges: []chargeJSON{},
+		Order: order.String(), OK: a.OK(), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Charges: []violationJSON{},
 		Doubts: append([]string{}, a.Doubts...), Steps: describeSteps(a.Steps, explorer),
 	}
 	if !a.Keeper().IsZero() {
@@ -210,8 +210,8 @@ func (s *session) auctionReplay() error {
 	for _, w := range a.Awards {
 		out.Awards = append(out.Awards, awardJSON{w.Node.String(), w.Bid.String(), w.Price.String(), w.Score, w.Signature.String()})
 	}
-	for _, c := range a.Charges {
-		out.Charges = append(out.Charges, chargeJSON{c.Who, c.What})
+	for _, c := range a.Violations {
+		out.Charges = append(out.Charges, violationJSON{c.Who, c.What})
 	}
 	var proof error
 	if s.cli.Bool("prove") {
@@ -250,7 +250,7 @@ func printReplay(w io.Writer, out *replayJSON) {
 		fmt.Fprintln(w, proofLine(out.Proof))
 	}
 	if out.OK {
-		fmt.Fprintln(w, "nobody is shown to be unjust.")
+		fmt.Fprintln(w, "no violation is proven.")
 	}
 }
 

@@ -187,7 +187,7 @@ func readAcks(path string, order solana.PublicKey, closeAt int64) ([]messages.Bi
 	if err != nil {
 		return nil, err
 	}
-	var all []sealedbid.Evidence
+	var all []sealedbid.BidHistory
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, usage(fmt.Sprintf("--acks: %s: %v", path, err), "write it with: gantry-agent bids --json > FILE")
 	}

@@ -23,7 +23,7 @@ func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction)
 		return nil, err
 	}
 	why := "nothing that was found is a bid that the keeper left out"
-	for _, c := range a.Charges {
+	for _, c := range a.Violations {
 		if c.Omitted == nil {
 			continue
 		}

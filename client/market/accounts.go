@@ -157,18 +157,18 @@ func (n *Node) FreeGPUs() uint8 {
 	return uint8(bits.OnesCount16(all &^ n.GpuMask))
 }
 
-// Record is what the node's reputation is made of.
-func (n *Node) Record() Record {
-	return Record{
+// ReputationInputs is what the reputation of the node is computed from.
+func (n *Node) ReputationInputs() ReputationInputs {
+	return ReputationInputs{
 		UptimeBPS: n.UptimeBps, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
 		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, RegisteredAt: n.RegisteredAt,
 	}
 }
 
 // Reputation in basis points at a unix second.
-func (n *Node) Reputation(now int64) uint16 { return Reputation(n.Record(), now) }
+func (n *Node) Reputation(now int64) uint16 { return Reputation(n.ReputationInputs(), now) }
 
-// GuaranteeAt is the uptime that the node's commitment promises at a unix second, in basis points; 0 once it is over.
+// GuaranteeAt is the uptime that the node guarantees at a unix second, in basis points; 0 once the guarantee is over.
 func (n *Node) GuaranteeAt(now int64) uint16 {
 	if now < n.GuaranteedUntil {
 		return n.GuaranteeBps

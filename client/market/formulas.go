@@ -17,7 +17,7 @@ const (
 	MaxDurationSecs = 31_536_000 // of an order: one year
 	FullAgeSecs     = 180 * 86_400
 	LayoutVersion   = 1 // of every account but nodes
-	NodeVersion     = 2 // of nodes: the second layout has commitments and the device root
+	NodeVersion     = 2 // of nodes: the second layout has guarantees and the device root
 
 	// Bits of Market.Paused.
 	PauseOrders uint8 = 1
@@ -76,7 +76,7 @@ func PenaltyBPS(reputation uint16) uint16 {
 	return (BPS - reputation) / 2
 }
 
-// DiscountBPS is what a commitment takes off a price when nodes are compared: a twentieth of the promised uptime.
+// DiscountBPS is what a guarantee takes off a price when nodes are compared: a twentieth of the promised uptime.
 func DiscountBPS(guarantee uint16) uint16 { return min(guarantee, BPS) / 20 }
 
 func factorBPS(reputation, guarantee uint16) uint64 {
@@ -91,7 +91,7 @@ func GuaranteeKept(up, counted uint64, guarantee uint16) bool {
 	return hi > wantHi || hi == wantHi && lo >= want
 }
 
-// PriceOf is the highest price at which a node of this reputation and commitment scores at most score: the inverse of
+// PriceOf is the highest price at which a node of this reputation and guarantee scores at most score: the inverse of
 // Score. It is what the winner of a sealed order is paid, with the best losing score, as long as it is within the
 // order's maximum.
 func PriceOf(score uint64, reputation, guarantee uint16) (PricePerHour, error) {
@@ -108,13 +108,13 @@ func PriceOf(score uint64, reputation, guarantee uint16) (PricePerHour, error) {
 }
 
 // Score compares asks: the lowest wins, ties go to the higher reputation, then to the smaller sha256(order ‖ node).
-// guarantee is what a running commitment promises, 0 without one.
+// guarantee is what a running guarantee promises, 0 without one.
 func Score(price PricePerHour, reputation, guarantee uint16) (uint64, error) {
 	return mulDiv(uint64(price), factorBPS(reputation, guarantee), BPS)
 }
 
-// Record is what a node's reputation is made of.
-type Record struct {
+// ReputationInputs is what a node's reputation is made of.
+type ReputationInputs struct {
 	UptimeBPS     uint16
 	JobsCompleted uint32
 	JobsFailed    uint32
@@ -127,7 +127,7 @@ type Record struct {
 const unratedBPS = 7_500
 
 // Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and age 10 %; basis points, rounded down.
-func Reputation(r Record, now int64) uint16 {
+func Reputation(r ReputationInputs, now int64) uint16 {
 	uptime := min(uint64(r.UptimeBPS), BPS)
 	completed := uint64(r.JobsCompleted) + 1
 	completion := completed * BPS / (completed + uint64(r.JobsFailed))

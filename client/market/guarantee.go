@@ -10,7 +10,7 @@ const (
 	MaxGuaranteeSecs = 31_536_000 // from its first second
 )
 
-// ResolvesAt is the unix second from which the node's commitment can be settled; ok is false without one.
+// ResolvesAt is the unix second from which the node's guarantee can be resolved; ok is false without one.
 func (n *Node) ResolvesAt(p *Params) (at int64, ok bool) {
 	wait := int64(p.PeriodSecs)*int64(p.SettleDeadlinePeriods) + int64(p.AppealSecs)
 	return satAdd(n.GuaranteedUntil, wait), n.GuaranteedUntil != 0

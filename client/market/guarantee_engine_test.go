@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// TestCommitments makes two commitments, lets keepers see that one is kept and one broken, and settles both.
-func TestCommitments(t *testing.T) {
+// TestGuarantees makes two guarantees, lets keepers see that one is kept and one is not, and resolves both.
+func TestGuarantees(t *testing.T) {
 	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
@@ -28,21 +28,21 @@ func TestCommitments(t *testing.T) {
 	byKeeper, byProvider := []solana.PrivateKey{keeper}, []solana.PrivateKey{provider}
 
 	until := w.Now() + 9
-	commit := func(n market.Node, until int64, guarantee uint16) (solana.Instruction, error) {
-		return ix.NodeGuarantee(ix.NodeGuaranteeArgs{Wallet: provider.PublicKey(), Node: n, Until: until, GuaranteeBPS: guarantee})
+	guarantee := func(n market.Node, until int64, bps uint16) (solana.Instruction, error) {
+		return ix.NodeGuarantee(ix.NodeGuaranteeArgs{Wallet: provider.PublicKey(), Node: n, Until: until, GuaranteeBPS: bps})
 	}
 	for _, n := range []market.Node{steady, shaky} {
-		instruction, err := commit(n, until, 9_500)
+		instruction, err := guarantee(n, until, 9_500)
 		w.Do("node_guarantee", byProvider, instruction, err)
 	}
-	// A commitment grows, and does not shrink.
-	instruction, err := commit(shaky, until, 9_900)
+	// A guarantee grows, and does not shrink.
+	instruction, err := guarantee(shaky, until, 9_900)
 	w.Do("node_guarantee", byProvider, instruction, err)
-	instruction, err = commit(shaky, until, 9_800)
+	instruction, err = guarantee(shaky, until, 9_800)
 	require.NoError(t, err)
 	_, err = w.Try("node_guarantee", byProvider, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeInvalidGuarantee)
-	w.Wait("committed", func(v *view.View) bool {
+	w.Wait("guarantee", func(v *view.View) bool {
 		a, _ := v.Node(steady.Address)
 		b, _ := v.Node(shaky.Address)
 		steady, shaky = a, b

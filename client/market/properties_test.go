@@ -116,7 +116,7 @@ func TestABetterReputationOrGuaranteeNeverScoresWorse(t *testing.T) {
 func TestReputationKeepsItsBoundsAndItsDirection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weight := rapid.Uint64Range(1, 1<<50).Draw(t, "weight")
-		record := market.Record{
+		record := market.ReputationInputs{
 			UptimeBPS:     rapid.Uint16Max(10_000).Draw(t, "uptime"),
 			JobsCompleted: rapid.Uint32Max(math.MaxUint32-1).Draw(t, "completed"),
 			JobsFailed:    rapid.Uint32Max(math.MaxUint32-1).Draw(t, "failed"),

@@ -47,8 +47,8 @@ func TestSatisfies(t *testing.T) {
 		"other site":         {func(n *Node, _ *Model, r *Requirement) { n.Spec.Site, r.SameSite = Text16("b"), 1 }, 1, bindings.ErrorCodeUnsuitableLocation},
 		"uptime":             {func(_ *Node, _ *Model, r *Requirement) { r.MinUptimeBps = 9_901 }, 1, bindings.ErrorCodeUnsuitableReputation},
 		"reputation":         {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 9_000 }, 1, bindings.ErrorCodeUnsuitableReputation},
-		"not committed":      {func(_ *Node, _ *Model, r *Requirement) { r.Guaranteed = 1 }, 1, bindings.ErrorCodeUnsuitableGuarantee},
-		"committed":          {func(n *Node, _ *Model, r *Requirement) { r.Guaranteed, n.GuaranteedUntil = 1, 700 }, 1, nil},
+		"not guaranteed":     {func(_ *Node, _ *Model, r *Requirement) { r.Guaranteed = 1 }, 1, bindings.ErrorCodeUnsuitableGuarantee},
+		"guaranteed":         {func(n *Node, _ *Model, r *Requirement) { r.Guaranteed, n.GuaranteedUntil = 1, 700 }, 1, nil},
 		"not long enough":    {func(n *Node, _ *Model, r *Requirement) { r.Guaranteed, n.GuaranteedUntil = 1, 699 }, 1, bindings.ErrorCodeUnsuitableGuarantee},
 		"reputation reached": {func(_ *Node, _ *Model, r *Requirement) { r.MinReputationBps = 8_450 }, 1, nil},
 	} {

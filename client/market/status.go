@@ -25,7 +25,7 @@ const (
 	KeeperPending KeeperStatus = 1
 	KeeperActive  KeeperStatus = 2
 	KeeperExiting KeeperStatus = 3
-	KeeperSlashed KeeperStatus = 4 // expelled: it contradicted itself
+	KeeperSlashed KeeperStatus = 4 // expelled: it equivocated
 )
 
 // OrderStatus says what an order waits for.

@@ -84,7 +84,7 @@ func TestFormulasAgainstBigIntegers(t *testing.T) {
 		if err != nil || uint64(s.Customer+s.Finder+s.Burned) != amount || uint64(s.Customer) > harm || uint64(s.Finder) > amount/10 {
 			t.Fatalf("split of %d: %+v, %v", amount, s, err)
 		}
-		r := Record{
+		r := ReputationInputs{
 			UptimeBPS: rapid.Uint16().Draw(t, "up"), JobsCompleted: rapid.Uint32().Draw(t, "done"), JobsFailed: rapid.Uint32().Draw(t, "failed"),
 			RatingSum: rapid.Uint64().Draw(t, "sum"), RatingWeight: rapid.Uint64().Draw(t, "weight"), RegisteredAt: rapid.Int64().Draw(t, "since"),
 		}

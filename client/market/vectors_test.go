@@ -99,7 +99,7 @@ func TestVectorsReputation(t *testing.T) {
 		Now        int64
 		Reputation uint16 `json:"reputation_bps"`
 	}](t, "reputation.json") {
-		got := market.Reputation(market.Record{
+		got := market.Reputation(market.ReputationInputs{
 			UptimeBPS: c.Uptime, JobsCompleted: c.Completed, JobsFailed: c.Failed,
 			RatingSum: c.Sum, RatingWeight: c.Weight, RegisteredAt: c.Registered,
 		}, c.Now)
@@ -238,8 +238,8 @@ func TestVectorsManifest(t *testing.T) {
 		require.NoError(t, m.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
 		other, err := records.DecodeManifest(unhex(t, c.Other))
 		require.NoError(t, err, "case %d", i)
-		require.Equal(t, c.Contradict, market.TwoFaced(m, other), "case %d", i)
-		require.Equal(t, c.Contradict, market.TwoFaced(other, m), "case %d", i)
+		require.Equal(t, c.Contradict, market.ManifestsEquivocate(m, other), "case %d", i)
+		require.Equal(t, c.Contradict, market.ManifestsEquivocate(other, m), "case %d", i)
 	}
 	raw, err := os.ReadFile("../../idl/vectors/manifest.json")
 	require.NoError(t, err)

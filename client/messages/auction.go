@@ -1,21 +1,6 @@
 package messages
 
-// Streams and gossip of sealed auctions. Directions as in the package's other streams.
-const (
-	// BidCommit: node → keeper, a commitment before the auction's close.
-	BidCommit = "/gantry/auction/commit/1"
-	// BidReveal: node → keeper, price and salt after it.
-	BidReveal = "/gantry/auction/reveal/1"
-	// BidOutcome: node → keeper, asks what became of a bid.
-	BidOutcome = "/gantry/auction/outcome/1"
-	// BidSet: anyone → keeper, asks for all bids of an auction; the answer is a stream of BidSetPart.
-	BidSet = "/gantry/auction/bids/1"
-)
-
-// BidsTopic is the gossip topic of commitments and reveals that a keeper has acknowledged.
-func BidsTopic(domain string) string { return "gantry/" + domain + "/bids/1" }
-
-// Limits of what travels.
+// Limits of the messages of sealed auctions.
 const (
 	// MaxBidRequest bounds a commitment or reveal, bytes.
 	MaxBidRequest = 4 << 10
@@ -30,7 +15,7 @@ const (
 // BidAck is a keeper's acknowledgement of a commitment or a reveal: client/records has the 48 bytes that are signed.
 type BidAck struct {
 	Keeper     [32]byte `cbor:"1,keyasint"`
-	Stage      uint8    `cbor:"2,keyasint"` // wire.AckStage
+	Stage      uint8    `cbor:"2,keyasint"` // records.AckStage
 	ReceivedAt int64    `cbor:"3,keyasint"` // unix seconds
 	Signature  [64]byte `cbor:"4,keyasint"`
 }
@@ -66,7 +51,7 @@ type BidAnswer struct {
 	Outcome *SignedOutcome `cbor:"3,keyasint,omitempty"`
 }
 
-// SignedOutcome is a keeper's signed word about a bid (92 bytes, see client/records).
+// SignedOutcome is a keeper's signed outcome of a bid (92 bytes, see client/records).
 type SignedOutcome struct {
 	Keeper    [32]byte `cbor:"1,keyasint"`
 	Outcome   []byte   `cbor:"2,keyasint"`
@@ -103,13 +88,13 @@ type BidSetRequest struct {
 // JudgedBid is a bid with what the keeper says about it.
 type JudgedBid struct {
 	Bid         Bid    `cbor:"1,keyasint"`
-	Code        uint8  `cbor:"2,keyasint"` // wire.OutcomeCode
+	Code        uint8  `cbor:"2,keyasint"` // records.OutcomeCode
 	Requirement uint16 `cbor:"3,keyasint"`
 	Reputation  uint16 `cbor:"4,keyasint"` // basis points when the keeper chose
 	Score       uint64 `cbor:"5,keyasint"`
 	// Site of the node, for orders whose nodes must share one.
 	Site [16]byte `cbor:"6,keyasint"`
-	// Guarantee is the uptime that the node is committed to then, basis points; 0 without a commitment.
+	// Guarantee is the uptime that the node guarantees then, basis points; 0 without a guarantee.
 	Guarantee uint16 `cbor:"7,keyasint"`
 }
 

@@ -37,7 +37,7 @@ type EvidenceChallenge struct {
 	ID          [32]byte `cbor:"3,keyasint"`
 	SlotHash    [32]byte `cbor:"4,keyasint"`
 	Expiry      int64    `cbor:"5,keyasint"`
-	// TPMStatement is the keeper's signed word that the node's attestation key lives in its TPM, if the keeper has seen
+	// TPMStatement is the keeper's signed statement that the node's attestation key lives in its TPM, if the keeper has seen
 	// it: the node puts it into its evidence for those who have not. It is no part of the challenge.
 	TPMStatement []byte `cbor:"6,keyasint,omitempty"`
 }

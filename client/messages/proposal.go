@@ -1,8 +1,5 @@
 package messages
 
-// ProposalOf is the protocol by which keepers ask each other for the proposal behind a root.
-const ProposalOf = "/gantry/proposals/2"
-
 // ProposalRequest asks for the proposal of a period with a root.
 type ProposalRequest struct {
 	Version uint8    `cbor:"1,keyasint"`

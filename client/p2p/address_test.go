@@ -31,6 +31,6 @@ func TestTwins(t *testing.T) {
 		"/ip4/203.0.113.7/tcp/4101/ws":          {"/ip4/203.0.113.7/tcp/4101/ws"},
 		"/ip4/203.0.113.7/tcp/4101/p2p-circuit": {"/ip4/203.0.113.7/tcp/4101/p2p-circuit"},
 	} {
-		require.Equal(t, want, Twins(addr))
+		require.Equal(t, want, TCPAndQUIC(addr))
 	}
 }

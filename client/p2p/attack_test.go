@@ -293,12 +293,12 @@ func TestReplays(t *testing.T) {
 		{replayWindow*3 - 1, true},
 		{6, false},
 	} {
-		require.Equal(t, c.want, r.fresh(id, start+c.n), "%d", c.n)
+		require.Equal(t, c.want, r.add(id, start+c.n), "%d", c.n)
 	}
 	for i := range 2 * maxReplayAuthors {
 		other, err := PeerID(solana.PublicKeyFromBytes(fmt.Appendf(nil, "%032d", i)))
 		require.NoError(t, err)
-		require.True(t, r.fresh(other, start))
+		require.True(t, r.add(other, start))
 	}
 	require.LessOrEqual(t, len(r.authors), maxReplayAuthors)
 }

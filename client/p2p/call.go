@@ -29,7 +29,7 @@ func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 	defer stop()
 	e, err := receive(ctx, s, to, p)
 	if err != nil {
-		n.giveUpRelay(ctx, to)
+		n.dropRelay(ctx, to)
 		return resp, err
 	}
 	if e.Code != CodeOK {
@@ -83,10 +83,9 @@ func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey
 // openTimeout is how long the opening of a stream of items may take.
 const openTimeout = 10 * time.Second
 
-// giveUpRelay closes a relayed connection on which an answer did not come in
-// time: the relay may be gone, which shows only half a minute later. The next
-// call finds another way.
-func (n *Node) giveUpRelay(ctx context.Context, to solana.PublicKey) {
+// dropRelay closes a relayed connection on which an answer did not come in time: the relay may be gone, which libp2p notices only
+// half a minute later. The next call finds another path.
+func (n *Node) dropRelay(ctx context.Context, to solana.PublicKey) {
 	id, err := PeerID(to)
 	if err != nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || n.Path(to) != Relayed {
 		return
@@ -99,10 +98,10 @@ func (n *Node) giveUpRelay(ctx context.Context, to solana.PublicKey) {
 // closeRelayed ends a relayed connection, and the one to its relay, through
 // which the next attempt would go as well.
 func (n *Node) closeRelayed(c network.Conn) {
-	n.log.Debug().Str("peer", c.RemotePeer().String()).Msg("no answer through the relay; it is given up")
+	n.log.Debug().Str("peer", c.RemotePeer().String()).Msg("peer does not answer through the relay; the connection is closed")
 	_ = c.Close() // it is dead
 	if id, ok := relayOf(c.RemoteMultiaddr()); ok {
-		n.gate.relayDied(id)
+		n.gate.skipRelay(id)
 		_ = n.host.Network().ClosePeer(id)
 	}
 }
@@ -110,8 +109,7 @@ func (n *Node) closeRelayed(c network.Conn) {
 // watchEvery is how often a relayed connection is tried while items are awaited.
 const watchEvery = 5 * time.Second
 
-// watchRelay closes a relayed connection on which nothing comes back, so that
-// whoever awaits items can find another way.
+// watchRelay closes a relayed connection that does not answer pings, so that the caller who waits for items can use another path.
 func (n *Node) watchRelay(ctx context.Context, c network.Conn) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -131,8 +129,8 @@ func (n *Node) watchRelay(ctx context.Context, c network.Conn) {
 	}
 }
 
-// open dials if needed, opens a stream and sends the request. stay keeps our
-// side open, so that the peer can see when we leave.
+// open dials if needed, opens a stream and sends the request. stay keeps our side of the stream open, so that the peer notices
+// when we close it.
 func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any, stay bool) (network.Stream, func(), error) {
 	id, err := PeerID(to)
 	if err != nil {
@@ -147,7 +145,7 @@ func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any
 	}
 	s, err := n.host.NewStream(network.WithAllowLimitedConn(ctx, p.ID), id, protocol.ID(p.ID))
 	if err != nil {
-		n.giveUpRelay(ctx, to)
+		n.dropRelay(ctx, to)
 		return nil, nil, callErr(ctx, p, to, err)
 	}
 	if d, ok := ctx.Deadline(); ok {

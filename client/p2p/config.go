@@ -102,8 +102,8 @@ func (c *Config) options() ([]libp2p.Option, error) {
 	return opts, nil
 }
 
-// announced reads addresses with or without a trailing /p2p/ID and adds their
-// twins. Error: ErrAddress.
+// announced reads addresses with or without a trailing /p2p/ID and adds the QUIC
+// address of each TCP one. Error: ErrAddress.
 func announced(addrs []string) ([]ma.Multiaddr, error) {
 	var out []ma.Multiaddr
 	for _, a := range addrs {
@@ -114,7 +114,7 @@ func announced(addrs []string) ([]ma.Multiaddr, error) {
 		if rest, last := ma.SplitLast(m); last != nil && last.Protocol().Code == ma.P_P2P {
 			m = rest
 		}
-		out = append(out, withTwin(m)...)
+		out = append(out, withQUIC(m)...)
 	}
 	return out, nil
 }

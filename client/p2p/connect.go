@@ -16,8 +16,8 @@ const (
 	keepTag      = "gantry-keep"
 )
 
-// keeper holds a connection to one peer.
-type keeper struct{ cancel context.CancelFunc }
+// keptPeer is a peer to which a connection is maintained.
+type keptPeer struct{ cancel context.CancelFunc }
 
 // Keep connects to these peers and reconnects whenever a connection breaks,
 // until Keep is called with another list or the node closes. It replaces the
@@ -53,9 +53,9 @@ func (n *Node) Keep(peers []Peer) error {
 			continue
 		}
 		ctx, cancel := context.WithCancel(n.ctx)
-		n.keep[id] = &keeper{cancel: cancel}
+		n.keep[id] = &keptPeer{cancel: cancel}
 		n.host.ConnManager().Protect(id, keepTag)
-		fresh = append(fresh, func() { n.hold(ctx, id) })
+		fresh = append(fresh, func() { n.maintain(ctx, id) })
 	}
 	n.mu.Unlock()
 	for _, f := range fresh {
@@ -64,8 +64,8 @@ func (n *Node) Keep(peers []Peer) error {
 	return nil
 }
 
-// hold dials the peer whenever it is not connected.
-func (n *Node) hold(ctx context.Context, id peer.ID) {
+// maintain dials the peer whenever it is not connected.
+func (n *Node) maintain(ctx context.Context, id peer.ID) {
 	lost := make(chan struct{}, 1)
 	note := &network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
 		if c.RemotePeer() == id {
@@ -85,12 +85,12 @@ func (n *Node) hold(ctx context.Context, id peer.ID) {
 			case <-ctx.Done():
 				return
 			case <-lost:
-			case <-time.After(dialPauseMax): // a lost note must not matter
+			case <-time.After(dialPauseMax): // in case a notification was missed
 			}
 			continue
 		}
 		// libp2p remembers failed addresses and refuses to dial them for
-		// seconds; our own pause takes that place.
+		// seconds; our own delay takes that place.
 		dctx, cancel := context.WithTimeout(network.WithForceDirectDial(ctx, "keep"), dialTimeout)
 		err := n.host.Connect(dctx, peer.AddrInfo{ID: id})
 		cancel()
@@ -98,7 +98,7 @@ func (n *Node) hold(ctx context.Context, id peer.ID) {
 			n.log.Debug().Str("peer", id.String()).Msg("peer connected")
 			continue
 		}
-		n.log.Debug().Str("peer", id.String()).Err(err).Dur("pause", pause).Msg("peer not reachable")
+		n.log.Debug().Str("peer", id.String()).Err(err).Dur("pause", pause).Msg("peer cannot be reached; it is dialled again after the pause")
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Reason says why something of a peer was not taken.
+// Reason says why a request or message of a peer was refused.
 type Reason string
 
 // The reasons.
@@ -51,7 +51,7 @@ const (
 	maxWarned = 1024
 )
 
-// mayWarn reports whether it is time to say again that a peer speaks another version.
+// mayWarn reports whether it is time to log again that a peer has another version.
 func (c *counts) mayWarn(what string, id peer.ID) bool {
 	key := what + string(id)
 	now := time.Now()

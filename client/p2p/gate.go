@@ -26,8 +26,8 @@ const (
 	recheckEvery = 30
 )
 
-// gate refuses strangers beyond the few that may wait for their registration,
-// and dials through relays that are dead.
+// gate refuses connections of strangers, but for a few whose registration may be on its way, and dials through relays that did
+// not answer.
 // It implements connmgr.ConnectionGater.
 type gate struct {
 	known func(solana.PublicKey) bool
@@ -37,7 +37,7 @@ type gate struct {
 	strangers map[peer.ID]stranger
 	perIP     map[string]int
 	refused   uint64
-	dead      map[peer.ID]time.Time // relays, until when they are left out
+	skipped   map[peer.ID]time.Time // relays that did not answer, until when they are not dialled
 }
 
 type stranger struct {
@@ -46,7 +46,7 @@ type stranger struct {
 }
 
 func newGate(known func(solana.PublicKey) bool) *gate {
-	return &gate{known: known, now: time.Now, strangers: map[peer.ID]stranger{}, perIP: map[string]int{}, dead: map[peer.ID]time.Time{}}
+	return &gate{known: known, now: time.Now, strangers: map[peer.ID]stranger{}, perIP: map[string]int{}, skipped: map[peer.ID]time.Time{}}
 }
 
 // knows reports whether a peer takes part in the market.
@@ -61,8 +61,7 @@ func (g *gate) knows(id peer.ID) bool {
 // InterceptPeerDial lets every dial pass.
 func (g *gate) InterceptPeerDial(peer.ID) bool { return true }
 
-// InterceptAddrDial leaves out relays that have just been found dead: libp2p
-// waits for one relay at a time.
+// InterceptAddrDial leaves out relays that did not answer just now: libp2p waits for one relay at a time.
 func (g *gate) InterceptAddrDial(_ peer.ID, m ma.Multiaddr) bool {
 	id, ok := relayOf(m)
 	if !ok {
@@ -70,21 +69,21 @@ func (g *gate) InterceptAddrDial(_ peer.ID, m ma.Multiaddr) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.now().After(g.dead[id])
+	return g.now().After(g.skipped[id])
 }
 
-// deadFor is how long a relay is left out that did not answer.
-const deadFor = 30 * time.Second
+// skipFor is how long a relay that did not answer is not dialled.
+const skipFor = 30 * time.Second
 
-func (g *gate) relayDied(id peer.ID) {
+func (g *gate) skipRelay(id peer.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for id, until := range g.dead {
+	for id, until := range g.skipped {
 		if g.now().After(until) {
-			delete(g.dead, id)
+			delete(g.skipped, id)
 		}
 	}
-	g.dead[id] = g.now().Add(deadFor)
+	g.skipped[id] = g.now().Add(skipFor)
 }
 
 // InterceptAccept lets pass what the resource manager let pass; the key is not known yet.
@@ -131,7 +130,7 @@ func (g *gate) forget(id peer.ID) {
 	}
 }
 
-// overdue forgets those who have become known, and returns those whose time is over.
+// overdue removes strangers that are registered by now, and returns those whose grace is over.
 func (g *gate) overdue() []peer.ID {
 	g.mu.Lock()
 	waiting := make(map[peer.ID]time.Time, len(g.strangers))
@@ -158,7 +157,7 @@ func (g *gate) count() (waiting int, refused uint64) {
 	return len(g.strangers), g.refused
 }
 
-// watchStrangers ends connections of strangers whose time is over, until ctx ends.
+// watchStrangers closes the connections of strangers whose grace is over, until ctx ends.
 func (n *Node) watchStrangers(ctx context.Context) {
 	note := &network.NotifyBundle{DisconnectedF: func(net network.Network, c network.Conn) {
 		if net.Connectedness(c.RemotePeer()) == network.NotConnected {
@@ -184,9 +183,9 @@ func (n *Node) watchStrangers(ctx context.Context) {
 			}
 		}
 		for _, id := range gone {
-			n.log.Debug().Str("peer", id.String()).Msg("disconnecting a stranger: its key is not registered on chain")
+			n.log.Debug().Str("peer", id.String()).Msg("peer is disconnected: its key is not registered on chain")
 			if err := n.host.Network().ClosePeer(id); err != nil {
-				n.log.Debug().Err(err).Msg("disconnect")
+				n.log.Debug().Err(err).Msg("connection to a stranger does not close")
 			}
 			n.gate.forget(id)
 		}

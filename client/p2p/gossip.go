@@ -155,15 +155,14 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 		if err != nil {
 			return drop(ReasonStranger, pubsub.ValidationReject)
 		}
-		// Ignored rather than rejected: another keeper may have seen the
-		// registration of the author before us.
+		// Ignored rather than rejected: the keeper that passed it on may have seen the registration of the author before us.
 		if !t.cfg.Known(author) || (relay != author && !t.cfg.Known(relay)) {
 			return drop(ReasonStranger, pubsub.ValidationIgnore)
 		}
 	}
 	if !own {
-		// Before the author's share is touched: it is not the author who repeats.
-		if seq := msg.GetSeqno(); len(seq) != 8 || !t.seen.fresh(msg.GetFrom(), binary.BigEndian.Uint64(seq)) {
+		// Before the author's budget is used: it is not the author who repeats.
+		if seq := msg.GetSeqno(); len(seq) != 8 || !t.seen.add(msg.GetFrom(), binary.BigEndian.Uint64(seq)) {
 			return drop(ReasonReplay, pubsub.ValidationIgnore)
 		}
 		if !t.authors.allow(msg.GetFrom()) {
@@ -174,10 +173,10 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 	if err != nil || e.Code != CodeOK || e.Message != "" {
 		return drop(ReasonEncoding, pubsub.ValidationReject)
 	}
-	if e.Version != t.cfg.Version { // a newer or older keeper, not a cheat; gossip has no answer, so it is said here
+	if e.Version != t.cfg.Version { // a newer or older keeper, not a dishonest one; gossip has no answer, so it is logged here
 		if t.n.counts.mayWarn(t.cfg.Name, msg.GetFrom()) {
 			t.n.log.Warn().Str("topic", t.cfg.Name).Stringer("author", author).Uint("theirs", e.Version).Uint("ours", t.cfg.Version).
-				Msg("a peer's messages have another version and are not read: one of us needs an update")
+				Msg("messages of a peer have another version and are ignored: one side needs an update")
 		}
 		return drop(ReasonVersion, pubsub.ValidationIgnore)
 	}

@@ -92,7 +92,7 @@ func (p Peer) info() (peer.AddrInfo, error) {
 			return out, fmt.Errorf("%w: %q is not of peer %s", ErrAddress, a, p.Key)
 		}
 		if transport != nil {
-			out.Addrs = append(out.Addrs, withTwin(transport)...)
+			out.Addrs = append(out.Addrs, withQUIC(transport)...)
 		}
 	}
 	return out, nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gantry-market/gantry/client/messages"
+
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -14,7 +16,7 @@ import (
 )
 
 // lookupProtocol asks a keeper for the addresses of a peer.
-var lookupProtocol = Protocol{ID: "/gantry/lookup/1", Version: 1, MaxRequest: 1 << 10, MaxResponse: 16 << 10, Rate: 20, Burst: 60}
+var lookupProtocol = Protocol{ID: messages.Lookup, Version: 1, MaxRequest: 1 << 10, MaxResponse: 16 << 10, Rate: 20, Burst: 60}
 
 type lookupRequest struct {
 	Key []byte `cbor:"1,keyasint"`

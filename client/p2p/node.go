@@ -35,7 +35,7 @@ type Node struct {
 	scoreMu sync.Mutex
 	scores  map[solana.PublicKey]float64
 
-	keep map[peer.ID]*keeper
+	keep map[peer.ID]*keptPeer
 }
 
 // New starts a node.
@@ -48,7 +48,7 @@ func New(cfg Config) (*Node, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
-		keep: map[peer.ID]*keeper{}, gate: newGate(cfg.Known), counts: newCounts(),
+		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(),
 	}
 	opts = append(opts, n.relayOptions(cfg)...)
 	opts = append(opts, libp2p.ConnectionGater(n.gate))
@@ -57,7 +57,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("start p2p host: %w", err)
 	}
 	if cfg.UseRelays && !cfg.Private && !cfg.Public {
-		if err := n.startUnknown(); err != nil {
+		if err := n.startUnreachable(); err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
 	}

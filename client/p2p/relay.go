@@ -71,10 +71,9 @@ func (n *Node) relayOptions(c Config) []libp2p.Option {
 	return opts
 }
 
-// startUnknown says that it is not known whether others can reach this node, so
-// that reservations are made at once: AutoNAT's first word comes after 15
-// seconds, and a node that nobody can reach meanwhile fails its checks.
-func (n *Node) startUnknown() error {
+// startUnreachable tells libp2p that it is not known whether others can reach this node, so that reservations are made at once:
+// the first result of AutoNAT comes after 15 seconds, and a node that cannot be reached meanwhile fails its checks.
+func (n *Node) startUnreachable() error {
 	e, err := n.host.EventBus().Emitter(new(event.EvtLocalReachabilityChanged))
 	if err == nil {
 		err = errors.Join(e.Emit(event.EvtLocalReachabilityChanged{Reachability: network.ReachabilityUnknown}), e.Close())

@@ -31,8 +31,8 @@ type window struct {
 
 func newReplays() *replays { return &replays{authors: map[peer.ID]*window{}} }
 
-// fresh notes a number and reports whether it was new.
-func (r *replays) fresh(author peer.ID, seq uint64) bool {
+// add records a sequence number and reports whether it is new.
+func (r *replays) add(author peer.ID, seq uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w, ok := r.authors[author]
@@ -45,10 +45,10 @@ func (r *replays) fresh(author peer.ID, seq uint64) bool {
 		w.set(seq)
 		return true
 	}
-	return w.note(seq)
+	return w.add(seq)
 }
 
-func (w *window) note(seq uint64) bool {
+func (w *window) add(seq uint64) bool {
 	switch {
 	case seq > w.newest:
 		if seq-w.newest >= replayWindow {

@@ -20,7 +20,7 @@ func (c Config) ForKeeper(local bool) Config {
 	}
 	var listen []string
 	for _, a := range c.Listen {
-		listen = append(listen, Twins(a)...)
+		listen = append(listen, TCPAndQUIC(a)...)
 	}
 	c.Listen = listen
 	c.Public, c.RelayService = true, true

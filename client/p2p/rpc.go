@@ -127,7 +127,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 			err = writeFrame(s, msg, p.MaxResponse+frameOverhead)
 		}
 		if err != nil {
-			log.Debug().Err(err).Msg("refusal not delivered")
+			log.Debug().Err(err).Msg("refusal cannot be delivered")
 		}
 		_ = s.CloseRead()
 		_ = s.Close()
@@ -193,7 +193,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 	if err := h(ctx, from, req, send); err != nil {
 		var refused *Error
 		if !errors.As(err, &refused) {
-			log.Debug().Err(err).Msg("request failed")
+			log.Debug().Err(err).Msg("handler failed")
 			refused = Refuse(CodeInternal, "")
 		}
 		fail("", refused)
@@ -202,7 +202,7 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 	stop()
 	_ = s.CloseRead()
 	if err := s.Close(); err != nil {
-		log.Debug().Err(err).Msg("close stream")
+		log.Debug().Err(err).Msg("stream does not close")
 	}
 }
 

@@ -52,8 +52,8 @@ func (n *Node) peerScore() (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds
 // strangerScore is below every threshold: nothing of a stranger is read.
 const strangerScore = -1000
 
-// standing is what a peer is worth before it has done anything. Asked again at
-// every message, so that who registers is heard at once.
+// standing is the score of a peer before it has done anything. It is computed again at every message, so that a peer that
+// registers is heard at once.
 func (n *Node) standing(id peer.ID) float64 {
 	key, err := PublicKey(id)
 	if err != nil {
@@ -73,8 +73,7 @@ func (n *Node) standing(id peer.ID) float64 {
 	return strangerScore
 }
 
-// Scores returns what gossip thinks of its peers: 0 is good, below -200 nothing
-// of them is read.
+// Scores returns the gossip score of each peer: 0 is good, below -200 nothing of a peer is read.
 func (n *Node) Scores() map[solana.PublicKey]float64 {
 	n.scoreMu.Lock()
 	defer n.scoreMu.Unlock()

@@ -39,7 +39,7 @@ func (a Auction) Reveal(node [32]byte, p messages.BidPrice) records.Bid {
 }
 
 // Check verifies a bid: the node's signature over the commitment, and that the reveal, if there is one, is what it hides.
-// Errors: wire.ErrSignature, ErrReveal.
+// Errors: records.ErrSignature, ErrReveal.
 func (a Auction) Check(b *messages.Bid, nodeKey solana.PublicKey) error {
 	if err := records.VerifyCommitment(b.Commitment, nodeKey, b.Signature); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (a Auction) Check(b *messages.Bid, nodeKey solana.PublicKey) error {
 	return nil
 }
 
-// Ack reads an acknowledgement and verifies the keeper's signature. Errors: wire.ErrValue, wire.ErrSignature.
+// Ack reads an acknowledgement and verifies the keeper's signature. Errors: records.ErrValue, records.ErrSignature.
 func Ack(a *messages.BidAck, commitment records.Hash) (records.Ack, error) {
 	w := records.Ack{Stage: records.AckStage(a.Stage), Commitment: commitment, ReceivedAt: a.ReceivedAt}
 	return w, w.Verify(a.Keeper, a.Signature)
@@ -73,7 +73,7 @@ func FindAck(acks []messages.BidAck, keeper solana.PublicKey, stage records.AckS
 	return nil
 }
 
-// ReadOutcome reads and verifies a keeper's word about a bid.
+// ReadOutcome decodes and verifies a keeper's signed outcome of a bid.
 func ReadOutcome(s *messages.SignedOutcome) (records.Outcome, error) {
 	o, err := records.DecodeOutcome(s.Outcome)
 	if err != nil {
@@ -82,7 +82,7 @@ func ReadOutcome(s *messages.SignedOutcome) (records.Outcome, error) {
 	return o, o.Verify(s.Keeper, s.Signature)
 }
 
-// SignOutcome signs a keeper's word about a bid.
+// SignOutcome signs the outcome of a bid.
 func SignOutcome(s records.Signer, o records.Outcome) (messages.SignedOutcome, error) {
 	sig, err := o.Sign(s)
 	raw := o.Encode()

@@ -95,7 +95,7 @@ func Pick(t Terms, judged []messages.JudgedBid) Choice {
 	if t.Nodes < 1 {
 		return none
 	}
-	running := inTheRunning(judged)
+	running := eligible(judged)
 	less := func(a, b int) int { return compare(t.Order, &judged[a], &judged[b]) }
 	slices.SortFunc(running, less)
 	c := Choice{Winners: running, Bar: -1}
@@ -149,11 +149,11 @@ func compare(order solana.PublicKey, a, b *messages.JudgedBid) int {
 	if c := cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(b.Reputation, a.Reputation)); c != 0 {
 		return c
 	}
-	x, y := draw(order, a.Bid.Node), draw(order, b.Bid.Node)
+	x, y := tieBreak(order, a.Bid.Node), tieBreak(order, b.Bid.Node)
 	return bytes.Compare(x[:], y[:])
 }
 
-func draw(order solana.PublicKey, node [32]byte) [32]byte {
+func tieBreak(order solana.PublicKey, node [32]byte) [32]byte {
 	return sha256.Sum256(append(append(make([]byte, 0, 64), order[:]...), node[:]...))
 }
 
@@ -212,7 +212,7 @@ func Winners(order solana.PublicKey, judged []messages.JudgedBid) Choice {
 	slices.SortFunc(c.Winners, func(a, b int) int { return compare(order, &judged[a], &judged[b]) })
 	if n := len(c.Winners); n > 0 {
 		last := c.Winners[n-1]
-		for _, i := range inTheRunning(judged) {
+		for _, i := range eligible(judged) {
 			behind := compare(order, &judged[last], &judged[i]) < 0
 			if behind && (c.Bar < 0 || compare(order, &judged[i], &judged[c.Bar]) < 0) {
 				c.Bar = i
@@ -222,8 +222,8 @@ func Winners(order solana.PublicKey, judged []messages.JudgedBid) Choice {
 	return c
 }
 
-// inTheRunning are the bids that may win.
-func inTheRunning(judged []messages.JudgedBid) []int {
+// eligible are the bids that may win.
+func eligible(judged []messages.JudgedBid) []int {
 	var out []int
 	for i := range judged {
 		switch records.OutcomeCode(judged[i].Code) {

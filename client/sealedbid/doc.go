@@ -1,4 +1,4 @@
-// Package sealedbid is what keepers, agents and auditors agree on about sealed auctions: how a bid is checked, which bids
+// Package sealedbid has the rules of sealed auctions that keepers, agents and auditors share: how a bid is checked, which bids
 // win and what they are paid, and the Merkle root of all bids that is recorded on chain.
 //
 // Everything here is a pure function of its arguments. Keepers that hold the same bids and see the same accounts choose

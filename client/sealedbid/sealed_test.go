@@ -224,7 +224,7 @@ func TestSet(t *testing.T) {
 		b := signed(t, solana.NewWallet().PrivateKey, i+1, uint64(i)+5, i != 1)
 		judged = append(judged, messages.JudgedBid{Bid: b, Code: uint8(records.OutcomeOutbid), Score: uint64(i) + 5, Reputation: 7})
 	}
-	set, err := Close(auction, judged, 1_010, keeper)
+	set, err := SignSet(auction, judged, 1_010, keeper)
 	require.NoError(t, err)
 	whole := func(change func([]messages.BidSetPart)) (Set, error) {
 		var parts []messages.BidSetPart
@@ -244,7 +244,7 @@ func TestSet(t *testing.T) {
 	back, err := whole(func([]messages.BidSetPart) {})
 	require.NoError(t, err)
 	require.Equal(t, set, back)
-	require.Equal(t, auction, back.Of())
+	require.Equal(t, auction, back.Auction())
 	require.NotNil(t, back.Find(solana.PublicKey{2}))
 	require.Nil(t, back.Find(solana.PublicKey{9}))
 	for name, change := range map[string]func([]messages.BidSetPart){
@@ -351,20 +351,20 @@ func TestEvidence(t *testing.T) {
 	b := signed(t, k, 1, 5, true)
 	ack, err := SignAck(k, records.AckReveal, b.Commitment, 7)
 	require.NoError(t, err)
-	e := Evidence{
+	e := BidHistory{
 		Order: auction.Order.String(), Node: solana.PublicKey(b.Node).String(), Price: 5, Salt: hexOf(b.Reveal.Salt), Commitment: hexOf(b.Commitment),
 		Signature: solana.Signature(b.Signature).String(),
-		Acks:      []EvidenceAck{{Keeper: k.PublicKey().String(), Stage: 2, ReceivedAt: 7, Signature: solana.Signature(ack.Signature).String()}},
+		Acks:      []HistoryAck{{Keeper: k.PublicKey().String(), Stage: 2, ReceivedAt: 7, Signature: solana.Signature(ack.Signature).String()}},
 	}
 	order, back, err := e.Bid()
 	require.NoError(t, err)
 	require.Equal(t, auction.Order, order)
 	b.Acks = []messages.BidAck{ack}
 	require.Equal(t, b, back)
-	for name, change := range map[string]func(*Evidence){
-		"order": func(e *Evidence) { e.Order = "?" }, "node": func(e *Evidence) { e.Node = "" }, "signature": func(e *Evidence) { e.Signature = "1" },
-		"commitment": func(e *Evidence) { e.Commitment = "00" }, "salt": func(e *Evidence) { e.Salt = "zz" },
-		"acknowledgement": func(e *Evidence) { e.Acks = []EvidenceAck{{}} },
+	for name, change := range map[string]func(*BidHistory){
+		"order": func(e *BidHistory) { e.Order = "?" }, "node": func(e *BidHistory) { e.Node = "" }, "signature": func(e *BidHistory) { e.Signature = "1" },
+		"commitment": func(e *BidHistory) { e.Commitment = "00" }, "salt": func(e *BidHistory) { e.Salt = "zz" },
+		"acknowledgement": func(e *BidHistory) { e.Acks = []HistoryAck{{}} },
 	} {
 		bad := e
 		change(&bad)
@@ -377,9 +377,9 @@ func TestEvidence(t *testing.T) {
 	read, err := ReadOutcome(&s)
 	require.NoError(t, err)
 	require.Equal(t, o, read)
-	w, err := Word(s.Keeper, s.Outcome, s.Signature)
+	w, err := DescribeOutcome(s.Keeper, s.Outcome, s.Signature)
 	require.NoError(t, err)
 	require.Contains(t, w.Detail, "1.26")
-	_, err = Word(s.Keeper, s.Outcome[1:], s.Signature)
+	_, err = DescribeOutcome(s.Keeper, s.Outcome[1:], s.Signature)
 	require.ErrorIs(t, err, records.ErrLength)
 }

@@ -17,8 +17,8 @@ type Set struct {
 	Bids      []messages.JudgedBid // by node
 }
 
-// Close signs a set of judged bids. Error: ErrSet, the signer's.
-func Close(a Auction, judged []messages.JudgedBid, at int64, s records.Signer) (Set, error) {
+// SignSet signs a set of judged bids. Error: ErrSet, the signer's.
+func SignSet(a Auction, judged []messages.JudgedBid, at int64, s records.Signer) (Set, error) {
 	root, err := Root(judged)
 	if err != nil {
 		return Set{}, err
@@ -34,7 +34,7 @@ func Close(a Auction, judged []messages.JudgedBid, at int64, s records.Signer) (
 }
 
 // Verify checks that these are the bids that the keeper signed for, of this auction. It does not judge them.
-// Errors: ErrSet, wire.ErrSignature.
+// Errors: ErrSet, records.ErrSignature.
 func (s *Set) Verify(a Auction) error {
 	h := s.Head
 	if h.Domain != a.Domain || h.Order != a.Order || h.CloseAt != a.CloseAt {
@@ -52,7 +52,7 @@ func (s *Set) Verify(a Auction) error {
 	case root != h.Root:
 		return fmt.Errorf("the bids have another Merkle root: %w", ErrSet)
 	case judgedHash(s.Bids) != h.Judged:
-		return fmt.Errorf("what is said about the bids is not what was signed: %w", ErrSet)
+		return fmt.Errorf("the judgements of the bids are not those that were signed: %w", ErrSet)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ type Assembler struct {
 	have bool
 }
 
-// Add takes the next part. Errors: ErrSet, and those of wire.DecodeBidSetHead.
+// Add takes the next part. Errors: ErrSet, and those of records.DecodeBidSetHead.
 func (a *Assembler) Add(p messages.BidSetPart) error {
 	if !a.have {
 		head, err := records.DecodeBidSetHead(p.Head)
@@ -121,7 +121,7 @@ func (a *Assembler) Unverified() (Set, error) {
 	return a.set, nil
 }
 
-// Of is the auction that the set says it is about.
-func (s *Set) Of() Auction {
+// Auction is the auction that the head of the set names.
+func (s *Set) Auction() Auction {
 	return Auction{Domain: s.Head.Domain, Order: s.Head.Order, CloseAt: s.Head.CloseAt}
 }

@@ -68,7 +68,7 @@ func (s *Service) Close(o *market.Order) (*closed, error) {
 	asked.Status, asked.NodesAwarded = uint8(market.OrderOpen), 0 // as it was while bids were taken
 	s.o.View.Read(func(v *view.Accounts) { judged = sealedbid.Judge(v.Market, &asked, bids, lookup(v), now) })
 	choice := sealedbid.Decide(terms, judged)
-	set, err := sealedbid.Close(sealedbid.AuctionOf(s.o.Domain, o), judged, now, s.o.Signer)
+	set, err := sealedbid.SignSet(sealedbid.AuctionOf(s.o.Domain, o), judged, now, s.o.Signer)
 	if err != nil {
 		return nil, err
 	}

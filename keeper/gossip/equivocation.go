@@ -40,7 +40,7 @@ func (g *Gossip) readEquivocation(m messages.EquivocationProof) (one, other stat
 	if other, err = statement.Read(m.Other); err != nil {
 		return one, other, err
 	}
-	if one.Keeper != other.Keeper || !market.Equivocates(one.Statement, other.Statement) {
+	if one.Keeper != other.Keeper || !market.StatementsEquivocate(one.Statement, other.Statement) {
 		return one, other, slashing.ErrNoProof
 	}
 	return one, other, errors.Join(one.Verify(g.o.Domain), other.Verify(g.o.Domain))

@@ -66,7 +66,7 @@ type fakeProofs struct{ statements, manifests int }
 func (*fakeProofs) Against(solana.PublicKey) bool { return false }
 
 func (f *fakeProofs) Statements(one, other statement.Signed) (bool, error) {
-	if !market.Equivocates(one.Statement, other.Statement) {
+	if !market.StatementsEquivocate(one.Statement, other.Statement) {
 		return false, slashing.ErrNoProof
 	}
 	f.statements++

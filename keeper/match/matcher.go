@@ -230,7 +230,7 @@ func validUntil(n *market.Node, now int64, rep uint16) int64 {
 // reputationUntil is the first second after now at which a node's reputation is another. It only grows with time, and no
 // longer after the age that counts in full.
 func reputationUntil(n *market.Node, now int64, rep uint16) int64 {
-	record := n.Record()
+	record := n.ReputationInputs()
 	hi := int64(math.MaxInt64)
 	if record.RegisteredAt < math.MaxInt64-market.FullAgeSecs {
 		hi = record.RegisteredAt + market.FullAgeSecs

@@ -72,21 +72,21 @@ func (b badWork) of(n *market.Node) ix.BadWork {
 }
 
 // read returns the statements or the manifests; the other is nil.
-func (c equivocationProof) read() (statements []market.Said, manifests []market.Listed, err error) {
+func (c equivocationProof) read() (statements []market.SignedStatement, manifests []market.SignedManifest, err error) {
 	for i, raw := range c.Records {
 		if len(raw) == records.ManifestSize {
 			m, err := records.DecodeManifest(raw)
 			if err != nil {
 				return nil, nil, err
 			}
-			manifests = append(manifests, market.Listed{Manifest: m, Signature: c.Signatures[i]})
+			manifests = append(manifests, market.SignedManifest{Manifest: m, Signature: c.Signatures[i]})
 			continue
 		}
 		st, err := records.DecodeStatement(raw)
 		if err != nil {
 			return nil, nil, err
 		}
-		statements = append(statements, market.Said{Statement: st, Signature: c.Signatures[i]})
+		statements = append(statements, market.SignedStatement{Statement: st, Signature: c.Signatures[i]})
 	}
 	if len(statements) == 1 {
 		return nil, nil, errors.New("a statement and a manifest")
@@ -105,7 +105,7 @@ func (c equivocationProof) prove(finder, stakeMint solana.PublicKey) ([]solana.I
 			Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: statements[0], Other: statements[1],
 		})
 	}
-	return ix.ProveManifests(ix.ProveManifestsArgs{
+	return ix.ProveManifestEquivocation(ix.ProveManifestEquivocationArgs{
 		Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: manifests[0], Other: manifests[1],
 	})
 }

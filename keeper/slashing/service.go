@@ -86,7 +86,7 @@ var (
 // Statements takes two verified statements with which a keeper equivocates, and reports whether no proof was held against
 // it. Errors: ErrNoProof, ErrOwn, the store's.
 func (s *Service) Statements(a, b statement.Signed) (fresh bool, err error) {
-	if a.Keeper != b.Keeper || !market.Equivocates(a.Statement, b.Statement) {
+	if a.Keeper != b.Keeper || !market.StatementsEquivocate(a.Statement, b.Statement) {
 		return false, ErrNoProof
 	}
 	if a.Keeper == s.o.Self {

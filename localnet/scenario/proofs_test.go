@@ -161,7 +161,7 @@ func TestEquivocationIsProven(t *testing.T) {
 	}, 60*time.Second, 100*time.Millisecond, "the contradiction is proven")
 	all := auditSlash(t, n, dishonest.Address())
 	require.Len(t, all, 1)
-	require.Equal(t, "contradiction", all[0].Proof)
+	require.Equal(t, "equivocation", all[0].Proof)
 	require.Equal(t, account.String(), all[0].Keeper)
 	require.True(t, all[0].OK)
 	for _, k := range n.Keys.Keepers[:2] {
@@ -214,7 +214,7 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	require.NoError(t, err)
 	_, proven, found := invariants.Find(history, func(e *bindings.EquivocationProven) bool { return e.Keeper == account })
 	require.True(t, found)
-	require.EqualValues(t, sdk.KindManifests, proven.Kind)
+	require.EqualValues(t, sdk.EquivocatingManifests, proven.Kind)
 	require.True(t, proven.Node.IsZero() && proven.Lease.IsZero() && proven.Period > 0)
 	require.EqualValues(t, seed.Bond, proven.Amount)
 	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
@@ -222,7 +222,7 @@ func TestTwoManifestsAreProven(t *testing.T) {
 
 	all := auditSlash(t, n, dishonest.Address())
 	require.Len(t, all, 1)
-	require.Equal(t, "two manifests", all[0].Proof)
+	require.Equal(t, "manifest equivocation", all[0].Proof)
 	require.Equal(t, account.String(), all[0].Keeper)
 	require.True(t, all[0].OK)
 	for _, k := range n.Keys.Keepers[:2] {

@@ -17,7 +17,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// unjust is the client's exit code for a replay that shows an injustice.
+// unjust is the client's exit code for a replay that proves a violation.
 const unjust = 6
 
 // bidders are machines of one model, each with a provider of its own, the cheapest first.
@@ -81,7 +81,7 @@ func replay(t *testing.T, n *network.Network, customer seed.Wallet, code int, ar
 }
 
 // evidence is a machine's record of its last bid, once it is decided.
-func evidence(t *testing.T, n *network.Network, name, order string) (e sealedbid.Evidence, path string) {
+func evidence(t *testing.T, n *network.Network, name, order string) (e sealedbid.BidHistory, path string) {
 	t.Helper()
 	m, err := n.Machine(name)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func evidence(t *testing.T, n *network.Network, name, order string) (e sealedbid
 		if err != nil || out.Code != 0 {
 			return false
 		}
-		var all []sealedbid.Evidence
+		var all []sealedbid.BidHistory
 		if out.Decode(&all) != nil {
 			return false
 		}

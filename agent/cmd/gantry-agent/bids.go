@@ -39,7 +39,7 @@ func bidsCommand() *cli.Command {
 				return err
 			}
 			if order := c.String("order"); order != "" {
-				bids = slices.DeleteFunc(bids, func(e sealedbid.Evidence) bool { return e.Order != order })
+				bids = slices.DeleteFunc(bids, func(e sealedbid.BidHistory) bool { return e.Order != order })
 			}
 			if c.Bool("json") {
 				e := json.NewEncoder(c.App.Writer)
@@ -52,7 +52,7 @@ func bidsCommand() *cli.Command {
 	}
 }
 
-func printBids(w io.Writer, bids []sealedbid.Evidence) {
+func printBids(w io.Writer, bids []sealedbid.BidHistory) {
 	if len(bids) == 0 {
 		fmt.Fprintln(w, "no bids")
 		return

@@ -32,7 +32,7 @@ type AuctionAwardArgs struct {
 	Order    market.Order
 	Winner   market.SealedBid
 	Loser    *market.SealedBid // the best losing bid; nil when every bid won, and after the order's first award
-	BidsRoot [32]byte          // wire's Merkle root of every commitment and reveal that the keeper saw
+	BidsRoot [32]byte          // the Merkle root of every commitment and reveal that the keeper saw
 }
 
 // checkBid makes the runtime check the signature of the node over its bid commitment.
@@ -49,7 +49,7 @@ func checkBid(s market.SealedBid, o market.Order) (solana.Instruction, error) {
 
 // AuctionAward returns the instructions that belong together in this order: the check of the loser's signature, where
 // there is one, that of the winner's, and the award, which creates the lease at LeaseAddress(order, node).
-// Errors: ErrInstruction, wire.ErrSignature.
+// Errors: ErrInstruction, records.ErrSignature.
 func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 	var out []solana.Instruction
 	var losing bindings.Reveal

@@ -10,52 +10,52 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// ProveEquivocationArgs show that a keeper contradicted itself about a check.
+// ProveEquivocationArgs show that a keeper signed two contradicting statements of one check.
 type ProveEquivocationArgs struct {
 	Finder    solana.PublicKey // gets its share on its associated stake-token account, which must exist
 	Keeper    solana.PublicKey // wallet
 	StakeMint solana.PublicKey
-	One       market.Said
-	Other     market.Said
+	One       market.SignedStatement
+	Other     market.SignedStatement
 }
 
 // ProveEquivocation returns three instructions that belong together: both checks of the keeper's signature, and the
-// proof; anyone may send them. Errors: ErrInstruction, wire.ErrSignature.
+// proof; anyone may send them. Errors: ErrInstruction, records.ErrSignature.
 func ProveEquivocation(a ProveEquivocationArgs) ([]solana.Instruction, error) {
-	if !market.Equivocates(a.One.Statement, a.Other.Statement) {
+	if !market.StatementsEquivocate(a.One.Statement, a.Other.Statement) {
 		return nil, fmt.Errorf("%w: the statements do not contradict each other", ErrInstruction)
 	}
 	one, other := a.One.Statement.Encode(), a.Other.Statement.Encode()
-	return contradiction(a.Finder, a.Keeper, a.StakeMint, word{one[:], a.One.Signature}, word{other[:], a.Other.Signature})
+	return proveEquivocation(a.Finder, a.Keeper, a.StakeMint, signedRecord{one[:], a.One.Signature}, signedRecord{other[:], a.Other.Signature})
 }
 
-// ProveManifestsArgs show that a keeper signed two manifests of one period.
-type ProveManifestsArgs struct {
+// ProveManifestEquivocationArgs show that a keeper signed two manifests of one period.
+type ProveManifestEquivocationArgs struct {
 	Finder    solana.PublicKey // gets its share on its associated stake-token account, which must exist
 	Keeper    solana.PublicKey // wallet
 	StakeMint solana.PublicKey
-	One       market.Listed
-	Other     market.Listed
+	One       market.SignedManifest
+	Other     market.SignedManifest
 }
 
-// ProveManifests does what ProveEquivocation does with two manifests. Errors: ErrInstruction, wire.ErrSignature.
-func ProveManifests(a ProveManifestsArgs) ([]solana.Instruction, error) {
-	if !market.TwoFaced(a.One.Manifest, a.Other.Manifest) {
+// ProveManifestEquivocation does what ProveEquivocation does with two manifests. Errors: ErrInstruction, records.ErrSignature.
+func ProveManifestEquivocation(a ProveManifestEquivocationArgs) ([]solana.Instruction, error) {
+	if !market.ManifestsEquivocate(a.One.Manifest, a.Other.Manifest) {
 		return nil, fmt.Errorf("%w: the manifests do not contradict each other", ErrInstruction)
 	}
 	one, other := a.One.Manifest.Encode(), a.Other.Manifest.Encode()
-	return contradiction(a.Finder, a.Keeper, a.StakeMint, word{one[:], a.One.Signature}, word{other[:], a.Other.Signature})
+	return proveEquivocation(a.Finder, a.Keeper, a.StakeMint, signedRecord{one[:], a.One.Signature}, signedRecord{other[:], a.Other.Signature})
 }
 
-// word is what a keeper has signed.
-type word struct {
+// signedRecord is the encoding of a record and the keeper's signature over it.
+type signedRecord struct {
 	message   []byte
 	signature solana.Signature
 }
 
-func contradiction(finder, wallet, stakeMint solana.PublicKey, words ...word) ([]solana.Instruction, error) {
+func proveEquivocation(finder, wallet, stakeMint solana.PublicKey, signedBy ...signedRecord) ([]solana.Instruction, error) {
 	var out []solana.Instruction
-	for _, w := range words {
+	for _, w := range signedBy {
 		if !w.signature.Verify(wallet, w.message) {
 			return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, records.ErrSignature)
 		}

@@ -52,7 +52,7 @@ func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeUpdate)
 }
 
-// NodeGuaranteeArgs commit a machine to the market. Until is a unix second.
+// NodeGuaranteeArgs guarantee a node's uptime. Until is a unix second.
 type NodeGuaranteeArgs struct {
 	Wallet       solana.PublicKey
 	Node         market.Node
@@ -60,13 +60,13 @@ type NodeGuaranteeArgs struct {
 	GuaranteeBPS uint16
 }
 
-// NodeGuarantee makes a commitment, or lets a running one grow.
+// NodeGuarantee makes an uptime guarantee, or extends a running one.
 func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewNodeGuaranteeInstruction(a.Until, a.GuaranteeBPS, a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
 	return finish(ix, err, bindings.Instruction_NodeGuarantee)
 }
 
-// GuaranteeResolveArgs settle a commitment that is over. Finder signs and gets the finder's share of a slash, to its
+// GuaranteeResolveArgs resolve a guarantee that is over. Finder signs and gets the finder's share of a slash, to its
 // token account of the stake mint, which must exist.
 type GuaranteeResolveArgs struct {
 	Finder    solana.PublicKey
@@ -74,7 +74,7 @@ type GuaranteeResolveArgs struct {
 	StakeMint solana.PublicKey
 }
 
-// GuaranteeResolve ends a commitment: a part of the node's stake is gone when the guarantee was broken.
+// GuaranteeResolve ends a guarantee: a part of the node's stake is slashed when the guarantee was not kept.
 func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewGuaranteeResolveInstruction(a.Finder, market.MarketAddress(), a.Node.Address, a.Node.Provider,
 		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, market.TokenAddress(a.Finder, a.StakeMint), solana.TokenProgramID)

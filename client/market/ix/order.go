@@ -22,7 +22,7 @@ type OrderCreateArgs struct {
 	Sealed          bool     // nodes bid in an auction: AuctionOpen belongs into the same transaction
 	Redundant       bool     // all nodes run the same job, and only what most of them show is paid; needs RunToCompletion and NoMigration
 	NoMigration     bool     // a failed lease must not move to another node
-	JobDigest       [32]byte // protocol.JobSpec.Digest
+	JobDigest       [32]byte // messages.JobSpec.Digest
 	Requirement     market.Requirement
 }
 

@@ -108,10 +108,10 @@ func TestEquivocation(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	yes := records.CheckStatement{Domain: records.Domain{1}, Node: solana.PublicKey{2}, Period: 3, Kind: records.CheckWork, Passed: true, CheckedAt: 7}
-	say := func(s records.CheckStatement) market.Said {
+	say := func(s records.CheckStatement) market.SignedStatement {
 		sig, err := s.Sign(key)
 		require.NoError(t, err)
-		return market.Said{Statement: s, Signature: sig}
+		return market.SignedStatement{Statement: s, Signature: sig}
 	}
 	no := yes
 	no.Passed = false
@@ -135,7 +135,7 @@ func TestEquivocation(t *testing.T) {
 	} {
 		other := no
 		change(&other)
-		require.False(t, market.Equivocates(yes, other), name)
+		require.False(t, market.StatementsEquivocate(yes, other), name)
 		bad := args
 		bad.Other = say(other)
 		_, err := ProveEquivocation(bad)
@@ -151,15 +151,15 @@ func TestTwoManifests(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	one := records.Manifest{Domain: records.Domain{1}, Period: 3, Count: 4, Size: 5, Digest: [32]byte{6}}
-	list := func(m records.Manifest) market.Listed {
+	list := func(m records.Manifest) market.SignedManifest {
 		sig, err := m.Sign(key)
 		require.NoError(t, err)
-		return market.Listed{Manifest: m, Signature: sig}
+		return market.SignedManifest{Manifest: m, Signature: sig}
 	}
 	other := one
 	other.Digest[31]++
-	args := ProveManifestsArgs{Finder: solana.PublicKey{8}, Keeper: key.PublicKey(), StakeMint: solana.PublicKey{9}, One: list(one), Other: list(other)}
-	ixs, err := ProveManifests(args)
+	args := ProveManifestEquivocationArgs{Finder: solana.PublicKey{8}, Keeper: key.PublicKey(), StakeMint: solana.PublicKey{9}, One: list(one), Other: list(other)}
+	ixs, err := ProveManifestEquivocation(args)
 	require.NoError(t, err)
 	require.Len(t, ixs, 3)
 	for i, m := range []records.Manifest{one, other} {
@@ -182,11 +182,11 @@ func TestTwoManifests(t *testing.T) {
 		m := other
 		change(&m)
 		bad.Other = list(m)
-		_, err := ProveManifests(bad)
+		_, err := ProveManifestEquivocation(bad)
 		require.ErrorIs(t, err, ErrInstruction, name)
 	}
 	forged := args
 	forged.Other.Signature[0]++
-	_, err = ProveManifests(forged)
+	_, err = ProveManifestEquivocation(forged)
 	require.ErrorIs(t, err, records.ErrSignature)
 }

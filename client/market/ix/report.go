@@ -120,7 +120,7 @@ type SlashAppealArgs struct {
 }
 
 // SlashAppeal returns two instructions that belong together: the check of the keeper's signature and the appeal;
-// anyone may send them. Errors: ErrInstruction, wire.ErrSignature.
+// anyone may send them. Errors: ErrInstruction, records.ErrSignature.
 func SlashAppeal(a SlashAppealArgs) ([]solana.Instruction, error) {
 	if err := a.Statement.Verify(a.Keeper, a.Signature); err != nil {
 		return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, err)

@@ -188,9 +188,9 @@ func contradiction(before []solana.Instruction) (Fact, error) {
 		}
 	}
 	switch {
-	case len(said) == 2 && market.Equivocates(said[0], said[1]):
+	case len(said) == 2 && market.StatementsEquivocate(said[0], said[1]):
 		return Fact{Kind: KeeperLost, Node: said[0].Node, Lease: said[0].Lease, Period: uint64(said[0].Period)}, nil
-	case len(listed) == 2 && market.TwoFaced(listed[0], listed[1]):
+	case len(listed) == 2 && market.ManifestsEquivocate(listed[0], listed[1]):
 		return Fact{Kind: KeeperLost, Period: uint64(listed[0].Period)}, nil
 	}
 	return Fact{}, bindings.ErrorCodeNoContradiction

@@ -95,7 +95,7 @@ func TestADisputeInALeasesHistory(t *testing.T) {
 			d := newDispute(s.lease)
 			c.change(d)
 			l := d.audit(t, s)
-			require.Empty(t, problems(l))
+			require.Empty(t, problemsOf(l))
 			require.True(t, l.OK())
 			require.Equal(t, []string{c.verdict}, texts(l, "verdict"))
 			require.Len(t, texts(l, "vote"), 2)
@@ -132,7 +132,7 @@ func TestEveryLieAboutADisputeShows(t *testing.T) {
 			d := newDispute(s.lease)
 			c.change(d)
 			l := d.audit(t, s)
-			require.Contains(t, problems(l), c.shows)
+			require.Contains(t, problemsOf(l), c.shows)
 			require.False(t, l.OK())
 		})
 	}
@@ -149,9 +149,9 @@ func TestWeave(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, []byte{1, 2, 3, 4, 5, 6}, order(merge(weave(own, disputed))))
-	require.Equal(t, []byte{1, 2, 3, 4}, order(merge(weave(own[:2], disputed[:3]))), "not resolved yet")
-	require.Equal(t, []byte{1, 2, 5, 6}, order(merge(weave(own, nil))))
+	require.Equal(t, []byte{1, 2, 3, 4, 5, 6}, order(merge(mergeDispute(own, disputed))))
+	require.Equal(t, []byte{1, 2, 3, 4}, order(merge(mergeDispute(own[:2], disputed[:3]))), "not resolved yet")
+	require.Equal(t, []byte{1, 2, 5, 6}, order(merge(mergeDispute(own, nil))))
 }
 
 // outputs is a redundant job of three nodes whose outputs agree.
@@ -198,7 +198,7 @@ func (o *outputs) audit(t *testing.T, s *story, drop func(any) bool) *Lease {
 func TestARedundantOutputInALeasesHistory(t *testing.T) {
 	s := newStory(t)
 	l := newOutputs(s).audit(t, s, nil)
-	require.Empty(t, problems(l))
+	require.Empty(t, problemsOf(l))
 	got := texts(l, "output")
 	require.Len(t, got, 3)
 	require.Contains(t, got[0], "committed: the node has bound itself")
@@ -229,7 +229,7 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 				}
 				return false
 			})
-			require.Empty(t, problems(l))
+			require.Empty(t, problemsOf(l))
 			require.Contains(t, texts(l, "output"), c.text)
 			require.Equal(t, market.USDC(660_000), l.Refunded)
 		})
@@ -253,7 +253,7 @@ func TestEveryLieAboutAnOutputShows(t *testing.T) {
 			o := newOutputs(s)
 			c.change(o)
 			l := o.audit(t, s, nil)
-			require.Contains(t, problems(l), c.shows)
+			require.Contains(t, problemsOf(l), c.shows)
 			require.False(t, l.OK())
 		})
 	}

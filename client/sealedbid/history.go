@@ -12,36 +12,36 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// Evidence is a node's record of one bid in JSON: what `gantry-agent bids --json` prints and `gantry auction replay
+// BidHistory is what a node stores of one of its bids, in JSON: what `gantry-agent bids --json` prints and `gantry auction replay
 // --acks` reads.
-type Evidence struct {
-	Order       string         `json:"order"`
-	Node        string         `json:"node"`
-	CloseAt     int64          `json:"closeAt"`
-	RevealUntil int64          `json:"revealUntil"`
-	BidAt       time.Time      `json:"bidAt"`
-	Price       uint64         `json:"priceMicroUsdc"`
-	MaxPrice    uint64         `json:"maxPriceMicroUsdc"`
-	Salt        string         `json:"salt"`
-	Commitment  string         `json:"commitment"`
-	Signature   string         `json:"signature"`
-	Acks        []EvidenceAck  `json:"acknowledgements"`
-	Refusals    []EvidenceWord `json:"refusals"`
-	Outcome     *EvidenceWord  `json:"outcome,omitempty"`
-	Over        bool           `json:"over"`
-	Note        string         `json:"note,omitempty"`
+type BidHistory struct {
+	Order       string           `json:"order"`
+	Node        string           `json:"node"`
+	CloseAt     int64            `json:"closeAt"`
+	RevealUntil int64            `json:"revealUntil"`
+	BidAt       time.Time        `json:"bidAt"`
+	Price       uint64           `json:"priceMicroUsdc"`
+	MaxPrice    uint64           `json:"maxPriceMicroUsdc"`
+	Salt        string           `json:"salt"`
+	Commitment  string           `json:"commitment"`
+	Signature   string           `json:"signature"`
+	Acks        []HistoryAck     `json:"acknowledgements"`
+	Refusals    []HistoryOutcome `json:"refusals"`
+	Outcome     *HistoryOutcome  `json:"outcome,omitempty"`
+	Over        bool             `json:"over"`
+	Note        string           `json:"note,omitempty"`
 }
 
-// EvidenceAck is a keeper's acknowledgement.
-type EvidenceAck struct {
+// HistoryAck is a keeper's acknowledgement.
+type HistoryAck struct {
 	Keeper     string `json:"keeper"`
 	Stage      uint8  `json:"stage"` // 1 commitment, 2 reveal
 	ReceivedAt int64  `json:"receivedAt"`
 	Signature  string `json:"signature"`
 }
 
-// EvidenceWord is what a keeper says about the bid, with the bytes that it signed.
-type EvidenceWord struct {
+// HistoryOutcome is what a keeper signed about the bid, with the signed bytes.
+type HistoryOutcome struct {
 	Keeper    string `json:"keeper"`
 	Reason    string `json:"reason"`
 	Code      uint8  `json:"code"`
@@ -52,13 +52,13 @@ type EvidenceWord struct {
 	Signature string `json:"signature"`
 }
 
-// Word makes an outcome readable. Error: those of wire.DecodeOutcome.
-func Word(keeper solana.PublicKey, statement []byte, sig solana.Signature) (EvidenceWord, error) {
+// DescribeOutcome puts an outcome into words. Error: those of records.DecodeOutcome.
+func DescribeOutcome(keeper solana.PublicKey, statement []byte, sig solana.Signature) (HistoryOutcome, error) {
 	o, err := records.DecodeOutcome(statement)
 	if err != nil {
-		return EvidenceWord{}, err
+		return HistoryOutcome{}, err
 	}
-	w := EvidenceWord{
+	w := HistoryOutcome{
 		Keeper: keeper.String(), Reason: o.Code.String(), Code: uint8(o.Code), Price: o.Price, Detail: Explain(o),
 		Statement: hex.EncodeToString(statement), Signature: sig.String(),
 	}
@@ -84,7 +84,7 @@ func Explain(o records.Outcome) string {
 }
 
 // Bid reads the bid back, with the acknowledgements. It checks nothing. Error: ErrSet.
-func (e *Evidence) Bid() (order solana.PublicKey, b messages.Bid, err error) {
+func (e *BidHistory) Bid() (order solana.PublicKey, b messages.Bid, err error) {
 	fail := func(what string) (solana.PublicKey, messages.Bid, error) {
 		return order, b, fmt.Errorf("%s of the bid cannot be read: %w", what, ErrSet)
 	}

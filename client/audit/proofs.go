@@ -16,14 +16,13 @@ import (
 
 // What an objective proof was about.
 const (
-	ProvenBadWork       = "bad work"
-	ProvenContradiction = "contradiction"
-	ProvenManifests     = "two manifests"
-	ProvenUnjustAward   = "unjust award"
+	ProvenBadWork              = "bad work"
+	ProvenEquivocation         = "equivocation"
+	ProvenManifestEquivocation = "manifest equivocation"
+	ProvenUnjustAward          = "unjust award"
 )
 
-// proven lists the slashes of a node, of a keeper's account or by a lease's award that proved themselves, among its
-// transactions, oldest first.
+// proven lists the slashes by proof of a node, of a keeper's account or of a lease's award, among its transactions, oldest first.
 func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 	var out []*Slash
 	for i, t := range txs {
@@ -37,7 +36,7 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 				}
 			case *bindings.EquivocationProven:
 				if v.Keeper == address {
-					s.contradiction(o, t, v)
+					s.equivocation(o, t, v)
 					out = append(out, s)
 				}
 			case *bindings.UnjustAwardProven:
@@ -51,15 +50,15 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 	return out
 }
 
-// divided checks who got what of a slash.
-func (s *Slash) divided(c *checks, o Options, amount, customer, finder, burned uint64) {
+// checkSplit checks the shares of a slash.
+func (s *Slash) checkSplit(c *problems, o Options, amount, customer, finder, burned uint64) {
 	s.Amount, s.Split = market.GNT(amount), market.Split{Customer: market.GNT(customer), Finder: market.GNT(finder), Burned: market.GNT(burned)}
-	c.that(customer+finder+burned == amount, "the parts are not the whole")
+	c.require(customer+finder+burned == amount, "the parts are not the whole")
 	want, ok := splits(s.Amount, s.Split.Customer, o.Params.FinderBps, s.Split)
-	c.that(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
+	c.require(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
 }
 
-func (s *Slash) step(t Tx, c checks, name, format string, args ...any) {
+func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
 	s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
 }
 
@@ -67,24 +66,24 @@ func (s *Slash) step(t Tx, c checks, name, format string, args ...any) {
 func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
 	t := until[len(until)-1]
 	s.Proof, s.Node, s.Period = ProvenBadWork, v.Node, v.Period
-	var c checks
-	accused, commitment, at, ok := openedProof(until, v)
-	c.that(ok, "no accusation with a commitment that fits comes before it")
+	var c problems
+	opened, claim, at, ok := findFraudProof(until, v)
+	c.require(ok, "no fraud proof with a work claim that fits was opened before it")
 	if ok {
-		s.Txs = []Tx{accused, t}
-		right, err := work.Cell(commitment.Seed, int(commitment.N), int(v.Row), int(v.Column))
-		c.that(err == nil && right == v.Right, "the entry is %d, and the program found %d", right, v.Right)
-		c.that(at != v.Right, "what the node signed is right")
-		s.step(accused, nil, "accused", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, commitment.N, v.Period,
+		s.Txs = []Tx{opened, t}
+		right, err := work.Cell(claim.Seed, int(claim.N), int(v.Row), int(v.Column))
+		c.require(err == nil && right == v.Right, "the entry is %d, and the program found %d", right, v.Right)
+		c.require(at != v.Right, "what the node signed is right")
+		s.step(opened, nil, "fraud proof", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, claim.N, v.Period,
 			v.Claimed, v.Row, v.Column)
 	}
-	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.checkSplit(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "the program computed %d: %s GNT slashed, finder %s (%s), burned %s", v.Right, s.Amount, s.Split.Finder, v.Finder,
 		s.Split.Burned)
 }
 
-// openedProof finds the last fraud proof that was opened, with the node's work claim and the claimed entry.
-func openedProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, claimed int32, ok bool) {
+// findFraudProof finds the last fraud proof that was opened, with the signed work claim of the node and the entry that it claims.
+func findFraudProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, claimed int32, ok bool) {
 	const row, column, chunk = 8 + work.ClaimSize, 10 + work.ClaimSize, 12 + work.ClaimSize
 	for _, t := range txs {
 		for _, ix := range t.Instructions {
@@ -106,7 +105,7 @@ func openedProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, clai
 	return tx, c, claimed, ok
 }
 
-// signed reports whether a signature over the message verifies anew; whose key it must be the program has checked.
+// signed reports whether the transaction has a valid signature over the message; the program has checked whose key it is.
 func signed(t Tx, message []byte) bool {
 	for _, s := range signatures(t) {
 		if bytes.Equal(s.Message, message) && ed25519.Verify(ed25519.PublicKey(s.Key[:]), s.Message, s.Sig[:]) {
@@ -116,55 +115,55 @@ func signed(t Tx, message []byte) bool {
 	return false
 }
 
-// twoManifests verifies both manifests anew.
-func (s *Slash) twoManifests(o Options, t Tx, v *bindings.EquivocationProven) {
-	s.Proof, s.Keeper, s.Period = ProvenManifests, v.Keeper, v.Period
-	var c checks
-	var listed []records.Manifest
+// manifestEquivocation verifies both manifests again.
+func (s *Slash) manifestEquivocation(o Options, t Tx, v *bindings.EquivocationProven) {
+	s.Proof, s.Keeper, s.Period = ProvenManifestEquivocation, v.Keeper, v.Period
+	var c problems
+	var manifests []records.Manifest
 	for _, x := range signatures(t) {
 		m, err := records.DecodeManifest(x.Message)
 		if err == nil && market.KeeperAddress(x.Key) == v.Keeper && m.Verify(x.Key, x.Sig) == nil {
-			listed = append(listed, m)
+			manifests = append(manifests, m)
 		}
 	}
-	c.that(len(listed) == 2 && market.TwoFaced(listed[0], listed[1]), "the transaction has no two manifests of one period of the keeper")
-	if len(listed) == 2 {
-		c.that(uint64(listed[0].Period) == v.Period, "they are of another period")
+	c.require(len(manifests) == 2 && market.ManifestsEquivocate(manifests[0], manifests[1]), "the transaction has no two manifests of one period of the keeper")
+	if len(manifests) == 2 {
+		c.require(uint64(manifests[0].Period) == v.Period, "they are of another period")
 	}
-	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.checkSplit(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed two different manifests of period %d: %s GNT slashed, finder %s (%s), burned %s",
 		v.Keeper, v.Period, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
 
-// contradiction verifies both statements anew.
-func (s *Slash) contradiction(o Options, t Tx, v *bindings.EquivocationProven) {
-	if v.Kind == market.KindManifests {
-		s.twoManifests(o, t, v)
+// equivocation verifies both statements again.
+func (s *Slash) equivocation(o Options, t Tx, v *bindings.EquivocationProven) {
+	if v.Kind == market.EquivocatingManifests {
+		s.manifestEquivocation(o, t, v)
 		return
 	}
-	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenContradiction, v.Keeper, v.Node, v.Lease, v.Period
-	var c checks
-	var said []records.CheckStatement
+	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenEquivocation, v.Keeper, v.Node, v.Lease, v.Period
+	var c problems
+	var statements []records.CheckStatement
 	for _, x := range signatures(t) {
 		st, err := records.DecodeStatement(x.Message)
 		if err == nil && market.KeeperAddress(x.Key) == v.Keeper && st.Verify(x.Key, x.Sig) == nil {
-			said = append(said, st)
+			statements = append(statements, st)
 		}
 	}
-	c.that(len(said) == 2 && market.Equivocates(said[0], said[1]), "the transaction has no two opposite statements of the keeper")
-	if len(said) == 2 {
-		c.that(said[0].Node == v.Node && uint64(said[0].Period) == v.Period && said[0].CheckedAt == v.CheckedAt, "they are about something else")
+	c.require(len(statements) == 2 && market.StatementsEquivocate(statements[0], statements[1]), "the transaction has no two opposite statements of the keeper")
+	if len(statements) == 2 {
+		c.require(statements[0].Node == v.Node && uint64(statements[0].Period) == v.Period && statements[0].CheckedAt == v.CheckedAt, "they are about something else")
 	}
-	s.divided(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.checkSplit(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed passed and failed for one %s check of node %s at %s: %s GNT slashed, finder %s (%s), burned %s",
 		v.Keeper, records.CheckKind(v.Kind), v.Node, clock(v.CheckedAt), s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
 
 func (s *Slash) unjustAward(o Options, t Tx, v *bindings.UnjustAwardProven) {
 	s.Proof, s.Keeper, s.Node, s.Lease = ProvenUnjustAward, v.Keeper, v.Better, v.Lease
-	var c checks
-	c.that(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
-	s.divided(&c, o, v.Amount, v.Customer, v.FinderShare, v.Burned)
+	var c problems
+	c.require(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
+	s.checkSplit(&c, o, v.Amount, v.Customer, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, customer %s, finder %s (%s), burned %s",
 		v.Keeper, v.Lease, v.AwardedScore, v.Better, v.BetterScore, s.Amount, s.Split.Customer, s.Split.Finder, v.Finder, s.Split.Burned)
 }

@@ -17,7 +17,7 @@ type OmittedBid struct {
 	Provider Provider // of the omitted node
 	Model    Model    // of the omitted node
 	Bar      *Node    // of Auction.BarNode; nil when the keeper named no losing bid
-	// ReceivedAt and Ack are the keeper's word that the reveal reached it.
+	// ReceivedAt and Ack are the keeper's acknowledgement of the reveal.
 	ReceivedAt int64
 	Ack        solana.Signature
 }

@@ -23,7 +23,7 @@ func OmittedBidAccounts(b market.OmittedBid, finder solana.PublicKey, score uint
 
 // ProveOmittedBid returns the instructions that belong together in this order: the checks of the node's and the keeper's signatures,
 // and the proof; anyone may send them until the challenge window closes. The finder's associated stake-token account must
-// exist, and the customer's, if it was harmed. Errors: ErrInstruction, wire.ErrSignature.
+// exist, and the customer's, if it was harmed. Errors: ErrInstruction, records.ErrSignature.
 func ProveOmittedBid(b market.OmittedBid, finder solana.PublicKey, now int64) ([]solana.Instruction, error) {
 	score, ok := b.Score(now)
 	if !ok {
@@ -41,7 +41,7 @@ func ProveOmittedBid(b market.OmittedBid, finder solana.PublicKey, now int64) ([
 	if err != nil {
 		return nil, err
 	}
-	said, err := VerifySignature(b.Lease.Keeper, b.Ack, message[:])
+	ackSig, err := VerifySignature(b.Lease.Keeper, b.Ack, message[:])
 	if err != nil {
 		return nil, err
 	}
@@ -62,5 +62,5 @@ func ProveOmittedBid(b market.OmittedBid, finder solana.PublicKey, now int64) ([
 	if err != nil {
 		return nil, err
 	}
-	return []solana.Instruction{bid, said, proof}, nil
+	return []solana.Instruction{bid, ackSig, proof}, nil
 }

@@ -62,7 +62,7 @@ func TestBetterAsk(t *testing.T) {
 		_, ok := b.Score(1_105)
 		require.False(t, ok, name)
 	}
-	// A commitment counts if it was running at the award, and only as it was in the record.
+	// A guarantee counts if it was running at the award, and only as it was in the record.
 	for until, better := range map[int64]bool{1_005: false, 1_006: true} {
 		b = sampleBetter()
 		b.Lease.Lease.Score, b.Better.GuaranteeBps, b.Better.GuaranteedUntil = score, 9_900, until

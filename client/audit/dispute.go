@@ -11,22 +11,22 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// contest is what an auditor knows of a lease's dispute and, for a redundant job, of its output.
-type contest struct {
-	contested        bool // a dispute is open
+// disputeAndOutput is what an auditor knows of a lease's dispute and, for a redundant job, of its output.
+type disputeAndOutput struct {
+	disputeOpen      bool // a dispute is open
 	disputes         int
 	deposit          uint64
 	closesAt         int64
 	upheld, rejected uint64 // weight of the votes seen
 	voted            map[solana.PublicKey]bool
 
-	outputState market.OutputState // as far as events tell it; none until the node commits
-	commitment  [32]byte
-	shown       [32]byte
+	outputState      market.OutputState // as far as events tell it; none until the node commits
+	outputCommitment [32]byte
+	revealed         [32]byte
 }
 
-// votesOf reads the dispute of a lease in this life of it; nothing when it was not disputed.
-func votesOf(ctx context.Context, o Options, own []Tx, lease solana.PublicKey) ([]Tx, error) {
+// disputeHistory reads the dispute of a lease in this life of it; nothing when it was not disputed.
+func disputeHistory(ctx context.Context, o Options, own []Tx, lease solana.PublicKey) ([]Tx, error) {
 	_, opened, ok := find(own, func(e *bindings.DisputeOpened) bool { return e.Lease == lease })
 	if !ok {
 		return nil, nil
@@ -38,9 +38,9 @@ func votesOf(ctx context.Context, o Options, own []Tx, lease solana.PublicKey) (
 	return slices.DeleteFunc(txs, func(t Tx) bool { return t.Slot < opened.Slot }), nil
 }
 
-// weave puts the transactions of a dispute between those of its lease, which has some of them too: each before the one
+// mergeDispute puts the transactions of a dispute between those of its lease, which has some of them too: each before the one
 // that follows it in the dispute's own history, so that a vote and the verdict keep their order within a slot.
-func weave(own, dispute []Tx) []Tx {
+func mergeDispute(own, dispute []Tx) []Tx {
 	place := map[solana.Signature]int{}
 	for i, t := range dispute {
 		place[t.Signature] = i
@@ -71,18 +71,18 @@ func weave(own, dispute []Tx) []Tx {
 // disputed checks the steps of a dispute.
 func (a *auditor) disputed(t Tx, e market.Event) {
 	at := market.DisputeAddress(a.lease.Address)
-	var c checks
+	var c problems
 	switch v := e.Value.(type) {
 	case *bindings.DisputeOpened:
 		if v.Lease != a.lease.Address {
 			return
 		}
 		a.disputes++
-		c.that(v.Dispute == at, "the address is not that of the lease's dispute")
-		c.that(a.disputes == 1, "a lease can be disputed once")
-		c.that(a.startedAt != 0, "the lease had not started")
-		c.that(v.Kind == uint8(market.DisputeNotDelivered) || v.Kind == uint8(market.DisputeBadOutput), "kind %d is not known", v.Kind)
-		a.contested, a.deposit, a.closesAt = true, v.Deposit, v.ClosesAt
+		c.require(v.Dispute == at, "the address is not that of the lease's dispute")
+		c.require(a.disputes == 1, "a lease can be disputed once")
+		c.require(a.startedAt != 0, "the lease had not started")
+		c.require(v.Kind == uint8(market.DisputeNotDelivered) || v.Kind == uint8(market.DisputeBadOutput), "kind %d is not known", v.Kind)
+		a.disputeOpen, a.deposit, a.closesAt = true, v.Deposit, v.ClosesAt
 		a.voted = map[solana.PublicKey]bool{}
 		a.step(t, "dispute", c, "by the customer: %s; deposit %s USDC, evidence with sha256 %x, votes until %s", market.DisputeKind(v.Kind),
 			market.USDC(v.Deposit), v.EvidenceHash, clock(v.ClosesAt))
@@ -90,9 +90,9 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 		if v.Dispute != at {
 			return
 		}
-		c.that(a.contested, "no dispute was open")
-		c.that(!a.voted[v.Keeper], "the keeper had voted before")
-		c.that(t.Time.IsZero() || t.Time.Unix() <= a.closesAt, "the vote came too late")
+		c.require(a.disputeOpen, "no dispute was open")
+		c.require(!a.voted[v.Keeper], "the keeper had voted before")
+		c.require(t.Time.IsZero() || t.Time.Unix() <= a.closesAt, "the vote came too late")
 		if a.voted != nil {
 			a.voted[v.Keeper] = true
 		}
@@ -112,24 +112,24 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 }
 
 func (a *auditor) disputeResolved(t Tx, v *bindings.DisputeResolved) {
-	var c checks
-	c.that(a.contested, "no dispute was open")
-	c.that(v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
+	var c problems
+	c.require(a.disputeOpen, "no dispute was open")
+	c.require(v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
 		market.GNT(a.upheld), market.GNT(a.rejected), market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
 	outcome := "not decided in time: the deposit is free again"
 	switch {
 	case v.Upheld == 1:
 		outcome = "upheld: the deposit is free again, and a fault is opened"
-		c.that(v.UpheldWeight > 0, "nobody had voted for the customer")
-		c.that(v.DepositLost == 0, "the deposit was lost although the customer won")
+		c.require(v.UpheldWeight > 0, "nobody had voted for the customer")
+		c.require(v.DepositLost == 0, "the deposit was lost although the customer won")
 	case v.DepositLost > 0:
 		outcome = fmt.Sprintf("rejected: the deposit of %s USDC is lost", market.USDC(v.DepositLost))
-		c.that(v.DepositLost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
-		c.that(v.RejectedWeight > v.UpheldWeight, "it was not rejected by more weight than upheld it")
+		c.require(v.DepositLost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
+		c.require(v.RejectedWeight > v.UpheldWeight, "it was not rejected by more weight than upheld it")
 	case a.deposit > 0:
-		c.that(t.Time.IsZero() || t.Time.Unix() >= a.closesAt, "it was closed undecided before its time")
+		c.require(t.Time.IsZero() || t.Time.Unix() >= a.closesAt, "it was closed undecided before its time")
 	}
-	a.contested = false
+	a.disputeOpen = false
 	a.step(t, "verdict", c, "%s; %s GNT for the customer, %s against", outcome, market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
 }
 
@@ -140,25 +140,25 @@ func (a *auditor) payable() bool {
 
 // output checks the steps of a redundant job's output.
 func (a *auditor) output(t Tx, e market.Event) {
-	var c checks
+	var c problems
 	switch v := e.Value.(type) {
 	case *bindings.OutputCommitted:
 		if v.Lease != a.lease.Address {
 			return
 		}
-		c.that(a.outputState == market.OutputNone, "the output was %s already", a.outputState)
-		c.that(len(a.settled) == 0, "the lease was paid before its output was compared")
-		a.outputState, a.commitment = market.OutputCommitted, v.Commitment
+		c.require(a.outputState == market.OutputNone, "the output was %s already", a.outputState)
+		c.require(len(a.settled) == 0, "the lease was paid before its output was compared")
+		a.outputState, a.outputCommitment = market.OutputCommitted, v.Commitment
 		a.step(t, "output", c, "%s: the node has bound itself to an output that nobody can copy yet (%x)", a.outputState, v.Commitment)
 	case *bindings.OutputRevealed:
 		if v.Lease != a.lease.Address {
 			return
 		}
-		c.that(a.outputState == market.OutputCommitted, "the output was %s, not committed", a.outputState)
+		c.require(a.outputState == market.OutputCommitted, "the output was %s, not committed", a.outputState)
 		salt, ok := saltOf(t, v.Output)
-		c.that(ok, "the transaction does not show the output")
-		c.that(!ok || market.OutputCommitment(a.o.Domain, v.Lease, v.Output, salt) == a.commitment, "this is not what the node had committed to")
-		a.outputState, a.shown = market.OutputRevealed, v.Output
+		c.require(ok, "the transaction does not show the output")
+		c.require(!ok || market.OutputCommitment(a.o.Domain, v.Lease, v.Output, salt) == a.outputCommitment, "this is not what the node had committed to")
+		a.outputState, a.revealed = market.OutputRevealed, v.Output
 		a.step(t, "output", c, "%s: sha256 %x, which is what was committed to", a.outputState, v.Output)
 	case *bindings.OutputsResolved:
 		if v.Order == a.lease.Order {
@@ -168,10 +168,10 @@ func (a *auditor) output(t Tx, e market.Event) {
 }
 
 func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
-	var c checks
-	wins := a.outputState == market.OutputRevealed && v.Accepted > 0 && v.Output == a.shown
-	c.that(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are no majority", v.Accepted, v.Of)
-	c.that(a.outputState <= market.OutputRevealed, "the output was %s already", a.outputState)
+	var c problems
+	wins := a.outputState == market.OutputRevealed && v.Accepted > 0 && v.Output == a.revealed
+	c.require(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are no majority", v.Accepted, v.Of)
+	c.require(a.outputState <= market.OutputRevealed, "the output was %s already", a.outputState)
 	before := a.outputState
 	text := ""
 	switch {

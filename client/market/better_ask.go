@@ -15,7 +15,7 @@ type BetterAsk struct {
 	Model    Model    // of Better
 }
 
-// AsThroughout is the node with the record (reputation, tier and commitment) that held from one unix second to another,
+// AsThroughout is the node with the reputation, tier and guarantee that held from one unix second to another,
 // both included; ok is false when it changed in between or is too long ago. A tier that lapsed meanwhile counts as lapsed.
 // It is the twin of Node::record_throughout.
 func (n Node) AsThroughout(from, to int64) (then Node, ok bool) {

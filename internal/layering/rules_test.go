@@ -31,6 +31,7 @@ var rules = []rule{
 	{name: "attest imports nothing outside attest", from: []string{"attest/..."}, only: []string{"attest/..."}},
 	{name: "the bindings import nothing of ours", from: []string{bindings}, only: []string{}, tests: true},
 	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
+	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
 	{name: "the client imports no keeper, no agent and no local network", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "localnet/..."}},
 	{name: "keepers do not import agents", from: []string{"keeper/..."}, never: []string{"agent/..."}, tests: true},
 	{name: "agents do not import keepers", from: []string{"agent/..."}, never: []string{"keeper/..."}, tests: true},
@@ -40,7 +41,8 @@ var rules = []rule{
 		never: []string{"localnet/...", "internal/testkit/..."},
 	},
 	{name: "nothing imports a command", from: []string{"..."}, never: []string{".../cmd/..."}, tests: true},
-	{name: "the market's rules read no chain", from: []string{"client/market"}, never: []string{"client/chain", "client/txm", "client/watch"}},
+	{name: "examples use what programs of other people can use", from: []string{"examples/..."}, only: []string{"client/...", "attest/...", bindings}},
+	{name: "the market's rules and instructions read no chain", from: []string{"client/market", "client/market/ix"}, never: []string{"client/chain", "client/txm", "client/watch"}},
 }
 
 // problem is a broken rule. What names the file and the import or function, and is what an exception is for.

@@ -233,9 +233,9 @@ func TestOthersLeavesOutTheTPMAlone(t *testing.T) {
 	}
 }
 
-type shelf map[string]string
+type collateralMap map[string]string
 
-func (s shelf) Get(key string) ([]byte, error) {
+func (s collateralMap) Get(key string) ([]byte, error) {
 	switch v, ok := s[key]; {
 	case !ok:
 		return nil, attest.ErrNoCollateral
@@ -247,8 +247,8 @@ func (s shelf) Get(key string) ([]byte, error) {
 }
 
 func TestRecorder(t *testing.T) {
-	own := shelf{"b": "own", "x": "broken"}
-	r := NewRecorder(nil, own, shelf{"a": "second", "b": "second", "c": "unused"})
+	own := collateralMap{"b": "own", "x": "broken"}
+	r := NewRecorder(nil, own, collateralMap{"a": "second", "b": "second", "c": "unused"})
 	for key, want := range map[string]string{"a": "second", "b": "own"} {
 		got, err := r.Get(key)
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 func TestDir(t *testing.T) {
 	dir := t.TempDir()
-	d := Dir(filepath.Join(dir, "shelf"))
+	d := Dir(filepath.Join(dir, "collateral"))
 	require.NoError(t, os.Mkdir(string(d), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("x"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(string(d), "nvgpu%2Fcrl%2F0a"), []byte("list"), 0o600))

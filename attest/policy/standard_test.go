@@ -49,17 +49,17 @@ func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
 	require.Len(t, verifiers, 6)
 }
 
-// shelf is collateral of tests.
-type shelf map[string][]byte
+// collateralMap is collateral of tests.
+type collateralMap map[string][]byte
 
-func (s shelf) Get(key string) ([]byte, error) {
+func (s collateralMap) Get(key string) ([]byte, error) {
 	if data, ok := s[key]; ok {
 		return bytes.Clone(data), nil
 	}
 	return nil, attest.ErrNoCollateral
 }
 
-func (s shelf) root(c *x509.Certificate) []string {
+func (s collateralMap) root(c *x509.Certificate) []string {
 	s[RootKey(fingerprint(c))] = c.Raw
 	return []string{fingerprint(c)}
 }
@@ -67,10 +67,10 @@ func (s shelf) root(c *x509.Certificate) []string {
 // lab is a machine whose GPUs and processor were made for the test, with all that their real ones have.
 type lab struct {
 	*world
-	shelf shelf
-	gpus  []*nvgputest.GPU
-	snp   *snptest.Machine
-	tdx   *tdxtest.Platform
+	collateral collateralMap
+	gpus       []*nvgputest.GPU
+	snp        *snptest.Machine
+	tdx        *tdxtest.Platform
 }
 
 // hardware is made once: its keys cost seconds.
@@ -109,23 +109,23 @@ var theHardware = sync.OnceValues(func() (h hardware, err error) {
 func newLab(t testing.TB) *lab {
 	h, err := theHardware()
 	require.NoError(t, err)
-	l := &lab{world: newWorld(t), shelf: shelf{}, gpus: slices.Clone(h.gpus), snp: h.snp, tdx: h.tdx}
+	l := &lab{world: newWorld(t), collateral: collateralMap{}, gpus: slices.Clone(h.gpus), snp: h.snp, tdx: h.tdx}
 	l.now = h.at
 	l.challenge.Expiry = l.now.Unix() + 30
 	for key, data := range h.manifests {
-		l.shelf[key] = data
+		l.collateral[key] = data
 	}
 	for key, data := range h.published {
-		l.shelf[key] = data
+		l.collateral[key] = data
 	}
 	l.inv.Driver = nvgputest.Driver
 	l.policy = Default()
 	roots := h.authority.Roots()
 	l.policy.AllowSynthetic = true
-	l.policy.Roots.GPU, l.policy.Roots.RIM = l.shelf.root(roots.Device), l.shelf.root(roots.RIM)
-	l.policy.Roots.TDX = l.shelf.root(l.tdx.Root())
+	l.policy.Roots.GPU, l.policy.Roots.RIM = l.collateral.root(roots.Device), l.collateral.root(roots.RIM)
+	l.policy.Roots.TDX = l.collateral.root(l.tdx.Root())
 	for _, r := range l.snp.Roots() {
-		l.policy.Roots.SNP = l.shelf.root(r.ARK)
+		l.policy.Roots.SNP = l.collateral.root(r.ARK)
 	}
 	launch := l.snp.Measurement()
 	l.policy.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
@@ -160,7 +160,7 @@ func (l *lab) bundle(tee attest.Kind) *bundle.Bundle {
 }
 
 func (l *lab) judge(b *bundle.Bundle) (Claims, *bundle.Bundle, error) {
-	return Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &l.account}, l.now, l.shelf)
+	return Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &l.account}, l.now, l.collateral)
 }
 
 func TestWholeWayToTierThree(t *testing.T) {
@@ -206,10 +206,10 @@ func TestWhatKeepsMachinesFromTierThree(t *testing.T) {
 	}{
 		"no guest image named":    {func(l *lab) { l.policy.SNP.Measurements = nil }, 1, true, `"measurement" did not pass (not covered`},
 		"another guest image":     {func(l *lab) { l.policy.SNP.Measurements = []string{strings.Repeat("00", 48)} }, 1, false, "not an expected measurement"},
-		"no manifests":            {func(l *lab) { delete(l.shelf, nvgpu.DriverRIMKey(nvgputest.Chip, nvgputest.Driver)) }, 1, true, "driver manifest"},
+		"no manifests":            {func(l *lab) { delete(l.collateral, nvgpu.DriverRIMKey(nvgputest.Chip, nvgputest.Driver)) }, 1, true, "driver manifest"},
 		"a driver too old":        {func(l *lab) { l.policy.GPU.MinDriver = "999.0" }, 1, false, "below 999.0"},
 		"no GPU root":             {func(l *lab) { l.policy.Roots.GPU = nil }, 1, false, "report data"},
-		"a root not supplied":     {func(l *lab) { delete(l.shelf, RootKey(l.policy.Roots.SNP[0])) }, 1, true, "not checked"},
+		"a root not supplied":     {func(l *lab) { delete(l.collateral, RootKey(l.policy.Roots.SNP[0])) }, 1, true, "not checked"},
 		"the makers' roots alone": {func(l *lab) { l.policy.Roots = Default().Roots }, 1, false, "trusted root"},
 		"another driver's word":   {func(l *lab) { l.inv.Driver = "1.2.3" }, 1, true, "the machine says 1.2.3"},
 		"a GPU more than reports": {func(l *lab) { l.gpus = l.gpus[:1] }, 1, true, "1 of 2 GPUs have none"},
@@ -268,10 +268,10 @@ func TestNodeAccount(t *testing.T) {
 	l := newLab(t)
 	b := l.bundle(attest.KindSNP)
 	other := [32]byte{77}
-	c, _, err := Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &other}, l.now, l.shelf)
+	c, _, err := Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &other}, l.now, l.collateral)
 	require.ErrorIs(t, err, attest.ErrPolicy)
 	require.Zero(t, c.Tier)
-	c, _, err = Judge(b, l.policy, Subject{Challenge: l.challenge}, l.now, l.shelf)
+	c, _, err = Judge(b, l.policy, Subject{Challenge: l.challenge}, l.now, l.collateral)
 	require.NoError(t, err)
 	require.Contains(t, c.Of(attest.KindWork)[0].Uncovered(), "node account")
 }
@@ -293,10 +293,10 @@ func TestPoliciesThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			l.shelf[RootKey(nvidiaRIMRoot)] = []byte("not it")
-			l.shelf[RootKey(strings.Repeat("cd", 32))] = []byte("not it")
+			l.collateral[RootKey(nvidiaRIMRoot)] = []byte("not it")
+			l.collateral[RootKey(strings.Repeat("cd", 32))] = []byte("not it")
 			spoil(&l.policy)
-			_, err := Standard(l.policy, l.shelf, Subject{})
+			_, err := Standard(l.policy, l.collateral, Subject{})
 			require.ErrorIs(t, err, ErrDocument)
 		})
 	}

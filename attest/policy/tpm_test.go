@@ -46,7 +46,7 @@ func newTPMLab(t testing.TB) *tpmLab {
 	made, err := tpms()
 	require.NoError(t, err)
 	l := &tpmLab{lab: newLab(t), mine: *made.mine, next: *made.next, keeper: ed25519.NewKeyFromSeed(make([]byte, 32))}
-	l.policy.Roots.TPM = l.shelf.root(made.maker.Root)
+	l.policy.Roots.TPM = l.collateral.root(made.maker.Root)
 	return l
 }
 
@@ -87,7 +87,7 @@ func (l *tpmLab) plain() *bundle.Bundle {
 
 func (l *tpmLab) judge(b *bundle.Bundle) (Claims, error) {
 	s := Subject{Challenge: l.challenge, Account: &l.account, Keepers: []ed25519.PublicKey{l.keeper.Public().(ed25519.PublicKey)}}
-	c, _, err := Judge(b, l.policy, s, l.now, l.shelf)
+	c, _, err := Judge(b, l.policy, s, l.now, l.collateral)
 	return c, err
 }
 
@@ -217,6 +217,6 @@ func TestPolicyThatForgets(t *testing.T) {
 func TestPCRThatIsNotQuoted(t *testing.T) {
 	l := newTPMLab(t)
 	l.policy.TPM.PCRs = []PCR{{Index: 10, Values: []string{strings.Repeat("00", 32)}}}
-	_, err := Standard(l.policy, l.shelf, Subject{})
+	_, err := Standard(l.policy, l.collateral, Subject{})
 	require.ErrorIs(t, err, ErrDocument)
 }

@@ -28,16 +28,16 @@ type lab struct {
 	authority  *nvgputest.Authority
 	own, other *nvgputest.GPU
 	host       *snptest.Machine
-	collateral shelf
+	collateral collateralMap
 	policy     policy.Policy
 	key        ed25519.PrivateKey
 	account    [32]byte
 }
 
-type shelf map[string][]byte
+type collateralMap map[string][]byte
 
 // Get implements [attest.Collateral].
-func (s shelf) Get(key string) ([]byte, error) {
+func (s collateralMap) Get(key string) ([]byte, error) {
 	if data, ok := s[key]; ok {
 		return bytes.Clone(data), nil
 	}
@@ -45,7 +45,7 @@ func (s shelf) Get(key string) ([]byte, error) {
 }
 
 // root supplies a root and returns its fingerprint.
-func (s shelf) root(c *x509.Certificate) []string {
+func (s collateralMap) root(c *x509.Certificate) []string {
 	sum := sha256.Sum256(c.Raw)
 	name := hex.EncodeToString(sum[:])
 	s[policy.RootKey(name)] = c.Raw
@@ -54,7 +54,7 @@ func (s shelf) root(c *x509.Certificate) []string {
 
 // newLab makes the hardware; its keys take seconds.
 func newLab(at time.Time) (*lab, error) {
-	l := &lab{at: at.UTC().Truncate(time.Second), collateral: shelf{}, account: [32]byte{7}}
+	l := &lab{at: at.UTC().Truncate(time.Second), collateral: collateralMap{}, account: [32]byte{7}}
 	l.key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
 	var err error
 	if l.authority, err = nvgputest.NewAuthority(); err != nil {

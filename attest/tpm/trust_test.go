@@ -133,9 +133,9 @@ func recordingOptions(t *testing.T) tpm.Options {
 	return rec.options(t)
 }
 
-type shelf map[string][]byte
+type collateralMap map[string][]byte
 
-func (s shelf) Get(key string) ([]byte, error) {
+func (s collateralMap) Get(key string) ([]byte, error) {
 	if data, ok := s[key]; ok {
 		return data, nil
 	}
@@ -166,7 +166,7 @@ func TestRevocation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust := m.Trust()
-			trust.Algorithms, trust.Collateral = []tpm.EKAlgorithm{tpm.EKP256}, shelf{tpm.CRLKey(m.Issuer): tc.list}
+			trust.Algorithms, trust.Collateral = []tpm.EKAlgorithm{tpm.EKP256}, collateralMap{tpm.CRLKey(m.Issuer): tc.list}
 			r, err := tpm.New(tpm.Options{Trust: trust}).Verify(quoted(t, made, nil), testBinding, aTime)
 			if tc.want != nil {
 				require.ErrorIs(t, err, tc.want)

@@ -61,6 +61,15 @@ k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (n+63)/64.
 	s.op("add.u32 %%lb, %%sb, %%x1")
 	s.op("add.u32 %%sa, %%sa, %%x0")
 	s.op("add.u32 %%sb, %%sb, %%x0")
+	s.productSteps()
+	s.productResult()
+	s.end()
+	return s.b.String()
+}
+
+// productSteps adds up the products of all steps in acc0 to acc15: two words of each tile are loaded by every thread, then
+// each thread multiplies its four lines with its four columns.
+func (s *source) productSteps() {
 	for i := range 16 {
 		s.op("mov.u32 %%acc%d, 0", i)
 	}
@@ -94,6 +103,10 @@ k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (n+63)/64.
 	s.op("add.u32 %%step, %%step, 1")
 	s.op("setp.lt.u32 %%p, %%step, %%steps")
 	s.op("@%%p bra STEP")
+}
+
+// productResult stores a thread's 4 by 4 entries, those of them that are inside of the matrix.
+func (s *source) productResult() {
 	s.note("n is a multiple of 4, so four columns are inside of the matrix or outside together")
 	s.op("add.u32 %%col0, %%col0, %%tx")
 	s.op("add.u32 %%row0, %%row0, %%ty")
@@ -111,6 +124,4 @@ k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (n+63)/64.
 		s.op("add.u32 %%row0, %%row0, 1")
 	}
 	s.label("DONE")
-	s.end()
-	return s.b.String()
 }

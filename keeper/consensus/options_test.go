@@ -11,7 +11,7 @@ import (
 
 // An engine without something that it needs is not made, and the error says what is missing.
 func TestNewRefusesIncompleteOptions(t *testing.T) {
-	whole := newTown(t, 1).people[0].engine.o
+	whole := newCluster(t, 1).participants[0].engine.o
 	for name, remove := range map[string]func(*Options){
 		"View":         func(o *Options) { o.View = nil },
 		"Store":        func(o *Options) { o.Store = nil },

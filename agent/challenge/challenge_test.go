@@ -133,7 +133,7 @@ func TestAnswers(t *testing.T) {
 	claim := work.Claim{Domain: domain, Node: node, Period: work1.Period, Seed: seed, N: 64, Root: proof.Root}
 	signer := f.key.PublicKey()
 	require.True(t, claim.Verify(signer[:], resp.Work.Signature))
-	kept, err := f.store.Work(work1.Period, store.Key(seed))
+	kept, err := f.store.WorkClaim(work1.Period, store.Key(seed))
 	require.NoError(t, err)
 	require.EqualValues(t, proof.Root, kept.Root)
 	require.EqualValues(t, 1, f.Counts().Work)

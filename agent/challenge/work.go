@@ -99,12 +99,12 @@ func (s *Server) prove(ctx context.Context, seed work.Seed, n int, period uint64
 		return nil, err
 	}
 	elapsed := time.Since(start)
-	err = s.o.Store.PutWork(store.Work{Period: period, Seed: store.Key(seed), N: uint32(n), Root: store.Key(proof.Root), Elapsed: elapsed})
+	err = s.o.Store.PutWorkClaim(store.WorkClaim{Period: period, Seed: store.Key(seed), N: uint32(n), Root: store.Key(proof.Root), Elapsed: elapsed})
 	if err != nil {
 		return nil, err
 	}
 	if period > keepPeriods {
-		if _, err := s.o.Store.PruneWork(period - keepPeriods); err != nil {
+		if _, err := s.o.Store.PruneWorkClaims(period - keepPeriods); err != nil {
 			return nil, err
 		}
 	}

@@ -27,7 +27,7 @@ func request(id string) p2p.Protocol {
 }
 
 // ask is a keeper's challenge.
-func (w *world) ask(a *agent, kind messages.CheckKind, change func(*messages.ChallengeRequest)) (messages.ChallengeResponse, error) {
+func (w *testbed) ask(a *agent, kind messages.CheckKind, change func(*messages.ChallengeRequest)) (messages.ChallengeResponse, error) {
 	req := messages.ChallengeRequest{Version: messages.Version, Kind: kind, Node: a.node, Period: uint64(time.Now().Unix()) / 5}
 	_, err := rand.Read(req.Nonce[:])
 	require.NoError(w.t, err)
@@ -43,13 +43,13 @@ func (w *world) ask(a *agent, kind messages.CheckKind, change func(*messages.Cha
 	return resp, err
 }
 
-func (w *world) workChallenge(a *agent) (func(*messages.ChallengeRequest), *work.Seed) {
+func (w *testbed) workChallenge(a *agent) (func(*messages.ChallengeRequest), *work.Seed) {
 	seed := new(work.Seed)
 	return func(req *messages.ChallengeRequest) {
 		domain, err := w.chain.Domain(w.t.Context())
 		require.NoError(w.t, err)
 		c := &messages.WorkChallenge{Size: 256, SlotHash: [32]byte{7}}
-		sig, err := w.world.Keepers[0].Key.Sign(work.ChallengeMessage(domain, c.SlotHash, req.Node, req.Period))
+		sig, err := w.keys.Keepers[0].Key.Sign(work.ChallengeMessage(domain, c.SlotHash, req.Node, req.Period))
 		require.NoError(w.t, err)
 		c.KeeperSignature = sig
 		req.Work = c
@@ -57,7 +57,7 @@ func (w *world) workChallenge(a *agent) (func(*messages.ChallengeRequest), *work
 	}, seed
 }
 
-func (w *world) deploy(a *agent, lease solana.PublicKey, job messages.JobSpec) messages.LeaseAnswer {
+func (w *testbed) deploy(a *agent, lease solana.PublicKey, job messages.JobSpec) messages.LeaseAnswer {
 	w.t.Helper()
 	w.find(a)
 	answer, err := p2p.Call[messages.DeployRequest, messages.LeaseAnswer](w.t.Context(), w.customer, a.key, request(messages.Deploy),
@@ -67,7 +67,7 @@ func (w *world) deploy(a *agent, lease solana.PublicKey, job messages.JobSpec) m
 }
 
 // find connects the customer with the agent as a customer does: through a keeper's lookup.
-func (w *world) find(a *agent) {
+func (w *testbed) find(a *agent) {
 	w.t.Helper()
 	require.NoError(w.t, w.customer.Remember(w.keeper.Self()))
 	require.Eventually(w.t, func() bool {
@@ -75,7 +75,7 @@ func (w *world) find(a *agent) {
 	}, 10*time.Second, 50*time.Millisecond)
 }
 
-func (w *world) status(a *agent, lease solana.PublicKey) messages.LeaseAnswer {
+func (w *testbed) status(a *agent, lease solana.PublicKey) messages.LeaseAnswer {
 	w.t.Helper()
 	w.find(a)
 	answer, err := p2p.Call[messages.LeaseRequest, messages.LeaseAnswer](w.t.Context(), w.customer, a.key, request(messages.Status),
@@ -84,7 +84,7 @@ func (w *world) status(a *agent, lease solana.PublicKey) messages.LeaseAnswer {
 	return answer
 }
 
-func (w *world) logs(a *agent, lease solana.PublicKey, follow bool) string {
+func (w *testbed) logs(a *agent, lease solana.PublicKey, follow bool) string {
 	w.t.Helper()
 	w.find(a)
 	var out strings.Builder
@@ -104,7 +104,7 @@ func (w *world) logs(a *agent, lease solana.PublicKey, follow bool) string {
 }
 
 // receipt takes an offer, checks it and gives the signature back.
-func (w *world) receipt(a *agent, lease solana.PublicKey) messages.Receipt {
+func (w *testbed) receipt(a *agent, lease solana.PublicKey) messages.Receipt {
 	w.t.Helper()
 	w.find(a)
 	r, err := p2p.Call[messages.LeaseRequest, messages.Receipt](w.t.Context(), w.customer, a.key, request(messages.ReceiptOffer),
@@ -117,7 +117,7 @@ func (w *world) receipt(a *agent, lease solana.PublicKey) messages.Receipt {
 	require.True(w.t, ok)
 	message := market.LeaseReceipt(l, r.Sequence, r.Seconds)
 	require.NoError(w.t, message.Verify(a.key, r.NodeSignature))
-	sig, err := message.Sign(w.world.Customers[0].Key)
+	sig, err := message.Sign(w.keys.Customers[0].Key)
 	require.NoError(w.t, err)
 	answer, err := p2p.Call[messages.SignedReceipt, messages.ReceiptAnswer](w.t.Context(), w.customer, a.key, request(messages.ReceiptSigned),
 		messages.SignedReceipt{Receipt: r, CustomerSignature: sig})
@@ -137,7 +137,7 @@ func job(script string) messages.JobSpec {
 // A whole life: registered, challenged, leased, run to completion, paid by a receipt, closed.
 func TestLeaseToCompletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := w.newAgent(0)
 	a.start()
 
@@ -186,8 +186,8 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.EqualValues(t, r.Sequence, l.ReceiptSequence)
 	require.Eventually(t, func() bool { return strings.Contains(w.receipt(a, l.Address).Refused, "nothing to sign") }, 5*time.Second, 100*time.Millisecond)
 
-	instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{Authority: w.world.Customers[0].Address(), Lease: l})
-	w.send(w.world.Customers[0], instruction, err)
+	instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{Authority: w.keys.Customers[0].Address(), Lease: l})
+	w.send(w.keys.Customers[0], instruction, err)
 	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "account closed") }, 10*time.Second, 50*time.Millisecond)
 
 	screen := a.command("status", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
@@ -199,13 +199,13 @@ func TestLeaseToCompletion(t *testing.T) {
 // A stranger gets nothing, another job is not run, and the lease is the customer's to stop.
 func TestStoppedByItsCustomer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := w.newAgent(0)
 	a.start()
 	spec := job("trap 'echo stopping; exit 0' TERM; echo up; while :; do sleep 0.1; done")
 	l := w.order(a.node, spec, 600, false)
 	require.Contains(t, w.deploy(a, l.Address, job("echo something else")).Refused, "not the job that was ordered")
-	stranger := w.network(w.world.Customers[1].Key)
+	stranger := w.network(w.keys.Customers[1].Key)
 	require.NoError(t, stranger.Remember(w.keeper.Self()))
 	require.NoError(t, stranger.Find(t.Context(), a.key, []solana.PublicKey{w.keeper.Key()}))
 	answer, err := p2p.Call[messages.LeaseRequest, messages.LeaseAnswer](t.Context(), stranger, a.key, request(messages.Status),
@@ -222,8 +222,8 @@ func TestStoppedByItsCustomer(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	first := w.receipt(a, l.Address)
 	require.NotZero(t, first.Seconds)
-	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: w.world.Customers[0].Address(), Lease: l})
-	w.send(w.world.Customers[0], instruction, err)
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: w.keys.Customers[0].Address(), Lease: l})
+	w.send(w.keys.Customers[0], instruction, err)
 	w.until(l.Address, "it ended", ended)
 	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseStopped }, 10*time.Second, 50*time.Millisecond)
 	require.Contains(t, w.logs(a, l.Address, true), "stopping")
@@ -236,7 +236,7 @@ func TestStoppedByItsCustomer(t *testing.T) {
 // kill -9 at every state: the job goes on, and the next agent takes up where the last one was.
 func TestKilledAtEveryState(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := w.newAgent(0)
 	a.start()
 	file := filepath.Join(w.dir, "ticks")
@@ -281,20 +281,20 @@ func TestKilledAtEveryState(t *testing.T) {
 // A keeper that comes back at another address is found again from the chain; one that restarts in place is dialled again.
 func TestKeeperMoves(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := w.newAgent(0)
 	a.start()
 	require.NoError(t, w.keeper.Close())
-	w.keeper = w.network(w.world.Keepers[0].Key)
-	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: w.world.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
-	w.send(w.world.Keepers[0], instruction, err)
+	w.keeper = w.network(w.keys.Keepers[0].Key)
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: w.keys.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
+	w.send(w.keys.Keepers[0], instruction, err)
 	require.Eventually(t, func() bool { return w.keeper.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
 	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 
 	at := w.keeper.Addrs()[0]
 	require.NoError(t, w.keeper.Close())
-	again, err := p2p.New(p2p.Config{Key: w.world.Keepers[0].Key, Listen: []string{at[:strings.Index(at, "/p2p/")]}, Log: zerolog.Nop()})
+	again, err := p2p.New(p2p.Config{Key: w.keys.Keepers[0].Key, Listen: []string{at[:strings.Index(at, "/p2p/")]}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, again.Close()) })
 	require.Eventually(t, func() bool { return again.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
@@ -304,7 +304,7 @@ func TestKeeperMoves(t *testing.T) {
 // and what could not be sent is sent afterwards.
 func TestChainGoesAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := w.newAgent(0)
 	rpc, err := fault.StartRelay(t.Context(), strings.TrimPrefix(w.at.RPC, "http://"))
 	require.NoError(t, err)

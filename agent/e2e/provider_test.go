@@ -34,9 +34,9 @@ func (a *agent) refused(code int, want string, args ...string) {
 // Every wrong input is one line that says what to do, and changes nothing.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := &agent{w: w, dir: filepath.Join(w.dir, "fresh")}
-	wallet := w.world.Providers[0].Path
+	wallet := w.keys.Providers[0].Path
 	at := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
 	cmd := func(name string, more ...string) []string {
 		return append(append([]string{name}, at...), more...)
@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, chain.SaveKeypair(poor, fresh))
 	a.refused(1, "not enough SOL", cmd("register", with("--keypair", poor, "--price", "1")...)...)
-	_, err = w.sender.Send(t.Context(), w.world.Faucet.Key, nil, transfer(w.world.Faucet.Address(), fresh.PublicKey(), uint64(chain.SOL)))
+	_, err = w.sender.Send(t.Context(), w.keys.Faucet.Key, nil, transfer(w.keys.Faucet.Address(), fresh.PublicKey(), uint64(chain.SOL)))
 	require.NoError(t, err)
 	a.refused(1, "not enough stake tokens", cmd("register", with("--keypair", poor, "--price", "1")...)...)
 	a.refused(1, "no GPUs to offer", cmd("register", "--keypair", wallet, "--price", "1", "--inventory", "nvml")...)
@@ -77,7 +77,7 @@ func TestBadInput(t *testing.T) {
 
 	// The same GPU cannot be registered twice: another provider takes the machine's key along.
 	a.command(cmd("register", with("--keypair", wallet, "--price", "1.5")...)...)
-	a.refused(1, "registered already", cmd("register", with("--keypair", w.world.Providers[1].Path, "--price", "1.5")...)...)
+	a.refused(1, "registered already", cmd("register", with("--keypair", w.keys.Providers[1].Path, "--price", "1.5")...)...)
 	// A machine with other GPUs does not serve the node.
 	a.refused(2, "not those of this machine", cmd("run", "--inventory", "simulated:A100:2")...)
 }
@@ -96,9 +96,9 @@ func transfer(from, to solana.PublicKey, lamports uint64) solana.Instruction {
 // From registration to the return of the rent.
 func TestComingAndGoing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(p *bindings.Params) { p.PeriodSecs, p.SettleDeadlinePeriods = 2, 1 }) // closing waits for both
+	w := newTestbed(t, func(p *bindings.Params) { p.PeriodSecs, p.SettleDeadlinePeriods = 2, 1 }) // closing waits for both
 	a := w.newAgent(0)
-	wallet := w.world.Providers[0]
+	wallet := w.keys.Providers[0]
 	at := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
 	cmd := func(name string, more ...string) []string {
 		return append(append([]string{name}, at...), more...)
@@ -140,7 +140,7 @@ func TestComingAndGoing(t *testing.T) {
 // The simulated cheats: too slow, and silent.
 func TestSimulatedCheats(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	silence := filepath.Join(w.dir, "silence")
 	a := w.newAgent(0, "--simulate-slow-factor", "5000", "--simulate-silence-file", silence)
 	a.start()
@@ -171,7 +171,7 @@ func TestSimulatedCheats(t *testing.T) {
 // paid for runs out, and the node ends the lease itself when no keeper does.
 func TestLeaseWithoutJob(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(p *bindings.Params) { p.StartDeadlineSecs = 6 })
+	w := newTestbed(t, func(p *bindings.Params) { p.StartDeadlineSecs = 6 })
 	a := w.newAgent(0)
 	a.start()
 	spec := job("sleep 600")
@@ -192,9 +192,9 @@ func TestLeaseWithoutJob(t *testing.T) {
 // kill -9 of register at any moment costs nothing: repeated, it registers once and stakes once.
 func TestRegisterInterrupted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestbed(t)
 	a := &agent{w: w, dir: filepath.Join(w.dir, "interrupted")}
-	wallet := w.world.Providers[0]
+	wallet := w.keys.Providers[0]
 	common := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS, "--inventory", "simulated:A100:1", "--keypair", wallet.Path}
 	a.command(append([]string{"init", "--skip-benchmark"}, common...)...)
 	register := append([]string{"register", "--stake", "100", "--price", "1.26"}, common...)

@@ -213,15 +213,15 @@ func TestConfidentialMachine(t *testing.T) {
 		attest.KindInventory: Found, attest.KindWork: Found, attest.KindNVGPU: Found, attest.KindSNP: Found, attest.KindTPM: Absent,
 	}, states(findings))
 
-	shelf := map[string][]byte{}
+	found := map[string][]byte{}
 	manifests, err := authority.Collateral()
 	require.NoError(t, err)
 	for k, v := range manifests {
-		shelf[k] = v
+		found[k] = v
 	}
 	p := policy.Default()
 	p.AllowSynthetic = true
-	root := func(name string, der []byte) []string { shelf[policy.RootKey(name)] = der; return []string{name} }
+	root := func(name string, der []byte) []string { found[policy.RootKey(name)] = der; return []string{name} }
 	roots := authority.Roots()
 	p.Roots.GPU = root(hexSum(roots.Device.Raw), roots.Device.Raw)
 	p.Roots.RIM = root(hexSum(roots.RIM.Raw), roots.RIM.Raw)
@@ -230,7 +230,7 @@ func TestConfidentialMachine(t *testing.T) {
 	}
 	launch := machine.Measurement()
 	p.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
-	claims, _, err := policy.Judge(b, p, policy.Subject{Challenge: r.challenge}, time.Now(), collateral(shelf))
+	claims, _, err := policy.Judge(b, p, policy.Subject{Challenge: r.challenge}, time.Now(), collateral(found))
 	require.NoError(t, err)
 	require.Equal(t, uint8(3), claims.Tier, claims.Why)
 }

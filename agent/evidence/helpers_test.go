@@ -23,7 +23,7 @@ func pemOf(g *nvgputest.GPU) []byte {
 	return out
 }
 
-// collateral is a shelf of tests.
+// collateral is collateral of tests.
 type collateral map[string][]byte
 
 func (c collateral) Get(key string) ([]byte, error) {

@@ -304,7 +304,7 @@ func (w *worker) remove(ctx context.Context) error {
 	if err := w.m.o.Runtime.Remove(ctx, w.id); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err
 	}
-	if err := w.m.o.Store.Forget(store.Key(w.address)); err != nil {
+	if err := w.m.o.Store.RemoveLease(store.Key(w.address)); err != nil {
 		return err
 	}
 	w.log.Debug().Msg("lease removed from the store")

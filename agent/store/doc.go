@@ -1,5 +1,4 @@
-// Package store keeps what an agent must not forget: its leases, the receipts that it signed, the work claims that it signed,
-// its bids and its settings.
+// Package store keeps what an agent is held to: its leases, the receipts and the work claims that it signed, and its bids.
 //
 // The rule is write first, act second: a state change is on disk before the process is started, the receipt is released or
 // the transaction is sent. After kill -9 at any moment the agent reads here what it had promised.

@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// AddLease stores a lease that was awarded to the node. Recording the same one
+// AddLease stores a lease that was awarded to the node. Storing the same one
 // again changes nothing and returns what is stored.
 func (s *Store) AddLease(l Lease) (Lease, error) {
 	l.State = Awarded
@@ -118,8 +118,8 @@ func (s *Store) Update(address Key, change func(*Lease) error) (Lease, error) {
 	return l, err
 }
 
-// Forget removes a closed lease and its receipts.
-func (s *Store) Forget(address Key) error {
+// RemoveLease removes a closed lease and its receipts.
+func (s *Store) RemoveLease(address Key) error {
 	return s.db.Update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketLeases)
 		var l Lease
@@ -127,13 +127,13 @@ func (s *Store) Forget(address Key) error {
 			return err
 		}
 		if l.State != Closed {
-			return fmt.Errorf("%w: %x is %s, only closed leases are forgotten", ErrTransition, address, l.State)
+			return fmt.Errorf("%w: %x is %s, only closed leases are removed", ErrTransition, address, l.State)
 		}
 		if err := b.Delete(address[:]); err != nil {
-			return fmt.Errorf("forget lease: %w", err)
+			return fmt.Errorf("remove lease: %w", err)
 		}
 		if err := tx.Bucket(bucketReceipts).Delete(address[:]); err != nil {
-			return fmt.Errorf("forget receipt: %w", err)
+			return fmt.Errorf("remove receipt: %w", err)
 		}
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// ReserveReceipt writes down that the node is about to sign (lease, sequence,
+// ReserveReceipt stores that the node is about to sign (lease, sequence,
 // seconds). Only after it returned nil may the signature be made. It refuses
 // with [ErrReceipt]
 //
@@ -48,7 +48,7 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 	return r, nil
 }
 
-// SignReceipt records the signatures of the receipt that was reserved last.
+// SignReceipt stores the signatures of the receipt that was reserved last.
 // customer may be empty until the customer has answered; by is the session key
 // that signed for it, zero for its own. A receipt that has been overtaken is
 // [ErrReceipt].

@@ -38,14 +38,13 @@ func fill(t testing.TB, s *Store, count int) []Lease {
 		_, err = s.ReserveReceipt(Key{byte(i + 1)}, 1, uint64(i))
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.PutWork(Work{Period: 5, Seed: Key{1}, N: 64, Root: Key{7}}))
-	require.NoError(t, s.SetSetting("ask", "1.25"))
+	require.NoError(t, s.PutWorkClaim(WorkClaim{Period: 5, Seed: Key{1}, N: 64, Root: Key{7}}))
 	all, err := s.Leases()
 	require.NoError(t, err)
 	return all
 }
 
-func TestRecordsSurviveReopening(t *testing.T) {
+func TestEntriesSurviveReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "agent.db")
 	s := open(t, path)
 	want := fill(t, s, 20)
@@ -58,14 +57,9 @@ func TestRecordsSurviveReopening(t *testing.T) {
 	r, err := s.Receipt(Key{3})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, r.Seconds)
-	w, err := s.Work(5, Key{1})
+	w, err := s.WorkClaim(5, Key{1})
 	require.NoError(t, err)
 	require.Equal(t, Key{7}, w.Root)
-	var ask string
-	require.NoError(t, s.Setting("ask", &ask))
-	require.Equal(t, "1.25", ask)
-	require.ErrorIs(t, s.Setting("none", &ask), ErrNotFound)
-	require.Error(t, s.SetSetting("", 1))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -126,7 +120,7 @@ func TestLeaseStates(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Advance(a, Running, nil)
 	require.NoError(t, err)
-	require.ErrorIs(t, s.Forget(a), ErrTransition)
+	require.ErrorIs(t, s.RemoveLease(a), ErrTransition)
 	for _, to := range []State{Exited, Ended, Closed} {
 		_, err = s.Advance(a, to, nil)
 		require.NoError(t, err)
@@ -134,7 +128,7 @@ func TestLeaseStates(t *testing.T) {
 	l, err = s.Lease(a)
 	require.NoError(t, err)
 	require.Len(t, l.History, 6)
-	require.NoError(t, s.Forget(a))
+	require.NoError(t, s.RemoveLease(a))
 	_, err = s.Lease(a)
 	require.ErrorIs(t, err, ErrNotFound)
 	_, err = s.Advance(a, Ended, nil)
@@ -204,21 +198,21 @@ func TestReceiptSignatures(t *testing.T) {
 
 func TestOneRootForOneSeed(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "agent.db"))
-	w := Work{Period: 7, Seed: Key{1}, N: 64, Root: Key{2}}
-	require.NoError(t, s.PutWork(w))
-	require.NoError(t, s.PutWork(w))
+	w := WorkClaim{Period: 7, Seed: Key{1}, N: 64, Root: Key{2}}
+	require.NoError(t, s.PutWorkClaim(w))
+	require.NoError(t, s.PutWorkClaim(w))
 	w.Root = Key{3}
-	require.ErrorIs(t, s.PutWork(w), ErrExists)
+	require.ErrorIs(t, s.PutWorkClaim(w), ErrExists)
 	w.Seed = Key{9}
-	require.NoError(t, s.PutWork(w))
+	require.NoError(t, s.PutWorkClaim(w))
 	w.Period = 8
-	require.NoError(t, s.PutWork(w))
-	n, err := s.PruneWork(8)
+	require.NoError(t, s.PutWorkClaim(w))
+	n, err := s.PruneWorkClaims(8)
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	_, err = s.Work(7, Key{1})
+	_, err = s.WorkClaim(7, Key{1})
 	require.ErrorIs(t, err, ErrNotFound)
-	_, err = s.Work(8, Key{9})
+	_, err = s.WorkClaim(8, Key{9})
 	require.NoError(t, err)
 }
 

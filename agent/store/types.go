@@ -162,8 +162,8 @@ type SignedReceipt struct {
 	CustomerKey       Key    `json:"customer_key"`
 }
 
-// Work is a work claim that the node signed for a period.
-type Work struct {
+// WorkClaim is what the node signed about a product of a period.
+type WorkClaim struct {
 	Period  uint64        `json:"period"`
 	Seed    Key           `json:"seed"`
 	N       uint32        `json:"n"`

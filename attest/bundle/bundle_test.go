@@ -235,8 +235,8 @@ func TestOthersLeavesOutTheTPMAlone(t *testing.T) {
 
 type collateralMap map[string]string
 
-func (s collateralMap) Get(key string) ([]byte, error) {
-	switch v, ok := s[key]; {
+func (m collateralMap) Get(key string) ([]byte, error) {
+	switch v, ok := m[key]; {
 	case !ok:
 		return nil, attest.ErrNoCollateral
 	case v == "broken":

@@ -34,7 +34,7 @@ func TestTiersOfHonestMachines(t *testing.T) {
 		"hardware without work": {[]attest.Kind{attest.KindInventory, attest.KindSNP, attest.KindNVGPU, attest.KindTPM}, 0, "no work proof"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestbed(t)
 			b := w.bundle(c.kinds...)
 			got, err := w.evaluate(b)
 			require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestTiersOfHonestMachines(t *testing.T) {
 	}
 }
 
-func resign(w *world, b *bundle.Bundle) { require.NoError(w.t, b.Sign(w.key)) }
+func resign(w *testbed, b *bundle.Bundle) { require.NoError(w.t, b.Sign(w.key)) }
 
 // drop removes evidence of a kind.
 func drop(b *bundle.Bundle, kind attest.Kind) {
@@ -72,18 +72,18 @@ func TestAttacks(t *testing.T) {
 		return func(r *attest.Result) error { return r.Fail("measurement", err, "not as expected") }
 	}
 	for name, c := range map[string]struct {
-		spoil   func(*world, *bundle.Bundle)
+		spoil   func(*testbed, *bundle.Bundle)
 		verdict Verdict
 		tier    uint8
 		err     error
 		why     string
 	}{
 		"node signature": {
-			func(_ *world, b *bundle.Bundle) { b.Signature[3] ^= 1 },
+			func(_ *testbed, b *bundle.Bundle) { b.Signature[3] ^= 1 },
 			Unproven, 0, attest.ErrUntrusted, "not signed by the node",
 		},
 		"another node's bundle under this node's challenge": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize))
 				m, err := b.Statement()
 				require.NoError(w.t, err)
@@ -91,11 +91,11 @@ func TestAttacks(t *testing.T) {
 			}, Unproven, 0, attest.ErrUntrusted, "not signed",
 		},
 		"evidence of another challenge": {
-			func(w *world, b *bundle.Bundle) { b.Challenge.ID[0]++; resign(w, b) },
+			func(w *testbed, b *bundle.Bundle) { b.Challenge.ID[0]++; resign(w, b) },
 			False, 0, attest.ErrStale, "something false",
 		},
 		"inventory exchanged under the TPM's quote": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				w.inv.GPUs[0].Model = "NVIDIA H200"
 				e, err := w.inv.Evidence()
 				require.NoError(w.t, err)
@@ -104,7 +104,7 @@ func TestAttacks(t *testing.T) {
 			}, False, 0, attest.ErrStale, "something false",
 		},
 		"one GPU reports for two": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				for i := range b.Evidence {
 					if e := &b.Evidence[i]; e.Kind == attest.KindNVGPU && e.Instance == 1 {
 						e.Items[0].Data = []byte(w.inv.GPUs[0].UUID + " key")
@@ -117,7 +117,7 @@ func TestAttacks(t *testing.T) {
 			}, False, 0, attest.ErrMalformed, "something false",
 		},
 		"more reports than GPUs": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				extra := b.OfKind(attest.KindNVGPU)[0]
 				extra.Instance, extra.Items = 5, []attest.Item{{Name: "key", Data: []byte("third")}, {Name: "signed"}}
 				w.signGPU(&extra)
@@ -129,7 +129,7 @@ func TestAttacks(t *testing.T) {
 			}, False, 0, attest.ErrMalformed, "something false",
 		},
 		"a GPU without a report": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				var rest []attest.Evidence
 				for _, e := range b.Evidence {
 					if e.Kind != attest.KindNVGPU || e.Instance != 1 {
@@ -143,7 +143,7 @@ func TestAttacks(t *testing.T) {
 			}, Sound, 1, nil, "1 of 2 GPUs have none",
 		},
 		"a TEE that does not bind the GPU's key": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				for i := range b.Evidence {
 					if e := &b.Evidence[i]; e.Kind == attest.KindNVGPU && e.Instance == 1 {
 						e.Items[0].Data = []byte("a GPU of another machine")
@@ -155,7 +155,7 @@ func TestAttacks(t *testing.T) {
 			}, False, 0, attest.ErrStale, "something false",
 		},
 		"a wrong product": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				drop(b, attest.KindTPM)
 				drop(b, attest.KindWork)
 				b.Evidence = append(b.Evidence, w.work(work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1}))
@@ -163,17 +163,17 @@ func TestAttacks(t *testing.T) {
 			}, False, 0, attest.ErrUntrusted, "something false",
 		},
 		"an unknown root": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindTPM] = fake{kind: attest.KindTPM, want: tpmWant, lie: failing(attest.ErrUntrusted)}
 			}, Unproven, 3, attest.ErrUntrusted, "",
 		},
 		"an old driver": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindNVGPU] = fake{kind: attest.KindNVGPU, want: gpuWant, lie: failing(attest.ErrPolicy)}
 			}, Unproven, 2, attest.ErrPolicy, "not tier 3: NVIDIA GPU report 0: measurement",
 		},
 		"no reference measurements": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindNVGPU] = fake{kind: attest.KindNVGPU, want: gpuWant, lie: func(r *attest.Result) error {
 					r.Skip("measurement", "no manifest")
 					r.Claim("driver", "550.54.15")
@@ -182,7 +182,7 @@ func TestAttacks(t *testing.T) {
 			}, Sound, 2, nil, "(not covered: no manifest)",
 		},
 		"a guest that can be debugged": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindSNP] = fake{kind: attest.KindSNP, want: teeWant, lie: func(r *attest.Result) error {
 					r.Pass("measurement", "as expected")
 					r.Confidential = false
@@ -191,7 +191,7 @@ func TestAttacks(t *testing.T) {
 			}, Sound, 2, nil, "debugging is on",
 		},
 		"another driver than it says": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindNVGPU] = fake{kind: attest.KindNVGPU, want: gpuWant, lie: func(r *attest.Result) error {
 					r.Pass("measurement", "as expected")
 					r.Claim("driver", "535.0")
@@ -200,7 +200,7 @@ func TestAttacks(t *testing.T) {
 			}, Sound, 2, nil, "GPU 0 reports 535.0",
 		},
 		"roots made for tests": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindSNP] = fake{kind: attest.KindSNP, want: teeWant, lie: func(r *attest.Result) error {
 					r.Pass("measurement", "as expected")
 					r.Claim("synthetic", "true")
@@ -209,7 +209,7 @@ func TestAttacks(t *testing.T) {
 			}, Sound, 0, nil, "its maker did not make",
 		},
 		"a verifier that fails a check without saying so": {
-			func(w *world, _ *bundle.Bundle) {
+			func(w *testbed, _ *bundle.Bundle) {
 				w.verifiers[attest.KindTPM] = fake{kind: attest.KindTPM, want: tpmWant, lie: func(r *attest.Result) error {
 					_ = r.Fail("measurement", attest.ErrPolicy, "no")
 					return nil
@@ -217,7 +217,7 @@ func TestAttacks(t *testing.T) {
 			}, Unproven, 3, attest.ErrPolicy, "",
 		},
 		"no verifier for the TPM": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				delete(w.verifiers, attest.KindTPM)
 				drop(b, attest.KindSNP)
 				resign(w, b)
@@ -225,7 +225,7 @@ func TestAttacks(t *testing.T) {
 			Sound, 1, nil, "not checked",
 		},
 		"a second inventory": {
-			func(w *world, b *bundle.Bundle) {
+			func(w *testbed, b *bundle.Bundle) {
 				e := b.Evidence[0]
 				e.Instance = 1
 				b.Evidence = append(b.Evidence, e)
@@ -235,7 +235,7 @@ func TestAttacks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestbed(t)
 			b := w.bundle(everything...)
 			c.spoil(w, b)
 			got, err := w.evaluate(b)
@@ -252,7 +252,7 @@ func TestAttacks(t *testing.T) {
 }
 
 func TestSimulatedMachinesHaveNoTier(t *testing.T) {
-	w := newWorld(t)
+	w := newTestbed(t)
 	w.inv.Simulated = true
 	got, err := w.evaluate(w.bundle(tierTwoKinds...))
 	require.NoError(t, err)
@@ -263,7 +263,7 @@ func TestSimulatedMachinesHaveNoTier(t *testing.T) {
 }
 
 func TestMachineWithoutGPUs(t *testing.T) {
-	w := newWorld(t)
+	w := newTestbed(t)
 	w.inv.GPUs = nil
 	got, err := w.evaluate(w.bundle(tierTwoKinds...))
 	require.NoError(t, err)
@@ -290,7 +290,7 @@ func TestTime(t *testing.T) {
 		"judged before it existed": {0, -200, 30, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestbed(t)
 			base := w.now
 			w.challenge.Expiry = base.Unix() + c.expiry
 			for kind, v := range w.verifiers {
@@ -314,7 +314,7 @@ func TestTime(t *testing.T) {
 
 // A TEE whose binding fails because the key that it binds was lost on the way is not a lie of the node.
 func TestLostKeysAreNobodysFault(t *testing.T) {
-	w := newWorld(t)
+	w := newTestbed(t)
 	b := w.bundle(everything...)
 	w.verifiers[attest.KindTPM] = fake{kind: attest.KindTPM, want: tpmWant, lie: func(r *attest.Result) error {
 		r.Keys = nil
@@ -327,7 +327,7 @@ func TestLostKeysAreNobodysFault(t *testing.T) {
 }
 
 func TestTwoVerifiersOfAKind(t *testing.T) {
-	w := newWorld(t)
+	w := newTestbed(t)
 	v := w.verifiers[attest.KindInventory]
 	_, err := Evaluate(w.bundle(tierOneKinds...), w.policy, []attest.Verifier{v, v}, w.now)
 	require.ErrorContains(t, err, "two verifiers")
@@ -336,7 +336,7 @@ func TestTwoVerifiersOfAKind(t *testing.T) {
 // No subset of evidence, with any of it damaged, ever reaches a tier that its sound parts do not.
 func TestTierNeverExceedsItsParts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
+		w := newTestbed(t)
 		var kinds []attest.Kind
 		for _, k := range everything {
 			if rapid.Bool().Draw(rt, k.String()) {
@@ -382,7 +382,7 @@ func TestTierNeverExceedsItsParts(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	p := newWorld(t).policy
+	p := newTestbed(t).policy
 	want, err := p.Digest()
 	require.NoError(t, err)
 	raw, err := p.Encode()
@@ -429,7 +429,7 @@ func TestDocument(t *testing.T) {
 }
 
 func FuzzParsePolicy(f *testing.F) {
-	raw, err := newWorld(f).policy.Encode()
+	raw, err := newTestbed(f).policy.Encode()
 	require.NoError(f, err)
 	f.Add(raw)
 	f.Add([]byte(`{}`))

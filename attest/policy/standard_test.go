@@ -52,21 +52,21 @@ func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
 // collateralMap is collateral of tests.
 type collateralMap map[string][]byte
 
-func (s collateralMap) Get(key string) ([]byte, error) {
-	if data, ok := s[key]; ok {
+func (m collateralMap) Get(key string) ([]byte, error) {
+	if data, ok := m[key]; ok {
 		return bytes.Clone(data), nil
 	}
 	return nil, attest.ErrNoCollateral
 }
 
-func (s collateralMap) root(c *x509.Certificate) []string {
-	s[RootKey(fingerprint(c))] = c.Raw
+func (m collateralMap) root(c *x509.Certificate) []string {
+	m[RootKey(fingerprint(c))] = c.Raw
 	return []string{fingerprint(c)}
 }
 
 // lab is a machine whose GPUs and processor were made for the test, with all that their real ones have.
 type lab struct {
-	*world
+	*testbed
 	collateral collateralMap
 	gpus       []*nvgputest.GPU
 	snp        *snptest.Machine
@@ -109,7 +109,7 @@ var theHardware = sync.OnceValues(func() (h hardware, err error) {
 func newLab(t testing.TB) *lab {
 	h, err := theHardware()
 	require.NoError(t, err)
-	l := &lab{world: newWorld(t), collateral: collateralMap{}, gpus: slices.Clone(h.gpus), snp: h.snp, tdx: h.tdx}
+	l := &lab{testbed: newTestbed(t), collateral: collateralMap{}, gpus: slices.Clone(h.gpus), snp: h.snp, tdx: h.tdx}
 	l.now = h.at
 	l.challenge.Expiry = l.now.Unix() + 30
 	for key, data := range h.manifests {

@@ -177,7 +177,7 @@ func TestTEEOfAnotherTPM(t *testing.T) {
 // Who cannot check a TPM must not blame the node for the TEE's report, which binds the TPM's key.
 func TestKeysThatNobodyLookedAt(t *testing.T) {
 	for _, kind := range []attest.Kind{attest.KindTPM, attest.KindNVGPU} {
-		w := newWorld(t)
+		w := newTestbed(t)
 		delete(w.verifiers, kind)
 		c, err := w.evaluate(w.bundle(everything...))
 		require.NotEqual(t, False, c.Verdict, "%s: %v", kind, err)

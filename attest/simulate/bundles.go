@@ -37,18 +37,18 @@ type lab struct {
 type collateralMap map[string][]byte
 
 // Get implements [attest.Collateral].
-func (s collateralMap) Get(key string) ([]byte, error) {
-	if data, ok := s[key]; ok {
+func (m collateralMap) Get(key string) ([]byte, error) {
+	if data, ok := m[key]; ok {
 		return bytes.Clone(data), nil
 	}
 	return nil, attest.ErrNoCollateral
 }
 
 // root supplies a root and returns its fingerprint.
-func (s collateralMap) root(c *x509.Certificate) []string {
+func (m collateralMap) root(c *x509.Certificate) []string {
 	sum := sha256.Sum256(c.Raw)
 	name := hex.EncodeToString(sum[:])
-	s[policy.RootKey(name)] = c.Raw
+	m[policy.RootKey(name)] = c.Raw
 	return []string{name}
 }
 

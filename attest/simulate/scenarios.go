@@ -40,7 +40,7 @@ func timedScenarios() []Scenario {
 	} {
 		expect := c.expect
 		if expect == "" {
-			expect = hurryTheory(c.m, h100)
+			expect = detectionChance(c.m, h100)
 		}
 		out = append(out, Scenario{Name: c.name, Against: timing, Honest: c.honest, Expect: expect, Play: timed(c.m, h100, c.hurries)})
 	}

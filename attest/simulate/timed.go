@@ -132,9 +132,9 @@ func draw(rng *rand.Rand) (b [32]byte) {
 	return b
 }
 
-// hurryTheory is the chance that opened rounds see a made-up one: the mean over
+// detectionChance is the calculated chance that opened rounds include a made-up one: the mean over
 // what the machine reaches and the network takes, without the small series.
-func hurryTheory(m machine, claimed class.Class) string {
+func detectionChance(m machine, claimed class.Class) string {
 	rounds := claimed.Rounds(order, network, networkShare)
 	bound := claimed.Bound(order, rounds, network)
 	const steps = 50

@@ -135,8 +135,8 @@ func recordingOptions(t *testing.T) tpm.Options {
 
 type collateralMap map[string][]byte
 
-func (s collateralMap) Get(key string) ([]byte, error) {
-	if data, ok := s[key]; ok {
+func (m collateralMap) Get(key string) ([]byte, error) {
+	if data, ok := m[key]; ok {
 		return data, nil
 	}
 	return nil, attest.ErrNoCollateral

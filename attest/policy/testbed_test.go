@@ -54,8 +54,8 @@ func gpuWant(b attest.Binding) []byte { n := b.GPU(); return n[:] }
 func tpmWant(b attest.Binding) []byte { q := b.Qualifying(); return q[:] }
 func teeWant(b attest.Binding) []byte { d := b.ReportData(); return d[:] }
 
-// world makes bundles of one node.
-type world struct {
+// testbed makes bundles of one node.
+type testbed struct {
 	t         testing.TB
 	key       ed25519.PrivateKey
 	account   [32]byte
@@ -66,9 +66,9 @@ type world struct {
 	verifiers map[attest.Kind]attest.Verifier
 }
 
-func newWorld(t testing.TB) *world {
+func newTestbed(t testing.TB) *testbed {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
-	w := &world{
+	w := &testbed{
 		t: t, key: key, account: [32]byte{9}, now: time.Unix(1_790_000_000, 0),
 		challenge: attest.Challenge{
 			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{4}, SlotHash: [32]byte{5},
@@ -103,7 +103,7 @@ func newWorld(t testing.TB) *world {
 }
 
 // bundle collects evidence as an honest machine with these parts would.
-func (w *world) bundle(kinds ...attest.Kind) *bundle.Bundle {
+func (w *testbed) bundle(kinds ...attest.Kind) *bundle.Bundle {
 	has := map[attest.Kind]bool{}
 	for _, k := range kinds {
 		has[k] = true
@@ -152,11 +152,11 @@ func (w *world) bundle(kinds ...attest.Kind) *bundle.Bundle {
 }
 
 // signGPU makes the report of the GPU whose key the evidence holds.
-func (w *world) signGPU(e *attest.Evidence) {
+func (w *testbed) signGPU(e *attest.Evidence) {
 	e.Items[1].Data = slices.Concat(gpuWant(w.challenge.Binding()), e.Items[0].Data)
 }
 
-func (w *world) work(p work.Prover) attest.Evidence {
+func (w *testbed) work(p work.Prover) attest.Evidence {
 	nonce := w.challenge.Nonce()
 	proof, err := p.Prove(context.Background(), work.EvidenceSeed(nonce), 32)
 	require.NoError(w.t, err)
@@ -167,7 +167,7 @@ func (w *world) work(p work.Prover) attest.Evidence {
 	return e
 }
 
-func (w *world) evaluate(b *bundle.Bundle) (Claims, error) {
+func (w *testbed) evaluate(b *bundle.Bundle) (Claims, error) {
 	all := make([]attest.Verifier, 0, len(w.verifiers))
 	for _, v := range w.verifiers {
 		all = append(all, v)

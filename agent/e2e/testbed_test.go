@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,8 +30,8 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
@@ -63,12 +62,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a market with one keeper and one customer, both played by the test.
-type world struct {
+// testbed is a market with one keeper and one customer, both played by the test.
+type testbed struct {
 	t        *testing.T
 	at       engine.Endpoint
 	dir      string
-	world    seed.Keys
+	keys     seed.Keys
 	chain    *chain.Client
 	view     *view.View
 	sender   seed.Sender
@@ -76,30 +75,15 @@ type world struct {
 	customer *p2p.Node
 }
 
-// newWorld starts a node with a seeded market; change alters its parameters.
-func newWorld(t *testing.T, change ...func(*bindings.Params)) *world {
+// newTestbed starts a node with a seeded market; change alters its parameters.
+func newTestbed(t *testing.T, change ...func(*bindings.Params)) *testbed {
 	require.NoError(t, built.err)
-	if _, err := engine.Find(engine.Surfnet, ""); err != nil {
-		t.Skipf("SKIPPED: %v", err)
-	}
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
-	w := &world{t: t, dir: t.TempDir()}
-	sup, err := process.New(filepath.Join(w.dir, "net"), log)
+	w := &testbed{t: t, dir: t.TempDir()}
+	var err error
+	w.keys, err = seed.OpenKeys(filepath.Join(w.dir, "keys"), seed.Counts{Keepers: 2, Providers: 2, Customers: 2})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, sup.Close()) })
-	w.world, err = seed.OpenKeys(filepath.Join(w.dir, "keys"), seed.Counts{Keepers: 2, Providers: 2, Customers: 2})
-	require.NoError(t, err)
-	_, file, _, _ := runtime.Caller(0)
-	e, err := engine.New(engine.Surfnet, engine.Config{
-		Dir: filepath.Join(w.dir, "node"), Supervisor: sup, Log: log,
-		Programs: []engine.Program{{
-			ID: market.ProgramID, Authority: w.world.Authority.Address(),
-			Path: filepath.Join(filepath.Dir(file), "..", "..", "program", "artifacts", "gantry_market.so"),
-		}},
-	})
-	require.NoError(t, err)
-	w.at, err = e.Start(t.Context())
-	require.NoError(t, err)
+	w.at = localnode.Start(t, engine.Surfnet, localnode.Market(t, w.keys.Authority.Address()))
 	w.chain, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: w.at.RPC, WS: w.at.WS}}})
 	require.NoError(t, err)
 	t.Cleanup(w.chain.Close)
@@ -108,7 +92,7 @@ func newWorld(t *testing.T, change ...func(*bindings.Params)) *world {
 	for _, f := range change {
 		f(&params)
 	}
-	require.NoError(t, seed.Seed(t.Context(), w.chain, w.world, params))
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params))
 
 	w.view = view.New(view.Options{Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,14 +100,14 @@ func newWorld(t *testing.T, change ...func(*bindings.Params)) *world {
 	wg.Go(func() { _ = w.view.Run(ctx, view.Source{Client: w.chain}) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	require.NoError(t, w.view.Ready(t.Context()))
-	w.keeper = w.network(w.world.Keepers[0].Key)
-	w.customer = w.network(w.world.Customers[0].Key)
+	w.keeper = w.network(w.keys.Keepers[0].Key)
+	w.customer = w.network(w.keys.Customers[0].Key)
 	w.bond()
-	w.deposit(w.world.Customers[0], 100*market.OneUSDC)
+	w.deposit(w.keys.Customers[0], 100*market.OneUSDC)
 	return w
 }
 
-func (w *world) network(key solana.PrivateKey) *p2p.Node {
+func (w *testbed) network(key solana.PrivateKey) *p2p.Node {
 	n, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, n.Close()) })
@@ -131,7 +115,7 @@ func (w *world) network(key solana.PrivateKey) *p2p.Node {
 	return n
 }
 
-func (w *world) send(payer seed.Wallet, instruction solana.Instruction, err error) {
+func (w *testbed) send(payer seed.Wallet, instruction solana.Instruction, err error) {
 	w.t.Helper()
 	require.NoError(w.t, err)
 	_, err = w.sender.Send(w.t.Context(), payer.Key, nil, instruction)
@@ -139,10 +123,10 @@ func (w *world) send(payer seed.Wallet, instruction solana.Instruction, err erro
 }
 
 // bond registers and activates the test's keeper.
-func (w *world) bond() {
-	k := w.world.Keepers[0]
+func (w *testbed) bond() {
+	k := w.keys.Keepers[0]
 	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
-		Wallet: k.Address(), StakeMint: w.world.StakeMint, Bond: market.GNT(seed.Bond), Multiaddr: w.keeper.Addrs()[0],
+		Wallet: k.Address(), StakeMint: w.keys.StakeMint, Bond: market.GNT(seed.Bond), Multiaddr: w.keeper.Addrs()[0],
 	})
 	w.send(k, instruction, err)
 	time.Sleep(1500 * time.Millisecond) // activation delay
@@ -150,15 +134,15 @@ func (w *world) bond() {
 	w.send(k, instruction, err)
 }
 
-func (w *world) deposit(c seed.Wallet, amount market.USDC) {
-	instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: c.Address(), PaymentMint: w.world.PaymentMint, Amount: amount})
+func (w *testbed) deposit(c seed.Wallet, amount market.USDC) {
+	instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: c.Address(), PaymentMint: w.keys.PaymentMint, Amount: amount})
 	w.send(c, instruction, err)
 }
 
 // order places an order and awards it to the node.
-func (w *world) order(node solana.PublicKey, job messages.JobSpec, seconds uint32, completes bool) market.Lease {
+func (w *testbed) order(node solana.PublicKey, job messages.JobSpec, seconds uint32, completes bool) market.Lease {
 	w.t.Helper()
-	c, k := w.world.Customers[0], w.world.Keepers[0]
+	c, k := w.keys.Customers[0], w.keys.Keepers[0]
 	var nonce [8]byte
 	_, err := rand.Read(nonce[:])
 	require.NoError(w.t, err)
@@ -183,7 +167,7 @@ func (w *world) order(node solana.PublicKey, job messages.JobSpec, seconds uint3
 }
 
 // until waits for a lease to be as wanted.
-func (w *world) until(lease solana.PublicKey, what string, cond func(l market.Lease, exists bool) bool) market.Lease {
+func (w *testbed) until(lease solana.PublicKey, what string, cond func(l market.Lease, exists bool) bool) market.Lease {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 40*time.Second)
 	defer cancel()
@@ -195,7 +179,7 @@ func (w *world) until(lease solana.PublicKey, what string, cond func(l market.Le
 
 // agent is a gantry-agent of the test's own.
 type agent struct {
-	w    *world
+	w    *testbed
 	dir  string
 	args []string
 	node solana.PublicKey
@@ -224,10 +208,10 @@ func (b *buffer) String() string {
 }
 
 // newAgent makes a key, registers a simulated A100 and returns the agent, not running.
-func (w *world) newAgent(provider int, more ...string) *agent {
+func (w *testbed) newAgent(provider int, more ...string) *agent {
 	w.t.Helper()
 	a := &agent{w: w, dir: filepath.Join(w.dir, fmt.Sprintf("agent-%d", provider)), args: more}
-	wallet := w.world.Providers[provider]
+	wallet := w.keys.Providers[provider]
 	common := []string{"--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS}
 	machine := []string{"--inventory", "simulated:A100:1", "--region", "us-west-2", "--keypair", wallet.Path}
 	out := a.command(append(append([]string{"init", "--skip-benchmark"}, common...), machine...)...)

@@ -6,9 +6,8 @@ use crate::constants::BPS;
 use crate::errors::OrOverflow;
 
 /// `amount × bps / 10,000`, rounded down.
-pub fn fee(amount: u64, bps: u16) -> Result<u64> {
-    let whole = share(amount, bps, BPS)?;
-    Ok(whole)
+pub fn bps_of(amount: u64, bps: u16) -> Result<u64> {
+    share(amount, bps, BPS)
 }
 
 /// `amount × part / whole`, rounded down.

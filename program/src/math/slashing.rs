@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::STAKE_UNIT;
 use crate::errors::OrOverflow;
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 
 /// Where slashed stake goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Split {
 pub fn split(amount: u64, harm: u64, finder_bps: u16) -> Result<Split> {
     let customer = amount.min(harm);
     let rest = amount.checked_sub(customer).or_overflow()?;
-    let finder = fee(amount, finder_bps)?.min(rest);
+    let finder = bps_of(amount, finder_bps)?.min(rest);
     let burned = rest.checked_sub(finder).or_overflow()?;
     Ok(Split { customer, finder, burned })
 }

@@ -1,10 +1,36 @@
-//! The 176-byte record that a report holds for one node and lease. The layout is in docs/protocol/README.md.
+//! The leaf: what a report says of one node, and of one of its leases. The layout is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 
 use crate::constants::{FLAGS_KNOWN, LEAF_LEN};
 use crate::errors::MarketError;
-use crate::math::bytes::take;
+
+/// The bytes of a leaf by field, integers little-endian.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct LeafBytes {
+    pub node: [u8; 32],
+    pub period: [u8; 8],
+    pub checks_passed: [u8; 2],
+    pub checks_total: [u8; 2],
+    pub tier: u8,
+    pub padding: u8,
+    pub flags: [u8; 2],
+    pub measured_tflops_x10: [u8; 4],
+    pub up_secs: [u8; 4],
+    pub lease: [u8; 32],
+    pub verified_secs: [u8; 4],
+    pub downtime_secs: [u8; 4],
+    pub device_root: [u8; 32],
+    pub evidence_hash: [u8; 32],
+    pub reserved: [u8; 16],
+}
+
+impl LeafBytes {
+    pub fn of(data: &[u8; LEAF_LEN]) -> &Self {
+        bytemuck::cast_ref(data)
+    }
+}
 
 #[derive(Clone, Copy)]
 pub struct Leaf {
@@ -26,25 +52,24 @@ pub struct Leaf {
 impl Leaf {
     /// Strict: reserved bytes are zero, flags are known, no count contradicts another.
     pub fn parse(data: &[u8; LEAF_LEN], period_secs: u32) -> Result<Self> {
+        let bytes = LeafBytes::of(data);
         let leaf = Self {
-            node: Address::new_from_array(take(data, 0)?),
-            period: u64::from_le_bytes(take(data, 32)?),
-            checks_passed: u16::from_le_bytes(take(data, 40)?),
-            checks_total: u16::from_le_bytes(take(data, 42)?),
-            tier: u8::from_le_bytes(take(data, 44)?),
-            flags: u16::from_le_bytes(take(data, 46)?),
-            measured_tflops_x10: u32::from_le_bytes(take(data, 48)?),
-            up_secs: u32::from_le_bytes(take(data, 52)?),
-            lease: Address::new_from_array(take(data, 56)?),
-            verified_secs: u32::from_le_bytes(take(data, 88)?),
-            downtime_secs: u32::from_le_bytes(take(data, 92)?),
-            device_root: take(data, 96)?,
-            evidence_hash: take(data, 128)?,
+            node: Address::new_from_array(bytes.node),
+            period: u64::from_le_bytes(bytes.period),
+            checks_passed: u16::from_le_bytes(bytes.checks_passed),
+            checks_total: u16::from_le_bytes(bytes.checks_total),
+            tier: bytes.tier,
+            flags: u16::from_le_bytes(bytes.flags),
+            measured_tflops_x10: u32::from_le_bytes(bytes.measured_tflops_x10),
+            up_secs: u32::from_le_bytes(bytes.up_secs),
+            lease: Address::new_from_array(bytes.lease),
+            verified_secs: u32::from_le_bytes(bytes.verified_secs),
+            downtime_secs: u32::from_le_bytes(bytes.downtime_secs),
+            device_root: bytes.device_root,
+            evidence_hash: bytes.evidence_hash,
         };
-        let padding: [u8; 1] = take(data, 45)?;
-        let reserved: [u8; 16] = take(data, 160)?;
-        let sound = padding == [0]
-            && reserved == [0; 16]
+        let sound = bytes.padding == 0
+            && bytes.reserved == [0; 16]
             && leaf.flags & !FLAGS_KNOWN == 0
             && leaf.checks_passed <= leaf.checks_total
             && leaf.tier <= 3

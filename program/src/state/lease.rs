@@ -5,7 +5,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{MarketError, OrOverflow};
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::pricing::cost;
 
 /// The node is chosen and has not started.
@@ -131,7 +131,7 @@ impl Lease {
 
     /// The protocol's share of all that was owed so far.
     pub fn fee_total(&self) -> Result<u64> {
-        fee(self.paid, self.fee_bps)
+        bps_of(self.paid, self.fee_bps)
     }
 
     /// What the provider has received so far.

@@ -1,4 +1,4 @@
-//! The 144-byte record of one check that a keeper signs. The layout is in docs/protocol/README.md.
+//! The check statement: a keeper's signed record of one check. The layout is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 
@@ -7,7 +7,25 @@ use crate::constants::{
     FLAG_UNHEALTHY, FLAG_WORK_FAILED, STATEMENT_LEN, STATEMENT_TAG,
 };
 use crate::errors::MarketError;
-use crate::math::bytes::take;
+
+/// The bytes of a check statement by field, integers little-endian.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct StatementBytes {
+    tag: [u8; 8],
+    domain: [u8; 8],
+    node: [u8; 32],
+    period: [u8; 8],
+    kind: u8,
+    passed: u8,
+    reserved: [u8; 2],
+    measured: [u8; 4],
+    latency_ms: [u8; 4],
+    covered_secs: [u8; 4],
+    checked_at: [u8; 8],
+    lease: [u8; 32],
+    detail: [u8; 32],
+}
 
 #[derive(Clone, Copy)]
 pub struct Statement {
@@ -26,20 +44,21 @@ pub struct Statement {
 impl Statement {
     /// The fields that the program reads.
     pub fn parse(data: &[u8; STATEMENT_LEN]) -> Result<Self> {
-        let tag: [u8; 8] = take(data, 0)?;
-        let [kind, result]: [u8; 2] = take(data, 56)?;
-        let reserved: [u8; 2] = take(data, 58)?;
-        let sound = tag == STATEMENT_TAG && reserved == [0; 2] && result <= 1 && (1..=6).contains(&kind);
+        let bytes: &StatementBytes = bytemuck::cast_ref(data);
+        let sound = bytes.tag == STATEMENT_TAG
+            && bytes.reserved == [0; 2]
+            && bytes.passed <= 1
+            && (1..=6).contains(&bytes.kind);
         require!(sound, MarketError::IrrelevantStatement);
         Ok(Self {
-            domain: take(data, 8)?,
-            node: Address::new_from_array(take(data, 16)?),
-            period: u64::from_le_bytes(take(data, 48)?),
-            kind,
-            passed: result == 1,
-            covered_secs: u32::from_le_bytes(take(data, 68)?),
-            checked_at: i64::from_le_bytes(take(data, 72)?),
-            lease: Address::new_from_array(take(data, 80)?),
+            domain: bytes.domain,
+            node: Address::new_from_array(bytes.node),
+            period: u64::from_le_bytes(bytes.period),
+            kind: bytes.kind,
+            passed: bytes.passed == 1,
+            covered_secs: u32::from_le_bytes(bytes.covered_secs),
+            checked_at: i64::from_le_bytes(bytes.checked_at),
+            lease: Address::new_from_array(bytes.lease),
         })
     }
 

@@ -3,7 +3,7 @@
 
 use gantry_market::constants::{BPS, STAKE_UNIT};
 use gantry_market::math::bid::price_of;
-use gantry_market::math::fees::{fee, fee_shares, fees_turned, share};
+use gantry_market::math::fees::{bps_of, fee_shares, fees_turned, share};
 use gantry_market::math::pricing::cost;
 use gantry_market::math::score::score;
 use gantry_market::math::slashing::{harm_in_stake, split};
@@ -69,8 +69,8 @@ fn an_award_earns_its_part_of_the_fee() {
     let mut r = Random::new(202);
     for _ in 0..CASES {
         let (paid, [award, ..]) = (r.magnitude(), parts(&mut r));
-        let swept = fee(paid, 1_000 + r.below(501) as u16).expect("a share");
-        let earned = fee(swept, award).expect("a share");
+        let swept = bps_of(paid, 1_000 + r.below(501) as u16).expect("a share");
+        let earned = bps_of(swept, award).expect("a share");
         assert_eq!(wide(earned), wide(swept) * u128::from(award) / 10_000);
         assert!(earned <= swept && swept <= paid);
     }
@@ -135,7 +135,7 @@ fn fees_turn_into_stake_once() {
     let mut r = Random::new(205);
     for _ in 0..CASES {
         let (fees, bps, price) = (r.magnitude() >> 12, 1 + r.below(5_000) as u16, 1 + r.below(1 << 30));
-        let wanted = harm_in_stake(fee(fees, bps).expect("a share"), price);
+        let wanted = harm_in_stake(bps_of(fees, bps).expect("a share"), price);
         let Ok(wanted) = wanted else { continue };
         if wanted == 0 {
             continue;
@@ -293,7 +293,7 @@ fn the_harm_of_an_unjust_award_is_the_difference_over_the_order() {
         let (paid, asked) =
             (cost(price, gpus, seconds).expect("fits"), cost(better, gpus, seconds).expect("fits"));
         let Ok(harm) = harm_in_stake(paid.saturating_sub(asked), stake_price) else { continue };
-        let amount = fee(bond, 2_000).expect("a share");
+        let amount = bps_of(bond, 2_000).expect("a share");
         let shares = split(amount, harm, 1_000).expect("a share");
         assert_eq!(wide(harm), wide(paid.saturating_sub(asked)) * wide(STAKE_UNIT) / wide(stake_price));
         assert_eq!(shares.customer, harm.min(amount), "at most the difference");
@@ -386,7 +386,7 @@ fn emission_vectors() {
         let (vault, cap) = (r.magnitude() >> 4, r.magnitude() >> 4);
         let mut rewards: Rewards = bytemuck::Zeroable::zeroed();
         (rewards.emission_day, rewards.emitted_today) = (day, today);
-        let wanted = fee(fees, bps).and_then(|part| harm_in_stake(part, price)).ok();
+        let wanted = bps_of(fees, bps).and_then(|part| harm_in_stake(part, price)).ok();
         let emitted =
             wanted.map(|wanted| rewards.emit_within(wanted.min(vault), cap, now as i64).expect("fits"));
         let turned = emitted.zip(wanted).filter(|(emitted, _)| *emitted > 0);
@@ -457,7 +457,7 @@ fn unjust_award_vectors() {
         let (slash_bps, finder_bps) = (r.below(5_001) as u16, r.below(1_001) as u16);
         let of = |price: u64| cost(price, gpus, seconds).expect("fits");
         let harm = harm_in_stake(of(price).saturating_sub(of(better)), stake_price);
-        let amount = fee(bond, slash_bps).expect("a share");
+        let amount = bps_of(bond, slash_bps).expect("a share");
         let shares = harm.as_ref().ok().map(|harm| split(amount, *harm, finder_bps).expect("a share"));
         json!({
             "price": price, "better_price": better, "gpus": gpus, "seconds": seconds, "stake_price": stake_price,

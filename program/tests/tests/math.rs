@@ -3,7 +3,7 @@
 use gantry_market::constants::{BPS, FULL_AGE_SECS};
 use gantry_market::instructions::report::leaf::slash_amount;
 use gantry_market::math::bid::price_of;
-use gantry_market::math::fees::fee;
+use gantry_market::math::fees::bps_of;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
 use gantry_market::math::pricing::cost;
@@ -50,9 +50,9 @@ fn fee_is_the_exact_share_and_never_more_than_the_whole() {
     for _ in 0..CASES {
         let (amount, bps) = (r.magnitude(), r.u16());
         let exact = u128::from(amount) * u128::from(bps) / u128::from(BPS);
-        assert_eq!(fee(amount, bps).ok(), fits(exact), "{amount} {bps}");
+        assert_eq!(bps_of(amount, bps).ok(), fits(exact), "{amount} {bps}");
         if u64::from(bps) <= BPS {
-            assert!(fee(amount, bps).unwrap() <= amount);
+            assert!(bps_of(amount, bps).unwrap() <= amount);
         }
     }
 }
@@ -66,9 +66,9 @@ fn a_split_loses_nothing_and_keeps_its_order() {
         let sum = u128::from(shares.customer) + u128::from(shares.finder) + u128::from(shares.burned);
         assert_eq!(sum, u128::from(amount));
         assert_eq!(shares.customer, amount.min(harm), "the customer comes first");
-        assert!(shares.finder <= fee(amount, bps).unwrap(), "the finder gets at most its share");
+        assert!(shares.finder <= bps_of(amount, bps).unwrap(), "the finder gets at most its share");
         if shares.burned > 0 {
-            assert_eq!(shares.finder, fee(amount, bps).unwrap(), "and no less while there is some");
+            assert_eq!(shares.finder, bps_of(amount, bps).unwrap(), "and no less while there is some");
         }
     }
 }

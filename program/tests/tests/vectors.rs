@@ -4,7 +4,7 @@ use gantry_market::constants::MAX_GPUS;
 use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
-use gantry_market::math::fees::fee;
+use gantry_market::math::fees::bps_of;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
 use gantry_market::math::guarantee::{discount_bps, kept};
@@ -171,7 +171,7 @@ fn fees() {
     }
     let cases = inputs
         .into_iter()
-        .map(|(amount, bps)| json!({ "amount": amount, "bps": bps, "fee": or_null(fee(amount, bps)) }))
+        .map(|(amount, bps)| json!({ "amount": amount, "bps": bps, "fee": or_null(bps_of(amount, bps)) }))
         .collect();
     check("fee", &file("amount × bps / 10,000, rounded down; null where it does not fit 64 bits.", cases));
 }

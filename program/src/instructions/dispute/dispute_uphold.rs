@@ -9,7 +9,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{FLAG_BAD_OUTPUT, VERSION};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::{DisputeResolved, FaultOpened};
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::periods::period_of;
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
@@ -71,7 +71,7 @@ pub(crate) fn handler(ctx: &mut Context<DisputeUphold>, period: u64) -> Result<(
     fault.period = period;
     fault.reported_at = now;
     fault.applicable_at = now.checked_add(params.appeal_secs as i64).or_overflow()?;
-    fault.amount = fee(accounts.node.required_stake, lease.slash_bad_work_bps)?;
+    fault.amount = bps_of(accounts.node.required_stake, lease.slash_bad_work_bps)?;
     // The customer's harm is what it paid.
     fault.harm = harm_in_stake(lease.paid, params.stake_price)?;
     fault.total_weight = dispute.total_weight;

@@ -44,7 +44,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseSettleReceipt>, sequence: u64, seco
     let message = receipt_message(lease, lease.address(), sequence, seconds as u64);
     require_signed(&accounts.instructions, -2, &lease.node_key, &message)?;
     let signer = signer_of(&accounts.instructions, -1, &message)?;
-    require!(!credits.actor(&signer, now).is_err(), MarketError::InvalidSignature);
+    require!(credits.actor(&signer, now).is_ok(), MarketError::InvalidSignature);
     lease.receipt_sequence = sequence;
     lease.receipt_secs = seconds;
     accounts.settlement.pay(SOURCE_RECEIPT, now)

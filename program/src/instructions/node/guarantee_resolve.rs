@@ -6,7 +6,7 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::GuaranteeResolved;
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::guarantee::kept;
 use crate::math::slashing::split;
 use crate::seeds;
@@ -60,7 +60,7 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let amount = if kept(up_secs, counted_secs, guarantee_bps) {
         0
     } else {
-        accounts.provider.slash(fee(node.required_stake, node.slash_guarantee_bps)?)?
+        accounts.provider.slash(bps_of(node.required_stake, node.slash_guarantee_bps)?)?
     };
     let shares = split(amount, 0, finder_bps)?;
     Slashed {

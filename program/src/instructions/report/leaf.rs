@@ -5,18 +5,14 @@ use anchor_lang::prelude::*;
 use crate::constants::{EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
-use crate::math::bytes::take;
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
 use crate::math::reputation::next_uptime_bps;
 use crate::math::window::mark;
 use crate::state::{
-    Leaf, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
+    Leaf, LeafBytes, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
 };
-
-/// Where a leaf names its lease.
-const LEAF_LEASE: usize = 56;
 
 /// The lease that a leaf names, as it is now.
 pub enum LeafLease<'a> {
@@ -35,7 +31,7 @@ impl<'a> LeafLease<'a> {
         live: Option<&'a mut Account<Lease>>,
         closed: Option<&UncheckedAccount>,
     ) -> Result<Self> {
-        let named = Address::new_from_array(take(leaf, LEAF_LEASE)?);
+        let named = Address::new_from_array(LeafBytes::of(leaf).lease);
         if named == Address::default() {
             return Ok(Self::None);
         }
@@ -181,5 +177,5 @@ pub fn slash_amount(flags: u16, params: &Params, node: &Node, lease: Option<&Lea
         bad_work_bps: lease.map_or(params.slash_bad_work_bps, |lease| lease.slash_bad_work_bps),
         offline_bps: lease.map_or(params.slash_offline_bps, |lease| lease.slash_offline_bps),
     };
-    fee(node.required_stake, terms.bps(flags, lease.is_some()))
+    bps_of(node.required_stake, terms.bps(flags, lease.is_some()))
 }

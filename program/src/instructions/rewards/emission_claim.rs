@@ -6,7 +6,7 @@ use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::Emitted;
-use crate::math::fees::{fee, fees_turned};
+use crate::math::fees::{bps_of, fees_turned};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
 use crate::state::{Market, Provider, Rewards};
@@ -36,7 +36,7 @@ pub(crate) fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
     let (rewards, provider) = (&mut accounts.rewards, &mut accounts.provider);
-    let wanted = harm_in_stake(fee(provider.fees_paid, params.emission_bps)?, params.stake_price)?;
+    let wanted = harm_in_stake(bps_of(provider.fees_paid, params.emission_bps)?, params.stake_price)?;
     let payable = wanted.min(accounts.emission_vault.amount());
     let amount = rewards.emit_within(payable, params.emission_cap, now)?;
     require!(amount > 0, MarketError::NothingOwed);

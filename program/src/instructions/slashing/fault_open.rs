@@ -13,12 +13,7 @@ use crate::events::FaultOpened;
 use crate::instructions::report::leaf::{apply, slash_amount, LeafLease, LeafProof};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Fault, Lease, Market, NodeAccount, Provider, Report};
-
-/// Bytes of the leaf that are part of the fault's address: lease and period.
-fn leaf_part(leaf: &[u8; LEAF_LEN], from: usize, to: usize) -> &[u8] {
-    leaf.get(from..to).unwrap_or_default()
-}
+use crate::state::{Fault, LeafBytes, Lease, Market, NodeAccount, Provider, Report};
 
 #[derive(Accounts)]
 #[instruction(leaf: [u8; 176])]
@@ -41,8 +36,8 @@ pub struct FaultOpen {
         seeds = [
             seeds::FAULT,
             node.address().as_ref(),
-            leaf_part(&leaf, 56, 88),
-            leaf_part(&leaf, 32, 40)
+            LeafBytes::of(&leaf).lease.as_ref(),
+            LeafBytes::of(&leaf).period.as_ref()
         ],
         bump
     )]

@@ -12,7 +12,7 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 use crate::constants::WORK_CHUNK;
 use crate::errors::MarketError;
 use crate::events::BadWorkProven;
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::merkle::climb;
 use crate::math::periods::period_of;
 use crate::math::slashing::split;
@@ -78,7 +78,7 @@ pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) 
     let node = &mut accounts.node;
     node.bad_work_period = period;
     node.suspend(true, now);
-    let amount = accounts.provider.slash(fee(node.required_stake, params.slash_bad_work_bps)?)?;
+    let amount = accounts.provider.slash(bps_of(node.required_stake, params.slash_bad_work_bps)?)?;
     let shares = split(amount, 0, params.finder_bps)?;
     Slashed {
         token_program: &accounts.token_program,

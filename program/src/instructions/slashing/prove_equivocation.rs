@@ -7,7 +7,7 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 use crate::constants::{KIND_MANIFESTS, MANIFEST_LEN, STATEMENT_LEN};
 use crate::errors::{fail, MarketError};
 use crate::events::EquivocationProven;
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::slashing::split;
 use crate::seeds;
 use crate::signatures::signed_message;
@@ -87,7 +87,7 @@ pub(crate) fn handler(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
     let finder = *accounts.finder.address();
     let params = accounts.market.params;
     let keeper = &mut accounts.keeper;
-    let share = fee(keeper.bond, params.slash_equivocation_bps)?;
+    let share = bps_of(keeper.bond, params.slash_equivocation_bps)?;
     let amount = keeper.slash(share)?;
     expel(&mut accounts.market, keeper, now)?;
     let shares = split(amount, 0, params.finder_bps)?;

@@ -5,7 +5,7 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::errors::MarketError;
 use crate::events::UnjustAwardProven;
-use crate::math::fees::fee;
+use crate::math::fees::bps_of;
 use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::{harm_in_stake, split};
@@ -78,7 +78,7 @@ impl Unjust<'_> {
         let awarded_score = self.lease.score;
         self.lease.score = 0;
         let harm = harm_in_stake(harm, params.stake_price)?;
-        let share = fee(self.keeper.bond, params.slash_unjust_award_bps)?;
+        let share = bps_of(self.keeper.bond, params.slash_unjust_award_bps)?;
         let amount = self.keeper.slash(share)?;
         lighten(self.market, self.keeper, now)?;
         let shares = split(amount, harm, params.finder_bps)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gantry_market::constants::FLAG_BAD_OUTPUT;
-use gantry_market::math::fees::fee;
+use gantry_market::math::fees::bps_of;
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{Dispute, Fault, Keeper, Lease, Market, Node, KEEPER_ACTIVE, LEASE_AWARDED};
 
@@ -135,7 +135,7 @@ fn fault(act: &Act, market: &Market, dispute: &Dispute) -> Verdict {
     must!(parties, "a fault is of what was disputed", "{at}");
     let due = act.now + i64::from(market.params.appeal_secs);
     must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
-    let amount = fee(node.required_stake, lease.slash_bad_work_bps).ok();
+    let amount = bps_of(node.required_stake, lease.slash_bad_work_bps).ok();
     must!(amount == Some(fault.amount), "a fault costs what the terms say", "{at}: {}", fault.amount);
     let harm = harm_in_stake(lease.paid, market.params.stake_price).ok();
     must!(harm == Some(fault.harm), "harm is what was lost", "{at}: {}", fault.harm);

@@ -2,7 +2,7 @@
 
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_SEALED};
 use gantry_market::math::bid::{commitment, commitment_message, reveal_ack_message};
-use gantry_market::math::fees::fee;
+use gantry_market::math::fees::bps_of;
 use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
@@ -60,7 +60,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let score = score_of(act, market, lease, order, &bid)?;
     let from = pda::keeper(&lease.keeper);
     let params = &market.params;
-    let amount = fee(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
+    let amount = bps_of(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
     // What the winner would have been paid, had it been paid by the omitted bid.
     let price = (u128::from(lease.price) * u128::from(score)).div_ceil(u128::from(lease.score.max(1)));
     let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();

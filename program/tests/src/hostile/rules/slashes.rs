@@ -1,7 +1,7 @@
 //! Proofs: stake and bonds that a proof takes, with nobody's vote.
 
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
-use gantry_market::math::fees::fee;
+use gantry_market::math::fees::bps_of;
 use gantry_market::math::pricing::cost;
 use gantry_market::math::guarantee::kept;
 use gantry_market::math::reputation::reputation_of;
@@ -37,7 +37,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         "prove_bad_work" => {
             let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
             let node = act.book.get::<Node>(&fraud_proof.node)?;
-            let amount = fee(node.required_stake, params.slash_bad_work_bps).ok()?;
+            let amount = bps_of(node.required_stake, params.slash_bad_work_bps).ok()?;
             let finder = fraud_proof.finder;
             Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
@@ -45,12 +45,12 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let (node, settled) = act.changes::<Node>().find_map(|change| change.both())?;
             let over = node.is_guaranteed() && !settled.is_guaranteed();
             let broken = !kept(node.guarantee_up_secs, settled_secs(node, act.now), node.guarantee_bps);
-            let amount = fee(node.required_stake, node.slash_guarantee_bps).ok()?;
+            let amount = bps_of(node.required_stake, node.slash_guarantee_bps).ok()?;
             (over && broken).then_some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
         "prove_equivocation" => {
             let change = act.changes::<Keeper>().next()?;
-            let amount = fee(change.before?.bond, params.slash_equivocation_bps).ok()?;
+            let amount = bps_of(change.before?.bond, params.slash_equivocation_bps).ok()?;
             Some(Cut { from: change.at, amount, harm: 0, customer: nobody, finder })
         }
         "prove_better_ask" => {
@@ -58,7 +58,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let order = act.book.get::<Order>(&lease.order)?;
             let better = act.book.get::<Node>(&act.instruction.accounts.get(4)?.pubkey)?;
             let from = pda::keeper(&lease.keeper);
-            let amount = fee(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
+            let amount = bps_of(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
             let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();
             let more = of(lease.price)?.saturating_sub(of(better.price)?);
             let harm = harm_in_stake(more, params.stake_price).ok()?;

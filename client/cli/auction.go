@@ -22,15 +22,15 @@ func auctionCommands(s Streams) []*cli.Command {
 		Subcommands: []*cli.Command{
 			{Name: "show", Usage: "an order's auction as the chain shows it now", ArgsUsage: "ORDER", Action: action(s, (*session).auctionShow)},
 			{
-				Name: "replay", Usage: "recompute winner and price from the chain and the published bids, and say who was unjust", ArgsUsage: "ORDER",
+				Name: "replay", Usage: "recompute winner and price from the chain and the published bids, and show who broke the rules", ArgsUsage: "ORDER",
 				Description: "Works also after order, auction and leases are closed. Asks every keeper for the bids that it saw; --bids reads them\n" +
-					"from a file that --save wrote. --acks adds a node's own record (gantry-agent bids --json). Exit code 6: somebody was unjust.",
+					"from a file that --save wrote. --acks adds what a node has stored of its bids (gantry-agent bids --json). Exit code 6: a violation is proven.",
 				Flags: []cli.Flag{
 					&cli.StringSliceFlag{Name: "from", Usage: "ask this `KEEPER` only; repeat for several"},
 					&cli.StringFlag{Name: "bids", Usage: "read published bids from `FILE`, and ask nobody unless --from is given"},
 					&cli.StringFlag{Name: "save", Usage: "write the published bids to `FILE`"},
-					&cli.BoolFlag{Name: "prove", Usage: "send what is shown as a proof, while the award can be challenged; needs a wallet"},
-					&cli.StringSliceFlag{Name: "acks", Usage: "a node's record of its bids, `FILE`; repeat for several"},
+					&cli.BoolFlag{Name: "prove", Usage: "send the proof of an unjust award, while the award can be challenged; needs a wallet"},
+					&cli.StringSliceFlag{Name: "acks", Usage: "`FILE` with the bids that a node has stored; repeat for several"},
 				},
 				Action: action(s, (*session).auctionReplay),
 			},
@@ -141,16 +141,16 @@ func (s *session) auctionOrder() (solana.PublicKey, *view.View, error) {
 
 // replayJSON is a replayed auction as printed.
 type replayJSON struct {
-	Order   string          `json:"order"`
-	Keeper  string          `json:"keeper,omitempty"`
-	OK      bool            `json:"ok"`
-	Lives   int             `json:"lives"`
-	Awards  []awardJSON     `json:"awards"`
-	Bids    []bidJSON       `json:"bids"`
-	Charges []violationJSON `json:"violations"`
-	Doubts  []string        `json:"doubts"`
-	Steps   []stepJSON      `json:"steps"`
-	Proof   *sent           `json:"proof,omitempty"`
+	Order      string          `json:"order"`
+	Keeper     string          `json:"keeper,omitempty"`
+	OK         bool            `json:"ok"`
+	Lives      int             `json:"lives"`
+	Awards     []awardJSON     `json:"awards"`
+	Bids       []bidJSON       `json:"bids"`
+	Violations []violationJSON `json:"violations"`
+	Doubts     []string        `json:"doubts"`
+	Steps      []stepJSON      `json:"steps"`
+	Proof      *sent           `json:"proof,omitempty"`
 }
 
 type awardJSON struct {
@@ -201,7 +201,7 @@ func (s *session) auctionReplay() error {
 	}
 	a.Replay(r)
 	out := replayJSON{
-		Order: order.String(), OK: a.OK(), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Charges: []violationJSON{},
+		Order: order.String(), OK: a.OK(), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Violations: []violationJSON{},
 		Doubts: append([]string{}, a.Doubts...), Steps: describeSteps(a.Steps, explorer),
 	}
 	if !a.Keeper().IsZero() {
@@ -211,7 +211,7 @@ func (s *session) auctionReplay() error {
 		out.Awards = append(out.Awards, awardJSON{w.Node.String(), w.Bid.String(), w.Price.String(), w.Score, w.Signature.String()})
 	}
 	for _, c := range a.Violations {
-		out.Charges = append(out.Charges, violationJSON{c.Who, c.What})
+		out.Violations = append(out.Violations, violationJSON{c.Who, c.What})
 	}
 	var proof error
 	if s.cli.Bool("prove") {
@@ -222,7 +222,7 @@ func (s *session) auctionReplay() error {
 		return proof
 	}
 	if err == nil && !out.OK {
-		err = &failure{code: ExitUnjust, reason: "the auction was not just", advice: "what is shown, and by whom, is above", told: true}
+		err = &failure{code: ExitViolation, reason: "the auction broke the rules", advice: "the violations and who committed them are above", told: true}
 	}
 	return err
 }
@@ -243,8 +243,8 @@ func printReplay(w io.Writer, out *replayJSON) {
 	for _, d := range out.Doubts {
 		fmt.Fprintf(w, "  ? %s\n", d)
 	}
-	for _, c := range out.Charges {
-		fmt.Fprintf(w, "  ✗ UNJUST: %s %s\n", c.Who, c.What)
+	for _, c := range out.Violations {
+		fmt.Fprintf(w, "  ✗ VIOLATION: %s %s\n", c.Who, c.What)
 	}
 	if out.Proof != nil {
 		fmt.Fprintln(w, proofLine(out.Proof))

@@ -36,7 +36,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.UintFlag{Name: "min-vram", Usage: "`GIB` per GPU"},
 			&cli.UintFlag{Name: "min-tier", Usage: "evidence tier, 0 to 3"},
 			&cli.StringFlag{Name: "link", Usage: "pcie, nvlink or nvswitch, at least"},
-			&cli.BoolFlag{Name: "committed", Usage: "only nodes that are committed until the order's latest end"},
+			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
 			&cli.StringFlag{Name: "image", Usage: "OCI `IMAGE` with digest; empty for the process runtime of local networks"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
@@ -254,7 +254,7 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 		}
 		r.MinInterconnect = uint8(link)
 	}
-	if s.cli.Bool("committed") {
+	if s.cli.Bool("guaranteed") {
 		r.Guaranteed = 1
 	}
 	if s.cli.Bool("same-site") {

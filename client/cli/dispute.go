@@ -22,12 +22,12 @@ func disputeCommands(s Streams) []*cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "open", Usage: "dispute a lease of yours, once; a deposit waits for the verdict", ArgsUsage: "LEASE",
-				Description: "Only the evidence's sha256 goes on chain: publish the file where keepers can get it and tell them where. " +
+				Description: "Only the sha256 of the complaint goes on chain: publish the file where keepers can get it and tell them where. " +
 					"The deposit is lost if a quorum of keepers rejects the dispute, and free again otherwise. An upheld dispute slashes the " +
 					"provider's stake after an appeal window, and you are compensated from it; what the lease was paid is not paid back.",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "kind", Usage: "`KIND` not-delivered (the job did not run as ordered) or bad-output (it ran, its output is wrong)"},
-					&cli.StringFlag{Name: "evidence", Usage: "`FILE` that shows it"},
+					&cli.StringFlag{Name: "complaint", Usage: "`FILE` that says and shows what is wrong"},
 				},
 				Action: action(s, (*session).disputeOpen),
 			},
@@ -38,29 +38,29 @@ func disputeCommands(s Streams) []*cli.Command {
 
 // disputeJSON is an open dispute as printed.
 type disputeJSON struct {
-	Address        string   `json:"address"`
-	Lease          string   `json:"lease"`
-	Node           string   `json:"node"`
-	Customer       string   `json:"customer"`
-	Kind           string   `json:"kind"`
-	EvidenceSHA256 string   `json:"evidenceSha256"`
-	Deposit        string   `json:"deposit"`
-	OpenedAt       int64    `json:"openedAt"`
-	ClosesAt       int64    `json:"closesAt"`
-	SecondsLeft    int64    `json:"secondsLeft"`
-	UpheldWeight   string   `json:"upheldWeight"`
-	RejectedWeight string   `json:"rejectedWeight"`
-	TotalWeight    string   `json:"totalWeight"`
-	QuorumBPS      uint16   `json:"quorumBps"`
-	UpheldBy       []string `json:"upheldBy"` // wallets, or indices of keepers that have left
-	RejectedBy     []string `json:"rejectedBy"`
-	Verdict        string   `json:"verdict"`
+	Address         string   `json:"address"`
+	Lease           string   `json:"lease"`
+	Node            string   `json:"node"`
+	Customer        string   `json:"customer"`
+	Kind            string   `json:"kind"`
+	ComplaintSHA256 string   `json:"complaintSha256"`
+	Deposit         string   `json:"deposit"`
+	OpenedAt        int64    `json:"openedAt"`
+	ClosesAt        int64    `json:"closesAt"`
+	SecondsLeft     int64    `json:"secondsLeft"`
+	UpheldWeight    string   `json:"upheldWeight"`
+	RejectedWeight  string   `json:"rejectedWeight"`
+	TotalWeight     string   `json:"totalWeight"`
+	QuorumBPS       uint16   `json:"quorumBps"`
+	UpheldBy        []string `json:"upheldBy"` // wallets, or indices of keepers that have left
+	RejectedBy      []string `json:"rejectedBy"`
+	Verdict         string   `json:"verdict"`
 }
 
 func describeDispute(d *market.Dispute, keepers []market.Keeper, p *market.Params, now int64) disputeJSON {
 	return disputeJSON{
 		Address: d.Address.String(), Lease: d.Lease.String(), Node: d.Node.String(), Customer: d.Customer.String(),
-		Kind: market.DisputeKind(d.Kind).String(), EvidenceSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
+		Kind: market.DisputeKind(d.Kind).String(), ComplaintSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
 		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
 		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: p.QuorumBps,
 		UpheldBy: voters(d.UpheldVoters, keepers), RejectedBy: voters(d.RejectedVoters, keepers), Verdict: d.Verdict(p.QuorumBps).String(),
@@ -98,23 +98,23 @@ func (j disputeJSON) next() string {
 	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s, and the deposit is free then", percent(j.QuorumBPS), span(j.SecondsLeft))
 }
 
-// evidenceHash is the sha256 of a file that is to be published.
-func evidenceHash(path string) (hash [32]byte, err error) {
+// complaintHash is the sha256 of a file that is to be published.
+func complaintHash(path string) (hash [32]byte, err error) {
 	if path == "" {
-		return hash, usage("--evidence is missing", "give the file that shows what is wrong; only its hash goes on chain")
+		return hash, usage("--complaint is missing", "give the file that shows what is wrong; only its hash goes on chain")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return hash, usage("--evidence: "+err.Error(), "give a file that can be read")
+		return hash, usage("--complaint: "+err.Error(), "give a file that can be read")
 	}
 	defer f.Close()
 	h := sha256.New()
 	n, err := io.Copy(h, f)
 	if err != nil {
-		return hash, usage("--evidence: "+err.Error(), "give a file that can be read")
+		return hash, usage("--complaint: "+err.Error(), "give a file that can be read")
 	}
 	if n == 0 {
-		return hash, usage(fmt.Sprintf("--evidence: %s is empty", path), "give a file that shows what is wrong")
+		return hash, usage(fmt.Sprintf("--complaint: %s is empty", path), "give a file that shows what is wrong")
 	}
 	return [32]byte(h.Sum(nil)), nil
 }
@@ -135,7 +135,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return usage("--kind: "+err.Error(), "give not-delivered or bad-output")
 	}
-	hash, err := evidenceHash(s.cli.String("evidence"))
+	hash, err := complaintHash(s.cli.String("complaint"))
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *session) disputeOpen() error {
 	}
 	s.say("the deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it",
 		market.USDC(mk.Params.DisputeDeposit), market.Seconds(mk.Params.AppealSecs))
-	instruction, err := ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Evidence: hash})
+	instruction, err := ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Complaint: hash})
 	tx, err := s.one("dispute_open", instruction, err)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *session) disputeOpen() error {
 	return s.done(disputeTx{j, true, tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, when(j.ClosesAt), span(j.SecondsLeft), tx.Signature)
 		fmt.Fprintf(w, "now publish %s: keepers know its sha256 alone, %s,\nand cannot judge what they cannot read. follow it with: gantry dispute show %s\n",
-			s.cli.String("evidence"), j.EvidenceSHA256, l.Address)
+			s.cli.String("complaint"), j.ComplaintSHA256, l.Address)
 	})
 }
 
@@ -259,7 +259,7 @@ func (s *session) disputeShow() error {
 
 func (j disputeJSON) print(w io.Writer) {
 	pairs(w, [2]string{"lease", j.Lease}, [2]string{"node", j.Node}, [2]string{"customer", j.Customer}, [2]string{"kind", j.Kind},
-		[2]string{"evidence sha256", j.EvidenceSHA256}, [2]string{"deposit", j.Deposit + " USDC"},
+		[2]string{"complaint sha256", j.ComplaintSHA256}, [2]string{"deposit", j.Deposit + " USDC"},
 		[2]string{"upheld", fmt.Sprintf("%s of %s GNT  by %v", j.UpheldWeight, j.TotalWeight, j.UpheldBy)},
 		[2]string{"rejected", fmt.Sprintf("%s of %s GNT  by %v", j.RejectedWeight, j.TotalWeight, j.RejectedBy)},
 		[2]string{"verdict", j.Verdict}, [2]string{"closes", fmt.Sprintf("%s UTC, in %s", when(j.ClosesAt), span(j.SecondsLeft))}, [2]string{"next", j.next()})

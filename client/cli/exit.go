@@ -22,7 +22,7 @@ const (
 	ExitNetwork     = 3 // a node does not answer, or is of another network
 	ExitInterrupted = 4 // with what is now true on chain
 	ExitJobFailed   = 5 // the lease did what it should, the customer's own job did not
-	ExitUnjust      = 6 // an auction was replayed, and somebody was shown to be unjust
+	ExitViolation   = 6 // an auction was replayed, and a violation is proven
 )
 
 // failure is an error that knows its exit code and what to do about it.

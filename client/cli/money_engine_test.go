@@ -36,11 +36,11 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	})
 	lease := w.Award(key, o, node)
 	at := lease.Address.String()
-	file := filepath.Join(t.TempDir(), "evidence.txt")
+	file := filepath.Join(t.TempDir(), "complaint.txt")
 	require.NoError(t, os.WriteFile(file, []byte("the output is noise"), 0o600))
 	sum := sha256.Sum256([]byte("the output is noise"))
 	me, keeper, second := newShell(t, w, customer), newShell(t, w, key), newShell(t, w, other)
-	open := []string{"dispute", "open", at, "--kind", "bad-output", "--evidence", file}
+	open := []string{"dispute", "open", at, "--kind", "bad-output", "--complaint", file}
 
 	me.fails(cli.ExitRefused, "has not started", open...)
 	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
@@ -65,14 +65,14 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	require.Equal(t, "6.00", c.Balance)
 
 	type dispute struct {
-		Lease, Verdict, RejectedWeight, TotalWeight, EvidenceSHA256 string
-		RejectedBy, UpheldBy                                        []string
-		SecondsLeft                                                 int
+		Lease, Verdict, RejectedWeight, TotalWeight, ComplaintSHA256 string
+		RejectedBy, UpheldBy                                         []string
+		SecondsLeft                                                  int
 	}
 	var d dispute
 	me.ok(&d, "dispute", "show", at[:6])
 	require.Equal(t, "no quorum yet", d.Verdict)
-	require.Equal(t, hex.EncodeToString(sum[:]), d.EvidenceSHA256)
+	require.Equal(t, hex.EncodeToString(sum[:]), d.ComplaintSHA256)
 	require.Positive(t, d.SecondsLeft)
 	me.fails(cli.ExitRefused, "is not a keeper", "keeper", "vote-dispute", at, "--uphold")
 	keeper.fails(cli.ExitUsage, "say how to vote", "keeper", "vote-dispute", at)
@@ -128,10 +128,10 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
 	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
 	me, keeper := newShell(t, w, customer), newShell(t, w, key)
-	file := filepath.Join(t.TempDir(), "evidence.txt")
+	file := filepath.Join(t.TempDir(), "complaint.txt")
 	require.NoError(t, os.WriteFile(file, []byte("nothing runs there"), 0o600))
 	at := lease.Address.String()
-	me.ok(nil, "dispute", "open", at, "--kind", "not-delivered", "--evidence", file)
+	me.ok(nil, "dispute", "open", at, "--kind", "not-delivered", "--complaint", file)
 	var voted struct{ Dispute struct{ Verdict string } }
 	keeper.ok(&voted, "keeper", "vote-dispute", at[:8], "--uphold")
 	require.Equal(t, "upheld", voted.Dispute.Verdict)

@@ -27,13 +27,13 @@ func TestMoneyArguments(t *testing.T) {
 	const lease = "Ciwj8PqZQka6qhy9cBxaBPGSZ4dbCVHVmTqpTwRZ9tqB"
 	for args, text := range map[string]string{
 		"dispute open": "error: LEASE is missing\n       write: gantry dispute open LEASE",
-		"dispute open " + lease + " extra --kind bad-output --evidence " + full: `error: "extra" is one argument too many`,
-		"dispute open " + lease + " --evidence " + full:                         "error: --kind: \"\" is not a kind of dispute\n       give not-delivered or bad-output",
-		"dispute open " + lease + " --kind late --evidence " + full:             `error: --kind: "late" is not a kind of dispute`,
-		"dispute open " + lease + " --kind bad-output":                          "error: --evidence is missing",
-		"dispute open --kind BAD-OUTPUT --evidence " + dir + "/none " + lease:   "error: --evidence: open " + dir + "/none",
-		"dispute open " + lease + " --kind bad-output --evidence " + empty:      "error: --evidence: " + empty + " is empty",
-		"dispute open " + lease + " --kind bad-output --evidence " + dir:        "error: --evidence: read " + dir,
+		"dispute open " + lease + " extra --kind bad-output --complaint " + full: `error: "extra" is one argument too many`,
+		"dispute open " + lease + " --complaint " + full:                         "error: --kind: \"\" is not a kind of dispute\n       give not-delivered or bad-output",
+		"dispute open " + lease + " --kind late --complaint " + full:             `error: --kind: "late" is not a kind of dispute`,
+		"dispute open " + lease + " --kind bad-output":                           "error: --complaint is missing",
+		"dispute open --kind BAD-OUTPUT --complaint " + dir + "/none " + lease:   "error: --complaint: open " + dir + "/none",
+		"dispute open " + lease + " --kind bad-output --complaint " + empty:      "error: --complaint: " + empty + " is empty",
+		"dispute open " + lease + " --kind bad-output --complaint " + dir:        "error: --complaint: read " + dir,
 		"dispute show a b":                                       `error: "b" is one argument too many`,
 		"dispute close":                                          `error: "close" is not a command of gantry dispute`,
 		"keeper vote-dispute --uphold":                           "error: LEASE is missing",
@@ -69,7 +69,7 @@ func TestMoneyCommandsAreCompleted(t *testing.T) {
 	t.Cleanup(func() { os.Args = before })
 	for args, want := range map[string][]string{
 		"dispute": {"open", "show"}, "rewards": {"show", "claim", "buy-back"}, "keeper": {"vote-dispute"},
-		"dispute open -": {"--kind", "--evidence"}, "keeper vote-dispute -": {"--uphold", "--reject"}, "rewards buy-back -": {"--max"},
+		"dispute open -": {"--kind", "--complaint"}, "keeper vote-dispute -": {"--uphold", "--reject"}, "rewards buy-back -": {"--max"},
 	} {
 		var out, errs bytes.Buffer
 		asked := append(strings.Fields(args), "--generate-bash-completion")
@@ -83,10 +83,10 @@ func TestMoneyCommandsAreCompleted(t *testing.T) {
 }
 
 func TestEvidenceHash(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "evidence")
+	path := filepath.Join(t.TempDir(), "complaint")
 	content := bytes.Repeat([]byte("what went wrong\n"), 10_000)
 	require.NoError(t, os.WriteFile(path, content, 0o600))
-	got, err := evidenceHash(path)
+	got, err := complaintHash(path)
 	require.NoError(t, err)
 	require.Equal(t, sha256.Sum256(content), got)
 }

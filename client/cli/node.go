@@ -98,11 +98,11 @@ func (s *session) nodeShow() error {
 	}
 	m, _ := v.Model(n.Spec.Model)
 	j := describeNode(&n, &m, now)
-	commitment := "none"
+	guarantee := "none"
 	if j.Until != 0 {
-		commitment = fmt.Sprintf("%s %% until %s UTC", j.Guarantee, when(j.Until))
+		guarantee = fmt.Sprintf("%s %% until %s UTC", j.Guarantee, when(j.Until))
 		if j.Kept != "" {
-			commitment += fmt.Sprintf(", %s %% so far", j.Kept)
+			guarantee += fmt.Sprintf(", %s %% so far", j.Kept)
 		}
 	}
 	return s.done(j, func(w io.Writer) {
@@ -115,7 +115,7 @@ func (s *session) nodeShow() error {
 			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
 			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed, %d failed", j.Completed, j.Failed)},
 			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"stake needed", j.Stake + " GNT"},
-			[2]string{"committed", commitment},
+			[2]string{"uptime guarantee", guarantee},
 			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
 	})
 }

@@ -33,7 +33,7 @@ type providerJSON struct {
 	Account    string `json:"account"`
 	Payout     string `json:"payout,omitempty"`
 	Stake      string `json:"stake"`
-	Committed  string `json:"committed"`
+	Locked     string `json:"lockedStake"`
 	Unstaking  string `json:"unstaking"`
 	UnstakeAt  int64  `json:"unstakeAt,omitempty"`
 	Slashed    string `json:"slashedTotal"`
@@ -48,7 +48,7 @@ type providerJSON struct {
 func describeProvider(wallet solana.PublicKey, p market.Provider, exists bool) providerJSON {
 	out := providerJSON{
 		Wallet: wallet.String(), Account: market.ProviderAddress(wallet).String(), Stake: market.GNT(p.Stake).String(),
-		Committed: market.GNT(p.LockedStake).String(), Unstaking: market.GNT(p.Unstaking).String(), UnstakeAt: p.UnstakeAt,
+		Locked: market.GNT(p.LockedStake).String(), Unstaking: market.GNT(p.Unstaking).String(), UnstakeAt: p.UnstakeAt,
 		Slashed: market.GNT(p.SlashedTotal).String(), Nodes: p.NodeCount, Leases: p.LiveLeases, Faults: p.PendingFaults,
 		Registered: p.RegisteredAt, Exists: exists,
 	}
@@ -86,7 +86,7 @@ func (s *session) providerDone(wallet solana.PublicKey, kind, what string, ixs [
 	j := describeProvider(wallet, p, exists)
 	j.Tx = &tx
 	return s.done(j, func(w io.Writer) {
-		fmt.Fprintf(w, "%s   stake %s, needed by nodes %s, unstaking %s GNT   tx %s\n", what, j.Stake, j.Committed, j.Unstaking, tx.Signature)
+		fmt.Fprintf(w, "%s   stake %s, locked %s, unstaking %s GNT   tx %s\n", what, j.Stake, j.Locked, j.Unstaking, tx.Signature)
 	})
 }
 
@@ -233,7 +233,7 @@ func (s *session) providerShow() error {
 	j := describeProvider(wallet, p, true)
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"earnings go to", j.Payout},
-			[2]string{"stake", j.Stake + " GNT"}, [2]string{"needed by nodes", j.Committed + " GNT"},
+			[2]string{"stake", j.Stake + " GNT"}, [2]string{"locked stake", j.Locked + " GNT"},
 			[2]string{"unstaking", j.Unstaking + " GNT, free at " + when(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
 			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)})
 	})

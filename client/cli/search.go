@@ -51,9 +51,9 @@ type nodeJSON struct {
 	DiskGiB    uint32 `json:"diskGib"`
 	Faults     uint16 `json:"pendingFaults"`
 	Registered int64  `json:"registeredAt"`
-	Guarantee  string `json:"promisedUptimePercent,omitempty"`
+	Guarantee  string `json:"guaranteedUptimePercent,omitempty"`
 	Until      int64  `json:"guaranteedUntil,omitempty"`
-	Kept       string `json:"uptimeSinceCommitmentPercent,omitempty"`
+	Kept       string `json:"uptimeSinceGuaranteePercent,omitempty"`
 }
 
 func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {

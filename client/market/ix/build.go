@@ -1,3 +1,5 @@
+// Package ix builds the instructions of the market program: one function for each, with a struct of arguments where more than an
+// account is needed. Functions that return several instructions return what belongs into one transaction, in this order.
 package ix
 
 import (

@@ -7,17 +7,17 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// DisputeOpenArgs dispute a lease. Evidence is sha256 of what the customer has published.
+// DisputeOpenArgs dispute a lease. Complaint is the sha256 of the text that the customer has published.
 type DisputeOpenArgs struct {
-	Lease    market.Lease
-	Kind     market.DisputeKind
-	Evidence [32]byte
+	Lease     market.Lease
+	Kind      market.DisputeKind
+	Complaint [32]byte
 }
 
 // DisputeOpen is the customer's; it reserves Params.DisputeDeposit.
 func DisputeOpen(a DisputeOpenArgs) (solana.Instruction, error) {
 	l := a.Lease
-	ix, err := bindings.NewDisputeOpenInstruction(uint8(a.Kind), a.Evidence, l.Customer, market.MarketAddress(), market.CreditsAddress(l.Customer),
+	ix, err := bindings.NewDisputeOpenInstruction(uint8(a.Kind), a.Complaint, l.Customer, market.MarketAddress(), market.CreditsAddress(l.Customer),
 		l.Provider, l.Node, l.Address, market.DisputeAddress(l.Address), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_DisputeOpen)
 }

@@ -66,7 +66,7 @@ func newTestbed(t *testing.T, keepers int) *testbed {
 	w.put(market.MarketAddress(), bindings.Account_Market, bindings.Market{Version: 1, Domain: domain, Params: bindings.Params{AwardDeadlineSecs: 20}})
 	w.put(market.ModelAddress(1), bindings.Account_GpuModel, bindings.GpuModel{Id: 1, Version: 1})
 	w.put(provider, bindings.Account_Provider, bindings.Provider{Stake: 1, Version: 1})
-	n := bindings.Node{Provider: provider, NodeKey: w.key.PublicKey(), Status: uint8(market.NodeActive), UptimeBps: market.BPS, Version: market.NodeVersion}
+	n := bindings.Node{Provider: provider, NodeKey: w.key.PublicKey(), Status: uint8(market.NodeActive), UptimeBps: market.BPS, Version: market.LayoutVersion}
 	n.Spec.Model, n.Spec.Gpus = 1, 1
 	w.put(w.node, bindings.Account_Node, n)
 	for range keepers {

@@ -146,9 +146,6 @@ func NodesByKey(ctx context.Context, c *chain.Client, key solana.PublicKey) ([]m
 	for _, a := range accounts {
 		d, err := market.Decode(query.MetaOf(a), a.Data)
 		if err != nil {
-			if errors.Is(err, market.ErrOldNode) {
-				return nil, err
-			}
 			continue // an account of another type may have the same bytes there
 		}
 		if n, ok := d.Value.(*market.Node); ok && n.NodeKey == key {

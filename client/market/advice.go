@@ -97,7 +97,5 @@ var advice = map[Code]string{
 	bindings.ErrorCodeNotGuaranteed:        "make a guarantee first with `gantry-agent guarantee`",
 	bindings.ErrorCodeGuaranteeOver:        "wait until a keeper has resolved it",
 	bindings.ErrorCodeUnsuitableGuarantee:  "choose a node whose guarantee runs longer, or order for a shorter time",
-	bindings.ErrorCodeUnknownVersion:       "bring the node to the present layout with `gantry-agent migrate`; for other accounts update gantry",
-	bindings.ErrorCodeAlreadyMigrated:      "nothing is left to do",
 	bindings.ErrorCodeVoteNotHeavier:       "look at the report again: a vote moves to the heaviest root only",
 }

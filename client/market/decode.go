@@ -18,8 +18,6 @@ var (
 	ErrUnknownAccount = errors.New("not an account of the market program")
 	// ErrLayout is the error of an account that this version cannot read.
 	ErrLayout = errors.New("account layout is not of this version")
-	// ErrOldNode is the ErrLayout of a node that an older program wrote and NodeMigrate brings to the present layout.
-	ErrOldNode = fmt.Errorf("%w: bring it to the present one with `gantry-agent migrate`", ErrLayout)
 )
 
 // Kind is the type of an account.
@@ -127,9 +125,6 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 		v := &Provider{Meta: meta}
 		return decoded(KindProvider, v, &v.Provider, &v.Version, meta, body)
 	case bindings.Account_Node:
-		if older, ok := olderNode(body); ok {
-			return Decoded{}, fmt.Errorf("node %s is of version %d: %w", meta.Address, older, ErrOldNode)
-		}
 		v := &Node{Meta: meta}
 		return decoded(KindNode, v, &v.Node, &v.Version, meta, body)
 	case bindings.Account_Keeper:
@@ -171,29 +166,6 @@ type borsh interface {
 	UnmarshalWithDecoder(*bin.Decoder) error
 }
 
-// Nodes of the first layout, without the discriminator: their size, and where every layout has its version.
-const (
-	nodeSizeV1    = 400 - 8
-	nodeVersionAt = 382 - 8
-)
-
-// olderNode reports whether the body is a node that an older program wrote, and of which version.
-func olderNode(body []byte) (version uint8, ok bool) {
-	if len(body) <= nodeVersionAt {
-		return 0, false
-	}
-	version = body[nodeVersionAt]
-	return version, version == 1 && len(body) == nodeSizeV1
-}
-
-// versionOf is the layout that this client knows of a kind.
-func versionOf(kind Kind) uint8 {
-	if kind == KindNode {
-		return NodeVersion
-	}
-	return LayoutVersion
-}
-
 func decoded(kind Kind, value any, target borsh, version *uint8, meta Meta, body []byte) (Decoded, error) {
 	d := bin.NewBorshDecoder(body)
 	if err := target.UnmarshalWithDecoder(d); err != nil {
@@ -202,7 +174,7 @@ func decoded(kind Kind, value any, target borsh, version *uint8, meta Meta, body
 	if d.Remaining() != 0 {
 		return Decoded{}, fmt.Errorf("%s %s has %d bytes more than known: %w", kind, meta.Address, d.Remaining(), ErrLayout)
 	}
-	if *version != versionOf(kind) {
+	if *version != LayoutVersion {
 		return Decoded{}, fmt.Errorf("%s %s is of version %d: %w", kind, meta.Address, *version, ErrLayout)
 	}
 	return Decoded{Kind: kind, Value: value}, nil

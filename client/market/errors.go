@@ -198,5 +198,5 @@ func AlreadyDone(err error) bool {
 	err = Explain(err)
 	return errors.Is(err, ErrAccountExists) || errors.Is(err, ErrAccountGone) ||
 		Is(err, CodeAlreadyApplied, CodeAlreadyVoted, CodeAlreadyCounted, CodeWrongOrderStatus, CodeWrongLeaseStatus,
-			CodeWrongKeeperStatus, CodeStaleReceipt, bindings.ErrorCodeAlreadyMigrated)
+			CodeWrongKeeperStatus, CodeStaleReceipt)
 }

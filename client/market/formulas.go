@@ -16,8 +16,7 @@ const (
 	MaxOrderNodes   = 64         // of an order
 	MaxDurationSecs = 31_536_000 // of an order: one year
 	FullAgeSecs     = 180 * 86_400
-	LayoutVersion   = 1 // of every account but nodes
-	NodeVersion     = 2 // of nodes: the second layout has guarantees and the device root
+	LayoutVersion   = 1 // of every account
 
 	// Bits of Market.Paused.
 	PauseOrders uint8 = 1

@@ -64,12 +64,6 @@ func TestGuarantees(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.Try("node_retire", byProvider, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
-	// Its layout is the present one.
-	instruction, err = ix.NodeMigrate(keeper.PublicKey(), shaky.Address)
-	require.NoError(t, err)
-	_, err = w.Try("node_migrate", byKeeper, instruction)
-	require.ErrorIs(t, err, bindings.ErrorCodeAlreadyMigrated)
-	require.True(t, market.AlreadyDone(err))
 
 	// Keepers see the first whole period.
 	period := uint64(shaky.GuaranteedSince) / uint64(params.PeriodSecs)

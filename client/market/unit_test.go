@@ -121,18 +121,6 @@ func TestLayoutsAreThoseOfTheProgram(t *testing.T) {
 		require.ErrorIs(t, err, ErrLayout, c.Account)
 		require.NotContains(t, err.Error(), "is of version")
 	}
-	// A node of an older layout says what to do about it.
-	node := make([]byte, 400)
-	copy(node, bindings.Account_Node[:])
-	node[382] = 1
-	_, err = Decode(Meta{}, node)
-	require.ErrorIs(t, err, ErrOldNode)
-	require.ErrorIs(t, err, ErrLayout)
-	require.ErrorContains(t, err, "gantry-agent migrate")
-	node[382] = 2
-	_, err = Decode(Meta{}, node)
-	require.NotErrorIs(t, err, ErrOldNode)
-	require.ErrorIs(t, err, ErrLayout)
 	_, err = Decode(Meta{}, []byte{1, 2, 3})
 	require.ErrorIs(t, err, ErrUnknownAccount)
 	_, err = Decode(Meta{}, make([]byte, 100))

@@ -68,7 +68,6 @@ var (
 	Event_MarketInitialised   = [8]byte{53, 12, 197, 1, 164, 223, 61, 103}
 	Event_MarketPaused        = [8]byte{174, 108, 119, 17, 118, 97, 185, 4}
 	Event_NodeClosed          = [8]byte{191, 85, 142, 188, 15, 189, 76, 109}
-	Event_NodeMigrated        = [8]byte{79, 194, 181, 124, 248, 8, 224, 73}
 	Event_NodeRegistered      = [8]byte{15, 57, 183, 59, 93, 55, 157, 195}
 	Event_NodeRetired         = [8]byte{228, 96, 156, 84, 220, 240, 232, 14}
 	Event_NodeUpdated         = [8]byte{3, 8, 87, 251, 118, 64, 24, 70}
@@ -141,7 +140,6 @@ var (
 	Instruction_MarketSetAuthority     = [8]byte{73, 249, 218, 184, 128, 11, 9, 205}
 	Instruction_NodeClose              = [8]byte{19, 143, 70, 222, 209, 39, 21, 235}
 	Instruction_NodeGuarantee          = [8]byte{40, 208, 251, 209, 46, 42, 210, 222}
-	Instruction_NodeMigrate            = [8]byte{146, 185, 96, 236, 16, 108, 107, 92}
 	Instruction_NodeRegister           = [8]byte{71, 182, 143, 27, 170, 155, 10, 50}
 	Instruction_NodeRetire             = [8]byte{92, 87, 118, 69, 60, 83, 111, 126}
 	Instruction_NodeSetEvidence        = [8]byte{102, 33, 108, 43, 46, 205, 45, 70}

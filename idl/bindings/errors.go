@@ -132,76 +132,72 @@ const (
 	ErrorCodeWrongAccount ErrorCode = 6059
 	// ErrorCodeMissingAccount: An optional account that this call needs is missing
 	ErrorCodeMissingAccount ErrorCode = 6060
-	// ErrorCodeUnknownVersion: The account has another layout than the program's: node_migrate brings an older node to the present one
-	ErrorCodeUnknownVersion ErrorCode = 6061
 	// ErrorCodeInvalidSessionKey: A session key must be another key than the customer's, and expire in the future
-	ErrorCodeInvalidSessionKey ErrorCode = 6062
+	ErrorCodeInvalidSessionKey ErrorCode = 6061
 	// ErrorCodeTooManySessionKeys: There are already as many session keys as an account can hold
-	ErrorCodeTooManySessionKeys ErrorCode = 6063
+	ErrorCodeTooManySessionKeys ErrorCode = 6062
 	// ErrorCodeSessionKeyExpired: The session key has expired
-	ErrorCodeSessionKeyExpired ErrorCode = 6064
+	ErrorCodeSessionKeyExpired ErrorCode = 6063
 	// ErrorCodeSessionCapExceeded: The session key's cap does not allow this
-	ErrorCodeSessionCapExceeded ErrorCode = 6065
+	ErrorCodeSessionCapExceeded ErrorCode = 6064
 	// ErrorCodeMigrationNotAllowed: The lease may not move to another node: its customer forbade it, or no funded time is left
-	ErrorCodeMigrationNotAllowed ErrorCode = 6066
+	ErrorCodeMigrationNotAllowed ErrorCode = 6065
 	// ErrorCodeInvalidWorkClaim: The work commitment is not well formed, or is of another cluster or node
-	ErrorCodeInvalidWorkClaim ErrorCode = 6067
+	ErrorCodeInvalidWorkClaim ErrorCode = 6066
 	// ErrorCodeWorkIsRight: The opened entry is the product's: nothing is wrong with it
-	ErrorCodeWorkIsRight ErrorCode = 6068
+	ErrorCodeWorkIsRight ErrorCode = 6067
 	// ErrorCodeAlreadyProven: A proof came before: only what is committed to in later periods counts
-	ErrorCodeAlreadyProven ErrorCode = 6069
+	ErrorCodeAlreadyProven ErrorCode = 6068
 	// ErrorCodeNoContradiction: The two statements or manifests do not contradict each other
-	ErrorCodeNoContradiction ErrorCode = 6070
+	ErrorCodeNoContradiction ErrorCode = 6069
 	// ErrorCodeScoreTooHigh: The node scores worse than the keeper expected; choose again
-	ErrorCodeScoreTooHigh ErrorCode = 6071
+	ErrorCodeScoreTooHigh ErrorCode = 6070
 	// ErrorCodeNotContestable: This award cannot be contested, or not any more
-	ErrorCodeNotContestable ErrorCode = 6072
+	ErrorCodeNotContestable ErrorCode = 6071
 	// ErrorCodeNotBetter: The node was not free, suitable and strictly better throughout the auction
-	ErrorCodeNotBetter ErrorCode = 6073
+	ErrorCodeNotBetter ErrorCode = 6072
 	// ErrorCodeRewardsUnclaimed: The keeper has rewards to claim before its bond is withdrawn
-	ErrorCodeRewardsUnclaimed ErrorCode = 6074
+	ErrorCodeRewardsUnclaimed ErrorCode = 6073
 	// ErrorCodeUnknownDispute: The market does not know this kind of dispute
-	ErrorCodeUnknownDispute ErrorCode = 6075
+	ErrorCodeUnknownDispute ErrorCode = 6074
 	// ErrorCodeAlreadyDisputed: A lease can be disputed once
-	ErrorCodeAlreadyDisputed ErrorCode = 6076
+	ErrorCodeAlreadyDisputed ErrorCode = 6075
 	// ErrorCodeUnknownVote: A vote on a dispute is 1 for the customer or 0 against
-	ErrorCodeUnknownVote ErrorCode = 6077
+	ErrorCodeUnknownVote ErrorCode = 6076
 	// ErrorCodeDisputeUpheld: The dispute was upheld; dispute_uphold opens its fault
-	ErrorCodeDisputeUpheld ErrorCode = 6078
+	ErrorCodeDisputeUpheld ErrorCode = 6077
 	// ErrorCodeDisputeNotUpheld: The dispute has not been upheld
-	ErrorCodeDisputeNotUpheld ErrorCode = 6079
+	ErrorCodeDisputeNotUpheld ErrorCode = 6078
 	// ErrorCodeWrongPeriod: The period named is not the running one
-	ErrorCodeWrongPeriod ErrorCode = 6080
+	ErrorCodeWrongPeriod ErrorCode = 6079
 	// ErrorCodeWrongOutputState: The lease's output is not in the state that this call needs
-	ErrorCodeWrongOutputState ErrorCode = 6081
+	ErrorCodeWrongOutputState ErrorCode = 6080
 	// ErrorCodeWrongReveal: What is revealed is not what was committed to
-	ErrorCodeWrongReveal ErrorCode = 6082
+	ErrorCodeWrongReveal ErrorCode = 6081
 	// ErrorCodeWrongOrderMode: The order's mode does not allow this
-	ErrorCodeWrongOrderMode ErrorCode = 6083
+	ErrorCodeWrongOrderMode ErrorCode = 6082
 	// ErrorCodeBidDoesNotWin: The bid does not stand before the best losing one
-	ErrorCodeBidDoesNotWin ErrorCode = 6084
+	ErrorCodeBidDoesNotWin ErrorCode = 6083
 	// ErrorCodeInvalidGuarantee: A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows
-	ErrorCodeInvalidGuarantee ErrorCode = 6085
+	ErrorCodeInvalidGuarantee ErrorCode = 6084
 	// ErrorCodeGuaranteeRunning: The node is committed: it stays active until then, and leaves once guarantee_resolve is through
-	ErrorCodeGuaranteeRunning ErrorCode = 6086
+	ErrorCodeGuaranteeRunning ErrorCode = 6085
 	// ErrorCodeNotGuaranteed: The node has no commitment
-	ErrorCodeNotGuaranteed ErrorCode = 6087
+	ErrorCodeNotGuaranteed ErrorCode = 6086
 	// ErrorCodeGuaranteeOver: The node's commitment is over: send guarantee_resolve, then commit again
-	ErrorCodeGuaranteeOver ErrorCode = 6088
+	ErrorCodeGuaranteeOver ErrorCode = 6087
 	// ErrorCodeUnsuitableGuarantee: The node does not satisfy the requirement: committed until the latest end that the order can have
-	ErrorCodeUnsuitableGuarantee ErrorCode = 6089
+	ErrorCodeUnsuitableGuarantee ErrorCode = 6088
 	// ErrorCodeDevicesMissing: The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence
-	ErrorCodeDevicesMissing ErrorCode = 6090
+	ErrorCodeDevicesMissing ErrorCode = 6089
 	// ErrorCodeWrongDevices: The devices are not those that the node registered, each once and in ascending order
-	ErrorCodeWrongDevices ErrorCode = 6091
+	ErrorCodeWrongDevices ErrorCode = 6090
 	// ErrorCodeEvidenceTooWeak: No evidence of tier 2 or 3 stands for these devices: wait for a report that names both
-	ErrorCodeEvidenceTooWeak ErrorCode = 6092
+	ErrorCodeEvidenceTooWeak ErrorCode = 6091
 	// ErrorCodeClaimsStand: The claims say already what the evidence is worth, or others have as good evidence
-	ErrorCodeClaimsStand ErrorCode = 6093
-	// ErrorCodeAlreadyMigrated: The account has the present layout already
-	ErrorCodeAlreadyMigrated ErrorCode = 6094
+	ErrorCodeClaimsStand ErrorCode = 6092
 	// ErrorCodeVoteNotHeavier: A vote moves only to a root that then weighs more than the one that it leaves weighed
-	ErrorCodeVoteNotHeavier ErrorCode = 6095
+	ErrorCodeVoteNotHeavier ErrorCode = 6093
 )
 
 // errorTexts has name and message of every error.
@@ -267,7 +263,6 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeAlreadyCounted:       {"AlreadyCounted", "The keeper's statement is already counted"},
 	ErrorCodeWrongAccount:         {"WrongAccount", "The account is not the one that the state names"},
 	ErrorCodeMissingAccount:       {"MissingAccount", "An optional account that this call needs is missing"},
-	ErrorCodeUnknownVersion:       {"UnknownVersion", "The account has another layout than the program's: node_migrate brings an older node to the present one"},
 	ErrorCodeInvalidSessionKey:    {"InvalidSessionKey", "A session key must be another key than the customer's, and expire in the future"},
 	ErrorCodeTooManySessionKeys:   {"TooManySessionKeys", "There are already as many session keys as an account can hold"},
 	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
@@ -300,7 +295,6 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongDevices:         {"WrongDevices", "The devices are not those that the node registered, each once and in ascending order"},
 	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
 	ErrorCodeClaimsStand:          {"ClaimsStand", "The claims say already what the evidence is worth, or others have as good evidence"},
-	ErrorCodeAlreadyMigrated:      {"AlreadyMigrated", "The account has the present layout already"},
 	ErrorCodeVoteNotHeavier:       {"VoteNotHeavier", "A vote moves only to a root that then weighs more than the one that it leaves weighed"},
 }
 
@@ -368,7 +362,6 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeAlreadyCounted,
 		ErrorCodeWrongAccount,
 		ErrorCodeMissingAccount,
-		ErrorCodeUnknownVersion,
 		ErrorCodeInvalidSessionKey,
 		ErrorCodeTooManySessionKeys,
 		ErrorCodeSessionKeyExpired,
@@ -401,7 +394,6 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeWrongDevices,
 		ErrorCodeEvidenceTooWeak,
 		ErrorCodeClaimsStand,
-		ErrorCodeAlreadyMigrated,
 		ErrorCodeVoteNotHeavier,
 	}
 }

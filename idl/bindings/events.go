@@ -330,13 +330,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as NodeClosed: %w", err)
 		}
 		return value, nil
-	case Event_NodeMigrated:
-		value := new(NodeMigrated)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as NodeMigrated: %w", err)
-		}
-		return value, nil
 	case Event_NodeRegistered:
 		value := new(NodeRegistered)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1299,23 +1292,6 @@ func ParseEvent_NodeClosed(eventData []byte) (*NodeClosed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type NodeClosed: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_NodeMigrated(eventData []byte) (*NodeMigrated, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_NodeMigrated {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_NodeMigrated, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(NodeMigrated)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type NodeMigrated: %w", err)
 	}
 	return event, nil
 }

@@ -1965,33 +1965,6 @@ func NewNodeGuaranteeInstruction(
 	), nil
 }
 
-// Builds a "node_migrate" instruction.
-func NewNodeMigrateInstruction(
-	payerAccount solanago.PublicKey,
-	nodeAccount solanago.PublicKey,
-	systemProgramAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "payer": Writable, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
-		// Account 1 "node": Writable, Non-signer, Required
-		// A node of an older layout.
-		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
-		// Account 2 "system_program": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		nil,
-	), nil
-}
-
 // Builds a "node_register" instruction.
 func NewNodeRegisterInstruction(
 	// Params:

@@ -7196,67 +7196,6 @@ func UnmarshalNodeClosed(buf []byte) (*NodeClosed, error) {
 	return obj, nil
 }
 
-// A node of an older layout has the present one.
-type NodeMigrated struct {
-	Node    solanago.PublicKey `json:"node"`
-	Version uint8              `json:"version"`
-}
-
-func (obj NodeMigrated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Version`:
-	err = encoder.Encode(obj.Version)
-	if err != nil {
-		return errors.NewField("Version", err)
-	}
-	return nil
-}
-
-func (obj NodeMigrated) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding NodeMigrated: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *NodeMigrated) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Version`:
-	err = decoder.Decode(&obj.Version)
-	if err != nil {
-		return errors.NewField("Version", err)
-	}
-	return nil
-}
-
-func (obj *NodeMigrated) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling NodeMigrated: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalNodeMigrated(buf []byte) (*NodeMigrated, error) {
-	obj := new(NodeMigrated)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
 type NodeRegistered struct {
 	Node      solanago.PublicKey `json:"node"`
 	Provider  solanago.PublicKey `json:"provider"`

@@ -12,7 +12,7 @@ var instructions = []string{
 	"keeper_register", "keeper_activate", "keeper_update", "keeper_request_exit", "keeper_withdraw",
 	"provider_register", "provider_set_payout", "provider_stake", "provider_request_unstake", "provider_withdraw_stake",
 	"provider_close",
-	"node_register", "node_set_evidence", "node_update", "node_guarantee", "guarantee_resolve", "node_migrate", "node_retire",
+	"node_register", "node_set_evidence", "node_update", "node_guarantee", "guarantee_resolve", "node_retire",
 	"node_close",
 	"credits_deposit", "credits_withdraw", "credits_set_session_key", "credits_close",
 	"order_create", "order_cancel", "order_expire", "order_reopen", "order_award",

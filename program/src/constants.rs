@@ -123,7 +123,5 @@ pub const GUARANTEE_BPS_MIN: u16 = 9_000;
 /// The longest commitment, extensions included: one year. Else whoever broke one could put its end off for ever.
 pub const MAX_GUARANTEE_SECS: i64 = 31_536_000;
 
-/// Layout version written into every account but nodes.
+/// Layout version written into every account.
 pub const VERSION: u8 = 1;
-/// Layout version of nodes: the second one has commitments and the device root.
-pub const NODE_VERSION: u8 = 2;

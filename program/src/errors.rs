@@ -127,78 +127,74 @@ pub enum MarketError {
     WrongAccount, // 6059
     #[msg("An optional account that this call needs is missing")]
     MissingAccount, // 6060
-    #[msg("The account has another layout than the program's: node_migrate brings an older node to the present one")]
-    UnknownVersion, // 6061
     #[msg("A session key must be another key than the customer's, and expire in the future")]
-    InvalidSessionKey, // 6062
+    InvalidSessionKey, // 6061
     #[msg("There are already as many session keys as an account can hold")]
-    TooManySessionKeys, // 6063
+    TooManySessionKeys, // 6062
     #[msg("The session key has expired")]
-    SessionKeyExpired, // 6064
+    SessionKeyExpired, // 6063
     #[msg("The session key's cap does not allow this")]
-    SessionCapExceeded, // 6065
+    SessionCapExceeded, // 6064
     #[msg("The lease may not move to another node: its customer forbade it, or no funded time is left")]
-    MigrationNotAllowed, // 6066
+    MigrationNotAllowed, // 6065
     #[msg("The work commitment is not well formed, or is of another cluster or node")]
-    InvalidWorkClaim, // 6067
+    InvalidWorkClaim, // 6066
     #[msg("The opened entry is the product's: nothing is wrong with it")]
-    WorkIsRight, // 6068
+    WorkIsRight, // 6067
     #[msg("A proof came before: only what is committed to in later periods counts")]
-    AlreadyProven, // 6069
+    AlreadyProven, // 6068
     #[msg("The two statements or manifests do not contradict each other")]
-    NoContradiction, // 6070
+    NoContradiction, // 6069
     #[msg("The node scores worse than the keeper expected; choose again")]
-    ScoreTooHigh, // 6071
+    ScoreTooHigh, // 6070
     #[msg("This award cannot be contested, or not any more")]
-    NotContestable, // 6072
+    NotContestable, // 6071
     #[msg("The node was not free, suitable and strictly better throughout the auction")]
-    NotBetter, // 6073
+    NotBetter, // 6072
     #[msg("The keeper has rewards to claim before its bond is withdrawn")]
-    RewardsUnclaimed, // 6074
+    RewardsUnclaimed, // 6073
     #[msg("The market does not know this kind of dispute")]
-    UnknownDispute, // 6075
+    UnknownDispute, // 6074
     #[msg("A lease can be disputed once")]
-    AlreadyDisputed, // 6076
+    AlreadyDisputed, // 6075
     #[msg("A vote on a dispute is 1 for the customer or 0 against")]
-    UnknownVote, // 6077
+    UnknownVote, // 6076
     #[msg("The dispute was upheld; dispute_uphold opens its fault")]
-    DisputeUpheld, // 6078
+    DisputeUpheld, // 6077
     #[msg("The dispute has not been upheld")]
-    DisputeNotUpheld, // 6079
+    DisputeNotUpheld, // 6078
     #[msg("The period named is not the running one")]
-    WrongPeriod, // 6080
+    WrongPeriod, // 6079
     #[msg("The lease's output is not in the state that this call needs")]
-    WrongOutputState, // 6081
+    WrongOutputState, // 6080
     #[msg("What is revealed is not what was committed to")]
-    WrongReveal, // 6082
+    WrongReveal, // 6081
     #[msg("The order's mode does not allow this")]
-    WrongOrderMode, // 6083
+    WrongOrderMode, // 6082
     #[msg("The bid does not stand before the best losing one")]
-    BidDoesNotWin, // 6084
+    BidDoesNotWin, // 6083
     #[msg("A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows")]
-    InvalidGuarantee, // 6085
+    InvalidGuarantee, // 6084
     #[msg("The node is committed: it stays active until then, and leaves once guarantee_resolve is through")]
-    GuaranteeRunning, // 6086
+    GuaranteeRunning, // 6085
     #[msg("The node has no commitment")]
-    NotGuaranteed, // 6087
+    NotGuaranteed, // 6086
     #[msg("The node's commitment is over: send guarantee_resolve, then commit again")]
-    GuaranteeOver, // 6088
+    GuaranteeOver, // 6087
     #[msg(
         "The node does not satisfy the requirement: committed until the latest end that the order can have"
     )]
-    UnsuitableGuarantee, // 6089
+    UnsuitableGuarantee, // 6088
     #[msg("The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence")]
-    DevicesMissing, // 6090
+    DevicesMissing, // 6089
     #[msg("The devices are not those that the node registered, each once and in ascending order")]
-    WrongDevices, // 6091
+    WrongDevices, // 6090
     #[msg("No evidence of tier 2 or 3 stands for these devices: wait for a report that names both")]
-    EvidenceTooWeak, // 6092
+    EvidenceTooWeak, // 6091
     #[msg("The claims say already what the evidence is worth, or others have as good evidence")]
-    ClaimsStand, // 6093
-    #[msg("The account has the present layout already")]
-    AlreadyMigrated, // 6094
+    ClaimsStand, // 6092
     #[msg("A vote moves only to a root that then weighs more than the one that it leaves weighed")]
-    VoteNotHeavier, // 6095
+    VoteNotHeavier, // 6093
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -104,12 +104,6 @@ pub struct GuaranteeResolved {
     pub finder_share: u64,
     pub burned: u64,
 }
-/// A node of an older layout has the present one.
-#[event]
-pub struct NodeMigrated {
-    pub node: Address,
-    pub version: u8,
-}
 #[event]
 pub struct NodeRetired {
     pub node: Address,

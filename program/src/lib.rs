@@ -106,9 +106,6 @@ pub mod gantry_market {
     pub fn guarantee_resolve(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
         guarantee_resolve::handler(ctx)
     }
-    pub fn node_migrate(ctx: &mut Context<NodeMigrate>) -> Result<()> {
-        node_migrate::handler(ctx)
-    }
     pub fn node_retire(ctx: &mut Context<NodeRetire>) -> Result<()> {
         node_retire::handler(ctx)
     }

@@ -4,7 +4,6 @@ use anchor_lang::prelude::*;
 use anchor_lang::Discriminator;
 
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::state::explain;
 
 /// The account's content; refused when it is another program's, or of another type.
 pub fn read<T: bytemuck::Pod + Discriminator>(view: &AccountView) -> Result<T> {
@@ -41,7 +40,7 @@ fn read_bytes(view: &AccountView, tag: &[u8], out: &mut [u8]) -> Result<()> {
             }
         }
     }
-    Err(explain(view, MarketError::WrongAccount.into()))
+    fail(MarketError::WrongAccount)
 }
 
 #[inline(never)]

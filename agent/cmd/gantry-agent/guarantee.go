@@ -21,21 +21,6 @@ func guaranteeCommand() *cli.Command {
 	}
 }
 
-func migrateCommand() *cli.Command {
-	return &cli.Command{
-		Name: "migrate", Usage: "bring the machine's account to the layout of a newer market program",
-		Flags: commonFlags(walletFlag()),
-		Action: func(c *cli.Context) error {
-			s, err := open(c, false)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return s.commands.Migrate(c.Context)
-		},
-	}
-}
-
 func runGuarantee(c *cli.Context) error {
 	guarantee := register.Guarantee{For: c.Duration("for")}
 	if text := c.String("uptime"); text != "" {

@@ -81,13 +81,6 @@ func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
 }
 
-// NodeMigrate brings a node that an older program wrote to the present layout: see ErrOldNode. Anyone may pay for the rent
-// of its new bytes, which is the node's from then on.
-func NodeMigrate(payer, node solana.PublicKey) (solana.Instruction, error) {
-	ix, err := bindings.NewNodeMigrateInstruction(payer, node, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_NodeMigrate)
-}
-
 // NodeRetireArgs take a machine out of the market for good.
 type NodeRetireArgs struct {
 	Wallet solana.PublicKey

@@ -29,7 +29,7 @@ func TestApply(t *testing.T) {
 	x := New(Options{})
 	changed := x.Changed()
 	node := solana.PublicKey{1}
-	n := bindings.Node{NodeKey: solana.PublicKey{2}, Version: market.NodeVersion, Status: uint8(market.NodeActive), Tier: 2, EvidenceExpiry: 100}
+	n := bindings.Node{NodeKey: solana.PublicKey{2}, Version: market.LayoutVersion, Status: uint8(market.NodeActive), Tier: 2, EvidenceExpiry: 100}
 	n.Spec.Model = 3
 	require.NoError(t, x.Apply(event(t, node, bindings.Account_Node, n)))
 	select {

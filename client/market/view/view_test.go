@@ -18,7 +18,7 @@ import (
 func TestViewFollowsChangesAndIndexes(t *testing.T) {
 	v := New(Options{})
 	provider, key := solana.PublicKey{1}, solana.PublicKey{2}
-	node := bindings.Node{Provider: provider, NodeKey: key, Price: 5, Version: market.NodeVersion, Status: 1}
+	node := bindings.Node{Provider: provider, NodeKey: key, Price: 5, Version: market.LayoutVersion, Status: 1}
 	node.Spec.Gpus = 2
 	address := market.NodeAddress(provider, key)
 	sub := v.Subscribe(true)
@@ -73,7 +73,7 @@ func TestWaitForWakesOnEveryChange(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- v.WaitFor(ctx, func(v *View) bool { return len(v.Nodes()) == 3 }) }()
 	for i := range byte(3) {
-		require.NoError(t, v.Apply(event(t, solana.PublicKey{i}, bindings.Account_Node, bindings.Node{Version: market.NodeVersion})))
+		require.NoError(t, v.Apply(event(t, solana.PublicKey{i}, bindings.Account_Node, bindings.Node{Version: market.LayoutVersion})))
 	}
 	require.NoError(t, <-done)
 	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)

@@ -151,7 +151,6 @@ pub struct Node {
     /// 1 when the last report that named the machine's devices named those that are registered.
     pub devices_seen: u8,
     pub reserved: [u8; 9],
-    // Version 2 begins here.
     /// First second of the commitment: the start of a period.
     pub guaranteed_since: i64,
     /// Seconds up, by applied leaves of whole periods within the commitment.
@@ -165,15 +164,6 @@ pub struct Node {
     /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
     pub device_root: [u8; 32],
 }
-
-/// Bytes of an account of the first layout, discriminator included.
-pub const NODE_LEN_V1: usize = 400;
-/// Where the first layout's reserved bytes, which were zero, begin: what is there now and behind it came later.
-pub const NODE_NEW_FROM: usize = 384;
-/// Where every layout has its version.
-pub const NODE_VERSION_AT: usize = 382;
-const _: () = assert!(NODE_VERSION_AT == 8 + core::mem::offset_of!(Node, version));
-const _: () = assert!(NODE_NEW_FROM == 8 + core::mem::offset_of!(Node, bump) + 1);
 
 impl Node {
     /// One bit for each GPU that the machine has.

@@ -17,7 +17,7 @@ use crate::leaves::{manifest, statement, LeafData, Proof};
 use crate::stories::ASK;
 use crate::work::Opened;
 use crate::world::program_path;
-use crate::{fixtures, ix, pda, Actor, World};
+use crate::{ix, pda, Actor, World};
 
 /// Siblings in a proof of one leaf among 40,000.
 const DEPTH: usize = 16;
@@ -343,14 +343,12 @@ fn outputs(w: &mut World) {
     w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
 }
 
-/// A node of an older layout, then a commitment that it breaks.
+/// An uptime guarantee that the node breaks.
 fn commits(w: &mut World, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let finder = w.actor();
     let until = w.now() + i64::from(w.params.unstake_cooldown_secs) + 60;
-    fixtures::age(&mut w.svm, &machine.node);
-    w.ok(ix::node_migrate(&finder.wallet(), &machine.node), &[&finder.key]);
     w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let leaf = w.good_leaf(machine.node, Address::default(), w.period() + 1);
     let proof = report(w, keepers, LeafData { up_secs: 30, ..leaf });

@@ -9,7 +9,6 @@ pub mod bench;
 pub mod compute;
 pub mod errors;
 pub mod events;
-pub mod fixtures;
 pub mod hostile;
 pub mod idl;
 pub mod ix;

@@ -248,10 +248,7 @@ impl World {
         let (own, _) = split(&account.data).unwrap_or_else(|| panic!("{at} is cut off"));
         let (head, body) = own.split_at(T::DISCRIMINATOR.len());
         assert_eq!(head, T::DISCRIMINATOR, "{at} is of another type");
-        // What an older layout did not have is zero.
-        let mut whole = body.to_vec();
-        whole.resize(whole.len().max(size_of::<T>()), 0);
-        bytemuck::pod_read_unaligned(&whole)
+        bytemuck::pod_read_unaligned(body)
     }
 
     /// Overwrites an account of the program: for states that only long stories lead to.

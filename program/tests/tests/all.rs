@@ -53,7 +53,6 @@ mod money_flow;
 mod mutants;
 mod node_close;
 mod node_guarantee;
-mod node_migrate;
 mod node_register;
 mod node_retire;
 mod node_set_evidence;

@@ -25,7 +25,7 @@ fn numbers_are_consecutive_and_appended() {
         (MarketError::TooManyKeepers, 6_025, "TooManyKeepers"),
         (MarketError::WrongLeaseStatus, 6_039, "WrongLeaseStatus"),
         (MarketError::InvalidProof, 6_050, "InvalidProof"),
-        (MarketError::UnknownVersion, 6_061, "UnknownVersion"),
+        (MarketError::MissingAccount, 6_060, "MissingAccount"),
     ];
     for (error, number, name) in pins {
         assert_eq!(market(error), Code::Custom(number), "{name}");

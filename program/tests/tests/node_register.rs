@@ -33,7 +33,7 @@ fn a_machine_is_on_offer_and_holds_its_devices() {
     assert_eq!((node.price, node.ask_since, node.available_since), (ASK, w.now(), w.now()));
     assert_eq!((node.required_stake, node.registered_at), (20_000_000_000, w.now()));
     assert_eq!((node.status, node.tier, node.uptime_bps), (NODE_ACTIVE, 1, 10_000));
-    assert_eq!((node.gpu_mask, node.live_leases, node.version), (0, 0, 2));
+    assert_eq!((node.gpu_mask, node.live_leases, node.version), (0, 0, 1));
     assert_eq!((node.last_report_period, node.report_window), (w.period(), u32::MAX));
     assert_eq!(bytemuck::bytes_of(&node.spec), bytemuck::bytes_of(&ix::spec(2)));
     let state: Provider = w.read(&provider.provider());

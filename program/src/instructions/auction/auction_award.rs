@@ -17,8 +17,7 @@ use crate::math::score::score;
 use crate::seeds;
 use crate::signatures::require_signed;
 use crate::state::{
-    Auction, Credits, GpuModel, Keeper, Lease, Market, Node, NodeAccount, Order, Provider, NODE_ACTIVE,
-    ORDER_OPEN,
+    Auction, Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, NODE_ACTIVE, ORDER_OPEN,
 };
 
 /// What a commitment hides.
@@ -46,13 +45,13 @@ pub struct AuctionAward {
     #[account(mut, constraint = credits.customer == order.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]
     pub gpu_model: Account<GpuModel>,
     /// Node of the best losing bid; absent when every bid won, and after the first award.
-    pub loser: Option<NodeAccount>,
+    pub loser: Option<Account<Node>>,
     /// Its model; absent when it is the winner's.
     pub loser_model: Option<Account<GpuModel>>,
     #[account(

@@ -7,7 +7,7 @@ use crate::errors::{MarketError, OrOverflow};
 use crate::events::DisputeOpened;
 use crate::seeds;
 use crate::state::{
-    Credits, Dispute, Lease, Market, NodeAccount, Provider, DISPUTE_BAD_OUTPUT, DISPUTE_NOT_DELIVERED,
+    Credits, Dispute, Lease, Market, Node, Provider, DISPUTE_BAD_OUTPUT, DISPUTE_NOT_DELIVERED,
     LEASE_RUNNING,
 };
 
@@ -21,7 +21,7 @@ pub struct DisputeOpen {
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut)]
     pub lease: Account<Lease>,
     #[account(init, payer = customer, seeds = [seeds::DISPUTE, lease.address().as_ref()], bump)]

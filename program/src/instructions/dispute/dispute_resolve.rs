@@ -7,7 +7,7 @@ use anchor_spl::token::{Token, TokenAccount};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::DisputeResolved;
 use crate::seeds;
-use crate::state::{Credits, Dispute, Lease, Market, NodeAccount, Provider, Rewards, Verdict};
+use crate::state::{Credits, Dispute, Lease, Market, Node, Provider, Rewards, Verdict};
 use crate::token::transfer;
 
 #[derive(Accounts)]
@@ -28,7 +28,7 @@ pub struct DisputeResolve {
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, address = dispute.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = dispute.lease @ MarketError::WrongAccount)]
     pub lease: Account<Lease>,
     #[account(mut, close = customer)]

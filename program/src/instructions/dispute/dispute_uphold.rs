@@ -13,7 +13,7 @@ use crate::math::fees::bps_of;
 use crate::math::periods::period_of;
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Credits, Dispute, Fault, Lease, Market, NodeAccount, Provider, Verdict};
+use crate::state::{Credits, Dispute, Fault, Lease, Market, Node, Provider, Verdict};
 
 #[derive(Accounts)]
 #[instruction(period: u64)]
@@ -26,7 +26,7 @@ pub struct DisputeUphold {
     #[account(address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, address = dispute.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(address = dispute.lease @ MarketError::WrongAccount)]
     pub lease: Account<Lease>,
     #[account(mut, close = customer)]

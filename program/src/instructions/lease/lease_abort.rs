@@ -5,8 +5,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::{LeaseAborted, OrderClosed};
 use crate::state::{
-    Credits, Lease, Market, NodeAccount, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED,
-    ORDER_LAPSED,
+    Credits, Lease, Market, Node, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
 };
 
 #[derive(Accounts)]
@@ -20,7 +19,7 @@ pub struct LeaseAbort {
     #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, close = keeper_wallet)]

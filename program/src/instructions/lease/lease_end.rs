@@ -5,8 +5,8 @@ use anchor_lang::prelude::*;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseEnded, LeaseNoticed};
 use crate::state::{
-    Credits, Lease, Node, NodeAccount, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED,
-    ENDED_JOB_DONE, ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
+    Credits, Lease, Node, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED, ENDED_JOB_DONE,
+    ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
 };
 
 #[derive(Accounts)]
@@ -17,7 +17,7 @@ pub struct LeaseEnd {
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, constraint = credits.customer == lease.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
     #[account(mut)]

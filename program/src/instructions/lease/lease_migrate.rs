@@ -13,7 +13,7 @@ use crate::instructions::order::award::{require_suitable, write_lease, Parties, 
 use crate::math::pricing::cost;
 use crate::seeds;
 use crate::state::{
-    Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ENDED_FAILED, LEASE_FAILED,
+    Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ENDED_FAILED, LEASE_FAILED,
 };
 
 #[derive(Accounts)]
@@ -31,12 +31,12 @@ pub struct LeaseMigrate {
     #[account(mut)]
     pub failed: Account<Lease>,
     #[account(mut, address = failed.node @ MarketError::WrongAccount)]
-    pub failed_node: NodeAccount,
+    pub failed_node: Account<Node>,
     /// Absent when the new node is of the same provider.
     #[account(mut)]
     pub failed_provider: Option<Account<Provider>>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]

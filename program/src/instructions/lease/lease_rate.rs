@@ -4,14 +4,14 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseRated;
-use crate::state::{Lease, NodeAccount, LEASE_ENDED};
+use crate::state::{Lease, Node, LEASE_ENDED};
 
 #[derive(Accounts)]
 pub struct LeaseRate {
     #[account(address = lease.customer @ MarketError::Unauthorised)]
     pub customer: Signer,
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut)]
     pub lease: Account<Lease>,
 }

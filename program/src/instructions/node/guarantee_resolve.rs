@@ -11,14 +11,14 @@ use crate::math::guarantee::kept;
 use crate::math::slashing::split;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Market, NodeAccount, Provider, NODE_SUSPENDED};
+use crate::state::{Market, Node, Provider, NODE_SUSPENDED};
 
 #[derive(Accounts)]
 pub struct GuaranteeResolve {
     pub finder: Signer,
     pub market: Account<Market>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::NodeClosed;
 use crate::records;
-use crate::state::{DeviceClaim, Market, NodeAccount, Provider, NODE_RETIRED};
+use crate::state::{DeviceClaim, Market, Node, Provider, NODE_RETIRED};
 
 /// The remaining accounts are all device claims that the node holds, then every other wallet that paid the rent of one.
 #[derive(Accounts)]
@@ -20,7 +20,7 @@ pub struct NodeClose {
     )]
     pub provider: Account<Provider>,
     #[account(mut, close = wallet)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
 }
 
 fn validate(accounts: &NodeClose, now: i64) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::constants::{BPS, GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::UptimeGuaranteed;
 use crate::math::periods::{period_end, period_of};
-use crate::state::{Market, NodeAccount, Provider, NODE_ACTIVE};
+use crate::state::{Market, Node, Provider, NODE_ACTIVE};
 
 #[derive(Accounts)]
 pub struct NodeGuarantee {
@@ -19,7 +19,7 @@ pub struct NodeGuarantee {
     )]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
 }
 
 /// The first second of the commitment: the next period's for a new one.

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, MAX_GPUS, NODE_VERSION};
+use crate::constants::{BPS, MAX_GPUS, VERSION};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeRegistered;
 use crate::instructions::node::claims::{claim_of, create_claim};
@@ -10,7 +10,7 @@ use crate::math::evidence::device_root;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
 use crate::seeds;
-use crate::state::{GpuModel, Market, NodeAccount, NodeSpec, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
 
 /// One device identity for each GPU, ascending, the rest zero.
 pub type Devices = [[u8; 32]; MAX_GPUS as usize];
@@ -34,7 +34,7 @@ pub struct NodeRegister {
         seeds = [seeds::NODE, provider.address().as_ref(), node_key.address().as_ref()],
         bump
     )]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     pub system_program: Program<System>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn handler(
     node.tier = tier;
     node.claims_missing = missing;
     node.device_root = device_root;
-    node.version = NODE_VERSION;
+    node.version = VERSION;
     node.bump = bump;
     emit!(NodeRegistered {
         node: node_address,

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::errors::MarketError;
 use crate::events::NodeRetired;
-use crate::state::{NodeAccount, Provider, NODE_RETIRED};
+use crate::state::{Node, Provider, NODE_RETIRED};
 
 #[derive(Accounts)]
 pub struct NodeRetire {
@@ -15,7 +15,7 @@ pub struct NodeRetire {
     )]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
 }
 
 pub(crate) fn handler(ctx: &mut Context<NodeRetire>) -> Result<()> {

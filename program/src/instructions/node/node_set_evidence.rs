@@ -13,7 +13,7 @@ use crate::events::{DeviceTaken, EvidenceSet};
 use crate::instructions::node::claims::{claim_of, create_claim};
 use crate::math::evidence::device_root;
 use crate::records;
-use crate::state::{Node, NodeAccount, NODE_RETIRED, NODE_SUSPENDED};
+use crate::state::{Node, NODE_RETIRED, NODE_SUSPENDED};
 
 /// The claims of the node's devices follow, writable and in the order of `devices`; then every other node that loses one.
 #[derive(Accounts)]
@@ -22,7 +22,7 @@ pub struct NodeSetEvidence {
     #[account(mut)]
     pub payer: Signer,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     pub system_program: Program<System>,
 }
 

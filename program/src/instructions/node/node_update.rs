@@ -4,9 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::errors::MarketError;
 use crate::events::NodeUpdated;
-use crate::state::{
-    NodeAccount, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
-};
+use crate::state::{Node, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 
 #[derive(Accounts)]
 pub struct NodeUpdate {
@@ -14,7 +12,7 @@ pub struct NodeUpdate {
     #[account(address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
 }
 
 /// `status` is active, hibernated or draining. Only the provider's wallet brings a suspended node back.

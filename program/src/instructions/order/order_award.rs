@@ -11,7 +11,7 @@ use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
 use crate::seeds;
 use crate::state::{
-    Credits, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider, ORDER_AWARDED, ORDER_OPEN,
+    Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_AWARDED, ORDER_OPEN,
 };
 
 #[derive(Accounts)]
@@ -27,7 +27,7 @@ pub struct OrderAward {
     #[account(mut, constraint = credits.customer == order.customer @ MarketError::WrongAccount)]
     pub credits: Account<Credits>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]

@@ -7,14 +7,14 @@ use anchor_lang::prelude::*;
 use crate::constants::LEAF_LEN;
 use crate::errors::MarketError;
 use crate::instructions::report::leaf::{apply, LeafLease, LeafProof};
-use crate::state::{Lease, Market, NodeAccount, Report};
+use crate::state::{Lease, Market, Node, Report};
 
 #[derive(Accounts)]
 pub struct ReportApply {
     pub market: Account<Market>,
     pub report: Account<Report>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     /// The lease that the leaf names, if it names one.
     #[account(mut)]
     pub lease: Option<Account<Lease>>,

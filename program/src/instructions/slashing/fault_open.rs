@@ -13,7 +13,7 @@ use crate::events::FaultOpened;
 use crate::instructions::report::leaf::{apply, slash_amount, LeafLease, LeafProof};
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Fault, LeafBytes, Lease, Market, NodeAccount, Provider, Report};
+use crate::state::{Fault, LeafBytes, Lease, Market, Node, Provider, Report};
 
 #[derive(Accounts)]
 #[instruction(leaf: [u8; 176])]
@@ -25,7 +25,7 @@ pub struct FaultOpen {
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
     /// Its address instead, when it is closed.

@@ -10,7 +10,7 @@ use crate::math::bytes::take;
 use crate::math::hash::sha256_of;
 use crate::seeds;
 use crate::signatures::require_signed;
-use crate::state::{FraudProof, Market, NodeAccount, WorkClaim};
+use crate::state::{FraudProof, Market, Node, WorkClaim};
 
 /// The instruction before this one verifies the node's signature over the commitment.
 #[derive(Accounts)]
@@ -18,7 +18,7 @@ pub struct FraudProofOpen {
     #[account(mut)]
     pub finder: Signer,
     pub market: Account<Market>,
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(
         init,
         payer = finder,

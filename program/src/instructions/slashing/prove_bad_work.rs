@@ -19,7 +19,7 @@ use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{FraudProof, Market, NodeAccount, Provider};
+use crate::state::{FraudProof, Market, Node, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBadWork {
@@ -29,7 +29,7 @@ pub struct ProveBadWork {
     #[account(mut, close = finder)]
     pub fraud_proof: Account<FraudProof>,
     #[account(mut, address = fraud_proof.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(

@@ -13,7 +13,7 @@ use crate::errors::{MarketError, OrOverflow};
 use crate::instructions::slashing::unjust::{score_throughout, Unjust};
 use crate::math::pricing::cost;
 use crate::seeds;
-use crate::state::{GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
+use crate::state::{GpuModel, Keeper, Lease, Market, Node, Order, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBetterAsk {
@@ -25,7 +25,7 @@ pub struct ProveBetterAsk {
     #[account(mut)]
     pub lease: Account<Lease>,
     /// The node that should have been awarded.
-    pub better: NodeAccount,
+    pub better: Account<Node>,
     #[account(address = better.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == better.spec.model @ MarketError::WrongAccount)]

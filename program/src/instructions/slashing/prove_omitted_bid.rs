@@ -17,7 +17,7 @@ use crate::math::bid::{commitment, commitment_message, reveal_ack_message};
 use crate::math::pricing::cost;
 use crate::seeds;
 use crate::signatures::require_signed;
-use crate::state::{Auction, GpuModel, Keeper, Lease, Market, NodeAccount, Order, Provider};
+use crate::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, Provider};
 
 /// The instruction before this one verifies the keeper's signature over its acknowledgement of the reveal; the one before
 /// that, the node's over its commitment.
@@ -33,13 +33,13 @@ pub struct ProveOmittedBid {
     #[account(mut)]
     pub lease: Account<Lease>,
     /// The node whose bid was left out.
-    pub omitted: NodeAccount,
+    pub omitted: Account<Node>,
     #[account(address = omitted.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == omitted.spec.model @ MarketError::WrongAccount)]
     pub gpu_model: Account<GpuModel>,
     /// Node of the best losing bid that the keeper named; absent when it named none.
-    pub bar: Option<NodeAccount>,
+    pub bar: Option<Account<Node>>,
     #[account(mut, constraint = keeper.wallet == lease.keeper @ MarketError::WrongAccount)]
     pub keeper: Account<Keeper>,
     #[account(

@@ -15,9 +15,7 @@ use crate::instructions::report::leaf::slash_amount;
 use crate::instructions::slashing::slash_apply::settle_fault;
 use crate::math::periods::period_end;
 use crate::signatures::require_signed;
-use crate::state::{
-    add_voter, Fault, Keeper, Lease, Market, NodeAccount, Provider, Statement, KEEPER_ACTIVE,
-};
+use crate::state::{add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE};
 
 /// The flags that slash, by what they cost.
 const GRAVEST_FIRST: [u16; 6] = [
@@ -37,7 +35,7 @@ pub struct SlashAppeal {
     #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut, address = fault.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
     #[account(mut)]

@@ -9,7 +9,7 @@ use crate::events::SlashApplied;
 use crate::math::slashing::split;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Fault, Lease, Market, Node, NodeAccount, Provider};
+use crate::state::{Fault, Lease, Market, Node, Provider};
 
 #[derive(Accounts)]
 pub struct SlashApply {
@@ -25,7 +25,7 @@ pub struct SlashApply {
     #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
     pub stake_mint: Account<Mint>,
     #[account(mut, address = fault.node @ MarketError::WrongAccount)]
-    pub node: NodeAccount,
+    pub node: Account<Node>,
     /// The lease that the fault names, if it names one.
     #[account(mut)]
     pub lease: Option<Account<Lease>>,

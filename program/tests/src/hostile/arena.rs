@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gantry_market::state::{Params, NODE_LEN_V1, NODE_NEW_FROM, NODE_VERSION_AT};
+use gantry_market::state::Params;
 use gantry_market::ID;
 use litesvm::LiteSVM;
 use solana_account::{AccountSharedData, ReadableAccount};
@@ -76,8 +76,6 @@ pub const MACHINES: [(usize, u64, u8); 9] = [
 pub const TWINS: [(u64, u64); 2] = [(70_008, 70_001), (70_009, 70_004)];
 /// How many of them begin as registered.
 const REGISTERED: usize = 5;
-/// The one of them whose account has the first layout.
-const OLDER: usize = 2;
 /// Who plays what. Everyone may try everything; these only have what they need for it.
 pub const CUSTOMERS: [usize; 3] = [0, 1, 4];
 pub const PROVIDERS: [usize; 3] = [2, 3, 4];
@@ -157,7 +155,6 @@ impl Arena {
         for who in [&w.authority, &w.guardian] {
             keys.insert(who.pubkey(), who.insecure_clone());
         }
-        older(&mut w, &actors);
         // Token accounts that are not what they look like.
         let thief = actors[ATTACKER].wallet();
         let odd = [
@@ -395,18 +392,6 @@ impl Arena {
             pda::order(&actor.wallet(), 1),
         ]
     }
-}
-
-/// One machine is left as an older program wrote it.
-fn older(w: &mut World, actors: &[Actor]) {
-    let (owner, number, _) = MACHINES[OLDER];
-    let at = pda::node(&actors[owner].provider(), &key(number).pubkey());
-    let mut account = w.svm.get_account(&at).expect("registered");
-    account.data.truncate(NODE_LEN_V1);
-    account.data[NODE_VERSION_AT] = 1;
-    account.data[NODE_NEW_FROM..].fill(0);
-    account.lamports = w.svm.minimum_balance_for_rent_exemption(NODE_LEN_V1);
-    w.svm.set_account(at, account).expect("account is written");
 }
 
 /// Sends a transaction in which everyone marked as a signer has signed.

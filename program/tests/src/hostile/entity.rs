@@ -94,11 +94,9 @@ impl Kind for Token {
     }
 }
 
-/// The account's content; what an older layout did not have is zero.
+/// The account's content.
 fn sized<T: bytemuck::Pod>(body: &[u8]) -> Option<T> {
-    let mut whole = body.to_vec();
-    whole.resize(whole.len().max(size_of::<T>()), 0);
-    bytemuck::try_pod_read_unaligned(&whole).ok()
+    bytemuck::try_pod_read_unaligned(body).ok()
 }
 
 fn address(data: &[u8], at: usize) -> Address {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::constants::NODE_VERSION;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Node, Order, Provider, NODE_ACTIVE};
 use solana_address::Address;
@@ -140,7 +139,6 @@ impl<'a> Scene<'a> {
             && node.free_gpus() >= wanted.gpus
             && node.spec.simulated <= wanted.simulated
             && node.claims_missing == 0
-            && node.version == NODE_VERSION
             && arena.book.get::<Provider>(&node.provider).is_some_and(covered)
     }
 

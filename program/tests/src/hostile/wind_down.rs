@@ -1,6 +1,5 @@
 //! Nothing gets stuck: on a copy of the world, in a paused market, everyone takes out what is theirs.
 
-use gantry_market::constants::NODE_VERSION;
 use gantry_market::state::{
     FraudProof, Auction, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report,
     KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
@@ -217,10 +216,6 @@ fn people(a: &mut Arena) -> Verdict {
     for (at, node) in all::<Node>(a) {
         let wallet = a.book.get::<Provider>(&node.provider).map(|provider| provider.wallet);
         let Some(who) = wallet.and_then(|wallet| owner(a, &wallet)) else { continue };
-        if node.version < NODE_VERSION {
-            let migrate = ix::node_migrate(&who.wallet(), &at);
-            send(a, migrate)?;
-        }
         if node.is_guaranteed() {
             let settle = ix::guarantee_resolve(&a.w, &who, &at);
             send(a, settle)?;

@@ -81,7 +81,6 @@ names! {
     NodeUpdate => "node_update",
     NodeGuarantee => "node_guarantee",
     GuaranteeResolve => "guarantee_resolve",
-    NodeMigrate => "node_migrate",
     NodeRetire => "node_retire",
     NodeClose => "node_close",
     KeeperRegister => "keeper_register",

@@ -115,13 +115,6 @@ pub fn guarantee_resolve(w: &World, finder: &Actor, node: &Address) -> Instructi
     )
 }
 
-pub fn node_migrate(payer: &Address, node: &Address) -> Instruction {
-    build(
-        accounts::NodeMigrate { payer: *payer, node: *node, system_program: system_program() },
-        instruction::NodeMigrate {},
-    )
-}
-
 pub fn node_retire(who: &Actor, node: &Address) -> Instruction {
     build(
         accounts::NodeRetire { wallet: who.wallet(), provider: who.provider(), node: *node },

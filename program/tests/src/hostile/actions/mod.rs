@@ -54,7 +54,6 @@ pub const ACTIONS: &[Action] = &[
     action("node_retire", 1, providers::node_retire),
     action("node_close", 5, providers::node_close),
     action("node_set_evidence", 8, providers::node_set_evidence),
-    action("node_migrate", 4, providers::node_migrate),
     action("node_guarantee", 5, providers::node_guarantee),
     action("guarantee_resolve", 6, providers::guarantee_resolve),
     action("keeper_register", 3, keepers::keeper_register),

@@ -1,4 +1,4 @@
-use gantry_market::constants::{BPS, NODE_VERSION, GUARANTEE_BPS_MIN};
+use gantry_market::constants::{BPS, GUARANTEE_BPS_MIN};
 use gantry_market::math::evidence::device_root;
 use gantry_market::state::{DeviceClaim, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
 use solana_address::Address;
@@ -163,14 +163,6 @@ pub fn holders_of(s: &Scene, node: &Address, devices: &[[u8; 32]; 8], gpus: u8) 
     holders.sort();
     holders.dedup();
     holders
-}
-
-/// By anybody, mostly of one that needs it.
-pub fn node_migrate(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(8);
-    let (at, _) = s.any_where::<Node>(|node| any || node.version < NODE_VERSION)?;
-    let payer = s.actor().wallet();
-    one(ix::node_migrate(&payer, &at))
 }
 
 /// A guarantee of uptime for a while, or a longer and higher one.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::constants::NODE_VERSION;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
@@ -240,13 +239,7 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         && bytemuck::bytes_of(&before.spec) == bytemuck::bytes_of(&after.spec)
         && (before.device_root == after.device_root || before.device_root == [0; 32]);
     must!(fixed, "a node is what it registered as", "{}: {at}", act.name);
-    if act.name == "node_migrate" || before.version != after.version {
-        let now = Node { version: NODE_VERSION, ..*before };
-        let same = bytemuck::bytes_of(&now) == bytemuck::bytes_of(after);
-        must!(same && act.name == "node_migrate", "a new layout changes nothing", "{}: {at}", act.name);
-    }
-    let older = before.version < NODE_VERSION && act.name != "node_migrate";
-    must!(!older, "an older layout is brought up to date first", "{}: {at}", act.name);
+    must!(before.version == after.version, "a layout stays", "{}: {at}", act.name);
     let by_agent = act.signed(&before.node_key);
     must!(
         before.price == after.price || by_owner || by_agent,

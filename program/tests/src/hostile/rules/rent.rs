@@ -49,11 +49,10 @@ fn lamports(held: &Option<Held>) -> i128 {
     held.as_ref().map_or(0, |held| i128::from(held.lamports))
 }
 
-/// Whether an account got longer: a node of the first layout, or a report with one more root than it had a place for.
+/// Whether an account got longer: a report with one more root than it had a place for.
 fn grew(act: &Act, moved: &Moved) -> bool {
     let roots = |held: &Option<Held>| held.as_ref().map_or(0, |held| held.tail.len());
     match act.name {
-        "node_migrate" => true,
         "report_vote" => roots(&moved.after) == roots(&moved.before) + 1,
         _ => false,
     }

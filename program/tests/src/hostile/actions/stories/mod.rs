@@ -9,7 +9,6 @@ mod rules;
 mod sessions;
 mod votes;
 
-use gantry_market::constants::NODE_VERSION;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::pricing::cost;
 use gantry_market::state::{
@@ -99,11 +98,6 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
     }
     let nodes: Vec<(Address, Node)> = s.a.book.all::<Node>().map(|(at, node)| (*at, *node)).collect();
     for (at, node) in nodes {
-        // What is up to date stays as it is.
-        if node.version < NODE_VERSION || s.once_in(60) {
-            let payer = s.actor().wallet();
-            plan.push(Step::Send(vec![ix::node_migrate(&payer, &at)]));
-        }
         let out = node.status != NODE_ACTIVE || node.price > 3_000_000;
         if out && usable(s, &node) {
             let price = 1 + s.r.below(2_000_000);

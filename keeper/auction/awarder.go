@@ -30,8 +30,8 @@ type AwarderOptions struct {
 	Bids   *Service // holds the bids
 	Self   solana.PublicKey
 	Submit func(context.Context, txm.Intent) (txm.Result, error)
-	// Step is how long each rank waits before it awards what those before it did not. It should be longer than an award
-	// takes to be confirmed: the first award decides which keeper makes the others of its order.
+	// Step is how long each rank waits before it awards what the ranks before it did not. It should be longer than an award takes
+	// to be confirmed: the first award decides which keeper makes the others of its order.
 	Step    time.Duration
 	Observe func(nodes int, lag time.Duration, err error)
 	// Fetch brings another keeper's published set; without it nothing is compared.
@@ -52,9 +52,9 @@ type Awarder struct {
 	mu   sync.Mutex
 	busy map[store.AuctionKey]bool
 	wait map[store.AuctionKey]time.Time // not before
-	// omitted are the bids that other keepers' awards left out, once they were looked over.
+	// omitted are the bids that other keepers' awards left out, for the awards that were examined.
 	omitted map[store.AuctionKey][]messages.Bid
-	// done are auctions of others that nothing is left to do for. Only Tick uses it.
+	// done are auctions that other keepers awarded and that need nothing more. Only Tick uses it.
 	done map[store.AuctionKey]bool
 	// refused: the last award that was tried was refused by the program.
 	refused map[store.AuctionKey]bool
@@ -62,13 +62,13 @@ type Awarder struct {
 
 const (
 	tick = 100 * time.Millisecond
-	// idle is how long nothing is looked at when no auction is open and nothing changes.
+	// idle is the time between ticks when no auction is open and nothing changes.
 	idle = 5 * time.Second
 	// closeAfter is how long after the end of the reveals every keeper closes its bids, and awardAfter when the first of them
 	// awards: what is acknowledged last has time to be told to the others, and all have closed before the order is decided.
 	closeAfter = time.Second
 	awardAfter = 2 * time.Second
-	// afterward is how long an auction rests after an award was refused, for the accounts to be seen.
+	// afterward is how long an auction waits after an award, until the view shows the accounts.
 	afterward = 500 * time.Millisecond
 	sendLimit = time.Minute
 )
@@ -134,9 +134,9 @@ func (a *Awarder) close(l snapshot) {
 	}
 }
 
-// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when
-// nobody could win by them, and after the program has refused an award that was made by them: as long as one may still take effect, what is published must be
-// what it was made by. An award that was begun before goes on by the same choice, since its bar and root are fixed.
+// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when none
+// of them won, and after the program has refused an award: as long as an award may still take effect, the published set must
+// be the one that it was made by. An award that was begun before continues by the same choice, since its bar and root are fixed.
 func (a *Awarder) award(ctx context.Context, l snapshot) {
 	c, err := a.o.Bids.own(l.key)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// closed is our own set of an auction, with what follows from it.
+// closed is this keeper's bid set of an auction, with the choice that follows from it.
 type closed struct {
 	set    sealedbid.Set
 	choice sealedbid.Choice
@@ -32,7 +32,7 @@ type setEntry struct {
 	Parts []messages.BidSetPart `cbor:"1,keyasint"`
 }
 
-// held returns our closed set when it is in memory.
+// held returns this keeper's closed set when it is in memory.
 func (s *Service) held(a store.AuctionKey) *closed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Service) keepSet(key store.AuctionKey, set *sealedbid.Set) error {
 	return err
 }
 
-// own returns our set, from memory or disk. Error: store.ErrNotFound.
+// own returns this keeper's set, from memory or disk. Error: store.ErrNotFound.
 func (s *Service) own(key store.AuctionKey) (*closed, error) {
 	if c := s.held(key); c != nil {
 		return c, nil
@@ -192,7 +192,7 @@ func (s *Service) Take(key store.AuctionKey, from solana.PublicKey, a *sealedbid
 	return s.keepSet(key, &set)
 }
 
-// Outcome tells a node what became of its bid, by our own set.
+// Outcome tells a node what became of its bid, by this keeper's own set.
 func (s *Service) Outcome(_ context.Context, from solana.PublicKey, req messages.OutcomeRequest) (messages.SignedOutcome, error) {
 	key := store.AuctionKey{CloseAt: req.CloseAt, Order: req.Order}
 	c, err := s.own(key)
@@ -227,7 +227,7 @@ func (s *Service) Outcome(_ context.Context, from solana.PublicKey, req messages
 	return sealedbid.SignOutcome(s.o.Signer, outcome(c, j, award))
 }
 
-// outcome is what became of a bid: our own judgement, but what the chain says goes first. award is nil when the auction
+// outcome is what became of a bid: this keeper's judgement, unless the chain shows another. award is nil when the auction
 // was not awarded, or is gone.
 func outcome(c *closed, j *messages.JudgedBid, award *market.Auction) records.Outcome {
 	o := records.Outcome{

@@ -33,8 +33,8 @@ func (s *Service) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.
 	return a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
 }
 
-// compare says what the awarding keeper's published bids show it to have done: another root than it recorded, or revealed
-// bids left out that it had acknowledged, which are returned.
+// compare checks the awarding keeper's bid set: its root is the one on chain, and it contains all revealed bids that the keeper
+// acknowledged. It returns those that were left out.
 func (s *Service) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) []messages.Bid {
 	theirs, err := s.set(key, award.Keeper)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) compare(key store.AuctionKey, award *market.Auction, log zerol
 	return out
 }
 
-// known are the bids that we hold of an auction, in memory or as we closed them.
+// known are the bids of an auction that this keeper holds, in memory or in its own set.
 func (s *Service) known(key store.AuctionKey) []messages.Bid {
 	if bids := s.bids(key); len(bids) > 0 {
 		return bids

@@ -14,9 +14,9 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Validate looks at what another keeper tells before it is passed on: every bid is signed by its node and acknowledged by
-// the author, in time as the author says. What the chain shows to nobody yet is ignored, what nobody honest can have
-// sent is rejected.
+// Validate checks a message of another keeper before it is passed on: every bid is signed by its node and acknowledged by the
+// author, in time by the author's clock. A message about an order or a node that is not in the view is ignored; one that no
+// honest keeper sends is rejected.
 func (s *Service) Validate(_ context.Context, author solana.PublicKey, m messages.BidGossip) p2p.Verdict {
 	if m.Version != messages.Version {
 		return p2p.Ignore
@@ -71,7 +71,7 @@ func (s *Service) validate(author solana.PublicKey, m *messages.BidGossip, b *me
 	return p2p.Accept
 }
 
-// knows reports whether all that is told of a bid is held already.
+// knows reports whether everything that a message has of a bid is held already.
 func (s *Service) knows(key store.AuctionKey, b *messages.Bid) bool {
 	e := s.entry(key, b.Node, false)
 	if e == nil {
@@ -90,14 +90,14 @@ func (s *Service) knows(key store.AuctionKey, b *messages.Bid) bool {
 	return true
 }
 
-// Handle keeps what was validated. A commitment is taken when the author acknowledged one in time, or when we hold it;
-// the first one of a node stays, whatever others took. Bids that come after our set was closed are no longer ours to add.
+// Handle stores the bids of a valid message. A commitment is taken when the author acknowledged it in time, or when it is held;
+// the first one of a node stays, whatever other keepers took. Bids that come after this keeper's set was closed are dropped.
 func (s *Service) Handle(_ context.Context, author solana.PublicKey, m messages.BidGossip) {
 	key := store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}
 	bids := slices.Clone(m.Bids)
 	slices.SortStableFunc(bids, func(a, b messages.Bid) int { return bytes.Compare(a.Node[:], b.Node[:]) })
-	// Entries are taken in the order of nodes and held until all is on disk; a direct call holds one entry only, so that
-	// nobody waits in a circle.
+	// Entries are locked in the order of nodes and held until all is on disk. A request of a node locks one entry only, so that
+	// there is no deadlock.
 	held := map[[32]byte]*entry{}
 	next := map[[32]byte]messages.Bid{}
 	defer func() {
@@ -153,7 +153,7 @@ func (s *Service) Handle(_ context.Context, author solana.PublicKey, m messages.
 	}
 }
 
-// merge adds what another keeper tells to what is held; ok is false when it does not fit.
+// merge adds what another keeper has of a bid to what is held; ok is false when they are different bids.
 func merge(have messages.Bid, told *messages.Bid, vouched bool) (next messages.Bid, ok bool) {
 	switch {
 	case have.Commitment == [32]byte{} && vouched:

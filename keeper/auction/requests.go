@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Commit takes a commitment of the node that calls.
+// Commit handles a node's request to take its bid commitment.
 func (s *Service) Commit(_ context.Context, from solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
 	if req.Bid.Reveal != nil || len(req.Bid.Acks) > 0 {
 		return messages.BidAnswer{}, p2p.Refuse(p2p.CodeBadRequest, "a commitment shows no price")
@@ -52,13 +52,13 @@ func (s *Service) Commit(_ context.Context, from solana.PublicKey, req messages.
 	if ack := sealedbid.FindAck(next.Acks, self, records.AckCommitment); ack != nil {
 		return acknowledged(*ack), nil
 	}
-	if now > req.CloseAt { // another keeper had told us of it
+	if now > req.CloseAt { // it came by gossip, too late for an acknowledgement of this keeper
 		return s.refuse(req.Bid.Commitment, records.Outcome{Code: records.OutcomeLateCommitment})
 	}
 	return s.acknowledge(key, e, next, records.AckCommitment, now)
 }
 
-// Reveal takes price and salt of a bid that was committed to.
+// Reveal handles a node's request to take the price and salt of its bid.
 func (s *Service) Reveal(_ context.Context, from solana.PublicKey, req messages.BidRequest) (messages.BidAnswer, error) {
 	if req.Bid.Reveal == nil || len(req.Bid.Acks) > messages.MaxBidAcks {
 		return messages.BidAnswer{}, p2p.Refuse(p2p.CodeBadRequest, "a reveal shows price and salt, and at most %d acknowledgements", messages.MaxBidAcks)
@@ -112,7 +112,7 @@ func (s *Service) Reveal(_ context.Context, from solana.PublicKey, req messages.
 	return s.acknowledge(key, e, next, records.AckReveal, now)
 }
 
-// caller checks who calls and what it signed, before anything is remembered.
+// caller checks the key that asks and its signature, before anything is stored.
 func (s *Service) caller(from solana.PublicKey, req *messages.BidRequest) (listing, error) {
 	if req.Version != messages.Version {
 		return listing{}, p2p.Refuse(p2p.CodeVersion, "%d", req.Version)
@@ -148,7 +148,8 @@ func (s *Service) mayAcknowledge(keeper solana.PublicKey) bool {
 	return s.o.Roles.Role(keeper, period).May(roles.Acknowledge)
 }
 
-// acknowledge signs, keeps, tells the others and answers, in this order. The caller holds the entry.
+// acknowledge signs an acknowledgement, stores the bid, tells the other keepers and answers, in this order. The caller holds the
+// entry.
 func (s *Service) acknowledge(key store.AuctionKey, e *entry, next messages.Bid, stage records.AckStage, now int64) (messages.BidAnswer, error) {
 	ack, err := sealedbid.SignAck(s.o.Signer, stage, next.Commitment, now)
 	if err != nil {

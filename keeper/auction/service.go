@@ -37,7 +37,7 @@ const (
 	// margin is how long before the end of the reveals a keeper stops acknowledging them, so that a clock that is a little
 	// behind the chain's never makes it sign too late.
 	margin = time.Second
-	// maxUndecided is the longest that an auction can be undecided after its close: reveals, award deadline, and room.
+	// maxUndecided is the longest that an auction can be undecided after its close: reveals, award deadline, and some margin.
 	maxUndecided = 3 * time.Hour
 )
 
@@ -116,7 +116,7 @@ func (s *Service) auctionLocked(a store.AuctionKey) *auction {
 	return x
 }
 
-// entry returns a node's entry; with room it makes one, nil when there is none.
+// entry returns a node's entry. With make it creates one; it returns nil when there is no room, or no entry.
 func (s *Service) entry(a store.AuctionKey, node [32]byte, make bool) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Service) entry(a store.AuctionKey, node [32]byte, make bool) *entry {
 	return e
 }
 
-// isClosing reports whether an auction's bids are being closed, or are closed. Who holds an entry and finds it false may
+// isClosing reports whether an auction's bids are being closed, or are closed. A caller that holds an entry and gets false may
 // change the entry: the close waits for it.
 func (s *Service) isClosing(a store.AuctionKey) bool {
 	s.mu.Lock()
@@ -143,7 +143,7 @@ func (s *Service) isClosing(a store.AuctionKey) bool {
 	return ok && x.closing
 }
 
-// Forget drops what is decided from memory. keep says which auctions are not.
+// Forget drops the auctions from memory that keep does not want.
 func (s *Service) Forget(keep func(store.AuctionKey) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func lookup(v *view.Accounts) sealedbid.Lookup {
 	}
 }
 
-// keep writes an entry's next state and then takes it over. The caller holds the entry.
+// keep stores an entry's next state and then sets it. The caller holds the entry.
 func (s *Service) keep(a store.AuctionKey, e *entry, next messages.Bid) error {
 	raw, err := p2p.Encode(next)
 	if err != nil {

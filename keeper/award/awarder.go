@@ -49,7 +49,7 @@ type Awarder struct {
 	mu   sync.Mutex
 	busy map[solana.PublicKey]bool
 	wait map[solana.PublicKey]time.Time // orders that were refused: not before
-	aims map[solana.PublicKey]time.Time // nodes for which an award is on its way, or was just decided: not before
+	aims map[solana.PublicKey]time.Time // nodes that an award in flight, or just decided, is for: not before
 }
 
 const (
@@ -57,7 +57,7 @@ const (
 	afterward = 500 * time.Millisecond
 	// sendTimeout bounds one award.
 	sendTimeout = time.Minute
-	// idlePause is how long nothing is looked at without a change: asks and the clock change the answer as well.
+	// idlePause is the time between ticks without a change: what is awarded depends on the clock as well.
 	idlePause = 5 * time.Second
 )
 
@@ -124,8 +124,8 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	})
 	maps.DeleteFunc(a.aims, func(_ solana.PublicKey, until time.Time) bool { return !now.Before(until) })
 	slices.SortFunc(due, func(x, y award) int { return bytes.Compare(x.order.Address[:], y.order.Address[:]) })
-	// Many orders may want the same best node. One is sent, and the others look again when it is gone: all but one award
-	// would be refused, and the next best is unjust while the best is free.
+	// Many orders may want the same best node. One award is sent, and the other orders wait until the node is taken: all awards
+	// but one would be refused, and an award to the next best node is unjust while the best is free.
 	due = slices.DeleteFunc(due, func(x award) bool {
 		taken := slices.ContainsFunc(x.nodes, func(c market.Candidate) bool { return now.Before(a.aims[c.Node.Address]) })
 		if waiting = waiting || taken; taken {

@@ -54,7 +54,7 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 		q.Site = &o.Site
 	}
 	for lease := range v.LeasesOfOrder[order] {
-		q.Except = append(q.Except, v.Leases[lease].Node) // one lease of an order on a node
+		q.Except = append(q.Except, v.Leases[lease].Node) // an order has at most one lease on a node
 	}
 	if o.Redundant == 1 {
 		return spread(v, m, o, q, now)

@@ -11,11 +11,12 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/match"
 )
 
 func TestMissingDependenciesAreErrors(t *testing.T) {
 	full := Options{
-		View: view.New(view.Options{}), Self: solana.PublicKey{1}, Step: time.Second, Observe: func(int, time.Duration, error) {}, Now: time.Now,
+		View: view.New(view.Options{}), Matcher: match.New(), Self: solana.PublicKey{1}, Step: time.Second, Observe: func(int, time.Duration, error) {}, Now: time.Now,
 		Submit: func(context.Context, txm.Intent) (txm.Result, error) { return txm.Result{}, nil },
 	}
 	_, err := New(full)

@@ -43,8 +43,8 @@ type CheckerOptions struct {
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers check all
 	// nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
-	// Observe is told of each check, Skipped of checks that this keeper had no room for, Planned how many nodes it watches in
-	// a period, as a member of their committees and in all.
+	// Observe is told of each check, Skipped of checks that were dropped, Planned of how many nodes this keeper watches in a
+	// period, as a member of their committees and in all.
 	Observe func(kind records.CheckKind, passed bool, latency time.Duration)
 	Skipped func(int)
 	Planned func(member, watched int)
@@ -60,7 +60,7 @@ var checkerOptional = []string{
 	"Evidence", "Genesis", "ProveBadWork", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
-// Checker asks nodes what its Planner says is due. One goroutine decides; each question has its own.
+// Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
 type Checker struct {
 	o CheckerOptions
 
@@ -73,16 +73,16 @@ type Checker struct {
 	wg      sync.WaitGroup
 }
 
-// progress is what is known of a node's answers.
+// progress is what the checker knows of a node.
 type progress struct {
 	subject subject
 
 	mu       sync.Mutex
-	asking   bool // liveness is out
+	asking   bool // a liveness check is in flight
 	answered bool // has answered once
 }
 
-// maxAsking bounds the questions that are out at the same time.
+// maxAsking bounds the checks in flight.
 const maxAsking = 256
 
 // NewChecker returns a checker that asks nobody before Run or Tick. Error: options.ErrMissing.
@@ -99,19 +99,19 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 	}, nil
 }
 
-// Run checks until ctx ends, then waits for the questions that are out.
+// Run checks until ctx ends, then waits for the checks in flight.
 func (c *Checker) Run(ctx context.Context) error {
 	defer c.wg.Wait()
 	return schedule.Every(ctx, c.o.Timing.tick(), func() { c.Tick(ctx) })
 }
 
-// subject is one node that may have something due.
+// subject is a node that can be checked.
 type subject struct {
 	node  *market.Node
 	model *market.Model
 }
 
-// Tick starts what is due.
+// Tick starts the checks that are due.
 func (c *Checker) Tick(ctx context.Context) {
 	now := c.o.Now()
 	period := records.Period(now.Unix() / int64(c.o.Secs))
@@ -158,7 +158,7 @@ func (c *Checker) begin(ctx context.Context, q Check, p *progress, period record
 	}
 }
 
-// plan brings the planner up to date with the period and, now and then, with the market's nodes.
+// plan brings the planner up to date with the period and, at intervals, with the market's nodes.
 func (c *Checker) plan(period records.Period, now time.Time) {
 	r := c.round
 	if r.Roster == nil || r.Period != period || !r.Drawn {
@@ -189,7 +189,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 	c.scan(now)
 }
 
-// scan shows the planner the nodes that can be asked.
+// scan gives the planner the nodes that can be asked.
 func (c *Checker) scan(now time.Time) {
 	if now.Before(c.scanAt) {
 		return
@@ -198,7 +198,7 @@ func (c *Checker) scan(now time.Time) {
 	var watched []Watched
 	c.o.View.Read(func(v *view.Accounts) {
 		if me, ok := v.Keepers[c.o.Signer.PublicKey()]; ok && me.State() == market.KeeperExiting {
-			return // what it says does not count any more
+			return // its statements do not count any more
 		}
 		watched = make([]Watched, 0, len(v.Nodes))
 		for key, n := range v.Nodes {
@@ -224,7 +224,7 @@ func (c *Checker) scan(now time.Time) {
 	}
 }
 
-// PeerFailure takes another keeper's signed failed check, which may be reason to look for ourselves.
+// PeerFailure takes another keeper's signed failed check, which may cause a check of this keeper.
 func (c *Checker) PeerFailure(by solana.PublicKey, s records.CheckStatement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,12 +240,12 @@ func (c *Checker) timeForWork(t subject, into time.Duration) bool {
 	return into+need < length || into < length/2
 }
 
-// start runs a question beside the others, unless too many are out.
+// start runs a check beside the others, unless too many are in flight.
 func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		return // the planner was told how much room there is
+		return // the planner knows how much room there is
 	}
 	c.wg.Add(1)
 	c.o.Tasks.Go(func() {
@@ -255,7 +255,7 @@ func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 	})
 }
 
-// ask sends a question and returns the answer with the time that it took.
+// ask sends a challenge and returns the answer with the time that it took.
 func (c *Checker) ask(ctx context.Context, n *market.Node, req messages.ChallengeRequest, timeout time.Duration) (messages.ChallengeResponse, time.Duration, error) {
 	req.Version, req.Node = messages.Version, n.Address
 	if _, err := io.ReadFull(c.o.Rand, req.Nonce[:]); err != nil {
@@ -275,7 +275,7 @@ func (c *Checker) ask(ctx context.Context, n *market.Node, req messages.Challeng
 	return resp, took, nil
 }
 
-// liveness asks whether the node is there. ok is false when the question could not be asked.
+// liveness checks whether the node is up.
 func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, point bool) {
 	p.mu.Lock()
 	if p.asking {
@@ -295,13 +295,13 @@ func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, poi
 	known := p.answered
 	p.mu.Unlock()
 	if !known && c.o.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.o.Timing.Every {
-		return // it has only just registered and is on its way to us
+		return // it has only just registered and may not be connected yet
 	}
 	f.Point = point
 	c.finish(ctx, f)
 }
 
-// probe is one liveness question.
+// probe sends one liveness challenge. It returns false when there is no finding.
 func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
 	resp, took, err := c.ask(ctx, n, messages.ChallengeRequest{Kind: messages.CheckLiveness}, c.o.Timing.Timeout)
 	if ctx.Err() != nil {
@@ -322,11 +322,11 @@ func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
 	return f, true
 }
 
-// inventory asks what the node has.
+// inventory checks the node's hardware and health.
 func (c *Checker) inventory(ctx context.Context, t subject, period records.Period) {
 	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckInventory, Period: uint64(period)}, c.o.Timing.Timeout)
 	if err != nil || ctx.Err() != nil {
-		return // whether it is there is what liveness says
+		return // liveness checks find whether it is up
 	}
 	f := Finding{Node: t.node.Address, Kind: records.CheckInventory, At: c.o.Now(), Latency: took, Period: period}
 	health := f
@@ -342,7 +342,7 @@ func (c *Checker) inventory(ctx context.Context, t subject, period records.Perio
 	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
 		if complete = ok && v.ClaimsKnown(n); !complete {
-			return // its claims are not all known here yet
+			return // not all of its claims are in the view yet
 		}
 		mismatches, ailments = JudgeInventory(resp.Inventory, n, t.model, v.HolderOf)
 		root = ShownRoot(resp.Inventory, n, v.HolderOf)
@@ -372,7 +372,7 @@ func identities(inv *messages.Inventory) [][32]byte {
 	return out
 }
 
-// finish hands a finding on.
+// finish hands a finding to the metrics, the planner and the recorder.
 func (c *Checker) finish(ctx context.Context, f Finding) {
 	if c.o.Observe != nil {
 		c.o.Observe(f.Kind, f.Passed, f.Latency)
@@ -383,5 +383,5 @@ func (c *Checker) finish(ctx context.Context, f Finding) {
 	c.o.Record(ctx, f)
 }
 
-// errNoWork says why a proof was not judged.
+// errNoWork is the error of work checks without a finding.
 var errNoWork = errors.New("work proof not judged")

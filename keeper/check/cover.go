@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// Subject is what liveness is about: a node, or one of its leases.
+// Subject is what a liveness check is about: a node, or one of its leases.
 type Subject struct {
 	Node  solana.PublicKey
 	Lease solana.PublicKey // zero for the node itself
@@ -21,7 +21,7 @@ type Subject struct {
 // Window bounds the seconds for which a subject can be up: from its start (0 for always) to its end (0 for open).
 type Window struct{ From, To int64 }
 
-// Span is what one statement says about liveness: up or down for so many seconds of a period, as seen up to At.
+// Span is the content of one statement about liveness: up or down for so many seconds of a period, as seen up to At.
 type Span struct {
 	Period  records.Period
 	At      int64
@@ -30,10 +30,10 @@ type Span struct {
 	Latency time.Duration // of the last answer
 }
 
-// Cover remembers up to which second each subject's checks speak, so that no second is covered twice, and gathers equal
-// results: a run of passed checks is one statement at its end, so that a node that is up all the time costs one statement
-// a period however often it is asked. What others have to hear of at once, the first failed check of a run, is not held
-// back.
+// Cover remembers up to which second the statements about each subject reach, so that no second is covered twice. It merges
+// equal results: a run of passed checks becomes one statement at its end, so that a node that is up all the time costs one
+// statement a period, however often it is asked. The first failed check of a run is stated at once, since the other keepers
+// react to it.
 type Cover struct {
 	secs  int64
 	doubt int64
@@ -46,28 +46,27 @@ type mark struct {
 	passed  bool
 	latency time.Duration
 
-	held    uint32 // seconds of the run that no statement speaks for yet
+	held    uint32 // seconds of the run that no statement covers yet
 	holding bool   // whether there are such checks
 	period  records.Period
 }
 
-// NewCover starts with an empty memory. periodSecs must be positive. doubt is how much of the time before a first failed
-// check counts as down, seconds: what lies further back nobody has seen fail, and it counts as up where the check before
-// it passed, and for nothing otherwise.
+// NewCover returns an empty Cover. periodSecs must be positive. doubt is how many seconds before a first failed check count as
+// down. Nobody has seen the time before that fail: it counts as up if the check before passed, and otherwise not at all.
 func NewCover(periodSecs uint32, doubt int64) *Cover {
 	return &Cover{secs: int64(periodSecs), doubt: max(doubt, 1), marks: map[Subject]mark{}}
 }
 
-// PeriodAt is the period that contains the second.
+// PeriodAt returns the period that contains the second.
 func (c *Cover) PeriodAt(now int64) records.Period { return records.Period(max(now, 0) / c.secs) }
 
 func (c *Cover) start(p records.Period) int64 { return int64(p) * c.secs }
 
-// Check notes a check at now and returns what there is to say at once.
+// Check records a check at now and returns the spans to state at once.
 func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.Duration) []Span {
 	p := c.PeriodAt(now)
 	m := c.marks[s]
-	if m.period != p { // Flush and Tail were to say what was held of an earlier one
+	if m.period != p { // what was held of an earlier period was left to Flush and Tail
 		m.held, m.holding, m.period = 0, false, p
 	}
 	first := m.at == 0 || m.passed
@@ -101,14 +100,14 @@ func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.
 	return out
 }
 
-// flush says what is held.
+// flush turns what is held into a span.
 func (m *mark) flush(out []Span, at int64) []Span {
 	out = append(out, Span{Period: m.period, At: at, Seconds: m.held, Passed: m.passed, Latency: m.latency})
 	m.held, m.holding = 0, false
 	return out
 }
 
-// Flush says what is held of a subject that is not checked any more; ok is false when there is nothing.
+// Flush returns what is held of a subject that is not checked any more; ok is false when there is nothing.
 func (c *Cover) Flush(s Subject, p records.Period) (Span, bool) {
 	m, known := c.marks[s]
 	if !known || !m.holding || m.period != p {
@@ -119,8 +118,8 @@ func (c *Cover) Flush(s Subject, p records.Period) (Span, bool) {
 	return out[0], true
 }
 
-// Tail says what is held at the end of a period, with the time between the last check and the end, which counts as the
-// last check did. ok is false when nothing is left or no check was made in the period.
+// Tail returns what is held at the end of a period, with the time between the last check and the end, which counts as the last
+// check did. ok is false when nothing is left or no check was made in the period.
 func (c *Cover) Tail(s Subject, w Window, p records.Period) (Span, bool) {
 	m, known := c.marks[s]
 	if !known || m.at < c.start(p) || m.period != p {
@@ -147,8 +146,8 @@ func (c *Cover) cover(m *mark, w Window, start, end int64) uint32 {
 	return uint32(min(max(end-from, 0), math.MaxUint32))
 }
 
-// Restore notes a statement of an earlier run. What that run held back is lost: a check that passes next speaks for it,
-// one that fails does not speak for more than the doubt.
+// Restore takes a statement of an earlier run of the process. What that run held is lost: the next check covers that time if it
+// passes, and no more than the doubt if it fails.
 func (c *Cover) Restore(s records.CheckStatement) {
 	if s.Kind != records.CheckLiveness {
 		return
@@ -159,7 +158,7 @@ func (c *Cover) Restore(s records.CheckStatement) {
 	}
 }
 
-// Subjects lists what is remembered, in one order.
+// Subjects lists the subjects, sorted.
 func (c *Cover) Subjects() []Subject {
 	out := make([]Subject, 0, len(c.marks))
 	for s := range c.marks {

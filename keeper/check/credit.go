@@ -2,8 +2,8 @@ package check
 
 import "github.com/gagliardetto/solana-go"
 
-// credit bounds how much work another keeper can make for this one by signing failed checks. Each that is looked into costs
-// one; one that proves right gives two back, so that a real outage, however large, is followed as fast as it is confirmed, and one that
+// credit bounds how much work another keeper can cause here by signing failed checks. Verifying one costs it one unit; it gets
+// two back when it was right, so that a real outage, however large, is followed as fast as it is confirmed, and one that
 // does not gives nothing: a keeper that fails everybody costs its start, and half of that again in every period.
 type credit struct {
 	left  map[solana.PublicKey]int
@@ -27,7 +27,7 @@ func (c *credit) period(nodes int) {
 	}
 }
 
-// of is what another keeper has.
+// of returns the credit of another keeper.
 func (c *credit) of(by solana.PublicKey) int {
 	if n, ok := c.left[by]; ok {
 		return n
@@ -44,7 +44,7 @@ func (c *credit) spend(by solana.PublicKey) bool {
 	return true
 }
 
-// resolve says whether a failed check that was charged for was right.
+// resolve takes the result of verifying a failed check.
 func (c *credit) resolve(by solana.PublicKey, right bool, most int) {
 	if right {
 		c.left[by] = min(c.of(by)+2, max(most, c.start))

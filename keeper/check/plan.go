@@ -14,10 +14,10 @@ import (
 	"github.com/gantry-market/gantry/keeper/committee"
 )
 
-// Round is what the plan of a period follows from, apart from the nodes.
+// Round is the input of a period's plan, apart from the nodes.
 type Round struct {
 	Period records.Period
-	// Drawn is whether the seed is known; without it nobody sits in a committee yet, unless everybody does.
+	// Drawn: the seed is known. Without it no keeper sits in a committee yet, unless all do.
 	Drawn  bool
 	Roster *committee.Roster
 	Self   solana.PublicKey
@@ -25,7 +25,7 @@ type Round struct {
 	Secret [32]byte
 }
 
-// Watched is what the plan has to know of a node.
+// Watched is a node as the planner sees it.
 type Watched struct {
 	Node solana.PublicKey
 	// Leased nodes earn money, and those with an uptime guarantee are slashed by their uptime: every keeper watches them.
@@ -36,19 +36,19 @@ type Watched struct {
 type Check struct {
 	Node solana.PublicKey
 	Kind records.CheckKind
-	// Point: the node is not ours to watch; another keeper's failed check is looked into.
+	// Point: this keeper does not watch the node; it verifies a failed check of another keeper.
 	Point bool
 	Due   time.Time
 }
 
-// Planner decides whom this keeper asks what and when. It keeps no time and draws no randomness: what is due follows from
-// the calls that were made. It is not safe for concurrent use.
+// Planner decides which nodes this keeper checks, how and when. It reads no clock and no randomness: what is due is a function
+// of the calls that were made. It is not safe for concurrent use.
 //
 // In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
 // Timing.Every by each member, inventory once a period, work where it is due. A node with a lease is asked by every
 // keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of the
 // weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A failed
-// check that another keeper signed is looked into at once, within that keeper's credit.
+// check that another keeper signed is verified at once, within that keeper's credit.
 type Planner struct {
 	timing Timing
 	secs   int64
@@ -69,9 +69,10 @@ type watch struct {
 	live    uint64 // sequence number of the next liveness check in the queue, 0 for none
 	// done has a bit for each kind that was asked for once in the period.
 	done uint8
-	// looked has a bit for each kind that another keeper's failed check was looked into; charged is who is charged for it.
-	looked  uint8
-	charged map[records.CheckKind]solana.PublicKey
+	// verified has a bit for each kind of which another keeper's failed check was verified; charged is the keeper that pays
+	// for it with its credit.
+	verified uint8
+	charged  map[records.CheckKind]solana.PublicKey
 }
 
 // NewPlanner plans with a timing for periods of so many seconds.
@@ -82,7 +83,7 @@ func NewPlanner(t Timing, secs uint32) *Planner {
 // Len is how many nodes are known.
 func (p *Planner) Len() int { return len(p.nodes) }
 
-// Knows reports whether a node can be asked, as far as the plan knows.
+// Knows reports whether the plan contains a node.
 func (p *Planner) Knows(node solana.PublicKey) bool { return p.nodes[node] != nil }
 
 // Duties counts the nodes that this keeper watches: as a member of their committee, and all.
@@ -98,7 +99,7 @@ func (p *Planner) Duties() (member, watched int) {
 	return member, watched
 }
 
-// Begin starts a period, or goes on with it when its seed has become known.
+// Begin starts a period, or continues it when its seed has become known.
 func (p *Planner) Begin(r Round, now time.Time) {
 	fresh := p.round.Roster == nil || p.round.Period != r.Period
 	p.round = r
@@ -108,13 +109,13 @@ func (p *Planner) Begin(r Round, now time.Time) {
 	p.queue = p.queue[:0]
 	for _, w := range p.nodes {
 		if fresh {
-			w.done, w.looked, w.charged = 0, 0, nil
+			w.done, w.verified, w.charged = 0, 0, nil
 		}
 		p.assign(w, now, true)
 	}
 }
 
-// Sync makes the plan follow the nodes that can be asked now, in one order for everybody.
+// Sync brings the plan up to date with the nodes that can be asked now. All keepers list them in the same order.
 func (p *Planner) Sync(nodes []Watched, now time.Time) {
 	seen := make(map[solana.PublicKey]struct{}, len(nodes))
 	for _, n := range nodes {
@@ -143,10 +144,10 @@ func (p *Planner) Sync(nodes []Watched, now time.Time) {
 // everyone reports whether all keepers check all nodes.
 func (p *Planner) everyone() bool { return p.round.Roster.Everyone() }
 
-// watches reports whether the liveness of a node is ours to watch.
+// watches reports whether this keeper watches the liveness of a node.
 func (p *Planner) watches(w *watch) bool { return w.member || w.leased }
 
-// assign plans what a node is due in the period. again is false for a node that has only just come.
+// assign plans the checks of a node in the period. again is false for a node that is new in the plan.
 func (p *Planner) assign(w *watch, now time.Time, again bool) {
 	w.live = 0
 	if p.round.Roster == nil {
@@ -164,7 +165,7 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 	length := time.Duration(p.secs) * time.Second
 	once := func(kind records.CheckKind, from time.Duration) {
 		at := begin.Add(from + p.draw(w, length/4))
-		if at.Before(now) { // a node or a keeper that comes late
+		if at.Before(now) { // the node or this keeper started late
 			at = now.Add(p.draw(w, min(p.timing.Every, max(begin.Add(length).Sub(now)/2, 0))))
 		}
 		if w.done&(1<<kind) == 0 {
@@ -183,7 +184,7 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 	}
 }
 
-// interval is how long after a liveness check of a node this keeper makes the next.
+// interval is the time between two liveness checks of a node by this keeper.
 func (p *Planner) interval(w *watch) time.Duration {
 	every := p.timing.Every
 	if !w.member && !w.failing {
@@ -192,13 +193,14 @@ func (p *Planner) interval(w *watch) time.Duration {
 	return every - every/10 + p.draw(w, every/5)
 }
 
-// Stretch is how many times less often than members a keeper asks a node that every keeper watches, so that the node is
-// not asked more often by all than a committee would ask it; at most 5, since what lies between two checks is in doubt.
+// Stretch is the factor by which a keeper that is not a member of the committee asks less often, where every keeper watches a
+// node: so that all together ask the node as often as a committee would. It is at most 5, since nobody knows what happened
+// between two checks.
 func Stretch(keepers int) int {
 	return min(max((keepers+committee.Size-1)/committee.Size, 1), 5)
 }
 
-// draw is a duration between 0 and most, from the round's secret.
+// draw returns a duration between 0 and most, from the round's secret.
 func (p *Planner) draw(w *watch, most time.Duration) time.Duration {
 	w.draws++
 	var b [76]byte
@@ -221,9 +223,9 @@ func (p *Planner) push(w *watch, kind records.CheckKind, at time.Time, point boo
 	heap.Push(&p.queue, due{Check{w.node, kind, point, at}, p.seq})
 }
 
-// Due takes at most room checks that are due, the oldest first. Checks that nobody had room for within half an interval
-// are given up, whosever they are, so that a keeper that cannot keep up asks each node less often instead of all too
-// late; skipped says how many.
+// Due removes at most room checks that are due from the queue, the oldest first. Checks for which there was no room within half
+// an interval are dropped, so that a keeper with too much to do asks each node less often, and none of them late; skipped is
+// their number.
 func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 	delay := p.timing.Every / 2
 	for len(p.queue) > 0 && !p.queue[0].Due.After(now) {
@@ -257,8 +259,8 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 	return out, skipped
 }
 
-// Result takes what a check of ours has found: nodes that fail are asked every interval, and a keeper
-// that was charged for its failed check gets its credit back when it was right.
+// Result takes the result of a check of this keeper. Nodes that fail are asked every interval, and a keeper whose failed check
+// was verified gets its credit back when it was right.
 func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed bool, now time.Time) {
 	w := p.nodes[node]
 	if w == nil {
@@ -276,8 +278,8 @@ func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed b
 	}
 }
 
-// PeerFailure takes another keeper's signed failed check of this period, and plans to look for ourselves. It reports whether
-// something was planned: once a period for each node and kind, for a node whose committee that keeper sits in or that all
+// PeerFailure takes another keeper's signed failed check of this period and plans a check of the same kind. It reports whether
+// one was planned: once a period for each node and kind, for a node whose committee that keeper sits in or that all keepers
 // watch, and within that keeper's credit.
 func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now time.Time) bool {
 	w := p.nodes[s.Node]
@@ -289,13 +291,13 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 		return false
 	}
 	bit := uint8(1) << s.Kind
-	if w.looked&bit != 0 || w.member && s.Kind != records.CheckLiveness || s.Kind == records.CheckOutput || s.Kind == records.CheckEvidence {
-		return false // looked into already, ours to check anyway, or asked by all
+	if w.verified&bit != 0 || w.member && s.Kind != records.CheckLiveness || s.Kind == records.CheckOutput || s.Kind == records.CheckEvidence {
+		return false // verified already, checked by this keeper anyway, or by all
 	}
 	if !p.credit.spend(by) {
 		return false
 	}
-	w.looked |= bit
+	w.verified |= bit
 	if w.charged == nil {
 		w.charged = map[records.CheckKind]solana.PublicKey{}
 	}
@@ -303,16 +305,16 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 	soon := p.timing.Every / 4
 	if p.watches(w) {
 		p.schedule(w, now.Add(p.draw(w, soon)))
-	} else if bit1 := uint8(1) << records.CheckLiveness; s.Kind == records.CheckLiveness || w.looked&bit1 == 0 {
-		// Whatever it failed: what keepers who do not watch it say about it counts only if they say whether it is up.
-		w.looked |= bit1
+	} else if bit1 := uint8(1) << records.CheckLiveness; s.Kind == records.CheckLiveness || w.verified&bit1 == 0 {
+		// A statement of a keeper that does not watch the node counts only beside one about its liveness.
+		w.verified |= bit1
 		p.push(w, records.CheckLiveness, now.Add(p.draw(w, soon)), true)
 	}
 	switch s.Kind {
 	case records.CheckInventory, records.CheckHealth:
 		p.push(w, records.CheckInventory, now.Add(soon+p.draw(w, soon)), true)
 	case records.CheckWork:
-		// One machine proves to every keeper in turn.
+		// A machine can make one proof at a time: the keepers' questions are spread over the rest of the period.
 		rest := time.Unix((int64(p.round.Period)+1)*p.secs, 0).Sub(now)
 		p.push(w, records.CheckWork, now.Add(p.draw(w, max(rest, 0)*3/4)), true)
 	}

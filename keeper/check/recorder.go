@@ -57,7 +57,7 @@ type RecorderOptions struct {
 	Now     func() time.Time
 }
 
-// Recorder turns findings into signed statements, alone and in order, and seals each period when it is over.
+// Recorder turns findings into signed statements, in order and by one goroutine, and seals each period when it is over.
 type Recorder struct {
 	o RecorderOptions
 

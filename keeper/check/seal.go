@@ -7,7 +7,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// sealDue closes every period that is over.
+// sealDue seals every period that is over.
 func (r *Recorder) sealDue() error {
 	now := r.o.Now()
 	for !now.Before(time.Unix(r.end(r.next), 0).Add(sealAfter)) {
@@ -32,8 +32,8 @@ func (r *Recorder) sealDue() error {
 	return nil
 }
 
-// tails says what is held of a period, with the time between the last check and the period's end where somebody could
-// have been there to answer.
+// tails returns the last statements of a period: what is held, with the time between the last check and the period's end for
+// subjects that could still be up.
 func (r *Recorder) tails(p records.Period) []records.CheckStatement {
 	var out []records.CheckStatement
 	r.o.View.Read(func(v *view.Accounts) {
@@ -54,7 +54,7 @@ func (r *Recorder) tails(p records.Period) []records.CheckStatement {
 	return out
 }
 
-// window is when a subject can be up; false when it is not asked any more.
+// window returns when a subject can be up; false when it is not checked any more.
 func (r *Recorder) window(v *view.Accounts, s Subject) (Window, bool) {
 	n, ok := v.Nodes[s.Node]
 	if !ok || !Checked(n.State()) {

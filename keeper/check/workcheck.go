@@ -15,8 +15,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// workSlack is how long beyond the bound an answer is waited for: it has failed then, but its arrival tells slow from
-// silent.
+// workSlack is how long after the bound the checker still waits. The proof has failed then, but a late answer shows that the
+// node is slow and not gone.
 const workSlack = 200 * time.Millisecond
 
 // workRetry is the pause before a node that refused early is asked again.
@@ -26,7 +26,7 @@ func workBound(m *market.Model) time.Duration { return time.Duration(m.WorkBound
 
 func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
 
-// work asks for a proof and judges it.
+// work checks a node's work: it asks for a proof and judges it.
 func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
 	once := func(ctx context.Context) (Finding, bool, error) { return c.workOnce(ctx, t, period) }
 	c.insist(ctx, t, "work proof", once, func() Finding {
@@ -34,8 +34,8 @@ func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
 	})
 }
 
-// insist asks a node that refuses up to three times, as long as it is free, and then takes what refused returns. ask says
-// whether the node was there and refused; a node that is not there is a matter for liveness.
+// insist asks a node that refuses up to three times, as long as it is free; then the finding is what refused returns. ask
+// reports whether the node answered and refused; whether it is up at all is for liveness checks to find.
 func (c *Checker) insist(
 	ctx context.Context, t subject, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
 ) {
@@ -65,7 +65,7 @@ func (c *Checker) insist(
 	}
 }
 
-// stillFree reports whether the node may be asked for work, by what is known now.
+// stillFree reports whether the node may still be asked for work.
 func (c *Checker) stillFree(t subject) bool {
 	free := false
 	c.o.View.Read(func(v *view.Accounts) {
@@ -102,8 +102,8 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 	case err == nil && resp.Work == nil && !late:
 		return f, true, fmt.Errorf("%w: %s", errNoWork, resp.Refused)
 	case late:
-		// Slow, or gone? Only a node that is there has failed the proof. And a lease may have begun meanwhile, which
-		// takes the machine away from the proof.
+		// The node is slow, or gone. It has failed only if it is up. A lease may have begun meanwhile, and the machine works for
+		// that.
 		probe, asked := c.probe(ctx, t.node)
 		if !asked || !probe.Passed {
 			return f, false, fmt.Errorf("%w: node is not there", errNoWork)
@@ -131,7 +131,7 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 // stake already: a statement beside it would have a report slash it again for the same cause.
 var errProven = errors.New("the wrong product is proven on chain")
 
-// errUnsigned: what the node has sent is not what it has signed, or not signed at all.
+// errUnsigned: the product is not signed, or is not the one that the node has signed.
 var errUnsigned = errors.New("the product's claim is not signed by the node's key")
 
 // judgeWork verifies that the proof is the product that was asked for, and signed. Error: errProven, when a wrong

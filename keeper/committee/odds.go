@@ -2,7 +2,8 @@ package committee
 
 import "math/big"
 
-// Odds is the chance that at least k of the members drawn from n keepers of equal weight, of which f are dishonest, are dishonest.
+// Odds is the probability that at least k members of a committee are dishonest, when it is drawn from n keepers of equal weight
+// of which f are dishonest.
 func Odds(n, f, members, k int) float64 {
 	sum := new(big.Int)
 	for i := k; i <= min(members, f); i++ {
@@ -20,7 +21,7 @@ func Odds(n, f, members, k int) float64 {
 	return p
 }
 
-// SafeSize is the least number of members for which the chance that most of them are dishonest is below p.
+// SafeSize is the least number of members for which the probability that most of them are dishonest is below p.
 func SafeSize(n, f int, p float64) int {
 	for members := 1; members <= n; members += 2 {
 		if Odds(n, f, members, members/2+1) < p {

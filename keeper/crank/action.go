@@ -55,11 +55,11 @@ var Kinds = []Kind{
 // Action is one thing to do.
 type Action struct {
 	Kind Kind
-	// Key names the effect for ever: an account's address alone would not do where the address may live twice.
+	// Key names the effect uniquely for all time. An account's address alone is not enough where it can be used again.
 	Key string
-	// Group is what keepers are ranked by, so that one of them sends what belongs together.
+	// Group is the item by which keepers are ranked, so that one of them sends actions that belong together.
 	Group string
-	// Mine says that no other keeper can do this, so that there is no turn to wait for.
+	// Mine: no other keeper can do this, so that there is no turn to wait for.
 	Mine bool
 	// Since is the unix second from which the action is due.
 	Since        int64
@@ -127,7 +127,7 @@ func fits(b Batch, payer solana.PublicKey) bool {
 	return err == nil && len(raw)+overhead <= maxTx
 }
 
-// benign are refusals beyond market.AlreadyDone that say that somebody else was faster, or that the chain's clock is
+// benign are refusals beyond market.AlreadyDone that mean that another keeper was faster, or that the chain's clock is
 // behind ours, by kind of action.
 var benign = map[Kind][]market.Code{
 	KeeperActivate: {market.CodeTooEarly},

@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 )
 
-// refreshSecs is how long before a claim's tier lapses it is raised again.
+// refreshSecs is how long before the tier of a claim expires the keeper renews it.
 const refreshSecs = market.EvidenceSecs / 2
 
 // evidence brings device claims up to what reports say: those that lapse soon, those that are worth less than the node's
@@ -35,7 +35,7 @@ func (d *due) evidence() {
 	})
 }
 
-// claims says from which nodes claims would be taken, and whether it is worth a transaction.
+// claims returns the nodes that would lose claims, and whether a transaction would change anything.
 func (d *due) claims(n *market.Node, devices [][32]byte, tier uint8) (losers []solana.PublicKey, better bool) {
 	for _, id := range devices {
 		claim, ok := d.v.Devices[id]

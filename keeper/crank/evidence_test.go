@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
-// evidenceWorld is a node with evidence of tier 2 and two devices, whose claims the case fills in.
-func evidenceWorld(change func(n *market.Node), claims ...market.Device) *view.View {
+// evidenceFixture is a node with evidence of tier 2 and two devices, whose claims the case fills in.
+func evidenceFixture(change func(n *market.Node), claims ...market.Device) *view.View {
 	x := view.New(view.Options{})
 	m := &market.Market{}
 	m.Params.PeriodSecs = secs
@@ -81,7 +81,7 @@ func TestClaimsFollowEvidence(t *testing.T) {
 		"asleep, but there": {change: func(n *market.Node) { n.Status = uint8(market.NodeHibernated) }, claims: []market.Device{own(4, 1, 0), own(9, 1, 0)}, due: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			evidenceWorld(c.change, c.claims...).Read(func(v *view.Accounts) {
+			evidenceFixture(c.change, c.claims...).Read(func(v *view.Accounts) {
 				actions, err := Due(v, match.Of(v), self, now, nil)
 				require.NoError(t, err)
 				if !c.due {
@@ -113,7 +113,7 @@ func TestEvidenceIsNotSentAgain(t *testing.T) {
 	}
 	sent := 0
 	for at := int64(now); at < now+2*market.EvidenceSecs; at += 3_600 {
-		x := evidenceWorld(func(n *market.Node) { n.EvidenceExpiry = at + market.EvidenceSecs }, claims...)
+		x := evidenceFixture(func(n *market.Node) { n.EvidenceExpiry = at + market.EvidenceSecs }, claims...)
 		x.Read(func(v *view.Accounts) {
 			actions, err := Due(v, match.Of(v), self, at, nil)
 			require.NoError(t, err)

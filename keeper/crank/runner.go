@@ -32,7 +32,7 @@ type Options struct {
 	Interval time.Duration // between looks
 	Step     time.Duration // that each rank waits
 	Observe  func(kind Kind, actions int, outcome string, took time.Duration)
-	// Overdue hears how long what is no longer due was due, whichever keeper did it: the crank's lag.
+	// Overdue is told for how long an action was due, once some keeper has done it: the crank's lag.
 	Overdue func(kind Kind, lag time.Duration)
 	Log     zerolog.Logger
 	Now     func() time.Time
@@ -85,7 +85,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var seen <-chan struct{}
 	quiet := 0
 	return schedule.Every(ctx, r.o.Interval, func() {
-		// Time alone makes things due as well, so that a quiet market is still looked at, only less often.
+		// Time alone makes actions due as well, so that a quiet market is still looked at, only less often.
 		if seen != nil && !changed(seen) && quiet < 3 {
 			quiet++
 			return
@@ -105,7 +105,7 @@ func changed(ch <-chan struct{}) bool {
 	}
 }
 
-// Tick sends what is due and ours.
+// Tick sends the due actions whose turn has come.
 func (r *Runner) Tick(ctx context.Context) {
 	now := r.o.Now()
 	var actions []Action
@@ -136,7 +136,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	r.forget(keys)
 	for _, b := range Pack(mine, r.o.Self, maxBatch, r.alone) {
 		if !r.take(b) {
-			return // enough is on its way
+			return // enough actions are in flight
 		}
 		r.wg.Add(1)
 		r.o.Tasks.Go(func() {
@@ -146,7 +146,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	}
 }
 
-// due is what the accounts say, and what the other sources know.
+// due lists the actions that follow from the accounts, and those of the other sources.
 func (r *Runner) due(v *view.Accounts, now int64) ([]Action, error) {
 	actions, err := Due(v, r.o.Matcher, r.o.Self, now, r.o.Sets)
 	for _, more := range r.o.More {
@@ -165,7 +165,7 @@ func (r *Runner) free(key string, now time.Time) bool {
 	return !r.busy[key] && (t == nil || !now.Before(t.next))
 }
 
-// alone reports whether an action was refused before, so that it must not take others down with it.
+// alone reports whether an action was refused before, so that it must not make others fail.
 func (r *Runner) alone(a Action) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +195,7 @@ func (r *Runner) forget(keys map[string]bool) {
 	}
 }
 
-// id names a batch by what it does and who pays for it.
+// id is the intent's id of a batch: the key of its action, or a hash of the keys.
 func (r *Runner) id(b Batch) string {
 	keys := b.Keys()
 	if len(keys) == 1 {
@@ -228,7 +228,7 @@ func (r *Runner) send(ctx context.Context, b Batch) {
 	r.o.Observe(b.Kind, len(b.Actions), outcome, r.o.Now().Sub(began))
 }
 
-// anyDue reports whether something of the batch is still to be done, by what is known now.
+// anyDue reports whether an action of the batch is still due.
 func (r *Runner) anyDue(b Batch) bool {
 	due := false
 	r.o.View.Read(func(v *view.Accounts) {
@@ -245,7 +245,7 @@ func (r *Runner) anyDue(b Batch) bool {
 	return due
 }
 
-// finish frees the keys; after a refusal each waits, longer every time, and goes alone.
+// finish frees the keys. After a refusal each waits, longer every time, and is sent alone.
 func (r *Runner) finish(b Batch, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -61,7 +61,7 @@ func flag(on bool) float64 {
 	return 0
 }
 
-// unsafe says why nothing is signed now.
+// unsafe returns why the keeper signs nothing now; nil when it signs.
 func (k *Keeper) unsafe() error {
 	if err := k.damage.Load(); err != nil {
 		return *err
@@ -69,7 +69,7 @@ func (k *Keeper) unsafe() error {
 	return errors.Join(k.clock.err(), k.signing.writeError())
 }
 
-// healthy says what only a person can mend.
+// healthy lists what only a person can repair.
 func (k *Keeper) healthy() []string {
 	if err := k.damage.Load(); err != nil {
 		return []string{(*err).Error()}
@@ -80,7 +80,7 @@ func (k *Keeper) healthy() []string {
 // aloneAfter is how long after its start a keeper may be without another one: they may all be starting.
 const aloneAfter = time.Minute
 
-// ready says what is missing for this keeper to count.
+// ready lists what keeps this keeper from taking part.
 func (k *Keeper) ready() []string {
 	wrong := k.healthy()
 	for _, err := range []error{k.clock.err(), k.signing.writeError()} {
@@ -111,7 +111,7 @@ func (k *Keeper) ready() []string {
 	return wrong
 }
 
-// slotHash gives the hash of a recent final slot, asked for once in a while.
+// slotHash returns the hash of a recent final slot, which it reads from the chain at intervals.
 type slotHash struct {
 	client *chain.Client
 	ttl    time.Duration

@@ -158,7 +158,7 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 	return k, nil
 }
 
-// openStore compares the clocks, since a new store begins by them, and opens the store.
+// openStore opens the store. It compares the clocks before, since they decide with which period a new store begins.
 func (k *Keeper) openStore(ctx context.Context) error {
 	period := market.Seconds(k.secs)
 	var err error
@@ -190,7 +190,7 @@ func (k *Keeper) openStore(ctx context.Context) error {
 	return nil
 }
 
-// explainStore says what a person can do about a store that does not open.
+// explainStore adds to an error of the store what a person can do about it.
 func explainStore(err error, secs uint32) error {
 	switch {
 	case errors.Is(err, store.ErrFrozen):
@@ -233,7 +233,7 @@ func (k *Keeper) Close() error {
 	return errs
 }
 
-// HTTPAddr is where metrics and health are, empty for nowhere.
+// HTTPAddr is the address of metrics and health, empty when they are off.
 func (k *Keeper) HTTPAddr() string {
 	if k.http == nil {
 		return ""
@@ -241,7 +241,7 @@ func (k *Keeper) HTTPAddr() string {
 	return k.http.Addr()
 }
 
-// Run keeps until ctx ends, which is no error.
+// Run works until ctx ends, which is no error.
 func (k *Keeper) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	run := func(f func(context.Context) error) { g.Go(func() error { return f(ctx) }) }

@@ -27,7 +27,7 @@ var (
 	ErrAnnounce = errors.New("the keeper has no address at which others can reach it")
 )
 
-// prepare checks that this wallet may keep and writes its address when it has changed.
+// prepare checks that this wallet is a keeper, and writes its address on chain when it has changed.
 func (k *Keeper) prepare(ctx context.Context) error {
 	var me *market.Keeper
 	k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
@@ -62,7 +62,7 @@ func (k *Keeper) prepare(ctx context.Context) error {
 	return nil
 }
 
-// announce is the address that others dial, without the peer id, which follows from the wallet.
+// announce returns the address that others dial, without the peer id, which is derived from the wallet.
 func announce(given, listen string, actual []string) (string, error) {
 	if given != "" {
 		return WithoutPeer(given)
@@ -72,7 +72,7 @@ func announce(given, listen string, actual []string) (string, error) {
 		if err != nil || unspecified(plain) || strings.Contains(plain, "/tcp/0") || strings.Contains(plain, "/udp/0") {
 			continue
 		}
-		// Where all interfaces are listened on, none of them need be reachable.
+		// A keeper that listens on all interfaces may be reachable on none of them.
 		if unspecified(listen) {
 			break
 		}

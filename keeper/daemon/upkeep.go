@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// republish brings own statements that may still count back into the pool and to the peers: the last ones before a
-// kill may never have left.
+// republish puts own statements that may still count into the pool again and sends them to the peers: the last ones before a
+// kill may never have been sent.
 func (k *Keeper) republish() error {
 	now := records.Period(k.now().Unix() / int64(k.secs))
 	back := records.Period(k.retention/k.secs) + 1
@@ -31,7 +31,7 @@ func (k *Keeper) republish() error {
 	return nil
 }
 
-// pruneEvery is how often old records are dropped, and those of sealed periods packed.
+// pruneEvery is how often old entries are dropped, and those of sealed periods packed.
 const pruneEvery = 10 * time.Minute
 
 func (k *Keeper) runPrune(ctx context.Context) error {

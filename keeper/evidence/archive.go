@@ -18,11 +18,11 @@ import (
 // keepBundles is how many bundles of a node are kept.
 const keepBundles = 4
 
-// maxRecord is the largest record file, bytes.
-const maxRecord = 64 << 10
+// maxEntry is the largest latest.json, bytes.
+const maxEntry = 64 << 10
 
-// Record is what is remembered of a node's latest bundle.
-type Record struct {
+// Entry is what is remembered of a node's latest bundle.
+type Entry struct {
 	Account    solana.PublicKey `json:"account"`
 	Hash       string           `json:"hash"`
 	PolicyHash string           `json:"policyHash"`
@@ -41,12 +41,12 @@ type Record struct {
 // Archive is a folder with the latest bundles of each node: NODE/HASH.bundle, and NODE/latest.json.
 type Archive struct {
 	dir     string
-	records map[solana.PublicKey]Record
+	entries map[solana.PublicKey]Entry
 }
 
 const latest = "latest.json"
 
-// OpenArchive opens or makes a folder. Records that cannot be read are left out: they only help to find changes.
+// OpenArchive opens or makes a folder. Entries that cannot be read are left out: they only help to find changes.
 func OpenArchive(dir string) (*Archive, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("evidence archive: %w", err)
@@ -55,7 +55,7 @@ func OpenArchive(dir string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("evidence archive: %w", err)
 	}
-	a := &Archive{dir: dir, records: map[solana.PublicKey]Record{}}
+	a := &Archive{dir: dir, entries: map[solana.PublicKey]Entry{}}
 	for _, e := range entries {
 		account, err := solana.PublicKeyFromBase58(e.Name())
 		if err != nil || !e.IsDir() {
@@ -63,31 +63,31 @@ func OpenArchive(dir string) (*Archive, error) {
 		}
 		path := filepath.Join(dir, e.Name(), latest)
 		info, err := os.Stat(path)
-		if err != nil || info.Size() > maxRecord {
+		if err != nil || info.Size() > maxEntry {
 			continue
 		}
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
-		var r Record
+		var r Entry
 		if json.Unmarshal(raw, &r) == nil && r.Account == account {
-			a.records[account] = r
+			a.entries[account] = r
 		}
 	}
 	return a, nil
 }
 
-func (a *Archive) last(account solana.PublicKey) (Record, bool) {
-	r, ok := a.records[account]
+func (a *Archive) last(account solana.PublicKey) (Entry, bool) {
+	r, ok := a.entries[account]
 	return r, ok
 }
 
-func (a *Archive) all() map[solana.PublicKey]Record { return a.records }
+func (a *Archive) all() map[solana.PublicKey]Entry { return a.entries }
 
-// put keeps a bundle and its record.
-func (a *Archive) put(r Record, b *bundle.Bundle) error {
-	a.records[r.Account] = r
+// put keeps a bundle and its entry.
+func (a *Archive) put(r Entry, b *bundle.Bundle) error {
+	a.entries[r.Account] = r
 	raw, err := b.Encode()
 	if err != nil {
 		return fmt.Errorf("keep bundle: %w", err)
@@ -99,11 +99,11 @@ func (a *Archive) put(r Record, b *bundle.Bundle) error {
 	if err := replace(filepath.Join(dir, r.Hash+".bundle"), raw); err != nil {
 		return err
 	}
-	record, err := json.MarshalIndent(r, "", "  ")
+	entry, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("keep bundle: %w", err)
 	}
-	if err := replace(filepath.Join(dir, latest), append(record, '\n')); err != nil {
+	if err := replace(filepath.Join(dir, latest), append(entry, '\n')); err != nil {
 		return err
 	}
 	return prune(dir)

@@ -22,7 +22,7 @@ type enrolment struct {
 	statement []byte
 }
 
-// openEnroller prepares enrolling TPMs, if the policy believes in any.
+// openEnroller prepares enrolling TPMs, if the policy trusts any.
 func (s *Service) openEnroller() error {
 	trust, why, err := policy.TPMTrust(s.policy, bundle.NewRecorder(s.sources...))
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Service) openEnroller() error {
 	return nil
 }
 
-// WantsTPM reports whether a node should be asked to enrol its TPM now: the policy believes in some, and this keeper has
+// WantsTPM reports whether a node should be asked to enrol its TPM now: the policy trusts some, and this keeper has
 // no recent enrolment of the node's.
 func (s *Service) WantsTPM(subject tpm.Subject, now time.Time) bool {
 	if s.enroller == nil {
@@ -82,7 +82,7 @@ func (s *Service) lookup(subject tpm.Subject) func(tpm.Name) (tpm.Enrolment, boo
 	return func(ak tpm.Name) (tpm.Enrolment, bool) { return e.Enrolment, ok && e.AK == ak }
 }
 
-// forget drops an enrolment that did not serve, so that the TPM is enrolled anew.
+// forget drops an enrolment that was not accepted, so that the TPM is enrolled again.
 func (s *Service) forget(subject tpm.Subject) { delete(s.enrolled, subject) }
 
 // cryptoSigner makes a keeper's signer one of package crypto.

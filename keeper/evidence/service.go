@@ -25,10 +25,10 @@ type Service struct {
 	sources []attest.Collateral
 	archive *Archive
 
-	// enroller is nil if the policy believes in no TPM.
+	// enroller is nil if the policy trusts no TPM.
 	enroller *tpm.Enroller
 
-	mu       sync.Mutex // one verdict after the other: each looks at what the last one kept
+	mu       sync.Mutex // verdicts are made one after the other: each reads what the last one stored
 	enrolled map[tpm.Subject]enrolment
 }
 
@@ -113,27 +113,27 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 	if failed != nil {
 		v.Why = append([]string{failed.Error()}, v.Why...)
 	}
-	record := recordOf(q, &claims, sealed)
-	if reason := s.changed(q, record); reason != "" && record.Signed {
+	entry := entryOf(q, &claims, sealed)
+	if reason := s.changed(q, entry); reason != "" && entry.Signed {
 		v.Passed, v.Changed, v.Tier = false, true, 0
 		v.Why = append([]string{reason}, v.Why...)
-	} else if other, reason := s.shared(record, now); reason != "" {
-		// The first to show a device keeps it, or anyone could spoil another's tier with its reports.
-		v.Tier, record.Proven = min(v.Tier, 1), nil
+	} else if other, reason := s.shared(entry, now); reason != "" {
+		// The first node to show a device keeps it; otherwise any node could lower another's tier with its evidence.
+		v.Tier, entry.Proven = min(v.Tier, 1), nil
 		v.Why = append(v.Why, fmt.Sprintf("not tier 2: %s is in the evidence of node %s too", reason, other))
 	}
-	if v.Tier > 1 && q.Root != [32]byte{} && record.root() != q.Root {
+	if v.Tier > 1 && q.Root != [32]byte{} && entry.root() != q.Root {
 		v.Tier = 1
 		v.Why = append(v.Why, "not tier 2: the node registered other devices, which others claim")
 	}
 	if !v.Passed {
 		v.Tier = 0
 	}
-	record.Tier, record.Passed = v.Tier, v.Passed
+	entry.Tier, entry.Passed = v.Tier, v.Passed
 	if last, ok := s.archive.last(q.Account); ok {
-		record.remember(last)
+		entry.remember(last)
 	}
-	return v, s.archive.put(record, sealed)
+	return v, s.archive.put(entry, sealed)
 }
 
 // subjectOf is for whom a TPM is enrolled that answers the question.
@@ -141,9 +141,9 @@ func subjectOf(q Question) tpm.Subject {
 	return tpm.Subject{GenesisHash: q.Challenge.GenesisHash, Program: q.Challenge.Program, Node: q.Challenge.NodeKey}
 }
 
-// recordOf notes what later bundles are compared with.
-func recordOf(q Question, c *policy.Claims, b *bundle.Bundle) Record {
-	r := Record{
+// entryOf notes what later bundles are compared with.
+func entryOf(q Question, c *policy.Claims, b *bundle.Bundle) Entry {
+	r := Entry{
 		Account: q.Account, Hash: hexOf(c.EvidenceHash), PolicyHash: hexOf(c.PolicyHash), Created: b.Created, Expiry: c.Expiry,
 		Signed: b.VerifySignature() == nil, GPUs: map[string]string{},
 	}
@@ -177,7 +177,7 @@ func recordOf(q Question, c *policy.Claims, b *bundle.Bundle) Record {
 }
 
 // root is the device root of the GPUs in the inventory; zero when it is not known.
-func (r *Record) root() [32]byte {
+func (r *Entry) root() [32]byte {
 	devices := make([][32]byte, 0, len(r.GPUs))
 	for id := range r.GPUs {
 		var device [32]byte
@@ -191,7 +191,7 @@ func (r *Record) root() [32]byte {
 
 // remember keeps the keys of GPUs that this time showed none, or were not listed: who leaves them out once must not have
 // them forgotten.
-func (r *Record) remember(last Record) {
+func (r *Entry) remember(last Entry) {
 	for uuid, key := range last.GPUs {
 		if r.GPUs[uuid] == "" && key != "" {
 			r.GPUs[uuid] = key
@@ -199,8 +199,8 @@ func (r *Record) remember(last Record) {
 	}
 }
 
-// changed says how the devices differ from those claimed on chain and those seen last, "" if they do not.
-func (s *Service) changed(q Question, r Record) string {
+// changed returns how the devices differ from those claimed on chain and those seen last, "" if they do not.
+func (s *Service) changed(q Question, r Entry) string {
 	missing := 0
 	for _, id := range q.Devices {
 		if _, ok := r.GPUs[hexOf(id)]; !ok {
@@ -222,8 +222,8 @@ func (s *Service) changed(q Question, r Record) string {
 	return ""
 }
 
-// shared finds another node whose evidence, still worth something, names a device that this one proves.
-func (s *Service) shared(r Record, now time.Time) (solana.PublicKey, string) {
+// shared finds another node whose evidence is valid and names a device that this one proves.
+func (s *Service) shared(r Entry, now time.Time) (solana.PublicKey, string) {
 	for _, other := range s.archive.all() {
 		if other.Account == r.Account || now.Unix() > other.Expiry || !other.Passed {
 			continue

@@ -30,7 +30,7 @@ func (g *Gossip) runAudit(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case p := <-g.sealed:
-			select { // the others are done a moment later
+			select { // other keepers seal the period a moment later
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-time.After(g.o.AuditDelay):

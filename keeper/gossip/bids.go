@@ -53,7 +53,8 @@ func (g *Gossip) joinBids() (err error) {
 	return nil
 }
 
-// PublishBids tells the other keepers of bids. It never blocks: nodes tell every keeper themselves, so that what is lost here is rarely missed.
+// PublishBids sends bids to the other keepers. It never blocks: nodes send their bids to every keeper themselves, so that a
+// message that is dropped is rarely missed.
 func (g *Gossip) PublishBids(m messages.BidGossip) {
 	select {
 	case g.bidOutbox <- m:
@@ -85,7 +86,7 @@ func (g *Gossip) runBidOutbox(ctx context.Context) error {
 	}
 }
 
-// gatherBids takes what waits and joins messages about one auction, in order.
+// gatherBids takes the waiting messages and joins those about one auction, in order.
 func (g *Gossip) gatherBids(first messages.BidGossip) []messages.BidGossip {
 	type key struct {
 		order   [32]byte

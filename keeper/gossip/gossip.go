@@ -93,7 +93,7 @@ func (g *Gossip) may(key solana.PublicKey, a roles.Action) bool {
 // mayGossip is who may write and pass on messages of the topics.
 func (g *Gossip) mayGossip(key solana.PublicKey) bool { return g.may(key, roles.Gossip) }
 
-// current reports whether records of a period are of interest now.
+// current reports whether records of a period still count, or soon will.
 func (g *Gossip) current(p uint64) bool {
 	now, back := int64(g.period()), int64(g.o.Retention/time.Second)/int64(g.o.PeriodSecs)+2
 	return int64(p) >= now-back && int64(p) <= now+1

@@ -41,7 +41,7 @@ func (g *Gossip) runPeers(ctx context.Context) error {
 	return schedule.Every(ctx, peersEvery, follow)
 }
 
-// keep leaves out single addresses that are wrong.
+// keep connects to all peers but those with an address that is wrong.
 func (g *Gossip) keep(peers []p2p.Peer) error {
 	if err := g.o.Node.Keep(peers); err == nil {
 		return nil

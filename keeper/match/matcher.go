@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// Matcher holds nodes, their providers and models. It is safe for concurrent use. Changes are cheap notes; the next
-// search puts them in place.
+// Matcher holds nodes, their providers and models. It is safe for concurrent use. Changes are only noted, which is cheap; the
+// next search applies them.
 type Matcher struct {
 	mu        sync.Mutex
 	rows      map[solana.PublicKey]*row
@@ -146,7 +146,7 @@ func (m *Matcher) owner(key solana.PublicKey) *owner {
 	return o
 }
 
-// update puts all noted changes in place and moves the clock.
+// update applies all noted changes and sets the clock.
 func (m *Matcher) update(now int64) {
 	if m.started && now < m.now {
 		for _, r := range m.rows {
@@ -177,7 +177,7 @@ func (m *Matcher) update(now int64) {
 	m.dirty = m.dirty[:0]
 }
 
-// replace takes a row out of where it is and puts it where it belongs.
+// replace removes a row from its lists and adds it to those where it belongs now.
 func (m *Matcher) replace(r *row) {
 	m.unplace(r)
 	var o *owner

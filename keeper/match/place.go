@@ -100,7 +100,7 @@ func (m *Matcher) place(r *row) {
 	}
 	score, err := n.Score(m.now)
 	if err != nil {
-		return // its price cannot be compared, so that no award takes it; with more reputation it may
+		return // it has no score now, so that it cannot be awarded; with more reputation it may have one
 	}
 	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free = n.FreeGPUs()

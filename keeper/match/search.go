@@ -141,21 +141,21 @@ func (s *search) suits(a *attrs, g *group) bool {
 		a.simulated <= s.r.AllowSimulated && (s.anyRegion || s.regionOK[a.region])
 }
 
-// satisfies is what an entry's class cannot say.
+// satisfies checks what is not the same for all nodes of a class.
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
 		(s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }
 
-// class takes what is of use from a class that suits.
+// class adds picks from a class that suits.
 func (s *search) class(c *class) {
 	for held := c.held >> s.q.GPUs << s.q.GPUs; held != 0; held &= held - 1 {
 		s.scan(c.lists[bits.TrailingZeros32(held)])
 	}
 }
 
-// bound is the score above which nothing is of use.
+// bound is the score above which no node improves the picks.
 func (s *search) bound() uint64 {
 	if len(s.picks) < s.q.Nodes {
 		return s.maxScore
@@ -163,7 +163,7 @@ func (s *search) bound() uint64 {
 	return min(s.maxScore, s.picks[len(s.picks)-1].score)
 }
 
-// scan takes what is of use from a sorted list.
+// scan adds picks from a sorted list.
 func (s *search) scan(l list) {
 	bound := s.bound()
 	for i := range l {
@@ -189,7 +189,7 @@ func (s *search) scan(l list) {
 	}
 }
 
-// better is the market's order of preference. It hashes only what is equal but for that.
+// better is the market's order of preference. It computes the hash only where score and reputation are equal.
 func (s *search) better(a, b *pick) bool {
 	if a.score != b.score {
 		return a.score < b.score

@@ -18,7 +18,7 @@ import (
 // ErrNotLoopback: figures are for this machine only.
 var ErrNotLoopback = errors.New("metrics address is not on this machine")
 
-// Check says what is wrong; empty when nothing is.
+// Check lists what is wrong; empty when nothing is.
 type Check func() []string
 
 // Server serves until its context ends.
@@ -32,7 +32,7 @@ type Options struct {
 	// Addr is a loopback address such as 127.0.0.1:9464; port 0 takes any.
 	Addr     string
 	Registry *prometheus.Registry
-	// Healthy says what only a person can mend, Ready what is missing for the keeper to count.
+	// Healthy lists what only a person can repair, Ready what keeps the keeper from taking part.
 	Healthy, Ready Check
 }
 

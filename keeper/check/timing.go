@@ -21,7 +21,7 @@ type Timing struct {
 	EvidenceEvery uint8
 }
 
-// tick is how often it is looked what is due.
+// tick is how often the checker looks for due checks.
 func (t Timing) tick() time.Duration { return min(max(t.Every/15, 20*time.Millisecond), time.Second) }
 
 // hash is sha256(node ‖ period u64 LE ‖ extra).
@@ -42,7 +42,7 @@ func (t Timing) EvidenceDue(node solana.PublicKey, p records.Period) bool {
 	return t.EvidenceEvery != 0 && (uint64(p)+uint64(hash(node, 0, []byte("evidence"))[0]))%uint64(t.EvidenceEvery) == 0
 }
 
-// Checked reports whether nodes of a status are asked whether they are there.
+// Checked reports whether nodes of a status are checked.
 func Checked(s market.NodeStatus) bool { return s == market.NodeActive || s == market.NodeDraining }
 
 // WorkAllowed reports whether a node may be asked for work: an active or draining one without any lease.

@@ -176,6 +176,13 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			if err := d.chainPasses(groupCtx, exit); err != nil {
 				return err
 			}
+			// A late period may have been shared out meanwhile; the keeper itself claims what it has earned.
+			if err := d.until(groupCtx, 15*time.Second, k.Name+" to have claimed its rewards", func(v *view.View) bool {
+				keeper, ok := v.KeeperOf(k.Address())
+				return ok && keeper.Earned == 0
+			}); err != nil {
+				return err
+			}
 			if err := d.net.WithdrawKeeper(groupCtx, i); err != nil {
 				return err
 			}

@@ -13,8 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// maxChallengeOpen is the longest that an evidence challenge may be open: what is signed for it is worth something until
-// then.
+// maxChallengeOpen is the longest that an evidence challenge may be open: what is signed for it is valid until then.
 const maxChallengeOpen = 5 * time.Minute
 
 // maxClockOff is how far a keeper's clock may be from this machine's.

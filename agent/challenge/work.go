@@ -37,7 +37,7 @@ func (s *Server) answerWork(ctx context.Context, from solana.PublicKey, req mess
 		if s.o.Busy() {
 			return errBusy
 		}
-		// A proof that takes longer is worthless: the machine's time is better spent on the next one.
+		// No keeper accepts a proof that takes longer: the machine computes the next one instead.
 		left := policy.Bound + policy.Bound/4 - s.o.Now().Sub(asked)
 		if left <= 0 {
 			return context.DeadlineExceeded
@@ -91,7 +91,7 @@ func (s *Server) checkWork(from solana.PublicKey, req messages.ChallengeRequest)
 	return policy, ""
 }
 
-// prove computes a product, stores its root before anybody sees it, and signs the work claim.
+// prove computes a product, stores its root before it leaves the node, and signs the work claim.
 func (s *Server) prove(ctx context.Context, seed work.Seed, n int, period uint64) (*messages.WorkProof, error) {
 	start := time.Now()
 	proof, err := s.o.Prover.Prove(ctx, seed, n)

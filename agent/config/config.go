@@ -1,5 +1,5 @@
-// Package config holds the settings of an agent: from the settings file in its data folder, the environment, the
-// command line, and `solana config`, the later ones giving way to the earlier: flag, environment, file, solana config.
+// Package config holds the settings of an agent. They come from, in this order of precedence: flags, environment, the
+// settings file in the data folder, `solana config`.
 package config
 
 import (
@@ -21,9 +21,9 @@ import (
 // ErrConfig is the error of settings that cannot be used.
 var ErrConfig = errors.New("settings cannot be used")
 
-// Config is everything that an agent is told. Zero values take the defaults of [Config.Complete].
+// Config is the settings of an agent. Zero values take the defaults of [Config.Complete].
 type Config struct {
-	// DataDir holds all that the agent keeps; see the package README for its layout.
+	// DataDir is the data folder; agent/README.md describes its contents.
 	DataDir string `yaml:"-"`
 	// RPC and WS are the Solana node's endpoints.
 	RPC string `yaml:"url,omitempty"`
@@ -56,7 +56,7 @@ type Config struct {
 // FileName is the settings file in the data folder.
 const FileName = "agent.yaml"
 
-// DefaultDataDir is used when no data folder is named.
+// DefaultDataDir is the data folder if none is set.
 const DefaultDataDir = "~/.local/share/gantry-agent"
 
 // Load reads the settings file of a data folder. A missing file is no error.

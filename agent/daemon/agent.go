@@ -88,7 +88,7 @@ func New(o Options) (*Agent, error) {
 		return nil, fmt.Errorf("%w: data folder, RPC endpoint, node key and inventory are required", config.ErrConfig)
 	}
 	if o.Shared != nil && (o.Shared.Client == nil || o.Shared.View == nil) {
-		return nil, errors.New("agent: agents that share the way to the chain need a client and a view")
+		return nil, errors.New("agents that share the way to the chain need a client and a view")
 	}
 	return &Agent{cfg: o.Config, log: o.Log, shared: o.Shared}, nil
 }

@@ -56,7 +56,7 @@ func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
 	if !ok {
 		return 0
 	}
-	s, err := a.situation(node)
+	s, err := a.bidInputs(node)
 	if err != nil {
 		a.log.Warn().Err(err).Msg("node does not bid: its own leases cannot be read")
 		return 0
@@ -64,10 +64,10 @@ func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
 	return pricing.Bid(a.policy, s)
 }
 
-// situation is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and get.
-func (a *Agent) situation(node market.Node) (pricing.Situation, error) {
+// bidInputs is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and get.
+func (a *Agent) bidInputs(node market.Node) (pricing.BidInputs, error) {
 	others := pricing.Observe(a.view, node.Spec.Model, node.Address)
-	s := pricing.Situation{Costs: a.costs, Others: others.Others, Reference: others.Reference}
+	s := pricing.BidInputs{Costs: a.costs, Others: others.Others, Reference: others.Reference}
 	if p, ok := a.view.Params(); ok {
 		s.FeeBPS = p.FeeBps
 	}
@@ -82,9 +82,9 @@ func (a *Agent) situation(node market.Node) (pricing.Situation, error) {
 	if err != nil {
 		return s, err
 	}
-	var work []pricing.Work
+	var work []pricing.LeasedTime
 	for _, r := range entries {
-		w := pricing.Work{From: r.AwardedAt, To: r.EndedAt, GPUs: bits.OnesCount64(r.GPUMask)}
+		w := pricing.LeasedTime{From: r.AwardedAt, To: r.EndedAt, GPUs: bits.OnesCount64(r.GPUMask)}
 		if w.To.IsZero() && !r.State.Live() {
 			continue // over, and the store does not say since when
 		}
@@ -109,7 +109,9 @@ func (a *Agent) writeBids(all []store.Bid) {
 }
 
 // ReadBids reads the file that a running agent keeps.
-func ReadBids(path string) ([]sealedbid.BidHistory, error) { return readJSON[[]sealedbid.BidHistory](path) }
+func ReadBids(path string) ([]sealedbid.BidHistory, error) {
+	return readJSON[[]sealedbid.BidHistory](path)
+}
 
 func historyOf(b store.Bid) sealedbid.BidHistory {
 	out := sealedbid.BidHistory{

@@ -64,7 +64,7 @@ func (c *nodeChain) Order(ctx context.Context, of market.Lease) (lease.Order, er
 			Committed: o.Order.Outputs, Wanted: o.NodesWanted, CommitBy: by, RevealBy: by.Add(market.Seconds(of.SettleSecs)),
 		}
 	}
-	if of.Continues == 1 { // it goes on where a failed lease stopped, with the rest of its time and a start deadline of its own
+	if of.Continues == 1 { // it continues a failed lease, with the rest of its time and a start deadline of its own
 		out.Complete, out.AwardedAt, out.Duration = true, time.Unix(of.AwardedAt, 0), market.Seconds(of.DurationSecs)
 	}
 	return out, nil

@@ -15,7 +15,7 @@ func (a *Agent) keepers() []p2p.Peer {
 	for _, k := range a.view.Keepers() {
 		peer, err := p2p.ParsePeer(k.Addr())
 		if err != nil {
-			// An address without the trailing identity is as good: the identity is the wallet.
+			// An address without the trailing identity is accepted: the identity is the wallet.
 			peer = p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}
 		}
 		if peer.Key != k.Wallet || k.Addr() == "" {

@@ -1,3 +1,3 @@
-// Package daemon puts an agent together and runs it: chain, transactions, machine, leases, receipts, challenges,
-// pricing and the network, each with the one context that ends them all. It decides nothing by itself.
+// Package daemon makes an agent's components, wires them and runs their loops: chain, transactions, machine, leases,
+// receipts, challenges, pricing and the network. One context ends them all. The decisions are in the other packages.
 package daemon

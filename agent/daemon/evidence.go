@@ -44,7 +44,7 @@ func (a *Agent) evidenceCollector(node market.Node, t *evidence.MachineTPM) (fun
 		}
 		for _, f := range findings {
 			if f.State == evidence.Failed {
-				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("collecting evidence failed that this machine should have")
+				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("the machine cannot collect evidence that it should have")
 			}
 		}
 		return b.Encode()

@@ -42,7 +42,7 @@ func (a *Agent) openProver(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.log.Error().Err(err).Msg("the GPU computes no work proofs; it is tried again at every question, and until it works none is answered")
+		a.log.Error().Err(err).Msg("the GPU computes no work proofs; the agent tries it again at every work challenge and answers none until it works")
 	}
 	return nil
 }

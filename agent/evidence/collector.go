@@ -99,7 +99,7 @@ func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*b
 		return nil, r.findings, err
 	}
 	if err := r.b.Sign(c.o.Key); err != nil {
-		return nil, r.findings, fmt.Errorf("evidence: sign the bundle: %w", err)
+		return nil, r.findings, fmt.Errorf("sign the bundle: %w", err)
 	}
 	return r.b, r.findings, nil
 }
@@ -117,7 +117,7 @@ func (r *collection) note(kind attest.Kind, instance uint16, state State, format
 	r.findings = append(r.findings, Finding{kind, kind.String(), instance, state, fmt.Sprintf(format, args...)})
 }
 
-// missing notes why there is nothing.
+// missing reports why there is no evidence of a kind.
 func (r *collection) missing(kind attest.Kind, instance uint16, err error) {
 	state := Failed
 	if errors.Is(err, attest.ErrAbsent) {

@@ -95,7 +95,7 @@ func (t TSM) Report(ctx context.Context, reportData [64]byte) (e attest.Evidence
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return e, fmt.Errorf("TEE report: %w (only root may ask for one)", err)
-	case err != nil && !errors.Is(err, fs.ErrExist): // an entry that an earlier process left is as good
+	case err != nil && !errors.Is(err, fs.ErrExist): // an entry that an earlier process left is used again
 		return e, fmt.Errorf("no confidential virtual machine: the kernel makes no entry in %s (%w): %w", t.Path, err, attest.ErrAbsent)
 	}
 	defer func() { err = errors.Join(err, t.Files.Remove(entry)) }()

@@ -10,7 +10,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// ErrNoDriver: there is no usable NVIDIA driver on this machine. It is a statement,
+// ErrNoDriver: there is no usable NVIDIA driver on this machine. It is a finding,
 // not a failure: a node may be registered without GPUs, or use [Simulate].
 var ErrNoDriver = errors.New("no GPUs: no NVIDIA driver")
 
@@ -29,9 +29,9 @@ const (
 // CCState is the state of confidential computing.
 type CCState string
 
-// Confidential computing as NVML tells it: a claim, not evidence.
+// Confidential computing as NVML reports it: a claim, not evidence.
 const (
-	CCUnknown  CCState = "unknown" // the driver is too old to tell
+	CCUnknown  CCState = "unknown" // the driver is too old to report it
 	CCOff      CCState = "off"
 	CCOn       CCState = "on"
 	CCDevTools CCState = "devtools" // on, but open to debuggers: worth nothing
@@ -77,7 +77,7 @@ func (g GPU) Family() string {
 }
 
 // GPUs asks NVML about the devices of this machine. Its calls go into the driver
-// and cannot be interrupted; ctx is looked at between devices. Safe for use by
+// and cannot be interrupted; ctx is checked between devices. Safe for use by
 // several goroutines.
 type GPUs struct {
 	n nvml.Interface
@@ -116,7 +116,7 @@ func (g *GPUs) Simulated() bool { return isSimulated(g.n) }
 // does not know would end the process.
 func (g *GPUs) has(symbol string) bool { return g.n.Extensions().LookupSymbol(symbol) == nil }
 
-// Driver describes the driver; what it does not tell stays empty.
+// Driver describes the driver; what it does not report stays empty.
 func (g *GPUs) Driver() Driver {
 	var d Driver
 	d.Version, _ = g.n.SystemGetDriverVersion()

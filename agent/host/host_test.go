@@ -152,7 +152,7 @@ func TestHealth(t *testing.T) {
 // A driver that knows nothing new, and a device that has nothing but a name.
 func TestOldDriverAndBareDevice(t *testing.T) {
 	bare := &mock.Device{}
-	dress(bare, readings{}, 0)
+	fillMock(bare, readings{}, 0)
 	bare.GetNameFunc = func() (string, nvml.Return) { return "Tesla P4", nvml.SUCCESS }
 	bare.GetUUIDFunc = func() (string, nvml.Return) { return "GPU-1", nvml.SUCCESS }
 	bare.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 8 << 30}, nvml.SUCCESS }

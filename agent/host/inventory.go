@@ -58,7 +58,7 @@ type DetectOptions struct {
 	DiskPath string
 	// DiskTestBytes is how much is written and read; 0 means no measurement.
 	DiskTestBytes int64
-	// NVML is where GPUs are asked for; nil means that none are looked for.
+	// NVML lists the GPUs; nil means that the inventory has none.
 	NVML nvml.Interface
 	// Peer measures the network; nil means that it is not measured.
 	Peer NetworkPeer

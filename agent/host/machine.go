@@ -80,7 +80,7 @@ func New(ctx context.Context, o Options) (*Machine, error) {
 	return m, nil
 }
 
-// Close lets go of the driver.
+// Close closes the driver.
 func (m *Machine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +173,7 @@ func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec 
 
 func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// Claim is the inventory as keepers are told, with what the GPUs show at this moment.
+// Claim is the inventory as keepers get it, with the GPUs' current readings.
 func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	inv := m.Inventory
 	out := messages.Inventory{

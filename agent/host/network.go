@@ -18,7 +18,7 @@ type Network struct {
 	Note string `json:"note"`
 }
 
-// NetworkPeer moves bytes to and from another machine and tells how long that took.
+// NetworkPeer moves bytes to and from another machine and measures the time.
 type NetworkPeer interface {
 	Send(ctx context.Context, bytes int64) (time.Duration, error)
 	Receive(ctx context.Context, bytes int64) (time.Duration, error)

@@ -60,7 +60,7 @@ func Simulate(model SimulatedModel, count int, seed [32]byte) (nvml.Interface, e
 				return nil, fmt.Errorf("%w: unknown kind of A100 mock", ErrSimulation)
 			}
 			d.UUID, d.Name = uuid, simulatedPrefix+"NVIDIA A100-SXM4-40GB"
-			dress(&d.Device, readings{busID: d.PciBusID, device: 0x20B010DE, links: 12, temperature: 34, power: 52_000, limit: 400_000}, i)
+			fillMock(&d.Device, readings{busID: d.PciBusID, device: 0x20B010DE, links: 12, temperature: 34, power: 52_000, limit: 400_000}, i)
 			devices[i] = d
 		case SimulatedH100:
 			devices[i] = newH100(i, uuid)
@@ -115,7 +115,7 @@ func newH100(index int, uuid string) nvml.Device {
 		return nvml.Memory{Total: total, Free: total - 4*mib, Used: 4 * mib}, nvml.SUCCESS
 	}
 	d.GetMigModeFunc = func() (int, int, nvml.Return) { return 0, 0, nvml.SUCCESS }
-	dress(d, readings{busID: fmt.Sprintf("0000:%02x:00.0", 0x18+index), device: 0x233010DE, links: 18, temperature: 31, power: 71_000, limit: 700_000}, index)
+	fillMock(d, readings{busID: fmt.Sprintf("0000:%02x:00.0", 0x18+index), device: 0x233010DE, links: 18, temperature: 31, power: 71_000, limit: 700_000}, index)
 	return d
 }
 
@@ -127,9 +127,9 @@ type readings struct {
 	temperature, power, limit uint32
 }
 
-// dress gives a mock every function that this package calls; one that is missing
+// fillMock gives a mock every function that this package calls; one that is missing
 // would panic.
-func dress(d *mock.Device, r readings, index int) {
+func fillMock(d *mock.Device, r readings, index int) {
 	d.GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
 		p := nvml.PciInfo{PciDeviceId: r.device}
 		for i := 0; i < len(r.busID) && i < len(p.BusId)-1; i++ {

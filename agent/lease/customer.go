@@ -120,7 +120,7 @@ func (m *Manager) awaitLease(ctx context.Context, address solana.PublicKey) (mar
 	}
 }
 
-// Status tells a customer how its lease is, also a while after it was closed. Error: *RefusedError.
+// Status answers a customer with the status of its lease, also a while after the lease was closed. Error: *RefusedError.
 func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]byte) (messages.LeaseStatus, error) {
 	if err := m.authorise(ctx, from, lease); err != nil {
 		return messages.LeaseStatus{}, err
@@ -128,7 +128,7 @@ func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]b
 	return m.readStatus(ctx, lease)
 }
 
-// authorise lets a lease's customer and its session keys pass and nobody else.
+// authorise refuses everybody but the lease's customer and its session keys.
 func (m *Manager) authorise(ctx context.Context, from solana.PublicKey, lease [32]byte) error {
 	r, err := m.o.Store.Lease(lease)
 	if errors.Is(err, store.ErrNotFound) {

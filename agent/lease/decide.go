@@ -106,7 +106,7 @@ func (a Action) String() string {
 // Decision is an action, or the wait for one.
 type Decision struct {
 	Action Action
-	// Until is when to look again at the latest; zero for no such time. Only for Wait.
+	// Until is when to observe again at the latest; zero for no such time. Only for Wait.
 	Until time.Time
 	// Why is for people.
 	Why string
@@ -259,7 +259,7 @@ func decideOver(f Facts) Decision {
 	return Decision{Action: Wait, Why: "over; waiting until it is settled and closed"}
 }
 
-// overWhy says in words why a lease is over.
+// overWhy is the reason, for people, why a lease is over.
 func overWhy(l market.Lease) string {
 	if l.State() == market.LeaseFailed {
 		return "keepers found the node gone for too long"

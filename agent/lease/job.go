@@ -17,7 +17,7 @@ import (
 const wallSlack = time.Minute
 
 // startJob hands the job to the runtime and stores in the same action that it runs: a job that is over and whose
-// directory somebody deletes before the agent observes it again must not run a second time. A specification that cannot be
+// directory is deleted before the agent observes it again must not run a second time. A specification that cannot be
 // run ends the job at once; trouble of the machine is given a few tries.
 func (w *worker) startJob(ctx context.Context, f Facts) error {
 	spec := w.m.spec(f.Entry)
@@ -161,7 +161,7 @@ func describe(e store.Exit) string {
 	return "the job ended, its exit is not known"
 }
 
-// statusOf is what a lease looks like from outside.
+// statusOf is a lease's status as customers and keepers see it.
 func statusOf(r store.Lease, job runtime.Status) messages.LeaseStatus {
 	s := messages.LeaseStatus{Lease: r.Address, State: messages.LeaseWaiting, OutputBytes: uint64(job.StdoutBytes + job.StderrBytes)}
 	if !job.StartedAt.IsZero() {

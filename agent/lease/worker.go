@@ -219,7 +219,7 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	case RevealOutput:
 		return w.revealOutput(ctx, f)
 	}
-	return fmt.Errorf("lease: unknown action %s", d.Action)
+	return fmt.Errorf("unknown lease action %s", d.Action)
 }
 
 // awaitView waits a little until the view shows what was confirmed, so that an action is not repeated for nothing.

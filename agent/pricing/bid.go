@@ -6,8 +6,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// Situation is what a sealed bid is made from.
-type Situation struct {
+// BidInputs is what a sealed bid is made from.
+type BidInputs struct {
 	Costs  Costs
 	FeeBPS uint16
 	// UtilisationBPS is how much of the node's GPU time of the last day was leased, 0 to 10,000.
@@ -19,13 +19,13 @@ type Situation struct {
 	Reference market.PricePerHour
 }
 
-// enough is how many leases make a market rate.
-const enough = 3
+// minRecent is how many recent leases are needed to use their median.
+const minRecent = 3
 
 // Rate is what a GPU-hour of the model brings: the median price of recent leases, when there are at least three; else the
 // median of the others' asks; else the reference price.
-func (s Situation) Rate() market.PricePerHour {
-	if len(s.Recent) >= enough {
+func (s BidInputs) Rate() market.PricePerHour {
+	if len(s.Recent) >= minRecent {
 		return median(s.Recent)
 	}
 	if len(s.Others) > 0 {
@@ -44,7 +44,7 @@ func (s Situation) Rate() market.PricePerHour {
 // The floor is what the hour costs (Costs.Floor), or the owner's own floor when that is higher. A machine that stands
 // idle gains from every price above it. One that is always leased loses another customer at the market rate by taking
 // this one. Utilisation is how likely that is. A policy with a fixed price bids it, but never below the floor.
-func Bid(p Policy, s Situation) market.PricePerHour {
+func Bid(p Policy, s BidInputs) market.PricePerHour {
 	floor := s.Costs.Floor(s.FeeBPS)
 	switch v := p.(type) {
 	case Fixed:
@@ -59,22 +59,22 @@ func Bid(p Policy, s Situation) market.PricePerHour {
 	return floor + scale(rate-floor, uint64(min(s.UtilisationBPS, bps)))
 }
 
-// Work is one lease's claim on the node's GPUs.
-type Work struct {
+// LeasedTime is the time for which one lease held GPUs of the node.
+type LeasedTime struct {
 	From, To time.Time // To is zero while it lasts
 	GPUs     int
 }
 
-// Window is the time that utilisation is measured over; Least is the shortest, for machines that are new.
+// Window is the time over which utilisation is measured; MinWindow is the shortest, for new machines.
 const (
-	Window = 24 * time.Hour
-	Least  = time.Hour
+	Window    = 24 * time.Hour
+	MinWindow = time.Hour
 )
 
 // Utilisation is how much of the node's GPU time was leased, in basis points: over the last day, or since the node was
 // registered when that is less, but at least over an hour.
-func Utilisation(work []Work, gpus int, registered, now time.Time) uint16 {
-	window := min(max(now.Sub(registered), Least), Window)
+func Utilisation(work []LeasedTime, gpus int, registered, now time.Time) uint16 {
+	window := min(max(now.Sub(registered), MinWindow), Window)
 	from := now.Add(-window)
 	var busy float64
 	for _, w := range work {

@@ -26,33 +26,33 @@ func TestBid(t *testing.T) {
 	costs := Costs{Wear: 200_000}
 	for name, c := range map[string]struct {
 		policy Policy
-		s      Situation
+		s      BidInputs
 		want   market.PricePerHour
 	}{
-		"idle":                {FollowMarket{}, Situation{Costs: costs, Reference: 1_000_000}, 200_000},
-		"half":                {FollowMarket{}, Situation{Costs: costs, Reference: 1_000_000, UtilisationBPS: 5_000}, 600_000},
-		"always leased":       {FollowMarket{}, Situation{Costs: costs, Reference: 1_000_000, UtilisationBPS: 10_000}, 1_000_000},
-		"asks before ref":     {FollowMarket{}, Situation{Costs: costs, Others: prices(900_000), Reference: 9, UtilisationBPS: 10_000}, 900_000},
-		"leases before asks":  {FollowMarket{}, Situation{Costs: costs, Recent: prices(5e5, 6e5, 7e5), Others: prices(9e5), UtilisationBPS: 10_000}, 600_000},
-		"two are no market":   {FollowMarket{}, Situation{Costs: costs, Recent: prices(5e5, 6e5), Others: prices(9e5), UtilisationBPS: 10_000}, 900_000},
-		"cheap market":        {FollowMarket{}, Situation{Costs: costs, Reference: 100_000, UtilisationBPS: 10_000}, 200_000},
-		"own floor":           {FollowMarket{Floor: 300_000}, Situation{Costs: costs, Reference: 1_000_000}, 300_000},
-		"fixed":               {Fixed(700_000), Situation{Costs: costs, Reference: 1_000_000}, 700_000},
-		"fixed below costs":   {Fixed(100_000), Situation{Costs: costs}, 200_000},
-		"nothing to go by":    {FollowMarket{}, Situation{}, 1},
-		"costs with the fee":  {FollowMarket{}, Situation{Costs: costs, FeeBPS: 2_000}, 250_000},
-		"more than all of it": {FollowMarket{}, Situation{Costs: costs, Reference: 1_000_000, UtilisationBPS: 20_000}, 1_000_000},
+		"idle":                {FollowMarket{}, BidInputs{Costs: costs, Reference: 1_000_000}, 200_000},
+		"half":                {FollowMarket{}, BidInputs{Costs: costs, Reference: 1_000_000, UtilisationBPS: 5_000}, 600_000},
+		"always leased":       {FollowMarket{}, BidInputs{Costs: costs, Reference: 1_000_000, UtilisationBPS: 10_000}, 1_000_000},
+		"asks before ref":     {FollowMarket{}, BidInputs{Costs: costs, Others: prices(900_000), Reference: 9, UtilisationBPS: 10_000}, 900_000},
+		"leases before asks":  {FollowMarket{}, BidInputs{Costs: costs, Recent: prices(5e5, 6e5, 7e5), Others: prices(9e5), UtilisationBPS: 10_000}, 600_000},
+		"two are no market":   {FollowMarket{}, BidInputs{Costs: costs, Recent: prices(5e5, 6e5), Others: prices(9e5), UtilisationBPS: 10_000}, 900_000},
+		"cheap market":        {FollowMarket{}, BidInputs{Costs: costs, Reference: 100_000, UtilisationBPS: 10_000}, 200_000},
+		"own floor":           {FollowMarket{Floor: 300_000}, BidInputs{Costs: costs, Reference: 1_000_000}, 300_000},
+		"fixed":               {Fixed(700_000), BidInputs{Costs: costs, Reference: 1_000_000}, 700_000},
+		"fixed below costs":   {Fixed(100_000), BidInputs{Costs: costs}, 200_000},
+		"nothing to go by":    {FollowMarket{}, BidInputs{}, 1},
+		"costs with the fee":  {FollowMarket{}, BidInputs{Costs: costs, FeeBPS: 2_000}, 250_000},
+		"more than all of it": {FollowMarket{}, BidInputs{Costs: costs, Reference: 1_000_000, UtilisationBPS: 20_000}, 1_000_000},
 	} {
 		require.Equal(t, c.want, Bid(c.policy, c.s), name)
 	}
 }
 
-// drawSituation draws prices that anybody might pay.
-func drawSituation(t *rapid.T) Situation {
+// drawInputs draws realistic prices.
+func drawInputs(t *rapid.T) BidInputs {
 	price := rapid.Custom(func(t *rapid.T) market.PricePerHour {
 		return market.PricePerHour(rapid.Uint64Range(0, 1<<45).Draw(t, "price"))
 	})
-	return Situation{
+	return BidInputs{
 		Costs: Costs{
 			Power: price.Draw(t, "power"), Watts: rapid.Uint32Range(0, 20_000).Draw(t, "watts"), Wear: price.Draw(t, "wear"),
 		},
@@ -72,7 +72,7 @@ func drawPolicy(t *rapid.T) Policy {
 // What is left of a bid after the fee covers the costs.
 func TestBidIsNeverBelowTheFloor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, p := drawSituation(t), drawPolicy(t)
+		s, p := drawInputs(t), drawPolicy(t)
 		bid := Bid(p, s)
 		require.GreaterOrEqual(t, bid, s.Costs.Floor(s.FeeBPS))
 		require.Positive(t, bid)
@@ -90,7 +90,7 @@ func TestBidIsNeverBelowTheFloor(t *testing.T) {
 // Who is busier, pays more or sees a dearer market never bids less.
 func TestBidIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, p := drawSituation(t), drawPolicy(t)
+		s, p := drawInputs(t), drawPolicy(t)
 		more := s
 		switch rapid.SampledFrom([]string{"utilisation", "power", "watts", "wear", "fee", "reference", "leases", "asks"}).Draw(t, "what") {
 		case "utilisation":
@@ -127,20 +127,20 @@ func TestUtilisation(t *testing.T) {
 	ago := func(h float64) time.Time { return now.Add(-time.Duration(h * float64(time.Hour))) }
 	old := ago(1_000)
 	for name, c := range map[string]struct {
-		work       []Work
+		work       []LeasedTime
 		gpus       int
 		registered time.Time
 		want       uint16
 	}{
 		"idle":             {nil, 8, old, 0},
-		"no GPUs":          {[]Work{{From: ago(5), GPUs: 1}}, 0, old, 0},
-		"half the GPUs":    {[]Work{{From: ago(30), GPUs: 4}}, 8, old, 5_000},
-		"six hours":        {[]Work{{From: ago(10), To: ago(4), GPUs: 8}}, 8, old, 2_500},
-		"long ago":         {[]Work{{From: ago(60), To: ago(40), GPUs: 8}}, 8, old, 0},
-		"a new machine":    {[]Work{{From: ago(2), GPUs: 8}}, 8, ago(4), 5_000},
-		"just registered":  {[]Work{{From: ago(0.5), GPUs: 8}}, 8, ago(0.5), 5_000},
-		"more than it has": {[]Work{{From: ago(30), GPUs: 8}, {From: ago(30), GPUs: 8}}, 8, old, 10_000},
-		"begins later":     {[]Work{{From: now.Add(time.Hour), GPUs: 8}}, 8, old, 0},
+		"no GPUs":          {[]LeasedTime{{From: ago(5), GPUs: 1}}, 0, old, 0},
+		"half the GPUs":    {[]LeasedTime{{From: ago(30), GPUs: 4}}, 8, old, 5_000},
+		"six hours":        {[]LeasedTime{{From: ago(10), To: ago(4), GPUs: 8}}, 8, old, 2_500},
+		"long ago":         {[]LeasedTime{{From: ago(60), To: ago(40), GPUs: 8}}, 8, old, 0},
+		"a new machine":    {[]LeasedTime{{From: ago(2), GPUs: 8}}, 8, ago(4), 5_000},
+		"just registered":  {[]LeasedTime{{From: ago(0.5), GPUs: 8}}, 8, ago(0.5), 5_000},
+		"more than it has": {[]LeasedTime{{From: ago(30), GPUs: 8}, {From: ago(30), GPUs: 8}}, 8, old, 10_000},
+		"begins later":     {[]LeasedTime{{From: now.Add(time.Hour), GPUs: 8}}, 8, old, 0},
 	} {
 		require.Equal(t, c.want, Utilisation(c.work, c.gpus, c.registered, now), name)
 	}

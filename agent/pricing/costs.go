@@ -18,10 +18,10 @@ type Costs struct {
 	Wear market.PricePerHour
 }
 
-// DefaultCosts are those of an owner who says nothing: 0.12 USDC per kWh, 700 W, 0.05 USDC of wear an hour.
+// DefaultCosts are used when the owner sets none: 0.12 USDC per kWh, 700 W, 0.05 USDC of wear an hour.
 func DefaultCosts() Costs { return Costs{Power: 120_000, Watts: 700, Wear: 50_000} }
 
-// ParseCosts reads what an owner says; empty texts and 0 take the defaults. Errors: market.ErrAmount.
+// ParseCosts reads the owner's settings; empty texts and 0 take the defaults. Errors: market.ErrAmount.
 func ParseCosts(power string, watts uint32, wear string) (Costs, error) {
 	c := DefaultCosts()
 	var err error
@@ -46,7 +46,7 @@ func (c Costs) PerHour() market.PricePerHour {
 	return sum(ceilDiv(uint64(c.Power), uint64(c.Watts), 1_000), c.Wear)
 }
 
-// Floor is the lowest price per GPU-hour that leaves nothing of the costs uncovered after the protocol's fee:
+// Floor is the lowest price per GPU-hour that covers the costs after the protocol's fee:
 // PerHour × 10,000 / (10,000 − fee), rounded up, and at least 1.
 func (c Costs) Floor(feeBPS uint16) market.PricePerHour {
 	left := uint64(bps) - uint64(min(feeBPS, bps-1))

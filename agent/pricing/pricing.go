@@ -17,7 +17,7 @@ import (
 // ErrPolicy is the error of a price that cannot be read.
 var ErrPolicy = errors.New("not a price")
 
-// Snapshot is what a policy looks at.
+// Snapshot is what a policy decides from.
 type Snapshot struct {
 	// Reference is the market's reference price of the node's GPU model; 0 when unknown.
 	Reference market.PricePerHour
@@ -46,9 +46,9 @@ func Observe(v *view.View, model uint16, except solana.PublicKey) Snapshot {
 	return s
 }
 
-// Policy names an ask.
+// Policy decides the node's ask.
 type Policy interface {
-	// Ask is the price for a situation, never 0 unless nothing is known to go by.
+	// Ask is the price for a snapshot; 0 only when the snapshot has no price at all.
 	Ask(Snapshot) market.PricePerHour
 	// String is how the policy is written on the command line.
 	String() string
@@ -102,7 +102,7 @@ func (f FollowMarket) String() string {
 	return "auto:" + f.Floor.String()
 }
 
-// scale is price × factor / 10,000 without overflow for any price that anybody pays.
+// scale is price × factor / 10,000 without overflow for realistic prices.
 func scale(p market.PricePerHour, factor uint64) market.PricePerHour {
 	n := uint64(p)
 	return market.PricePerHour(n/bps*factor + n%bps*factor/bps)

@@ -86,7 +86,7 @@ func New(o Options) (*Server, error) {
 	}, nil
 }
 
-// clockMargin keeps a receipt below what a chain with a slightly late clock lets anybody claim.
+// clockMargin, in seconds, keeps a receipt below what a chain with a slightly late clock accepts.
 const clockMargin = 1
 
 // Seconds is what the node may claim for a lease at a time: all of it up to the end once it is over; while it runs,

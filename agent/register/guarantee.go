@@ -27,7 +27,7 @@ func (g Guarantee) until(n *market.Node, params *market.Params, now time.Time) (
 	// The first whole period and one that can be counted.
 	shortest = max(shortest, market.Seconds(2*params.PeriodSecs))
 	if g.For == 0 {
-		g.For = shortest + time.Minute // the chain's clock goes on until the transaction is there
+		g.For = shortest + time.Minute // the chain's clock advances until the transaction lands
 	}
 	until := now.Add(g.For).Unix()
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 )
 
-// Change is a new ask or status; zero leaves what is there.
+// Change is a new ask or status; zero changes nothing.
 type Change struct {
 	Price  market.PricePerHour
 	Status market.NodeStatus

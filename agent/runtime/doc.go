@@ -2,8 +2,8 @@
 //
 // [Runtime] is what the agent needs of any way to run jobs; [Process] is the
 // first one: the command runs as an ordinary process in a working directory of
-// its own. It limits what a job uses and keeps its environment clean, but it is
-// no wall between the job and the machine. It therefore serves local networks
+// its own. It limits what a job uses and keeps its environment clean, but it
+// does not isolate the job from the machine. It therefore serves local networks
 // only: [NewProcess] refuses every public cluster and every RPC endpoint that is
 // not on this machine ([NotLocalError]).
 //
@@ -39,5 +39,5 @@
 // each process and by a watch over the resident memory of the whole tree. Disk
 // by a watch over the working directory and by RLIMIT_FSIZE for each file; wall
 // time by the supervisor. [Status].Limits says which of these hold. The watches
-// look four times a second, so a burst between two looks is not seen.
+// check four times a second, so a burst between two checks is not seen.
 package runtime

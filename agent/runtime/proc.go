@@ -17,7 +17,7 @@ import (
 type procID struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start_ticks"`
-	// Boot is the kernel's boot id; a record from before a reboot names nobody.
+	// Boot is the kernel's boot id; an entry from before a reboot names no process.
 	Boot string `json:"boot"`
 }
 

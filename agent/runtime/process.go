@@ -170,7 +170,7 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 	if ok, err := readJSON(d.run(), &r); err != nil {
 		return st, err
 	} else if ok {
-		// Only to be quicker: the supervisor looks for the request by itself.
+		// Only to be quicker: the supervisor also polls for the request.
 		if err := r.Supervisor.signal(syscall.SIGTERM); err != nil {
 			p.log.Warn().Err(err).Str("lease", leaseID).Msg("the signal to the supervisor failed; the supervisor finds the request in its directory")
 		}

@@ -29,7 +29,7 @@ type Runtime interface {
 	// Start starts a job and returns when it runs or has failed to. ctx bounds
 	// the wait, not the job. A second Start of a lease is ErrExists.
 	Start(ctx context.Context, spec Spec) (Status, error)
-	// Status tells how a job is, also after a restart of the agent.
+	// Status returns a job's status, also after a restart of the agent.
 	Status(ctx context.Context, leaseID string) (Status, error)
 	// Stop asks the job to end, and kills it after grace. It returns when the job
 	// is over. Stopping a job that is over is no error.

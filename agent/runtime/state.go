@@ -23,7 +23,7 @@ func (d leaseDir) status() (Status, error) {
 		return st, fmt.Errorf("%w: %s", ErrNotFound, filepath.Base(string(d)))
 	}
 	st.LeaseID = st.Spec.LeaseID
-	// The order of the three looks matters. The supervisor holds the lock before it
+	// The order of the three reads matters. The supervisor holds the lock before it
 	// writes run.json and until it has written exit.json: so a run record that was
 	// there, then no lock, then no exit can only mean that it was killed.
 	var run runRecord

@@ -17,7 +17,7 @@ import (
 
 const (
 	watchEvery   = 250 * time.Millisecond
-	diskEvery    = 4 // looks at memory for one at the disk
+	diskEvery    = 4 // checks of memory for one of the disk
 	wallGrace    = 2 * time.Second
 	defaultGrace = 5 * time.Second
 	drainTimeout = 2 * time.Second
@@ -64,7 +64,7 @@ func supervise(dir leaseDir) error {
 	return dir.write(dir.exit(), exit)
 }
 
-// run starts the job and waits for it; it always has an exit to tell.
+// run starts the job and waits for it; it always returns an exit.
 func (s *supervisor) run(signals <-chan os.Signal) Exit {
 	begin := time.Now()
 	started := begin.UTC()

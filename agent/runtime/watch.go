@@ -29,7 +29,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 		s.terminate()
 		kill = time.After(grace)
 	}
-	for look := 0; ; look++ {
+	for check := 0; ; check++ {
 		select {
 		case <-s.waited:
 			return reason
@@ -48,7 +48,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			if s.tooMuchMemory() {
 				ask(ReasonMemory, 0)
 			}
-			if look%diskEvery == 0 && s.tooMuchDisk() {
+			if check%diskEvery == 0 && s.tooMuchDisk() {
 				ask(ReasonDisk, 0)
 			}
 		}

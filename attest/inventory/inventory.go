@@ -40,7 +40,7 @@ type Inventory struct {
 	CPU            string `json:"cpu,omitempty"`
 	Cores          int    `json:"cores"`
 	RAMMiB         uint64 `json:"ram_mib"`
-	// Driver and NVML are versions, Confidential is the driver's word for its confidential computing mode.
+	// Driver and NVML are versions, Confidential is the driver's name of its confidential computing mode.
 	Driver       string `json:"driver,omitempty"`
 	NVML         string `json:"nvml,omitempty"`
 	Confidential string `json:"confidential,omitempty"`

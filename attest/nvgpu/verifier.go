@@ -111,7 +111,7 @@ func (s *session) judge(name, refused, format string, args ...any) {
 	s.result.Pass(name, format, args...)
 }
 
-// authenticate does everything that must hold before a word of the report is believed.
+// authenticate checks everything that must hold before any content of the report is used.
 func (s *session) authenticate(e attest.Evidence, nonce [32]byte) error {
 	abort := func(name string, err error) error { return s.result.Fail(name, sentinel(err), "%s", detail(err)) }
 	report, certificates, err := items(e)

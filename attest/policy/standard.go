@@ -27,7 +27,7 @@ type Subject struct {
 	Account *[32]byte
 	// Enrolled looks up which attestation keys this verifier saw activated. May be nil.
 	Enrolled func(ak tpm.Name) (tpm.Enrolment, bool)
-	// Keepers are those whose word on activations counts.
+	// Keepers are those whose statements about activations count.
 	Keepers []ed25519.PublicKey
 	// Whole and Took are what was seen of the work proof when it was received: see [work.EvidenceOptions]. May be nil.
 	Whole func(root work.Hash) bool
@@ -58,7 +58,7 @@ func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, erro
 	return out, nil
 }
 
-// rootless stands for a kind that nobody vouches for.
+// rootless is the trust root of a kind that has none.
 type rootless struct {
 	kind attest.Kind
 	why  string

@@ -75,7 +75,7 @@ func parseBundle(b []byte) (intermediate, root *x509.Certificate, err error) {
 	return certs[0], certs[1], nil
 }
 
-// product is the line that a report belongs to: its own word from version 3 on, else that of the endorsement
+// product is the line that a report belongs to: its own field from version 3 on, else that of the endorsement
 // certificate. Both are signed, which [Verify] checks.
 func (r *Report) product(c *Chain) (string, error) {
 	if fms := r.proto.GetCpuid1EaxFms(); fms != 0 {

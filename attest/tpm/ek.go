@@ -95,7 +95,7 @@ func ParseEK(der []byte) (EK, error) {
 }
 
 // readExtensions reads the extensions that the profile wants critical and that the x509 package does not know, and takes
-// them off the list of those that nobody handled.
+// them off the list of unhandled ones.
 func (ek *EK) readExtensions() error {
 	found := false
 	for _, e := range ek.Cert.Extensions {

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 )
@@ -37,17 +36,4 @@ func DeriveSeed(slotHash, node [32]byte, period uint64, signature [64]byte) Seed
 	binary.LittleEndian.PutUint64(m[64:], period)
 	copy(m[72:], signature[:])
 	return sha256.Sum256(m[:])
-}
-
-// VerifySeed reports whether seed follows from the challenge and the keeper
-// really signed it. It does not judge whether the slot hash is a real and
-// recent one; that needs the chain.
-func VerifySeed(seed Seed, keeper ed25519.PublicKey, domain [8]byte, slotHash, node [32]byte, period uint64, signature [64]byte) bool {
-	if len(keeper) != ed25519.PublicKeySize {
-		return false
-	}
-	if !ed25519.Verify(keeper, ChallengeMessage(domain, slotHash, node, period), signature[:]) {
-		return false
-	}
-	return seed == DeriveSeed(slotHash, node, period, signature)
 }

@@ -367,11 +367,10 @@ func TestSeedAndClaim(t *testing.T) {
 	domain, slot, node := [8]byte{1}, [32]byte{2}, [32]byte{3}
 	sig := [64]byte(ed25519.Sign(priv, ChallengeMessage(domain, slot, node, 9)))
 	seed := DeriveSeed(slot, node, 9, sig)
-	require.True(t, VerifySeed(seed, pub, domain, slot, node, 9, sig))
-	require.False(t, VerifySeed(seed, pub, domain, slot, node, 10, sig))
-	require.False(t, VerifySeed(seed, pub, [8]byte{}, slot, node, 9, sig))
-	require.False(t, VerifySeed(Seed{}, pub, domain, slot, node, 9, sig))
-	require.False(t, VerifySeed(seed, pub[:31], domain, slot, node, 9, sig))
+	require.Equal(t, seed, DeriveSeed(slot, node, 9, sig))
+	require.NotEqual(t, seed, DeriveSeed(slot, node, 10, sig))
+	require.NotEqual(t, seed, DeriveSeed(node, slot, 9, sig))
+	require.NotEqual(t, seed, DeriveSeed(slot, node, 9, [64]byte{}))
 	require.Len(t, ChallengeMessage(domain, slot, node, 9), seedMessageSize)
 
 	p := prove(t, 1, 32)

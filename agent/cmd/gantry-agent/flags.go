@@ -115,7 +115,7 @@ func onTerminal(f *os.File) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// exitCode tells scripts apart what went wrong.
+// exitCode is the exit status for an error.
 func exitCode(err error, interrupted bool) int {
 	var wrong *usageError
 	switch {

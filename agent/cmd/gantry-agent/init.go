@@ -28,7 +28,7 @@ import (
 
 func initCommand() *cli.Command {
 	return &cli.Command{
-		Name: "init", Usage: "make the machine's key, look at the hardware, measure it, and say what registering takes",
+		Name: "init", Usage: "make the machine's key, detect and measure the hardware, and say what registering takes",
 		Flags: commonFlags(append([]cli.Flag{
 			walletFlag(),
 			&cli.BoolFlag{Name: "skip-benchmark", Usage: "do not measure"},
@@ -159,7 +159,7 @@ func benchmark(c *cli.Context, cfg config.Config, m *host.Machine) error {
 	return nil
 }
 
-// printNeeds says what is missing and what comes next. A network that is away is no error here: the rest is said.
+// printNeeds says what is missing and what comes next. An unreachable network is no error here: the rest is printed.
 func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey solana.PublicKey) error {
 	w := c.App.Writer
 	client, err := newClient(cfg, zerolog.Nop())

@@ -31,7 +31,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == runtime.InternalCommand {
 		os.Exit(runtime.InternalMain(os.Args[2:]))
 	}
-	zerolog.TimeFieldFormat = time.RFC3339Nano // a lease's life is told in milliseconds
+	zerolog.TimeFieldFormat = time.RFC3339Nano // the steps of a lease are milliseconds apart
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := app().RunContext(ctx, os.Args)
 	interrupted := ctx.Err() != nil

@@ -24,7 +24,7 @@ type Options struct {
 	DiskBytes int64
 	// Seed of the products; a fixed one makes runs comparable.
 	Seed work.Seed
-	// Progress is told what starts, with the share that is done; may be nil.
+	// Progress is called when a step starts, with the share that is done; may be nil.
 	Progress func(step string, done float64)
 }
 

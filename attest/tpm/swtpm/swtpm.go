@@ -188,8 +188,8 @@ func (t *TPM) Close() error {
 	return nil
 }
 
-// shutdown tells the TPM that the power goes off; it takes a power cut for a password guessed wrong. Nothing is lost when
-// this fails, so nobody hears of it.
+// shutdown tells the TPM that the power goes off; without it the TPM counts the power cut as a wrong password. Nothing is lost when
+// this fails, so the error is ignored.
 func (t *TPM) shutdown() {
 	conn, err := net.DialTimeout("unix", t.Socket(), stopTimeout)
 	if err != nil {

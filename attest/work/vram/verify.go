@@ -21,7 +21,7 @@ var (
 )
 
 // Select draws the k blocks to open. It must be called after the signed root is
-// known, with 32 random bytes that nobody else knew before.
+// known, with 32 random bytes that only the verifier knew before.
 func Select(c Claim, secret [32]byte, k int) []int {
 	return work.Sample(c.Root, secret, int(c.Shape.Blocks), k)
 }
@@ -59,12 +59,6 @@ func Verify(ctx context.Context, c Claim, selected []int, opened []Opening) erro
 // fraction f of which a fraction g of all blocks was recomputed in time.
 func MissProbability(f, g float64, k int) float64 {
 	return math.Pow(1-math.Max(0, f-g), float64(k))
-}
-
-// Opened is the number of blocks to open so that a missing fraction f, of which
-// nothing is recomputed, is missed with a probability of at most miss.
-func Opened(f, miss float64) int {
-	return int(math.Ceil(math.Log(miss) / math.Log(1-f)))
 }
 
 // operationsPerHash is about what one BLAKE2s compression costs in 32-bit integer

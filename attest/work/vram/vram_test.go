@@ -193,7 +193,6 @@ func TestClaimAndOpeningEncoding(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	require.Equal(t, 44, Opened(0.1, 0.01))
 	require.InDelta(t, 0.0097, MissProbability(0.1, 0, 44), 0.0001)
 	require.Equal(t, 1.0, MissProbability(0.1, 0.2, 44))
 	s := ShapeFor(80<<30, DefaultPasses)

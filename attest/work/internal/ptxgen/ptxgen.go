@@ -1,4 +1,4 @@
-// Package ptxgen writes the PTX of the GPU kernels, so that nobody needs a CUDA
+// Package ptxgen writes the PTX of the GPU kernels, so that no one needs a CUDA
 // toolkit to build the project. The result is committed in cuda/ptx; a test fails
 // when it is not what this package writes. PTX is specified in NVIDIA's "Parallel
 // Thread Execution ISA"; the target is sm_70 and every later architecture, for

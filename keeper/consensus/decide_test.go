@@ -45,253 +45,246 @@ func (f facts) finalFor(root records.Hash) facts {
 }
 
 func TestDecide(t *testing.T) {
-	type expected struct {
-		phase   phase
-		actions []action
-		root    records.Hash
-		roots   []records.Hash
-		again   bool
-	}
 	for name, c := range map[string]struct {
 		proposesIn uint32 // the round in which this keeper does
 		given      func(f facts) facts
-		want       expected
+		want       decision
 	}{
 		"a keeper without weight does nothing before the report is final": {0, func(f facts) facts {
 			delete(f.chain.weights, f.self)
 			f.missing, f.manifestDue = true, true
 			return f
-		}, expected{phase: phaseObserving}},
+		}, decision{phase: phaseObserving}},
 		"its own manifest comes first": {0, func(f facts) facts {
 			f.manifestDue, f.missing = true, true
 			return f
-		}, expected{phase: phaseObserving, actions: []action{announceManifest}, again: true}},
+		}, decision{phase: phaseObserving, actions: []action{announceManifest}, again: true}},
 		"a keeper that has left fetches sets, so that others can have them": {0, func(f facts) facts {
 			f.chain.active, f.missing, f.waiting = false, true, true
 			return f
-		}, expected{phase: phaseObserving, actions: []action{fetchSets}}},
+		}, decision{phase: phaseObserving, actions: []action{fetchSets}}},
 		"sets are fetched before the first round": {3, func(f facts) facts {
 			f.now, f.missing = inRound(-1), true
 			return f
-		}, expected{phase: phaseCollecting, actions: []action{fetchSets}}},
+		}, decision{phase: phaseCollecting, actions: []action{fetchSets}}},
 		"but not while they are being fetched": {3, func(f facts) facts {
 			f.now, f.missing = inRound(-1), true
 			f.tasks.start(taskFetchSets)
 			return f
-		}, expected{phase: phaseCollecting}},
+		}, decision{phase: phaseCollecting}},
 		"nor in the pause after a failure": {3, func(f facts) facts {
 			f.now, f.missing = inRound(-1), true
 			f.tasks.delay(taskFetchSets, f.now.Add(time.Millisecond))
 			return f
-		}, expected{phase: phaseCollecting}},
+		}, decision{phase: phaseCollecting}},
 		"the first proposer asks early": {0, func(f facts) facts {
 			f.now = testEnd.Add(testTiming.Delay / 2)
 			return f
-		}, expected{phase: phaseCollecting, actions: []action{prefetchSets}}},
+		}, decision{phase: phaseCollecting, actions: []action{prefetchSets}}},
 		"not too early": {0, func(f facts) facts {
 			f.now = testEnd.Add(testTiming.Delay/2 - 1)
 			return f
-		}, expected{phase: phaseCollecting}},
+		}, decision{phase: phaseCollecting}},
 		"and once": {0, func(f facts) facts {
 			f.now = testEnd.Add(testTiming.Delay / 2)
 			f.tasks.delay(taskPrefetch, never)
 			return f
-		}, expected{phase: phaseCollecting}},
+		}, decision{phase: phaseCollecting}},
 		"proposals that wait are checked again before anything is decided": {0, func(f facts) facts {
 			f.waiting = true
 			return f
-		}, expected{phase: phaseObserving, actions: []action{reconsiderProposals}, again: true}},
+		}, decision{phase: phaseObserving, actions: []action{reconsiderProposals}, again: true}},
 		"not while sets are being fetched": {3, func(f facts) facts {
 			f.waiting = true
 			f.tasks.start(taskFetchSets)
 			return f
-		}, expected{phase: phaseDeciding}},
+		}, decision{phase: phaseDeciding}},
 		"not when sets are fetched from now on": {3, func(f facts) facts {
 			f.waiting, f.missing = true, true
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{fetchSets}}},
+		}, decision{phase: phaseDeciding, actions: []action{fetchSets}}},
 		"and not twice in a row": {3, func(f facts) facts {
 			f.waiting, f.reconsidered = true, true
 			return f
-		}, expected{phase: phaseDeciding}},
+		}, decision{phase: phaseDeciding}},
 
 		"the proposer of the round proposes": {0, func(f facts) facts {
 			return f
-		}, expected{phase: phaseProposing, actions: []action{gatherAndPropose}}},
+		}, decision{phase: phaseProposing, actions: []action{gatherAndPropose}}},
 		"not while it asks for sets": {0, func(f facts) facts {
 			f.tasks.start(taskGather)
 			return f
-		}, expected{phase: phaseProposing}},
+		}, decision{phase: phaseProposing}},
 		"nor twice in a round": {0, func(f facts) facts {
 			f.proposed = 0
 			return f
-		}, expected{phase: phaseProposing}},
+		}, decision{phase: phaseProposing}},
 		"it prefers a sound proposal that came in to one of its own": {0, func(f facts) facts {
 			f.first = &rootA
 			return f
-		}, expected{phase: phaseProposing, actions: []action{castVote}, root: rootA}},
+		}, decision{phase: phaseProposing, actions: []action{castVote}, root: rootA}},
 		"nobody else opens a root": {3, func(f facts) facts {
 			f.first = &rootA
 			return f
-		}, expected{phase: phaseDeciding}},
+		}, decision{phase: phaseDeciding}},
 
 		"a keeper votes for a sound root that has votes": {3, func(f facts) facts {
 			f.candidates = []candidate{{root: rootA, standing: sound}}
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{castVote}, root: rootA}},
+		}, decision{phase: phaseDeciding, actions: []action{castVote}, root: rootA}},
 		"it asks for the proposal behind a root that it does not know": {3, func(f facts) facts {
 			f.candidates = []candidate{{root: rootA}}
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{fetchProposals}, roots: []records.Hash{rootA}}},
+		}, decision{phase: phaseDeciding, actions: []action{fetchProposals}, roots: []records.Hash{rootA}}},
 		"what has votes goes first for a round, for the proposer too": {0, func(f facts) facts {
 			f.candidates, f.first = []candidate{{root: rootA}}, &rootB
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{fetchProposals}, roots: []records.Hash{rootA}}},
+		}, decision{phase: phaseDeciding, actions: []action{fetchProposals}, roots: []records.Hash{rootA}}},
 		"and not longer": {1, func(f facts) facts {
 			f.now, f.candidates, f.first = inRound(1), []candidate{{root: rootA}}, &rootB
 			return f
-		}, expected{phase: phaseProposing, actions: []action{fetchProposals, castVote}, roots: []records.Hash{rootA}, root: rootB}},
+		}, decision{phase: phaseProposing, actions: []action{fetchProposals, castVote}, roots: []records.Hash{rootA}, root: rootB}},
 		"unless a third of the weight stands there: it is waited for": {1, func(f facts) facts {
 			f.now, f.candidates, f.first = inRound(1), []candidate{{root: rootA, honest: true}, {root: rootB, standing: sound}}, &rootB
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{fetchProposals}, roots: []records.Hash{rootA}}},
+		}, decision{phase: phaseDeciding, actions: []action{fetchProposals}, roots: []records.Hash{rootA}}},
 		"one that was refused a moment ago is not asked for": {1, func(f facts) facts {
 			f.now, f.candidates = inRound(1), []candidate{{root: rootA, refused: true}}
 			return f
-		}, expected{phase: phaseProposing, actions: []action{gatherAndPropose}}},
+		}, decision{phase: phaseProposing, actions: []action{gatherAndPropose}}},
 		"the next root is acceptable when the heaviest is not": {3, func(f facts) facts {
 			f.candidates = []candidate{{root: rootA, refused: true}, {root: rootB, standing: sound}}
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{castVote}, root: rootB}},
+		}, decision{phase: phaseDeciding, actions: []action{castVote}, root: rootB}},
 		"a root that leaves out statements gets no vote in the first rounds": {3, func(f facts) facts {
 			f.now, f.candidates = inRound(2), []candidate{{root: rootA, standing: omitting, refused: true}}
 			return f
-		}, expected{phase: phaseDeciding}},
+		}, decision{phase: phaseDeciding}},
 		"but when honest keepers have voted for it": {3, func(f facts) facts {
 			f.now, f.candidates = inRound(2), []candidate{{root: rootA, standing: omitting, refused: true, honest: true}}
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{castVote}, root: rootA}},
+		}, decision{phase: phaseDeciding, actions: []action{castVote}, root: rootA}},
 		"and when an honest proposer has had its turn": {3, func(f facts) facts {
 			f.now, f.candidates = inRound(4), []candidate{{root: rootA, standing: omitting, refused: true}}
 			return f
-		}, expected{phase: phaseDeciding, actions: []action{castVote}, root: rootA}},
+		}, decision{phase: phaseDeciding, actions: []action{castVote}, root: rootA}},
 
 		"a vote that an earlier store sent binds": {0, func(f facts) facts {
 			f.chain.counted, f.chain.voted, f.first = true, rootA, &rootB
 			return f
-		}, expected{phase: phaseVoted}},
+		}, decision{phase: phaseVoted}},
 		"a stored vote is sent until the chain counts it": {3, func(f facts) facts {
 			f.stored = &rootA
 			return f
-		}, expected{phase: phaseVoted, actions: []action{sendVote}, root: rootA}},
+		}, decision{phase: phaseVoted, actions: []action{sendVote}, root: rootA}},
 		"once at a time": {3, func(f facts) facts {
 			f.stored = &rootA
 			f.tasks.start(taskSendVote)
 			return f
-		}, expected{phase: phaseVoted}},
+		}, decision{phase: phaseVoted}},
 		"with pauses": {3, func(f facts) facts {
 			f.stored = &rootA
 			f.tasks.delay(taskSendVote, f.now.Add(1))
 			return f
-		}, expected{phase: phaseVoted, root: rootA}},
+		}, decision{phase: phaseVoted, root: rootA}},
 		"in its round a keeper publishes again what it voted for": {1, func(f facts) facts {
 			f.now, f.stored = inRound(1), &rootA
 			f.chain.counted, f.chain.voted = true, rootA
 			return f
-		}, expected{phase: phaseVoted, actions: []action{repeatProposal}, root: rootA}},
+		}, decision{phase: phaseVoted, actions: []action{repeatProposal}, root: rootA}},
 		"once": {1, func(f facts) facts {
 			f.now, f.stored, f.proposed = inRound(1), &rootA, 1
 			f.chain.counted, f.chain.voted = true, rootA
 			return f
-		}, expected{phase: phaseVoted, root: rootA}},
+		}, decision{phase: phaseVoted, root: rootA}},
 		"a vote moves to the heaviest root that is acceptable": {3, func(f facts) facts {
 			f.stored, f.chain.counted, f.chain.voted = &rootB, true, rootB
 			f.candidates = []candidate{{root: rootA, standing: sound}, {root: rootB, standing: sound}}
 			return f
-		}, expected{phase: phaseVoted, actions: []action{moveVote}, root: rootA}},
+		}, decision{phase: phaseVoted, actions: []action{moveVote}, root: rootA}},
 		"not before a round is over since it moved": {3, func(f facts) facts {
 			f.stored, f.chain.counted, f.chain.voted = &rootB, true, rootB
 			f.candidates = []candidate{{root: rootA, standing: sound}, {root: rootB, standing: sound}}
 			f.tasks.delay(taskMoveVote, f.now.Add(1))
 			return f
-		}, expected{phase: phaseVoted, root: rootB}},
+		}, decision{phase: phaseVoted, root: rootB}},
 		"nor to a lighter one": {3, func(f facts) facts {
 			f.stored, f.chain.counted, f.chain.voted = &rootB, true, rootB
 			f.candidates = []candidate{{root: rootB, standing: sound}, {root: rootA, standing: sound}}
 			return f
-		}, expected{phase: phaseVoted, root: rootB}},
+		}, decision{phase: phaseVoted, root: rootB}},
 		"a vote on its way to a root that is lighter by now stays where it is counted": {3, func(f facts) facts {
 			f.stored, f.chain.counted, f.chain.voted = &rootB, true, rootA
 			f.candidates = []candidate{{root: rootA}, {root: rootB, standing: sound}}
 			return f
-		}, expected{phase: phaseVoted, actions: []action{returnVote}, root: rootA}},
+		}, decision{phase: phaseVoted, actions: []action{returnVote}, root: rootA}},
 		"heavier roots that it does not know are asked for": {3, func(f facts) facts {
 			f.stored, f.chain.counted, f.chain.voted = &rootC, true, rootC
 			f.candidates = []candidate{{root: rootA, honest: true}, {root: rootB, refused: true}, {root: rootC, standing: sound}}
 			return f
-		}, expected{phase: phaseVoted, actions: []action{fetchProposals}, roots: []records.Hash{rootA}, root: rootC}},
+		}, decision{phase: phaseVoted, actions: []action{fetchProposals}, roots: []records.Hash{rootA}, root: rootC}},
 
 		"an old period without a turn gives its memory back": {3, func(f facts) facts {
 			f.now, f.dormant, f.missing = inRound(turnsBeforeBackoff*7), true, true
 			return f
-		}, expected{phase: phaseDormant, actions: []action{releaseSets}}},
+		}, decision{phase: phaseDormant, actions: []action{releaseSets}}},
 
 		"the leaves of a final report are fetched": {3, func(f facts) facts {
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{fetchProposals}, root: rootA, roots: []records.Hash{rootA}}},
+		}, decision{phase: phaseFinal, actions: []action{fetchProposals}, root: rootA, roots: []records.Hash{rootA}}},
 		"by keepers without weight, too; then nothing is left": {3, func(f facts) facts {
 			delete(f.chain.weights, f.self)
 			f.leavesHeld = true
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{noteFinal, settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{noteFinal, settle}, root: rootA}},
 		"nothing is left when our vote counts": {3, func(f facts) facts {
 			f.leavesHeld, f.chain.counted, f.chain.voted = true, true, rootB
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{noteFinal, settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{noteFinal, settle}, root: rootA}},
 		"nor when we voted for another root": {3, func(f facts) facts {
 			f.leavesHeld, f.stored, f.progress = true, &rootB, leavesStored
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{settle}, root: rootA}},
 		"a vote for the final root is sent although it decides nothing": {3, func(f facts) facts {
 			f.leavesHeld, f.stored, f.progress = true, &rootA, leavesStored
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{sendVote}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{sendVote}, root: rootA}},
 		"and cast, when its proposal was checked": {3, func(f facts) facts {
 			f.leavesHeld, f.final, f.progress = true, omitting, leavesStored
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{castVote}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{castVote}, root: rootA}},
 		"while it waits for sets, these are fetched": {3, func(f facts) facts {
 			f.leavesHeld, f.waiting, f.missing, f.progress = true, true, true, leavesStored
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{fetchSets}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{fetchSets}, root: rootA}},
 		"and it is checked again": {3, func(f facts) facts {
 			f.leavesHeld, f.waiting, f.progress = true, true, leavesStored
 			return f.finalFor(rootA)
-		}, expected{phase: phaseFinal, actions: []action{reconsiderProposals}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{reconsiderProposals}, root: rootA}},
 		"not for ever": {3, func(f facts) facts {
 			f.leavesHeld, f.waiting, f.progress = true, true, leavesStored
 			f = f.finalFor(rootA)
 			f.now = f.now.Add(lateVoteRounds * f.timing.Round)
 			return f
-		}, expected{phase: phaseFinal, actions: []action{settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{settle}, root: rootA}},
 		"a settled period is served for a while": {3, func(f facts) facts {
 			f.progress, f.now = settled, testEnd.Add(testTiming.Delay+releaseRounds*testTiming.Round-1)
 			return f
-		}, expected{phase: phaseDone}},
+		}, decision{phase: phaseDone}},
 		"then its memory is given back": {3, func(f facts) facts {
 			f.progress, f.now = settled, testEnd.Add(testTiming.Delay+releaseRounds*testTiming.Round)
 			return f
-		}, expected{phase: phaseDone, actions: []action{releaseAll}}},
+		}, decision{phase: phaseDone, actions: []action{releaseAll}}},
 		"once and for all": {3, func(f facts) facts {
 			f.progress, f.now = released, testEnd.Add(24*time.Hour)
 			return f
-		}, expected{phase: phaseDone}},
+		}, decision{phase: phaseDone}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.given(sevenKeepers(c.proposesIn))
 			before := f.tasks
 			d := decide(f)
-			require.Equal(t, c.want, expected{d.phase, d.actions, d.root, d.roots, d.again})
+			require.Equal(t, c.want, d)
 			require.Equal(t, before, f.tasks, "the facts are the caller's")
 		})
 	}

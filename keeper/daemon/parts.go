@@ -40,7 +40,7 @@ func (k *Keeper) openGossip() (err error) {
 	if err != nil {
 		return err
 	}
-	k.pool.Contradicted = k.gossip.StatementEquivocation
+	k.pool.Equivocation = k.gossip.StatementEquivocation
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (g *Gossip) validateStatements(_ context.Context, author solana.PublicKey, 
 			g.o.Metrics.Rejected()
 			return p2p.Reject
 		}
-		if g.o.Pool.Useless(s) {
+		if g.o.Pool.ProvesNothingNew(s) {
 			return p2p.Ignore // one equivocation is passed on, and no more
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// The reference size: 40,000 nodes, half of them leased, 19 keepers, of which six may lie; one node in a hundred fails for a
+// The reference size: 40,000 nodes, half of them leased, 19 keepers, of which six may be dishonest; one node in a hundred fails for a
 // while.
 const (
 	benchNodes   = 40_000
@@ -29,8 +29,8 @@ func benchKey(kind string, n int) solana.PublicKey {
 	return sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(kind), uint64(n)))
 }
 
-// market is what the keepers of a period said.
-type market struct {
+// fixture is the statements of the keepers of a period.
+type fixture struct {
 	frame   statement.Frame
 	weights Weights
 	roster  *committee.Roster
@@ -39,8 +39,8 @@ type market struct {
 	refs    []Ref
 }
 
-func newMarket(b *testing.B, nodes int) *market {
-	m := &market{frame: statement.Frame{Domain: domain, Period: benchPeriod, Secs: benchSecs}, weights: Weights{}}
+func newFixture(b *testing.B, nodes int) *fixture {
+	m := &fixture{frame: statement.Frame{Domain: domain, Period: benchPeriod, Secs: benchSecs}, weights: Weights{}}
 	for k := range benchKeepers {
 		m.weights[benchKey("keeper", k)] = 1000
 	}
@@ -54,7 +54,7 @@ func newMarket(b *testing.B, nodes int) *market {
 			sits[k] = true
 		}
 		for k := range benchKeepers {
-			say := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
+			sign := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
 				s := records.CheckStatement{
 					Domain: domain, Node: node, Period: benchPeriod, Kind: kind, Passed: passed, CoveredSeconds: covered,
 					LatencyMS: uint32(20 + (n+k)%300), CheckedAt: start + at, Lease: lease,
@@ -71,17 +71,17 @@ func newMarket(b *testing.B, nodes int) *market {
 				}
 				for _, lease := range subjects {
 					if n%100 == 0 {
-						say(records.CheckLiveness, lease, true, 1800, int64(1800+k))
-						say(records.CheckLiveness, lease, false, 60, int64(1860+k))
-						say(records.CheckLiveness, lease, true, 1740, benchSecs)
+						sign(records.CheckLiveness, lease, true, 1800, int64(1800+k))
+						sign(records.CheckLiveness, lease, false, 60, int64(1860+k))
+						sign(records.CheckLiveness, lease, true, 1740, benchSecs)
 					} else {
-						say(records.CheckLiveness, lease, true, benchSecs, benchSecs)
+						sign(records.CheckLiveness, lease, true, benchSecs, benchSecs)
 					}
 				}
 			}
 			if sits[k] {
-				say(records.CheckInventory, solana.PublicKey{}, true, 0, int64(n%900))
-				say(records.CheckHealth, solana.PublicKey{}, true, 0, int64(n%900))
+				sign(records.CheckInventory, solana.PublicKey{}, true, 0, int64(n%900))
+				sign(records.CheckHealth, solana.PublicKey{}, true, 0, int64(n%900))
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func newMarket(b *testing.B, nodes int) *market {
 	return m
 }
 
-func (m *market) tally(b *testing.B) *Tally {
+func (m *fixture) tally(b *testing.B) *Tally {
 	d := NewTally(m.frame)
 	for k, raw := range m.raws {
 		_, err := d.Add(m.refs[k].Keeper, raw)
@@ -104,7 +104,7 @@ func (m *market) tally(b *testing.B) *Tally {
 	return d
 }
 
-func (m *market) basis() Basis {
+func (m *fixture) basis() Basis {
 	return Basis{Weights: m.weights, Roster: m.roster, Sets: m.refs, Tier: func(solana.PublicKey) uint8 { return 1 }}
 }
 
@@ -130,7 +130,7 @@ func perOp(b *testing.B, began time.Duration) {
 // Build and check of a period's report: what a keeper does between the last set of statements and its vote. The memory is
 // all that the counted sets, the leaves and the tree hold at once.
 func BenchmarkReport(b *testing.B) {
-	m := newMarket(b, benchNodes)
+	m := newFixture(b, benchNodes)
 	m.sets = nil
 	before := heap()
 	d := m.tally(b)
@@ -152,7 +152,7 @@ func BenchmarkReport(b *testing.B) {
 
 // What arrives during the period and after it: one keeper's set, read and counted.
 func BenchmarkCountSet(b *testing.B) {
-	m := newMarket(b, benchNodes)
+	m := newFixture(b, benchNodes)
 	d := m.tally(b)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(m.raws[0])))
@@ -172,7 +172,7 @@ func BenchmarkCountSet(b *testing.B) {
 // The way before: every statement travels with its signature and everything is sorted into maps when the period is over.
 // Signatures are left out here; each takes what BenchmarkSignature says.
 func BenchmarkReportNaive(b *testing.B) {
-	m := newMarket(b, benchNodes)
+	m := newFixture(b, benchNodes)
 	in := Input{Period: benchPeriod, PeriodSecs: benchSecs, Weights: m.weights, Seed: committee.Seed{1}, Tier: func(solana.PublicKey) uint8 { return 1 }}
 	for k, all := range m.sets {
 		for _, s := range all {
@@ -193,7 +193,7 @@ func BenchmarkReportNaive(b *testing.B) {
 func BenchmarkSignature(b *testing.B) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(b, err)
-	s := say(key.PublicKey(), benchKey("node", 1), records.CheckLiveness, true, 60, 10)
+	s := stated(key.PublicKey(), benchKey("node", 1), records.CheckLiveness, true, 60, 10)
 	s.Signature, err = s.Statement.Sign(key)
 	require.NoError(b, err)
 	began := cpu(b)
@@ -205,11 +205,11 @@ func BenchmarkSignature(b *testing.B) {
 
 // Draws of all committees, once a period.
 func BenchmarkPrepare(b *testing.B) {
-	m := newMarket(b, benchNodes)
+	m := newFixture(b, benchNodes)
 	d := m.tally(b)
 	began := cpu(b)
 	for b.Loop() {
-		d.drawn = nil
+		d.roster = nil
 		d.Prepare(m.roster)
 	}
 	perOp(b, began)
@@ -217,7 +217,7 @@ func BenchmarkPrepare(b *testing.B) {
 
 // The leaves of a report as they travel and are kept.
 func BenchmarkReadLeaves(b *testing.B) {
-	m := newMarket(b, benchNodes)
+	m := newFixture(b, benchNodes)
 	leaves, err := m.tally(b).Build(m.basis())
 	require.NoError(b, err)
 	set, err := NewSet(leaves)

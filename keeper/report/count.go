@@ -8,36 +8,36 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// count reads a set, node by node.
-func (d *Tally) count(raw []byte) (*testimony, error) {
-	t := &testimony{}
+// count counts a set, node by node.
+func (t *Tally) count(raw []byte) (*keeperCounts, error) {
+	k := &keeperCounts{}
 	var c counter
-	err := statement.DecodeSet(d.frame, raw, func(s *records.CheckStatement) error {
-		if len(t.said) == 0 || s.Node != d.nodes.keys[c.said.node] {
-			c.close(d, t)
-			c.open(d, t, s)
+	err := statement.DecodeSet(t.frame, raw, func(s *records.CheckStatement) error {
+		if len(k.nodes) == 0 || s.Node != t.nodes.keys[c.node.node] {
+			c.close(t, k)
+			c.open(t, k, s)
 		}
-		c.add(d, t, s)
+		c.add(t, k, s)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.close(d, t)
-	t.at = make([]int32, len(d.nodes.keys))
-	for i := range t.at {
-		t.at[i] = -1
+	c.close(t, k)
+	k.at = make([]int32, len(t.nodes.keys))
+	for i := range k.at {
+		k.at[i] = -1
 	}
-	for i := range t.said {
-		t.at[t.said[i].node] = int32(i)
+	for i := range k.nodes {
+		k.at[k.nodes[i].node] = int32(i)
 	}
-	t.said, t.leases, t.details = slices.Clip(t.said), slices.Clip(t.leases), slices.Clip(t.details)
-	return t, nil
+	k.nodes, k.leases, k.details = slices.Clip(k.nodes), slices.Clip(k.leases), slices.Clip(k.details)
+	return k, nil
 }
 
-// counter adds up what a set says about the node that is read.
+// counter adds up the statements about the node that is read.
 type counter struct {
-	said       *said
+	node       *nodeCounts
 	up         uint64
 	leaseUp    uint64
 	leaseDown  uint64
@@ -46,22 +46,22 @@ type counter struct {
 	evidenceAt int64
 }
 
-func (c *counter) open(d *Tally, t *testimony, s *records.CheckStatement) {
-	t.said = append(t.said, said{
-		node: d.nodes.id(s.Node), leaseFrom: uint32(len(t.leases)), bound: d.frame.Secs, device: -1, evidence: -1,
+func (c *counter) open(t *Tally, k *keeperCounts, s *records.CheckStatement) {
+	k.nodes = append(k.nodes, nodeCounts{
+		node: t.nodes.id(s.Node), firstLease: uint32(len(k.leases)), bound: t.frame.Secs, device: -1, evidence: -1,
 	})
-	*c = counter{said: &t.said[len(t.said)-1], measured: c.measured[:0], deviceAt: -1, evidenceAt: -1}
+	*c = counter{node: &k.nodes[len(k.nodes)-1], measured: c.measured[:0], deviceAt: -1, evidenceAt: -1}
 }
 
-func (c *counter) close(d *Tally, t *testimony) {
-	if c.said == nil {
+func (c *counter) close(t *Tally, k *keeperCounts) {
+	if c.node == nil {
 		return
 	}
-	c.said.up, _ = clip(c.up, 0, d.frame.Secs)
-	c.closeLease(d, t)
+	c.node.up, _ = clip(c.up, 0, t.frame.Secs)
+	c.closeLease(t, k)
 	if len(c.measured) > 0 {
 		slices.Sort(c.measured)
-		c.said.measured = c.measured[(len(c.measured)-1)/2]
+		c.node.measured = c.measured[(len(c.measured)-1)/2]
 	}
 }
 
@@ -71,15 +71,15 @@ func clip(up, down uint64, secs uint32) (uint32, uint32) {
 	return uint32(p), uint32(min(down, uint64(secs)-p))
 }
 
-func (c *counter) closeLease(d *Tally, t *testimony) {
-	if c.said.leaseN > 0 {
-		l := &t.leases[len(t.leases)-1]
-		l.up, l.down = clip(c.leaseUp, c.leaseDown, d.frame.Secs)
+func (c *counter) closeLease(t *Tally, k *keeperCounts) {
+	if c.node.leaseN > 0 {
+		l := &k.leases[len(k.leases)-1]
+		l.up, l.down = clip(c.leaseUp, c.leaseDown, t.frame.Secs)
 	}
 }
 
-func (c *counter) add(d *Tally, t *testimony, s *records.CheckStatement) {
-	x := c.said
+func (c *counter) add(t *Tally, k *keeperCounts, s *records.CheckStatement) {
+	x := c.node
 	x.checks++
 	if s.Passed {
 		x.passes++
@@ -89,35 +89,35 @@ func (c *counter) add(d *Tally, t *testimony, s *records.CheckStatement) {
 	}
 	switch s.Kind {
 	case records.CheckLiveness:
-		c.live(d, t, s)
+		c.live(t, k, s)
 	case records.CheckWork:
 		if s.Passed {
 			c.measured = append(c.measured, s.Measured)
 		}
 	case records.CheckInventory:
 		if s.Passed && s.CheckedAt >= c.deviceAt {
-			c.deviceAt, x.device = s.CheckedAt, t.detail(s.Detail)
+			c.deviceAt, x.device = s.CheckedAt, k.detail(s.Detail)
 		}
 	case records.CheckEvidence:
 		x.changed = x.changed || s.DeviceChanged()
 		if s.Passed && s.CheckedAt >= c.evidenceAt {
-			c.evidenceAt, x.evidence, x.tier = s.CheckedAt, t.detail(s.Detail), s.Tier()
+			c.evidenceAt, x.evidence, x.tier = s.CheckedAt, k.detail(s.Detail), s.Tier()
 		}
 	}
 }
 
 // live counts liveness, of the node or of a lease; a lease's statements come one after the other.
-func (c *counter) live(d *Tally, t *testimony, s *records.CheckStatement) {
+func (c *counter) live(t *Tally, k *keeperCounts, s *records.CheckStatement) {
 	if !s.Lease.IsZero() {
-		id := d.leases.id(s.Lease)
-		if c.said.leaseN == math.MaxUint16 {
+		id := t.leases.id(s.Lease)
+		if c.node.leaseN == math.MaxUint16 {
 			return // no node has so many
 		}
-		if c.said.leaseN == 0 || t.leases[len(t.leases)-1].lease != id {
-			c.closeLease(d, t)
+		if c.node.leaseN == 0 || k.leases[len(k.leases)-1].lease != id {
+			c.closeLease(t, k)
 			c.leaseUp, c.leaseDown = 0, 0
-			t.leases = append(t.leases, leaseSaid{lease: id})
-			c.said.leaseN++
+			k.leases = append(k.leases, leaseCounts{lease: id})
+			c.node.leaseN++
 		}
 		if s.Passed {
 			c.leaseUp += uint64(s.CoveredSeconds)
@@ -126,20 +126,20 @@ func (c *counter) live(d *Tally, t *testimony, s *records.CheckStatement) {
 		}
 		return
 	}
-	c.said.live = true
-	c.said.covers = c.said.covers || s.CoveredSeconds > 0
+	c.node.live = true
+	c.node.covers = c.node.covers || s.CoveredSeconds > 0
 	if s.Passed {
 		c.up += uint64(s.CoveredSeconds)
 		return
 	}
-	start := int64(uint64(d.frame.Period) * uint64(d.frame.Secs))
-	c.said.bound = min(c.said.bound, uint32(s.CheckedAt-start))
+	start := int64(uint64(t.frame.Period) * uint64(t.frame.Secs))
+	c.node.bound = min(c.node.bound, uint32(s.CheckedAt-start))
 }
 
-func (t *testimony) detail(h [32]byte) int32 {
+func (k *keeperCounts) detail(h [32]byte) int32 {
 	if h == [32]byte{} {
 		return -1
 	}
-	t.details = append(t.details, h)
-	return int32(len(t.details) - 1)
+	k.details = append(k.details, h)
+	return int32(len(k.details) - 1)
 }

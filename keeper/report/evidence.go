@@ -14,43 +14,43 @@ import (
 // of the bundle of one keeper among those that found exactly that tier: the one with the most weight, then the smallest key.
 // Evidence that is found false, by the rule for all flags, leaves no tier; found false because of other devices, it is
 // flagged as that.
-func (x *builder) evidence(leaf *records.Leaf) {
+func (b *builder) evidence(leaf *records.Leaf) {
 	if leaf.Flags.Has(records.FlagEvidenceFailed) {
 		leaf.Tier = 0
 		var changed uint64
-		for _, h := range x.about {
-			if h.changed && !h.kind(h.said.passed, records.CheckEvidence) {
-				changed += h.voice.weight
+		for _, a := range b.accounts {
+			if a.changed && !has(a.passed, records.CheckEvidence) {
+				changed += a.by.weight
 			}
 		}
-		if moreThan(changed, x.total, 2, 3) {
+		if moreThan(changed, b.total, 2, 3) {
 			leaf.Flags = leaf.Flags&^records.FlagEvidenceFailed | records.FlagDeviceChanged
 		}
 		return
 	}
-	var spoke uint64
-	x.values = x.values[:0]
-	for _, h := range x.about {
-		if h.kind(h.said.passed, records.CheckEvidence) {
-			spoke += h.voice.weight
-			x.values = append(x.values, value{h.voice.weight, uint32(h.tier)})
+	var reported uint64
+	b.values = b.values[:0]
+	for _, a := range b.accounts {
+		if has(a.passed, records.CheckEvidence) {
+			reported += a.by.weight
+			b.values = append(b.values, value{a.by.weight, uint32(a.tier)})
 		}
 	}
-	if !moreThan(spoke, x.total, 2, 3) {
+	if !moreThan(reported, b.total, 2, 3) {
 		return
 	}
-	leaf.Tier = uint8(median(x.values))
+	leaf.Tier = uint8(median(b.values))
 	var holder solana.PublicKey
 	var weight uint64
-	for _, h := range x.about {
-		if !h.kind(h.said.passed, records.CheckEvidence) || h.tier != leaf.Tier {
+	for _, a := range b.accounts {
+		if !has(a.passed, records.CheckEvidence) || a.tier != leaf.Tier {
 			continue
 		}
-		key := h.voice.keeper
-		if h.voice.weight > weight || h.voice.weight == weight && bytes.Compare(key[:], holder[:]) < 0 {
-			holder, weight, leaf.EvidenceHash = key, h.voice.weight, [32]byte{}
-			if h.said.evidence >= 0 {
-				leaf.EvidenceHash = h.voice.details[h.said.evidence]
+		key := a.by.keeper
+		if a.by.weight > weight || a.by.weight == weight && bytes.Compare(key[:], holder[:]) < 0 {
+			holder, weight, leaf.EvidenceHash = key, a.by.weight, [32]byte{}
+			if a.evidence >= 0 {
+				leaf.EvidenceHash = a.by.details[a.evidence]
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // proof is an evidence statement; tier -1 is evidence found false, -2 a changed device.
 func proof(keeper, node solana.PublicKey, tier int, at int64) statement.Signed {
-	s := say(keeper, node, records.CheckEvidence, tier >= 0, 0, at)
+	s := stated(keeper, node, records.CheckEvidence, tier >= 0, 0, at)
 	switch {
 	case tier == -2:
 		s.Statement.Measured = records.EvidenceDeviceChanged
@@ -35,26 +35,26 @@ func TestAgreeOnEvidence(t *testing.T) {
 		hash    [32]byte
 		flags   records.Flags
 	}{
-		"all agree":                   {weights(1, 1, 1), []int{2, 2, 2}, 2, [32]byte{1, 2, 10}, 0},
-		"nobody asked":                {weights(1, 1, 1), []int{none, none, none}, 1, [32]byte{}, 0},
-		"half is not enough":          {weights(1, 1), []int{3, none}, 1, [32]byte{}, 0},
-		"two thirds are not":          {weights(1, 1, 1), []int{3, 3, none}, 1, [32]byte{}, 0},
-		"more than two thirds are":    {weights(1, 1, 1, 1), []int{3, 3, 3, none}, 3, [32]byte{1, 3, 10}, 0},
-		"the lower median":            {weights(1, 1, 1, 1), []int{3, 2, 2, 3}, 2, [32]byte{2, 2, 10}, 0},
-		"one liar cannot raise":       {weights(1, 1, 1), []int{3, 1, 1}, 1, [32]byte{2, 1, 10}, 0},
-		"one liar cannot lower":       {weights(1, 1, 1), []int{0, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
-		"the heaviest gives the hash": {weights(1, 3, 2), []int{2, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
-		"tier zero has a hash too":    {weights(1, 1, 1), []int{0, 0, 0}, 0, [32]byte{1, 0, 10}, 0},
-		"false":                       {weights(1, 1, 1), []int{-1, -1, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
-		"false for two of three":      {weights(1, 1, 1), []int{-1, -1, 2}, 1, [32]byte{}, 0},
-		"changed":                     {weights(1, 1, 1, 1), []int{-2, -2, -2, 1}, 0, [32]byte{}, records.FlagDeviceChanged},
-		"changed for some":            {weights(1, 1, 1), []int{-2, -2, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
+		"all agree":                         {weights(1, 1, 1), []int{2, 2, 2}, 2, [32]byte{1, 2, 10}, 0},
+		"nobody asked":                      {weights(1, 1, 1), []int{none, none, none}, 1, [32]byte{}, 0},
+		"half is not enough":                {weights(1, 1), []int{3, none}, 1, [32]byte{}, 0},
+		"two thirds are not":                {weights(1, 1, 1), []int{3, 3, none}, 1, [32]byte{}, 0},
+		"more than two thirds are":          {weights(1, 1, 1, 1), []int{3, 3, 3, none}, 3, [32]byte{1, 3, 10}, 0},
+		"the lower median":                  {weights(1, 1, 1, 1), []int{3, 2, 2, 3}, 2, [32]byte{2, 2, 10}, 0},
+		"one dishonest keeper cannot raise": {weights(1, 1, 1), []int{3, 1, 1}, 1, [32]byte{2, 1, 10}, 0},
+		"one dishonest keeper cannot lower": {weights(1, 1, 1), []int{0, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
+		"the heaviest gives the hash":       {weights(1, 3, 2), []int{2, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
+		"tier zero has a hash too":          {weights(1, 1, 1), []int{0, 0, 0}, 0, [32]byte{1, 0, 10}, 0},
+		"false":                             {weights(1, 1, 1), []int{-1, -1, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
+		"false for two of three":            {weights(1, 1, 1), []int{-1, -1, 2}, 1, [32]byte{}, 0},
+		"changed":                           {weights(1, 1, 1, 1), []int{-2, -2, -2, 1}, 0, [32]byte{}, records.FlagDeviceChanged},
+		"changed for some":                  {weights(1, 1, 1), []int{-2, -2, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := key(100)
 			var all []statement.Signed
 			for k, tier := range c.tiers {
-				all = append(all, say(key(byte(k+1)), node, records.CheckLiveness, true, 30, 5))
+				all = append(all, stated(key(byte(k+1)), node, records.CheckLiveness, true, 30, 5))
 				if tier != none {
 					all = append(all, proof(key(byte(k+1)), node, tier, 10))
 				}
@@ -70,12 +70,12 @@ func TestAgreeOnEvidence(t *testing.T) {
 	}
 }
 
-// A keeper that asked twice is heard with its later answer.
+// Of a keeper that asked twice the later answer counts.
 func TestLaterEvidenceCounts(t *testing.T) {
 	node := key(100)
 	var all []statement.Signed
 	for k := byte(1); k <= 3; k++ {
-		all = append(all, say(key(k), node, records.CheckLiveness, true, 30, 5), proof(key(k), node, 3, 10), proof(key(k), node, 1, 20))
+		all = append(all, stated(key(k), node, records.CheckLiveness, true, 30, 5), proof(key(k), node, 3, 10), proof(key(k), node, 1, 20))
 	}
 	leaves := Build(input(weights(1, 1, 1), all...))
 	require.EqualValues(t, 1, leaves[0].Tier)
@@ -85,7 +85,7 @@ func TestLaterEvidenceCounts(t *testing.T) {
 // Whatever the order of statements, and whatever a third of the weight says, the tier lies within what the others found.
 func TestTierIsWithinHonestTiers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := rapid.IntRange(0, 3).Draw(t, "liars")
+		f := rapid.IntRange(0, 3).Draw(t, "dishonest")
 		n := 3*f + 1 + rapid.IntRange(0, 3).Draw(t, "more")
 		w := Weights{}
 		var all []statement.Signed
@@ -98,7 +98,7 @@ func TestTierIsWithinHonestTiers(t *testing.T) {
 			} else {
 				low, high = min(low, tier), max(high, tier)
 			}
-			all = append(all, say(key(byte(k+1)), key(100), records.CheckLiveness, true, 30, 5), proof(key(byte(k+1)), key(100), tier, 10))
+			all = append(all, stated(key(byte(k+1)), key(100), records.CheckLiveness, true, 30, 5), proof(key(byte(k+1)), key(100), tier, 10))
 		}
 		want := Build(input(w, all...))
 		got := Build(input(w, rapid.Permutation(all).Draw(t, "order")...))

@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/committee"
 )
 
-// Basis is what leaves follow from, besides what keepers said.
+// Basis is what leaves follow from, besides statements.
 type Basis struct {
 	Weights Weights
 	// Roster draws the committees: of the same weights, with the period's seed.
@@ -22,98 +22,98 @@ type Basis struct {
 	Sets []Ref
 }
 
-// Build computes the leaves, in the report's order: for every node one without a lease, and one for each lease. README.md
-// has the rules. Error: ErrMissing.
-func (d *Tally) Build(b Basis) ([]records.Leaf, error) {
-	d.follow(b.Roster)
-	x := builder{d: d, b: &b, total: b.Weights.Total()}
-	for _, r := range b.Sets {
-		t := d.sets[r]
-		if t == nil {
+// Build computes the leaves, in the report's order: for every node one without a lease, and one for each lease. The
+// package comment has the rules. Error: ErrMissing.
+func (t *Tally) Build(basis Basis) ([]records.Leaf, error) {
+	t.setRoster(basis.Roster)
+	b := builder{tally: t, basis: &basis, total: basis.Weights.Total()}
+	for _, r := range basis.Sets {
+		counts := t.sets[r]
+		if counts == nil {
 			return nil, fmt.Errorf("%w: of keeper %s", ErrMissing, r.Keeper)
 		}
-		if w := b.Weights[r.Keeper]; w > 0 {
-			x.sets = append(x.sets, voice{t, r.Keeper, w, b.Roster.Index(r.Keeper)})
+		if w := basis.Weights[r.Keeper]; w > 0 {
+			b.reporters = append(b.reporters, reporter{counts, r.Keeper, w, basis.Roster.Index(r.Keeper)})
 		}
 	}
-	leaves := make([]records.Leaf, 0, len(d.nodes.keys)+len(d.leases.keys))
-	for _, node := range d.sorted() {
-		leaves = x.node(leaves, node)
+	leaves := make([]records.Leaf, 0, len(t.nodes.keys)+len(t.leases.keys))
+	for _, node := range t.sortedNodes() {
+		leaves = b.node(leaves, node)
 	}
 	return leaves, nil
 }
 
-// voice is a keeper's testimony with its weight and its place in the roster.
-type voice struct {
-	*testimony
+// reporter is a keeper whose set counts: its counts, its weight and its place in the roster.
+type reporter struct {
+	*keeperCounts
 	keeper solana.PublicKey
 	weight uint64
 	seat   int
 }
 
-// heard is what one keeper said about the node at hand.
-type heard struct {
-	*said
-	voice *voice
+// account is what one keeper signed about the node at hand.
+type account struct {
+	*nodeCounts
+	by *reporter
 }
 
 // builder has scratch space that is used for one node after the other.
 type builder struct {
-	d     *Tally
-	b     *Basis
-	total uint64
-	sets  []voice
+	tally     *Tally
+	basis     *Basis
+	total     uint64 // weight
+	reporters []reporter
 
-	about  []heard
-	values []value
-	downs  []value
-	leases []leaseVote
+	accounts []account
+	values   []value
+	downs    []value
+	leases   []leaseAccount
 }
 
-// leaseVote is what one keeper said about a lease.
-type leaseVote struct {
-	leaseSaid
+// leaseAccount is what one keeper signed about a lease.
+type leaseAccount struct {
+	leaseCounts
 	weight uint64
 }
 
-// node appends the leaves of one node, if enough was said about it.
-func (x *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
-	x.about = x.about[:0]
-	for i := range x.sets {
-		if s := x.sets[i].of(node); s != nil {
-			x.about = append(x.about, heard{s, &x.sets[i]})
+// node appends the leaves of one node, if enough keepers signed something about it.
+func (b *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
+	b.accounts = b.accounts[:0]
+	for i := range b.reporters {
+		if s := b.reporters[i].of(node); s != nil {
+			b.accounts = append(b.accounts, account{s, &b.reporters[i]})
 		}
 	}
-	if len(x.about) == 0 {
+	if len(b.accounts) == 0 {
 		return leaves
 	}
-	leaf := records.Leaf{Node: x.d.nodes.keys[node], Period: x.d.frame.Period}
+	leaf := records.Leaf{Node: b.tally.nodes.keys[node], Period: b.tally.frame.Period}
 	var failed uint8
-	for _, h := range x.about {
-		failed |= h.failed
+	for _, a := range b.accounts {
+		failed |= a.failed
 	}
 	for kind, flag := range flagOf {
-		if failed&(1<<kind) != 0 && flag != 0 && x.condemned(records.CheckKind(kind)) {
+		if failed&(1<<kind) != 0 && flag != 0 && b.agreedFailed(records.CheckKind(kind)) {
 			leaf.Flags |= flag
 		}
 	}
-	up, ok := x.up(node)
+	up, ok := b.up(node)
 	if !ok && leaf.Flags == 0 {
 		return leaves
 	}
 	leaf.UpSeconds = up
-	if x.b.Tier != nil {
-		leaf.Tier = x.b.Tier(leaf.Node)
+	if b.basis.Tier != nil {
+		leaf.Tier = b.basis.Tier(leaf.Node)
 	}
 	var checks, passes uint64
-	for _, h := range x.about {
-		checks, passes = checks+uint64(h.checks), passes+uint64(h.passes)
+	for _, a := range b.accounts {
+		checks, passes = checks+uint64(a.checks), passes+uint64(a.passes)
 	}
 	leaf.ChecksPassed, leaf.ChecksTotal = capped(passes, checks)
-	leaf.Measured = x.measured(node)
-	leaf.DeviceRoot = x.device()
-	x.evidence(&leaf)
-	return x.withLeases(append(leaves, leaf), leaf)
+	leaf.Measured = b.measured(node)
+	leaf.DeviceRoot = b.device()
+	b.evidence(&leaf)
+	return b.withLeases(append(leaves, leaf), leaf)
 }
 
 var flagOf = [...]records.Flags{
@@ -121,37 +121,37 @@ var flagOf = [...]records.Flags{
 	records.CheckEvidence: records.FlagEvidenceFailed, records.CheckHealth: records.FlagUnhealthy, records.CheckOutput: records.FlagBadOutput,
 }
 
-// up is how long the node was up; ok is false when nothing can be said. What keepers with more than two thirds of the
-// weight spoke about, they decide: however many of them lie, more of them do not. Otherwise the committee does, in favour
-// of the node only: when most of it spoke and most of those saw nothing fail.
-func (x *builder) up(node uint32) (secs uint32, ok bool) {
-	x.values = x.values[:0]
-	var spoke uint64
-	for _, h := range x.about {
-		if h.live {
-			spoke += h.voice.weight
-			x.values = append(x.values, value{h.voice.weight, x.upFor(node, h)})
+// up is how long the node was up; ok is false when that cannot be decided. Where keepers with more than two thirds of the
+// weight signed something, they decide: however many of them are dishonest, more of them are not. Otherwise the committee does, in favour
+// of the node only: when most of it reported and most of those saw nothing fail.
+func (b *builder) up(node uint32) (secs uint32, ok bool) {
+	b.values = b.values[:0]
+	var reported uint64
+	for _, a := range b.accounts {
+		if a.live {
+			reported += a.by.weight
+			b.values = append(b.values, value{a.by.weight, b.upFor(node, a)})
 		}
 	}
-	if moreThan(spoke, x.total, 2, 3) {
-		return median(x.values), true
+	if moreThan(reported, b.total, 2, 3) {
+		return median(b.values), true
 	}
 	members, clean := 0, 0
-	spoke = 0
-	for _, h := range x.about {
-		if !h.live || !x.sits(node, h.voice.seat) {
+	reported = 0
+	for _, a := range b.accounts {
+		if !a.live || !b.sits(node, a.by.seat) {
 			continue
 		}
 		members++
-		spoke += h.voice.weight
-		if !h.kind(h.failed, records.CheckLiveness) {
+		reported += a.by.weight
+		if !has(a.failed, records.CheckLiveness) {
 			clean++
-			secs = max(secs, h.said.up)
+			secs = max(secs, a.up)
 		}
 	}
 	enough := members >= committee.Quorum
-	if x.b.Roster.Everyone() {
-		enough = moreThan(spoke, x.total, 1, 2)
+	if b.basis.Roster.Everyone() {
+		enough = moreThan(reported, b.total, 1, 2)
 	}
 	if !enough || 2*clean <= members {
 		return 0, false
@@ -161,22 +161,22 @@ func (x *builder) up(node uint32) (secs uint32, ok bool) {
 
 // upFor is the seconds that a keeper saw the node up, or, of one that does not watch it and only looked once, that it can
 // have been.
-func (x *builder) upFor(node uint32, h heard) uint32 {
-	if h.covers || x.sits(node, h.voice.seat) {
-		return h.said.up
+func (b *builder) upFor(node uint32, a account) uint32 {
+	if a.covers || b.sits(node, a.by.seat) {
+		return a.up
 	}
-	return h.bound
+	return a.bound
 }
 
 // sits reports whether the keeper with this place in the roster sits in the node's committee.
-func (x *builder) sits(node uint32, seat int) bool {
+func (b *builder) sits(node uint32, seat int) bool {
 	if seat < 0 {
 		return false
 	}
-	if x.b.Roster.Everyone() {
+	if b.basis.Roster.Everyone() {
 		return true
 	}
-	for _, s := range x.d.seated(node) {
+	for _, s := range b.tally.committeeOf(node) {
 		if int(s) == seat {
 			return true
 		}
@@ -185,83 +185,83 @@ func (x *builder) sits(node uint32, seat int) bool {
 }
 
 // measured is the median of what the committee measured: it is shown, and nothing is paid by it.
-func (x *builder) measured(node uint32) uint32 {
-	x.values = x.values[:0]
-	for _, h := range x.about {
-		if h.kind(h.said.passed, records.CheckWork) && x.sits(node, h.voice.seat) {
-			x.values = append(x.values, value{h.voice.weight, h.said.measured})
+func (b *builder) measured(node uint32) uint32 {
+	b.values = b.values[:0]
+	for _, a := range b.accounts {
+		if has(a.passed, records.CheckWork) && b.sits(node, a.by.seat) {
+			b.values = append(b.values, value{a.by.weight, a.measured})
 		}
 	}
-	return median(x.values)
+	return median(b.values)
 }
 
 // device is the device root that keepers with more than half of the weight saw.
-func (x *builder) device() [32]byte {
-	var spoke uint64
-	for _, h := range x.about {
-		if h.said.device >= 0 {
-			spoke += h.voice.weight
+func (b *builder) device() [32]byte {
+	var reported uint64
+	for _, a := range b.accounts {
+		if a.device >= 0 {
+			reported += a.by.weight
 		}
 	}
-	if !moreThan(spoke, x.total, 1, 2) {
+	if !moreThan(reported, b.total, 1, 2) {
 		return [32]byte{}
 	}
-	for i, h := range x.about {
-		if h.said.device < 0 {
+	for i, a := range b.accounts {
+		if a.device < 0 {
 			continue
 		}
-		root := h.voice.details[h.said.device]
+		root := a.by.details[a.device]
 		var weight uint64
-		for _, o := range x.about[i:] {
-			if o.said.device >= 0 && o.voice.details[o.said.device] == root {
-				weight += o.voice.weight
+		for _, o := range b.accounts[i:] {
+			if o.device >= 0 && o.by.details[o.device] == root {
+				weight += o.by.weight
 			}
 		}
-		if moreThan(weight, x.total, 1, 2) {
+		if moreThan(weight, b.total, 1, 2) {
 			return root
 		}
 	}
 	return [32]byte{}
 }
 
-// condemned reports whether keepers with more than two thirds of the weight say "failed" and never "passed".
-func (x *builder) condemned(kind records.CheckKind) bool {
+// agreedFailed reports whether keepers with more than two thirds of the weight say "failed" and never "passed".
+func (b *builder) agreedFailed(kind records.CheckKind) bool {
 	var against uint64
-	for _, h := range x.about {
-		if h.kind(h.failed, kind) && !h.kind(h.said.passed, kind) {
-			against += h.voice.weight
+	for _, a := range b.accounts {
+		if has(a.failed, kind) && !has(a.passed, kind) {
+			against += a.by.weight
 		}
 	}
-	return moreThan(against, x.total, 2, 3)
+	return moreThan(against, b.total, 2, 3)
 }
 
-// withLeases appends a leaf for each lease that keepers with more than two thirds of the weight spoke about.
-func (x *builder) withLeases(leaves []records.Leaf, leaf records.Leaf) []records.Leaf {
-	x.leases = x.leases[:0]
-	for _, h := range x.about {
-		for _, l := range h.voice.leases[h.leaseFrom : h.leaseFrom+uint32(h.leaseN)] {
-			at := len(x.leases)
-			x.leases = append(x.leases, leaseVote{})
-			for at > 0 && x.after(x.leases[at-1].lease, l.lease) {
-				x.leases[at] = x.leases[at-1]
+// withLeases appends a leaf for each lease that keepers with more than two thirds of the weight reported about.
+func (b *builder) withLeases(leaves []records.Leaf, leaf records.Leaf) []records.Leaf {
+	b.leases = b.leases[:0]
+	for _, a := range b.accounts {
+		for _, l := range a.by.leases[a.firstLease : a.firstLease+uint32(a.leaseN)] {
+			at := len(b.leases)
+			b.leases = append(b.leases, leaseAccount{})
+			for at > 0 && b.after(b.leases[at-1].lease, l.lease) {
+				b.leases[at] = b.leases[at-1]
 				at--
 			}
-			x.leases[at] = leaseVote{l, h.voice.weight}
+			b.leases[at] = leaseAccount{l, a.by.weight}
 		}
 	}
-	for from := 0; from < len(x.leases); {
-		x.values, x.downs = x.values[:0], x.downs[:0]
-		var spoke uint64
+	for from := 0; from < len(b.leases); {
+		b.values, b.downs = b.values[:0], b.downs[:0]
+		var reported uint64
 		to := from
-		for ; to < len(x.leases) && x.leases[to].lease == x.leases[from].lease; to++ {
-			l := x.leases[to]
-			spoke += l.weight
-			x.values, x.downs = append(x.values, value{l.weight, l.up}), append(x.downs, value{l.weight, l.down})
+		for ; to < len(b.leases) && b.leases[to].lease == b.leases[from].lease; to++ {
+			l := b.leases[to]
+			reported += l.weight
+			b.values, b.downs = append(b.values, value{l.weight, l.up}), append(b.downs, value{l.weight, l.down})
 		}
-		if moreThan(spoke, x.total, 2, 3) {
+		if moreThan(reported, b.total, 2, 3) {
 			l := leaf
-			l.Lease = x.d.leases.keys[x.leases[from].lease]
-			l.VerifiedSeconds, l.DowntimeSeconds = median(x.values), median(x.downs)
+			l.Lease = b.tally.leases.keys[b.leases[from].lease]
+			l.VerifiedSeconds, l.DowntimeSeconds = median(b.values), median(b.downs)
 			// Offline needs most of the time to be downtime.
 			if l.DowntimeSeconds <= l.VerifiedSeconds {
 				l.Flags &^= records.FlagOffline
@@ -274,8 +274,8 @@ func (x *builder) withLeases(leaves []records.Leaf, leaf records.Leaf) []records
 }
 
 // after orders leases by key.
-func (x *builder) after(a, b uint32) bool {
-	return a != b && bytes.Compare(x.d.leases.keys[a][:], x.d.leases.keys[b][:]) > 0
+func (b *builder) after(one, other uint32) bool {
+	return one != other && bytes.Compare(b.tally.leases.keys[one][:], b.tally.leases.keys[other][:]) > 0
 }
 
 // capped brings counts into 16 bits and keeps their ratio.

@@ -21,23 +21,23 @@ type Input struct {
 	Statements []statement.Signed
 }
 
-// Build is the real thing, fed with statements: each keeper's in a set of its own, without keepers that contradict
-// themselves, which no set can hold.
+// Build is the real thing, fed with statements: each keeper's in a set of its own, without equivocating
+// keepers, which no set can hold.
 func Build(in Input) []records.Leaf {
 	d := NewTally(statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs})
-	said := map[statement.Key]records.CheckStatement{}
-	liars := map[solana.PublicKey]bool{}
+	signed := map[statement.Key]records.CheckStatement{}
+	equivocating := map[solana.PublicKey]bool{}
 	by := map[solana.PublicKey][]records.CheckStatement{}
 	for _, s := range in.Statements {
-		if old, ok := said[s.Key()]; ok && old != s.Statement {
-			liars[s.Keeper] = true
+		if old, ok := signed[s.Key()]; ok && old != s.Statement {
+			equivocating[s.Keeper] = true
 		}
-		said[s.Key()] = s.Statement
+		signed[s.Key()] = s.Statement
 		by[s.Keeper] = append(by[s.Keeper], s.Statement)
 	}
 	b := Basis{Weights: in.Weights, Roster: committee.NewRoster(in.Seed, in.Weights), Tier: in.Tier}
 	for keeper, all := range by {
-		if liars[keeper] {
+		if equivocating[keeper] {
 			continue
 		}
 		raw, _ := statement.EncodeSet(d.frame, all)
@@ -54,7 +54,7 @@ func Build(in Input) []records.Leaf {
 	return leaves
 }
 
-// tally is what one keeper said about one node.
+// tally is what one keeper signed about one node.
 type tally struct {
 	weight uint64
 	up     span                       // of the node
@@ -107,24 +107,24 @@ func naive(in Input) []records.Leaf {
 	return leaves
 }
 
-// collect sorts admissible statements by node and keeper, without keepers that contradict themselves.
+// collect sorts admissible statements by node and keeper, without equivocating keepers.
 func collect(in Input) map[solana.PublicKey]map[solana.PublicKey]*tally {
 	all := slices.Clone(in.Statements)
 	slices.SortFunc(all, statement.Compare)
 	all = slices.CompactFunc(all, func(a, b statement.Signed) bool {
 		return a.Keeper == b.Keeper && a.Statement == b.Statement
 	})
-	said := map[statement.Key]bool{}
-	liars := map[solana.PublicKey]bool{}
+	signed := map[statement.Key]bool{}
+	equivocating := map[solana.PublicKey]bool{}
 	for _, s := range all {
-		if said[s.Key()] {
-			liars[s.Keeper] = true
+		if signed[s.Key()] {
+			equivocating[s.Keeper] = true
 		}
-		said[s.Key()] = true
+		signed[s.Key()] = true
 	}
 	nodes := map[solana.PublicKey]map[solana.PublicKey]*tally{}
 	for _, s := range all {
-		if liars[s.Keeper] || !admissible(s, in) {
+		if equivocating[s.Keeper] || !admissible(s, in) {
 			continue
 		}
 		byKeeper := nodes[s.Statement.Node]
@@ -190,8 +190,8 @@ func (t *tally) add(s records.CheckStatement) {
 	}
 }
 
-// condemned reports whether keepers with more than two thirds of the weight say "failed" and never "passed".
-func condemned(tallies map[solana.PublicKey]*tally, kind records.CheckKind, total uint64) bool {
+// naiveAgreedFailed reports whether keepers with more than two thirds of the weight say "failed" and never "passed".
+func naiveAgreedFailed(tallies map[solana.PublicKey]*tally, kind records.CheckKind, total uint64) bool {
 	var against uint64
 	for _, t := range tallies {
 		if t.failed[kind] > 0 && t.passed[kind] == 0 {
@@ -202,7 +202,7 @@ func condemned(tallies map[solana.PublicKey]*tally, kind records.CheckKind, tota
 }
 
 func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, total uint64) (uint32, bool) {
-	var spoke, memberWeight uint64
+	var reported, memberWeight uint64
 	var all []value
 	members, clean, most := 0, 0, uint32(0)
 	roster := committee.NewRoster(in.Seed, in.Weights)
@@ -210,7 +210,7 @@ func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tall
 		if !t.live {
 			continue
 		}
-		spoke += t.weight
+		reported += t.weight
 		all = append(all, value{t.weight, t.upFor(in.PeriodSecs, roster.Sits(node, keeper))})
 		if roster.Sits(node, keeper) {
 			memberWeight += t.weight
@@ -221,7 +221,7 @@ func naiveUp(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tall
 			}
 		}
 	}
-	if moreThan(spoke, total, 2, 3) {
+	if moreThan(reported, total, 2, 3) {
 		return median(all), true
 	}
 	enough := members >= 3
@@ -238,7 +238,7 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 		records.CheckWork: records.FlagWorkFailed, records.CheckEvidence: records.FlagEvidenceFailed,
 		records.CheckHealth: records.FlagUnhealthy, records.CheckOutput: records.FlagBadOutput,
 	} {
-		if condemned(tallies, kind, total) {
+		if naiveAgreedFailed(tallies, kind, total) {
 			leaf.Flags |= flag
 		}
 	}
@@ -301,15 +301,15 @@ func naiveEvidence(leaf *records.Leaf, tallies map[solana.PublicKey]*tally, tota
 		}
 		return
 	}
-	var spoke uint64
+	var reported uint64
 	var tiers []value
 	for _, t := range tallies {
 		if t.evidence != nil {
-			spoke += t.weight
+			reported += t.weight
 			tiers = append(tiers, value{t.weight, uint32(t.evidence.Tier())})
 		}
 	}
-	if !moreThan(spoke, total, 2, 3) {
+	if !moreThan(reported, total, 2, 3) {
 		return
 	}
 	leaf.Tier = uint8(median(tiers))

@@ -20,8 +20,8 @@ var domain = records.Domain{1, 2, 3, 4, 5, 6, 7, 8}
 
 func key(n byte) solana.PublicKey { return solana.PublicKey{n, 0xaa} }
 
-// say is an unsigned statement of a keeper: leaf building does not look at signatures.
-func say(keeper, node solana.PublicKey, kind records.CheckKind, passed bool, covered uint32, at int64) statement.Signed {
+// stated is an unsigned statement of a keeper: leaf building does not look at signatures.
+func stated(keeper, node solana.PublicKey, kind records.CheckKind, passed bool, covered uint32, at int64) statement.Signed {
 	return statement.Signed{Keeper: keeper, Statement: records.CheckStatement{
 		Domain: domain, Node: node, Period: 10, Kind: kind, Passed: passed, CoveredSeconds: covered, CheckedAt: 10*secs + at,
 	}}
@@ -50,14 +50,14 @@ func TestBuildNodeAndLease(t *testing.T) {
 	for k, up := range []uint32{60, 58, 20} {
 		keeper := key(byte(k + 1))
 		all = append(all,
-			say(keeper, node, records.CheckLiveness, true, up, 30),
-			say(keeper, node, records.CheckLiveness, false, 60-up, 60),
-			of(say(keeper, node, records.CheckLiveness, true, up-10, 30), lease),
-			of(say(keeper, node, records.CheckLiveness, false, 5, 60), lease),
+			stated(keeper, node, records.CheckLiveness, true, up, 30),
+			stated(keeper, node, records.CheckLiveness, false, 60-up, 60),
+			of(stated(keeper, node, records.CheckLiveness, true, up-10, 30), lease),
+			of(stated(keeper, node, records.CheckLiveness, false, 5, 60), lease),
 		)
-		work := say(keeper, node, records.CheckWork, true, 0, 20)
+		work := stated(keeper, node, records.CheckWork, true, 0, 20)
 		work.Statement.Measured = 1000 + uint32(k)
-		inv := say(keeper, node, records.CheckInventory, true, 0, 20)
+		inv := stated(keeper, node, records.CheckInventory, true, 0, 20)
 		inv.Statement.Detail = [32]byte{7}
 		all = append(all, work, inv)
 	}
@@ -105,10 +105,10 @@ func TestFlagsNeedMoreThanTwoThirds(t *testing.T) {
 			} {
 				var all []statement.Signed
 				for _, k := range c.failed {
-					all = append(all, say(key(byte(k+1)), node, kind, false, 0, 10))
+					all = append(all, stated(key(byte(k+1)), node, kind, false, 0, 10))
 				}
 				for _, k := range c.passed {
-					all = append(all, say(key(byte(k+1)), node, kind, true, 0, 50))
+					all = append(all, stated(key(byte(k+1)), node, kind, true, 0, 50))
 				}
 				leaves := Build(input(c.weights, all...))
 				require.Equal(t, c.want, len(leaves) == 1 && leaves[0].Flags == flag, "%s: %v", kind, leaves)
@@ -122,8 +122,8 @@ func TestOfflineOfALeaseNeedsDowntime(t *testing.T) {
 	down := func(covered uint32) records.Flags {
 		var all []statement.Signed
 		for k := byte(1); k <= 3; k++ {
-			all = append(all, say(key(k), node, records.CheckLiveness, false, 60, 10),
-				of(say(key(k), node, records.CheckLiveness, false, covered, 10), lease))
+			all = append(all, stated(key(k), node, records.CheckLiveness, false, 60, 10),
+				of(stated(key(k), node, records.CheckLiveness, false, covered, 10), lease))
 		}
 		return Build(input(weights(1, 1, 1), all...))[1].Flags
 	}
@@ -131,38 +131,38 @@ func TestOfflineOfALeaseNeedsDowntime(t *testing.T) {
 	require.Zero(t, down(0))
 }
 
-func TestMinoritiesAreNotHeard(t *testing.T) {
+func TestMinoritiesDoNotCount(t *testing.T) {
 	node, lease := key(100), key(200)
 	w := weights(1, 1, 1, 1)
-	require.Empty(t, Build(input(w, say(key(1), node, records.CheckLiveness, true, 60, 10), say(key(2), node, records.CheckLiveness, true, 60, 10))))
-	all := []statement.Signed{of(say(key(1), node, records.CheckLiveness, true, 60, 10), lease), of(say(key(2), node, records.CheckLiveness, true, 60, 10), lease)}
+	require.Empty(t, Build(input(w, stated(key(1), node, records.CheckLiveness, true, 60, 10), stated(key(2), node, records.CheckLiveness, true, 60, 10))))
+	all := []statement.Signed{of(stated(key(1), node, records.CheckLiveness, true, 60, 10), lease), of(stated(key(2), node, records.CheckLiveness, true, 60, 10), lease)}
 	for k := byte(1); k <= 4; k++ {
-		all = append(all, say(key(k), node, records.CheckLiveness, true, 60, 10))
+		all = append(all, stated(key(k), node, records.CheckLiveness, true, 60, 10))
 	}
 	require.Len(t, Build(input(w, all...)), 1, "half of the keepers made up a lease")
 }
 
-func TestInadmissibleAndContradicting(t *testing.T) {
+func TestInadmissibleAndEquivocating(t *testing.T) {
 	node := key(100)
 	base := []statement.Signed{
-		say(key(1), node, records.CheckLiveness, true, 60, 10), say(key(2), node, records.CheckLiveness, true, 60, 10),
-		say(key(3), node, records.CheckLiveness, true, 60, 10),
+		stated(key(1), node, records.CheckLiveness, true, 60, 10), stated(key(2), node, records.CheckLiveness, true, 60, 10),
+		stated(key(3), node, records.CheckLiveness, true, 60, 10),
 	}
 	w := weights(1, 1, 1)
 	want := Build(input(w, base...))
-	foreign := say(key(9), node, records.CheckLiveness, false, 60, 10)
-	early := say(key(1), node, records.CheckLiveness, false, 60, -1)
-	late := say(key(1), node, records.CheckLiveness, false, 60, secs+1)
-	otherPeriod := say(key(1), node, records.CheckLiveness, false, 60, 10)
+	foreign := stated(key(9), node, records.CheckLiveness, false, 60, 10)
+	early := stated(key(1), node, records.CheckLiveness, false, 60, -1)
+	late := stated(key(1), node, records.CheckLiveness, false, 60, secs+1)
+	otherPeriod := stated(key(1), node, records.CheckLiveness, false, 60, 10)
 	otherPeriod.Statement.Period = 11
-	tooMuch := say(key(1), node, records.CheckLiveness, false, secs+1, 20)
+	tooMuch := stated(key(1), node, records.CheckLiveness, false, secs+1, 20)
 	doubled := base[0]
 	require.Equal(t, want, Build(input(w, append(base, foreign, early, late, otherPeriod, tooMuch, doubled)...)))
 
 	// Of what a keeper says about one moment both ways, a set has room for one.
 	frame := statement.Frame{Domain: domain, Period: 10, Secs: secs}
-	liar := say(key(1), node, records.CheckLiveness, false, 60, 10)
-	_, n := statement.EncodeSet(frame, []records.CheckStatement{base[0].Statement, liar.Statement})
+	equivocating := stated(key(1), node, records.CheckLiveness, false, 60, 10)
+	_, n := statement.EncodeSet(frame, []records.CheckStatement{base[0].Statement, equivocating.Statement})
 	require.Equal(t, 1, n)
 }
 
@@ -179,7 +179,7 @@ func TestCountsAreCapped(t *testing.T) {
 func genStatements(t *rapid.T, keepers int) []statement.Signed {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) statement.Signed {
 		kind := records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind"))
-		s := say(key(byte(rapid.IntRange(1, keepers).Draw(t, "keeper"))), key(byte(100+rapid.IntRange(0, 1).Draw(t, "node"))),
+		s := stated(key(byte(rapid.IntRange(1, keepers).Draw(t, "keeper"))), key(byte(100+rapid.IntRange(0, 1).Draw(t, "node"))),
 			kind, rapid.Bool().Draw(t, "passed"), 0, int64(rapid.IntRange(0, secs).Draw(t, "at")))
 		if kind == records.CheckLiveness {
 			s.Statement.CoveredSeconds = rapid.Uint32Range(0, secs).Draw(t, "covered")
@@ -207,7 +207,7 @@ func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Whatever is said, by however many keepers of whatever weight: counting set by set gives what the plain way gives.
+// Whatever is signed, by however many keepers of whatever weight: counting set by set gives what the plain way gives.
 func TestBuildIsTheNaiveWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "keepers")
@@ -238,9 +238,9 @@ func TestLeavesAreAlwaysAcceptable(t *testing.T) {
 	})
 }
 
-// f liars of 3f+1 cannot move a lease's seconds out of the range of what honest keepers say, whatever they say, nor set
+// f dishonest keepers of 3f+1 cannot move a lease's seconds out of the range of what honest keepers say, whatever they sign, nor set
 // a flag that honest keepers do not support.
-func TestLiarsCannotMoveSeconds(t *testing.T) {
+func TestDishonestKeepersCannotMoveSeconds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.IntRange(1, 3).Draw(t, "f")
 		n := 3*f + 1
@@ -253,14 +253,14 @@ func TestLiarsCannotMoveSeconds(t *testing.T) {
 			w[keeper] = 1000
 			if k <= f {
 				for i := range rapid.IntRange(0, 4).Draw(t, "lies") {
-					lie := say(keeper, node, records.CheckLiveness, rapid.Bool().Draw(t, "lie"), rapid.Uint32Range(0, secs).Draw(t, "much"), int64(i))
+					lie := stated(keeper, node, records.CheckLiveness, rapid.Bool().Draw(t, "lie"), rapid.Uint32Range(0, secs).Draw(t, "much"), int64(i))
 					all = append(all, lie, of(lie, lease))
 				}
 				continue
 			}
 			covered := rapid.Uint32Range(1, secs).Draw(t, "honest")
 			least, most = min(least, covered), max(most, covered)
-			all = append(all, say(keeper, node, records.CheckLiveness, true, covered, 30), of(say(keeper, node, records.CheckLiveness, true, covered, 30), lease))
+			all = append(all, stated(keeper, node, records.CheckLiveness, true, covered, 30), of(stated(keeper, node, records.CheckLiveness, true, covered, 30), lease))
 		}
 		leaves := Build(input(w, all...))
 		require.Len(t, leaves, 2)
@@ -275,7 +275,7 @@ func TestLiarsCannotMoveSeconds(t *testing.T) {
 	})
 }
 
-// Whatever is said: where a flag is set, the keepers that say "passed" have at most a third of the weight, so that no
+// Whatever is signed: where a flag is set, the keepers that say "passed" have at most a third of the weight, so that no
 // appeal can be made of honest statements.
 func TestNoFlagCanBeAppealed(t *testing.T) {
 	kinds := map[records.Flags]records.CheckKind{
@@ -291,16 +291,16 @@ func TestNoFlagCanBeAppealed(t *testing.T) {
 					continue
 				}
 				passed := map[solana.PublicKey]bool{}
-				said := map[statement.Key]records.CheckStatement{}
-				liars := map[solana.PublicKey]bool{}
+				signed := map[statement.Key]records.CheckStatement{}
+				dishonest := map[solana.PublicKey]bool{}
 				for _, s := range all {
-					if old, ok := said[s.Key()]; ok && old != s.Statement {
-						liars[s.Keeper] = true // not honest: provable equivocation
+					if old, ok := signed[s.Key()]; ok && old != s.Statement {
+						dishonest[s.Keeper] = true // not honest: provable equivocation
 					}
-					said[s.Key()] = s.Statement
+					signed[s.Key()] = s.Statement
 				}
 				for _, s := range all {
-					if s.Statement.Node == l.Node && s.Statement.Kind == kind && s.Statement.Passed && !liars[s.Keeper] {
+					if s.Statement.Node == l.Node && s.Statement.Kind == kind && s.Statement.Passed && !dishonest[s.Keeper] {
 						passed[s.Keeper] = true
 					}
 				}
@@ -343,12 +343,12 @@ func signer(t require.TestingT) solana.PrivateKey {
 	return k
 }
 
-// scene is a tally with the sets of some keepers, each of which found the node up.
-func scene(t *testing.T, keys []solana.PrivateKey, up uint32) (*Tally, []statement.Manifest) {
+// tallyOf is a tally with the sets of some keepers, each of which found the node up.
+func tallyOf(t *testing.T, keys []solana.PrivateKey, up uint32) (*Tally, []statement.Manifest) {
 	d := NewTally(statement.Frame{Domain: domain, Period: 10, Secs: secs})
 	var all []statement.Manifest
 	for _, k := range keys {
-		raw, n := statement.EncodeSet(d.Frame(), []records.CheckStatement{say(k.PublicKey(), key(100), records.CheckLiveness, true, up, 10).Statement})
+		raw, n := statement.EncodeSet(d.Frame(), []records.CheckStatement{stated(k.PublicKey(), key(100), records.CheckLiveness, true, up, 10).Statement})
 		require.Equal(t, 1, n)
 		_, err := d.Add(k.PublicKey(), raw)
 		require.NoError(t, err)
@@ -366,7 +366,7 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 		w[k.PublicKey()] = 1
 	}
 	roster := committee.NewRoster(committee.Seed{}, w)
-	d, manifests := scene(t, keys, 60)
+	d, manifests := tallyOf(t, keys, 60)
 	propose := func(manifests []statement.Manifest) (messages.Proposal, *Set, error) {
 		return Propose(d, w, roster, nil, manifests, 1, keys[0])
 	}
@@ -413,7 +413,7 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	require.ErrorIs(t, check(resign(twice), nil), ErrProposal)
 
 	// A second manifest of keeper 1, of a set that nobody here holds.
-	other := []records.CheckStatement{say(keys[1].PublicKey(), key(100), records.CheckLiveness, false, 60, 10).Statement}
+	other := []records.CheckStatement{stated(keys[1].PublicKey(), key(100), records.CheckLiveness, false, 60, 10).Statement}
 	raw, n := statement.EncodeSet(d.Frame(), other)
 	second, err := statement.NewManifest(d.Frame(), raw, n, keys[1])
 	require.NoError(t, err)

@@ -16,18 +16,18 @@ import (
 // ErrMissing: a set of statements is not held.
 var ErrMissing = errors.New("a keeper's statements are not here yet")
 
-// Tally gathers what keepers said about one period. Each keeper's set of statements is counted when it arrives, into a
-// few dozen bytes for each node that it speaks about, so that leaves are made from counts and not from statements, and of
-// any choice of sets. It is not safe for concurrent use.
+// Tally holds the counts of one period's statement sets. Each keeper's set is counted when it arrives, into a few dozen bytes
+// for each node that it is about, so that leaves are made from counts and not from statements, and of any choice of sets. It
+// is not safe for concurrent use.
 type Tally struct {
 	frame  statement.Frame
 	nodes  table
 	leases table
-	sets   map[Ref]*testimony
+	sets   map[Ref]*keeperCounts
 
-	order []uint32 // of d.nodes, by key
-	drawn *committee.Roster
-	seats [][committee.Size]int16 // by node: places in the roster, once drawn
+	order  []uint32 // numbers of nodes, sorted by key
+	roster *committee.Roster
+	seats  [][committee.Size]int16 // by node: places in the roster of its committee, once drawn; -1 first before
 }
 
 // Ref names one set of statements.
@@ -36,47 +36,47 @@ type Ref struct {
 	Digest [32]byte
 }
 
-// NewTally is of the frame's period.
+// NewTally returns an empty tally of the frame's period.
 func NewTally(f statement.Frame) *Tally {
 	return &Tally{
-		frame: f, sets: map[Ref]*testimony{},
+		frame: f, sets: map[Ref]*keeperCounts{},
 		nodes: table{ids: map[solana.PublicKey]uint32{}}, leases: table{ids: map[solana.PublicKey]uint32{}},
 	}
 }
 
 // Frame is what all statements have in common.
-func (d *Tally) Frame() statement.Frame { return d.frame }
+func (t *Tally) Frame() statement.Frame { return t.frame }
 
 // Has reports whether a set is held.
-func (d *Tally) Has(r Ref) bool { return d.sets[r] != nil }
+func (t *Tally) Has(r Ref) bool { return t.sets[r] != nil }
 
 // Add counts a keeper's set. Errors: statement.ErrSet.
-func (d *Tally) Add(keeper solana.PublicKey, raw []byte) (Ref, error) {
+func (t *Tally) Add(keeper solana.PublicKey, raw []byte) (Ref, error) {
 	r := Ref{keeper, statement.Digest(raw)}
-	if d.sets[r] != nil {
+	if t.sets[r] != nil {
 		return r, nil
 	}
-	t, err := d.count(raw)
+	counts, err := t.count(raw)
 	if err != nil {
 		return r, fmt.Errorf("keeper %s: %w", keeper, err)
 	}
-	d.sets[r] = t
+	t.sets[r] = counts
 	return r, nil
 }
 
 // Prepare draws the committees of all nodes that are known so far, which Build would otherwise do.
-func (d *Tally) Prepare(r *committee.Roster) {
-	d.follow(r)
+func (t *Tally) Prepare(r *committee.Roster) {
+	t.setRoster(r)
 	if r.Everyone() {
 		return
 	}
-	for i := range d.seats {
-		d.seated(uint32(i))
+	for i := range t.seats {
+		t.committeeOf(uint32(i))
 	}
-	d.sorted()
+	t.sortedNodes()
 }
 
-// table gives small numbers to keys.
+// table numbers keys in the order in which they are first seen.
 type table struct {
 	ids  map[solana.PublicKey]uint32
 	keys []solana.PublicKey
@@ -91,73 +91,74 @@ func (t *table) id(key solana.PublicKey) uint32 {
 	return n
 }
 
-// sorted is all nodes by key.
-func (d *Tally) sorted() []uint32 {
-	if len(d.order) < len(d.nodes.keys) {
-		for n := len(d.order); n < len(d.nodes.keys); n++ {
-			d.order = append(d.order, uint32(n))
+// sortedNodes returns the numbers of all nodes, sorted by key.
+func (t *Tally) sortedNodes() []uint32 {
+	if len(t.order) < len(t.nodes.keys) {
+		for n := len(t.order); n < len(t.nodes.keys); n++ {
+			t.order = append(t.order, uint32(n))
 		}
-		slices.SortFunc(d.order, func(a, b uint32) int { return bytes.Compare(d.nodes.keys[a][:], d.nodes.keys[b][:]) })
+		slices.SortFunc(t.order, func(a, b uint32) int { return bytes.Compare(t.nodes.keys[a][:], t.nodes.keys[b][:]) })
 	}
-	return d.order
+	return t.order
 }
 
-// follow makes the draws those of a roster.
-func (d *Tally) follow(r *committee.Roster) {
-	if d.drawn != r {
-		d.drawn, d.seats = r, nil
+// setRoster makes a roster the one that committees are drawn from.
+func (t *Tally) setRoster(r *committee.Roster) {
+	if t.roster != r {
+		t.roster, t.seats = r, nil
 	}
-	for len(d.seats) < len(d.nodes.keys) {
-		d.seats = append(d.seats, [committee.Size]int16{-1})
+	for len(t.seats) < len(t.nodes.keys) {
+		t.seats = append(t.seats, [committee.Size]int16{-1})
 	}
 }
 
-// seated is a node's committee; only for rosters in which not everyone sits.
-func (d *Tally) seated(node uint32) *[committee.Size]int16 {
-	s := &d.seats[node]
+// committeeOf returns a node's committee; only for rosters in which not everyone sits.
+func (t *Tally) committeeOf(node uint32) *[committee.Size]int16 {
+	s := &t.seats[node]
 	if s[0] < 0 {
 		var buf [committee.Size]int
-		for i, seat := range d.drawn.Draw(buf[:0], d.nodes.keys[node]) {
+		for i, seat := range t.roster.Draw(buf[:0], t.nodes.keys[node]) {
 			s[i] = int16(seat)
 		}
 	}
 	return s
 }
 
-// testimony is what one keeper's set says, counted.
-type testimony struct {
-	at      []int32 // by node: place in said, -1 for nothing
-	said    []said
-	leases  []leaseSaid
+// keeperCounts is one keeper's set, counted.
+type keeperCounts struct {
+	at      []int32 // by node: place in nodes, -1 for none
+	nodes   []nodeCounts
+	leases  []leaseCounts
 	details [][32]byte // device roots and evidence hashes
 }
 
-// said is what one keeper said about one node.
-type said struct {
+// nodeCounts is what one keeper's statements about one node come to.
+type nodeCounts struct {
 	node             uint32
-	leaseFrom        uint32
+	firstLease       uint32 // of keeperCounts.leases
 	checks, passes   uint32
 	up               uint32 // seconds
 	bound            uint32 // up for at most so many seconds, by checks that cover no time
 	leaseN           uint16
 	measured         uint32 // lower median of the passed work checks
-	passed, failed   uint8  // kinds, as bits
+	passed, failed   uint8  // kinds of checks, as bits
 	tier             uint8
-	live             bool // said something about the node's liveness,
-	covers           bool // and for how long
-	changed          bool // failed evidence that found other devices
-	device, evidence int32
+	live             bool  // there are statements about the node's liveness,
+	covers           bool  // and they cover time
+	changed          bool  // failed evidence that found other devices
+	device, evidence int32 // places in details, -1 for none
 }
 
-// leaseSaid is what one keeper said about one lease.
-type leaseSaid struct{ lease, up, down uint32 }
+// leaseCounts is what one keeper's statements about one lease come to.
+type leaseCounts struct{ lease, up, down uint32 }
 
-func (s *said) kind(set uint8, k records.CheckKind) bool { return set&(1<<k) != 0 }
+// has reports whether a set of kinds contains one.
+func has(kinds uint8, k records.CheckKind) bool { return kinds&(1<<k) != 0 }
 
-// of is what the keeper said about a node; nil for nothing.
-func (t *testimony) of(node uint32) *said {
-	if int(node) >= len(t.at) || t.at[node] < 0 {
+// of returns the counts of a node; nil when the keeper signed nothing about it.
+func (k *keeperCounts) of(node uint32) *nodeCounts {
+	if int(node) >= len(k.at) || k.at[node] < 0 {
 		return nil
 	}
-	return &t.said[t.at[node]]
+	return &k.nodes[k.at[node]]
 }

@@ -11,23 +11,24 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// MaxPerKeeper bounds what one keeper may say about one period.
+// MaxPerKeeper bounds the statements of one keeper about one period.
 const MaxPerKeeper = 200_000
 
 var (
-	// ErrTooMany: the keeper has said more about a period than any keeper needs to.
+	// ErrTooMany: the keeper has signed more about a period than any keeper needs to.
 	ErrTooMany = errors.New("too many statements of one keeper for one period")
 	// ErrEquivocation: the keeper has signed two different statements about the same thing. Both are kept, once.
-	ErrEquivocation = errors.New("keeper contradicts itself")
+	ErrEquivocation = errors.New("keeper equivocates")
 )
 
 // Pool holds verified statements by period. It is safe for concurrent use.
 //
-// Of a keeper that contradicts itself in a period it keeps one pair that shows it, and one whose statements are opposite,
-// which the chain takes as proof. More would show nothing new, so that lies do not fill the memory.
+// Of a keeper that equivocates in a period it keeps one pair of contradicting statements, and one in which one statement says
+// "passed" and the other "failed", which the program takes as a proof. More would prove nothing new, so that equivocation does
+// not fill the memory.
 type Pool struct {
-	// Contradicted, if not nil, is called with the two statements of each pair that is kept; set it before the first Add.
-	Contradicted func(one, other Signed)
+	// Equivocation, if not nil, is called with the two statements of each pair that is kept; set it before the first Add.
+	Equivocation func(one, other Signed)
 	// Added, if not nil, is called with each statement that was not held; set it before the first Add.
 	Added func(Signed)
 
@@ -39,11 +40,11 @@ type period struct {
 	all    map[entry]Signed
 	byKey  map[Key]records.CheckStatement
 	counts map[solana.PublicKey]int
-	liars  map[solana.PublicKey]lies
+	pairs  map[solana.PublicKey]pairs
 }
 
-// lies are the pairs that are kept of a keeper.
-type lies struct{ any, opposite bool }
+// pairs says which contradicting pairs of a keeper are kept.
+type pairs struct{ any, opposite bool }
 
 type entry struct {
 	keeper    solana.PublicKey
@@ -64,54 +65,55 @@ func (p *Pool) Has(s Signed) bool {
 	return false
 }
 
-// Useless reports whether Add would refuse a statement since enough of the keeper's contradictions are held.
-func (p *Pool) Useless(s Signed) bool {
+// ProvesNothingNew reports whether Add would drop a statement, since it contradicts one that is held and enough such pairs of
+// its keeper are kept.
+func (p *Pool) ProvesNothingNew(s Signed) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	q, ok := p.periods[s.Statement.Period]
 	if !ok {
 		return false
 	}
-	old, said := q.byKey[s.Key()]
-	return said && old != s.Statement && !q.shows(old, s)
+	old, held := q.byKey[s.Key()]
+	return held && old != s.Statement && !q.provesMore(old, s)
 }
 
-// shows reports whether a statement that contradicts one that is held adds to what is known of its keeper.
-func (q *period) shows(old records.CheckStatement, s Signed) bool {
-	known := q.liars[s.Keeper]
+// provesMore reports whether a statement that contradicts one that is held makes a pair of a kind that is not kept yet.
+func (q *period) provesMore(old records.CheckStatement, s Signed) bool {
+	known := q.pairs[s.Keeper]
 	return !known.any || !known.opposite && old.Passed != s.Statement.Passed
 }
 
 // Add takes a verified statement and reports whether it is new.
-// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same. A contradiction that shows nothing new is
-// passed over without a word.
+// Errors: ErrTooMany; ErrEquivocation, with the statement taken all the same. One that proves nothing new is dropped
+// without an error.
 func (p *Pool) Add(s Signed) (bool, error) {
-	added, contradicts, err := p.add(s)
+	added, other, err := p.add(s)
 	if added && p.Added != nil {
 		p.Added(s)
 	}
-	if contradicts != nil && p.Contradicted != nil {
-		p.Contradicted(*contradicts, s)
+	if other != nil && p.Equivocation != nil {
+		p.Equivocation(*other, s)
 	}
 	return added, err
 }
 
-// add returns the statement that a kept one contradicts, too.
-func (p *Pool) add(s Signed) (added bool, contradicts *Signed, err error) {
+// add also returns the statement that was held before and that a kept one contradicts.
+func (p *Pool) add(s Signed) (added bool, contradicted *Signed, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q, ok := p.periods[s.Statement.Period]
 	if !ok {
-		q = &period{map[entry]Signed{}, map[Key]records.CheckStatement{}, map[solana.PublicKey]int{}, map[solana.PublicKey]lies{}}
+		q = &period{map[entry]Signed{}, map[Key]records.CheckStatement{}, map[solana.PublicKey]int{}, map[solana.PublicKey]pairs{}}
 		p.periods[s.Statement.Period] = q
 	}
 	e := entry{s.Keeper, s.Statement}
 	if _, ok := q.all[e]; ok {
 		return false, nil, nil
 	}
-	old, said := q.byKey[s.Key()]
-	if said {
-		if !q.shows(old, s) {
+	old, held := q.byKey[s.Key()]
+	if held {
+		if !q.provesMore(old, s) {
 			return false, nil, nil
 		}
 		err = fmt.Errorf("keeper %s about node %s at %d: %w", s.Keeper, s.Statement.Node, s.Statement.CheckedAt, ErrEquivocation)
@@ -120,12 +122,12 @@ func (p *Pool) add(s Signed) (added bool, contradicts *Signed, err error) {
 	}
 	q.counts[s.Keeper]++
 	q.all[e] = s
-	if !said {
+	if !held {
 		q.byKey[s.Key()] = s.Statement
 		return true, nil, nil
 	}
-	known := q.liars[s.Keeper]
-	q.liars[s.Keeper] = lies{any: true, opposite: known.opposite || old.Passed != s.Statement.Passed}
+	known := q.pairs[s.Keeper]
+	q.pairs[s.Keeper] = pairs{any: true, opposite: known.opposite || old.Passed != s.Statement.Passed}
 	first := q.all[entry{s.Keeper, old}]
 	return true, &first, err
 }

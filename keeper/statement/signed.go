@@ -43,7 +43,7 @@ func Read(m messages.SignedStatement) (Signed, error) {
 	return Signed{Keeper: solana.PublicKey(m.Keeper), Statement: st, Signature: solana.Signature(m.Signature)}, nil
 }
 
-// Verify checks domain and signature. Errors: wire.ErrDomain, wire.ErrSignature.
+// Verify checks domain and signature. Errors: records.ErrDomain, records.ErrSignature.
 func (s Signed) Verify(domain records.Domain) error {
 	if s.Statement.Domain != domain {
 		return records.ErrDomain

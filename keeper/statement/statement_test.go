@@ -79,16 +79,16 @@ func TestPool(t *testing.T) {
 	require.Zero(t, p.Len())
 }
 
-// However many statements a keeper contradicts itself with, what is kept is one pair, and one that is proof.
-func TestLiesDoNotFillTheMemory(t *testing.T) {
+// However many contradicting statements a keeper signs, what is kept is one pair, and one that is a proof.
+func TestEquivocationDoesNotFillTheMemory(t *testing.T) {
 	p := NewPool()
 	var pairs [][2]Signed
-	p.Contradicted = func(a, b Signed) {
+	p.Equivocation = func(a, b Signed) {
 		require.NotNil(t, p.Period(3), "the pool may be used from the callback")
 		pairs = append(pairs, [2]Signed{a, b})
 	}
 	key := newKey(t)
-	lie := func(latency uint32, at int64, passed bool) Signed {
+	signed := func(latency uint32, at int64, passed bool) Signed {
 		s := sample(t, key, at, passed)
 		s.Statement.LatencyMS = latency
 		sig, err := s.Statement.Sign(key)
@@ -97,16 +97,16 @@ func TestLiesDoNotFillTheMemory(t *testing.T) {
 		return s
 	}
 	for latency := range uint32(100) { // the same check, with 100 latencies
-		s := lie(latency, 10, true)
-		require.Equal(t, latency > 1, p.Useless(s))
+		s := signed(latency, 10, true)
+		require.Equal(t, latency > 1, p.ProvesNothingNew(s))
 		added, err := p.Add(s)
 		require.Equal(t, latency < 2, added)
 		require.Equal(t, latency == 1, errors.Is(err, ErrEquivocation))
 	}
 	require.Equal(t, 2, p.Len())
 	for at := range int64(50) { // and "passed" and "failed" of many checks
-		_, _ = p.Add(lie(0, 20+at, true)) // the first of each is a statement like any other
-		_, err := p.Add(lie(0, 20+at, false))
+		_, _ = p.Add(signed(0, 20+at, true)) // the first of each is a statement like any other
+		_, err := p.Add(signed(0, 20+at, false))
 		require.Equal(t, at == 0, errors.Is(err, ErrEquivocation))
 	}
 	require.Equal(t, 2+50+1, p.Len())

@@ -68,7 +68,7 @@ func (k *keeper) start() error {
 	matcher := match.New()
 	k.view, k.pool, k.news = view.New(view.Options{Listeners: []view.Listener{matcher}}), statement.NewPool(), nil
 	w.chain.Each(k.view.Put)
-	k.pool.Contradicted = k.contradicted
+	k.pool.Equivocation = k.contradicted
 	k.group = vtime.NewGroup(w.loop, func() { k.engine.Drain(k.group.Context()) })
 	g, t, secs := k.group, w.o.times(), w.secs()
 	var err error

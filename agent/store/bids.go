@@ -97,7 +97,7 @@ func (s *Store) Bids() ([]Bid, error) {
 		out = nil
 		return tx.Bucket(bucketBids).ForEach(func(k, raw []byte) error {
 			var b Bid
-			if err := boltstore.UnsealJSON(bucketBids, k, raw, &b); err != nil {
+			if err := boltstore.ValueJSON(bucketBids, k, raw, &b); err != nil {
 				return err
 			}
 			out = append(out, b)
@@ -114,7 +114,7 @@ func (s *Store) PruneBids(before int64) (int, error) {
 	err := s.db.Update(func(tx *bolt.Tx) (err error) {
 		n, err = boltstore.DeleteBelow(tx.Bucket(bucketBids), limit, func(k, raw []byte) (bool, error) {
 			var b Bid
-			err := boltstore.UnsealJSON(bucketBids, k, raw, &b)
+			err := boltstore.ValueJSON(bucketBids, k, raw, &b)
 			return b.Over, err
 		})
 		return err

@@ -53,7 +53,7 @@ func (s *Store) Leases(states ...State) ([]Lease, error) {
 	err := s.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketLeases).ForEach(func(k, raw []byte) error {
 			var l Lease
-			if err := boltstore.UnsealJSON(bucketLeases, k, raw, &l); err != nil {
+			if err := boltstore.ValueJSON(bucketLeases, k, raw, &l); err != nil {
 				return err
 			}
 			if len(want) == 0 || want[l.State] {

@@ -75,7 +75,7 @@ func (s *Store) Entries(f func(Entry) error) error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketIntents).ForEach(func(k, raw []byte) error {
 			var r Entry
-			if err := boltstore.UnsealJSON(bucketIntents, k, raw, &r); err != nil {
+			if err := boltstore.ValueJSON(bucketIntents, k, raw, &r); err != nil {
 				return err
 			}
 			return f(r)
@@ -120,7 +120,7 @@ func (s *Store) Prune(before time.Time) (int, error) {
 		intents, sigs := tx.Bucket(bucketIntents), tx.Bucket(bucketSigs)
 		if err := intents.ForEach(func(k, raw []byte) error {
 			var r Entry
-			if err := boltstore.UnsealJSON(bucketIntents, k, raw, &r); err != nil {
+			if err := boltstore.ValueJSON(bucketIntents, k, raw, &r); err != nil {
 				return err
 			}
 			if r.State.Terminal() && r.Updated.Before(before) {
@@ -132,7 +132,7 @@ func (s *Store) Prune(before time.Time) (int, error) {
 		}
 		var old [][]byte
 		if err := sigs.ForEach(func(k, raw []byte) error {
-			id, err := boltstore.Unseal(bucketSigs, k, raw)
+			id, err := boltstore.Value(bucketSigs, k, raw)
 			if err != nil {
 				return err
 			}

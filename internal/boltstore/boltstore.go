@@ -171,7 +171,7 @@ func (c Config) fill(tx *bolt.Tx) error {
 			return fmt.Errorf("create %s: %w", name, err)
 		}
 	}
-	err := errors.Join(tx.Bucket(BucketMeta).Put(keySchema, sealSchema(c.Schema)), Put(tx, BucketMeta, keyOwner, c.Owner))
+	err := errors.Join(tx.Bucket(BucketMeta).Put(keySchema, schemaEntry(c.Schema)), Put(tx, BucketMeta, keyOwner, c.Owner))
 	if err == nil && c.Fill != nil {
 		err = c.Fill(tx)
 	}
@@ -223,7 +223,7 @@ func (c Config) verifyBucket(tx *bolt.Tx, name []byte) error {
 		if bytes.Equal(name, BucketMeta) && bytes.Equal(k, keySchema) {
 			return nil // it has a layout of its own
 		}
-		_, err := Unseal(name, k, v)
+		_, err := Value(name, k, v)
 		return err
 	})
 }

@@ -70,7 +70,7 @@ func TestEntries(t *testing.T) {
 	}))
 	odd := func(k, entry []byte) (bool, error) {
 		var n int
-		err := UnsealJSON(bucket, k, entry, &n)
+		err := ValueJSON(bucket, k, entry, &n)
 		return n%2 == 1, err
 	}
 	for _, c := range []struct {
@@ -86,22 +86,22 @@ func TestEntries(t *testing.T) {
 }
 
 // An entry is good under its own key in its own bucket only.
-func TestSeal(t *testing.T) {
+func TestEntryHasItsPlace(t *testing.T) {
 	for _, size := range []int{0, 1, 100, 490, 500, 5000} {
 		value := bytes.Repeat([]byte{7}, size)
-		entry := Seal(bucket, key(1), value)
-		got, err := Unseal(bucket, key(1), entry)
+		entry := Entry(bucket, key(1), value)
+		got, err := Value(bucket, key(1), entry)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(value, got))
-		_, err = Unseal(bucket, key(2), entry)
+		_, err = Value(bucket, key(2), entry)
 		require.ErrorIs(t, err, ErrCorrupt)
-		_, err = Unseal([]byte("others"), key(1), entry)
+		_, err = Value([]byte("others"), key(1), entry)
 		require.ErrorIs(t, err, ErrCorrupt)
 		entry[len(entry)-1] ^= 1
-		_, err = Unseal(bucket, key(1), entry)
+		_, err = Value(bucket, key(1), entry)
 		require.ErrorIs(t, err, ErrCorrupt)
 	}
-	_, err := Unseal(bucket, key(1), []byte("short"))
+	_, err := Value(bucket, key(1), []byte("short"))
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 

@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// SealSize is how many bytes an entry has besides its value.
-const SealSize = 8
+// ChecksumSize is how many bytes an entry has besides its value.
+const ChecksumSize = 8
 
 // Damaged returns ErrCorrupt with what is damaged.
 func Damaged(format string, args ...any) error {
@@ -33,19 +33,19 @@ func Sum(bucket, key, value []byte) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// Seal makes an entry: the first eight bytes of Sum, then the value.
-func Seal(bucket, key, value []byte) []byte {
+// Entry makes an entry: the first eight bytes of Sum, then the value.
+func Entry(bucket, key, value []byte) []byte {
 	sum := Sum(bucket, key, value)
-	return append(append(make([]byte, 0, SealSize+len(value)), sum[:SealSize]...), value...)
+	return append(append(make([]byte, 0, ChecksumSize+len(value)), sum[:ChecksumSize]...), value...)
 }
 
-// Unseal verifies an entry and returns its value, which is a part of it. Error: ErrCorrupt.
-func Unseal(bucket, key, entry []byte) ([]byte, error) {
-	if len(entry) < SealSize {
+// Value verifies an entry and returns its value, which is a part of it. Error: ErrCorrupt.
+func Value(bucket, key, entry []byte) ([]byte, error) {
+	if len(entry) < ChecksumSize {
 		return nil, Damaged("entry %x of %s has %d bytes", key, bucket, len(entry))
 	}
-	value := entry[SealSize:]
-	if sum := Sum(bucket, key, value); !bytes.Equal(sum[:SealSize], entry[:SealSize]) {
+	value := entry[ChecksumSize:]
+	if sum := Sum(bucket, key, value); !bytes.Equal(sum[:ChecksumSize], entry[:ChecksumSize]) {
 		return nil, Damaged("checksum of entry %x of %s", key, bucket)
 	}
 	return value, nil
@@ -53,18 +53,18 @@ func Unseal(bucket, key, entry []byte) ([]byte, error) {
 
 // The schema's entry is read before it is known which layout a file has, so its own never changes: the first eight bytes of the
 // number's sha256, then the number.
-func sealSchema(n uint64) []byte {
+func schemaEntry(n uint64) []byte {
 	value := binary.BigEndian.AppendUint64(nil, n)
 	sum := sha256.Sum256(value)
-	return append(sum[:SealSize:SealSize], value...)
+	return append(sum[:ChecksumSize:ChecksumSize], value...)
 }
 
 func readSchema(entry []byte) (uint64, error) {
-	if len(entry) != SealSize+8 {
-		return 0, Damaged("the schema number has %d bytes", len(entry)-SealSize)
+	if len(entry) != ChecksumSize+8 {
+		return 0, Damaged("the schema number has %d bytes", len(entry)-ChecksumSize)
 	}
-	n := binary.BigEndian.Uint64(entry[SealSize:])
-	if !bytes.Equal(entry, sealSchema(n)) {
+	n := binary.BigEndian.Uint64(entry[ChecksumSize:])
+	if !bytes.Equal(entry, schemaEntry(n)) {
 		return 0, Damaged("checksum of the schema number")
 	}
 	return n, nil
@@ -76,13 +76,13 @@ func Get(tx *bolt.Tx, bucket, key []byte) ([]byte, error) {
 	if entry == nil {
 		return nil, fmt.Errorf("%w: %x in %s", ErrNotFound, key, bucket)
 	}
-	value, err := Unseal(bucket, key, entry)
+	value, err := Value(bucket, key, entry)
 	return bytes.Clone(value), err
 }
 
-// Put seals and writes a value.
+// Put writes a value.
 func Put(tx *bolt.Tx, bucket, key, value []byte) error {
-	if err := tx.Bucket(bucket).Put(key, Seal(bucket, key, value)); err != nil {
+	if err := tx.Bucket(bucket).Put(key, Entry(bucket, key, value)); err != nil {
 		return fmt.Errorf("write %s: %w", bucket, err)
 	}
 	return nil
@@ -94,12 +94,12 @@ func GetJSON(tx *bolt.Tx, bucket, key []byte, v any) error {
 	if entry == nil {
 		return fmt.Errorf("%w: %x in %s", ErrNotFound, key, bucket)
 	}
-	return UnsealJSON(bucket, key, entry, v)
+	return ValueJSON(bucket, key, entry, v)
 }
 
-// UnsealJSON verifies an entry that PutJSON wrote and reads its value. Error: ErrCorrupt.
-func UnsealJSON(bucket, key, entry []byte, v any) error {
-	value, err := Unseal(bucket, key, entry)
+// ValueJSON verifies an entry that PutJSON wrote and reads its value. Error: ErrCorrupt.
+func ValueJSON(bucket, key, entry []byte, v any) error {
+	value, err := Value(bucket, key, entry)
 	if err != nil {
 		return err
 	}

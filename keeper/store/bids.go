@@ -57,7 +57,7 @@ func (s *Store) EachBid(from int64, f func(a AuctionKey, node [32]byte, raw []by
 			if err != nil {
 				return err
 			}
-			raw, err := boltstore.Unseal(bucketBids, k, v)
+			raw, err := boltstore.Value(bucketBids, k, v)
 			if err != nil {
 				return err
 			}

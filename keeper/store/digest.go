@@ -86,7 +86,7 @@ func putPromise(tx *bolt.Tx, bucket, key, value []byte) error {
 	if old := b.Get(key); old != nil {
 		all.drop(bucket, key, old)
 	}
-	entry := boltstore.Seal(bucket, key, value)
+	entry := boltstore.Entry(bucket, key, value)
 	all.add(bucket, key, entry)
 	return errors.Join(b.Put(key, entry), all.save(tx))
 }

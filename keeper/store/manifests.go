@@ -41,7 +41,7 @@ func (s *Store) PutManifest(p records.Period, ref SetRef) error {
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketManifests)
 		if raw := b.Get(periodKey(p)); raw != nil {
-			have, err := boltstore.Unseal(bucketManifests, periodKey(p), raw)
+			have, err := boltstore.Value(bucketManifests, periodKey(p), raw)
 			if err == nil && len(have) != setRefSize {
 				err = boltstore.Damaged("manifest of %d bytes", len(have))
 			}

@@ -87,10 +87,10 @@ func TestDamagedManifests(t *testing.T) {
 		"gone":  func(b *bolt.Bucket) error { return b.Delete(periodKey(6)) },
 		"twice": func(b *bolt.Bucket) error { return b.Put(periodKey(7), b.Get(periodKey(6))) },
 		"another set": func(b *bolt.Bucket) error {
-			return b.Put(periodKey(6), boltstore.Seal(bucketManifests, periodKey(6), other.encode()))
+			return b.Put(periodKey(6), boltstore.Entry(bucketManifests, periodKey(6), other.encode()))
 		},
 		"shorter": func(b *bolt.Bucket) error {
-			return b.Put(periodKey(6), boltstore.Seal(bucketManifests, periodKey(6), one.encode()[:8]))
+			return b.Put(periodKey(6), boltstore.Entry(bucketManifests, periodKey(6), one.encode()[:8]))
 		},
 		"no entry":     func(b *bolt.Bucket) error { return b.Put(periodKey(6), []byte("short")) },
 		"not an entry": func(b *bolt.Bucket) error { return b.Put(periodKey(6), one.encode()) },

@@ -69,7 +69,7 @@ func packPeriod(tx *bolt.Tx, p records.Period, size int) (int, error) {
 	var keys [][]byte
 	var body []byte
 	flush := func(first []byte) error {
-		entry := boltstore.Seal(bucketPacks, first, body)
+		entry := boltstore.Entry(bucketPacks, first, body)
 		all.add(bucketPacks, first, entry)
 		body = body[:0]
 		return packs.Put(first, entry)
@@ -85,7 +85,7 @@ func packPeriod(tx *bolt.Tx, p records.Period, size int) (int, error) {
 		}
 		all.drop(bucketStatements, k, v)
 		keys = append(keys, bytes.Clone(k))
-		if body = append(body, v[boltstore.SealSize:]...); len(keys)%size == 0 {
+		if body = append(body, v[boltstore.ChecksumSize:]...); len(keys)%size == 0 {
 			if err := flush(keys[len(keys)-size]); err != nil {
 				return 0, err
 			}
@@ -134,7 +134,7 @@ func packed(tx *bolt.Tx, prefix []byte) ([]Signed, error) {
 
 // eachPacked reads a pack; f must not keep the key.
 func eachPacked(first, entry []byte, f func(key []byte, s Signed)) error {
-	body, err := boltstore.Unseal(bucketPacks, first, entry)
+	body, err := boltstore.Value(bucketPacks, first, entry)
 	if err != nil {
 		return err
 	}

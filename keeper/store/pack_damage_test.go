@@ -43,12 +43,12 @@ func TestDamagedPacks(t *testing.T) {
 		},
 		"shorter": func(b *bolt.Bucket) error {
 			k, v := third(b)
-			return b.Put(k, boltstore.Seal(bucketPacks, k, v[8:len(v)-signedSize]))
+			return b.Put(k, boltstore.Entry(bucketPacks, k, v[8:len(v)-signedSize]))
 		},
 		"another result": func(b *bolt.Bucket) error {
 			k, v := third(b)
 			v[8+57] ^= 1
-			return b.Put(k, boltstore.Seal(bucketPacks, k, v[8:]))
+			return b.Put(k, boltstore.Entry(bucketPacks, k, v[8:]))
 		},
 		"nothing": func(b *bolt.Bucket) error {
 			k, _ := third(b)
@@ -116,7 +116,7 @@ func TestEveryByteOfAPack(t *testing.T) {
 	body := pack[8:]
 	swapped := slices.Concat(body[:signedSize], body[2*signedSize:3*signedSize], body[signedSize:2*signedSize])
 	for _, odd := range [][]byte{{}, body[:1], body[:signedSize-1], body[:signedSize+1], swapped, slices.Concat(body[:signedSize], body[:signedSize])} {
-		require.ErrorIs(t, eachPacked(key, boltstore.Seal(bucketPacks, key, odd), ignore), ErrCorrupt)
+		require.ErrorIs(t, eachPacked(key, boltstore.Entry(bucketPacks, key, odd), ignore), ErrCorrupt)
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Store) Proofs() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketProofs).ForEach(func(k, v []byte) error {
-			proof, err := boltstore.Unseal(bucketProofs, k, v)
+			proof, err := boltstore.Value(bucketProofs, k, v)
 			out[string(k)] = bytes.Clone(proof)
 			return err
 		})

@@ -83,7 +83,7 @@ func (s *Store) Sign(statements []records.CheckStatement, sign func(records.Chec
 			if err != nil {
 				return err
 			}
-			entry := boltstore.Seal(bucketStatements, key, append(enc[:], sig[:]...))
+			entry := boltstore.Entry(bucketStatements, key, append(enc[:], sig[:]...))
 			if err := b.Put(key, entry); err != nil {
 				return err
 			}

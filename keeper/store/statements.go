@@ -16,7 +16,7 @@ const signedSize = records.StatementSize + 64
 
 // decodeSigned reads an entry of one statement.
 func decodeSigned(key, entry []byte) (Signed, error) {
-	v, err := boltstore.Unseal(bucketStatements, key, entry)
+	v, err := boltstore.Value(bucketStatements, key, entry)
 	if err != nil {
 		return Signed{}, err
 	}

@@ -16,7 +16,7 @@ import (
 func (s *Store) Vote(p records.Period, root records.Hash, proposal []byte) error {
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		if old := tx.Bucket(bucketVotes).Get(periodKey(p)); old != nil {
-			have, err := boltstore.Unseal(bucketVotes, periodKey(p), old)
+			have, err := boltstore.Value(bucketVotes, periodKey(p), old)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -266,47 +265,6 @@ func TestCrashAfterEveryActionOfARedundantJob(t *testing.T) {
 	}, actions)
 	for at := range actions {
 		require.Subset(t, actions, runLease(t, true, at), "crash after action %d (%s)", at, actions[at])
-	}
-}
-
-func TestOutputsAreDecided(t *testing.T) {
-	now := time.Unix(10_000, 0)
-	base := func() Facts {
-		f := Facts{Now: now, Exists: true}
-		f.Account.StartedAt, f.Account.Output = 9_000, uint8(market.OutputWanted)
-		f.Entry.Exit = &store.Exit{Reason: string(runtime.ReasonExited)}
-		f.Order.Outputs = Outputs{Wanted: 3, CommitBy: now.Add(time.Minute), RevealBy: now.Add(2 * time.Minute)}
-		return f
-	}
-	for name, c := range map[string]struct {
-		change func(*Facts)
-		want   Action
-		ok     bool
-	}{
-		"not a redundant job":   {func(f *Facts) { f.Account.Output = 0 }, Wait, false},
-		"the job runs":          {func(f *Facts) { f.Entry.Exit = nil }, Wait, false},
-		"it was stopped":        {func(f *Facts) { f.Entry.Exit.Reason = string(runtime.ReasonStopped) }, Wait, false},
-		"written down first":    {func(*Facts) {}, HashOutput, true},
-		"then committed":        {func(f *Facts) { f.Entry.Output = &store.Output{} }, CommitOutput, true},
-		"too late to commit":    {func(f *Facts) { f.Now = f.Order.Outputs.CommitBy.Add(time.Second) }, Wait, false},
-		"others are waited for": {func(f *Facts) { f.Entry.Output, f.Account.Output = &store.Output{}, uint8(market.OutputCommitted) }, Wait, true},
-		"all have committed": {func(f *Facts) {
-			f.Entry.Output, f.Account.Output, f.Order.Outputs.Committed = &store.Output{}, uint8(market.OutputCommitted), 3
-		}, RevealOutput, true},
-		"some never will": {func(f *Facts) {
-			f.Entry.Output, f.Account.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(62*time.Second)
-		}, RevealOutput, true},
-		"too late to show": {func(f *Facts) {
-			f.Entry.Output, f.Account.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(time.Hour)
-		}, Wait, false},
-		"committed by nobody here": {func(f *Facts) { f.Account.Output = uint8(market.OutputCommitted) }, Wait, false},
-		"shown":                    {func(f *Facts) { f.Entry.Output, f.Account.Output = &store.Output{}, uint8(market.OutputRevealed) }, Wait, false},
-	} {
-		f := base()
-		c.change(&f)
-		d, ok := decideOutput(f)
-		require.Equal(t, c.ok, ok, name)
-		require.Equal(t, c.want, d.Action, name)
 	}
 }
 

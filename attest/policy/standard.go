@@ -58,7 +58,7 @@ func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, erro
 	return out, nil
 }
 
-// rootless is the trust root of a kind that has none.
+// rootless is the verifier of a kind for which the policy names no usable roots.
 type rootless struct {
 	kind attest.Kind
 	why  string

@@ -1,0 +1,83 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// A node starts an awarded lease when the job has arrived, or after half of the start deadline.
+func TestAwardedLeasesAreStarted(t *testing.T) {
+	awarded := time.Unix(10_000, 0)
+	base := func() Facts {
+		f := Facts{Now: awarded.Add(time.Second), Exists: true, StartDeadline: 20 * time.Second, Entry: store.Lease{State: store.Awarded}}
+		f.Account.Status = uint8(market.LeaseAwarded)
+		f.Order = Order{Complete: true, AwardedAt: awarded}
+		return f
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   Action
+	}{
+		"no job yet":                      {func(*Facts) {}, Wait},
+		"the job has arrived":             {func(f *Facts) { f.Entry.Job = &store.Job{} }, MarkStarting},
+		"half of the deadline, no job":    {func(f *Facts) { f.Now = awarded.Add(10 * time.Second) }, MarkStarting},
+		"stored that it starts":           {func(f *Facts) { f.Entry.State = store.Starting }, SubmitStart},
+		"the order misses nodes":          {func(f *Facts) { f.Order.Complete, f.Entry.Job = false, &store.Job{} }, Wait},
+		"the deadline is missed":          {func(f *Facts) { f.Now = awarded.Add(21 * time.Second) }, Wait},
+		"the deadline, although starting": {func(f *Facts) { f.Entry.State, f.Now = store.Starting, awarded.Add(21*time.Second) }, Wait},
+		"the store is ahead of the chain": {func(f *Facts) { f.Entry.State = store.Running }, Wait},
+	} {
+		f := base()
+		c.change(&f)
+		require.Equal(t, c.want, Decide(f).Action, name)
+	}
+	waiting := Decide(base())
+	require.Equal(t, awarded.Add(10*time.Second), waiting.Until, "it decides again at half of the deadline")
+}
+
+func TestOutputsAreDecided(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	base := func() Facts {
+		f := Facts{Now: now, Exists: true}
+		f.Account.StartedAt, f.Account.Output = 9_000, uint8(market.OutputWanted)
+		f.Entry.Exit = &store.Exit{Reason: string(runtime.ReasonExited)}
+		f.Order.Outputs = Outputs{Wanted: 3, CommitBy: now.Add(time.Minute), RevealBy: now.Add(2 * time.Minute)}
+		return f
+	}
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   Action
+		ok     bool
+	}{
+		"not a redundant job":   {func(f *Facts) { f.Account.Output = 0 }, Wait, false},
+		"the job runs":          {func(f *Facts) { f.Entry.Exit = nil }, Wait, false},
+		"it was stopped":        {func(f *Facts) { f.Entry.Exit.Reason = string(runtime.ReasonStopped) }, Wait, false},
+		"written down first":    {func(*Facts) {}, HashOutput, true},
+		"then committed":        {func(f *Facts) { f.Entry.Output = &store.Output{} }, CommitOutput, true},
+		"too late to commit":    {func(f *Facts) { f.Now = f.Order.Outputs.CommitBy.Add(time.Second) }, Wait, false},
+		"others are waited for": {func(f *Facts) { f.Entry.Output, f.Account.Output = &store.Output{}, uint8(market.OutputCommitted) }, Wait, true},
+		"all have committed": {func(f *Facts) {
+			f.Entry.Output, f.Account.Output, f.Order.Outputs.Committed = &store.Output{}, uint8(market.OutputCommitted), 3
+		}, RevealOutput, true},
+		"some never will": {func(f *Facts) {
+			f.Entry.Output, f.Account.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(62*time.Second)
+		}, RevealOutput, true},
+		"too late to show": {func(f *Facts) {
+			f.Entry.Output, f.Account.Output, f.Now = &store.Output{}, uint8(market.OutputCommitted), now.Add(time.Hour)
+		}, Wait, false},
+		"committed by nobody here": {func(f *Facts) { f.Account.Output = uint8(market.OutputCommitted) }, Wait, false},
+		"shown":                    {func(f *Facts) { f.Entry.Output, f.Account.Output = &store.Output{}, uint8(market.OutputRevealed) }, Wait, false},
+	} {
+		f := base()
+		c.change(&f)
+		d, ok := decideOutput(f)
+		require.Equal(t, c.ok, ok, name)
+		require.Equal(t, c.want, d.Action, name)
+	}
+}

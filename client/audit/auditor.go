@@ -35,7 +35,7 @@ func (a *auditor) step(t Tx, name string, problems []string, format string, args
 	a.lease.Steps = append(a.lease.Steps, Step{Name: name, Time: t.Time, Text: fmt.Sprintf(format, args...), Signature: t.Signature, Problems: problems})
 }
 
-// problems collects what does not hold.
+// problems are the checks of a step that failed.
 type problems []string
 
 func (c *problems) require(ok bool, format string, args ...any) {
@@ -50,93 +50,6 @@ func (c *problems) requireAmount(what string, got uint64, want market.USDC, err 
 		return
 	}
 	c.require(market.USDC(got) == want, "%s is %s, should be %s", what, market.USDC(got).Exact(), want.Exact())
-}
-
-func (a *auditor) event(t Tx, e market.Event) {
-	address := a.lease.Address
-	switch v := e.Value.(type) {
-	case *bindings.OrderCreated:
-		if v.Order == a.lease.Order {
-			a.orderCreated(t, v)
-		}
-	case *bindings.AuctionOpened:
-		if v.Order == a.lease.Order {
-			a.step(t, "auction", nil, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
-		}
-	case *bindings.AuctionAwarded:
-		if v.Order == a.lease.Order && v.Node == a.award.Node {
-			a.auctioned(t, v)
-		}
-	case *bindings.LeaseAwarded:
-		if v.Lease == address {
-			a.awarded(t, v)
-		}
-	case *bindings.LeaseMigrated:
-		switch address {
-		case v.To:
-			a.continued(t, v)
-		case v.From:
-			a.step(t, "moved", nil, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
-				time.Duration(v.DurationSecs)*time.Second, market.PricePerHour(v.Price), market.USDC(v.Reserved))
-		}
-	case *bindings.LeaseCheckpointed:
-		if v.Lease == address {
-			a.step(t, "checkpoint", nil, "%x", v.Hash)
-		}
-	case *bindings.LeaseStarted:
-		if v.Lease == address {
-			a.started(t, v)
-		}
-	case *bindings.LeaseExtended:
-		if v.Lease == address {
-			a.extended(t, v)
-		}
-	case *bindings.LeafApplied:
-		if v.Lease == address {
-			a.leafApplied(t, v)
-		}
-	case *bindings.LeaseSettled:
-		if v.Lease == address {
-			a.settlement(t, v)
-		}
-	case *bindings.LeaseFailed:
-		if v.Lease == address {
-			a.step(t, "failed", nil, "gone too long in period %d, ended at %s", v.Period, clock(v.EndedAt))
-		}
-	case *bindings.LeaseNoticed:
-		if v.Lease == address {
-			a.step(t, "notice", nil, "the provider gave notice at %s", clock(v.NoticeAt))
-		}
-	case *bindings.LeaseEnded:
-		if v.Lease == address {
-			a.ended(t, v)
-		}
-	case *bindings.LeaseAborted:
-		if v.Lease == address {
-			a.aborted(t, v)
-		}
-	case *bindings.LeaseRated:
-		if v.Lease == address {
-			var c problems
-			c.require(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
-			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
-		}
-	case *bindings.LeaseClosed:
-		if v.Lease == address {
-			a.closed(t, v)
-		}
-	case *bindings.FaultOpened:
-		if v.Lease == address {
-			a.step(t, "fault", nil, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
-				records.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
-		}
-	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
-		a.disputed(t, e)
-	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved:
-		a.output(t, e)
-	case *bindings.SlashApplied:
-		a.step(t, "slashed", nil, "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Customer), market.GNT(v.Finder), market.GNT(v.Burned))
-	}
 }
 
 func (a *auditor) orderCreated(t Tx, v *bindings.OrderCreated) {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/rs/zerolog"
 )
 
 // Protocol describes a request protocol. The same value serves both sides.
@@ -81,122 +83,72 @@ func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context
 // Unhandle stops answering a protocol.
 func (n *Node) Unhandle(p Protocol) { n.host.RemoveStreamHandler(protocol.ID(p.ID)) }
 
-func serve[Req any](n *Node, p Protocol, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
+func serve[Req any](n *Node, p Protocol, h handler[Req], stream bool) {
 	p = p.withDefaults()
-	lim := newLimiter(p.Rate, p.Burst)
-	room := newSlots(p.Concurrent, p.PerPeer)
+	srv := &server[Req]{n: n, p: p, handle: h, stream: stream, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p.Concurrent, p.PerPeer)}
 	n.host.SetStreamHandler(protocol.ID(p.ID), func(s network.Stream) {
-		started := n.spawn(func() { serveOne(n, p, lim, room, s, h, stream) })
+		started := n.spawn(func() { srv.serve(s) })
 		if !started {
 			_ = s.Reset()
 		}
 	})
 }
 
-func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network.Stream, h func(context.Context, solana.PublicKey, Req, func(Code, any) error) error, stream bool) {
-	remote := s.Conn().RemotePeer()
-	log := n.log.With().Str("protocol", p.ID).Str("peer", remote.String()).Logger()
-	ctx, cancel := context.WithCancel(n.ctx)
+// handler answers a request by sending any number of items.
+type handler[Req any] func(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) error
+
+// server answers the requests of one protocol.
+type server[Req any] struct {
+	n      *Node
+	p      Protocol
+	handle handler[Req]
+	stream bool // the answer is a stream of items
+	limit  *limiter
+	room   *slots
+}
+
+// refusal says why a request is not answered, to the peer and, with a reason, to the node's counts.
+type refusal struct {
+	reason Reason
+	err    *Error
+}
+
+// serve answers the request on a stream.
+func (v *server[Req]) serve(s network.Stream) {
+	log := v.n.log.With().Str("protocol", v.p.ID).Str("peer", s.Conn().RemotePeer().String()).Logger()
+	ctx, cancel := context.WithCancel(v.n.ctx)
 	defer cancel()
 	// Whatever happens, the stream does not outlive the node.
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
-	_ = s.SetDeadline(time.Now().Add(min(p.Timeout, requestTimeout)))
-
-	var mu sync.Mutex
-	send := func(code Code, body any) error {
-		mu.Lock()
-		defer mu.Unlock()
-		msg, err := pack(p.Version, code, "", body)
-		if err != nil {
-			return err
-		}
-		_ = s.SetWriteDeadline(time.Now().Add(p.Timeout))
-		return writeFrame(s, msg, p.MaxResponse+frameOverhead)
-	}
-	fail := func(reason Reason, e *Error) {
-		if reason != "" {
-			n.counts.add(reason)
-		}
-		if len(e.Message) > maxMessage {
-			e = &Error{e.Code, e.Message[:maxMessage]}
-		}
-		msg, err := pack(p.Version, e.Code, e.Message, nil)
-		if err == nil {
-			_ = s.SetWriteDeadline(time.Now().Add(p.Timeout))
-			err = writeFrame(s, msg, p.MaxResponse+frameOverhead)
-		}
-		if err != nil {
-			log.Debug().Err(err).Msg("refusal cannot be delivered")
-		}
-		_ = s.CloseRead()
-		_ = s.Close()
-	}
-
-	from, err := PublicKey(remote)
-	if err != nil {
-		fail(ReasonStranger, Refuse(CodeRefused, "identity is not an ed25519 key"))
-		return
-	}
-	if !p.Public && !n.gate.knows(remote) {
-		fail(ReasonStranger, Refuse(CodeRefused, "the key %s is not registered in this market", from))
-		return
-	}
-	if !lim.allow(remote) {
-		fail(ReasonRate, Refuse(CodeRateLimited, "at most %g requests a second", p.Rate))
-		return
-	}
-	free, ok := room.take(remote)
-	if !ok {
-		fail(ReasonBusy, Refuse(CodeRateLimited, "at most %d requests at once, %d from one peer", p.Concurrent, p.PerPeer))
+	_ = s.SetDeadline(time.Now().Add(min(v.p.Timeout, requestTimeout)))
+	from, free, no := v.admit(s.Conn().RemotePeer())
+	if no != nil {
+		v.refuse(s, log, no)
 		return
 	}
 	defer free()
-	raw, err := readFrame(s, p.MaxRequest+frameOverhead)
-	switch {
-	case errors.Is(err, ErrTooBig):
-		fail(ReasonSize, Refuse(CodeBadRequest, "%v", err))
-		return
-	case isTimeout(err):
-		fail(ReasonSlow, Refuse(CodeBadRequest, "the request did not arrive within %s", min(p.Timeout, requestTimeout)))
-		return
-	case err != nil:
-		fail(ReasonEncoding, Refuse(CodeBadRequest, "%v", err))
+	req, no := v.read(s)
+	if no != nil {
+		v.refuse(s, log, no)
 		return
 	}
-	var req Req
-	e, err := unpack(raw)
-	switch {
-	case err != nil:
-		fail(ReasonEncoding, Refuse(CodeBadRequest, "envelope: %v", err))
-		return
-	case e.Version != p.Version:
-		fail(ReasonVersion, Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, p.Version))
-		return
-	case e.Code != CodeOK:
-		fail(ReasonEncoding, Refuse(CodeBadRequest, "a request has no code"))
-		return
-	}
-	if err := Decode(e.Body, &req); err != nil {
-		fail(ReasonEncoding, Refuse(CodeBadRequest, "%v", err))
-		return
-	}
-	if stream {
+	if v.stream {
 		_ = s.SetDeadline(time.Time{}) // each item has its own
-		n.spawn(func() { watchCaller(s, cancel) })
+		v.n.spawn(func() { watchCaller(s, cancel) })
 	} else {
-		_ = s.SetDeadline(time.Now().Add(p.Timeout))
+		_ = s.SetDeadline(time.Now().Add(v.p.Timeout))
 		var tcancel context.CancelFunc
-		ctx, tcancel = context.WithTimeout(ctx, p.Timeout)
+		ctx, tcancel = context.WithTimeout(ctx, v.p.Timeout)
 		defer tcancel()
 	}
-	if err := h(ctx, from, req, send); err != nil {
+	if err := v.handle(ctx, from, req, v.sender(s)); err != nil {
 		var refused *Error
 		if !errors.As(err, &refused) {
 			log.Debug().Err(err).Msg("handler failed")
 			refused = Refuse(CodeInternal, "")
 		}
-		fail("", refused)
+		v.refuse(s, log, &refusal{"", refused})
 		return
 	}
 	stop()
@@ -204,6 +156,87 @@ func serveOne[Req any](n *Node, p Protocol, lim *limiter, room *slots, s network
 	if err := s.Close(); err != nil {
 		log.Debug().Err(err).Msg("stream does not close")
 	}
+}
+
+// admit decides whether the peer may make a request now. free gives its place back.
+func (v *server[Req]) admit(remote peer.ID) (from solana.PublicKey, free func(), no *refusal) {
+	from, err := PublicKey(remote)
+	if err != nil {
+		return from, nil, &refusal{ReasonStranger, Refuse(CodeRefused, "identity is not an ed25519 key")}
+	}
+	if !v.p.Public && !v.n.gate.knows(remote) {
+		return from, nil, &refusal{ReasonStranger, Refuse(CodeRefused, "the key %s is not registered in this market", from)}
+	}
+	if !v.limit.allow(remote) {
+		return from, nil, &refusal{ReasonRate, Refuse(CodeRateLimited, "at most %g requests a second", v.p.Rate)}
+	}
+	free, ok := v.room.take(remote)
+	if !ok {
+		return from, nil, &refusal{ReasonBusy, Refuse(CodeRateLimited, "at most %d requests at once, %d from one peer", v.p.Concurrent, v.p.PerPeer)}
+	}
+	return from, free, nil
+}
+
+// read takes the request from a stream.
+func (v *server[Req]) read(s network.Stream) (req Req, no *refusal) {
+	raw, err := readFrame(s, v.p.MaxRequest+frameOverhead)
+	switch {
+	case errors.Is(err, ErrTooBig):
+		return req, &refusal{ReasonSize, Refuse(CodeBadRequest, "%v", err)}
+	case isTimeout(err):
+		return req, &refusal{ReasonSlow, Refuse(CodeBadRequest, "the request did not arrive within %s", min(v.p.Timeout, requestTimeout))}
+	case err != nil:
+		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "%v", err)}
+	}
+	e, err := unpack(raw)
+	switch {
+	case err != nil:
+		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "envelope: %v", err)}
+	case e.Version != v.p.Version:
+		return req, &refusal{ReasonVersion, Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, v.p.Version)}
+	case e.Code != CodeOK:
+		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "a request has no code")}
+	}
+	if err := Decode(e.Body, &req); err != nil {
+		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "%v", err)}
+	}
+	return req, nil
+}
+
+// sender returns the function by which a handler sends items. It is safe for concurrent use.
+func (v *server[Req]) sender(s network.Stream) func(Code, any) error {
+	var mu sync.Mutex
+	return func(code Code, body any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		msg, err := pack(v.p.Version, code, "", body)
+		if err != nil {
+			return err
+		}
+		_ = s.SetWriteDeadline(time.Now().Add(v.p.Timeout))
+		return writeFrame(s, msg, v.p.MaxResponse+frameOverhead)
+	}
+}
+
+// refuse answers with a refusal and closes the stream.
+func (v *server[Req]) refuse(s network.Stream, log zerolog.Logger, no *refusal) {
+	if no.reason != "" {
+		v.n.counts.add(no.reason)
+	}
+	e := no.err
+	if len(e.Message) > maxMessage {
+		e = &Error{e.Code, e.Message[:maxMessage]}
+	}
+	msg, err := pack(v.p.Version, e.Code, e.Message, nil)
+	if err == nil {
+		_ = s.SetWriteDeadline(time.Now().Add(v.p.Timeout))
+		err = writeFrame(s, msg, v.p.MaxResponse+frameOverhead)
+	}
+	if err != nil {
+		log.Debug().Err(err).Msg("refusal cannot be delivered")
+	}
+	_ = s.CloseRead()
+	_ = s.Close()
 }
 
 // isTimeout reports whether a stream's deadline has passed; muxers have errors of

@@ -1,0 +1,133 @@
+package audit
+
+import (
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// event takes one event; those of other orders and leases are left out.
+func (a *auditor) event(t Tx, e market.Event) {
+	switch e.Value.(type) {
+	case *bindings.OrderCreated, *bindings.AuctionOpened, *bindings.AuctionAwarded:
+		a.orderEvent(t, e)
+	case *bindings.LeaseAwarded, *bindings.LeaseMigrated, *bindings.LeaseCheckpointed, *bindings.LeaseStarted, *bindings.LeaseExtended:
+		a.startEvent(t, e)
+	case *bindings.LeafApplied, *bindings.LeaseSettled:
+		a.paymentEvent(t, e)
+	case *bindings.LeaseFailed, *bindings.LeaseNoticed, *bindings.LeaseEnded, *bindings.LeaseAborted, *bindings.LeaseRated, *bindings.LeaseClosed:
+		a.endEvent(t, e)
+	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
+		a.disputed(t, e)
+	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved:
+		a.output(t, e)
+	case *bindings.FaultOpened, *bindings.SlashApplied:
+		a.slashEvent(t, e)
+	}
+}
+
+func (a *auditor) orderEvent(t Tx, e market.Event) {
+	switch v := e.Value.(type) {
+	case *bindings.OrderCreated:
+		if v.Order == a.lease.Order {
+			a.orderCreated(t, v)
+		}
+	case *bindings.AuctionOpened:
+		if v.Order == a.lease.Order {
+			a.step(t, "auction", nil, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
+		}
+	case *bindings.AuctionAwarded:
+		if v.Order == a.lease.Order && v.Node == a.award.Node {
+			a.auctioned(t, v)
+		}
+	}
+}
+
+func (a *auditor) startEvent(t Tx, e market.Event) {
+	address := a.lease.Address
+	switch v := e.Value.(type) {
+	case *bindings.LeaseAwarded:
+		if v.Lease == address {
+			a.awarded(t, v)
+		}
+	case *bindings.LeaseMigrated:
+		switch address {
+		case v.To:
+			a.continued(t, v)
+		case v.From:
+			a.step(t, "moved", nil, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
+				time.Duration(v.DurationSecs)*time.Second, market.PricePerHour(v.Price), market.USDC(v.Reserved))
+		}
+	case *bindings.LeaseCheckpointed:
+		if v.Lease == address {
+			a.step(t, "checkpoint", nil, "%x", v.Hash)
+		}
+	case *bindings.LeaseStarted:
+		if v.Lease == address {
+			a.started(t, v)
+		}
+	case *bindings.LeaseExtended:
+		if v.Lease == address {
+			a.extended(t, v)
+		}
+	}
+}
+
+func (a *auditor) paymentEvent(t Tx, e market.Event) {
+	switch v := e.Value.(type) {
+	case *bindings.LeafApplied:
+		if v.Lease == a.lease.Address {
+			a.leafApplied(t, v)
+		}
+	case *bindings.LeaseSettled:
+		if v.Lease == a.lease.Address {
+			a.settlement(t, v)
+		}
+	}
+}
+
+func (a *auditor) endEvent(t Tx, e market.Event) {
+	address := a.lease.Address
+	switch v := e.Value.(type) {
+	case *bindings.LeaseFailed:
+		if v.Lease == address {
+			a.step(t, "failed", nil, "gone too long in period %d, ended at %s", v.Period, clock(v.EndedAt))
+		}
+	case *bindings.LeaseNoticed:
+		if v.Lease == address {
+			a.step(t, "notice", nil, "the provider gave notice at %s", clock(v.NoticeAt))
+		}
+	case *bindings.LeaseEnded:
+		if v.Lease == address {
+			a.ended(t, v)
+		}
+	case *bindings.LeaseAborted:
+		if v.Lease == address {
+			a.aborted(t, v)
+		}
+	case *bindings.LeaseRated:
+		if v.Lease == address {
+			var c problems
+			c.require(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
+			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
+		}
+	case *bindings.LeaseClosed:
+		if v.Lease == address {
+			a.closed(t, v)
+		}
+	}
+}
+
+func (a *auditor) slashEvent(t Tx, e market.Event) {
+	switch v := e.Value.(type) {
+	case *bindings.FaultOpened:
+		if v.Lease == a.lease.Address {
+			a.step(t, "fault", nil, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
+				records.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
+		}
+	case *bindings.SlashApplied:
+		a.step(t, "slashed", nil, "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Customer), market.GNT(v.Finder), market.GNT(v.Burned))
+	}
+}

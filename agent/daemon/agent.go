@@ -195,7 +195,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 }
 
 func (a *Agent) openNetwork(cluster runtime.Cluster) error {
-	pc := p2p.Config{
+	pc := p2p.Options{
 		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Log: a.log.With().Str("part", "p2p").Logger(),
 	}.ForNode(cluster.CheckLocal() == nil)
 	var err error

@@ -294,7 +294,7 @@ func TestKeeperMoves(t *testing.T) {
 
 	at := w.keeper.Addrs()[0]
 	require.NoError(t, w.keeper.Close())
-	again, err := p2p.New(p2p.Config{Key: w.keys.Keepers[0].Key, Listen: []string{at[:strings.Index(at, "/p2p/")]}, Log: zerolog.Nop()})
+	again, err := p2p.New(p2p.Options{Key: w.keys.Keepers[0].Key, Listen: []string{at[:strings.Index(at, "/p2p/")]}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, again.Close()) })
 	require.Eventually(t, func() bool { return again.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)

@@ -108,7 +108,7 @@ func newTestbed(t *testing.T, change ...func(*bindings.Params)) *testbed {
 }
 
 func (w *testbed) network(key solana.PrivateKey) *p2p.Node {
-	n, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	n, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, n.Close()) })
 	n.ServeLookup(false)

@@ -24,7 +24,7 @@ var (
 	ErrKeypairExists   = errors.New("keypair file exists already")
 	ErrConfig          = errors.New("invalid solana CLI configuration")
 	ErrAmount          = errors.New("not an amount of SOL with at most nine decimals")
-	ErrCommitment      = errors.New("commitment must be processed, confirmed or finalized")
+	ErrCommitment      = errors.New("commitment level must be processed, confirmed or finalized")
 	ErrClosed          = errors.New("connection closed")
 	ErrAmbiguous       = errors.New("the transaction may have been sent")
 )

@@ -127,7 +127,7 @@ func (s *session) askKeepers(v *view.View, a *audit.Auction, names []string) ([]
 			set, err = parts.Unverified()
 		}
 		if err != nil || set.Keeper != of {
-			s.log.Debug().Err(err).Stringer("keeper", keeper).Msg("bids")
+			s.log.Debug().Err(err).Stringer("keeper", keeper).Msg("keeper does not send its bid set")
 			return
 		}
 		have[of] = true
@@ -158,7 +158,7 @@ func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 			return nil, fmt.Errorf("new key: %w", err)
 		}
 	}
-	n, err := p2p.New(p2p.Config{Key: key, Client: true, UserAgent: "gantry/" + Version, Log: s.log})
+	n, err := p2p.New(p2p.Options{Key: key, Client: true, UserAgent: "gantry/" + Version, Log: s.log})
 	if err != nil {
 		return nil, err
 	}

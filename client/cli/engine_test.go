@@ -240,13 +240,13 @@ type machine struct {
 }
 
 func (m *machine) serve(t *testing.T) {
-	hub, err := p2p.New(p2p.Config{Key: m.keeper, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	hub, err := p2p.New(p2p.Options{Key: m.keeper, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hub.Close() })
 	hub.ServeLookup(false)
 	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: m.keeper.PublicKey(), Multiaddr: hub.Addrs()[0]})
 	m.w.Do("keeper_update", []solana.PrivateKey{m.keeper}, instruction, err)
-	n, err := p2p.New(p2p.Config{Key: m.key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	n, err := p2p.New(p2p.Options{Key: m.key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = n.Close() })
 	require.NoError(t, n.Connect(m.w.Ctx, hub.Self()))

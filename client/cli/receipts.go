@@ -78,7 +78,7 @@ func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.Publi
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)
 		secs, err := r.sign(try, lease, time.Now().Unix())
 		cancel()
-		s.log.Debug().Err(err).Uint64("seconds", secs).Str("lease", lease.String()).Msg("receipt")
+		s.log.Debug().Err(err).Uint64("seconds", secs).Str("lease", lease.String()).Msg("node does not take the receipt")
 	}
 }
 
@@ -104,7 +104,7 @@ func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease 
 		try, stop := context.WithTimeout(ctx, 4*time.Second)
 		_, err := r.sign(try, address, time.Now().Unix())
 		stop()
-		s.log.Debug().Err(err).Msg("last receipt")
+		s.log.Debug().Err(err).Msg("last receipt is not exchanged")
 		t := time.NewTimer(time.Second)
 		select {
 		case <-ctx.Done():

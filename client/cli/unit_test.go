@@ -213,7 +213,7 @@ func TestBadFilesAndEndpoints(t *testing.T) {
 		{[]string{"credits", "show", "-k", broken}, ExitUsage, "error: " + broken + ": not a Solana keypair file"},
 		{[]string{"search", "--url", "http://127.0.0.1:1"}, ExitNetwork, "error: no Solana RPC endpoint answers: http://127.0.0.1:1 (connection refused)"},
 		{[]string{"search", "--url", "nonsense"}, ExitUsage, "error: invalid RPC endpoint"},
-		{[]string{"search", "--commitment", "soon"}, ExitUsage, `error: "soon": commitment must be`},
+		{[]string{"search", "--commitment", "soon"}, ExitUsage, `error: "soon": commitment level must be`},
 		{[]string{"search", "--config", dir + "/none.yml"}, ExitUsage, "error: config file " + dir + "/none.yml does not exist"},
 		{[]string{"nonsense"}, ExitUsage, `error: "nonsense" is not a command`},
 		{[]string{"credits", "nonsense"}, ExitUsage, `error: "nonsense" is not a command of gantry credits`},

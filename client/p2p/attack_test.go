@@ -17,8 +17,8 @@ import (
 )
 
 // members makes a node that knows the given keys only, as a keeper does.
-func member(t *testing.T, known *sync.Map, mod ...func(*Config)) *Node {
-	n := newNode(t, append(mod, func(c *Config) {
+func member(t *testing.T, known *sync.Map, mod ...func(*Options)) *Node {
+	n := newNode(t, append(mod, func(c *Options) {
 		c.Known = func(k solana.PublicKey) bool { _, ok := known.Load(k); return ok }
 	})...)
 	known.Store(n.Key(), true)
@@ -76,7 +76,7 @@ func TestSybils(t *testing.T) {
 	var known sync.Map
 	k := member(t, &known)
 	for range maxStrangersPerIP + 6 {
-		s := newNode(t, func(c *Config) { c.Listen, c.Client = nil, true })
+		s := newNode(t, func(c *Options) { c.Listen, c.Client = nil, true })
 		_ = s.Connect(ctx, k.Self()) // some are refused
 	}
 	require.Eventually(t, func() bool {

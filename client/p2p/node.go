@@ -39,7 +39,7 @@ type Node struct {
 }
 
 // New starts a node.
-func New(cfg Config) (*Node, error) {
+func New(cfg Options) (*Node, error) {
 	cfg.setDefaults()
 	opts, err := cfg.options()
 	if err != nil {

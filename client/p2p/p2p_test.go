@@ -21,9 +21,9 @@ func newKey(t testing.TB) solana.PrivateKey {
 	return k
 }
 
-func newNode(t testing.TB, mod ...func(*Config)) *Node {
+func newNode(t testing.TB, mod ...func(*Options)) *Node {
 	t.Helper()
-	cfg := Config{Key: newKey(t), Listen: []string{LoopbackListen}, Log: zerolog.Nop()}
+	cfg := Options{Key: newKey(t), Listen: []string{LoopbackListen}, Log: zerolog.Nop()}
 	for _, m := range mod {
 		m(&cfg)
 	}
@@ -50,10 +50,10 @@ func TestIdentity(t *testing.T) {
 	require.ErrorIs(t, err, ErrIdentity)
 	_, err = PublicKey("nonsense")
 	require.ErrorIs(t, err, ErrIdentity)
-	_, err = New(Config{Key: k[:12]})
+	_, err = New(Options{Key: k[:12]})
 	require.ErrorIs(t, err, ErrIdentity)
 
-	n := newNode(t, func(c *Config) { c.Key = k })
+	n := newNode(t, func(c *Options) { c.Key = k })
 	require.Equal(t, id, n.ID())
 	require.NotEmpty(t, n.Addrs())
 	p, err := ParsePeer(n.Addrs()[0])
@@ -80,7 +80,7 @@ var echo = Protocol{ID: "/gantry/test-echo/1", Version: 1, MaxRequest: 1 << 10, 
 
 func TestCall(t *testing.T) {
 	ctx := testCtx(t)
-	a, b := newNode(t), newNode(t, func(c *Config) { c.Listen, c.Client = nil, true })
+	a, b := newNode(t), newNode(t, func(c *Options) { c.Listen, c.Client = nil, true })
 	Handle(a, echo, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {
 		switch r.Text {
 		case "refuse":
@@ -328,7 +328,7 @@ func TestKeepReconnects(t *testing.T) {
 	key := newKey(t)
 	a := newNode(t)
 	start := func(listen string) *Node {
-		n, err := New(Config{Key: key, Listen: []string{listen}, Log: zerolog.Nop()})
+		n, err := New(Options{Key: key, Listen: []string{listen}, Log: zerolog.Nop()})
 		require.NoError(t, err)
 		return n
 	}
@@ -390,9 +390,9 @@ func TestLimiterForgets(t *testing.T) {
 // An agent that nobody can dial is reached through a keeper.
 func TestRelay(t *testing.T) {
 	ctx := testCtx(t)
-	keeper := newNode(t, func(c *Config) { c.RelayService, c.Public = true, true })
+	keeper := newNode(t, func(c *Options) { c.RelayService, c.Public = true, true })
 	keeper.ServeLookup(true)
-	agent := newNode(t, func(c *Config) {
+	agent := newNode(t, func(c *Options) {
 		c.Listen, c.Client, c.Private, c.HolePunching, c.UseRelays = nil, true, true, true, true
 	})
 	Handle(agent, echo, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {

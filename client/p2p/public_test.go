@@ -10,7 +10,7 @@ import (
 
 // Strangers are answered on public protocols only.
 func TestPublicProtocols(t *testing.T) {
-	a := newNode(t, func(c *Config) { c.Known = func(solana.PublicKey) bool { return false } })
+	a := newNode(t, func(c *Options) { c.Known = func(solana.PublicKey) bool { return false } })
 	stranger := newNode(t)
 	answer := func(context.Context, solana.PublicKey, string) (string, error) { return "answer", nil }
 	open := Protocol{ID: "/gantry/test/public/1", Version: 1, Public: true}

@@ -51,7 +51,7 @@ func (a relayACL) AllowConnect(src peer.ID, _ ma.Multiaddr, dest peer.ID) bool {
 }
 
 // relayOptions are what a keeper offers and a node uses.
-func (n *Node) relayOptions(c Config) []libp2p.Option {
+func (n *Node) relayOptions(c Options) []libp2p.Option {
 	var opts []libp2p.Option
 	if c.RelayService {
 		opts = append(opts,

@@ -11,7 +11,7 @@ const keeperConnections = 16_384
 
 // ForKeeper are the settings of a keeper, which must be reachable at the
 // address that it announces. It relays for nodes that are not.
-func (c Config) ForKeeper(local bool) Config {
+func (c Options) ForKeeper(local bool) Options {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = keeperConnections
 	}
@@ -28,7 +28,7 @@ func (c Config) ForKeeper(local bool) Config {
 }
 
 // ForNode are the settings of an agent, which may be anywhere.
-func (c Config) ForNode(local bool) Config {
+func (c Options) ForNode(local bool) Options {
 	if local {
 		if len(c.Listen) == 0 {
 			c.Listen = []string{LoopbackListen}
@@ -42,7 +42,7 @@ func (c Config) ForNode(local bool) Config {
 // ForCustomer are the settings of a customer, who reaches out and is reached by
 // nobody. It listens all the same: a hole is punched from both sides, and from
 // the port that is listened on.
-func (c Config) ForCustomer(local bool) Config {
+func (c Options) ForCustomer(local bool) Options {
 	if local {
 		c.Client = true
 		return c

@@ -11,12 +11,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/gagliardetto/solana-go/programs/token"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
-	"github.com/rs/zerolog"
-	"github.com/stretchr/testify/require"
 )
 
 func TestOnSurfnet(t *testing.T) { testEngine(t, localnode.Surfnet(t)) }
@@ -77,7 +78,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	require.NoError(t, err)
 	var mu sync.Mutex
 	var events []watch.Event
-	live := watch.NewStore(func(e watch.Event) (int, bool, error) { return len(e.Data), true, nil }, zerolog.Nop())
+	live := newStore(func(e watch.Event) (int, bool, error) { return len(e.Data), true, nil }, zerolog.Nop())
 	var wg sync.WaitGroup
 	wctx, wcancel := context.WithCancel(ctx)
 	wg.Add(1)

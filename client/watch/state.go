@@ -4,14 +4,15 @@ import (
 	"bytes"
 
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// regression is how many slots the chain may seem to go back before the
-// watcher stops believing what it knows: more than any fork or lagging node.
+// regression is how many slots the chain may seem to go back before the watcher discards its state: more than any fork or
+// lagging node causes.
 const regression = 300
 
-// state is what the consumer has been told.
+// state is what was emitted to the consumer.
 type state struct {
 	program solana.PublicKey
 	entries map[solana.PublicKey]*entry
@@ -31,7 +32,7 @@ func newState(program solana.PublicKey) state {
 	return state{program: program, entries: map[solana.PublicKey]*entry{}}
 }
 
-// present stores an account's state and emits it if it is news.
+// present stores an account's state and emits it if it differs.
 func (s *state) present(a chain.Account, emit func(Event)) {
 	s.maxSlot = max(s.maxSlot, a.Slot)
 	e, known := s.entries[a.Key]
@@ -50,7 +51,7 @@ func (s *state) present(a chain.Account, emit func(Event)) {
 	emit(Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot})
 }
 
-// absent notes that an account does not exist (any more) at a slot.
+// absent stores that an account does not exist (any more) at a slot.
 func (s *state) absent(key solana.PublicKey, slot uint64, emit func(Event)) {
 	s.maxSlot = max(s.maxSlot, slot)
 	e, known := s.entries[key]
@@ -72,8 +73,7 @@ func (s *state) newer(key solana.PublicKey, slot uint64) bool {
 // Accounts about which something newer is known keep it.
 func (s *state) applySnapshot(snap snapshot, emit func(Event)) error {
 	if snap.slot+regression < s.maxSlot {
-		// Either a node that lags far behind, which another snapshot will
-		// tell, or the cluster began anew.
+		// Either the node lags far behind, which another snapshot will show, or the cluster was started again.
 		if s.behind++; s.behind < 3 {
 			return errGap
 		}
@@ -133,7 +133,7 @@ type reread struct {
 func (s *state) applyReread(r reread, f chain.Filter, emit func(Event)) {
 	for i, key := range r.keys {
 		if a := r.accounts[i]; a != nil {
-			// An account that is not ours and never was is none of our business.
+			// Accounts that never belonged to the program are left out.
 			if _, known := s.entries[key]; known || a.Owner == s.program {
 				s.apply(*a, f, emit)
 			}

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
-	"github.com/rs/zerolog"
-	"github.com/stretchr/testify/require"
 )
 
 var program = solana.NewWallet().PublicKey()
@@ -128,7 +129,7 @@ func (l *ledger) announce(key solana.PublicKey, data string, slot uint64) {
 
 type consumer struct {
 	w      *watch.Watcher
-	store  *watch.Store[string]
+	store  *store[string]
 	mu     sync.Mutex
 	events []string
 }
@@ -142,7 +143,7 @@ func (l *ledger) watch(t testing.TB, mod ...func(*watch.Options)) *consumer {
 	}
 	w, err := watch.New(o)
 	require.NoError(t, err)
-	con := &consumer{w: w, store: watch.NewStore(func(e watch.Event) (string, bool, error) {
+	con := &consumer{w: w, store: newStore(func(e watch.Event) (string, bool, error) {
 		if string(e.Data) == "broken" {
 			return "", false, errors.New("broken")
 		}
@@ -292,7 +293,7 @@ func TestStoreDecodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "good", v)
 	l.put(key(1), "broken")
-	require.NoError(t, c.store.WaitUntil(ctxFor(t), func(s *watch.Store[string]) bool { return s.Len() == 0 }))
+	require.NoError(t, c.store.WaitUntil(ctxFor(t), func(s *store[string]) bool { return s.Len() == 0 }))
 	require.Empty(t, c.store.All(nil))
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/chain"
 )
 
 // Event is one state of one account.
@@ -83,14 +84,14 @@ func (w *Watcher) Status() Status {
 }
 
 const (
-	firstPause = 50 * time.Millisecond
-	longPause  = 3 * time.Second
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 3 * time.Second
 )
 
 // Run watches until ctx ends and calls emit for every event, from one
 // goroutine. It survives any failure of the node; its only error is ctx's.
 func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
-	pause := firstPause
+	pause := minBackoff
 	for {
 		began := time.Now()
 		err := w.session(ctx, emit)
@@ -103,9 +104,9 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 		w.status.LastError = err
 		w.mu.Unlock()
 		if time.Since(began) > 10*time.Second {
-			pause = firstPause
+			pause = minBackoff
 		}
-		w.log.Info().Err(err).Dur("pause", pause).Msg("chain watcher reconnects")
+		w.log.Info().Err(err).Dur("pause", pause).Msg("chain watcher lost its connection and reconnects")
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -113,7 +114,7 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 			return ctx.Err()
 		case <-t.C:
 		}
-		pause = min(2*pause, longPause)
+		pause = min(2*pause, maxBackoff)
 	}
 }
 
@@ -149,11 +150,11 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	gctx, stop := context.WithCancel(gctx)
 	defer func() { stop(); _ = g.Wait() }()
 	updates := make(chan json.RawMessage)
-	g.Go(func() error { return pump(gctx, accounts, updates) })
+	g.Go(func() error { return forward(gctx, accounts, updates) })
 	touched := make(chan reread)
 	written := make(chan json.RawMessage)
-	g.Go(func() error { return pump(gctx, logs, written) })
-	t := &toucher{w: w, out: touched}
+	g.Go(func() error { return forward(gctx, logs, written) })
+	t := &writeReader{w: w, out: touched}
 	g.Go(func() error { return t.run(gctx, written) })
 	snaps := make(chan snapshot)
 
@@ -168,7 +169,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	w.once.Do(func() { close(w.ready) })
 
 	if w.o.Resnapshot > 0 {
-		g.Go(func() error { return w.guard(gctx, snaps) })
+		g.Go(func() error { return w.resnapshot(gctx, snaps) })
 	}
 	broken := make(chan error, 1)
 	go func() { broken <- g.Wait() }()
@@ -184,7 +185,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 			}
 		case r := <-touched:
 			w.st.applyReread(r, w.o.Filter, emit)
-			w.figures()
+			w.updateStatus()
 		case s := <-snaps:
 			if err := w.applySnapshot(s, emit); err != nil {
 				return err
@@ -193,8 +194,8 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	}
 }
 
-// pump moves notifications from a subscription to a channel.
-func pump(ctx context.Context, sub *chain.Subscription, out chan<- json.RawMessage) error {
+// forward moves notifications from a subscription to a channel.
+func forward(ctx context.Context, sub *chain.Subscription, out chan<- json.RawMessage) error {
 	for {
 		raw, err := sub.Next(ctx)
 		if err != nil {
@@ -213,8 +214,8 @@ type snapshot struct {
 	slot     uint64
 }
 
-// guard takes a snapshot from time to time.
-func (w *Watcher) guard(ctx context.Context, out chan<- snapshot) error {
+// resnapshot takes a snapshot at every interval.
+func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 	tick := time.NewTicker(w.o.Resnapshot)
 	defer tick.Stop()
 	for {
@@ -251,7 +252,7 @@ func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {
 	w.status.Snapshots++
 	w.status.LastSnapshot = time.Now()
 	w.mu.Unlock()
-	w.figures()
+	w.updateStatus()
 	return nil
 }
 
@@ -263,11 +264,11 @@ func (w *Watcher) applyUpdate(raw json.RawMessage, emit func(Event)) error {
 	if err := w.st.applyUpdate(acc, w.o.Filter, emit); err != nil {
 		return err
 	}
-	w.figures()
+	w.updateStatus()
 	return nil
 }
 
-func (w *Watcher) figures() {
+func (w *Watcher) updateStatus() {
 	w.mu.Lock()
 	w.status.Slot, w.status.Accounts = w.st.maxSlot, w.st.live
 	w.mu.Unlock()

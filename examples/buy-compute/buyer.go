@@ -105,7 +105,7 @@ func (b *buyer) awarded(ctx context.Context, order solana.PublicKey) (lease mark
 // run hands the job to the node and prints its output until the job ends.
 func (b *buyer) run(ctx context.Context, lease market.Lease, job messages.JobSpec) error {
 	// The customer's key is its identity in the network. Keepers, whose addresses are on chain, know where nodes are.
-	network, err := p2p.New(p2p.Config{Key: b.key, UserAgent: "buy-compute"}.ForCustomer(b.client.Local()))
+	network, err := p2p.New(p2p.Options{Key: b.key, UserAgent: "buy-compute"}.ForCustomer(b.client.Local()))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func BenchmarkCheckOverTheNetwork(b *testing.B) {
 	open := func() (*p2p.Node, solana.PrivateKey) {
 		key, err := solana.NewRandomPrivateKey()
 		require.NoError(b, err)
-		n, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+		n, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 		require.NoError(b, err)
 		b.Cleanup(func() { _ = n.Close() })
 		return n, key

@@ -28,7 +28,7 @@ type dishonest struct {
 func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest {
 	l := &dishonest{t: t, wallet: newWallet(t), domain: chain.market.Domain}
 	var err error
-	l.node, err = p2p.New(p2p.Config{Key: l.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	l.node, err = p2p.New(p2p.Options{Key: l.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.node.Close()) })
 	plain, err := WithoutPeer(l.node.Addrs()[0])

@@ -74,7 +74,7 @@ func (r *replica) start() {
 	k.watchOwn()
 	require.NoError(r.t, k.openProofs())
 	k.metrics = server.NewMetrics()
-	k.node, err = p2p.New(p2p.Config{Key: r.wallet, Listen: []string{r.listen}, Log: zerolog.Nop()})
+	k.node, err = p2p.New(p2p.Options{Key: r.wallet, Listen: []string{r.listen}, Log: zerolog.Nop()})
 	require.NoError(r.t, err)
 	plain, err := WithoutPeer(k.node.Addrs()[0])
 	require.NoError(r.t, err)
@@ -114,7 +114,7 @@ type agent struct {
 // newAgent registers a node with a running lease and connects it to the keepers.
 func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, keepers []*replica) *agent {
 	key := newWallet(t)
-	node, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	node, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	provider := solana.PublicKey{200, n}

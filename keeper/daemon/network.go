@@ -9,8 +9,8 @@ import (
 )
 
 // networkConfig is how a keeper takes part in the network. local is a cluster on this machine.
-func (k *Keeper) networkConfig(local bool) p2p.Config {
-	c := p2p.Config{
+func (k *Keeper) networkConfig(local bool) p2p.Options {
+	c := p2p.Options{
 		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, Log: k.component("network"),
 	}
 	if k.c.Announce != "" {

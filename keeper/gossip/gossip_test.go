@@ -44,7 +44,7 @@ func newParticipant(t *testing.T, v *view.View) *participant {
 	var err error
 	p.wallet, err = solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	node, err := p2p.New(p2p.Config{Key: p.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	node, err := p2p.New(p2p.Options{Key: p.wallet, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	directory, err := roles.New(roles.Options{View: v, PeriodSecs: periodSecs})

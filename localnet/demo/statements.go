@@ -22,7 +22,7 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	// The node may ask too; here a customer does.
-	node, err := p2p.New(p2p.Config{Key: d.net.Keys.Customers[1].Key, Client: true, UserAgent: "gantry-demo", Log: d.opts.Log})
+	node, err := p2p.New(p2p.Options{Key: d.net.Keys.Customers[1].Key, Client: true, UserAgent: "gantry-demo", Log: d.opts.Log})
 	if err != nil {
 		return err
 	}

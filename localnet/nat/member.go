@@ -107,7 +107,7 @@ func RunMember(ctx context.Context, in io.Reader, out io.Writer, log zerolog.Log
 
 // start runs a network node with the settings of its role.
 func start(s setup, log zerolog.Logger) (*p2p.Node, error) {
-	c := p2p.Config{Key: s.Key, UserAgent: "gantry-nat-" + string(s.Role), Log: log}
+	c := p2p.Options{Key: s.Key, UserAgent: "gantry-nat-" + string(s.Role), Log: log}
 	switch s.Role {
 	case Keeper:
 		c.Listen, c.Announce = []string{s.Addr}, []string{s.Addr}

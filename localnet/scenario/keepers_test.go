@@ -86,7 +86,7 @@ func (l *listener) count() (statements, manifests int, wrong []string) {
 func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain records.Domain) *listener {
 	key, err := chain.LoadKeypair(wallet.Path)
 	require.NoError(t, err)
-	node, err := p2p.New(p2p.Config{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+	node, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	l := &listener{domain: domain, signed: map[statement.Key]records.CheckStatement{}, manifests: map[manifestKey]records.Hash{}}

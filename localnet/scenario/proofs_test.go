@@ -124,7 +124,7 @@ func inPlaceOf(t *testing.T, n *network.Network, dishonest seed.Wallet) (*p2p.No
 	require.NoError(t, err)
 	account, found := snapshotOf(t, n).KeeperOf(dishonest.Address())
 	require.True(t, found)
-	node, err := p2p.New(p2p.Config{Key: dishonest.Key, Listen: []string{account.Addr()}, UserAgent: "dishonest", Log: warnings(t)})
+	node, err := p2p.New(p2p.Options{Key: dishonest.Key, Listen: []string{account.Addr()}, UserAgent: "dishonest", Log: warnings(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	return node, domain

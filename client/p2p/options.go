@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config describes a node. Key is required.
-type Config struct {
+// Options describe a node. Key is required.
+type Options struct {
 	Key    solana.PrivateKey
 	Listen []string // multiaddresses; default TCP and QUIC on any port of all interfaces; LoopbackListen for local networks
 	Client bool     // do not listen at all
@@ -42,7 +42,7 @@ type Config struct {
 // this machine only.
 const LoopbackListen = "/ip4/127.0.0.1/tcp/0"
 
-func (c *Config) setDefaults() {
+func (c *Options) setDefaults() {
 	if c.MaxConnections <= 0 {
 		c.MaxConnections = 400
 	}
@@ -55,7 +55,7 @@ func (c *Config) setDefaults() {
 }
 
 // options are the libp2p options of a node, all but what needs the node itself.
-func (c *Config) options() ([]libp2p.Option, error) {
+func (c *Options) options() ([]libp2p.Option, error) {
 	priv, err := libp2pKey(c.Key)
 	if err != nil {
 		return nil, err

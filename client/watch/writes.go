@@ -9,21 +9,22 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// toucher reads the accounts that the program's transactions wrote.
-type toucher struct {
+// writeReader reads the accounts that the program's transactions wrote.
+type writeReader struct {
 	w   *Watcher
 	out chan<- reread
 }
 
 const (
-	gather   = 20 * time.Millisecond // transactions read together
-	maxBatch = 64
+	batchDelay = 20 * time.Millisecond // transactions read together
+	maxBatch   = 64
 )
 
-func (t *toucher) run(ctx context.Context, raw <-chan json.RawMessage) error {
+func (t *writeReader) run(ctx context.Context, raw <-chan json.RawMessage) error {
 	for {
 		var sigs []solana.Signature
 		select {
@@ -32,7 +33,7 @@ func (t *toucher) run(ctx context.Context, raw <-chan json.RawMessage) error {
 		case m := <-raw:
 			sigs = t.add(sigs, m)
 		}
-		timer := time.NewTimer(gather)
+		timer := time.NewTimer(batchDelay)
 	collect:
 		for len(sigs) < maxBatch {
 			select {
@@ -52,7 +53,7 @@ func (t *toucher) run(ctx context.Context, raw <-chan json.RawMessage) error {
 	}
 }
 
-func (t *toucher) add(sigs []solana.Signature, raw json.RawMessage) []solana.Signature {
+func (t *writeReader) add(sigs []solana.Signature, raw json.RawMessage) []solana.Signature {
 	var n struct {
 		Value struct {
 			Signature solana.Signature `json:"signature"`
@@ -60,7 +61,7 @@ func (t *toucher) add(sigs []solana.Signature, raw json.RawMessage) []solana.Sig
 		} `json:"value"`
 	}
 	if err := json.Unmarshal(raw, &n); err != nil {
-		t.w.log.Warn().Err(err).Msg("unreadable log notification")
+		t.w.log.Warn().Err(err).Msg("log notification does not decode")
 		return sigs
 	}
 	if len(n.Value.Err) > 0 && string(n.Value.Err) != "null" {
@@ -73,7 +74,7 @@ func (t *toucher) add(sigs []solana.Signature, raw json.RawMessage) []solana.Sig
 }
 
 // read fetches the transactions, then the accounts that they wrote.
-func (t *toucher) read(ctx context.Context, sigs []solana.Signature) error {
+func (t *writeReader) read(ctx context.Context, sigs []solana.Signature) error {
 	at := atLeastConfirmed(t.w.o.Commitment)
 	var keys []solana.PublicKey
 	var slot uint64
@@ -105,9 +106,9 @@ func (t *toucher) read(ctx context.Context, sigs []solana.Signature) error {
 	}
 }
 
-// transaction waits for the node to serve what it has just announced. Giving
-// up ends the session, and the next one's snapshot repairs the gap.
-func (t *toucher) transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error) {
+// transaction waits for the node to serve a transaction that it has just announced. An error ends the session, and the snapshot
+// of the next one repairs the gap.
+func (t *writeReader) transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error) {
 	pause := 10 * time.Millisecond
 	for {
 		l, err := t.w.o.Client.Transaction(ctx, sig, at)

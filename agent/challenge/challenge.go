@@ -40,8 +40,8 @@ type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
 	Domain records.Domain
-	// IsKeeper says whether a key is a registered keeper's wallet.
-	IsKeeper func(solana.PublicKey) bool
+	// MayChallenge says whether a key may ask for checks: roles.Challenge.
+	MayChallenge func(solana.PublicKey) bool
 	// Statuses are those of all live leases.
 	Statuses func() []messages.LeaseStatus
 	// Busy says whether a lease is live, so that a work proof must not take the GPUs from it.
@@ -79,9 +79,9 @@ type Server struct {
 
 // New checks the options. Run must be called for work proofs to be computed.
 func New(o Options) (*Server, error) {
-	if o.Node.IsZero() || o.Domain.IsZero() || o.IsKeeper == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
+	if o.Node.IsZero() || o.Domain.IsZero() || o.MayChallenge == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
 		o.Policy == nil || o.Period == nil || o.Prover == nil || o.Store == nil || o.Signer == nil {
-		return nil, errors.New("challenge: node, domain, IsKeeper, Statuses, Busy, Inventory, Policy, Period, prover, store and signer are required")
+		return nil, errors.New("challenge: node, domain, MayChallenge, Statuses, Busy, Inventory, Policy, Period, prover, store and signer are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -114,7 +114,7 @@ func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages
 	if req.Version != messages.Version {
 		return resp, &RefusedError{Why: "this node speaks another version"}
 	}
-	if !s.o.IsKeeper(from) {
+	if !s.o.MayChallenge(from) {
 		return resp, &RefusedError{Why: "only keepers may ask"}
 	}
 	if solana.PublicKey(req.Node) != s.o.Node {

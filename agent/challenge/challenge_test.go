@@ -74,9 +74,9 @@ func newFixture(t *testing.T, keepers int) *fixture {
 	f.store = s
 	f.Server, err = New(Options{
 		Node: node, Domain: domain, Store: s, Prover: f.prover, Log: zerolog.Nop(),
-		IsKeeper: func(k solana.PublicKey) bool { return known[k] },
-		Statuses: func() []messages.LeaseStatus { return []messages.LeaseStatus{{Lease: [32]byte{5}}} },
-		Busy:     f.busy.Load,
+		MayChallenge: func(k solana.PublicKey) bool { return known[k] },
+		Statuses:     func() []messages.LeaseStatus { return []messages.LeaseStatus{{Lease: [32]byte{5}}} },
+		Busy:         f.busy.Load,
 		Inventory: func(context.Context) (messages.Inventory, error) {
 			return messages.Inventory{Simulated: true}, nil
 		},
@@ -185,7 +185,7 @@ func TestNewNeedsEveryDependency(t *testing.T) {
 	for name, remove := range map[string]func(*Options){
 		"node":      func(o *Options) { o.Node = solana.PublicKey{} },
 		"domain":    func(o *Options) { o.Domain = records.Domain{} },
-		"keepers":   func(o *Options) { o.IsKeeper = nil },
+		"keepers":   func(o *Options) { o.MayChallenge = nil },
 		"statuses":  func(o *Options) { o.Statuses = nil },
 		"busy":      func(o *Options) { o.Busy = nil },
 		"inventory": func(o *Options) { o.Inventory = nil },

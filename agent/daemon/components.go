@@ -13,6 +13,8 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -77,14 +79,14 @@ func (a *Agent) assemble(node market.Node) error {
 	}
 	o := challenge.Options{
 		Node: node.Address, Domain: a.domain, Prover: a.prover, Store: a.store, Log: a.log,
-		IsKeeper:  func(key solana.PublicKey) bool { _, ok := a.view.KeeperOf(key); return ok },
-		Statuses:  a.leases.Statuses,
-		Busy:      a.leases.Live,
-		Inventory: a.machine.Claim,
-		Policy:    func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
-		Period:    a.period,
-		Signer:    a.key,
-		Genesis:   a.genesis,
+		MayChallenge: a.mayChallenge,
+		Statuses:     a.leases.Statuses,
+		Busy:         a.leases.Live,
+		Inventory:    a.machine.Claim,
+		Policy:       func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
+		Period:       a.period,
+		Signer:       a.key,
+		Genesis:      a.genesis,
 	}
 	t := evidence.NewTPM(a.machine.Inventory)
 	if t != nil {
@@ -95,6 +97,12 @@ func (a *Agent) assemble(node market.Node) error {
 	}
 	a.challenges, err = challenge.New(o)
 	return err
+}
+
+// mayChallenge reports whether a key may ask this node for checks.
+func (a *Agent) mayChallenge(key solana.PublicKey) (may bool) {
+	a.view.Read(func(v *view.Accounts) { may = roles.Of(v, key, 0).May(roles.Challenge) }) // of no period: weight does not matter
+	return may
 }
 
 // checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would detect

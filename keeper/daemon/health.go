@@ -1,13 +1,10 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/server"
@@ -109,29 +106,4 @@ func (k *Keeper) ready() []string {
 		}
 	})
 	return wrong
-}
-
-// slotHash returns the hash of a recent final slot, which it reads from the chain at intervals.
-type slotHash struct {
-	client *chain.Client
-	ttl    time.Duration
-	now    func() time.Time
-
-	mu   sync.Mutex
-	hash [32]byte
-	at   time.Time
-}
-
-func (s *slotHash) get(ctx context.Context) ([32]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.at.IsZero() && s.now().Sub(s.at) < s.ttl {
-		return s.hash, nil
-	}
-	b, err := s.client.LatestBlockhash(ctx, chain.Finalized)
-	if err != nil {
-		return s.hash, err
-	}
-	s.hash, s.at = b.Hash, s.now()
-	return s.hash, nil
 }

@@ -96,66 +96,89 @@ func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	m, err := query.Load(ctx, c.Client, chain.Confirmed)
-	if err != nil {
-		return nil, err
-	}
-	k.domain, k.secs, k.retention = m.Domain, m.Params.PeriodSecs, m.Params.ReportRetentionSecs
-	if k.timing, err = c.Timing.For(m.Params); err != nil {
-		return nil, err
-	}
-	if err := k.openRoles(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
-	}
-	if k.lock, err = lockWallet(k.publicKey(), k.domain); err != nil {
-		return nil, err
-	}
-	if err := k.openStore(ctx); err != nil {
-		return nil, explainStore(err, k.secs)
-	}
-	if err := k.openProofs(); err != nil {
-		return nil, explainStore(err, k.secs)
-	}
-	genesis, err := c.Client.Genesis(ctx)
-	if err != nil {
-		return nil, err
-	}
-	k.genesis = genesis
-	if k.intents, err = txm.OpenStore(c.path(fileTxm), genesis); err != nil {
-		return nil, err
-	}
-	k.metrics = server.NewMetrics(k.gauges()...)
-	if k.txm, err = txm.New(txm.Options{
-		RPC: c.Client, Store: k.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(),
-		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed,
-	}); err != nil {
-		return nil, err
-	}
-	if k.watcher, err = watch.New(watch.Options{
-		Client: c.Client, Program: market.ProgramID, Log: k.component("watcher"),
-	}); err != nil {
-		return nil, err
-	}
-	if k.node, err = p2p.New(k.networkConfig(c.Client.Local())); err != nil {
-		return nil, err
-	}
-	if c.HTTP != "" {
-		if k.http, err = server.New(server.Options{Addr: c.HTTP, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready}); err != nil {
+	for _, open := range []func(context.Context) error{k.openMarket, k.openStores, k.openChain, k.openNetwork} {
+		if err := open(ctx); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(c.path(fileHTTP), []byte(k.http.Addr()+"\n"), 0o600); err != nil {
-			return nil, fmt.Errorf("data folder: %w", err)
-		}
 	}
-	if err := k.openGossip(); err != nil {
-		return nil, err
+	return k, nil
+}
+
+// openMarket reads what the keeper needs of the market's parameters.
+func (k *Keeper) openMarket(ctx context.Context) error {
+	m, err := query.Load(ctx, k.c.Client, chain.Confirmed)
+	if err != nil {
+		return err
+	}
+	k.domain, k.secs, k.retention = m.Domain, m.Params.PeriodSecs, m.Params.ReportRetentionSecs
+	if k.genesis, err = k.c.Client.Genesis(ctx); err != nil {
+		return err
+	}
+	if k.timing, err = k.c.Timing.For(m.Params); err != nil {
+		return err
+	}
+	return k.openRoles()
+}
+
+// openStores locks the wallet and opens the data folder.
+func (k *Keeper) openStores(ctx context.Context) (err error) {
+	if err := os.MkdirAll(k.c.Data, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if k.lock, err = lockWallet(k.publicKey(), k.domain); err != nil {
+		return err
+	}
+	if err := k.openStore(ctx); err != nil {
+		return explainStore(err, k.secs)
+	}
+	if err := k.openProofs(); err != nil {
+		return explainStore(err, k.secs)
+	}
+	k.intents, err = txm.OpenStore(k.c.path(fileTxm), k.genesis)
+	return err
+}
+
+// openChain makes what reads the chain and sends to it, and the metrics that it reports to.
+func (k *Keeper) openChain(context.Context) (err error) {
+	k.metrics = server.NewMetrics(k.gauges()...)
+	k.txm, err = txm.New(txm.Options{
+		RPC: k.c.Client, Store: k.intents, Keys: txm.NewKeys(k.c.Wallet), Payer: k.c.Wallet.PublicKey(),
+		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed,
+	})
+	if err != nil {
+		return err
 	}
 	k.submit = k.txm.Submit
-	k.slotHash = (&slotHash{client: c.Client, ttl: market.Seconds(k.secs), now: k.now}).get
-	return k, nil
+	k.watcher, err = watch.New(watch.Options{Client: k.c.Client, Program: market.ProgramID, Log: k.component("watcher")})
+	if err != nil {
+		return err
+	}
+	hashes, err := newSlotHash(slotHashOptions{TTL: market.Seconds(k.secs), Now: k.now, Latest: func(ctx context.Context) ([32]byte, error) {
+		b, err := k.c.Client.LatestBlockhash(ctx, chain.Finalized)
+		return b.Hash, err
+	}})
+	if err != nil {
+		return err
+	}
+	k.slotHash = hashes.get
+	return nil
+}
+
+// openNetwork listens for peers, and for whoever reads metrics and health on this machine.
+func (k *Keeper) openNetwork(context.Context) (err error) {
+	if k.node, err = p2p.New(k.networkConfig(k.c.Client.Local())); err != nil {
+		return err
+	}
+	if k.c.HTTP != "" {
+		k.http, err = server.New(server.Options{Addr: k.c.HTTP, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready})
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(k.c.path(fileHTTP), []byte(k.http.Addr()+"\n"), 0o600); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+	}
+	return k.openGossip()
 }
 
 // openStore opens the store. It compares the clocks before, since they decide with which period a new store begins.

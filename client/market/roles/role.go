@@ -1,5 +1,5 @@
-// Package roles says what a key is in the market and what a keeper lets it do. Every validator of gossip and every handler
-// of requests asks here, so that the rules stand in one place: see Role.May.
+// Package roles says what a key is in the market, and what keepers and nodes let it do. Every validator of gossip and every
+// handler of requests asks here, so that the rules stand in one place: see [Role.May].
 package roles
 
 import (
@@ -62,6 +62,8 @@ const (
 	Gossip
 	// Ask is to ask for manifests and proposals.
 	Ask
+	// Challenge is to ask a node for checks.
+	Challenge
 	// Sign is to have signed statements that are worth keeping.
 	Sign
 	// Propose is to propose the report of the period.
@@ -77,7 +79,7 @@ func (r Role) May(a Action) bool {
 	switch a {
 	case Connect:
 		return !r.Stranger()
-	case Gossip, Ask, Sign:
+	case Gossip, Ask, Challenge, Sign:
 		return r.Keeper != 0
 	case Propose:
 		return r.Weight > 0

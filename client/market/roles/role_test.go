@@ -69,7 +69,7 @@ func directory(t *testing.T) *Directory {
 // Who may do what, in the words of the table in keeper/README.md.
 func TestWhoMayDoWhat(t *testing.T) {
 	d := directory(t)
-	all := []Action{Connect, Gossip, Ask, Sign, Propose, Acknowledge, LoseBond}
+	all := []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, Acknowledge, LoseBond}
 	for _, c := range []struct {
 		name   string
 		key    solana.PublicKey
@@ -78,13 +78,13 @@ func TestWhoMayDoWhat(t *testing.T) {
 		may    []Action
 	}{
 		{"active keeper", active, 15, "active keeper with weight", all},
-		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Gossip, Ask, Sign, Acknowledge, LoseBond}},
-		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Gossip, Ask, Sign, Acknowledge, LoseBond}},
-		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Gossip, Ask, Sign, LoseBond}},
-		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose, LoseBond}},
-		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Gossip, Ask, Sign, LoseBond}},
-		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose}},
-		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Gossip, Ask, Sign}},
+		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Acknowledge, LoseBond}},
+		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Acknowledge, LoseBond}},
+		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, LoseBond}},
+		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, LoseBond}},
+		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, LoseBond}},
+		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose}},
+		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign}},
 		{"node", node, 15, "node", []Action{Connect}},
 		{"retired node", retired, 15, "stranger", nil},
 		{"customer", customer, 15, "customer", []Action{Connect}},

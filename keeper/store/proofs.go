@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// PutProof keeps a proof against somebody until it has done its work, whatever is killed meanwhile. One of the same
+// PutProof keeps a proof until the chain has it, also over a crash. One of the same
 // name is replaced.
 func (s *Store) PutProof(name string, proof []byte) error {
 	if name == "" {

@@ -96,7 +96,7 @@ func Open(path string, o Options) (*Store, error) {
 func describeOwner(owner []byte) string {
 	var d records.Domain
 	if len(owner) != len(d)+32 {
-		return "nobody"
+		return "an unknown owner"
 	}
 	return fmt.Sprintf("keeper %s in domain %x", solana.PublicKeyFromBytes(owner[len(d):]), owner[:len(d)])
 }

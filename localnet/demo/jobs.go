@@ -14,7 +14,7 @@ import (
 // jobScript is a small computation with output worth showing: gradient descent on one number.
 const jobScript = `awk 'BEGIN { x = 4; for (e = 1; e <= 20; e++) { x -= 0.2 * 2 * (x - 1); if (e % 5 == 0) printf "epoch %2d  loss %.6f\n", e, (x - 1) ^ 2 } print "done" }'; sleep 3`
 
-// longScript runs until somebody ends it.
+// longScript runs until the lease is ended.
 const longScript = `echo "working on $GANTRY_GPUS"; while :; do sleep 1; done`
 
 // smallJob is a lease that ends with its job; the customer stays and signs receipts.

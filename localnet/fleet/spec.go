@@ -31,7 +31,7 @@ type Member struct {
 	Region    string `json:"region"`
 	// Price is the ask, USDC per GPU-hour.
 	Price string `json:"price"`
-	// SilenceFile makes the machine answer nobody while the file exists.
+	// SilenceFile makes the machine answer no request while the file exists.
 	SilenceFile string `json:"silence_file,omitempty"`
 }
 
@@ -84,7 +84,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// config is what the machine's agent is told.
+// config is the machine's agent's configuration.
 func (s Spec) config(m Member) (config.Config, error) {
 	if err := os.MkdirAll(m.DataDir, 0o700); err != nil {
 		return config.Config{}, fmt.Errorf("machine %s: %w", m.Name, err)

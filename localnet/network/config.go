@@ -72,7 +72,7 @@ func (s NodeSpec) Detail() string {
 	return text
 }
 
-// inventory is what the agent is told about its GPUs.
+// inventory is the agent's setting of its GPUs.
 func (s NodeSpec) inventory() string { return fmt.Sprintf("simulated:%s:%d", s.GPU, s.Count) }
 
 // stake is what the machine's GPUs need.

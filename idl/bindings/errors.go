@@ -142,14 +142,14 @@ const (
 	ErrorCodeSessionCapExceeded ErrorCode = 6064
 	// ErrorCodeMigrationNotAllowed: The lease may not move to another node: its customer forbade it, or no funded time is left
 	ErrorCodeMigrationNotAllowed ErrorCode = 6065
-	// ErrorCodeInvalidWorkClaim: The work commitment is not well formed, or is of another cluster or node
+	// ErrorCodeInvalidWorkClaim: The work claim is not well formed, or is of another cluster or node
 	ErrorCodeInvalidWorkClaim ErrorCode = 6066
 	// ErrorCodeWorkIsRight: The opened entry is the product's: nothing is wrong with it
 	ErrorCodeWorkIsRight ErrorCode = 6067
-	// ErrorCodeAlreadyProven: A proof came before: only what is committed to in later periods counts
+	// ErrorCodeAlreadyProven: A proof came before: only work claims of later periods count
 	ErrorCodeAlreadyProven ErrorCode = 6068
-	// ErrorCodeNoContradiction: The two statements or manifests do not contradict each other
-	ErrorCodeNoContradiction ErrorCode = 6069
+	// ErrorCodeNoEquivocation: The two statements or manifests are no equivocation
+	ErrorCodeNoEquivocation ErrorCode = 6069
 	// ErrorCodeScoreTooHigh: The node scores worse than the keeper expected; choose again
 	ErrorCodeScoreTooHigh ErrorCode = 6070
 	// ErrorCodeNotContestable: This award cannot be contested, or not any more
@@ -178,15 +178,15 @@ const (
 	ErrorCodeWrongOrderMode ErrorCode = 6082
 	// ErrorCodeBidDoesNotWin: The bid does not stand before the best losing one
 	ErrorCodeBidDoesNotWin ErrorCode = 6083
-	// ErrorCodeInvalidGuarantee: A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows
+	// ErrorCodeInvalidGuarantee: An uptime guarantee ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows
 	ErrorCodeInvalidGuarantee ErrorCode = 6084
-	// ErrorCodeGuaranteeRunning: The node is committed: it stays active until then, and leaves once guarantee_resolve is through
+	// ErrorCodeGuaranteeRunning: The node has an uptime guarantee: it stays active until its end, and leaves after guarantee_resolve
 	ErrorCodeGuaranteeRunning ErrorCode = 6085
-	// ErrorCodeNotGuaranteed: The node has no commitment
+	// ErrorCodeNotGuaranteed: The node has no uptime guarantee
 	ErrorCodeNotGuaranteed ErrorCode = 6086
-	// ErrorCodeGuaranteeOver: The node's commitment is over: send guarantee_resolve, then commit again
+	// ErrorCodeGuaranteeOver: The node's uptime guarantee is over: send guarantee_resolve, then guarantee again
 	ErrorCodeGuaranteeOver ErrorCode = 6087
-	// ErrorCodeUnsuitableGuarantee: The node does not satisfy the requirement: committed until the latest end that the order can have
+	// ErrorCodeUnsuitableGuarantee: The node does not satisfy the requirement: an uptime guarantee until the latest end that the order can have
 	ErrorCodeUnsuitableGuarantee ErrorCode = 6088
 	// ErrorCodeDevicesMissing: The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence
 	ErrorCodeDevicesMissing ErrorCode = 6089
@@ -268,10 +268,10 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
 	ErrorCodeSessionCapExceeded:   {"SessionCapExceeded", "The session key's cap does not allow this"},
 	ErrorCodeMigrationNotAllowed:  {"MigrationNotAllowed", "The lease may not move to another node: its customer forbade it, or no funded time is left"},
-	ErrorCodeInvalidWorkClaim:     {"InvalidWorkClaim", "The work commitment is not well formed, or is of another cluster or node"},
+	ErrorCodeInvalidWorkClaim:     {"InvalidWorkClaim", "The work claim is not well formed, or is of another cluster or node"},
 	ErrorCodeWorkIsRight:          {"WorkIsRight", "The opened entry is the product's: nothing is wrong with it"},
-	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only what is committed to in later periods counts"},
-	ErrorCodeNoContradiction:      {"NoContradiction", "The two statements or manifests do not contradict each other"},
+	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only work claims of later periods count"},
+	ErrorCodeNoEquivocation:       {"NoEquivocation", "The two statements or manifests are no equivocation"},
 	ErrorCodeScoreTooHigh:         {"ScoreTooHigh", "The node scores worse than the keeper expected; choose again"},
 	ErrorCodeNotContestable:       {"NotContestable", "This award cannot be contested, or not any more"},
 	ErrorCodeNotBetter:            {"NotBetter", "The node was not free, suitable and strictly better throughout the auction"},
@@ -286,11 +286,11 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeWrongReveal:          {"WrongReveal", "What is revealed is not what was committed to"},
 	ErrorCodeWrongOrderMode:       {"WrongOrderMode", "The order's mode does not allow this"},
 	ErrorCodeBidDoesNotWin:        {"BidDoesNotWin", "The bid does not stand before the best losing one"},
-	ErrorCodeInvalidGuarantee:     {"InvalidGuarantee", "A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows"},
-	ErrorCodeGuaranteeRunning:     {"GuaranteeRunning", "The node is committed: it stays active until then, and leaves once guarantee_resolve is through"},
-	ErrorCodeNotGuaranteed:        {"NotGuaranteed", "The node has no commitment"},
-	ErrorCodeGuaranteeOver:        {"GuaranteeOver", "The node's commitment is over: send guarantee_resolve, then commit again"},
-	ErrorCodeUnsuitableGuarantee:  {"UnsuitableGuarantee", "The node does not satisfy the requirement: committed until the latest end that the order can have"},
+	ErrorCodeInvalidGuarantee:     {"InvalidGuarantee", "An uptime guarantee ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows"},
+	ErrorCodeGuaranteeRunning:     {"GuaranteeRunning", "The node has an uptime guarantee: it stays active until its end, and leaves after guarantee_resolve"},
+	ErrorCodeNotGuaranteed:        {"NotGuaranteed", "The node has no uptime guarantee"},
+	ErrorCodeGuaranteeOver:        {"GuaranteeOver", "The node's uptime guarantee is over: send guarantee_resolve, then guarantee again"},
+	ErrorCodeUnsuitableGuarantee:  {"UnsuitableGuarantee", "The node does not satisfy the requirement: an uptime guarantee until the latest end that the order can have"},
 	ErrorCodeDevicesMissing:       {"DevicesMissing", "The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence"},
 	ErrorCodeWrongDevices:         {"WrongDevices", "The devices are not those that the node registered, each once and in ascending order"},
 	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
@@ -370,7 +370,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeInvalidWorkClaim,
 		ErrorCodeWorkIsRight,
 		ErrorCodeAlreadyProven,
-		ErrorCodeNoContradiction,
+		ErrorCodeNoEquivocation,
 		ErrorCodeScoreTooHigh,
 		ErrorCodeNotContestable,
 		ErrorCodeNotBetter,

@@ -2752,8 +2752,8 @@ func UnmarshalFaultVoided(buf []byte) (*FaultVoided, error) {
 type FraudProof struct {
 	Node solanago.PublicKey `json:"node"`
 
-	// Who accuses and pays the rent: nobody else can use the fraud_proof, so nobody takes the finder's share by copying
-	// the second half.
+	// Paid the rent. Nobody else can complete the fraud proof, so that nobody takes the finder's share by copying the
+	// second half.
 	Finder solanago.PublicKey `json:"finder"`
 	Seed   [32]uint8          `json:"seed"`
 	Root   [32]uint8          `json:"root"`
@@ -2767,7 +2767,7 @@ type FraudProof struct {
 	Row    uint32 `json:"row"`
 	Column uint32 `json:"column"`
 
-	// What the node committed to at (row, column).
+	// The node's entry at (row, column).
 	Claimed  int32    `json:"claimed"`
 	Version  uint8    `json:"version"`
 	Bump     uint8    `json:"bump"`
@@ -3572,7 +3572,7 @@ func UnmarshalGuarantee(buf []byte) (*Guarantee, error) {
 	return obj, nil
 }
 
-// A commitment is over. An amount of 0 means that it was kept.
+// An uptime guarantee is resolved. An amount of 0 means that it was kept.
 type GuaranteeResolved struct {
 	Node         solanago.PublicKey `json:"node"`
 	Provider     solanago.PublicKey `json:"provider"`
@@ -11564,7 +11564,7 @@ func UnmarshalUnstakeRequested(buf []byte) (*UnstakeRequested, error) {
 	return obj, nil
 }
 
-// A commitment began, or grew.
+// An uptime guarantee began, or grew.
 type UptimeGuaranteed struct {
 	Node         solanago.PublicKey `json:"node"`
 	Since        int64              `json:"since"`

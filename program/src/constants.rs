@@ -58,7 +58,7 @@ pub const MANIFEST_TAG: [u8; 8] = *b"GANTRYM1";
 pub const WORK_TAG: [u8; 8] = *b"GANTRYW1";
 /// Bytes of a work claim.
 pub const WORK_CLAIM_LEN: usize = 128;
-/// Entries of the product in one leaf of a commitment's tree, and bytes of a factor in one hash.
+/// Entries of the product in one leaf of a work claim's tree, and bytes of a factor in one hash.
 pub const WORK_CHUNK: u32 = 32;
 /// Bytes of one leaf: 32 entries of 4 bytes.
 pub const WORK_CHUNK_LEN: usize = 128;
@@ -118,9 +118,10 @@ pub const REVEAL_SECS_MAX: u32 = 3_600;
 /// Marks a model-independent requirement (`Requirement::model`).
 pub const ANY_MODEL: u16 = 0;
 
-/// The lowest uptime that a node may commit to: less would be a better score for next to nothing.
+/// The lowest uptime that a node may guarantee: less would be a better score for next to nothing.
 pub const GUARANTEE_BPS_MIN: u16 = 9_000;
-/// The longest commitment, extensions included: one year. Else whoever broke one could put its end off for ever.
+/// The longest uptime guarantee, extensions included: one year. Otherwise a provider that broke one could extend it for
+/// ever.
 pub const MAX_GUARANTEE_SECS: i64 = 31_536_000;
 
 /// Layout version written into every account.

@@ -137,14 +137,14 @@ pub enum MarketError {
     SessionCapExceeded, // 6064
     #[msg("The lease may not move to another node: its customer forbade it, or no funded time is left")]
     MigrationNotAllowed, // 6065
-    #[msg("The work commitment is not well formed, or is of another cluster or node")]
+    #[msg("The work claim is not well formed, or is of another cluster or node")]
     InvalidWorkClaim, // 6066
     #[msg("The opened entry is the product's: nothing is wrong with it")]
     WorkIsRight, // 6067
-    #[msg("A proof came before: only what is committed to in later periods counts")]
+    #[msg("A proof came before: only work claims of later periods count")]
     AlreadyProven, // 6068
-    #[msg("The two statements or manifests do not contradict each other")]
-    NoContradiction, // 6069
+    #[msg("The two statements or manifests are no equivocation")]
+    NoEquivocation, // 6069
     #[msg("The node scores worse than the keeper expected; choose again")]
     ScoreTooHigh, // 6070
     #[msg("This award cannot be contested, or not any more")]
@@ -173,16 +173,18 @@ pub enum MarketError {
     WrongOrderMode, // 6082
     #[msg("The bid does not stand before the best losing one")]
     BidDoesNotWin, // 6083
-    #[msg("A commitment ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows")]
+    #[msg("An uptime guarantee ends between the unstaking cooldown and a year from now, promises 90 to 100 %, and only grows")]
     InvalidGuarantee, // 6084
-    #[msg("The node is committed: it stays active until then, and leaves once guarantee_resolve is through")]
+    #[msg(
+        "The node has an uptime guarantee: it stays active until its end, and leaves after guarantee_resolve"
+    )]
     GuaranteeRunning, // 6085
-    #[msg("The node has no commitment")]
+    #[msg("The node has no uptime guarantee")]
     NotGuaranteed, // 6086
-    #[msg("The node's commitment is over: send guarantee_resolve, then commit again")]
+    #[msg("The node's uptime guarantee is over: send guarantee_resolve, then guarantee again")]
     GuaranteeOver, // 6087
     #[msg(
-        "The node does not satisfy the requirement: committed until the latest end that the order can have"
+        "The node does not satisfy the requirement: an uptime guarantee until the latest end that the order can have"
     )]
     UnsuitableGuarantee, // 6088
     #[msg("The node does not hold the claims of all its GPUs: evidence of tier 2 or 3 gets them, with node_set_evidence")]

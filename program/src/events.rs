@@ -83,7 +83,7 @@ pub struct NodeUpdated {
     pub price: u64,
     pub status: u8,
 }
-/// A commitment began, or grew.
+/// An uptime guarantee began, or grew.
 #[event]
 pub struct UptimeGuaranteed {
     pub node: Address,
@@ -91,7 +91,7 @@ pub struct UptimeGuaranteed {
     pub until: i64,
     pub guarantee_bps: u16,
 }
-/// A commitment is over. An amount of 0 means that it was kept.
+/// An uptime guarantee is resolved. An amount of 0 means that it was kept.
 #[event]
 pub struct GuaranteeResolved {
     pub node: Address,

@@ -1,4 +1,4 @@
-//! Accounts of the program that come without a type, as many as a call needs: read by their bytes and written back.
+//! Reads and writes accounts of the program that an instruction takes as remaining accounts, without a declared type.
 
 use anchor_lang::prelude::*;
 use anchor_lang::Discriminator;

@@ -1,4 +1,4 @@
-//! The one place that hands out slashed stake, whoever's it was and whatever proved it.
+//! Pays out slashed stake and bond. Every slash, of a provider or a keeper, goes through here.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

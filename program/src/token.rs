@@ -1,4 +1,4 @@
-//! The three token calls that the program makes, by the framework's cheapest path.
+//! The token calls of the program: transfer, burn and close, by the framework's cheapest path.
 //!
 //! That path skips the framework's own account validation. The token program still checks owners, mints and
 //! balances; the callers check that each account is the one that state names.

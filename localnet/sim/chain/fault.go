@@ -193,5 +193,5 @@ func contradiction(before []solana.Instruction) (Fact, error) {
 	case len(listed) == 2 && market.ManifestsEquivocate(listed[0], listed[1]):
 		return Fact{Kind: KeeperLost, Period: uint64(listed[0].Period)}, nil
 	}
-	return Fact{}, bindings.ErrorCodeNoContradiction
+	return Fact{}, bindings.ErrorCodeNoEquivocation
 }

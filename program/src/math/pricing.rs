@@ -1,4 +1,4 @@
-//! What time costs.
+//! The price of time.
 
 use anchor_lang::prelude::*;
 

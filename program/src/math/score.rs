@@ -12,7 +12,7 @@ pub fn penalty_bps(reputation_bps: u16) -> u16 {
     10_000u16.saturating_sub(reputation_bps) / 2
 }
 
-/// What a price is multiplied with when nodes are compared: more for a lack of reputation, less for a commitment.
+/// What a price is multiplied with when nodes are compared: more for a lack of reputation, less for an uptime guarantee.
 pub fn factor_bps(reputation_bps: u16, guarantee_bps: u16) -> u64 {
     BPS.saturating_add(penalty_bps(reputation_bps) as u64).saturating_sub(discount_bps(guarantee_bps) as u64)
 }

@@ -1,4 +1,4 @@
-//! A sealed order's auction: its times, and what its award was measured by.
+//! A sealed order's auction: its deadlines, and the bar that its awards were measured by.
 //!
 //! It has an account of its own, so that instant orders pay no rent for it.
 

@@ -1,4 +1,4 @@
-//! A customer's money: what is there, what is reserved, and who may spend it.
+//! A customer's credits: the balance, the reserved part, and the session keys that may spend.
 
 use anchor_lang::prelude::*;
 

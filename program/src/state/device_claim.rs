@@ -1,4 +1,4 @@
-//! One physical GPU can be registered once.
+//! A device claim: one physical GPU belongs to one node at a time.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A customer says that a lease did not give what was ordered, and keepers vote on it.
+//! A dispute: a customer's complaint about a lease, and the keepers' votes on it.
 
 use anchor_lang::prelude::*;
 

@@ -1,13 +1,13 @@
-//! The first half of a proof of bad work: what the node committed to, and which entry is said to be wrong. The second
-//! half, the way from the entry to the root, would not fit the same transaction.
+//! The first half of a proof that a work claim is wrong: the claim, and the entry that is said to be wrong. The second half,
+//! the path from the entry to the root, would not fit the same transaction.
 
 use anchor_lang::prelude::*;
 
 #[account]
 pub struct FraudProof {
     pub node: Address,
-    /// Who accuses and pays the rent: nobody else can use the fraud_proof, so nobody takes the finder's share by copying
-    /// the second half.
+    /// Paid the rent. Nobody else can complete the fraud proof, so that nobody takes the finder's share by copying the
+    /// second half.
     pub finder: Address,
     pub seed: [u8; 32],
     pub root: [u8; 32],
@@ -18,7 +18,7 @@ pub struct FraudProof {
     pub order: u32,
     pub row: u32,
     pub column: u32,
-    /// What the node committed to at (row, column).
+    /// The node's entry at (row, column).
     pub claimed: i32,
     pub version: u8,
     pub bump: u8,

@@ -1,4 +1,4 @@
-//! What the market knows of a GPU model: the bar for stake, work proofs and evidence.
+//! A GPU model: what a node of it must have in stake, and what it is measured by.
 
 use anchor_lang::prelude::*;
 

@@ -1,9 +1,8 @@
-//! Committed availability: a node stays on the market until a date, with a promised uptime, and stake that answers for
-//! it.
+//! Uptime guarantees: the node stays on the market until a date with a promised uptime, backed by a part of its stake.
 //!
-//! Counted are whole periods within the commitment of which a leaf was applied, and the time that the node was suspended
-//! for a fault that was not voided. Periods without a final report count for nobody. Stake cannot leave meanwhile,
-//! because the node cannot: it is settled first, and retires then.
+//! Two things are counted: whole periods within the guarantee for which a leaf was applied, and the time that the node was
+//! suspended for a fault that was not voided. Periods without a final report do not count. The stake cannot leave before the
+//! guarantee is resolved, because the node can retire only after that.
 
 use anchor_lang::prelude::*;
 
@@ -13,12 +12,12 @@ use crate::math::periods::period_end;
 use crate::state::{Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 
 impl Node {
-    /// Whether there is a commitment, running or over and not settled.
+    /// Whether the node has a guarantee, running or not resolved yet.
     pub fn is_guaranteed(&self) -> bool {
         self.guaranteed_until != 0
     }
 
-    pub(crate) fn promise_sound(&self) -> bool {
+    pub(crate) fn guarantee_sound(&self) -> bool {
         if !self.is_guaranteed() {
             return self.guarantee_bps == 0 && self.guarantee_counted_secs == 0;
         }
@@ -29,8 +28,8 @@ impl Node {
             && self.status != NODE_RETIRED
     }
 
-    /// Adds what an applied leaf says of a period, if all of it lies within the commitment. What it says of the time
-    /// after a suspension is not added: that time counts already.
+    /// Counts the period of an applied leaf, if it lies within the guarantee. A period after a suspension is not added here:
+    /// the suspension counts already.
     pub fn count_period(&mut self, period: u64, up_secs: u32, period_secs: u32) -> Result<()> {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
@@ -46,8 +45,8 @@ impl Node {
         Ok(())
     }
 
-    /// Takes the node out of the market until its provider's wallet says that it is well. `convicted` when nothing can
-    /// show any more that it was not its fault.
+    /// Suspends the node until its provider's wallet reactivates it. `convicted` when no appeal can void the fault any
+    /// more.
     pub fn suspend(&mut self, convicted: bool, now: i64) {
         if convicted {
             self.convicted = 1;
@@ -73,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Adds the time that a suspended node has been away within its commitment, none of it as up.
+    /// Counts the time of a suspension within the guarantee as down.
     fn count_suspension(&mut self, now: i64) -> Result<()> {
         if self.status != NODE_SUSPENDED || !self.is_guaranteed() {
             return Ok(());
@@ -95,7 +94,7 @@ impl Node {
         Ok(())
     }
 
-    /// Ends the commitment and returns the seconds that were counted in it.
+    /// Ends the guarantee and returns the seconds that were counted in it.
     pub fn close_guarantee(&mut self, now: i64) -> Result<u64> {
         self.count_suspension(now)?;
         let counted = self.guarantee_counted_secs;

@@ -1,4 +1,4 @@
-//! One node's work for one order: the time that passed, the time that is owed, and the money.
+//! A lease: one node's work for one order, with the seconds that are owed and the money for them.
 //!
 //! A lease keeps the price, fee and slash terms that it was awarded under.
 

@@ -1,4 +1,4 @@
-//! The one market: governance, mints, parameters and the counters that votes are measured against.
+//! The market: authority, mints, parameters, and the total weight that votes are measured against.
 
 use anchor_lang::prelude::*;
 

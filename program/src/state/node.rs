@@ -255,7 +255,7 @@ impl Node {
             && self.claims_missing <= self.spec.gpus
             && self.checks_passed <= self.checks_total
             && self.uptime_bps <= 10_000
-            && self.promise_sound()
+            && self.guarantee_sound()
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

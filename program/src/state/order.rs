@@ -1,4 +1,4 @@
-//! What a customer asks for, and how much money waits for it.
+//! An order: what a customer asks for, and the credits that are reserved for it.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An owner of machines: stake, what the machines need of it, and faults that hold it.
+//! A provider: its stake, the part of it that its nodes lock, and the faults that hold it.
 
 use anchor_lang::prelude::*;
 

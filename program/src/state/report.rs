@@ -1,4 +1,4 @@
-//! One period's votes, and the root they end in.
+//! A report: the votes of one period's root, and the root that became final.
 
 use anchor_lang::prelude::*;
 

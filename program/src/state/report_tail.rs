@@ -1,8 +1,8 @@
 //! Roots beyond the four that a report's struct has room for. They lie behind it in the account, one [`Candidate`] each,
 //! and only the account's length says how many there are.
 //!
-//! Everyone has one vote, which moves to roots that are known only, so that there are never more roots than keepers: the
-//! account grows to 27 KB at most.
+//! A keeper has one vote and can move it to known roots only. So there are never more roots than keepers, and the account
+//! grows to 27 KB at most.
 
 use core::mem::size_of;
 

@@ -1,4 +1,4 @@
-//! What becomes of swept fees: who they wait for, all in the market's one fee vault.
+//! Swept fees in the market's fee vault, by what they are set aside for.
 
 use anchor_lang::prelude::*;
 

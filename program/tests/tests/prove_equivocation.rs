@@ -135,17 +135,17 @@ fn different_checks_and_different_details_are_no_contradiction() {
         let mut other = no;
         other[at] ^= 1;
         let proof = contradict(&w, &finder, &keeper, &yes, &other);
-        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // The same result: measured, latency, covered seconds and details may differ.
     for at in [60, 64, 68, 112] {
         let mut other = yes;
         other[at] ^= 1;
         let proof = contradict(&w, &finder, &keeper, &yes, &other);
-        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     let same = contradict(&w, &finder, &keeper, &yes, &yes);
-    w.refused_all(&same, &[&finder.key], MarketError::NoContradiction);
+    w.refused_all(&same, &[&finder.key], MarketError::NoEquivocation);
     // Of another cluster, both or one.
     let foreign = [yes, no].map(|mut text| {
         text[8] ^= 1;
@@ -154,14 +154,14 @@ fn different_checks_and_different_details_are_no_contradiction() {
     let pairs = [[foreign[0], foreign[1]], [yes, foreign[1]], [foreign[0], no]];
     for [one, other] in pairs {
         let proof = contradict(&w, &finder, &keeper, &one, &other);
-        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // Shorter or longer than a statement, though signed.
     let mut longer = no.to_vec();
     longer.push(0);
     for other in [&no[..143], &longer[..], &[]] {
         let proof = contradict(&w, &finder, &keeper, &yes, other);
-        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     let mut broken = no;
     broken[57] = 2;
@@ -238,7 +238,7 @@ fn one_manifest_a_period_is_no_contradiction() {
     ];
     for [one, other] in pairs {
         let proof = contradict(&w, &finder, &keeper, &one, &other);
-        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // With a statement, and shorter or longer than a manifest.
     let mut longer = other.to_vec();
@@ -247,7 +247,7 @@ fn one_manifest_a_period_is_no_contradiction() {
         [[&one, &yes], [&no, &one], [&one, &other[..63]], [&longer, &one], [&longer, &longer], [&one, &[]]];
     for [one, other] in mixed {
         let proof = contradict(&w, &finder, &keeper, one, other);
-        w.refused_all(&proof, &[&finder.key], MarketError::NoContradiction);
+        w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // Something else that is as long.
     for at in [0, 7] {

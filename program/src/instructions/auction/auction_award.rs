@@ -1,8 +1,7 @@
-//! A keeper gives a sealed order to the node of a winning bid, at the price that the best losing bid sets.
+//! A keeper awards a sealed order to the node of a winning bid, at the price that the best losing bid sets.
 //!
-//! Bids are proven by what the nodes signed before the close, a commitment, and by what it hides: price and salt. The
-//! first award fixes the best losing bid and the root of all bids for the others of the same order, which the same
-//! keeper makes.
+//! A bid is proven by the commitment that its node signed before the close, and by the price and the salt that it hides. The
+//! first award of an order fixes the best losing bid and the root of the bid set; the same keeper makes the other awards.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A customer leaves with everything: money, and rent.
+//! A customer closes its credits account, and gets the balance and the rent back.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

@@ -1,4 +1,4 @@
-//! A customer puts money in. The first deposit opens the account.
+//! A customer deposits credits. The first deposit opens the account.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};

@@ -1,4 +1,4 @@
-//! A customer names a key that may spend for it, up to a cap and until a time, or takes that back.
+//! A customer adds a session key, which may spend up to a cap until an expiry, or removes one.
 //!
 //! A session key creates, cancels, reopens and extends orders and leases, ends leases and signs receipts. It never
 //! withdraws, and never changes keys.

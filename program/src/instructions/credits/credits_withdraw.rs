@@ -1,4 +1,4 @@
-//! A customer takes money out that no order and no lease holds.
+//! A customer withdraws free credits.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

@@ -7,8 +7,7 @@ use crate::errors::{MarketError, OrOverflow};
 use crate::events::DisputeOpened;
 use crate::seeds;
 use crate::state::{
-    Credits, Dispute, Lease, Market, Node, Provider, DISPUTE_BAD_OUTPUT, DISPUTE_NOT_DELIVERED,
-    LEASE_RUNNING,
+    Credits, Dispute, Lease, Market, Node, Provider, DISPUTE_BAD_OUTPUT, DISPUTE_NOT_DELIVERED, LEASE_RUNNING,
 };
 
 #[derive(Accounts)]

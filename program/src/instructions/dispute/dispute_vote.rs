@@ -1,4 +1,4 @@
-//! A keeper says whether a dispute is right.
+//! A keeper votes for or against the customer of a dispute.
 
 use anchor_lang::prelude::*;
 

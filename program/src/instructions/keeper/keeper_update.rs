@@ -1,4 +1,4 @@
-//! A keeper that moved says where it is.
+//! A keeper changes its network address.
 
 use anchor_lang::prelude::*;
 

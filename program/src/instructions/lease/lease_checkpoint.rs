@@ -1,4 +1,4 @@
-//! The node records the hash of a checkpoint: should the lease fail, the next node goes on from it.
+//! The node records the hash of a checkpoint. If the lease fails, the next node continues from it.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What both ways of settling share: moving paid-for seconds forward and paying for them.
+//! Shared by both ways to settle, by receipt and by report: pays for the seconds that are proven and not paid yet.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

@@ -1,4 +1,4 @@
-//! The node says that the customer's container is reachable: time begins to count.
+//! The node starts the lease: the customer's container is reachable, and its time begins to count.
 
 use anchor_lang::prelude::*;
 

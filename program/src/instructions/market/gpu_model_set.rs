@@ -1,4 +1,4 @@
-//! Writes what the market knows of a GPU model. Nodes keep the stake that was required when they registered.
+//! The authority writes a GPU model's terms. Nodes keep the stake that was required when they registered.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]

@@ -1,4 +1,4 @@
-//! Stops or reopens new orders and new awards. Nothing else can be paused: money always finds its way out.
+//! Stops or reopens new orders and new awards. Nothing else can be paused, so that money can always be withdrawn.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Claims of devices, among the accounts that follow an instruction's own.
+//! Reads and creates device claims, which an instruction takes as remaining accounts.
 
 use anchor_lang::prelude::*;
 

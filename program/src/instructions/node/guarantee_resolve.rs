@@ -1,5 +1,5 @@
-//! Anyone settles a commitment that is over, once the last reports had their time and the appeal window has passed: below
-//! the promised uptime a part of the node's required stake is gone, otherwise nothing happens.
+//! Anyone resolves an uptime guarantee that is over, after the deadline for its last report and the appeal window. When the
+//! uptime was lower than guaranteed, the provider loses a part of the node's required stake; otherwise nothing happens.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -38,7 +38,7 @@ pub struct GuaranteeResolve {
 fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
     let (node, params) = (&accounts.node, &accounts.market.params);
     require!(node.is_guaranteed(), MarketError::NotGuaranteed);
-    // The leaf of the last period must have had its chance, then whatever may void the fault of a suspended node.
+    // Time for the leaf of the last period, then for an appeal that voids the fault of a suspended node.
     let wait =
         (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
     require!(now >= node.guaranteed_until.checked_add(wait).or_overflow()?, MarketError::TooEarly);

@@ -1,4 +1,4 @@
-//! Closes a retired machine, its device claims and its need of stake.
+//! Closes a retired node and its device claims, and unlocks its stake.
 
 use anchor_lang::prelude::*;
 

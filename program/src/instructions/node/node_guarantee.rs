@@ -1,5 +1,5 @@
-//! A provider commits a machine to the market until a date, with a promised uptime: a better score until then, and a part
-//! of its required stake if it breaks its word. A running commitment may grow: later, or a higher guarantee.
+//! A provider guarantees a node's uptime until a date. The node has a better score until then, and the provider loses a
+//! part of the required stake if the uptime is lower. A running guarantee may only grow: a later end, or a higher uptime.
 
 use anchor_lang::prelude::*;
 
@@ -22,7 +22,7 @@ pub struct NodeGuarantee {
     pub node: Account<Node>,
 }
 
-/// The first second of the commitment: the next period's for a new one.
+/// Returns the first second of the guarantee: the start of the next period for a new one.
 fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) -> Result<i64> {
     let (node, params) = (&accounts.node, &accounts.market.params);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
@@ -33,7 +33,7 @@ fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) 
     } else {
         period_end(period_of(now, params.period_secs)?, params.period_secs)?
     };
-    // At least as long as stake takes to leave, and one period that can be counted.
+    // It lasts at least as long as stake takes to leave, and contains one period that can be counted.
     let soonest = now
         .checked_add(params.unstake_cooldown_secs as i64)
         .or_overflow()?

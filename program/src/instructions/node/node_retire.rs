@@ -1,4 +1,4 @@
-//! The provider takes a machine out of the market for good. It is closed later, when no report can concern it.
+//! The provider takes a node out of the market for good. The node is closed later, when no report can name it any more.
 
 use anchor_lang::prelude::*;
 

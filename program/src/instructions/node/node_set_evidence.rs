@@ -1,9 +1,9 @@
-//! Anyone brings a node's device claims up to what keepers have found: evidence of tier 2 or 3 is worth more than a claim,
-//! so that nobody can sit on another's GPU.
+//! Anyone updates a node's device claims after a report: evidence of tier 2 or 3 outranks a claim without it, so that
+//! nobody can block another provider's GPU by registering it first.
 //!
-//! The report is the authority, not the sender: its leaf gave the node the tier, and named the devices that the node
-//! registered. Claims that others hold by evidence that is worth less go to the node; their holders keep their leases and
-//! their stake, and are awarded nothing until they have all claims again. A holder whose evidence is as good stays.
+//! The sender decides nothing: an applied leaf gave the node its tier and named the devices that the node registered. The
+//! node takes claims from holders with evidence of a lower tier; these keep their leases and their stake, and are awarded
+//! nothing until they hold all their claims again. A holder with evidence of the same tier keeps its claim.
 
 use anchor_lang::prelude::*;
 

@@ -4,7 +4,9 @@ use anchor_lang::prelude::*;
 
 use crate::errors::MarketError;
 use crate::events::NodeUpdated;
-use crate::state::{Node, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
+use crate::state::{
+    Node, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+};
 
 #[derive(Accounts)]
 pub struct NodeUpdate {

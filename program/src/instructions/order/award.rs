@@ -1,4 +1,4 @@
-//! What every way of giving work to a node shares: the checks, and the lease that comes of it.
+//! Shared by every instruction that awards: the checks, and the lease that an award creates.
 
 use anchor_lang::prelude::*;
 

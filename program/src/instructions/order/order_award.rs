@@ -1,4 +1,4 @@
-//! A keeper gives an order, or one node's part of it, to a node. Everything is checked again here.
+//! A keeper awards an instant order, or one node's part of it, to a node. The program checks everything itself.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The customer, or one of its session keys, takes an order back that has no lease.
+//! The customer, or one of its session keys, cancels an order that has no lease.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A customer, or one of its session keys, asks for compute and sets the money for it aside.
+//! A customer, or one of its session keys, creates an order and reserves the credits for it.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]

@@ -1,5 +1,5 @@
-//! Anyone releases the money of an order whose award deadline has passed. Orders over several nodes are all or
-//! nothing: leases that it already has are aborted next.
+//! Anyone expires an order whose award deadline has passed, and releases its credits. An order for several nodes is awarded
+//! in full or not at all: leases that it has already are aborted next.
 
 use anchor_lang::prelude::*;
 

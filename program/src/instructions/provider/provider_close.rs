@@ -1,4 +1,4 @@
-//! A provider that has nothing here any more leaves, and gets its rent back.
+//! A provider without nodes, stake and pending faults closes its account, and gets the rent back.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

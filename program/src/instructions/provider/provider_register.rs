@@ -1,4 +1,4 @@
-//! A wallet becomes a provider: an account for what it owns here, and a vault for its stake.
+//! A wallet registers as a provider, with a vault for its stake.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};

@@ -1,4 +1,4 @@
-//! A provider asks stake back that none of its nodes needs. It waits out the cooldown, slashable all the while.
+//! A provider requests stake back that is not locked. It waits for the cooldown, and can be slashed until then.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;

@@ -1,4 +1,4 @@
-//! What applying a leaf of a finalised report does, whether or not it opens a fault.
+//! Applies a leaf of a final report to its node and lease, whether or not it opens a fault.
 
 use anchor_lang::prelude::*;
 
@@ -25,7 +25,7 @@ pub enum LeafLease<'a> {
 }
 
 impl<'a> LeafLease<'a> {
-    /// Sorts out the two optional accounts of a call: a live lease, or the address of a closed one.
+    /// The leaf's lease among the two optional accounts of a call: a live lease, or the address of a closed one.
     pub fn of(
         leaf: &[u8; LEAF_LEN],
         live: Option<&'a mut Account<Lease>>,

@@ -1,4 +1,4 @@
-//! Anyone applies a leaf without a fault: reputation, and the lease's verified seconds.
+//! Anyone applies a leaf without a fault to the node's record and to the lease's verified seconds.
 
 use alloc::vec::Vec;
 

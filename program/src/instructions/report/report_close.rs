@@ -1,4 +1,4 @@
-//! Anyone closes a report whose leaves had their time; its rent goes back.
+//! Anyone closes a report when the time to apply its leaves is over. Its rent goes back.
 
 use anchor_lang::prelude::*;
 

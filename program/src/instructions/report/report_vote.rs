@@ -1,8 +1,8 @@
-//! A keeper votes for the root of a period's report. The vote that completes the quorum makes it final. Until then a vote
-//! may move, to a root that comes to weigh more than the one it leaves: see `Report::ballot`.
+//! A keeper votes for the root of a period's report. The vote that completes the quorum makes the report final. Until then a
+//! keeper may move its vote to a root that then weighs more than the one that it leaves: see `Report::ballot`.
 //!
-//! No number of wrong roots keeps a right one out: when the four places of the report are taken, its account grows by one,
-//! and who votes for the new root pays the rent of it. See state/report_tail.rs.
+//! Wrong roots cannot keep a right one out: when the four places of the report are taken, its account grows by one, and the
+//! keeper that votes for the new root pays its rent. See state/report_tail.rs.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]

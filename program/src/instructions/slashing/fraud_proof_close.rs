@@ -1,4 +1,4 @@
-//! Who accused takes an fraud_proof back that it cannot or need not prove any more, and its rent.
+//! The finder closes a fraud proof that it cannot or need not complete any more, and gets its rent back.
 
 use anchor_lang::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Anyone stores the first half of a proof of bad work: a node's signed commitment and the chunk that holds a wrong entry.
-//! Nothing is judged here but the signature; an fraud_proof without its second half harms nobody.
+//! Anyone stores the first half of a fraud proof: a node's signed work claim and the chunk that holds a wrong entry. Only
+//! the signature is checked here; a fraud proof has no effect until `prove_bad_work` completes it.
 
 use anchor_lang::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::seeds;
 use crate::signatures::require_signed;
 use crate::state::{FraudProof, Market, Node, WorkClaim};
 
-/// The instruction before this one verifies the node's signature over the commitment.
+/// The instruction before this one verifies the node's signature over the work claim.
 #[derive(Accounts)]
 pub struct FraudProofOpen {
     #[account(mut)]

@@ -1,8 +1,8 @@
-//! Slashes a node that committed to a wrong product, with nobody's vote: the program follows the accused entry to the
-//! committed root and computes it itself.
+//! Slashes a node for a wrong work claim, without a vote: the program follows the entry to the claimed root and computes the
+//! right value itself.
 //!
-//! One proof covers everything that the node committed to up to the period of the proof: a machine that computes
-//! wrongly is slashed once, not once for every keeper that asked it. So no record of proven commitments is needed.
+//! One proof covers all work claims up to the period of the proof: a machine that computes wrongly is slashed once, not once
+//! for every keeper that asked it. So the node needs to remember only that period.
 
 use alloc::vec::Vec;
 
@@ -46,9 +46,9 @@ pub struct ProveBadWork {
     pub token_program: Program<Token>,
 }
 
-/// Whether the chunk stands at its place under the committed root. The order of the product fixes the shape of the
-/// row's tree and of the tree over the rows, so a path of another shape does not lead there.
-fn committed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
+/// Whether the chunk lies at its place under the claimed root. The order of the product fixes the shape of the row's tree
+/// and of the tree over the rows, so that a path of another shape does not lead there.
+fn claimed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
     let chunks = fraud_proof.order / WORK_CHUNK;
     let mut rest = siblings.iter();
     let root = climb(fraud_proof.chunk, fraud_proof.column / WORK_CHUNK, chunks, &mut rest)
@@ -60,9 +60,9 @@ fn committed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
 fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
     let (fraud_proof, node) = (&accounts.fraud_proof, &accounts.node);
     require!(fraud_proof.period > node.bad_work_period, MarketError::AlreadyProven);
-    // A commitment for a time to come would count again after its proof.
+    // A claim of a future period would count again after its proof.
     require!(fraud_proof.period <= period, MarketError::TooEarly);
-    require!(committed(fraud_proof, siblings), MarketError::InvalidProof);
+    require!(claimed(fraud_proof, siblings), MarketError::InvalidProof);
     let right = cell(&fraud_proof.seed, fraud_proof.order, fraud_proof.row, fraud_proof.column);
     require!(right != fraud_proof.claimed, MarketError::WorkIsRight);
     Ok(right)

@@ -1,5 +1,5 @@
-//! Slashes a keeper that signed "passed" and "failed" for one and the same check, or two different manifests of one
-//! period, with nobody's vote.
+//! Slashes a keeper for an equivocation, without a vote: it signed "passed" and "failed" for the same check, or two different
+//! manifests of one period.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -51,7 +51,7 @@ struct About {
 /// Two statements: the check that both are about.
 fn check(domain: &[u8; 8], one: &[u8; STATEMENT_LEN], other: &[u8; STATEMENT_LEN]) -> Result<About> {
     let (one, other) = (Statement::parse(one)?, Statement::parse(other)?);
-    require!(one.domain == *domain && one.equivocates(&other), MarketError::NoContradiction);
+    require!(one.domain == *domain && one.equivocates(&other), MarketError::NoEquivocation);
     let Statement { node, lease, period, kind, checked_at, .. } = one;
     Ok(About { node, lease, period, kind, checked_at })
 }
@@ -59,7 +59,7 @@ fn check(domain: &[u8; 8], one: &[u8; STATEMENT_LEN], other: &[u8; STATEMENT_LEN
 /// Two manifests: their period.
 fn period(domain: &[u8; 8], one: &[u8; MANIFEST_LEN], other: &[u8; MANIFEST_LEN]) -> Result<About> {
     let (one, other) = (Manifest::parse(one)?, Manifest::parse(other)?);
-    require!(one.domain == *domain && one.equivocates(&other), MarketError::NoContradiction);
+    require!(one.domain == *domain && one.equivocates(&other), MarketError::NoEquivocation);
     let (node, lease) = (Address::default(), Address::default());
     Ok(About { node, lease, period: one.period, kind: KIND_MANIFESTS, checked_at: 0 })
 }
@@ -76,7 +76,7 @@ fn validate(accounts: &ProveEquivocation) -> Result<About> {
     }
     match (one[..].try_into(), other[..].try_into()) {
         (Ok(one), Ok(other)) => period(domain, one, other),
-        _ => fail(MarketError::NoContradiction),
+        _ => fail(MarketError::NoEquivocation),
     }
 }
 

@@ -1,10 +1,9 @@
-//! Slashes the keeper that awarded a sealed order as if a bid did not exist whose reveal it had acknowledged in time, with
-//! nobody's vote.
+//! Slashes the keeper that awarded a sealed order without a bid whose reveal it had acknowledged in time, without a vote.
 //!
-//! Of the bids that a keeper has it must take the best, and name the best of the others as the bar that sets the price. A
-//! bid that scores better than what the winner was paid by is therefore the winner's, or the bar, or was left out. As with
-//! better asks nothing is compared that may have moved: the omitted node and the bar's must be as they were from before the
-//! auction's close until the award. Only orders for one node are: see docs/protocol/README.md.
+//! A keeper must award to the best bid that it has, and name the best of the other bids as the bar, which sets the price. So
+//! a bid that scores better than the award is the winner's, or the bar, or was omitted. As with better asks, only facts that
+//! did not change count: the omitted node and the bar's must have been the same from before the auction's close until the
+//! award. Only orders for one node can be contested: see docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -103,7 +102,7 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     let acknowledged = reveal_ack_message(&hidden, received_at);
     require_signed(&accounts.instructions, -1, &lease.keeper, &acknowledged)?;
     require_signed(&accounts.instructions, -2, &omitted.node_key, &commitment_message(&hidden))?;
-    // Whose bid counted was not left out.
+    // The winner's bid and the bar were not omitted.
     let counted = *omitted.address() == lease.node || *omitted.address() == auction.bar_node;
     require!(!counted, MarketError::NotBetter);
     let since = auction.close_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;

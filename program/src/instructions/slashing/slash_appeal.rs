@@ -1,7 +1,7 @@
-//! Voids a fault with statements of keepers who said the opposite: more than a third of the bonded weight.
+//! Voids a fault with statements that say the opposite, of keepers with more than a third of the bonded weight.
 //!
-//! One statement a call; the instruction before this one verifies the keeper's signature. Keepers who signed both a
-//! passed and a failed statement for the same check are another matter: that is equivocation, with its own proof.
+//! Each call adds one statement; the instruction before it verifies the keeper's signature. A keeper that signed both a
+//! passed and a failed statement for the same check equivocates, which has a proof of its own.
 
 use anchor_lang::prelude::*;
 

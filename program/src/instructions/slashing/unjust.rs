@@ -1,4 +1,4 @@
-//! What every proof of an unjust award shares: what a node must show to have been there all the time, and the slash.
+//! Shared by the proofs of unjust awards: the facts that must have held from before the order until the award, and the slash.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -12,9 +12,9 @@ use crate::math::slashing::{harm_in_stake, split};
 use crate::slashing::{lighten, Slashed};
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE};
 
-/// The score of a price that the node asked or bid, at its worst from `since` to the award: reputation only grows with
-/// age, and a commitment must not have ended before. Only a node counts that could have been awarded all that time: it was
-/// active, had the GPUs free, its claims and the stake behind it, one record, and its model's terms.
+/// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and the
+/// uptime guarantee must not have ended before. The node must have been awardable all that time: active, with free GPUs, all
+/// claims, enough stake, an unchanged score record and unchanged terms of its model.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub fn score_throughout(
@@ -27,7 +27,7 @@ pub fn score_throughout(
     since: i64,
     awarded_at: i64,
 ) -> Result<u64> {
-    // GPUs that are free now and of which none was freed since were free all the time; the same goes for the stake.
+    // GPUs that are free now, and none of which was freed since, were free all the time. The same holds for the stake.
     let held = node.status == NODE_ACTIVE
         && node.available_since < since
         && node.gpus_freed_at < since
@@ -43,7 +43,7 @@ pub fn score_throughout(
     score_of(&record, node.registered_at, price, since, awarded_at)
 }
 
-/// What a price scores by a record: with the reputation of `since` and a commitment that lasts until the award.
+/// The score of a price by a record, with the reputation of `since` and the uptime guarantee as it counts at the award.
 pub fn score_of(
     record: &NodeRecord,
     registered_at: i64,
@@ -55,7 +55,7 @@ pub fn score_of(
     score(price, reputation, record.guarantee.bps_at(awarded_at))
 }
 
-/// A keeper that is shown to have awarded unjustly, and where its stake may go.
+/// A keeper with a proven unjust award, and the accounts that its slashed bond goes to.
 pub struct Unjust<'a> {
     pub market: &'a mut Account<Market>,
     pub lease: &'a mut Account<Lease>,

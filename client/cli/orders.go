@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func orderCommands(s Streams) []*cli.Command {
@@ -19,6 +20,10 @@ func orderCommands(s Streams) []*cli.Command {
 		Subcommands: []*cli.Command{
 			{Name: "list", Usage: "your orders", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}), Action: action(s, (*session).orders)},
 			{Name: "cancel", Usage: "take an order back that has no lease", ArgsUsage: "ORDER", Flags: asSession(), Action: action(s, (*session).orderCancel)},
+			{
+				Name: "reopen", Usage: "look for other nodes in place of those that did not start; reserves the maximum price for them again", ArgsUsage: "ORDER",
+				Flags: asSession(), Action: action(s, (*session).orderReopen),
+			},
 		},
 	}}
 }
@@ -89,35 +94,49 @@ func (s *session) orders() error {
 	})
 }
 
-func (s *session) orderCancel() error {
+// ownOrder reads the order that the command names, by its address or the beginning of it, and the key that acts for the customer.
+func (s *session) ownOrder() (o market.Order, v *view.View, key solana.PrivateKey, err error) {
 	args, err := s.args("ORDER")
 	if err != nil {
-		return err
+		return o, nil, nil, err
 	}
-	_, key, err := s.open()
-	if err != nil {
-		return err
+	if _, key, err = s.open(); err != nil {
+		return o, nil, nil, err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
+	if v, err = s.snapshot(); err != nil {
+		return o, nil, nil, err
 	}
 	customer, err := s.customer()
 	if err != nil {
-		return err
+		return o, nil, nil, err
 	}
 	address, err := pick(args[0], "order", addresses(v.OrdersOf(customer), func(o market.Order) solana.PublicKey { return o.Address }))
 	if err != nil {
-		return err
+		return o, nil, nil, err
 	}
 	o, ok := v.Order(address)
 	switch {
 	case !ok:
-		return refused(fmt.Sprintf("order %s does not exist (any more)", address), "see: gantry order list, gantry leases")
+		err = refused(fmt.Sprintf("order %s does not exist (any more)", address), "see: gantry order list, gantry leases")
 	case o.Customer != customer:
-		return refused(fmt.Sprintf("order %s belongs to %s", address, o.Customer), "pass the customer's keypair with --keypair")
-	case o.CanCancel() != nil:
-		return refused(fmt.Sprintf("order %s is %s and has leases", address, o.State()), "stop its leases instead: gantry leases")
+		err = refused(fmt.Sprintf("order %s belongs to %s", address, o.Customer), "pass the customer's keypair with --keypair")
+	}
+	return o, v, key, err
+}
+
+// orderTx is an order as it was, with the transaction that changed it.
+type orderTx struct {
+	orderJSON
+	Tx sent `json:"transaction"`
+}
+
+func (s *session) orderCancel() error {
+	o, v, key, err := s.ownOrder()
+	if err != nil {
+		return err
+	}
+	if o.CanCancel() != nil {
+		return refused(fmt.Sprintf("order %s is %s and has leases", o.Address, o.State()), "stop its leases instead: gantry leases")
 	}
 	instruction, err := ix.OrderCancelBy(o, key.PublicKey())
 	tx, err := s.one("order_cancel", instruction, err)
@@ -125,10 +144,33 @@ func (s *session) orderCancel() error {
 		return err
 	}
 	j := describeOrder(v, &o)
-	return s.done(struct {
-		orderJSON
-		Tx sent `json:"transaction"`
-	}{j, tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "order %s cancelled; %s USDC are free again   tx %s\n", address, j.Reserved, tx.Signature)
+	return s.done(orderTx{j, tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "order %s cancelled; %s USDC are free again   tx %s\n", o.Address, j.Reserved, tx.Signature)
+	})
+}
+
+func (s *session) orderReopen() error {
+	o, v, key, err := s.ownOrder()
+	if err != nil {
+		return err
+	}
+	if o.State() != market.OrderLapsed {
+		return refused(fmt.Sprintf("order %s is %s", o.Address, o.State()), "only an order of which a node did not start can be opened again: gantry order list")
+	}
+	instruction, err := ix.OrderReopen(o, key.PublicKey())
+	tx, err := s.one("order_reopen", instruction, err)
+	if err != nil {
+		return err
+	}
+	opened, err := eventsOf[bindings.OrderReopened](s, tx)
+	if err != nil {
+		return err
+	}
+	for _, e := range opened {
+		o.Status, o.Order.Reserved, o.AwardDeadline = uint8(market.OrderOpen), e.Reserved, e.AwardDeadline
+	}
+	j := describeOrder(v, &o)
+	return s.done(orderTx{j, tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "order %s is open again until %s UTC; %s USDC reserved   tx %s\n", o.Address, when(o.AwardDeadline), j.Reserved, tx.Signature)
 	})
 }

@@ -25,6 +25,11 @@ func rewardsCommands(s Streams) []*cli.Command {
 				Action: action(s, (*session).rewardsClaim),
 			},
 			{
+				Name: "emission", Usage: "turn the fees that a provider's customers paid into stake, where governance has switched emission on; anyone may",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "provider", Usage: "`WALLET` of the provider (default: yours)"}},
+				Action: action(s, (*session).rewardsEmission),
+			},
+			{
 				Name: "buy-back", Usage: "burn GNT of yours for all the USDC that wait for it",
 				Description: "The GNT are gone for good. What must be burned falls for a day from the start of the buy-back, from the fees' worth at half of " +
 					"the price that governance has set to that at twice the price; it is that price, not one of any exchange. Whoever comes first gets all of it.",

@@ -28,7 +28,7 @@ type Config struct {
 	// RPC and WS are the Solana node's endpoints.
 	RPC string `yaml:"url,omitempty"`
 	WS  string `yaml:"ws,omitempty"`
-	// Wallet is the provider's keypair file. Only register, update, retire and close need it.
+	// Wallet is the provider's keypair file. `run` never needs it.
 	Wallet string `yaml:"keypair,omitempty"`
 	// NodeKey is the machine's own keypair file; default DataDir/node.json.
 	NodeKey string `yaml:"node_key,omitempty"`

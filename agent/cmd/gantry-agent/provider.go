@@ -24,8 +24,8 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 )
 
-// session is what the provider's commands work with.
-type session struct {
+// env is what the provider's commands work with.
+type env struct {
 	cfg      config.Config
 	client   *chain.Client
 	commands *register.Commands
@@ -34,7 +34,7 @@ type session struct {
 }
 
 // open loads keys and connects. Without wallet the machine's own key signs alone.
-func open(c *cli.Context, wallet bool) (*session, error) {
+func open(c *cli.Context, wallet bool) (*env, error) {
 	cfg, err := settings(c)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func open(c *cli.Context, wallet bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{cfg: cfg}
+	s := &env{cfg: cfg}
 	if s.nodeKey, err = chain.LoadKeypair(cfg.NodeKey); err != nil {
 		if errors.Is(err, chain.ErrKeypairMissing) {
 			return nil, fmt.Errorf("%w: %s is the machine's own key; make it with: gantry-agent init --data-dir %s", chain.ErrKeypairMissing, cfg.NodeKey, cfg.DataDir)

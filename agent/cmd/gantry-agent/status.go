@@ -25,8 +25,8 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// report is everything that the status screen shows.
-type report struct {
+// screen is everything that the status screen shows.
+type screen struct {
 	Running  bool             `json:"running"`
 	Agent    *daemon.Status   `json:"agent,omitempty"`
 	Node     *market.Node     `json:"node,omitempty"`
@@ -51,7 +51,7 @@ func runStatus(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var r report
+	var r screen
 	if s, err := daemon.ReadStatus(cfg.StatusPath()); err == nil {
 		r.Agent, r.Running = &s, s.Fresh(time.Now())
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +89,7 @@ func runStatus(c *cli.Context) error {
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	}
-	print(c.App.Writer, r, time.Now())
+	printStatus(c.App.Writer, r, time.Now())
 	return nil
 }
 
@@ -112,8 +112,8 @@ func leasesOf(c *cli.Context, client *chain.Client, node *market.Node) ([]market
 	return out, nil
 }
 
-// todo says what is wrong and how to mend it.
-func todo(r report) []string {
+// todo says what is wrong and how to correct it.
+func todo(r screen) []string {
 	out := []string{}
 	if !r.Running {
 		out = append(out, "the agent does not run: gantry-agent run")
@@ -142,7 +142,7 @@ func todo(r report) []string {
 	return out
 }
 
-func print(w io.Writer, r report, now time.Time) {
+func printStatus(w io.Writer, r screen, now time.Time) {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...)
 	}

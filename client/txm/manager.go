@@ -20,9 +20,9 @@ type Manager struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
+	mu          sync.Mutex
 	submissions map[string]*submission
-	closed  bool
+	closed      bool
 
 	hash  blockhashCache
 	fees  feeCache
@@ -46,7 +46,7 @@ func New(o Options) (*Manager, error) {
 	m := &Manager{
 		o: o, log: o.Log, ctx: ctx, cancel: cancel,
 		submissions: map[string]*submission{},
-		landed:  make(chan landedReport, 1024),
+		landed:      make(chan landedReport, 1024),
 	}
 	m.track = newTracker(o.RPC, o.Poll, o.Log)
 	m.wg.Add(1)

@@ -54,7 +54,7 @@ type Options struct {
 	BlockhashTTL   time.Duration       // how long a blockhash is shared, default 300 ms
 	Retain         time.Duration       // of terminal intents, default 7 days
 	OnLanded       func(Landed)        // called once per landed transaction while the process lives, from one goroutine at a time
-	OnStateChanged func(Entry)        // called after a state is stored; must not block
+	OnStateChanged func(Entry)         // called after a state is stored; must not block
 }
 
 func (o *Options) defaults() error {

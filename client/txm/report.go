@@ -9,7 +9,7 @@ import (
 )
 
 type landedReport struct {
-	entry     Entry
+	entry   Entry
 	err     error
 	latency time.Duration
 }

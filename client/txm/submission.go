@@ -24,7 +24,7 @@ type submission struct {
 	started  time.Time
 
 	mu      sync.Mutex
-	entry     Entry
+	entry   Entry
 	lastErr error // the latest transient error
 	done    bool
 	err     error

@@ -16,17 +16,17 @@ const slowEvery = 10
 // tracker asks for the statuses of all transactions in flight with one call a
 // poll, so that a thousand cost as much as one.
 type tracker struct {
-	rpc  RPC
+	rpc      RPC
 	interval time.Duration
-	log  zerolog.Logger
-	wake chan struct{}
+	log      zerolog.Logger
+	wake     chan struct{}
 
 	mu       sync.Mutex
 	watching map[solana.Signature]*watched
 }
 
 type watched struct {
-	ch      chan chain.SignatureStatus // holds the latest status only
+	ch   chan chain.SignatureStatus // holds the latest status only
 	slow bool
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// PutProof keeps a proof until the chain has it, also over a crash. One of the same
-// name is replaced.
+// PutProof keeps a proof until the chain has it, also over a crash. One of the same name is replaced.
 func (s *Store) PutProof(name string, proof []byte) error {
 	if name == "" {
 		return errors.New("keep proof: it has no name")

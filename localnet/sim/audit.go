@@ -17,19 +17,19 @@ const auditNodes = 4
 func (k *keeper) audit(p records.Period) {
 	g := k.group
 	g.Go(func() {
-		if g.Sleep(g.Context(), k.w.o.times().delay) != nil {
+		if g.Sleep(g.Context(), k.sim.o.times().delay) != nil {
 			return
 		}
 		nodes := []solana.PublicKey{{}}
 		if !k.small() {
 			nodes = nil
-			for _, i := range k.dice.some(auditNodes, len(k.w.machines)) {
-				nodes = append(nodes, k.w.machines[i].account)
+			for _, i := range k.rng.some(auditNodes, len(k.sim.machines)) {
+				nodes = append(nodes, k.sim.machines[i].account)
 			}
 		}
-		for _, i := range k.dice.Perm(len(k.w.keepers)) {
+		for _, i := range k.rng.Perm(len(k.sim.keepers)) {
 			for _, node := range nodes {
-				if o := k.w.keepers[i]; o != k && !k.auditOne(g.Context(), o, p, node) {
+				if o := k.sim.keepers[i]; o != k && !k.auditOne(g.Context(), o, p, node) {
 					break
 				}
 			}
@@ -39,19 +39,19 @@ func (k *keeper) audit(p records.Period) {
 
 // auditOne takes a keeper's signed statements about a node, or about all, into the pool, and reports whether it answered.
 func (k *keeper) auditOne(ctx context.Context, of *keeper, p records.Period, node solana.PublicKey) bool {
-	ctx, cancel := k.group.Timeout(ctx, k.w.o.times().timeout)
+	ctx, cancel := k.group.Timeout(ctx, k.sim.o.times().timeout)
 	defer cancel()
 	var got []statement.Signed
 	req := messages.StatementsRequest{Version: messages.Version, Period: uint64(p), Node: node}
 	err := k.call(ctx, of.wallet(), size(req), func(o *keeper) (int, func()) {
 		answer := o.signedOf(p, node, k.place)
-		return 10 + len(answer)*k.w.sizes.statement, func() { got = answer }
+		return 10 + len(answer)*k.sim.sizes.statement, func() { got = answer }
 	})
 	if err != nil {
 		return false
 	}
 	for _, s := range got {
-		if s.Statement.Period == p && !k.pool.Has(s) && k.w.genuine(s) {
+		if s.Statement.Period == p && !k.pool.Has(s) && k.sim.genuine(s) {
 			k.add(s)
 		}
 	}
@@ -61,10 +61,10 @@ func (k *keeper) auditOne(ctx context.Context, of *keeper, p records.Period, nod
 // signedOf is what a keeper answers: its own statements, then those of others. One that contradicts itself shows its second
 // face to some.
 func (k *keeper) signedOf(p records.Period, node solana.PublicKey, asker place) []statement.Signed {
-	if sealed, err := k.book.Sealed(); err != nil || p >= sealed {
+	if sealed, err := k.store.Sealed(); err != nil || p >= sealed {
 		return nil
 	}
-	have, err := k.book.Statements(p)
+	have, err := k.store.Statements(p)
 	k.must(err)
 	var out []statement.Signed
 	for _, s := range have {
@@ -73,7 +73,7 @@ func (k *keeper) signedOf(p records.Period, node solana.PublicKey, asker place) 
 		}
 	}
 	for _, s := range k.pool.Period(p) {
-		second := k.twin && asker%2 == 1 && s.Keeper == k.wallet() && k.w.opposites[s.Signature]
+		second := k.equivocator && asker%2 == 1 && s.Keeper == k.wallet() && k.sim.opposites[s.Signature]
 		if (s.Keeper != k.wallet() || second) && (node.IsZero() || s.Statement.Node == node) {
 			out = append(out, s)
 		}

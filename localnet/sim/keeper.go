@@ -27,15 +27,15 @@ import (
 
 // keeper is one keeper: the real parts, and what stands in for the process around them.
 type keeper struct {
-	w     *world
-	place place
-	key   *records.ReadySigner
-	dice  dice
-	skew  time.Duration // of its clock
-	book  *book         // what survives a crash
-	lie   *conspiracy   // nil for honest ones
-	twin  bool          // signs the opposite of what it signs, too
-	faced bool          // has told others of two manifests of a period
+	sim                *simulation
+	place              place
+	key                *records.ReadySigner
+	rng                rng
+	skew               time.Duration // of its clock
+	store              *memStore     // what survives a crash
+	collusion          *collusion    // nil for honest ones
+	equivocator        bool          // signs the opposite of what it signs, too
+	signedTwoManifests bool          // for one period
 
 	group    *vtime.Group // nil while it is down
 	view     *view.View
@@ -48,7 +48,7 @@ type keeper struct {
 	proofs   *slashing.Service
 
 	lag        time.Duration // of what it sees of the chain
-	news       [][]change    // of the chain, on their way to the index
+	blocks     [][]change    // of the chain, on their way to the index
 	recordSoon bool
 }
 
@@ -58,22 +58,22 @@ const gather = 250 * time.Millisecond
 func (k *keeper) wallet() solana.PublicKey { return k.key.PublicKey() }
 
 // now is its own clock.
-func (k *keeper) now() time.Time { return k.w.loop.Now().Add(k.skew) }
+func (k *keeper) now() time.Time { return k.sim.loop.Now().Add(k.skew) }
 
 func (k *keeper) up() bool { return k.group != nil }
 
-// start brings the keeper up with what its book remembers, as gantry-keeper does: see keeper/daemon.
+// start brings the keeper up with what its store remembers, as gantry-keeper does: see keeper/daemon.
 func (k *keeper) start() error {
-	w := k.w
+	sim := k.sim
 	matcher := match.New()
-	k.view, k.pool, k.news = view.New(view.Options{Listeners: []view.Listener{matcher}}), statement.NewPool(), nil
-	w.chain.Each(k.view.Put)
-	k.pool.Equivocation = k.contradicted
-	k.group = vtime.NewGroup(w.loop, func() { k.engine.Drain(k.group.Context()) })
-	g, t, secs := k.group, w.o.times(), w.secs()
+	k.view, k.pool, k.blocks = view.New(view.Options{Listeners: []view.Listener{matcher}}), statement.NewPool(), nil
+	sim.chain.Each(k.view.Put)
+	k.pool.Equivocation = k.statementEquivocation
+	k.group = vtime.NewGroup(sim.loop, func() { k.engine.Drain(k.group.Context()) })
+	g, t, secs := k.group, sim.o.times(), sim.secs()
 	var err error
 	if k.recorder, err = check.NewRecorder(check.RecorderOptions{
-		View: k.view, Store: k.book, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
+		View: k.view, Store: k.store, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
 		Sealed: k.audit, Doubt: t.every, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
 	}); err != nil {
 		return err
@@ -81,15 +81,15 @@ func (k *keeper) start() error {
 	if k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
 		Timing:   check.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
-		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { w.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.dice,
+		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
 	}); err != nil {
 		return err
 	}
 	k.engine, err = consensus.New(consensus.Options{
-		View: k.view, Pool: k.pool, Store: k.book, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
+		View: k.view, Pool: k.pool, Store: k.store, Signer: k.key, Domain: domain, Tasks: g, Seeds: k.seed,
 		Timing: consensus.Timing{Delay: t.delay, Round: t.round}, Peers: k, Submit: k.submit,
 		Damaged: k.damaged, Observe: watch{k}, Log: zerolog.Nop(), Now: k.now,
-		Equivocation: k.twoFaced, DuplicateSigner: k.elsewhere,
+		Equivocation: k.equivocation, DuplicateSigner: k.duplicateSigner,
 	})
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (k *keeper) start() error {
 	}); err != nil {
 		return err
 	}
-	if k.proofs, err = slashing.New(slashing.Options{Store: k.book, Self: k.wallet(), Delay: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
+	if k.proofs, err = slashing.New(slashing.Options{Store: k.store, Self: k.wallet(), Delay: 15 * t.crank, Log: zerolog.Nop()}); err != nil {
 		return err
 	}
 	if k.crank, err = crank.New(crank.Options{
@@ -116,9 +116,9 @@ func (k *keeper) start() error {
 	k.tick(min(max(t.round/6, 20*time.Millisecond), time.Second), func() { k.must(k.engine.Tick(g.Context())) })
 	k.tick(500*time.Millisecond, func() { k.awarder.Tick(g.Context()) })
 	k.tick(t.crank, func() { k.crank.Tick(g.Context()) })
-	k.tick(w.o.Period, func() {
-		if p, back := w.period(k.now()), records.Period(2*retentionPeriods); p > back {
-			k.book.prune(p - back)
+	k.tick(sim.o.Period, func() {
+		if p, back := sim.period(k.now()), records.Period(2*retentionPeriods); p > back {
+			k.store.prune(p - back)
 		}
 	})
 	k.sealing()
@@ -128,7 +128,7 @@ func (k *keeper) start() error {
 // tick calls f at intervals, from a random moment of the first on, until the keeper goes down.
 func (k *keeper) tick(d time.Duration, f func()) {
 	g := k.group
-	k.w.loop.Every(k.w.loop.Now().Add(k.dice.between(0, d)), d, func() bool {
+	k.sim.loop.Every(k.sim.loop.Now().Add(k.rng.between(0, d)), d, func() bool {
 		if g.Stopped() {
 			return false
 		}
@@ -139,9 +139,9 @@ func (k *keeper) tick(d time.Duration, f func()) {
 
 // sealing lets the recorder close each period when its clock says that it is over.
 func (k *keeper) sealing() {
-	g, secs := k.group, int64(k.w.secs())
+	g, secs := k.group, int64(k.sim.secs())
 	end := time.Unix((k.now().Unix()/secs+1)*secs, 0).Add(100 * time.Millisecond)
-	k.w.loop.At(end.Add(-k.skew), func() {
+	k.sim.loop.At(end.Add(-k.skew), func() {
 		if !g.Stopped() {
 			k.must(k.recorder.Tick())
 			k.sealing()
@@ -149,7 +149,7 @@ func (k *keeper) sealing() {
 	})
 }
 
-// crash takes the keeper down: its book is all that stays.
+// crash takes the keeper down: its store is all that stays.
 func (k *keeper) crash() {
 	if k.up() {
 		k.group.Stop()
@@ -157,18 +157,18 @@ func (k *keeper) crash() {
 	}
 }
 
-func (k *keeper) damaged(err error) { k.w.fail(fmt.Errorf("keeper %d: %w", k.place, err)) }
+func (k *keeper) damaged(err error) { k.sim.fail(fmt.Errorf("keeper %d: %w", k.place, err)) }
 
 func (k *keeper) must(err error) {
 	if err != nil {
-		k.w.fail(fmt.Errorf("keeper %d: %w", k.place, err))
+		k.sim.fail(fmt.Errorf("keeper %d: %w", k.place, err))
 	}
 }
 
 // record hands a finding to the recorder, which signs what it has a moment later.
 func (k *keeper) record(ctx context.Context, f check.Finding) {
-	if k.lie != nil {
-		f = k.lie.twist(k, f)
+	if k.collusion != nil {
+		f = k.collusion.falsify(k, f)
 	}
 	k.recorder.Add(ctx, f)
 	if k.recordSoon {
@@ -176,7 +176,7 @@ func (k *keeper) record(ctx context.Context, f check.Finding) {
 	}
 	k.recordSoon = true
 	g := k.group
-	k.w.loop.After(gather, func() {
+	k.sim.loop.After(gather, func() {
 		k.recordSoon = false
 		if !g.Stopped() {
 			k.must(k.recorder.Tick())
@@ -184,10 +184,10 @@ func (k *keeper) record(ctx context.Context, f check.Finding) {
 	})
 }
 
-// sets finds leaf sets for the crank. A liar knows what its like has made up.
-func (k *keeper) sets(p records.Period, root records.Hash) *setType {
-	if k.lie != nil {
-		if s := k.lie.forged[p]; s != nil && s.Root == root {
+// sets finds leaf sets for the crank. A dishonest keeper also knows what its collusion has forged.
+func (k *keeper) sets(p records.Period, root records.Hash) *leafSet {
+	if k.collusion != nil {
+		if s := k.collusion.forged[p]; s != nil && s.Root == root {
 			return s
 		}
 	}
@@ -196,39 +196,39 @@ func (k *keeper) sets(p records.Period, root records.Hash) *setType {
 
 // slotHash stands for the hash of a recent final slot: the same for all, new in every minute.
 func (k *keeper) slotHash(context.Context) ([32]byte, error) {
-	return sha256.Sum256(fmt.Appendf(nil, "slot/%d/%d", k.w.o.Seed, k.w.loop.Now().Unix()/60)), nil
+	return sha256.Sum256(fmt.Appendf(nil, "slot/%d/%d", k.sim.o.Seed, k.sim.loop.Now().Unix()/60)), nil
 }
 
 // seed stands for the block from which a period's committees are drawn: known to all from a little before its start.
 func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
-	known := k.w.loop.Now().After(k.w.begins(p).Add(-maxSkew))
-	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.w.o.Seed, p))), known
+	known := k.sim.loop.Now().After(k.sim.begins(p).Add(-maxSkew))
+	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.sim.o.Seed, p))), known
 }
 
 // submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as the
 // transaction manager does, for as long as the keeper runs.
 func (k *keeper) submit(ctx context.Context, in txm.Intent) (txm.Result, error) {
-	if k.lie != nil && in.Kind == "report_vote" && k.lie.votes != follow {
-		return txm.Result{}, errors.New("a liar votes as it likes")
+	if k.collusion != nil && in.Kind == "report_vote" && k.collusion.votes != follow {
+		return txm.Result{}, errors.New("a dishonest keeper does not vote for what its engine chose")
 	}
-	g, w := k.group, k.w
+	g, sim := k.group, k.sim
 	var outcome error
 	var send func(wake func())
 	send = func(wake func()) {
-		w.loop.After(k.toChain(), func() {
+		sim.loop.After(k.toChain(), func() {
 			if g.Stopped() {
 				return
 			}
-			if w.plan.offChain(k.place) {
-				w.loop.After(5*time.Second, func() { send(wake) })
+			if sim.plan.offChain(k.place) {
+				sim.loop.After(5*time.Second, func() { send(wake) })
 				return
 			}
-			w.enqueue(k.wallet(), in.Instructions, func(err error) {
+			sim.enqueue(k.wallet(), in.Instructions, func(err error) {
 				outcome = err
 				if err != nil {
-					w.result.Refusals[in.Kind]++
+					sim.result.Refusals[in.Kind]++
 				}
-				w.loop.After(k.toChain(), wake)
+				sim.loop.After(k.toChain(), wake)
 			})
 		})
 	}
@@ -240,7 +240,7 @@ func (k *keeper) submit(ctx context.Context, in txm.Intent) (txm.Result, error) 
 
 // toChain draws the way to the keeper's endpoint.
 func (k *keeper) toChain() time.Duration {
-	return 20*time.Millisecond + k.dice.exponential(60*time.Millisecond) + k.w.net.slowness(k.place)
+	return 20*time.Millisecond + k.rng.exponential(60*time.Millisecond) + k.sim.net.slowness(k.place)
 }
 
 // see takes a block's changes; the watcher delivers them in order, some time later.
@@ -248,21 +248,21 @@ func (k *keeper) see(block []change) {
 	if !k.up() {
 		return // it reads everything when it starts
 	}
-	k.news = append(k.news, block)
-	k.w.loop.After(k.lag+k.dice.exponential(k.lag/4), k.deliver(k.group))
+	k.blocks = append(k.blocks, block)
+	k.sim.loop.After(k.lag+k.rng.exponential(k.lag/4), k.deliver(k.group))
 }
 
 func (k *keeper) deliver(g *vtime.Group) func() {
 	return func() {
-		if g.Stopped() || len(k.news) == 0 {
+		if g.Stopped() || len(k.blocks) == 0 {
 			return
 		}
-		if k.w.plan.offChain(k.place) {
-			k.w.loop.After(time.Second, k.deliver(g))
+		if k.sim.plan.offChain(k.place) {
+			k.sim.loop.After(time.Second, k.deliver(g))
 			return
 		}
-		block := k.news[0]
-		k.news = k.news[1:]
+		block := k.blocks[0]
+		k.blocks = k.blocks[1:]
 		for _, c := range block {
 			k.view.Put(c.key, c.account)
 		}
@@ -272,12 +272,12 @@ func (k *keeper) deliver(g *vtime.Group) func() {
 // watch hears what the engine does.
 type watch struct{ k *keeper }
 
-func (o watch) Proposed(p uint64) { o.k.w.result.Proposals++ }
+func (o watch) Proposed(p uint64) { o.k.sim.result.Proposals++ }
 func (o watch) Voted(p uint64, err error) {
 	if err != nil && !market.AlreadyDone(err) {
-		o.k.w.result.RefusedVotes++
+		o.k.sim.result.RefusedVotes++
 	}
 }
 
-func (o watch) Refused(p uint64, err error)       { o.k.w.result.RefusedProposals++; o.k.w.why(err) }
+func (o watch) Refused(p uint64, err error)       { o.k.sim.result.RefusedProposals++; o.k.sim.why(err) }
 func (o watch) Final(p uint64, lag time.Duration) {}

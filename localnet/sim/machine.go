@@ -23,7 +23,7 @@ const (
 	dropping  conduct = "dropping"  // stops serving its leases, and says so, while it is there
 	shrunken  conduct = "shrunken"  // has fewer GPUs than it says, from some time on
 	weak      conduct = "weak"      // its work proofs are wrong or late, from some time on
-	choosy    conduct = "choosy"    // does not answer some keepers, as many as may be faulty
+	selective conduct = "selective" // does not answer some keepers, as many as may be faulty
 	sluggish  conduct = "sluggish"  // answers late, within the timeout
 )
 
@@ -31,7 +31,7 @@ const (
 var conducts = []struct {
 	conduct conduct
 	percent int
-}{{flaky, 10}, {vanishing, 3}, {dropping, 3}, {shrunken, 3}, {weak, 3}, {choosy, 4}, {sluggish, 4}}
+}{{flaky, 10}, {vanishing, 3}, {dropping, 3}, {shrunken, 3}, {weak, 3}, {selective, 4}, {sluggish, 4}}
 
 // span is from one moment to another; an open one has no end.
 type span struct{ from, to time.Time }
@@ -44,9 +44,9 @@ type machine struct {
 	conduct conduct
 	from    time.Time // when it begins to be like that
 	away    []span    // when it was not there, in order
-	deaf    map[place]bool
+	ignores map[place]bool
 	devices [][32]byte
-	dice    dice
+	rng     rng
 	leases  map[solana.PublicKey]leaseTruth // that it serves or has to
 }
 
@@ -87,13 +87,13 @@ func (m *machine) is(c conduct, now time.Time) bool { return m.conduct == c && !
 
 // answer is what the agent says, and how long it takes to; ok is false when it says nothing.
 func (m *machine) answer(from place, keeper solana.PublicKey, q messages.ChallengeRequest, now time.Time, timeout time.Duration) (r messages.ChallengeResponse, takes time.Duration, ok bool) {
-	if !m.up() || m.deaf[from] && !now.Before(m.from) {
+	if !m.up() || m.ignores[from] && !now.Before(m.from) {
 		return r, 0, false
 	}
 	r = messages.ChallengeResponse{Version: messages.Version, Nonce: q.Nonce}
-	takes = time.Millisecond + m.dice.exponential(4*time.Millisecond)
+	takes = time.Millisecond + m.rng.exponential(4*time.Millisecond)
 	if m.is(sluggish, now) && q.Kind != messages.CheckWork {
-		takes += m.dice.between(timeout/4, timeout*3/5)
+		takes += m.rng.between(timeout/4, timeout*3/5)
 	}
 	switch q.Kind {
 	case messages.CheckLiveness:
@@ -114,8 +114,8 @@ func (m *machine) answer(from place, keeper solana.PublicKey, q messages.Challen
 			break
 		}
 		r.Work = proof
-		takes += m.dice.between(workBound/10, workBound/4)
-		if m.is(weak, now) && m.dice.chance(0.5) {
+		takes += m.rng.between(workBound/10, workBound/4)
+		if m.is(weak, now) && m.rng.chance(0.5) {
 			takes += workBound
 		} else if m.is(weak, now) {
 			r.Work.Product[len(r.Work.Product)-1] ^= 1

@@ -17,8 +17,8 @@ func sortedKeys[V any](m map[solana.PublicKey]V) []solana.PublicKey {
 	return out
 }
 
-// make2 returns the map at a key, which it makes when there is none.
-func make2[K, L comparable, V any](m map[K]map[L]V, key K) map[L]V {
+// submap returns the map at a key, which it makes when there is none.
+func submap[K, L comparable, V any](m map[K]map[L]V, key K) map[L]V {
 	if m[key] == nil {
 		m[key] = map[L]V{}
 	}

@@ -34,7 +34,7 @@ const (
 // network carries messages between places, late, and loses some. Nothing is carried across a cut.
 type network struct {
 	loop    *vtime.Loop
-	dice    dice
+	rng     rng
 	loss    float64
 	x, y    []float64 // where each is, in a square whose side takes 60 ms to cross
 	slow    []time.Duration
@@ -54,9 +54,9 @@ const (
 	maxAgain = 5
 )
 
-func newNetwork(l *vtime.Loop, d dice, loss float64, keepers, nodes int) *network {
+func newNetwork(l *vtime.Loop, d rng, loss float64, keepers, nodes int) *network {
 	n := &network{
-		loop: l, dice: d, loss: loss, slow: make([]time.Duration, keepers+nodes), traffic: make([]Traffic, keepers+nodes),
+		loop: l, rng: d, loss: loss, slow: make([]time.Duration, keepers+nodes), traffic: make([]Traffic, keepers+nodes),
 		neighbours: make([][]place, keepers), cut: func(place, place) bool { return false }, note: func(place, place, int) {},
 	}
 	for range keepers + nodes {
@@ -68,7 +68,7 @@ func newNetwork(l *vtime.Loop, d dice, loss float64, keepers, nodes int) *networ
 
 // mesh joins each keeper with others: a ring, so that all are joined, and random chords up to the degree.
 func (n *network) mesh(keepers int) {
-	order := n.dice.Perm(keepers)
+	order := n.rng.Perm(keepers)
 	linked := map[[2]place]bool{}
 	link := func(a, b place) {
 		if a == b || linked[[2]place{a, b}] {
@@ -82,7 +82,7 @@ func (n *network) mesh(keepers int) {
 	}
 	for k := range keepers {
 		for try := 0; try < 20 && len(n.neighbours[k]) < min(degree, keepers-1); try++ {
-			link(place(k), place(n.dice.IntN(keepers)))
+			link(place(k), place(n.rng.IntN(keepers)))
 		}
 	}
 }
@@ -91,14 +91,14 @@ func (n *network) mesh(keepers int) {
 func (n *network) delay(a, b place) time.Duration {
 	dx, dy := n.x[a]-n.x[b], n.y[a]-n.y[b]
 	base := nearest + time.Duration((dx*dx+dy*dy)/2*float64(across))
-	return base + n.dice.exponential(base/6+time.Millisecond) + n.slowness(a) + n.slowness(b)
+	return base + n.rng.exponential(base/6+time.Millisecond) + n.slowness(a) + n.slowness(b)
 }
 
 func (n *network) slowness(p place) time.Duration {
 	if n.slow[p] == 0 {
 		return 0
 	}
-	return n.dice.between(n.slow[p]/2, n.slow[p]*3/2)
+	return n.rng.between(n.slow[p]/2, n.slow[p]*3/2)
 }
 
 // send carries one message of a stream: a lost packet makes it late. arrive is never called when there is a cut, at the
@@ -106,7 +106,7 @@ func (n *network) slowness(p place) time.Duration {
 func (n *network) send(from, to place, bytes int, arrive func()) {
 	n.depart(from, to, bytes+streamOverhead)
 	d := n.delay(from, to)
-	for again := 0; again < maxAgain && n.dice.chance(n.loss); again++ {
+	for again := 0; again < maxAgain && n.rng.chance(n.loss); again++ {
 		d += resend << again
 		n.lost++
 	}
@@ -146,9 +146,9 @@ func (n *network) gossip(from place, bytes int, take func(to place) bool) {
 				continue
 			}
 			n.depart(at, to, bytes)
-			copies := 1 + boolInt(n.dice.chance(n.loss/4))
+			copies := 1 + boolInt(n.rng.chance(n.loss/4))
 			for range copies {
-				if n.dice.chance(n.loss) {
+				if n.rng.chance(n.loss) {
 					n.lost++
 					continue
 				}

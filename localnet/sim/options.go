@@ -16,11 +16,11 @@ type Options struct {
 	Period time.Duration `json:"period"`
 	// Faults is how many keepers may be faulty at a time, in any way. Faulty keepers are drawn by the seed.
 	Faults int `json:"faults"`
-	// Liars is how many of all keepers conspire from the first to the last second. They count as faulty; when there are more
+	// Dishonest is how many of all keepers collude from the first to the last second. They count as faulty; when there are more
 	// than Faults, they are the only ones. Negative: drawn, up to Faults.
-	Liars int `json:"liars"`
-	// Clutter has the liars vote before anyone else, each for a root of its own that stands for nothing. Otherwise how they
-	// vote is drawn.
+	Dishonest int `json:"dishonest"`
+	// Clutter has the dishonest keepers vote before anyone else, each for a root of its own without leaves. Otherwise
+	// how they vote is drawn.
 	Clutter bool `json:"clutter,omitempty"`
 	// Loss is the share of packets that the network loses: gossip is gone, a stream sends again and is late.
 	Loss float64 `json:"loss"`
@@ -45,7 +45,7 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: %d periods, want 1 to 10000", ErrOptions, o.Periods)
 	case o.Period < 20*time.Second || o.Period%time.Second != 0:
 		return fmt.Errorf("%w: a period of %s, want whole seconds, 20 at least", ErrOptions, o.Period)
-	case o.Faults < 0 || o.Faults > o.Keepers || o.Liars > o.Keepers:
+	case o.Faults < 0 || o.Faults > o.Keepers || o.Dishonest > o.Keepers:
 		return fmt.Errorf("%w: more faulty keepers than keepers", ErrOptions)
 	case o.Split < 0:
 		return fmt.Errorf("%w: a split of %s", ErrOptions, o.Split)

@@ -37,18 +37,18 @@ func size(v any) int {
 	return len(raw)
 }
 
-// Ask implements challenge.Asker.
+// Ask implements check.Asker.
 func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-	w, m := k.w, k.w.byKey[nodeKey]
+	sim, m := k.sim, k.sim.byKey[nodeKey]
 	var got messages.ChallengeResponse
 	err := k.group.Wait(ctx, func(wake func()) {
-		w.net.send(k.place, m.place, w.sizes.request(req), func() {
-			resp, takes, ok := m.answer(k.place, k.wallet(), req, w.loop.Now(), w.o.times().timeout)
+		sim.net.send(k.place, m.place, sim.sizes.request(req), func() {
+			resp, takes, ok := m.answer(k.place, k.wallet(), req, sim.loop.Now(), sim.o.times().timeout)
 			if !ok {
 				return
 			}
-			w.loop.After(takes, func() {
-				w.net.send(m.place, k.place, w.sizes.response(resp), func() {
+			sim.loop.After(takes, func() {
+				sim.net.send(m.place, k.place, sim.sizes.response(resp), func() {
 					got = resp
 					wake()
 				})
@@ -60,18 +60,18 @@ func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages
 
 // call asks another keeper. serve runs there, on arrival, and says how long its answer is; take is called when it is back.
 func (k *keeper) call(ctx context.Context, to solana.PublicKey, bytes int, serve func(o *keeper) (int, func())) error {
-	w := k.w
-	o := w.byWallet[to]
+	sim := k.sim
+	o := sim.byWallet[to]
 	if o == nil {
 		return errNoAnswer
 	}
 	return k.group.Wait(ctx, func(wake func()) {
-		w.net.send(k.place, o.place, bytes, func() {
+		sim.net.send(k.place, o.place, bytes, func() {
 			if !o.up() {
 				return
 			}
 			answer, take := serve(o)
-			w.net.send(o.place, k.place, answer, func() {
+			sim.net.send(o.place, k.place, answer, func() {
 				take()
 				wake()
 			})
@@ -84,15 +84,15 @@ func (k *keeper) Manifests(ctx context.Context, to solana.PublicKey, p records.P
 	var refused error
 	err = k.call(ctx, to, size(messages.ManifestsRequest{Version: messages.Version, Period: uint64(p)}), func(o *keeper) (int, func()) {
 		all, err := o.engine.Manifests(p)
-		return 40 + len(all)*k.w.sizes.manifest, func() { out, refused = all, err }
+		return 40 + len(all)*k.sim.sizes.manifest, func() { out, refused = all, err }
 	})
 	return out, errors.Join(err, refused)
 }
 
 // Announce implements consensus.Peers.
 func (k *keeper) Announce(_ context.Context, m messages.Manifest) error {
-	k.w.net.gossip(k.place, k.w.sizes.manifest, func(to place) bool {
-		o := k.w.keepers[to]
+	k.sim.net.gossip(k.place, k.sim.sizes.manifest, func(to place) bool {
+		o := k.sim.keepers[to]
 		if !o.up() || !o.inTime(m.Period) || statement.ReadManifest(m).Verify(domain) != nil {
 			return false
 		}
@@ -108,8 +108,8 @@ func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req messages.Blo
 	var refused error
 	err = k.call(ctx, to, size(req), func(o *keeper) (int, func()) {
 		raw, err := o.engine.Blob(req.Kind, records.Period(req.Period), req.Digest)
-		if err != nil && o.lie != nil && o.lie.faces[req.Digest] != nil {
-			raw, err = o.lie.faces[req.Digest], nil
+		if err != nil && o.collusion != nil && o.collusion.secondSets[req.Digest] != nil {
+			raw, err = o.collusion.secondSets[req.Digest], nil
 		}
 		if err != nil {
 			return 40, func() { refused = err }
@@ -124,7 +124,7 @@ func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req messages.Blo
 func (k *keeper) Proposal(ctx context.Context, to solana.PublicKey, p records.Period, root records.Hash) (m messages.Proposal, err error) {
 	var refused error
 	err = k.call(ctx, to, 80, func(o *keeper) (int, func()) {
-		raw, err := o.book.Proposal(p, root)
+		raw, err := o.store.Proposal(p, root)
 		if err != nil {
 			return 40, func() { refused = err }
 		}
@@ -135,8 +135,8 @@ func (k *keeper) Proposal(ctx context.Context, to solana.PublicKey, p records.Pe
 
 // Publish implements consensus.Peers.
 func (k *keeper) Publish(_ context.Context, m messages.Proposal) error {
-	if k.lie != nil {
-		k.lie.propose(k, m)
+	if k.collusion != nil {
+		k.collusion.propose(k, m)
 		return nil
 	}
 	k.spreadProposal(m, nil)
@@ -145,14 +145,14 @@ func (k *keeper) Publish(_ context.Context, m messages.Proposal) error {
 
 // spreadProposal gossips a proposal; only, when given, says who hears it from the author itself.
 func (k *keeper) spreadProposal(m messages.Proposal, only func(place) bool) {
-	w := k.w
-	w.net.gossip(k.place, size(m), func(to place) bool {
-		o := w.keepers[to]
+	sim := k.sim
+	sim.net.gossip(k.place, size(m), func(to place) bool {
+		o := sim.keepers[to]
 		if only != nil && !only(to) || !o.up() || !o.inTime(m.Period) {
 			return false
 		}
 		var weights report.Weights
-		o.view.Read(func(v *view.Accounts) { weights = v.Weights(int64(m.Period+1) * int64(w.secs())) })
+		o.view.Read(func(v *view.Accounts) { weights = v.Weights(int64(m.Period+1) * int64(sim.secs())) })
 		if report.Authentic(m, domain, weights) != nil {
 			return false
 		}
@@ -164,21 +164,21 @@ func (k *keeper) spreadProposal(m messages.Proposal, only func(place) bool) {
 
 // inTime reports whether a period's statements and proposals are of interest now.
 func (k *keeper) inTime(p uint64) bool {
-	now := uint64(k.w.period(k.now()))
+	now := uint64(k.sim.period(k.now()))
 	return p+retentionPeriods+2 >= now && p <= now+1
 }
 
 // small reports whether all keepers check all nodes.
-func (k *keeper) small() bool { return len(k.w.keepers) <= committee.Size }
+func (k *keeper) small() bool { return len(k.sim.keepers) <= committee.Size }
 
 // publish takes own statements that are in the book already: Recorder.Publish. Where committees are drawn, only what failed
 // is gossiped.
 func (k *keeper) publish(all []statement.Signed) {
 	for _, s := range all {
-		k.w.signed(k, s)
+		k.sim.signed(k, s)
 	}
-	if k.twin {
-		k.publishTwins(all)
+	if k.equivocator {
+		k.publishOpposite(all)
 	}
 	if !k.small() {
 		all = slices.DeleteFunc(slices.Clone(all), func(s statement.Signed) bool { return s.Statement.Passed })
@@ -197,7 +197,7 @@ func (k *keeper) publish(all []statement.Signed) {
 func (k *keeper) add(s statement.Signed) {
 	fresh, err := k.pool.Add(s)
 	if errors.Is(err, statement.ErrEquivocation) {
-		k.w.result.Equivocations++
+		k.sim.result.Equivocations++
 	}
 	if fresh && s.Keeper != k.wallet() {
 		k.checker.PeerFailure(s.Keeper, s.Statement)
@@ -206,14 +206,14 @@ func (k *keeper) add(s statement.Signed) {
 
 // spread gossips statements to those who take them.
 func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
-	w := k.w
-	w.net.gossip(k.place, 10+len(batch)*w.sizes.statement, func(to place) bool {
-		o := w.keepers[to]
+	sim := k.sim
+	sim.net.gossip(k.place, 10+len(batch)*sim.sizes.statement, func(to place) bool {
+		o := sim.keepers[to]
 		if !takes(to) || !o.up() || !o.inTime(uint64(batch[0].Statement.Period)) {
 			return false
 		}
 		for _, s := range batch {
-			if w.genuine(s) {
+			if sim.genuine(s) {
 				o.add(s)
 			}
 		}
@@ -221,22 +221,22 @@ func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
 	})
 }
 
-// contradicted takes a pair that the pool has found, and tells the others of the first against each keeper: see
+// statementEquivocation takes a pair that the pool has found, and tells the others of the first against each keeper: see
 // keeper/gossip/equivocation.go.
-func (k *keeper) contradicted(one, other statement.Signed) {
-	if k.lie != nil || k.twin || !k.convict(one, other) {
+func (k *keeper) statementEquivocation(one, other statement.Signed) {
+	if k.collusion != nil || k.equivocator || !k.convict(one, other) {
 		return
 	}
 	m := messages.EquivocationProof{Version: messages.Version, One: one.Message(), Other: other.Message()}
-	k.w.net.gossip(k.place, size(m), func(to place) bool {
-		o := k.w.keepers[to]
+	k.sim.net.gossip(k.place, size(m), func(to place) bool {
+		o := k.sim.keepers[to]
 		return o.up() && o.convict(one, other)
 	})
 }
 
 // convict keeps the proof until it is on chain, and reports whether it is the first against the keeper.
 func (k *keeper) convict(one, other statement.Signed) bool {
-	if !k.bonded(one.Keeper) || !k.w.genuine(one) || !k.w.genuine(other) {
+	if !k.bonded(one.Keeper) || !k.sim.genuine(one) || !k.sim.genuine(other) {
 		return false
 	}
 	first, err := k.proofs.Statements(one, other)
@@ -246,19 +246,19 @@ func (k *keeper) convict(one, other statement.Signed) bool {
 	return first
 }
 
-// twoFaced keeps two manifests of a keeper until they are on chain: see keeper/gossip/equivocation.go.
-func (k *keeper) twoFaced(one, other statement.Manifest) {
-	if k.lie != nil || k.twin || !k.bonded(one.Keeper) || k.proofs.Against(one.Keeper) {
+// equivocation keeps two manifests of a keeper until they are on chain: see keeper/gossip/equivocation.go.
+func (k *keeper) equivocation(one, other statement.Manifest) {
+	if k.collusion != nil || k.equivocator || !k.bonded(one.Keeper) || k.proofs.Against(one.Keeper) {
 		return
 	}
 	_, err := k.proofs.Manifests(domain, one, other)
 	k.must(err)
 }
 
-// elsewhere hears of a manifest with the keeper's own signature that its book does not know.
-func (k *keeper) elsewhere(m statement.Manifest) {
-	if !k.faced {
-		k.w.fail(fmt.Errorf("keeper %d: %w: period %d", k.place, store.ErrManifest, m.Period))
+// duplicateSigner hears of a manifest with the keeper's own signature that its store does not know.
+func (k *keeper) duplicateSigner(m statement.Manifest) {
+	if !k.signedTwoManifests {
+		k.sim.fail(fmt.Errorf("keeper %d: %w: period %d", k.place, store.ErrManifest, m.Period))
 	}
 }
 
@@ -273,9 +273,9 @@ func (k *keeper) bonded(wallet solana.PublicKey) (found bool) {
 
 // republish brings own statements that may still count back into the pool and to the peers, as a restart does.
 func (k *keeper) republish() {
-	now := k.w.period(k.now())
+	now := k.sim.period(k.now())
 	for p := now - min(retentionPeriods, now); p <= now; p++ {
-		have, err := k.book.Statements(p)
+		have, err := k.store.Statements(p)
 		k.must(err)
 		own := make([]statement.Signed, len(have))
 		for i, s := range have {

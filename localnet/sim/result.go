@@ -20,20 +20,20 @@ type Result struct {
 	// Trace is the hash of everything that happened, in order.
 	Trace string `json:"trace"`
 
-	Conspiracy string         `json:"conspiracy"`
-	LiarsDrawn int            `json:"liars"`
-	TwinsDrawn int            `json:"equivocators"`
-	Ailments   map[string]int `json:"ailments"`
-	Conducts   map[string]int `json:"conducts"`
+	Collusion    string         `json:"collusion"`
+	Dishonest    int            `json:"dishonest"`
+	Equivocators int            `json:"equivocators"`
+	Failures     map[string]int `json:"failures"`
+	Conducts     map[string]int `json:"conducts"`
 
-	// What must be zero, with what happened, in the order of time.
+	// What must be zero, with a line for each violation, in the order of time.
 	UnjustPayments int      `json:"unjust_payments"`
 	UnjustSeconds  uint64   `json:"unjust_seconds"`
 	UnjustSlashes  int      `json:"unjust_slashes"`
 	Outside        int      `json:"results_outside_of_what_honest_keepers_saw"`
 	Lost           int      `json:"lost_statements_that_change_a_result"`
 	Missed         int      `json:"missed_periods"`
-	What           []string `json:"what,omitempty"`
+	Violations     []string `json:"violations,omitempty"`
 
 	Final     int      `json:"final_reports"`
 	Crowded   int      `json:"final_reports_with_more_than_four_roots"`
@@ -44,7 +44,7 @@ type Result struct {
 	Paid             uint64         `json:"paid_micro_usdc"`
 	Statements       int            `json:"statements"`
 	Equivocations    int            `json:"equivocations_seen"`
-	TwoFaced         int            `json:"keepers_with_two_manifests"`
+	TwoManifests     int            `json:"keepers_with_two_manifests"`
 	SkippedChecks    int            `json:"skipped_checks"`
 	Proposals        int            `json:"proposals"`
 	RefusedProposals int            `json:"refused_proposals"`
@@ -53,7 +53,7 @@ type Result struct {
 	Refusals         map[string]int `json:"refused_transactions"`
 	Facts            map[string]int `json:"facts"`
 	WhyRefused       map[string]int `json:"why_refused,omitempty"`
-	Lies             uint64         `json:"lies"`
+	FalseStatements  uint64         `json:"false_statements"`
 	LostMessages     uint64         `json:"lost_messages"`
 	Events           uint64         `json:"events"`
 	PerNode          Traffic        `json:"per_node_and_period"`
@@ -94,7 +94,7 @@ type Found struct {
 const maxNotes = 20
 
 func newResult(o Options) *Result {
-	return &Result{Options: o, Ailments: map[string]int{}, Conducts: map[string]int{}, Facts: map[string]int{}, Refusals: map[string]int{}, WhyRefused: map[string]int{}}
+	return &Result{Options: o, Failures: map[string]int{}, Conducts: map[string]int{}, Facts: map[string]int{}, Refusals: map[string]int{}, WhyRefused: map[string]int{}}
 }
 
 // Failed reports whether something happened that never may.
@@ -102,21 +102,21 @@ func (r *Result) Failed() bool {
 	return r.UnjustPayments+r.UnjustSlashes+r.Outside+r.Lost+r.Missed > 0
 }
 
-func (r *Result) unjust(at time.Time, what string) { r.say(at, "unjust: "+what) }
+func (r *Result) unjust(at time.Time, what string) { r.violation(at, "unjust: "+what) }
 
 func (r *Result) outside(at time.Time, what string) {
 	r.Outside++
-	r.say(at, "outside: "+what)
+	r.violation(at, "outside: "+what)
 }
 
 func (r *Result) lost(at time.Time, what string) {
 	r.Lost++
-	r.say(at, "lost: "+what)
+	r.violation(at, "lost: "+what)
 }
 
-func (r *Result) say(at time.Time, what string) {
-	if len(r.What) < maxNotes {
-		r.What = append(r.What, at.Format("15:04:05")+" "+what)
+func (r *Result) violation(at time.Time, what string) {
+	if len(r.Violations) < maxNotes {
+		r.Violations = append(r.Violations, at.Format("15:04:05")+" "+what)
 	}
 }
 
@@ -127,11 +127,11 @@ func (r *Result) note(format string, args ...any) {
 }
 
 // why counts reasons for which proposals were refused, by their kind.
-func (w *world) why(err error) {
+func (sim *simulation) why(err error) {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
-	w.result.WhyRefused[err.Error()]++
+	sim.result.WhyRefused[err.Error()]++
 }
 
 // Run plays one market. The error is about the run, not about what it shows: ErrOptions, the context's, or that the
@@ -141,44 +141,44 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	began := time.Now()
-	w, err := newWorld(o)
+	sim, err := newSimulation(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.run(ctx); err != nil {
+	if err := sim.run(ctx); err != nil {
 		return nil, fmt.Errorf("seed %d: %w", o.Seed, err)
 	}
-	w.conclude()
-	w.result.Cost.Wall = time.Since(began)
-	return w.result, nil
+	sim.conclude()
+	sim.result.Cost.Wall = time.Since(began)
+	return sim.result, nil
 }
 
 // conclude fills in what is known at the end.
-func (w *world) conclude() {
-	r := w.result
-	r.Trace = hex.EncodeToString(w.trace.Sum(nil))
-	r.Events, r.LostMessages = w.loop.Events(), w.net.lost
-	for _, m := range w.machines {
+func (sim *simulation) conclude() {
+	r := sim.result
+	r.Trace = hex.EncodeToString(sim.trace.Sum(nil))
+	r.Events, r.LostMessages = sim.loop.Events(), sim.net.lost
+	for _, m := range sim.machines {
 		r.Conducts[string(m.conduct)]++
 	}
-	for _, k := range w.keepers {
-		if k.lie != nil {
-			r.Lies = k.lie.lies
+	for _, k := range sim.keepers {
+		if k.collusion != nil {
+			r.FalseStatements = k.collusion.falsified
 		}
 	}
-	w.concludeReports()
-	w.concludeDetection()
+	sim.concludeReports()
+	sim.concludeDetection()
 	var nodes, keepers Traffic
-	for i, t := range w.net.traffic {
-		if i < w.o.Keepers {
+	for i, t := range sim.net.traffic {
+		if i < sim.o.Keepers {
 			keepers.add(t)
 		} else {
 			nodes.add(t)
 		}
 	}
-	r.PerNode = nodes.over(w.o.Nodes * w.o.Periods)
-	r.PerKeeper = keepers.over(w.o.Keepers * w.o.Periods)
-	r.PerKeeperAndNode = keepers.over(w.o.Keepers * w.o.Periods * w.o.Nodes)
+	r.PerNode = nodes.over(sim.o.Nodes * sim.o.Periods)
+	r.PerKeeper = keepers.over(sim.o.Keepers * sim.o.Periods)
+	r.PerKeeperAndNode = keepers.over(sim.o.Keepers * sim.o.Periods * sim.o.Nodes)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.Cost.HeapMB = m.HeapAlloc >> 20
@@ -189,28 +189,28 @@ func (t Traffic) over(n int) Traffic {
 	return Traffic{t.MessagesOut / k, t.MessagesIn / k, t.BytesOut / k, t.BytesIn / k}
 }
 
-func (w *world) concludeReports() {
+func (sim *simulation) concludeReports() {
 	var lags []time.Duration
-	for i := range w.o.Periods {
-		p := w.first + records.Period(i)
-		at, ok := w.truth.final[p]
+	for i := range sim.o.Periods {
+		p := sim.first + records.Period(i)
+		at, ok := sim.truth.final[p]
 		if !ok {
-			w.result.Missed++
-			w.result.say(w.loop.Now(), fmt.Sprintf("missed: period %d has no final report%s", i, w.votesOf(p)))
+			sim.result.Missed++
+			sim.result.violation(sim.loop.Now(), fmt.Sprintf("missed: period %d has no final report%s", i, sim.votesOf(p)))
 			continue
 		}
-		w.result.Final++
-		lags = append(lags, at.Sub(w.begins(p+1)))
+		sim.result.Final++
+		lags = append(lags, at.Sub(sim.begins(p+1)))
 	}
-	w.result.ReportLag = spread(lags)
+	sim.result.ReportLag = spread(lags)
 }
 
-func (w *world) concludeDetection() {
+func (sim *simulation) concludeDetection() {
 	type times struct{ suspected, reported, faulted []time.Duration }
 	all := map[conduct]*times{}
 	counts := map[conduct]int{}
-	for _, key := range sortedKeys(w.truth.offences) {
-		o, c := w.truth.offences[key], w.byNode[key].conduct
+	for _, key := range sortedKeys(sim.truth.offences) {
+		o, c := sim.truth.offences[key], sim.byNode[key].conduct
 		if all[c] == nil {
 			all[c] = &times{}
 		}
@@ -226,23 +226,23 @@ func (w *world) concludeDetection() {
 	}
 	for _, c := range []conduct{vanishing, dropping, shrunken, weak} {
 		if x := all[c]; x != nil {
-			w.result.Detection = append(w.result.Detection, Found{string(c), counts[c], spread(x.suspected), spread(x.reported), spread(x.faulted)})
+			sim.result.Detection = append(sim.result.Detection, Found{string(c), counts[c], spread(x.suspected), spread(x.reported), spread(x.faulted)})
 		}
 	}
 }
 
 // votesOf says who voted for what in a period: for people who look for the reason of a missed one.
-func (w *world) votesOf(p records.Period) string {
-	r, ok := chain.Find[market.Report](w.chain, market.ReportAddress(uint64(p)))
+func (sim *simulation) votesOf(p records.Period) string {
+	r, ok := chain.Find[market.Report](sim.chain, market.ReportAddress(uint64(p)))
 	if !ok {
 		return ", and no votes"
 	}
 	out := ""
 	for _, c := range r.Roots() {
 		out += fmt.Sprintf("; root %x:", c.Root[:3])
-		for i, k := range w.keepers {
+		for i, k := range sim.keepers {
 			if market.Has(c.Voters, uint16(i)) {
-				out += fmt.Sprintf(" %d%s", i, map[bool]string{true: " (liar)"}[k.lie != nil])
+				out += fmt.Sprintf(" %d%s", i, map[bool]string{true: " (dishonest)"}[k.collusion != nil])
 			}
 		}
 	}

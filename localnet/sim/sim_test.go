@@ -23,7 +23,7 @@ func play(t *testing.T, o Options) *Result {
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	t.Log(r.Line())
-	for _, what := range r.What {
+	for _, what := range r.Violations {
 		t.Log(what)
 	}
 	return r
@@ -31,7 +31,7 @@ func play(t *testing.T, o Options) *Result {
 
 // Whoever is faulty and however, as long as they are not more than f: nobody is paid or slashed unjustly, nothing is lost,
 // every period gets its report.
-func TestUpToFAreBorne(t *testing.T) {
+func TestUpToFFaultyKeepersDoNoHarm(t *testing.T) {
 	runs := uint64(4)
 	if os.Getenv("GANTRY_EXHAUSTIVE") == "1" {
 		runs = 100
@@ -43,41 +43,41 @@ func TestUpToFAreBorne(t *testing.T) {
 	}
 }
 
-// The check can fail: one liar more than the market bears stops reports, and twice as many take money and stake.
-func TestMoreThanFAreSeen(t *testing.T) {
+// The check can fail: one dishonest keeper more than the market tolerates stops reports, and twice as many take money and stake.
+func TestMoreThanFFaultyKeepersAreSeen(t *testing.T) {
 	o := small(3)
-	o.Keepers, o.Faults, o.Liars, o.Nodes, o.Periods = 4, 1, 2, 16, 2
+	o.Keepers, o.Faults, o.Dishonest, o.Nodes, o.Periods = 4, 1, 2, 16, 2
 	r := play(t, o)
 	require.Positive(t, r.Missed, "honest keepers alone are fewer than two thirds")
-	require.Zero(t, r.UnjustPayments+r.UnjustSlashes, "and so are liars")
+	require.Zero(t, r.UnjustPayments+r.UnjustSlashes, "and so are dishonest ones")
 
-	o.Liars = 3
+	o.Dishonest = 3
 	r = play(t, o)
-	require.Positive(t, r.UnjustSlashes, "more than two thirds of liars slash whom they like")
+	require.Positive(t, r.UnjustSlashes, "more than two thirds of the keepers slash whom they like")
 	require.Positive(t, r.Outside)
 }
 
-// f liars that vote first, each for nonsense, take all four places that a report has to begin with: every period becomes
-// final all the same.
-func TestNonsenseKeepsNoReportOut(t *testing.T) {
+// f dishonest keepers that vote first, each for a root without leaves, take all four places that a report has to begin with:
+// every period becomes final all the same.
+func TestRootsWithoutLeavesKeepNoReportOut(t *testing.T) {
 	o := Options{
-		Seed: 4, Keepers: 13, Faults: 4, Liars: 4, Clutter: true, Nodes: 5, Periods: 3, Period: time.Minute, Loss: 0.01,
+		Seed: 4, Keepers: 13, Faults: 4, Dishonest: 4, Clutter: true, Nodes: 5, Periods: 3, Period: time.Minute, Loss: 0.01,
 	}
 	r := play(t, o)
 	require.False(t, r.Failed())
-	require.Equal(t, o.Periods, r.Crowded, "the nonsense was there first")
+	require.Equal(t, o.Periods, r.Crowded, "the other roots were there first")
 }
 
-// Liars that propose with two faces sign two manifests for it: they lose their bonds, and nobody else does.
-func TestTwoFacesAreExpelled(t *testing.T) {
-	faced, expelled := 0, 0
+// Dishonest keepers that send two proposals at a time sign two manifests for it: they lose their bonds, and nobody else does.
+func TestEquivocatingProposersAreExpelled(t *testing.T) {
+	equivocated, expelled := 0, 0
 	for _, seed := range []uint64{2, 3, 10, 11} {
 		r := play(t, small(seed))
 		require.False(t, r.Failed(), "seed %d", seed)
-		require.LessOrEqual(t, r.Facts[string(chain.KeeperLost)], r.TwoFaced+r.TwinsDrawn)
-		faced, expelled = faced+r.TwoFaced, expelled+max(0, r.Facts[string(chain.KeeperLost)]-r.TwinsDrawn)
+		require.LessOrEqual(t, r.Facts[string(chain.KeeperLost)], r.TwoManifests+r.Equivocators)
+		equivocated, expelled = equivocated+r.TwoManifests, expelled+max(0, r.Facts[string(chain.KeeperLost)]-r.Equivocators)
 	}
-	t.Logf("%d keepers with two manifests, at least %d of them expelled", faced, expelled)
+	t.Logf("%d keepers with two manifests, at least %d of them expelled", equivocated, expelled)
 	require.Positive(t, expelled)
 }
 
@@ -100,13 +100,13 @@ func TestOptions(t *testing.T) {
 	good := Options{Keepers: 4, Nodes: 3, Periods: 1, Period: time.Minute}
 	require.NoError(t, good.check())
 	for name, change := range map[string]func(*Options){
-		"no keepers":    func(o *Options) { o.Keepers = 0 },
-		"no nodes":      func(o *Options) { o.Nodes = 0 },
-		"no periods":    func(o *Options) { o.Periods = 0 },
-		"short periods": func(o *Options) { o.Period = time.Second },
-		"half seconds":  func(o *Options) { o.Period += time.Millisecond },
-		"all liars":     func(o *Options) { o.Liars = 5 },
-		"too much loss": func(o *Options) { o.Loss = 0.9 },
+		"no keepers":              func(o *Options) { o.Keepers = 0 },
+		"no nodes":                func(o *Options) { o.Nodes = 0 },
+		"no periods":              func(o *Options) { o.Periods = 0 },
+		"short periods":           func(o *Options) { o.Period = time.Second },
+		"half seconds":            func(o *Options) { o.Period += time.Millisecond },
+		"more dishonest than all": func(o *Options) { o.Dishonest = 5 },
+		"too much loss":           func(o *Options) { o.Loss = 0.9 },
 	} {
 		o := good
 		change(&o)

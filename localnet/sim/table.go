@@ -15,9 +15,9 @@ func (r *Result) WriteText(out io.Writer) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	o := r.Options
 	row("market", "%d keepers, %d nodes, %d periods of %s, seed %d", o.Keepers, o.Nodes, o.Periods, o.Period, o.Seed)
-	row("faulty", "%d at a time: %d liars, %d that contradict themselves, %s", o.Faults, r.LiarsDrawn, r.TwinsDrawn, counts(r.Ailments, "nothing else"))
-	if r.LiarsDrawn > 0 {
-		row("liars", "%s; %d lies", r.Conspiracy, r.Lies)
+	row("faulty", "%d at a time: %d dishonest keepers, %d that equivocate, %s", o.Faults, r.Dishonest, r.Equivocators, counts(r.Failures, "nothing else"))
+	if r.Dishonest > 0 {
+		row("dishonest keepers", "%s; %d false statements", r.Collusion, r.FalseStatements)
 	}
 	row("machines", "%s", counts(r.Conducts, "none"))
 	row("network", "%.1f %% lost (%d messages)%s", 100*o.Loss, r.LostMessages, map[bool]string{true: ", keepers split in two once"}[o.Split > 0])
@@ -54,7 +54,7 @@ func (r *Result) WriteText(out io.Writer) error {
 			return err
 		}
 	}
-	for _, what := range slices.Concat(r.What, r.Notes) {
+	for _, what := range slices.Concat(r.Violations, r.Notes) {
 		fmt.Fprintln(out, what)
 	}
 	return nil
@@ -107,7 +107,7 @@ func (r *Result) Line() string {
 		verdict = fmt.Sprintf("FAILED: %d unjust payments, %d unjust slashes, %d results outside, %d lost, %d missed",
 			r.UnjustPayments, r.UnjustSlashes, r.Outside, r.Lost, r.Missed)
 	}
-	return fmt.Sprintf("seed %-6d %2d keepers %3d nodes %2d periods  %d faulty (%d liars, %d twins)  loss %.1f %%%s  final %s  %s",
-		r.Options.Seed, r.Options.Keepers, r.Options.Nodes, r.Options.Periods, r.Options.Faults, r.LiarsDrawn, r.TwinsDrawn,
+	return fmt.Sprintf("seed %-6d %2d keepers %3d nodes %2d periods  %d faulty (%d dishonest, %d equivocating)  loss %.1f %%%s  final %s  %s",
+		r.Options.Seed, r.Options.Keepers, r.Options.Nodes, r.Options.Periods, r.Options.Faults, r.Dishonest, r.Equivocators,
 		100*r.Options.Loss, map[bool]string{true: " split"}[r.Options.Split > 0], r.ReportLag, verdict)
 }

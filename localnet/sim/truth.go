@@ -15,16 +15,16 @@ import (
 
 // truth compares what the chain does with what really happened.
 type truth struct {
-	w        *world
-	started  map[solana.PublicKey]time.Time                                                // of leases
-	said     map[records.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words // by node and lease
-	offences map[solana.PublicKey]*offence                                                 // of machines
+	sim      *simulation
+	started  map[solana.PublicKey]time.Time                                                   // of leases
+	found    map[records.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*findings // by node and lease
+	offences map[solana.PublicKey]*offence                                                    // of machines
 	final    map[records.Period]time.Time
 	faulty   map[solana.PublicKey]uint16 // flags for which a machine had a fault
 }
 
-// words are what an honest keeper has said about a subject in a period.
-type words struct {
+// findings are what an honest keeper has signed about a subject in a period.
+type findings struct {
 	passed, failed   uint64 // seconds
 	passing, failing uint8  // bits of kinds
 	well             bool   // nothing is wrong with the keeper in the whole term
@@ -36,9 +36,9 @@ type offence struct {
 	suspected, proven, paid time.Time // first statement, first leaf with the flag, first fault
 }
 
-func newTruth(w *world) *truth {
+func newTruth(sim *simulation) *truth {
 	return &truth{
-		w: w, started: map[solana.PublicKey]time.Time{}, said: map[records.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*words{},
+		sim: sim, started: map[solana.PublicKey]time.Time{}, found: map[records.Period]map[solana.PublicKey]map[solana.PublicKey]map[place]*findings{},
 		offences: map[solana.PublicKey]*offence{}, final: map[records.Period]time.Time{}, faulty: map[solana.PublicKey]uint16{},
 	}
 }
@@ -46,21 +46,21 @@ func newTruth(w *world) *truth {
 // blur is how long a machine may have been another than checks at intervals say: two intervals, because a lease that is
 // missing counts the second time only, the time for an answer, and the honest clocks' differences.
 func (t *truth) blur() time.Duration {
-	x := t.w.o.times()
+	x := t.sim.o.times()
 	return x.every*22/10 + 2*x.timeout + maxSkew
 }
 
 // signed hears of every statement.
 func (t *truth) signed(k *keeper, s records.CheckStatement) {
-	if k.lie != nil || k.twin {
+	if k.collusion != nil || k.equivocator {
 		return
 	}
-	period := make2(t.said, s.Period)
-	delete(t.said, s.Period-retentionPeriods-2)
-	byPlace := make2(make2(period, s.Node), s.Lease)
+	period := submap(t.found, s.Period)
+	delete(t.found, s.Period-retentionPeriods-2)
+	byPlace := submap(submap(period, s.Node), s.Lease)
 	x := byPlace[k.place]
 	if x == nil {
-		x = &words{well: t.w.plan.well(k, s.Period)}
+		x = &findings{well: t.sim.plan.healthy(k, s.Period)}
 		byPlace[k.place] = x
 	}
 	bit := uint8(1) << s.Kind
@@ -81,7 +81,7 @@ func (t *truth) signed(k *keeper, s records.CheckStatement) {
 
 // offenceOf is what a machine does that should be found out; nil when it does nothing of that.
 func (t *truth) offenceOf(m *machine) *offence {
-	now := t.w.loop.Now()
+	now := t.sim.loop.Now()
 	switch m.conduct {
 	case vanishing, dropping, shrunken, weak:
 		if now.Before(m.from) {
@@ -96,9 +96,9 @@ func (t *truth) offenceOf(m *machine) *offence {
 
 // suspect notes the first word of an honest keeper against a machine.
 func (t *truth) suspect(k *keeper, s records.CheckStatement) {
-	m := t.w.byNode[s.Node]
-	if o := t.offenceOf(m); o != nil && o.suspected.IsZero() && matches(m.conduct, s.Kind) && t.w.plan.well(k, s.Period) {
-		o.suspected = t.w.loop.Now()
+	m := t.sim.byNode[s.Node]
+	if o := t.offenceOf(m); o != nil && o.suspected.IsZero() && matches(m.conduct, s.Kind) && t.sim.plan.healthy(k, s.Period) {
+		o.suspected = t.sim.loop.Now()
 	}
 }
 
@@ -120,55 +120,55 @@ var flagOf = map[conduct]records.Flags{
 }
 
 // happened hears of every fact of the chain.
-func (w *world) happened(f chain.Fact) {
-	t := w.truth
-	w.result.Facts[string(f.Kind)]++
-	now := w.loop.Now()
+func (sim *simulation) happened(f chain.Fact) {
+	t := sim.truth
+	sim.result.Facts[string(f.Kind)]++
+	now := sim.loop.Now()
 	switch f.Kind {
 	case chain.Finalised:
 		t.final[records.Period(f.Period)] = now
 		t.judgeReport(records.Period(f.Period), f.Root)
-		if r, ok := chain.Find[market.Report](w.chain, market.ReportAddress(f.Period)); ok && len(r.Tail) > 0 {
-			w.result.Crowded++
+		if r, ok := chain.Find[market.Report](sim.chain, market.ReportAddress(f.Period)); ok && len(r.Tail) > 0 {
+			sim.result.Crowded++
 		}
 	case chain.Started:
 		t.started[f.Lease] = now
 	case chain.Paid:
 		t.judgePayment(f)
 	case chain.Applied:
-		m := w.byNode[f.Node]
+		m := sim.byNode[f.Node]
 		if o := t.offenceOf(m); o != nil && o.proven.IsZero() && records.Flags(f.Flags)&flagOf[m.conduct] != 0 {
 			o.proven = now
 		}
 	case chain.FaultOpened, chain.Slashed:
 		t.judgeFault(f)
 	case chain.KeeperLost:
-		k := w.byWallet[f.Keeper]
-		if (f.Node.IsZero() && !k.faced) || (!f.Node.IsZero() && !k.twin) {
-			w.result.unjust(now, fmt.Sprintf("keeper %d was expelled and has not contradicted itself", k.place))
+		k := sim.byWallet[f.Keeper]
+		if (f.Node.IsZero() && !k.signedTwoManifests) || (!f.Node.IsZero() && !k.equivocator) {
+			sim.result.unjust(now, fmt.Sprintf("keeper %d was expelled and has not equivocated", k.place))
 		}
 	}
 }
 
 // judgePayment holds paid seconds against served ones.
 func (t *truth) judgePayment(f chain.Fact) {
-	w := t.w
-	now := w.loop.Now()
-	served, changes := w.byNode[f.Node].serves(t.started[f.Lease], now)
+	sim := t.sim
+	now := sim.loop.Now()
+	served, changes := sim.byNode[f.Node].serves(t.started[f.Lease], now)
 	allowed := served + time.Duration(changes)*t.blur() + maxSkew + time.Second
-	w.result.Paid += f.Amount
+	sim.result.Paid += f.Amount
 	if over := time.Duration(f.Seconds)*time.Second - allowed; over > 0 {
-		w.result.UnjustSeconds += uint64(math.Ceil(over.Seconds()))
-		w.result.UnjustPayments++
-		w.result.unjust(now, fmt.Sprintf("node %d (%s) was paid for %d s of a lease that it served for %.0f s with %d gaps",
-			w.byNode[f.Node].place, w.byNode[f.Node].conduct, f.Seconds, served.Seconds(), changes))
+		sim.result.UnjustSeconds += uint64(math.Ceil(over.Seconds()))
+		sim.result.UnjustPayments++
+		sim.result.unjust(now, fmt.Sprintf("node %d (%s) was paid for %d s of a lease that it served for %.0f s with %d gaps",
+			sim.byNode[f.Node].place, sim.byNode[f.Node].conduct, f.Seconds, served.Seconds(), changes))
 	}
 }
 
 // judgeFault asks whether the machine did what it is slashed for.
 func (t *truth) judgeFault(f chain.Fact) {
-	w := t.w
-	m, now := w.byNode[f.Node], w.loop.Now()
+	sim := t.sim
+	m, now := sim.byNode[f.Node], sim.loop.Now()
 	if o := t.offenceOf(m); o != nil && o.paid.IsZero() && records.Flags(f.Flags)&flagOf[m.conduct] != 0 {
 		o.paid = now
 	}
@@ -176,15 +176,15 @@ func (t *truth) judgeFault(f chain.Fact) {
 		if records.Flags(f.Flags)&flag == 0 || t.guilty(m, flag, f) {
 			continue
 		}
-		w.result.UnjustSlashes++
-		w.result.unjust(now, fmt.Sprintf("node %d (%s): %s for flag %d of period %d, which it did not deserve", m.place, m.conduct, f.Kind, flag, f.Period))
+		sim.result.UnjustSlashes++
+		sim.result.unjust(now, fmt.Sprintf("node %d (%s): %s for flag %d of period %d, which it did not deserve", m.place, m.conduct, f.Kind, flag, f.Period))
 	}
 }
 
 func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
-	w := t.w
+	sim := t.sim
 	p := records.Period(f.Period)
-	from, to := w.begins(p), w.begins(p+1)
+	from, to := sim.begins(p), sim.begins(p+1)
 	switch flag {
 	case records.FlagOffline:
 		if s, ok := t.started[f.Lease]; ok && s.After(from) {
@@ -203,15 +203,15 @@ func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
 // judgeReport holds a final report against what honest keepers have said: no result lies outside of it, and nothing that
 // all of them said is missing.
 func (t *truth) judgeReport(p records.Period, root records.Hash) {
-	w := t.w
+	sim := t.sim
 	var set *report.Set
-	for _, k := range w.keepers {
+	for _, k := range sim.keepers {
 		if k.up() && set == nil {
 			set = k.sets(p, root)
 		}
 	}
 	if set == nil {
-		w.result.note("period %d: nobody who is up holds the final leaf set", p-w.first)
+		sim.result.note("period %d: nobody who is up holds the final leaf set", p-sim.first)
 		return
 	}
 	for _, leaf := range set.Leaves {
@@ -220,20 +220,20 @@ func (t *truth) judgeReport(p records.Period, root records.Hash) {
 }
 
 func (t *truth) judgeLeaf(p records.Period, leaf records.Leaf) {
-	w := t.w
-	least, most, heard := uint64(math.MaxUint64), uint64(0), 0
-	for _, x := range t.said[p][leaf.Node][leaf.Lease] {
-		heard++
-		secs := min(x.passed, uint64(w.secs()))
+	sim := t.sim
+	least, most, reporters := uint64(math.MaxUint64), uint64(0), 0
+	for _, x := range t.found[p][leaf.Node][leaf.Lease] {
+		reporters++
+		secs := min(x.passed, uint64(sim.secs()))
 		least, most = min(least, secs), max(most, secs)
 	}
-	now := w.loop.Now()
+	now := sim.loop.Now()
 	if !leaf.Lease.IsZero() {
 		switch v := uint64(leaf.VerifiedSeconds); {
 		case v > most:
-			w.result.outside(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and no honest keeper of %d saw more than %d", p-w.first, w.byNode[leaf.Node].place, v, heard, most))
-		case heard > 0 && v < least:
-			w.result.lost(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and every honest keeper of %d saw at least %d", p-w.first, w.byNode[leaf.Node].place, v, heard, least))
+			sim.result.outside(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and no honest keeper of %d saw more than %d", p-sim.first, sim.byNode[leaf.Node].place, v, reporters, most))
+		case reporters > 0 && v < least:
+			sim.result.lost(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and every honest keeper of %d saw at least %d", p-sim.first, sim.byNode[leaf.Node].place, v, reporters, least))
 		}
 		return
 	}
@@ -244,10 +244,10 @@ func (t *truth) judgeLeaf(p records.Period, leaf records.Leaf) {
 
 // judgeFlag looks at one flag of a node's leaf.
 func (t *truth) judgeFlag(p records.Period, leaf records.Leaf, kind records.CheckKind, flag records.Flags) {
-	w := t.w
+	sim := t.sim
 	bit := uint8(1) << kind
 	passing, failing := map[place]bool{}, map[place]bool{} // keepers that said so, about the node or a lease of it
-	for _, byPlace := range t.said[p][leaf.Node] {
+	for _, byPlace := range t.found[p][leaf.Node] {
 		for k, x := range byPlace {
 			if x.passing&bit != 0 {
 				passing[k] = true
@@ -261,11 +261,11 @@ func (t *truth) judgeFlag(p records.Period, leaf records.Leaf, kind records.Chec
 	for k, well := range failing {
 		against += boolInt(well && !passing[k])
 	}
-	now := w.loop.Now()
+	now := sim.loop.Now()
 	switch {
 	case leaf.Flags.Has(flag) && len(failing) == 0:
-		w.result.outside(now, fmt.Sprintf("period %d, node %d: flag %d, and no honest keeper saw a failure", p-w.first, w.byNode[leaf.Node].place, flag))
-	case !leaf.Flags.Has(flag) && against*3 > 2*w.o.Keepers:
-		w.result.lost(now, fmt.Sprintf("period %d, node %d: no flag %d, and %d honest keepers saw nothing but failures", p-w.first, w.byNode[leaf.Node].place, flag, against))
+		sim.result.outside(now, fmt.Sprintf("period %d, node %d: flag %d, and no honest keeper saw a failure", p-sim.first, sim.byNode[leaf.Node].place, flag))
+	case !leaf.Flags.Has(flag) && against*3 > 2*sim.o.Keepers:
+		sim.result.lost(now, fmt.Sprintf("period %d, node %d: no flag %d, and %d honest keepers saw nothing but failures", p-sim.first, sim.byNode[leaf.Node].place, flag, against))
 	}
 }

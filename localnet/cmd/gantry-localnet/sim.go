@@ -14,7 +14,7 @@ import (
 func simCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "sim",
-		Usage: "run keepers and machines in virtual time, with faults and liars, and hold the chain against the truth",
+		Usage: "run keepers and machines in virtual time, with faulty and dishonest keepers, and hold the chain against the truth",
 		Description: "Everything is a function of the options, seed included: a failure can be played again with the command that is printed\n" +
 			"with it. Exit code 1 says that something was paid, slashed, lost or missed that never may be.",
 		Flags: []cli.Flag{
@@ -26,8 +26,8 @@ func simCommand() *cli.Command {
 			&cli.IntFlag{Name: "periods", Value: 30},
 			&cli.DurationFlag{Name: "period", Value: time.Minute, Usage: "length of a report period; every node is checked four times in it"},
 			&cli.IntFlag{Name: "faults", Value: -1, Usage: "keepers that may be faulty at a time (default f of 3f+1)"},
-			&cli.IntFlag{Name: "liars", Value: -1, Usage: "keepers of these that conspire (default: drawn); more than the market bears is allowed, and must fail"},
-			&cli.BoolFlag{Name: "clutter", Usage: "liars vote before anyone else, each for a root that stands for nothing (default: how they vote is drawn)"},
+			&cli.IntFlag{Name: "dishonest", Value: -1, Usage: "keepers of these that collude (default: drawn); more than the market tolerates is allowed, and must fail"},
+			&cli.BoolFlag{Name: "clutter", Usage: "dishonest keepers vote before anyone else, each for a root without leaves (default: how they vote is drawn)"},
 			&cli.Float64Flag{Name: "loss", Value: 0.01, Usage: "share of packets that the network loses"},
 			&cli.DurationFlag{Name: "split", Usage: "cut all keepers in two once, for so long at most (0: never)"},
 			&cli.IntFlag{Name: "parallel", Value: runtime.GOMAXPROCS(0), Usage: "runs at the same time"},
@@ -45,7 +45,7 @@ func simOptions(c *cli.Context, i int) sim.Options {
 	}
 	o := sim.Options{
 		Seed: seed, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Periods: c.Int("periods"), Period: c.Duration("period"),
-		Faults: c.Int("faults"), Liars: c.Int("liars"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Duration("split"),
+		Faults: c.Int("faults"), Dishonest: c.Int("dishonest"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Duration("split"),
 	}
 	if o.Faults < 0 {
 		o.Faults = sim.Faultless(o.Keepers)
@@ -71,7 +71,7 @@ func simulate(c *cli.Context) error {
 		}
 		fmt.Fprintln(c.App.Writer, r.Line())
 		if r.Failed() {
-			for _, what := range r.What {
+			for _, what := range r.Violations {
 				fmt.Fprintln(c.App.Writer, "   ", what)
 			}
 			fmt.Fprintln(c.App.Writer, "    again:", again(c, r.Options))
@@ -96,8 +96,8 @@ func again(c *cli.Context, o sim.Options) string {
 	if c.Bool("random") {
 		return fmt.Sprintf("gantry-localnet sim --random --seed %d", o.Seed)
 	}
-	out := fmt.Sprintf("gantry-localnet sim --seed %d --keepers %d --nodes %d --periods %d --period %s --faults %d --liars %d --loss %g",
-		o.Seed, o.Keepers, o.Nodes, o.Periods, o.Period, o.Faults, o.Liars, o.Loss)
+	out := fmt.Sprintf("gantry-localnet sim --seed %d --keepers %d --nodes %d --periods %d --period %s --faults %d --dishonest %d --loss %g",
+		o.Seed, o.Keepers, o.Nodes, o.Periods, o.Period, o.Faults, o.Dishonest, o.Loss)
 	if o.Clutter {
 		out += " --clutter"
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// dice is one stream of randomness. Each thing that draws has one of its own, so that a draw more in one place changes
+// rng is one stream of randomness. Each thing that draws has one of its own, so that a draw more in one place changes
 // nothing in others.
-type dice struct{ *rand.Rand }
+type rng struct{ *rand.Rand }
 
-func newDice(seed uint64, name string) dice {
+func newRNG(seed uint64, name string) rng {
 	h := sha256.Sum256(fmt.Appendf(nil, "gantry-sim/%d/%s", seed, name))
-	return dice{rand.New(rand.NewPCG(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:])))}
+	return rng{rand.New(rand.NewPCG(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:])))}
 }
 
 // Read implements io.Reader: nonces and jitter of keepers.
-func (d dice) Read(b []byte) (int, error) {
+func (d rng) Read(b []byte) (int, error) {
 	for i := 0; i < len(b); i += 8 {
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], d.Uint64())
@@ -32,10 +32,10 @@ func (d dice) Read(b []byte) (int, error) {
 }
 
 // chance is true with a probability.
-func (d dice) chance(p float64) bool { return d.Float64() < p }
+func (d rng) chance(p float64) bool { return d.Float64() < p }
 
 // between draws evenly.
-func (d dice) between(from, to time.Duration) time.Duration {
+func (d rng) between(from, to time.Duration) time.Duration {
 	if to <= from {
 		return from
 	}
@@ -43,12 +43,12 @@ func (d dice) between(from, to time.Duration) time.Duration {
 }
 
 // exponential draws with a mean.
-func (d dice) exponential(mean time.Duration) time.Duration {
+func (d rng) exponential(mean time.Duration) time.Duration {
 	return time.Duration(min(d.ExpFloat64(), 20) * float64(mean))
 }
 
 // some draws n of the numbers below k, in random order.
-func (d dice) some(n, k int) []int { return d.Perm(k)[:min(n, k)] }
+func (d rng) some(n, k int) []int { return d.Perm(k)[:min(n, k)] }
 
 // key is a key pair of a name.
 func key(seed uint64, name string) solana.PrivateKey {

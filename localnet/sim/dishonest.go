@@ -18,46 +18,46 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// votes is how liars vote.
+// votes is how dishonest keepers vote.
 type votes string
 
 const (
 	follow   votes = "as honest ones"
 	forge    votes = "for a report of their own"
 	withhold votes = "never"
-	clutter  votes = "before anyone else, each for nonsense"
+	clutter  votes = "before anyone else, each for a root without leaves"
 )
 
-// conspiracy is liars that work together. Accomplices are machines that they call present and sound whatever they are;
-// victims ones that they call absent and fraudulent.
-type conspiracy struct {
-	w       *world
+// collusion is dishonest keepers that work together. Accomplices are machines that they report as present and sound, whatever
+// they are; victims are machines that they report as absent and fraudulent.
+type collusion struct {
+	sim     *simulation
 	members []*keeper
 	votes   votes
-	// A liar whose turn it is to propose tells one half of the others this and the other half that, and signs two manifests
-	// for it.
-	twoFaced    bool
+	// equivocates: a member whose turn it is to propose sends one half of the others one proposal and the other half another, and
+	// signs two manifests for that.
+	equivocates bool
 	accomplices map[solana.PublicKey]bool
 	victims     map[solana.PublicKey]bool
 	forged      map[records.Period]*report.Set
-	faces       map[[32]byte][]byte // second sets of statements, by digest
-	lies        uint64
+	secondSets  map[[32]byte][]byte // by digest
+	falsified   uint64
 }
 
-func newConspiracy(w *world, d dice) *conspiracy {
-	c := &conspiracy{
-		w: w, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[records.Period]*report.Set{},
-		faces: map[[32]byte][]byte{},
+func newCollusion(sim *simulation, d rng) *collusion {
+	c := &collusion{
+		sim: sim, accomplices: map[solana.PublicKey]bool{}, victims: map[solana.PublicKey]bool{}, forged: map[records.Period]*report.Set{},
+		secondSets: map[[32]byte][]byte{},
 	}
 	c.votes = []votes{follow, follow, forge, withhold}[d.IntN(4)]
-	if w.o.Clutter || newDice(w.o.Seed, "clutter").chance(0.2) {
+	if sim.o.Clutter || newRNG(sim.o.Seed, "clutter").chance(0.2) {
 		c.votes = clutter
 	}
-	if w.o.Liars > w.o.Faults {
+	if sim.o.Dishonest > sim.o.Faults {
 		c.votes = forge // more than the market bears: what they can do must show
 	}
-	c.twoFaced = d.chance(0.5)
-	for _, m := range w.machines {
+	c.equivocates = d.chance(0.5)
+	for _, m := range sim.machines {
 		switch {
 		case m.conduct == steady && d.chance(0.1):
 			c.victims[m.account] = true
@@ -69,16 +69,16 @@ func newConspiracy(w *world, d dice) *conspiracy {
 }
 
 // String says what they do.
-func (c *conspiracy) String() string {
-	faces := "one"
-	if c.twoFaced {
-		faces = "two"
+func (c *collusion) String() string {
+	proposals := "one proposal"
+	if c.equivocates {
+		proposals = "two proposals"
 	}
-	return fmt.Sprintf("%d victims, %d accomplices, votes %s, proposals with %s faces", len(c.victims), len(c.accomplices), c.votes, faces)
+	return fmt.Sprintf("%d victims, %d accomplices, votes %s, %s at a time", len(c.victims), len(c.accomplices), c.votes, proposals)
 }
 
-// twist makes a finding say what the conspiracy wants.
-func (c *conspiracy) twist(k *keeper, f check.Finding) check.Finding {
+// falsify changes a finding to what the collusion wants.
+func (c *collusion) falsify(k *keeper, f check.Finding) check.Finding {
 	switch {
 	case c.victims[f.Node]:
 		f.Passed, f.Liveness = false, nil
@@ -95,12 +95,12 @@ func (c *conspiracy) twist(k *keeper, f check.Finding) check.Finding {
 	default:
 		return f
 	}
-	c.lies++
+	c.falsified++
 	return f
 }
 
-// propose publishes what a liar proposes in place of what its engine would.
-func (c *conspiracy) propose(k *keeper, m messages.Proposal) {
+// propose publishes what a dishonest keeper proposes in place of what its engine would.
+func (c *collusion) propose(k *keeper, m messages.Proposal) {
 	switch {
 	case c.votes == withhold:
 		return
@@ -111,26 +111,26 @@ func (c *conspiracy) propose(k *keeper, m messages.Proposal) {
 	}
 	m, err := report.Resign(m, domain, m.Round, k.key)
 	k.must(err)
-	if !c.twoFaced || c.votes == forge {
+	if !c.equivocates || c.votes == forge {
 		k.spreadProposal(m, nil)
 		return
 	}
-	// Both faces are sound to everybody else: they differ in what the liar itself has said.
-	other, ok := c.otherFace(k, m)
+	// Both proposals are sound to everybody else: they differ in the statements of the dishonest keeper itself.
+	other, ok := c.otherProposal(k, m)
 	if !ok {
 		k.spreadProposal(m, nil)
 		return
 	}
-	if !k.faced {
-		k.faced = true
-		k.w.result.TwoFaced++
+	if !k.signedTwoManifests {
+		k.signedTwoManifests = true
+		k.sim.result.TwoManifests++
 	}
 	k.spreadProposal(m, func(p place) bool { return p%2 == 0 })
 	k.spreadProposal(other, func(p place) bool { return p%2 == 1 })
 }
 
-// otherFace is the same proposal with another set of the liar's own statements, which lacks one.
-func (c *conspiracy) otherFace(k *keeper, m messages.Proposal) (messages.Proposal, bool) {
+// otherProposal is the same proposal with another set of the dishonest keeper's own statements, which lacks one.
+func (c *collusion) otherProposal(k *keeper, m messages.Proposal) (messages.Proposal, bool) {
 	p := records.Period(m.Period)
 	d, basis := c.everything(k, p)
 	own := c.statements(k, p)
@@ -142,7 +142,7 @@ func (c *conspiracy) otherFace(k *keeper, m messages.Proposal) (messages.Proposa
 	k.must(err)
 	_, err = d.Add(k.wallet(), raw)
 	k.must(err)
-	c.faces[second.Digest] = raw
+	c.secondSets[second.Digest] = raw
 	var manifests []statement.Manifest
 	for _, x := range m.Manifests {
 		named := statement.ReadManifest(x)
@@ -159,8 +159,8 @@ func (c *conspiracy) otherFace(k *keeper, m messages.Proposal) (messages.Proposa
 }
 
 // statements are all that a keeper has signed about a period.
-func (c *conspiracy) statements(k *keeper, p records.Period) []records.CheckStatement {
-	have, err := k.book.Statements(p)
+func (c *collusion) statements(k *keeper, p records.Period) []records.CheckStatement {
+	have, err := k.store.Statements(p)
 	k.must(err)
 	out := make([]records.CheckStatement, len(have))
 	for i := range have {
@@ -169,21 +169,21 @@ func (c *conspiracy) statements(k *keeper, p records.Period) []records.CheckStat
 	return out
 }
 
-// everything is what all keepers have said about a period: liars are given more than they could know.
-func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Tally, report.Basis) {
+// everything counts what all keepers have signed about a period: dishonest keepers are given more than they could know.
+func (c *collusion) everything(k *keeper, p records.Period) (*report.Tally, report.Basis) {
 	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
-		k.view.Read(func(v *view.Accounts) { t = v.Tier(n, c.w.begins(p+1).Unix()) })
+		k.view.Read(func(v *view.Accounts) { t = v.Tier(n, c.sim.begins(p+1).Unix()) })
 		return t
 	}}
-	k.view.Read(func(v *view.Accounts) { b.Weights = v.Weights(int64(p+1) * int64(c.w.secs())) })
+	k.view.Read(func(v *view.Accounts) { b.Weights = v.Weights(int64(p+1) * int64(c.sim.secs())) })
 	seed, _ := k.seed(p)
 	b.Roster = committee.NewRoster(seed, b.Weights)
 	if b.Roster.Everyone() {
 		b.Roster = committee.NewRoster(committee.Seed{}, b.Weights)
 	}
-	d := report.NewTally(statement.Frame{Domain: domain, Period: p, Secs: c.w.secs()})
-	for _, wallet := range sortedKeys(c.w.byWallet) {
-		o := c.w.byWallet[wallet]
+	d := report.NewTally(statement.Frame{Domain: domain, Period: p, Secs: c.sim.secs()})
+	for _, wallet := range sortedKeys(c.sim.byWallet) {
+		o := c.sim.byWallet[wallet]
 		raw, _ := statement.EncodeSet(d.Frame(), c.statements(o, p))
 		ref, err := d.Add(wallet, raw)
 		k.must(err)
@@ -192,8 +192,8 @@ func (c *conspiracy) everything(k *keeper, p records.Period) (*report.Tally, rep
 	return d, b
 }
 
-// forge is the report that the liars want for a period: the same for all of them, made by the first that needs it.
-func (c *conspiracy) forge(k *keeper, p records.Period) *report.Set {
+// forge makes the report that the collusion wants for a period: the same for all members, made by the first that needs it.
+func (c *collusion) forge(k *keeper, p records.Period) *report.Set {
 	if s, ok := c.forged[p]; ok {
 		return s
 	}
@@ -206,7 +206,7 @@ func (c *conspiracy) forge(k *keeper, p records.Period) *report.Set {
 		case c.accomplices[l.Node]:
 			l.Flags = 0
 			if !l.Lease.IsZero() {
-				l.VerifiedSeconds, l.DowntimeSeconds = c.w.secs(), 0
+				l.VerifiedSeconds, l.DowntimeSeconds = c.sim.secs(), 0
 			}
 		case c.victims[l.Node]:
 			l.Flags |= records.FlagSpecMismatch
@@ -220,35 +220,36 @@ func (c *conspiracy) forge(k *keeper, p records.Period) *report.Set {
 	return s
 }
 
-// conspire has the liars vote for their own report, or each for nonsense, as soon as a period may be voted on.
-func (w *world) conspire() {
-	for _, k := range w.keepers {
-		if k.lie == nil || k.lie.votes != forge && k.lie.votes != clutter {
+// scheduleForgedVotes has dishonest keepers vote for their own report, or each for a root without leaves, as soon as a period
+// may be voted on.
+func (sim *simulation) scheduleForgedVotes() {
+	for _, k := range sim.keepers {
+		if k.collusion == nil || k.collusion.votes != forge && k.collusion.votes != clutter {
 			continue
 		}
-		for i := range w.o.Periods {
-			p := w.first + records.Period(i)
-			at := w.begins(p + 1).Add(w.o.times().delay/2 + k.dice.exponential(time.Second))
-			if k.lie.votes == clutter {
-				at = w.begins(p + 1).Add(k.dice.between(0, time.Second))
+		for i := range sim.o.Periods {
+			p := sim.first + records.Period(i)
+			at := sim.begins(p + 1).Add(sim.o.times().delay/2 + k.rng.exponential(time.Second))
+			if k.collusion.votes == clutter {
+				at = sim.begins(p + 1).Add(k.rng.between(0, time.Second))
 			}
-			w.loop.At(at, func() {
-				root, ok := k.lie.root(k, p)
+			sim.loop.At(at, func() {
+				root, ok := k.collusion.root(k, p)
 				if !ok {
 					return
 				}
 				instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: k.wallet(), Period: uint64(p), Root: root})
 				k.must(err)
-				w.enqueue(k.wallet(), []solana.Instruction{instruction}, func(error) {})
+				sim.enqueue(k.wallet(), []solana.Instruction{instruction}, func(error) {})
 			})
 		}
 	}
 }
 
-// root is what a liar votes for. It has none for a period of which nobody knows anything.
-func (c *conspiracy) root(k *keeper, p records.Period) (records.Hash, bool) {
+// root is what a dishonest keeper votes for. It has none for a period of which nobody knows anything.
+func (c *collusion) root(k *keeper, p records.Period) (records.Hash, bool) {
 	if c.votes == clutter {
-		c.lies++
+		c.falsified++
 		self := k.wallet()
 		return sha256.Sum256(binary.LittleEndian.AppendUint64(self[:], uint64(p))), true
 	}
@@ -259,17 +260,17 @@ func (c *conspiracy) root(k *keeper, p records.Period) (records.Hash, bool) {
 	return set.Root, true
 }
 
-// publishTwins signs the opposite of the first statement of a batch and tells half of the keepers. An honest store would
+// publishOpposite signs the opposite of the first statement of a batch and tells half of the keepers. An honest store would
 // refuse: this keeper has none.
-func (k *keeper) publishTwins(all []statement.Signed) {
+func (k *keeper) publishOpposite(all []statement.Signed) {
 	s := all[0]
 	s.Statement.Passed = !s.Statement.Passed
 	s.Statement.Detail = sha256.Sum256(binary.LittleEndian.AppendUint64(nil, uint64(s.Statement.CheckedAt)))
 	sig, err := s.Statement.Sign(k.key)
 	k.must(err)
 	s.Signature = sig
-	k.w.opposites[sig] = true
-	k.w.signed(k, s)
+	k.sim.opposites[sig] = true
+	k.sim.signed(k, s)
 	k.add(s)
 	k.spread([]statement.Signed{s}, func(p place) bool { return p%2 == 1 })
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Whatever a keeper asks of its memory, the simulated one answers what the real one does.
-func TestBookIsAStore(t *testing.T) {
+// Whatever is asked of it, the simulated store answers what the real one does.
+func TestMemStoreIsAStore(t *testing.T) {
 	signer, err := records.NewSigner(key(1, "keeper"))
 	require.NoError(t, err)
 	sign := func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(signer) }
 	dir, n := t.TempDir(), 0
-	stories := 12 // each change of the real store waits for the disk
+	sequences := 12 // each change of the real store waits for the disk
 	rapid.Check(t, func(t *rapid.T) {
-		if n++; n > stories {
+		if n++; n > sequences {
 			return
 		}
 		path := filepath.Join(dir, fmt.Sprintf("%d.db", n))
 		real, err := store.Open(path, store.Options{Keeper: signer.PublicKey(), Domain: domain, FirstPeriod: 3})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, real.Close()) }()
-		mine := newBook(3)
+		mine := newMemStore(3)
 		period := rapid.Custom(func(t *rapid.T) records.Period { return records.Period(rapid.IntRange(2, 6).Draw(t, "period")) })
 		t.Repeat(map[string]func(*rapid.T){
 			"sign": func(t *rapid.T) {

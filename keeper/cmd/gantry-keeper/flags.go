@@ -115,14 +115,14 @@ func timingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "localnet", Usage: "timing for local networks with short periods; single flags below still win"},
 		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
-		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "for a node's answer"},
+		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "how long to wait for an answer of a node"},
 		&cli.UintFlag{Name: "work-every", Value: d.WorkEvery, Usage: "one of so many periods of a node has a work proof; 0 for none, at most 255"},
 		&cli.UintFlag{Name: "evidence-every", Value: d.EvidenceEvery, Usage: "one of so many periods of a node has an evidence check; 0 for none, at most 255"},
 		&cli.DurationFlag{Name: "report-delay", Value: d.ReportDelay, Usage: "between a period's end and the first proposal of its report"},
 		&cli.DurationFlag{Name: "round-timeout", Value: d.RoundTimeout, Usage: "before the next keeper proposes"},
-		&cli.DurationFlag{Name: "crank-interval", Usage: "between looks at what can be moved on (default: an eighth of a period, 500ms to 10s)"},
-		&cli.DurationFlag{Name: "crank-step", Usage: "that each keeper waits for the one before it (default: 1.5 crank intervals)"},
-		&cli.DurationFlag{Name: "award-step", Usage: "that each keeper waits for the one before it to award an order (default: a sixtieth of the award deadline, 250ms to 2s)"},
+		&cli.DurationFlag{Name: "crank-interval", Usage: "between looks for due crank actions (default: an eighth of a period, 500ms to 10s)"},
+		&cli.DurationFlag{Name: "crank-step", Usage: "wait of each keeper for the one before it, to crank (default: 1.5 crank intervals)"},
+		&cli.DurationFlag{Name: "award-step", Usage: "wait of each keeper for the one before it, to award an order (default: a sixtieth of the award deadline, 250ms to 2s)"},
 		&cli.DurationFlag{Name: "keep", Value: d.Keep, Usage: "how long own statements, votes and leaf sets are kept"},
 	}
 }

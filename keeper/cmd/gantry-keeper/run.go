@@ -25,7 +25,7 @@ func runCommand() *cli.Command {
 		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
 	})
 	return &cli.Command{
-		Name: "run", Usage: "keep until interrupted", Flags: append(flags, timingFlags()...),
+		Name: "run", Usage: "run the keeper until interrupted", Flags: append(flags, timingFlags()...),
 		Action: func(c *cli.Context) (err error) {
 			conf, err := config(c)
 			if err != nil {

@@ -93,7 +93,8 @@ short_tests() {
   say "CUT OFF after $seconds s: what is not listed above as ok was not tested (CHECK_SECONDS for longer; make test runs all)"
 }
 
-check_program() {
+check_program() { # [TEST...]: all tests but the random sequences, or those whose names contain one of the words
+  [ $# -gt 0 ] || set -- --skip hostile:: # they take minutes; make test and make hostile run them
   "$root/scripts/toolchain.sh" host
   step "program: format and tests"
   cargo "+$RUST_SBF" fmt --check --manifest-path program/Cargo.toml
@@ -102,13 +103,15 @@ check_program() {
   target=$(program_tests_target)
   cached_build "$target" "program/src program/tests" in_dir program/tests \
     cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all --no-run
-  # The random sequences take minutes; make test and make hostile run them.
-  in_dir program/tests cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all -- --skip hostile::
+  in_dir program/tests cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all -- "$@"
 }
 
 check_go
-# The program's tests read these pages and vectors too.
-if changed_in 'program/*' 'idl/*' 'docs/protocol/*' 'docs/reports/compute-units.md'; then check_program; fi
+if changed_in 'program/*' 'idl/*'; then
+  check_program
+elif changed_in 'docs/protocol/*' 'docs/reports/compute-units.md'; then
+  check_program money_flow powers formulas::the_table bench::the_document # the tests that read these pages
+fi
 if changed_in 'scripts/*.sh' 'program/sbf/*.sh' && have shellcheck; then
   step "shellcheck"
   shellcheck -x scripts/*.sh program/sbf/*.sh

@@ -210,7 +210,7 @@ func (a *Auction) checkJudgements(r Replay, own *sealedbid.Set) {
 			open++
 			continue
 		}
-		then, held := n.AsThroughout(a.CloseAt, awardedAt)
+		then, held := n.HeldThroughout(a.CloseAt, awardedAt)
 		if !held {
 			open++
 			continue

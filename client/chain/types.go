@@ -52,7 +52,7 @@ func (m MicroLamports) Cost(units uint32) Lamports {
 	return Lamports((uint64(m)*uint64(units) + 999_999) / 1_000_000)
 }
 
-// Commitment says how settled a state must be before it is believed.
+// Commitment is a commitment level: how many votes of validators a state must have before it is used.
 type Commitment string
 
 // The levels, weakest first.

@@ -36,7 +36,7 @@ func address(text, what string) (solana.PublicKey, error) {
 	return key, nil
 }
 
-// pick finds the account that a person means by an address or by the first characters of one.
+// pick finds an account by its address or by the first characters of it.
 func pick(text, what string, among []solana.PublicKey) (solana.PublicKey, error) {
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "…"), "...")
 	if key, err := solana.PublicKeyFromBase58(text); err == nil {

@@ -7,8 +7,7 @@ import (
 )
 
 // arrange brings arguments into the order that the flag parser needs: flags of every command first, then the command's
-// path, its own flags, its arguments, and everything after "--" as it is. So flags may stand anywhere, as people expect
-// of `gantry stop LEASE --json`. What no flag list knows stays where the parser will complain about it.
+// path, its own flags, its arguments, and everything after "--" as it is. So flags may stand anywhere, as in `gantry stop LEASE --json`. An unknown flag stays in its place, so that the parser reports it.
 func arrange(app *cli.App, args []string) []string {
 	var globals, path, locals, rest, tail []string
 	commands := app.Commands
@@ -20,7 +19,7 @@ func arrange(app *cli.App, args []string) []string {
 			break
 		}
 		if !isFlag(arg) {
-			if next := find(commands, arg); next != nil && len(rest) == 0 {
+			if next := findCommand(commands, arg); next != nil && len(rest) == 0 {
 				path, leaf, commands = append(path, arg), next, next.Subcommands
 			} else {
 				rest = append(rest, arg)
@@ -31,10 +30,10 @@ func arrange(app *cli.App, args []string) []string {
 		target := &locals
 		var known cli.Flag
 		if leaf != nil {
-			known = lookup(leaf.Flags, name)
+			known = findFlag(leaf.Flags, name)
 		}
 		if known == nil {
-			if known = lookup(app.Flags, name); known != nil {
+			if known = findFlag(app.Flags, name); known != nil {
 				target = &globals
 			}
 		}
@@ -56,7 +55,7 @@ func isFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && (s[1] < '0' || s[1] > '9') && s[1] != '.'
 }
 
-func find(commands []*cli.Command, name string) *cli.Command {
+func findCommand(commands []*cli.Command, name string) *cli.Command {
 	for _, c := range commands {
 		if c.HasName(name) {
 			return c
@@ -65,7 +64,7 @@ func find(commands []*cli.Command, name string) *cli.Command {
 	return nil
 }
 
-func lookup(flags []cli.Flag, name string) cli.Flag {
+func findFlag(flags []cli.Flag, name string) cli.Flag {
 	for _, f := range flags {
 		for _, n := range f.Names() {
 			if n == name {

@@ -17,8 +17,8 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// attend stays with the leases: it shows their output, signs receipts, and for jobs that end their lease waits for the
-// end and for the last payment.
+// attend follows the leases: it prints their output, signs receipts, and waits for the end and the last payment of leases that
+// end with their job.
 func (d *deployment) attend() error {
 	done := map[solana.PublicKey]messages.LeaseStatus{}
 	g, ctx := errgroup.WithContext(d.s.ctx)
@@ -38,7 +38,7 @@ func (d *deployment) attend() error {
 			fmt.Sprintf("its output: gantry logs -f %s      stop it with: gantry stop %s", l, l))
 	}
 	if err != nil {
-		return d.note(err)
+		return d.withLeases(err)
 	}
 	return d.finish(done)
 }
@@ -90,7 +90,7 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.Le
 	halt()
 	d.s.lastReceipt(d.remote, l.Address)
 	if d.r.args.Redundant {
-		err = d.compared(ctx, l)
+		err = d.awaitOutputs(ctx, l)
 	}
 	return st, err
 }
@@ -136,7 +136,7 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	}
 }
 
-// flush writes a last line that has no end.
+// flush writes a last line without a line break.
 func (p *prefixed) flush() {
 	if len(p.rest) > 0 {
 		_, _ = p.w.Write([]byte(p.prefix + string(p.rest) + "\n"))

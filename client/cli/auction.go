@@ -257,7 +257,7 @@ func printReplay(w io.Writer, out *replayJSON) {
 // askFor bounds the time for one keeper's answer.
 const askFor = 10 * time.Second
 
-func (s *session) asking() (context.Context, context.CancelFunc) {
+func (s *session) askContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.ctx, askFor)
 }
 

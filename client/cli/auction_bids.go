@@ -21,7 +21,8 @@ var bidSetProtocol = p2p.Protocol{
 	ID: messages.BidSet, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Timeout: askFor,
 }
 
-// publishedBids collects the sets of keepers: from a file, and by asking. A keeper that does not answer is said, not fatal.
+// publishedBids collects the bid sets of keepers, from a file and over the network. A keeper that does not answer is reported and
+// does not end the command.
 func (s *session) publishedBids(v *view.View, a *audit.Auction) ([]sealedbid.Set, error) {
 	var sets []sealedbid.Set
 	path := s.cli.String("bids")
@@ -84,7 +85,7 @@ func readSets(raw []byte) ([]sealedbid.Set, error) {
 	return out, nil
 }
 
-// assemble puts a set together; whether it is what its keeper signed is checked with the auction.
+// assemble puts a bid set together from its parts. Its signature is checked later, with the auction.
 func assemble(parts []messages.BidSetPart) (sealedbid.Set, error) {
 	var a sealedbid.Assembler
 	for _, p := range parts {
@@ -95,7 +96,7 @@ func assemble(parts []messages.BidSetPart) (sealedbid.Set, error) {
 	return a.Unverified()
 }
 
-// askKeepers asks the named keepers, or all; and all for the awarding keeper's set, which others keep as well.
+// askKeepers asks the named keepers, or all, for their bid sets, and for the set of the awarding keeper, which others store too.
 func (s *session) askKeepers(v *view.View, a *audit.Auction, names []string) ([]sealedbid.Set, error) {
 	var keepers []solana.PublicKey
 	all := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
@@ -117,7 +118,7 @@ func (s *session) askKeepers(v *view.View, a *audit.Auction, names []string) ([]
 	have := map[solana.PublicKey]bool{}
 	var sets []sealedbid.Set
 	ask := func(keeper, of solana.PublicKey) {
-		ctx, cancel := s.asking()
+		ctx, cancel := s.askContext()
 		defer cancel()
 		var parts sealedbid.Assembler
 		req := messages.BidSetRequest{Version: messages.Version, Order: a.Order, CloseAt: a.CloseAt, Keeper: of}
@@ -150,7 +151,7 @@ func (s *session) askKeepers(v *view.View, a *audit.Auction, names []string) ([]
 	return sets, nil
 }
 
-// dialAny joins the network to ask keepers: as the wallet where there is one, else under a key made for it.
+// dialAny joins the peer-to-peer network to ask keepers: with the wallet if there is one, else with a new key.
 func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 	key, err := s.wallet()
 	if err != nil {
@@ -181,7 +182,7 @@ func lookupNodes(v *view.View) sealedbid.Lookup {
 	}
 }
 
-// readAcks reads a node's record of its bids in one auction.
+// readAcks reads what a node has stored of its bids in one auction.
 func readAcks(path string, order solana.PublicKey, closeAt int64) ([]messages.Bid, error) {
 	raw, err := readFile("acks", path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
-// proveOmitted brings a bid that the awarding keeper left out on chain, as a proof that slashes the keeper's bond. What the
-// chain can no longer show is said.
+// proveOmitted sends the proof of an omitted bid, which slashes the bond of the awarding keeper. If the chain cannot prove it any
+// more, it prints why.
 func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction) (*sent, error) {
 	key, err := s.wallet()
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction)
 	return nil, refused("nothing was proven on chain: "+why, "what was found is above")
 }
 
-// omittedBid puts the accounts of a proof together; ok is false when one is gone.
+// omittedBid puts the accounts of a proof together; ok is false when one of them is closed.
 func omittedBid(v *view.View, mk market.Market, a *audit.Auction, b *messages.Bid) (p market.OmittedBid, ok bool) {
 	o, ok1 := v.Order(a.Order)
 	x, ok2 := v.AuctionOf(a.Order)

@@ -73,7 +73,7 @@ func printSteps(w io.Writer, steps []stepJSON) {
 	}
 }
 
-// auditOptions prepares an audit; at least confirmed, which is what nodes serve history for.
+// auditOptions prepares an audit at commitment level confirmed or higher: nodes serve no history below.
 func (s *session) auditOptions() (audit.Options, chain.Explorer, error) {
 	mk, err := s.market()
 	if err != nil {
@@ -105,9 +105,9 @@ type auditJSON struct {
 	Explorer string     `json:"explorer"`
 }
 
-// audited is the address that an argument names: a whole one, which may be closed by now, or the beginning of one
-// among those that are there.
-func (s *session) audited(arg, what string, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
+// auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters of the
+// address of an existing account.
+func (s *session) auditAddress(arg, what string, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(arg)
 	if err == nil {
 		return key, nil
@@ -128,7 +128,7 @@ func (s *session) auditLease() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.audited(args[0], "lease", func(v *view.View) []solana.PublicKey {
+	key, err := s.auditAddress(args[0], "lease", func(v *view.View) []solana.PublicKey {
 		return addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address })
 	})
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.audited(args[0], "fault, node or keeper", func(v *view.View) []solana.PublicKey {
+	key, err := s.auditAddress(args[0], "fault, node or keeper", func(v *view.View) []solana.PublicKey {
 		nodes := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
 		keepers := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
 		return slices.Concat(nodes, keepers, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))

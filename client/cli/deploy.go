@@ -64,10 +64,10 @@ func (s *session) deploy() error {
 		return err
 	}
 	d := &deployment{s: s, v: v, mk: mk, r: r, order: market.OrderAddress(customer, r.args.Nonce), began: time.Now()}
-	if err := d.affordable(); err != nil {
+	if err := d.checkCredits(); err != nil {
 		return err
 	}
-	if err := d.possible(); err != nil {
+	if err := d.checkNodes(); err != nil {
 		return err
 	}
 	if err := d.place(); err != nil {
@@ -77,7 +77,7 @@ func (s *session) deploy() error {
 		return err
 	}
 	if d.remote, err = s.dial(v); err != nil {
-		return d.note(err)
+		return d.withLeases(err)
 	}
 	if err := d.start(); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s *session) deploy() error {
 	return d.attend()
 }
 
-// affordable compares the reservation with the free credits.
-func (d *deployment) affordable() error {
+// checkCredits compares the reservation with the free credits.
+func (d *deployment) checkCredits() error {
 	c, _, err := d.s.credits(d.r.args.Customer)
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (d *deployment) affordable() error {
 		fmt.Sprintf("add %s with: gantry credits add %s      or lower --hours / --max-price", missing, missing))
 }
 
-// possible looks for nodes that could be awarded now, so that an order that must lapse is never placed.
-func (d *deployment) possible() error {
+// checkNodes looks for nodes that could be awarded now, so that an order without a suitable node is never placed.
+func (d *deployment) checkNodes() error {
 	now, err := d.s.now()
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (d *deployment) possible() error {
 		advice = "on a local network pass --allow-simulated; " + advice
 	}
 	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", plural(fit, "node"), d.r.args.GPUsPerNode,
-		d.r.model.ModelName(), d.r.args.Nodes, left(why)), advice)
+		d.r.model.ModelName(), d.r.args.Nodes, unfitReasons(why)), advice)
 }
 
 // place sends the order.
@@ -242,7 +242,7 @@ func (d *deployment) start() error {
 			return interrupted(fmt.Sprintf("interrupted before the job was handed over; %s of order %s are awarded", plural(len(d.leases), "lease"), d.order),
 				"a lease that does not start in time is refunded in full; see: gantry leases")
 		}
-		return d.note(err)
+		return d.withLeases(err)
 	}
 	return nil
 }
@@ -271,8 +271,8 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	return nil
 }
 
-// note adds to an error what is true about the leases.
-func (d *deployment) note(err error) error {
+// withLeases adds the present state of the leases to an error.
+func (d *deployment) withLeases(err error) error {
 	f := classify(err)
 	if f.advice != "" {
 		f.advice += "; "

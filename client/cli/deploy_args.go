@@ -79,7 +79,7 @@ func (s *session) duration() (secs uint32, none bool, err error) {
 	return uint32(total), false, nil
 }
 
-// request is an order as a person gave it, checked.
+// request is an order as the flags describe it, checked.
 type request struct {
 	args    ix.OrderCreateArgs
 	job     messages.JobSpec
@@ -90,7 +90,7 @@ type request struct {
 	auction, reveal uint32
 }
 
-// request reads the flags of deploy. Nothing is sent before all of it is sound.
+// request reads the flags of deploy. All of them are checked before a transaction is sent.
 func (s *session) request(v *view.View) (request, error) {
 	var r request
 	command := s.cli.Args().Slice()
@@ -144,8 +144,8 @@ func (s *session) request(v *view.View) (request, error) {
 	r.args.Nonce = binary.LittleEndian.Uint64(nonce[:])
 	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
 	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
-	// A lease that moves costs money from its start on, and somebody must bring the job to the new machine: so it only
-	// moves for those who asked for it and stay.
+	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves only with
+	// --migrate, and only while this command attends it.
 	r.args.NoMigration = !s.cli.Bool("migrate")
 	if !r.args.NoMigration && s.cli.Bool("detach") {
 		return r, usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")

@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 )
 
-// sealedWindows shows a sealed order's two windows while they pass. What happens in them is between nodes and keepers:
-// the customer has nothing to do, and sees no bid before the award.
+// sealedWindows prints the progress of a sealed order's two windows. Nodes and keepers act in them; the customer has nothing to do
+// and sees no bid before the award.
 func (d *deployment) sealedWindows(ctx context.Context) error {
 	if !d.r.args.Sealed {
 		return nil
@@ -21,7 +21,7 @@ func (d *deployment) sealedWindows(ctx context.Context) error {
 		return ok
 	})
 	if err != nil {
-		return d.leftOpen(err)
+		return d.withOrder(err)
 	}
 	d.s.say(" · auction  commitments until %s UTC, then reveals until %s; the winner is paid what the best losing bid sets", when(a.CloseAt), when(a.RevealUntil))
 	for _, w := range []struct {
@@ -33,18 +33,18 @@ func (d *deployment) sealedWindows(ctx context.Context) error {
 		{"nodes to reveal their bids", a.RevealUntil, "bids are in; a keeper awards"},
 	} {
 		stop := d.s.waiting(w.what, fmt.Sprintf("Ctrl-C leaves the order; until the close it can be cancelled: gantry order cancel %s", d.order))
-		err := d.passes(ctx, w.until)
+		err := d.waitUntil(ctx, w.until)
 		stop()
 		if err != nil {
-			return d.leftOpen(err)
+			return d.withOrder(err)
 		}
 		d.s.say(" · auction  %s", w.then)
 	}
 	return nil
 }
 
-// passes waits until a unix second is over on this machine's clock.
-func (d *deployment) passes(ctx context.Context, unix int64) error {
+// waitUntil waits until a unix second is over on this machine's clock.
+func (d *deployment) waitUntil(ctx context.Context, unix int64) error {
 	t := time.NewTimer(time.Until(time.Unix(unix+1, 0)))
 	defer t.Stop()
 	select {
@@ -55,8 +55,8 @@ func (d *deployment) passes(ctx context.Context, unix int64) error {
 	}
 }
 
-// leftOpen says what is true of an order whose auction is not over.
-func (d *deployment) leftOpen(err error) error {
+// withOrder adds the state of an order to an error, when its auction is not over.
+func (d *deployment) withOrder(err error) error {
 	if d.s.ctx.Err() != nil {
 		return interrupted(fmt.Sprintf("interrupted while the auction of order %s is open; it goes on", d.order),
 			fmt.Sprintf("look at it with: gantry auction show %s      before the close it can be taken back: gantry order cancel %s", d.order, d.order))

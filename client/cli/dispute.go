@@ -85,7 +85,7 @@ func voters(bits [32]uint8, keepers []market.Keeper) []string {
 	return out
 }
 
-// next says what will happen to a dispute.
+// next says what happens to a dispute next.
 func (j disputeJSON) next() string {
 	switch {
 	case j.Verdict == market.VerdictUpheld.String():
@@ -157,7 +157,7 @@ func (s *session) disputeOpen() error {
 	s.say("the deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it",
 		market.USDC(mk.Params.DisputeDeposit), market.Seconds(mk.Params.AppealSecs))
 	instruction, err := ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Complaint: hash})
-	tx, err := s.one("dispute_open", instruction, err)
+	tx, err := s.sendOne("dispute_open", instruction, err)
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (s *session) keeperVoteDispute() error {
 		return refused(fmt.Sprintf("keeper %s has voted on this dispute", wallet), "a vote cannot be changed; see: gantry dispute show "+d.Lease.String())
 	}
 	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: wallet, Dispute: d.Address, Uphold: uphold})
-	tx, err := s.one("dispute_vote", instruction, err)
+	tx, err := s.sendOne("dispute_vote", instruction, err)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func verifyEvidence(c *cli.Context, s Streams) error {
 	return nil
 }
 
-// expected compares the bundle with what the auditor knows from elsewhere.
+// expected compares the bundle with the values that the flags give.
 func (r *evidenceRequest) expected(c *policy.Claims, out *evidenceJSON) (problem string) {
 	line := func(name string, ok bool, detail string) {
 		check := evidenceCheck{"bundle", name, attest.Passed.String(), detail}
@@ -210,7 +210,7 @@ func printEvidence(w io.Writer, out evidenceJSON, atGiven bool) {
 
 func rfc(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
 
-// printable takes out what could steer a terminal: evidence is written by strangers.
+// printable removes control characters, because evidence comes from others and must not control the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -79,7 +79,7 @@ func evidencePolicy(c *cli.Context, s Streams) error {
 	return nil
 }
 
-// policyGaps says which tiers a policy gives to nobody, and why.
+// policyGaps says which tiers no machine can reach with a policy, and why.
 func policyGaps(p policy.Policy) []string {
 	gaps := []string{}
 	if len(p.Roots.TPM) == 0 {

@@ -79,7 +79,7 @@ func (s *session) stop() error {
 		return err
 	}
 	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
-	tx, err := s.one("lease_end", instruction, err)
+	tx, err := s.sendOne("lease_end", instruction, err)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *session) extend() error {
 		return err
 	}
 	instruction, err := ix.LeaseExtend(ix.LeaseExtendArgs{Lease: l, Authority: by, Seconds: secs})
-	tx, err := s.one("lease_extend", instruction, err)
+	tx, err := s.sendOne("lease_extend", instruction, err)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s *session) rate() error {
 		return err
 	}
 	instruction, err := ix.LeaseRate(ix.LeaseRateArgs{Lease: l, Stars: args[1][0] - '0'})
-	tx, err := s.one("lease_rate", instruction, err)
+	tx, err := s.sendOne("lease_rate", instruction, err)
 	if err != nil {
 		return err
 	}
@@ -222,11 +222,11 @@ func (s *session) closeLease() error {
 			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
 	}
 	closing := ix.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l, Emission: mk.Params.EmissionBps > 0}
-	if closing.KeeperGone, err = s.gone(market.KeeperAddress(l.Lease.Keeper)); err != nil {
+	if closing.KeeperGone, err = s.missing(market.KeeperAddress(l.Lease.Keeper)); err != nil {
 		return err
 	}
 	instruction, err := ix.LeaseClose(closing)
-	tx, err := s.one("lease_close", instruction, err)
+	tx, err := s.sendOne("lease_close", instruction, err)
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ type marketTx struct {
 }
 
 func (s *session) marketDone(kind, what string, ix solana.Instruction, err error) error {
-	tx, err := s.one(kind, ix, err)
+	tx, err := s.sendOne(kind, ix, err)
 	if err != nil {
 		return err
 	}

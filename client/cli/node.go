@@ -144,7 +144,7 @@ type nodeTx struct {
 }
 
 func (s *session) nodeDone(n market.Node, kind, what string, instruction solana.Instruction, err error) error {
-	tx, err := s.one(kind, instruction, err)
+	tx, err := s.sendOne(kind, instruction, err)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func (s *session) orderCancel() error {
 		return refused(fmt.Sprintf("order %s is %s and has leases", o.Address, o.State()), "stop its leases instead: gantry leases")
 	}
 	instruction, err := ix.OrderCancelBy(o, key.PublicKey())
-	tx, err := s.one("order_cancel", instruction, err)
+	tx, err := s.sendOne("order_cancel", instruction, err)
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,7 @@ func (r *remote) sign(ctx context.Context, address solana.PublicKey, now int64) 
 	return offer.Seconds, err
 }
 
-// keepSigning signs receipts every few seconds until ctx ends. What goes wrong is logged: reports settle what receipts
-// do not.
+// keepSigning signs receipts every few seconds until ctx ends. Errors are logged only: reports settle what receipts do not.
 func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.PublicKey, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -78,12 +77,12 @@ func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.Publi
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)
 		secs, err := r.sign(try, lease, time.Now().Unix())
 		cancel()
-		s.log.Debug().Err(err).Uint64("seconds", secs).Str("lease", lease.String()).Msg("node does not take the receipt")
+		s.log.Debug().Err(err).Uint64("seconds", secs).Str("lease", lease.String()).Msg("client tried to exchange a receipt")
 	}
 }
 
-// lastReceipt signs for the whole of a lease that is over and waits until it is paid; reports do it when the machine
-// does not answer. It returns the lease as it was last seen.
+// lastReceipt signs a receipt for all seconds of a lease that is over and waits until it is settled; reports settle it when the
+// machine does not answer. It returns the lease as it was last seen.
 func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease {
 	ctx, cancel := context.WithTimeout(s.ctx, 12*time.Second)
 	defer cancel()
@@ -104,7 +103,7 @@ func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease 
 		try, stop := context.WithTimeout(ctx, 4*time.Second)
 		_, err := r.sign(try, address, time.Now().Unix())
 		stop()
-		s.log.Debug().Err(err).Msg("last receipt is not exchanged")
+		s.log.Debug().Err(err).Msg("client tried to exchange the last receipt")
 		t := time.NewTimer(time.Second)
 		select {
 		case <-ctx.Done():

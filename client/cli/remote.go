@@ -28,7 +28,7 @@ func toNode(id string) p2p.Protocol {
 	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 }
 
-// logsTimeout is the longest silence of a job whose output is followed before the stream is opened anew.
+// logsTimeout is how long a followed job may write nothing before the stream is opened again.
 const logsTimeout = 10 * time.Minute
 
 // remote talks to the machines of a customer's leases.
@@ -92,7 +92,7 @@ func call[Req, Resp any](ctx context.Context, r *remote, node solana.PublicKey, 
 	return p2p.Call[Req, Resp](ctx, r.net, node, p, req)
 }
 
-// errRefusedByNode is a refusal that no repetition changes.
+// errRefusedByNode is a refusal that the node would repeat.
 type errRefusedByNode struct{ why string }
 
 func (e *errRefusedByNode) Error() string { return "the machine refuses: " + e.why }

@@ -123,7 +123,7 @@ func (s *session) search() error {
 	}
 	return s.done(found, func(w io.Writer) {
 		if len(found) == 0 {
-			fmt.Fprintf(w, "no node fits%s\n", left(why))
+			fmt.Fprintf(w, "no node fits%s\n", unfitReasons(why))
 			return
 		}
 		nodeTable(w, found)
@@ -149,8 +149,8 @@ func nodeTable(w io.Writer, nodes []nodeJSON) {
 	table(w, "NODE|GPUS|VRAM|LINK|REGION|TIER|UPTIME|RATING|$/GPU-H|STAKE|REP|STATUS", rows)
 }
 
-// left lists why nodes do not fit: " (3 too dear, 1 hibernated)".
-func left(why map[string]int) string {
+// unfitReasons lists why nodes do not match: " (3 too dear, 1 hibernated)".
+func unfitReasons(why map[string]int) string {
 	if len(why) == 0 {
 		return ": the market has none yet"
 	}

@@ -55,15 +55,15 @@ func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signe
 	return out, nil
 }
 
-// one is send for a single instruction as builders return it.
-func (s *session) one(kind string, ix solana.Instruction, err error) (sent, error) {
+// sendOne is send for a single instruction as builders return it.
+func (s *session) sendOne(kind string, ix solana.Instruction, err error) (sent, error) {
 	if err != nil {
 		return sent{}, err
 	}
 	return s.send(kind, []solana.Instruction{ix})
 }
 
-// sendError adds what is true about a transaction that was interrupted.
+// sendError adds the state of the transaction to the error of an interrupted command.
 func (s *session) sendError(m *txm.Manager, in txm.Intent, err error) error {
 	if s.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return market.Explain(err)
@@ -112,8 +112,8 @@ func (s *session) simulate(m *txm.Manager, in txm.Intent) error {
 	return errDryRun
 }
 
-// waiting announces a wait: what for and how to get out at once when it lasts, then how long so far. The function
-// that it returns ends the announcements.
+// waiting prints what the command waits for and how to interrupt it, then how long it has waited. The returned function ends
+// that.
 func (s *session) waiting(what, out string) (stop func()) {
 	done := make(chan struct{})
 	gone := make(chan struct{})

@@ -144,8 +144,8 @@ func (s *session) market() (market.Market, error) {
 	return mk, nil
 }
 
-// gone reports whether there is no account at an address.
-func (s *session) gone(at solana.PublicKey) (bool, error) {
+// missing reports whether there is no account at an address.
+func (s *session) missing(at solana.PublicKey) (bool, error) {
 	_, err := s.client.Account(s.ctx, at, s.client.Commitment())
 	if errors.Is(err, chain.ErrAccountNotFound) {
 		return true, nil
@@ -232,7 +232,7 @@ func (s *session) manager() (*txm.Manager, error) {
 	return m, nil
 }
 
-// waitLevel is how settled a transaction must be before a command goes on.
+// waitLevel is the commitment level that a transaction must reach before a command goes on.
 func (s *session) waitLevel() chain.Commitment {
 	if s.client.Commitment() == chain.Processed {
 		return chain.Confirmed

@@ -19,7 +19,7 @@ type Requirement = bindings.Requirement
 // NodeSpec is what a machine claims to be.
 type NodeSpec = bindings.NodeSpec
 
-// Meta is what every decoded account carries: where it is, and as of which slot.
+// Meta is the address of a decoded account, and the slot at which it was read.
 type Meta struct {
 	Address  solana.PublicKey
 	Slot     uint64
@@ -63,7 +63,7 @@ type (
 		Meta
 		bindings.Order
 	}
-	// Auction is what a sealed order's award is measured by.
+	// Auction has the windows and the outcome of a sealed order's auction.
 	Auction struct {
 		Meta
 		bindings.Auction
@@ -73,11 +73,11 @@ type (
 		Meta
 		bindings.Lease
 	}
-	// Report is one period's votes. Roots has all that were voted for.
+	// Report has the votes of one period. Roots returns all roots with votes.
 	Report struct {
 		Meta
 		bindings.Report
-		// Tail are the roots for which Candidates has no place.
+		// Tail are the roots beyond the four of Candidates.
 		Tail []bindings.Candidate
 	}
 	// Fault is a slash that waits for its appeal window to pass.
@@ -85,17 +85,17 @@ type (
 		Meta
 		bindings.Fault
 	}
-	// FraudProof is the first half of a proof of bad work.
+	// FraudProof is the first half of a proof of a wrong work claim.
 	FraudProof struct {
 		Meta
 		bindings.FraudProof
 	}
-	// Rewards says whom swept fees belong to.
+	// Rewards says how swept fees are shared.
 	Rewards struct {
 		Meta
 		bindings.Rewards
 	}
-	// Dispute is what a customer says against a lease, and the votes on it.
+	// Dispute is a customer's complaint about a lease, and the votes on it.
 	Dispute struct {
 		Meta
 		bindings.Dispute
@@ -128,7 +128,7 @@ func Text32(s string) (b [32]byte) { copy(b[:], s); return b }
 // ModelName is the model's name as text.
 func (m *Model) ModelName() string { return Text(m.Name[:]) }
 
-// Free is what no order and no lease holds.
+// Free is the balance that no order and no lease reserves.
 func (c *Credits) Free() USDC {
 	if c.Credits.Reserved > c.Balance {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// DisputeKind is what a customer says is wrong with a lease.
+// DisputeKind is what the customer complains about.
 type DisputeKind uint8
 
 // Kinds of disputes, as in program/src/state/dispute.rs.
@@ -19,7 +19,7 @@ const (
 	DisputeBadOutput DisputeKind = 2
 )
 
-// Verdict is how far the votes on a dispute have come.
+// Verdict is the result of the votes on a dispute so far.
 type Verdict uint8
 
 // The verdicts.

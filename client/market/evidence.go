@@ -6,7 +6,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// EvidenceSecs is how long after a report's period the evidence tier stands that it names.
+// EvidenceSecs is how long after its period a report's evidence tier is valid.
 const EvidenceSecs = 86_400
 
 // StandingTier is what a tier whose evidence is good until expiry (unix seconds, included) is worth at now: afterwards no
@@ -18,10 +18,10 @@ func StandingTier(tier uint8, expiry, now int64) uint8 {
 	return tier
 }
 
-// TierAt is what the node's evidence is worth at now.
+// TierAt is the tier of the node's evidence at now.
 func (n *Node) TierAt(now int64) uint8 { return StandingTier(n.Tier, n.EvidenceExpiry, now) }
 
-// TierAt is what the claim is worth at now.
+// TierAt is the tier of the device claim at now.
 func (d *Device) TierAt(now int64) uint8 { return StandingTier(d.Tier, d.Expires, now) }
 
 // DeviceRoot stands for a set of devices: the root of a tree over the identities in ascending order, each once, hashed as

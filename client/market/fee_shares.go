@@ -9,7 +9,7 @@ type FeeShares struct {
 	Voters   USDC // of a final report: the rest
 }
 
-// SplitFees splits what is pending, from which the awarding keepers' part has gone already, in the proportions of the
+// SplitFees splits the pending fees, from which the awarding keepers' share is already taken, in the proportions of the
 // parameters, as in program/src/math/fees.rs. Error: ErrOverflow.
 func SplitFees(pending USDC, awardBPS, treasuryBPS, burnBPS uint16) (FeeShares, error) {
 	if awardBPS >= BPS {

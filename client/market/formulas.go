@@ -82,8 +82,7 @@ func factorBPS(reputation, guarantee uint16) uint64 {
 	return BPS + uint64(PenaltyBPS(reputation)) - uint64(DiscountBPS(guarantee))
 }
 
-// GuaranteeKept reports whether up seconds of those counted are at least the promised share. Without anything counted
-// nobody has shown that it was not.
+// GuaranteeKept reports whether up seconds of those counted are at least the promised share. Without any counted second it is kept.
 func GuaranteeKept(up, counted uint64, guarantee uint16) bool {
 	hi, lo := bits.Mul64(up, BPS)
 	wantHi, want := bits.Mul64(counted, uint64(guarantee))
@@ -112,7 +111,7 @@ func Score(price PricePerHour, reputation, guarantee uint16) (uint64, error) {
 	return mulDiv(uint64(price), factorBPS(reputation, guarantee), BPS)
 }
 
-// ReputationInputs is what a node's reputation is made of.
+// ReputationInputs are the figures that a node's reputation is computed from.
 type ReputationInputs struct {
 	UptimeBPS     uint16
 	JobsCompleted uint32

@@ -25,7 +25,7 @@ type OmittedBid struct {
 // scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false when
 // the node could not have been awarded all that time. It is the twin of score_throughout.
 func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provider, m *Model, since, awardedAt int64) (score uint64, ok bool) {
-	then, known := n.AsThroughout(since, awardedAt)
+	then, known := n.HeldThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.LockedStake &&
 		p.CoveredSince < since && m.Since < since && price > 0 && uint64(price) <= o.MaxPrice
 	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd(&mk.Params)) != nil {
@@ -57,7 +57,7 @@ func (b OmittedBid) barStood(since int64) bool {
 	if b.Bar == nil || b.Bar.Address != b.Auction.BarNode {
 		return false
 	}
-	then, ok := b.Bar.AsThroughout(since, b.Lease.AwardedAt)
+	then, ok := b.Bar.HeldThroughout(since, b.Lease.AwardedAt)
 	return ok && then.GuaranteeAt(since) == then.GuaranteeAt(b.Lease.AwardedAt)
 }
 

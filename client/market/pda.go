@@ -54,7 +54,7 @@ func MarketAddress() solana.PublicKey { return derive(ProgramID, seedMarket) }
 // FeeVaultAddress is the token account in which swept fees wait.
 func FeeVaultAddress() solana.PublicKey { return derive(ProgramID, seedFeeVault) }
 
-// RewardsAddress is the account that says whom swept fees belong to.
+// RewardsAddress is the account that says how swept fees are shared.
 func RewardsAddress() solana.PublicKey { return derive(ProgramID, seedRewards) }
 
 // EmissionVaultAddress is the stake-token account that emission is paid from.
@@ -130,7 +130,7 @@ func FaultAddress(node, lease solana.PublicKey, period uint64) solana.PublicKey 
 	return derive(ProgramID, seedFault, node[:], lease[:], binary.LittleEndian.AppendUint64(nil, period))
 }
 
-// FraudProofAddress is the first half of a proof of bad work by this finder's wallet against a node.
+// FraudProofAddress is the fraud proof of this finder's wallet against a node.
 func FraudProofAddress(node, finder solana.PublicKey) solana.PublicKey {
 	return derive(ProgramID, seedFraudProof, node[:], finder[:])
 }

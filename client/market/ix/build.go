@@ -15,8 +15,8 @@ import (
 // ErrInstruction is the error of arguments from which no instruction can be built.
 var ErrInstruction = errors.New("instruction cannot be built")
 
-// finish completes what the generated builders leave open: instructions without arguments come without data, not even
-// the discriminator, and remaining accounts are not known to them.
+// finish completes an instruction of the generated builders: they give instructions without arguments no data, not even the
+// discriminator, and know no remaining accounts.
 func finish(ix solana.Instruction, err error, discriminator [8]byte, remaining ...*solana.AccountMeta) (solana.Instruction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstruction, err)

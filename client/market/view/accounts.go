@@ -20,7 +20,7 @@ type Accounts struct {
 	Auctions  map[solana.PublicKey]*market.Auction // by order
 	Rewards   *market.Rewards
 	Disputes  map[solana.PublicKey]*market.Dispute
-	// FraudProofs are proofs of bad work that are half made.
+	// FraudProofs are those that are not completed.
 	FraudProofs map[solana.PublicKey]*market.FraudProof
 	Credits     map[solana.PublicKey]*market.Credits // by customer's wallet
 	Devices     map[[32]byte]*market.Device          // by device identity
@@ -30,12 +30,12 @@ type Accounts struct {
 	// LeasesOfOrder are an order's leases, running or over.
 	LeasesOfOrder map[solana.PublicKey]set
 	NodesOfKey    map[solana.PublicKey]set // by the agent's key
-	// CustomersOfKey are the customers that have named a session key, also one that is over.
+	// CustomersOfKey are the customers that have named a session key, also one that has expired.
 	CustomersOfKey map[solana.PublicKey]set
 	// DevicesOfNode counts the device claims of a node.
 	DevicesOfNode map[solana.PublicKey]int
 
-	// shown is what nodes that miss claims have shown as their devices.
+	// shown has the devices that nodes with missing claims have shown to be theirs.
 	shown map[solana.PublicKey][][32]byte
 	// all has every account by its address.
 	all map[solana.PublicKey]any
@@ -45,7 +45,7 @@ type Accounts struct {
 
 type set = map[solana.PublicKey]struct{}
 
-// NewAccounts returns no accounts.
+// NewAccounts returns an empty set of accounts.
 func NewAccounts() *Accounts {
 	return &Accounts{
 		Models:      map[uint16]*market.Model{},

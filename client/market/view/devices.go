@@ -6,7 +6,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// HolderOf is the node that has claimed a device; false when nobody has.
+// HolderOf is the node that has claimed a device; false when no node has.
 func (v *Accounts) HolderOf(device [32]byte) (solana.PublicKey, bool) {
 	d, ok := v.Devices[device]
 	if !ok {
@@ -21,7 +21,7 @@ func (v *Accounts) ClaimsKnown(n *market.Node) bool {
 }
 
 // Registered are the identities of the devices that a node registered; nil when they are not known. Of a node that holds
-// all its claims they are those; of another they are what it has shown.
+// all its claims they are the claimed devices; of another they are the devices that it has shown (see Shown).
 func (v *Accounts) Registered(n *market.Node) [][32]byte {
 	if n.ClaimsMissing > 0 {
 		return v.shown[n.Address]

@@ -18,8 +18,7 @@ func (v *Accounts) Params() (market.Params, bool) {
 }
 
 // Weights returns the voting weight of every keeper whose statements count for a period that ends at end (unix seconds): it
-// was active then. That some of them leave or are expelled later changes nothing, so that everyone comes to the same report
-// whenever they look.
+// was active then. Keepers that leave or are expelled later still count, so that every keeper computes the same report at any time.
 func (v *Accounts) Weights(end int64) map[solana.PublicKey]uint64 {
 	out := make(map[solana.PublicKey]uint64, len(v.Keepers))
 	for wallet, k := range v.Keepers {

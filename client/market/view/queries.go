@@ -100,12 +100,12 @@ func (v *View) ActiveKeepers() []market.Keeper {
 	return slices.DeleteFunc(v.Keepers(), func(k market.Keeper) bool { return k.State() != market.KeeperActive })
 }
 
-// CreditsOf returns a customer's money.
+// CreditsOf returns a customer's credits.
 func (v *View) CreditsOf(customer solana.PublicKey) (market.Credits, bool) {
 	return get[market.Credits](v, market.CreditsAddress(customer))
 }
 
-// AllCredits returns the money of all customers.
+// AllCredits returns the credits of all customers.
 func (v *View) AllCredits() []market.Credits {
 	return sorted(v, func(a *Accounts) map[solana.PublicKey]*market.Credits { return a.Credits },
 		func(a, b market.Credits) int { return byKey(a.Address, b.Address) })
@@ -196,13 +196,13 @@ func (v *View) FaultsOf(account solana.PublicKey) []market.Fault {
 	return linked[market.Fault](v, faultsOf, account)
 }
 
-// FraudProofs are the proofs of bad work that are half made.
+// FraudProofs returns all fraud proofs that are not completed.
 func (v *View) FraudProofs() []market.FraudProof {
 	return sorted(v, func(a *Accounts) map[solana.PublicKey]*market.FraudProof { return a.FraudProofs },
 		func(a, b market.FraudProof) int { return byKey(a.Address, b.Address) })
 }
 
-// Rewards returns the account that says whom swept fees belong to; false while there is none.
+// Rewards returns the account that says how swept fees are shared; false while there is none.
 func (v *View) Rewards() (market.Rewards, bool) {
 	return get[market.Rewards](v, market.RewardsAddress())
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 )
 
-// compared waits until the outputs of a redundant job are compared and says what became of a lease's.
-func (d *deployment) compared(ctx context.Context, l market.Lease) error {
+// awaitOutputs waits until the outputs of a redundant job are compared and prints whether the output of the lease was accepted.
+func (d *deployment) awaitOutputs(ctx context.Context, l market.Lease) error {
 	stop := d.s.waiting("the outputs to be compared", "Ctrl-C detaches; keepers compare them all the same")
 	var cur market.Lease
 	err := d.v.WaitFor(ctx, func(v *view.View) bool {

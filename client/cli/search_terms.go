@@ -23,7 +23,7 @@ type searchTerms struct {
 	Simulated    *bool // nil shows both
 }
 
-// terms lists what a query may say, for messages.
+// terms lists the terms of a search, for messages.
 const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch simulated|real"
 
 // parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by
@@ -156,7 +156,7 @@ func parsePercent(s string, more uint16) (uint16, error) {
 	return n + more, nil
 }
 
-// matches says why a node does not fit; empty when it does.
+// matches says why a node does not match; empty when it does.
 func (q *searchTerms) matches(n *market.Node, m *market.Model, now int64) string {
 	gpuFits := q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
 	price := market.PricePerHour(n.Price)

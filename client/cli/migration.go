@@ -28,7 +28,7 @@ func (d *deployment) attendMoves(ctx context.Context, l market.Lease) (messages.
 		if !known {
 			gone = l
 		}
-		next, moved, err := d.moved(ctx, gone)
+		next, moved, err := d.nextLease(ctx, gone)
 		if err != nil {
 			return st, l, err
 		}
@@ -85,9 +85,9 @@ func (d *deployment) followUntilFailed(ctx context.Context, l market.Lease, out 
 	return err
 }
 
-// moved, given the failed lease, waits for the lease that goes on where a failed one stopped, as long as keepers may move it. Several leases of one
-// order may have failed: each takes one that nobody attends yet.
-func (d *deployment) moved(ctx context.Context, l market.Lease) (next market.Lease, ok bool, err error) {
+// nextLease waits for the lease that keepers create on another node for the rest of a failed lease, as long as they may. Several
+// leases of one order may have failed: each takes a new lease that this command does not attend yet.
+func (d *deployment) nextLease(ctx context.Context, l market.Lease) (next market.Lease, ok bool, err error) {
 	if l.MayMigrate == 0 || l.EndedAt == 0 {
 		return l, false, nil
 	}
@@ -99,19 +99,19 @@ func (d *deployment) moved(ctx context.Context, l market.Lease) (next market.Lea
 	defer stop()
 	var over time.Time
 	err = d.v.WaitFor(wait, func(v *view.View) bool {
-		next, ok = d.claim(v)
+		next, ok = d.claimLease(v)
 		cur, known := v.Lease(l.Address)
 		if !known || cur.State() == market.LeaseEnded {
 			if over.IsZero() {
 				over = time.Now()
 			}
-			// Both come from one transaction, but not at once.
+			// One transaction ends the old lease and creates the new one, but the two accounts are seen one after the other.
 			return ok || time.Since(over) > 3*time.Second
 		}
 		return ok
 	})
 	if err != nil && ctx.Err() == nil {
-		err = nil // nobody took it in time
+		err = nil // no keeper moved it in time
 	}
 	if err == nil && ok {
 		d.s.say(" ✓ moved    to %s at %s USDC per GPU-hour   lease %s", short(next.Node), market.PricePerHour(next.Price), next.Address)
@@ -119,8 +119,8 @@ func (d *deployment) moved(ctx context.Context, l market.Lease) (next market.Lea
 	return next, ok, err
 }
 
-// claim takes a lease of the order that goes on and that nobody attends.
-func (d *deployment) claim(v *view.View) (market.Lease, bool) {
+// claimLease takes a live lease of the order that this command does not attend yet.
+func (d *deployment) claimLease(v *view.View) (market.Lease, bool) {
 	d.jobs.Lock()
 	defer d.jobs.Unlock()
 	for _, l := range v.LeasesOfOrder(d.order) {

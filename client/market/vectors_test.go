@@ -226,7 +226,7 @@ func TestVectorsManifest(t *testing.T) {
 		Count, Size       uint32
 		Digest            string
 		Bytes, Other      string
-		Contradict        bool
+		Equivocates       bool
 		Signer, Signature string
 	}](t, "manifest.json") {
 		m := records.Manifest{
@@ -238,8 +238,8 @@ func TestVectorsManifest(t *testing.T) {
 		require.NoError(t, m.Verify(solana.MustPublicKeyFromBase58(c.Signer), solana.SignatureFromBytes(unhex(t, c.Signature))), "case %d", i)
 		other, err := records.DecodeManifest(unhex(t, c.Other))
 		require.NoError(t, err, "case %d", i)
-		require.Equal(t, c.Contradict, market.ManifestsEquivocate(m, other), "case %d", i)
-		require.Equal(t, c.Contradict, market.ManifestsEquivocate(other, m), "case %d", i)
+		require.Equal(t, c.Equivocates, market.ManifestsEquivocate(m, other), "case %d", i)
+		require.Equal(t, c.Equivocates, market.ManifestsEquivocate(other, m), "case %d", i)
 	}
 	raw, err := os.ReadFile("../../idl/vectors/manifest.json")
 	require.NoError(t, err)

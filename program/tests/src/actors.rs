@@ -4,7 +4,7 @@ use solana_address::Address;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
-use crate::{ix, pda, World};
+use crate::{ix, pda, Testbed};
 
 /// What a new actor holds.
 pub const START_LAMPORTS: u64 = 1_000_000_000_000;
@@ -22,7 +22,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// The same person again, for a copy of the world.
+    /// The same actor again, for a copy of the testbed.
     pub fn again(&self) -> Self {
         Self { key: self.key.insecure_clone(), payment: self.payment, stake: self.stake }
     }
@@ -58,8 +58,8 @@ impl Actor {
     }
 }
 
-impl World {
-    /// A person with lamports and tokens, and no account in the market.
+impl Testbed {
+    /// An actor with lamports and tokens, and no account in the market.
     pub fn actor(&mut self) -> Actor {
         let key = self.fresh_key();
         let wallet = key.pubkey();

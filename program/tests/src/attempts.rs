@@ -7,7 +7,7 @@ use solana_signer::Signer;
 
 use crate::errors::Code;
 use crate::transactions::swap;
-use crate::{ix, World};
+use crate::{ix, Testbed};
 
 /// What is wrong, the right account, the wrong one, and the code it must be refused with.
 pub type Swap = (&'static str, Address, Address, Code);
@@ -15,7 +15,7 @@ pub type Swap = (&'static str, Address, Address, Code);
 /// The system program's answer when an account to be created is there already.
 pub const ALREADY_IN_USE: Code = Code::Custom(0);
 
-impl World {
+impl Testbed {
     /// Puts one wrong account at a time into an instruction; each must be refused with its code.
     pub fn refuses_swaps(&mut self, good: &Instruction, signers: &[&Keypair], cases: &[Swap]) {
         self.refuses_swaps_after(&[], good, signers, cases);

@@ -14,10 +14,10 @@ use solana_signer::Signer;
 
 use crate::ix::signed;
 use crate::leaves::{manifest, statement, LeafData, Proof};
-use crate::stories::ASK;
+use crate::setups::ASK;
+use crate::testbed::program_path;
 use crate::work::Opened;
-use crate::world::program_path;
-use crate::{ix, pda, Actor, World};
+use crate::{ix, pda, Actor, Testbed};
 
 /// Siblings in a proof of one leaf among 40,000.
 const DEPTH: usize = 16;
@@ -38,7 +38,7 @@ pub struct Held {
 }
 
 impl Held {
-    fn of(w: &World, at: &Address) -> Self {
+    fn of(w: &Testbed, at: &Address) -> Self {
         let account = w.svm.get_account(at).expect("account exists");
         Self { bytes: account.data.len() as u64, lamports: account.lamports }
     }
@@ -54,22 +54,22 @@ pub fn results_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../bench/results.json")
 }
 
-/// Where the same figures are for people.
+/// Where the same figures are for readers.
 pub fn docs_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/compute-units.md")
 }
 
-/// Plays one story in which every instruction succeeds, and reads what each cost at most.
+/// Plays one scenario in which every instruction succeeds, and reads what each cost at most.
 pub fn measure() -> Figures {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (lease, order) = play(&mut w);
     let compute_units = w.compute.iter().map(|(name, units)| (name.to_owned(), units)).collect();
     let binary = std::fs::metadata(program_path()).expect("the program is built");
     Figures { compute_units, binary_bytes: binary.len(), lease, order }
 }
 
-/// The story itself. Returns what a lease and an order hold.
-pub fn play(w: &mut World) -> (Held, Held) {
+/// The scenario itself. Returns what a lease and an order hold.
+pub fn play(w: &mut Testbed) -> (Held, Held) {
     govern(w);
     let keepers = [3, 1, 1].map(|weight| w.keeper(weight * w.params.min_bond));
     let multiaddr = ix::multiaddr(ix::HOME);
@@ -89,7 +89,7 @@ pub fn play(w: &mut World) -> (Held, Held) {
     held
 }
 
-fn govern(w: &mut World) {
+fn govern(w: &mut Testbed) {
     let (authority, guardian, heir) =
         (w.authority.insecure_clone(), w.guardian.insecure_clone(), w.fresh_key());
     w.ok(ix::market_pause(&guardian.pubkey(), 3), &[&guardian]);
@@ -103,7 +103,7 @@ fn govern(w: &mut World) {
 }
 
 /// A lease that is extended, settled by receipt, ended, rated and closed. Returns what lease and order hold.
-fn lease_by_receipts(w: &mut World, keeper: &Actor) -> (Held, Held) {
+fn lease_by_receipts(w: &mut Testbed, keeper: &Actor) -> (Held, Held) {
     let provider = w.provider(20_000_000_000);
     w.ok(ix::provider_set_payout(&provider, provider.payment), &[&provider.key]);
     let machine = w.machine(&provider, 2);
@@ -143,7 +143,7 @@ fn lease_by_receipts(w: &mut World, keeper: &Actor) -> (Held, Held) {
 }
 
 /// An order that nobody takes, and a lease that does not start.
-fn lapses(w: &mut World, keeper: &Actor) {
+fn lapses(w: &mut Testbed, keeper: &Actor) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let customer = w.customer(100_000_000);
@@ -156,7 +156,7 @@ fn lapses(w: &mut World, keeper: &Actor) {
 }
 
 /// A sealed order with a losing bid.
-fn sealed(w: &mut World, keeper: &Actor) {
+fn sealed(w: &mut Testbed, keeper: &Actor) {
     let provider = w.provider(20_000_000_000);
     let (winner, loser) = (w.machine(&provider, 1), w.machine(&provider, 1));
     let customer = w.customer(100_000_000);
@@ -172,7 +172,7 @@ fn sealed(w: &mut World, keeper: &Actor) {
 }
 
 /// A good period, then one with a fault of node and lease: the node's part is appealed, the lease's applied.
-fn faults(w: &mut World, keepers: &[Actor; 3]) {
+fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let customer = w.customer(100_000_000);
@@ -211,7 +211,7 @@ fn faults(w: &mut World, keepers: &[Actor; 3]) {
 }
 
 /// A machine of two GPUs whose evidence takes them from who claimed them first.
-fn evidence(w: &mut World, keepers: &[Actor; 3]) {
+fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     let (squatter, owner) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
     let (key, junk) = (w.fresh_key(), w.fresh_key());
     let devices = ix::devices(&key.pubkey(), 2);
@@ -230,17 +230,17 @@ fn evidence(w: &mut World, keepers: &[Actor; 3]) {
     w.ok(ix::node_set_evidence(&payer, &node, devices, 2, &[held]), &[&keepers[0].key]);
 }
 
-/// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that contradicts itself.
-fn proofs(w: &mut World, keepers: &[Actor; 3]) {
+/// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that equivocates.
+fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let finder = w.actor();
     w.warp(60);
     let opened = Opened::new(machine.node, w.period(), WORK_MAX_ORDER, (4_095, 4_095), 1);
-    let accuse = ix::accuse(&finder.wallet(), &machine.key, &opened);
-    w.ok_all(&accuse, &[&finder.key]);
+    let open = ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened);
+    w.ok_all(&open, &[&finder.key]);
     w.ok(ix::fraud_proof_close(&finder.wallet(), &machine.node), &[&finder.key]);
-    w.ok_all(&accuse, &[&finder.key]);
+    w.ok_all(&open, &[&finder.key]);
     let proof = ix::prove_bad_work(w, &finder, &machine.node, &opened.siblings);
     w.ok(proof, &[&finder.key]);
     // What the proof took must be there again before the provider can serve.
@@ -254,17 +254,17 @@ fn proofs(w: &mut World, keepers: &[Actor; 3]) {
     let lease = w.award(&keepers[1], &customer, &order, &provider, &worse);
     let proof = ix::prove_better_ask(w, &finder, &lease, &better.node, Some(customer.stake));
     w.ok(proof, &[&finder.key]);
-    let said = [true, false].map(|passed| statement(&machine.node, 1, 3, passed));
-    let proof = ix::contradict(w, &finder, &keepers[2], &said[0], &said[1]);
+    let records = [true, false].map(|passed| statement(&machine.node, 1, 3, passed));
+    let proof = ix::equivocation(w, &finder, &keepers[2], &records[0], &records[1]);
     w.ok_all(&proof, &[&finder.key]);
-    let two_faced = w.keeper(w.params.min_bond);
-    let said = [1, 2].map(|count| manifest(1, count, [7; 32]));
-    let proof = ix::contradict(w, &finder, &two_faced, &said[0], &said[1]);
+    let equivocating = w.keeper(w.params.min_bond);
+    let records = [1, 2].map(|count| manifest(1, count, [7; 32]));
+    let proof = ix::equivocation(w, &finder, &equivocating, &records[0], &records[1]);
     w.ok_all(&proof, &[&finder.key]);
 }
 
 /// An auction in which the keeper acknowledged three bids and awarded as if the second did not exist.
-fn omitted(w: &mut World, keeper: &Actor) {
+fn omitted(w: &mut Testbed, keeper: &Actor) {
     let provider = w.provider(30_000_000_000);
     let machines = [0; 3].map(|_| w.machine(&provider, 1));
     let (customer, finder) = (w.customer(100_000_000), w.actor());
@@ -283,7 +283,7 @@ fn omitted(w: &mut World, keeper: &Actor) {
 }
 
 /// A final report in which this leaf is one of 40,000.
-fn report(w: &mut World, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
+fn report(w: &mut Testbed, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
     let siblings: Vec<[u8; 32]> = (0..DEPTH as u8).map(|i| [i; 32]).collect();
     let proof = Proof { leaf, path: 0b1010_0101_1100_0011, siblings };
     let root = root_of(&leaf.bytes(), proof.path, &proof.siblings);
@@ -295,7 +295,7 @@ fn report(w: &mut World, keepers: &[Actor; 3], leaf: LeafData) -> Proof {
 }
 
 /// Swept fees on their ways.
-fn fees(w: &mut World, keepers: &[Actor; 3]) {
+fn fees(w: &mut Testbed, keepers: &[Actor; 3]) {
     let [first, ..] = keepers;
     let period = w.ripe(&keepers.each_ref());
     w.ok(ix::rewards_accrue(w, period), &[]);
@@ -311,7 +311,7 @@ fn fees(w: &mut World, keepers: &[Actor; 3]) {
 }
 
 /// A dispute that keepers reject, and one that they uphold.
-fn disputes(w: &mut World, keepers: &[Actor; 3]) {
+fn disputes(w: &mut Testbed, keepers: &[Actor; 3]) {
     for uphold in [0, 1] {
         let provider = w.provider(20_000_000_000);
         let machine = w.machine(&provider, 1);
@@ -332,7 +332,7 @@ fn disputes(w: &mut World, keepers: &[Actor; 3]) {
 }
 
 /// Three nodes that show the same output.
-fn outputs(w: &mut World) {
+fn outputs(w: &mut Testbed) {
     let job = w.redundant();
     for at in 0..3 {
         job.commit(w, at, 4);
@@ -344,7 +344,7 @@ fn outputs(w: &mut World) {
 }
 
 /// An uptime guarantee that the node breaks.
-fn commits(w: &mut World, keepers: &[Actor; 3]) {
+fn commits(w: &mut Testbed, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let finder = w.actor();
@@ -357,7 +357,7 @@ fn commits(w: &mut World, keepers: &[Actor; 3]) {
     w.ok(ix::guarantee_resolve(w, &finder, &machine.node), &[&finder.key]);
 }
 
-fn leave(w: &mut World, keepers: [Actor; 3]) {
+fn leave(w: &mut Testbed, keepers: [Actor; 3]) {
     let [keeper, ..] = keepers;
     w.ok(ix::keeper_request_exit(&keeper), &[&keeper.key]);
     w.warp(i64::from(w.params.keeper_exit_secs));

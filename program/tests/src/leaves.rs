@@ -4,7 +4,7 @@ use gantry_market::constants::{MANIFEST_LEN, MANIFEST_TAG, RECEIPT_TAG, STATEMEN
 use gantry_market::math::hash::sha256_of;
 use solana_address::Address;
 
-use crate::world::DOMAIN;
+use crate::testbed::DOMAIN;
 
 /// What a leaf says, in the order of its bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,4 +1,4 @@
-//! Harness for the market program's tests: one LiteSVM world with mainnet's features, an upgradeable program, mints,
+//! Harness for the market program's tests: one LiteSVM testbed with mainnet's features, an upgradeable program, mints,
 //! a market, actors, and a builder for every instruction.
 //!
 //! Tests fail loudly: helpers panic with the transaction's logs.
@@ -19,18 +19,18 @@ pub mod pda;
 pub mod random;
 pub mod recorder;
 pub mod reports;
+pub mod setups;
 pub mod shapes;
-pub mod stories;
+pub mod testbed;
 pub mod tokens;
 pub mod transactions;
 pub mod vectors;
 pub mod work;
-pub mod world;
 
 pub use actors::Actor;
 pub use errors::{framework, market, Code};
-pub use stories::{Deal, Machine, Redundant, Run};
-pub use world::World;
+pub use setups::{Deal, Machine, Redundant, Run};
+pub use testbed::Testbed;
 
 /// A change to an account's state.
 pub type Change<T> = fn(&mut T);

@@ -1,7 +1,7 @@
 //! The account-substitution matrix: every instruction, every account of it, every way in which that account can be
 //! wrong. Each must be refused.
 //!
-//! Instructions and account names come from the IDL, right calls from the story that measures compute units, so a new
+//! Instructions and account names come from the IDL, right calls from the scenario that measures compute units, so a new
 //! instruction enters the matrix by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +19,9 @@ use solana_transaction::Transaction;
 
 use crate::idl::Idl;
 use crate::recorder::Recorded;
+use crate::testbed::key;
 use crate::tokens::{put_token_account, token_2022_program, token_program};
-use crate::world::key;
-use crate::{bench, ix, shapes, World};
+use crate::{bench, ix, shapes, Testbed};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
@@ -67,7 +67,7 @@ pub const HARMLESS: [(&str, &str, &str, &str); 28] = [
         "prove_equivocation",
         "instructions",
         "signatures in the other order",
-        "either statement contradicts the other",
+        "either statement equivocates with the other",
     ),
 ];
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
@@ -146,15 +146,15 @@ impl Outcome {
     }
 }
 
-/// Plays the story and keeps a right call of every instruction in every shape. Panics when the story lacks one.
+/// Plays the scenario and keeps a right call of every instruction in every shape. Panics when the scenario lacks one.
 pub fn recipes() -> Vec<Recorded> {
-    let mut w = World::recording();
+    let mut w = Testbed::recording();
     shapes::play(&mut w);
     let recorder = w.recorder.take();
-    let mut w = World::new();
+    let mut w = Testbed::new();
     w.recorder = recorder;
     bench::play(&mut w);
-    let found = w.recorder.take().expect("the world records").into_all();
+    let found = w.recorder.take().expect("the testbed records").into_all();
     let names: BTreeSet<&str> = found.iter().map(|recorded| recorded.name).collect();
     for shape in Idl::load().instructions {
         assert!(

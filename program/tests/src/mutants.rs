@@ -162,7 +162,7 @@ pub fn weave_all(mutants: &[Mutant]) -> Result<BTreeMap<String, String>, String>
         }
     }
     for mutant in mutants {
-        for change in mutant.changes.iter().filter(|change| !woven.contains_key(&change.file)) {
+        if let Some(change) = mutant.changes.iter().find(|change| !woven.contains_key(&change.file)) {
             return Err(format!("mutant {}: there is no file program/src/{}", mutant.number, change.file));
         }
     }

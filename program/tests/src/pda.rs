@@ -7,7 +7,7 @@ use gantry_market::{seeds, ID};
 use solana_address::Address;
 
 thread_local! {
-    /// Addresses found before: random stories ask for the same few many thousand times.
+    /// Addresses found before: random scenarios ask for the same few many thousand times.
     static FOUND: RefCell<HashMap<Vec<u8>, Address>> = RefCell::default();
 }
 

@@ -1,6 +1,6 @@
-//! Keeps, of a story, the first success of every instruction in every shape, with the chain as it was just before.
+//! Keeps, of a scenario, the first success of every instruction in every shape, with the chain as it was just before.
 //!
-//! The substitution matrix starts from these. The story is the one that measures compute units, in which every
+//! The substitution matrix starts from these. The scenario is the one that measures compute units, in which every
 //! instruction must succeed; an instruction that it lacks is missed by name.
 
 use std::collections::BTreeMap;

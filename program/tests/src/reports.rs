@@ -3,7 +3,7 @@
 use anchor_lang::Discriminator;
 use gantry_market::state::{Candidate, Report, REPORT_LEN};
 
-use crate::{pda, World};
+use crate::{pda, Testbed};
 
 /// An account's struct with its discriminator, and the candidates behind it if it is a report that has some. None for a
 /// report that ends in the middle of one.
@@ -16,7 +16,7 @@ pub fn split(data: &[u8]) -> Option<(&[u8], Vec<Candidate>)> {
     (behind.len() % size == 0).then(|| (own, behind.chunks(size).map(bytemuck::pod_read_unaligned).collect()))
 }
 
-impl World {
+impl Testbed {
     /// The roots of a report beyond those that its struct holds.
     pub fn report_tail(&self, period: u64) -> Vec<Candidate> {
         let account = self.svm.get_account(&pda::report(period)).expect("the report exists");

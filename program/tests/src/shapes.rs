@@ -1,5 +1,5 @@
-//! Right calls among many others: each account of a call has relatives of the same type, some of the same people, and
-//! some calls come in shapes that the story of compute units does not need.
+//! Right calls among many others: each account of a call has relatives of the same type, some of the same actors, and
+//! some calls come in shapes that the scenario of compute units does not need.
 
 use gantry_market::constants::FLAG_WORK_FAILED;
 use gantry_market::instructions::order::order_create::OrderArgs;
@@ -8,10 +8,10 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use crate::leaves::LeafData;
-use crate::{ix, pda, World};
+use crate::{ix, pda, Testbed};
 
-/// Plays in a world of its own, whose only active keeper is the one that it makes.
-pub fn play(w: &mut World) {
+/// Plays in a testbed of its own, whose only active keeper is the one that it makes.
+pub fn play(w: &mut Testbed) {
     let crowd = w.running();
     let open = w.order(&crowd.customer, ix::order_args(7));
     let keeper = &crowd.keeper;

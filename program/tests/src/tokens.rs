@@ -5,7 +5,7 @@ use litesvm::LiteSVM;
 use solana_account::Account;
 use solana_address::Address;
 
-use crate::World;
+use crate::Testbed;
 
 const RENT: u64 = 10_000_000;
 
@@ -49,7 +49,7 @@ fn put(svm: &mut LiteSVM, at: Address, data: Vec<u8>, owner: Address) {
     svm.set_account(at, account).expect("account is written");
 }
 
-impl World {
+impl Testbed {
     /// Tokens in a token account; 0 when it does not exist.
     pub fn tokens(&self, account: &Address) -> u64 {
         match self.svm.get_account(account) {

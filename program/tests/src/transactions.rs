@@ -9,10 +9,10 @@ use solana_signer::Signer;
 use solana_transaction::Transaction;
 
 use crate::errors::{code_of, Code};
-use crate::World;
+use crate::Testbed;
 
-impl World {
-    /// Sends one transaction. The world pays the fee, so that actors' lamports move only by the program's doing.
+impl Testbed {
+    /// Sends one transaction. The testbed pays the fee, so that actors' lamports move only by the program's doing.
     pub fn send(
         &mut self,
         instructions: &[Instruction],

@@ -7,7 +7,7 @@ use gantry_market::math::merkle::climb;
 use gantry_market::math::work::cell;
 use solana_address::Address;
 
-use crate::world::DOMAIN;
+use crate::testbed::DOMAIN;
 
 /// A commitment and one opened entry of it.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Opened {
         out
     }
 
-    /// The accused entry.
+    /// The entry that is shown to be wrong.
     pub fn claimed(&self) -> i32 {
         let at = (u32::from(self.column) % WORK_CHUNK) as usize * 4;
         i32::from_le_bytes(self.chunk[at..at + 4].try_into().expect("four bytes"))

@@ -1,13 +1,10 @@
 //! All tests of the program in one binary: it links once.
 
-mod fraud_proof_close;
-mod fraud_proof_open;
 mod auction_award;
 mod auction_close;
 mod auction_open;
 mod ballots;
 mod bench;
-mod guarantee_resolve;
 mod compute;
 mod coverage;
 mod credits_close;
@@ -22,7 +19,10 @@ mod emission_claim;
 mod errors;
 mod fault_open;
 mod formulas;
+mod fraud_proof_close;
+mod fraud_proof_open;
 mod gpu_model_set;
+mod guarantee_resolve;
 mod hostile;
 mod keeper_activate;
 mod keeper_register;

@@ -10,17 +10,17 @@ use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::{signed, Bid};
+use gantry_market_tests::testbed::H100;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::H100;
-use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 struct Sale {
-    w: World,
+    w: Testbed,
     keeper: Actor,
     provider: Actor,
     machines: Vec<Machine>,
@@ -53,7 +53,7 @@ impl Sale {
 /// An order at 3 USDC at most whose auction closed after 30 seconds and whose reveals ended after 20 more; four
 /// machines of one provider could serve it. The time to award it has come.
 fn sale_of(args: OrderArgs) -> Sale {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(80_000_000_000);
     let machines = (0..4).map(|_| w.machine(&provider, 2)).collect();

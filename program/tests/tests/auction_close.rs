@@ -3,13 +3,13 @@ use gantry_market::events::AuctionClosed;
 use gantry_market::state::Auction;
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// Closes after 30 seconds, reveals until 50, awards until 110.
-fn opened() -> (World, Actor, Address) {
-    let mut w = World::new();
+fn opened() -> (Testbed, Actor, Address) {
+    let mut w = Testbed::new();
     let who = w.customer(100_000_000);
     let order = w.order(&who, ix::sealed_args(1));
     w.ok(ix::auction_open(&who, &order, 30, 20), &[&who.key]);
@@ -18,7 +18,7 @@ fn opened() -> (World, Actor, Address) {
 
 #[test]
 fn an_order_that_nobody_took_gives_all_rent_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100_000_000);
     let before = w.lamports(&who.wallet());
     let order = w.order(&who, ix::sealed_args(1));

@@ -6,12 +6,12 @@ use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-fn sealed() -> (World, Actor, Address) {
-    let mut w = World::new();
+fn sealed() -> (Testbed, Actor, Address) {
+    let mut w = Testbed::new();
     let who = w.customer(100_000_000);
     let order = w.order(&who, ix::sealed_args(1));
     (w, who, order)
@@ -37,7 +37,7 @@ fn an_auction_has_times_and_moves_the_award_deadline() {
 
 #[test]
 fn a_session_key_opens_it_with_its_order() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, session) = (w.customer(100_000_000), w.actor());
     let until = w.now() + 10;
     w.ok(ix::credits_set_session_key(&who, &session.wallet(), 5_000_000, until), &[&who.key]);

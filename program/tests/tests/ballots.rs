@@ -205,7 +205,7 @@ fn heaviest(poll: &Poll) -> Option<u8> {
     poll.stands.keys().max_by_key(heavier).copied()
 }
 
-/// A liar's move: anything that the program lets it do, or what keeps the heaviest roots as even as may be.
+/// A dishonest keeper's move: anything that the program lets it do, or what keeps the heaviest roots as even as may be.
 fn mischief(poll: &mut Poll, r: &mut Random, at: usize) {
     let roots: Vec<u8> = poll.stands.keys().copied().collect();
     let target = if r.below(2) == 0 || roots.is_empty() {
@@ -235,7 +235,7 @@ fn honest_keepers_that_go_to_the_heaviest_root_always_come_together() {
         while weigh(&honest) * 10_000 < total * 6_667 {
             honest.push(left.swap_remove(r.below(left.len() as u64) as usize));
         }
-        let liars = left;
+        let dishonest = left;
         let mut poll = Poll::new(&weights);
         for at in 0..weights.len() {
             if r.below(8) != 0 {
@@ -248,9 +248,9 @@ fn honest_keepers_that_go_to_the_heaviest_root_always_come_together() {
             rounds += 1;
             assert!(rounds <= 200, "{weights:?}: no end, {honest:?} are honest");
             for _ in 0..honest.len() {
-                if !liars.is_empty() {
-                    let liar = liars[r.below(liars.len() as u64) as usize];
-                    mischief(&mut poll, &mut r, liar);
+                if !dishonest.is_empty() {
+                    let dishonest = dishonest[r.below(dishonest.len() as u64) as usize];
+                    mischief(&mut poll, &mut r, dishonest);
                     poll.check();
                 }
                 let at = honest[r.below(honest.len() as u64) as usize];

@@ -1,6 +1,6 @@
 //! Compute units: what instructions may cost at most.
 
-use gantry_market_tests::{ix, World};
+use gantry_market_tests::{ix, Testbed};
 
 /// The budget of each instruction here, with some room over what was seen.
 const LIMITS: [(&str, u64); 15] = [
@@ -24,7 +24,7 @@ const LIMITS: [(&str, u64); 15] = [
 #[test]
 fn instructions_stay_within_their_budgets() {
     use solana_signer::Signer;
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     w.ok(ix::market_pause(&guardian.pubkey(), 0), &[&guardian]);
     let provider = w.provider(100);

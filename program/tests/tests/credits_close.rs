@@ -4,12 +4,12 @@ use gantry_market_tests::actors::{START_LAMPORTS, START_PAYMENT};
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Change, World};
+use gantry_market_tests::{ix, pda, Change, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn everything_comes_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     w.gift(&who.credits_vault(), 7);
     w.ok(ix::credits_close(&who), &[&who.key]);
@@ -21,7 +21,7 @@ fn everything_comes_back() {
 
 #[test]
 fn an_empty_account_closes_and_opens_again() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     w.ok(ix::credits_withdraw(&who, 100), &[&who.key]);
     w.ok(ix::credits_close(&who), &[&who.key]);
@@ -39,7 +39,7 @@ fn whoever_still_has_something_here_stays() {
     ];
     for (name, change) in cases {
         println!("{name}");
-        let mut w = World::new();
+        let mut w = Testbed::new();
         let who = w.customer(100);
         w.alter(&who.credits(), change);
         w.refused(ix::credits_close(&who), &[&who.key], MarketError::StillInUse);
@@ -48,7 +48,7 @@ fn whoever_still_has_something_here_stays() {
 
 #[test]
 fn books_that_do_not_match_the_vault_close_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(10);
     w.alter(&who.credits(), |c: &mut Credits| c.balance = 11);
     w.refused(ix::credits_close(&who), &[&who.key], MarketError::InvariantBroken);
@@ -56,7 +56,7 @@ fn books_that_do_not_match_the_vault_close_nothing() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.customer(100), w.customer(100));
     let (market, credits) = (w.forged(&pda::market()), w.forged(&who.credits()));
     let twin = w.twin(&who.credits_vault());

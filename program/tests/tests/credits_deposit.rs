@@ -4,13 +4,13 @@ use gantry_market_tests::actors::START_PAYMENT;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn the_first_deposit_opens_the_account_and_the_next_adds() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     w.ok(ix::credits_deposit(&w, &who, 40), &[&who.key]);
     let first: Credits = w.read(&who.credits());
@@ -28,7 +28,7 @@ fn the_first_deposit_opens_the_account_and_the_next_adds() {
 
 #[test]
 fn what_is_reserved_stays_so() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     w.alter(&who.credits(), |c: &mut Credits| c.reserved = 100);
     w.ok(ix::credits_deposit(&w, &who, 1), &[&who.key]);
@@ -38,7 +38,7 @@ fn what_is_reserved_stays_so() {
 
 #[test]
 fn a_gift_to_the_vault_is_not_credit() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(10);
     w.gift(&who.credits_vault(), 1_000);
     w.ok(ix::credits_deposit(&w, &who, 1), &[&who.key]);
@@ -47,7 +47,7 @@ fn a_gift_to_the_vault_is_not_credit() {
 
 #[test]
 fn a_paused_market_still_takes_money() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, guardian) = (w.actor(), w.guardian.insecure_clone());
     w.ok(ix::market_pause(&guardian.pubkey(), 3), &[&guardian]);
     w.ok(ix::credits_deposit(&w, &who, 1), &[&who.key]);
@@ -55,7 +55,7 @@ fn a_paused_market_still_takes_money() {
 
 #[test]
 fn amounts_must_be_there() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     w.refused(ix::credits_deposit(&w, &who, 0), &[&who.key], MarketError::ZeroAmount);
     assert!(!w.exists(&who.credits()), "a refused first deposit opens nothing");
@@ -67,7 +67,7 @@ fn amounts_must_be_there() {
 
 #[test]
 fn a_balance_does_not_wrap() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(10);
     w.alter(&who.credits(), |c: &mut Credits| c.balance = u64::MAX);
     w.refused(ix::credits_deposit(&w, &who, 1), &[&who.key], MarketError::Overflow);
@@ -75,7 +75,7 @@ fn a_balance_does_not_wrap() {
 
 #[test]
 fn books_that_do_not_match_the_vault_take_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(10);
     w.alter(&who.credits(), |c: &mut Credits| c.balance = 11);
     w.refused(ix::credits_deposit(&w, &who, 1), &[&who.key], MarketError::InvariantBroken);
@@ -83,7 +83,7 @@ fn books_that_do_not_match_the_vault_take_nothing() {
 
 #[test]
 fn wrong_accounts_are_refused_at_the_first_deposit_and_later() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let other = w.customer(5);
     for opened in [false, true] {
         let who = if opened { w.customer(5) } else { w.actor() };

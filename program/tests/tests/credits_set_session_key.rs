@@ -6,13 +6,13 @@ use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::by_session;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A customer with 100 USDC, and a session key of 5 USDC for an hour. The key is older than anything it does.
-fn named() -> (World, Actor, Actor) {
-    let mut w = World::new();
+fn named() -> (Testbed, Actor, Actor) {
+    let mut w = Testbed::new();
     let (who, session) = (w.customer(100_000_000), w.actor());
     let until = w.now() + 3_600;
     let name = ix::credits_set_session_key(&who, &session.wallet(), 5_000_000, until);
@@ -21,21 +21,21 @@ fn named() -> (World, Actor, Actor) {
     (w, who, session)
 }
 
-fn slot(w: &World, who: &Actor, at: usize) -> SessionKey {
+fn slot(w: &Testbed, who: &Actor, at: usize) -> SessionKey {
     w.read::<Credits>(&who.credits()).session_keys[at]
 }
 
-fn spent(w: &World, who: &Actor) -> u64 {
+fn spent(w: &Testbed, who: &Actor) -> u64 {
     slot(w, who, 0).spent
 }
 
-fn create(w: &mut World, who: &Actor, session: &Actor, args: OrderArgs) -> Address {
+fn create(w: &mut Testbed, who: &Actor, session: &Actor, args: OrderArgs) -> Address {
     w.ok(by_session(ix::order_create(who, args), &session.wallet()), &[&session.key]);
     pda::order(&who.wallet(), args.nonce)
 }
 
 /// Keeper, provider and machine for an award.
-fn market(w: &mut World) -> (Actor, Actor, Machine) {
+fn market(w: &mut Testbed) -> (Actor, Actor, Machine) {
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
@@ -68,7 +68,7 @@ fn a_key_is_named_changed_and_removed() {
 
 #[test]
 fn there_is_room_for_four_and_expired_ones_make_room() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     let keys: Vec<Address> = (0..5).map(|_| w.fresh_address()).collect();
     let until = w.now() + 100;
@@ -87,7 +87,7 @@ fn there_is_room_for_four_and_expired_ones_make_room() {
 
 #[test]
 fn a_key_must_make_sense() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     let (key, now) = (w.fresh_address(), w.now());
     for (key, expiry) in [(who.wallet(), now + 1), (Address::default(), now + 1), (key, now), (key, i64::MIN)]

@@ -4,13 +4,13 @@ use gantry_market_tests::actors::START_PAYMENT;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn the_free_part_comes_out() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     w.ok(ix::credits_withdraw(&who, 30), &[&who.key]);
     assert_eq!(w.read::<Credits>(&who.credits()).balance, 70);
@@ -22,7 +22,7 @@ fn the_free_part_comes_out() {
 
 #[test]
 fn what_is_reserved_stays() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     w.alter(&who.credits(), |c: &mut Credits| c.reserved = 60);
     w.refused(ix::credits_withdraw(&who, 41), &[&who.key], MarketError::InsufficientFunds);
@@ -32,7 +32,7 @@ fn what_is_reserved_stays() {
 
 #[test]
 fn an_open_order_holds_its_money() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(3_000_001);
     w.ok(ix::order_create(&who, ix::order_args(1)), &[&who.key]);
     assert_eq!(w.read::<Credits>(&who.credits()).reserved, 3_000_000);
@@ -42,7 +42,7 @@ fn an_open_order_holds_its_money() {
 
 #[test]
 fn amounts_must_be_there() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100);
     w.gift(&who.credits_vault(), 1_000);
     w.refused(ix::credits_withdraw(&who, 0), &[&who.key], MarketError::ZeroAmount);
@@ -54,7 +54,7 @@ fn amounts_must_be_there() {
 
 #[test]
 fn a_paused_market_still_pays_out() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, guardian) = (w.customer(5), w.guardian.insecure_clone());
     w.ok(ix::market_pause(&guardian.pubkey(), 3), &[&guardian]);
     w.ok(ix::credits_withdraw(&who, 5), &[&who.key]);
@@ -62,7 +62,7 @@ fn a_paused_market_still_pays_out() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.customer(100), w.customer(100));
     let (market, credits) = (w.forged(&pda::market()), w.forged(&who.credits()));
     let twin = w.twin(&who.credits_vault());

@@ -7,13 +7,13 @@ use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn it_holds_a_deposit_the_lease_the_node_and_the_stake() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let reserved = w.read::<Credits>(&deal.customer.credits()).reserved;
     let open = ix::dispute_open(&w, &deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]);
@@ -35,7 +35,7 @@ fn it_holds_a_deposit_the_lease_the_node_and_the_stake() {
 
 #[test]
 fn once_a_lease() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let open = ix::dispute_open(&w, &deal.lease, DISPUTE_NOT_DELIVERED, [7; 32]);
     w.ok(open.clone(), &[&deal.customer.key]);
@@ -47,9 +47,9 @@ fn once_a_lease() {
 
 #[test]
 fn also_after_the_end_and_not_before_the_start() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
-    let open = |w: &World| ix::dispute_open(w, &deal.lease, DISPUTE_NOT_DELIVERED, [7; 32]);
+    let open = |w: &Testbed| ix::dispute_open(w, &deal.lease, DISPUTE_NOT_DELIVERED, [7; 32]);
     w.refused(open(&w), &[&deal.customer.key], MarketError::WrongLeaseStatus);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
@@ -61,7 +61,7 @@ fn also_after_the_end_and_not_before_the_start() {
 
 #[test]
 fn of_a_known_kind_and_with_the_deposit() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     for kind in [0, 3, 255] {
         let open = ix::dispute_open(&w, &deal.lease, kind, [7; 32]);
@@ -75,7 +75,7 @@ fn of_a_known_kind_and_with_the_deposit() {
 
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let stranger = w.customer(10_000_000);
     let good = ix::dispute_open(&w, &deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]);

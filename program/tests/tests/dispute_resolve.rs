@@ -4,13 +4,13 @@ use gantry_market::state::{Credits, Dispute, Lease, Node, Provider, Rewards, DIS
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::{ix, pda, Deal, World};
+use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A disputed lease; the one keeper has said `uphold` about it, if anything.
-fn disputed(uphold: Option<u8>) -> (World, Deal) {
-    let mut w = World::new();
+fn disputed(uphold: Option<u8>) -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(1);
     w.ok(ix::dispute_open(&w, &deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&deal.customer.key]);
@@ -20,7 +20,7 @@ fn disputed(uphold: Option<u8>) -> (World, Deal) {
     (w, deal)
 }
 
-fn holds_nothing(w: &World, deal: &Deal) {
+fn holds_nothing(w: &Testbed, deal: &Deal) {
     assert!(!w.exists(&pda::dispute(&deal.lease)));
     assert_eq!(w.read::<Lease>(&deal.lease).pending_faults, 0);
     assert_eq!(w.read::<Node>(&deal.machine.node).pending_faults, 0);

@@ -5,13 +5,13 @@ use gantry_market::state::{Credits, Fault, Lease, Node, Provider, DISPUTE_BAD_OU
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, Deal, World};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A lease of which ten minutes were paid, disputed; the one keeper agrees with the customer.
-fn upheld() -> (World, Deal, Actor) {
-    let mut w = World::new();
+fn upheld() -> (Testbed, Deal, Actor) {
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     w.settle(&deal, 1, 600);
@@ -62,7 +62,7 @@ fn it_opens_a_fault_and_gives_the_deposit_back() {
 
 #[test]
 fn only_what_two_thirds_upheld() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(1);
     w.ok(ix::dispute_open(&w, &deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&deal.customer.key]);

@@ -3,12 +3,12 @@ use gantry_market::events::DisputeVoted;
 use gantry_market::state::{Dispute, Keeper, DISPUTE_BAD_OUTPUT};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, Deal, World};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_instruction_error::InstructionError;
 
 /// A disputed lease and three keepers of one, two and three bonds, of which the first awarded it.
-fn disputed() -> (World, Deal, Vec<Actor>) {
-    let mut w = World::new();
+fn disputed() -> (Testbed, Deal, Vec<Actor>) {
+    let mut w = Testbed::new();
     let unit = w.params.min_bond;
     let keepers = vec![w.keeper(2 * unit), w.keeper(3 * unit)];
     let deal = w.running();

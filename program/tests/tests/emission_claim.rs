@@ -4,21 +4,21 @@ use gantry_market::events::Emitted;
 use gantry_market::state::{Params, Provider, Rewards};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::world::test_params;
-use gantry_market_tests::{ix, pda, Deal, World};
+use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A market that pays emission worth a quarter of the fee, and a provider whose customer paid 39,999 µUSDC of it.
-fn earned(cap: u64, in_vault: u64) -> (World, Deal) {
-    let mut w = World::with(Params { emission_bps: 2_500, emission_cap: cap, ..test_params() });
+fn earned(cap: u64, in_vault: u64) -> (Testbed, Deal) {
+    let mut w = Testbed::with(Params { emission_bps: 2_500, emission_cap: cap, ..test_params() });
     let deal = w.swept();
     w.gift(&pda::emission_vault(), in_vault);
     (w, deal)
 }
 
-fn provider(w: &World, deal: &Deal) -> Provider {
+fn provider(w: &Testbed, deal: &Deal) -> Provider {
     w.read(&deal.provider.provider())
 }
 
@@ -61,7 +61,7 @@ fn an_empty_vault_leaves_everything_for_later() {
 
 #[test]
 fn it_is_off_by_default() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     w.gift(&pda::emission_vault(), 1_000_000_000);
     assert_eq!(provider(&w, &deal).fees_paid, 0);

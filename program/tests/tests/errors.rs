@@ -3,8 +3,8 @@
 use gantry_market::errors::MarketError;
 use gantry_market_tests::{market, Code};
 
-/// Every variant's name and the number that its comment promises.
-fn promised() -> Vec<(&'static str, u32)> {
+/// Every variant's name and the number that its comment says.
+fn documented() -> Vec<(&'static str, u32)> {
     include_str!("../../src/errors.rs")
         .lines()
         .filter_map(|line| line.trim().split_once(", // "))
@@ -14,7 +14,7 @@ fn promised() -> Vec<(&'static str, u32)> {
 
 #[test]
 fn numbers_are_consecutive_and_appended() {
-    let all = promised();
+    let all = documented();
     for ((name, number), want) in all.iter().zip(6_000..) {
         assert_eq!(*number, want, "{name}");
     }

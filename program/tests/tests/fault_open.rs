@@ -14,14 +14,14 @@ use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::leaves::{LeafData, Proof};
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Deal, World};
+use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
 
 /// A lease that started with a period, at that period's end. The node was registered before it.
-fn ready() -> (World, Deal, LeafData) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Deal, LeafData) {
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -35,11 +35,11 @@ fn offline(leaf: LeafData) -> LeafData {
     LeafData { flags: FLAG_OFFLINE, up_secs: 10, verified_secs: 10, downtime_secs: 50, ..leaf }
 }
 
-fn only(w: &mut World, deal: &Deal, leaf: LeafData) -> Proof {
+fn only(w: &mut Testbed, deal: &Deal, leaf: LeafData) -> Proof {
     w.finalise(&deal.keeper, &[leaf]).remove(0)
 }
 
-fn open(w: &World, deal: &Deal, proof: &Proof) -> Instruction {
+fn open(w: &Testbed, deal: &Deal, proof: &Proof) -> Instruction {
     ix::fault_open(w, &deal.keeper.wallet(), proof)
 }
 
@@ -159,7 +159,7 @@ fn a_fault_of_the_machine_alone_harms_no_customer() {
 
 #[test]
 fn each_lease_of_a_node_has_its_own_fault_and_the_machines_comes_once() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let order = w.order(&deal.customer, ix::order_args(2));
     let second = w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
@@ -188,7 +188,7 @@ fn each_lease_of_a_node_has_its_own_fault_and_the_machines_comes_once() {
 
 #[test]
 fn a_second_leaf_with_only_the_machines_flags_is_a_plain_leaf() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -236,7 +236,7 @@ fn a_leaf_that_was_applied_opens_no_fault() {
 
 #[test]
 fn a_node_that_is_leaving_is_still_at_fault() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     let period = w.period();
@@ -332,7 +332,7 @@ fn the_leaf_must_be_proven_and_whole() {
 
 #[test]
 fn the_report_must_be_final() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.keeper(w.params.min_bond);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);

@@ -11,8 +11,8 @@ use gantry_market::state::{
     Dispute, Keeper, Lease, Params, Report, Rewards, Verdict, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
 };
 use gantry_market_tests::random::Random;
+use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::vectors::check;
-use gantry_market_tests::world::test_params;
 use serde_json::{json, Value};
 
 const CASES: usize = 100_000;
@@ -312,7 +312,7 @@ fn a_better_ask_scores_strictly_lower() {
             wide(ask.0) * (10_000 + penalty - u128::from(ask.2) / 20) / 10_000
         };
         assert_eq!(score(&one) < score(&other), by_hand(&one) < by_hand(&other));
-        // Who is no dearer, no worse reputed and promises no less scores no worse.
+        // Who is no dearer, no worse reputed and guarantees no less scores no worse.
         if one.0 <= other.0 && one.1 >= other.1 && one.2 >= other.2 {
             assert!(score(&one) <= score(&other));
         }
@@ -330,16 +330,16 @@ fn a_second_price_lies_between_the_bid_and_the_maximum() {
     for _ in 0..CASES {
         let most = 1 + (r.magnitude() >> 2);
         let (bid, losing) = (1 + r.below(most), 1 + r.below(most));
-        let ((_, own, guarantee), (_, other, promised)) = (ask(&mut r), ask(&mut r));
+        let ((_, own, guarantee), (_, other, theirs)) = (ask(&mut r), ask(&mut r));
         let of_winner = |price: u64| score(price, own, guarantee).expect("fits");
-        let bar = score(losing, other, promised).expect("fits");
+        let bar = score(losing, other, theirs).expect("fits");
         if of_winner(bid) > bar {
             continue;
         }
         let price = price_of(bar, own, guarantee).expect("fits").min(most);
         assert!((bid..=most).contains(&price));
         assert!(of_winner(price) <= bar, "no dearer than the loser, reputation included");
-        let equals = (own, guarantee) == (other, promised);
+        let equals = (own, guarantee) == (other, theirs);
         assert!(!equals || price >= losing.min(most), "an equal is paid what the loser asked");
         // A higher bid that still wins is paid the same: bidding one's true price is best.
         let dearer = bid + r.below(price - bid + 1);
@@ -530,7 +530,10 @@ fn the_table_of_formulas_is_complete() {
             let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let known = page.contains(&format!(" {name}`")) || page.contains(&format!("`{name}`"));
             let of_bytes = ["take", "sha256_of", "sha256_words", "root_of", "climb", "cell"];
-            assert!(known || of_bytes.contains(&name.as_str()), "docs/protocol/formulas.md does not name {name}");
+            assert!(
+                known || of_bytes.contains(&name.as_str()),
+                "docs/protocol/formulas.md does not name {name}"
+            );
         }
     }
 }

@@ -5,16 +5,16 @@ use gantry_market::state::FraudProof;
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::ix::{fraud_proof_open, accuse, signed};
+use gantry_market_tests::ix::{fraud_proof_open, signed, signed_fraud_proof_open};
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::work::Opened;
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 
-fn ready() -> (World, Machine, Actor, Opened) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Machine, Actor, Opened) {
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
     let finder = w.actor();
@@ -26,7 +26,7 @@ fn ready() -> (World, Machine, Actor, Opened) {
 #[test]
 fn what_the_node_committed_to_is_kept() {
     let (mut w, machine, finder, opened) = ready();
-    let meta = w.ok_all(&accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    let meta = w.ok_all(&signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
     let fraud_proof = pda::fraud_proof(&machine.node, &finder.wallet());
     let state: FraudProof = w.read(&fraud_proof);
     assert_eq!((state.node, state.finder, state.period), (machine.node, finder.wallet(), opened.period));
@@ -50,10 +50,10 @@ fn one_at_a_time_for_each_finder() {
     let (mut w, machine, finder, opened) = ready();
     let other = w.actor();
     w.prefund(&pda::fraud_proof(&machine.node, &finder.wallet()));
-    w.ok_all(&accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
-    let again = accuse(&finder.wallet(), &machine.key, &opened);
+    w.ok_all(&signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    let again = signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened);
     w.refused_all(&again, &[&finder.key], ALREADY_IN_USE);
-    w.ok_all(&accuse(&other.wallet(), &machine.key, &opened), &[&other.key]);
+    w.ok_all(&signed_fraud_proof_open(&other.wallet(), &machine.key, &opened), &[&other.key]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_commitment_that_is_not_the_nodes_here_is_refused() {
     }
     for at in [(64, 0), (0, 64), (u16::MAX, 0)] {
         let outside = Opened { row: at.0, column: at.1, ..opened.clone() };
-        let both = accuse(&finder.wallet(), &machine.key, &outside);
+        let both = signed_fraud_proof_open(&finder.wallet(), &machine.key, &outside);
         w.refused_all(&both, &[&finder.key], MarketError::InvalidProof);
     }
 }

@@ -2,13 +2,13 @@ use gantry_market::errors::MarketError;
 use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
 use gantry_market::state::GpuModel;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Change, World};
+use gantry_market_tests::{ix, pda, Change, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn writes_a_model_and_writes_it_again() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let mut args = ix::h100();
     args.id = 0x0201;
@@ -30,7 +30,7 @@ fn writes_a_model_and_writes_it_again() {
 
 #[test]
 fn only_the_authority_writes() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     let good = ix::gpu_model_set(&w, ix::h100());
     let by_guardian = swap(good.clone(), &w.authority.pubkey(), &guardian.pubkey());
@@ -52,7 +52,7 @@ fn a_model_must_make_sense() {
         ("no time", |a| a.work_bound_ms = 0),
         ("tier that there is not", |a| a.min_tier = 4),
     ];
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     for (name, change) in cases {
         println!("{name}");
@@ -64,7 +64,7 @@ fn a_model_must_make_sense() {
 
 #[test]
 fn the_model_stands_where_its_id_says() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let mut second = ix::h100();
     second.id = 2;

@@ -11,7 +11,7 @@ use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, LeafData};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
@@ -23,7 +23,7 @@ const WAIT: i64 = 120 + 300;
 
 /// A machine that is committed to 95 % for twenty periods, at the end of the period before.
 struct Case {
-    w: World,
+    w: Testbed,
     keeper: Actor,
     provider: Actor,
     machine: Machine,
@@ -33,7 +33,7 @@ struct Case {
 }
 
 fn committed() -> Case {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(STAKE);
     let machine = w.machine(&provider, 1);
@@ -195,7 +195,7 @@ fn what_nobody_reported_does_not_count() {
 
 #[test]
 fn only_whole_periods_within_count_and_each_once() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(STAKE);
     let machine = w.machine(&provider, 1);
@@ -213,7 +213,11 @@ fn only_whole_periods_within_count_and_each_once() {
         w.refused(ix::report_apply(&proof), &[], MarketError::AlreadyApplied);
         let node: Node = w.read(&machine.node);
         let whole = period.min(last) - begun;
-        assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (50 * whole, 60 * whole), "{period}");
+        assert_eq!(
+            (node.guarantee_up_secs, node.guarantee_counted_secs),
+            (50 * whole, 60 * whole),
+            "{period}"
+        );
     }
 }
 

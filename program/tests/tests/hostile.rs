@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use gantry_market_tests::hostile::actions::ACTIONS;
-use gantry_market_tests::hostile::arena::{Arena, Stats};
 use gantry_market_tests::hostile::entity::known;
+use gantry_market_tests::hostile::harness::{Harness, Stats};
 use gantry_market_tests::hostile::hunt::{broken_by, traces};
 use gantry_market_tests::hostile::run::{play, replay_only};
 use gantry_market_tests::hostile::trace::Step;
 use gantry_market_tests::idl::Idl;
 
 /// Stories and steps in each; scripts/hostile.sh plays many more.
-const STORIES: u64 = 8;
+const SCENARIOS: u64 = 8;
 const STEPS: usize = 1_200;
 
 /// Instructions that need more luck than a short run has, or that never succeed while there is a market.
@@ -58,9 +58,9 @@ fn every_account_type_has_rules() {
 
 #[test]
 fn no_hostile_sequence_breaks_a_rule() {
-    let start = Arena::new(0);
+    let start = Harness::new(0);
     let mut stats = Stats::default();
-    for seed in 0..STORIES {
+    for seed in 0..SCENARIOS {
         let (found, failure) = play(&start, seed, STEPS);
         stats.add(&found);
         if let Some(failure) = failure {
@@ -72,15 +72,15 @@ fn no_hostile_sequence_breaks_a_rule() {
         }
     }
     println!("{} instructions, {} accepted, {} checks", stats.instructions, stats.accepted(), stats.checks);
-    // A story in which nothing happens would prove nothing.
+    // A scenario in which nothing happens would prove nothing.
     for action in ACTIONS.iter().filter(|action| !RARE.contains(&action.name)) {
         assert!(stats.successes.contains_key(action.name), "{} never succeeded", action.name);
     }
 }
 
 #[test]
-fn a_seed_is_a_story() {
-    let start = Arena::new(0);
+fn a_seed_gives_one_sequence() {
+    let start = Harness::new(0);
     let ((one, _), (other, _)) = (play(&start, 5, 200), play(&start, 5, 200));
     assert_eq!(one.successes, other.successes);
     assert_eq!(one.errors, other.errors);
@@ -110,7 +110,7 @@ fn no_trace_breaks_a_rule() {
 #[test]
 fn no_mutant_is_in_the_program() {
     for trace in traces().iter().filter(|trace| trace.mutant != 0) {
-        let (_, failure) = replay_only(&Arena::new(trace.mutant), &trace.steps);
+        let (_, failure) = replay_only(&Harness::new(trace.mutant), &trace.steps);
         assert!(failure.is_none(), "{}: {:?}", trace.name, failure.map(|f| f.violation));
     }
 }

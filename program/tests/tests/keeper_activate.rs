@@ -2,12 +2,12 @@ use gantry_market::errors::MarketError;
 use gantry_market::state::{Keeper, KEEPER_ACTIVE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::transactions::swap;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn anyone_lets_the_weight_count_after_the_delay() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(5_000_000_000);
     w.warp(i64::from(w.params.keeper_activation_secs));
     w.ok(ix::keeper_activate(&who), &[]);
@@ -19,7 +19,7 @@ fn anyone_lets_the_weight_count_after_the_delay() {
 
 #[test]
 fn weight_is_capped_and_adds_up() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let rich = w.keeper(w.params.weight_cap * 3);
     w.keeper(w.params.min_bond);
     let keeper: Keeper = w.read(&rich.keeper());
@@ -30,7 +30,7 @@ fn weight_is_capped_and_adds_up() {
 
 #[test]
 fn not_a_second_earlier_and_once_only() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     w.warp(i64::from(w.params.keeper_activation_secs) - 1);
     w.refused(ix::keeper_activate(&who), &[], MarketError::TooEarly);
@@ -42,7 +42,7 @@ fn not_a_second_earlier_and_once_only() {
 
 #[test]
 fn an_exiting_keeper_stays_out() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     w.ok(ix::keeper_request_exit(&who), &[&who.key]);
     w.warp(i64::from(w.params.keeper_activation_secs));
@@ -51,7 +51,7 @@ fn an_exiting_keeper_stays_out() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.pending_keeper(w.params.min_bond), w.pending_keeper(w.params.min_bond));
     w.warp(i64::from(w.params.keeper_activation_secs));
     let (market, keeper) = (w.forged(&pda::market()), w.forged(&who.keeper()));

@@ -4,12 +4,12 @@ use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn bonds_a_keeper_that_does_not_count_yet() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (first, second) = (w.actor(), w.actor());
     let bond = w.params.min_bond;
     for (index, who) in [&first, &second].into_iter().enumerate() {
@@ -30,7 +30,7 @@ fn bonds_a_keeper_that_does_not_count_yet() {
 
 #[test]
 fn the_lowest_free_place_is_taken() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     w.alter(&pda::market(), |m: &mut Market| {
         m.keeper_slots[0] = 0b1111_0111;
         m.keeper_count = 7;
@@ -43,7 +43,7 @@ fn the_lowest_free_place_is_taken() {
 
 #[test]
 fn there_are_256_places() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     w.alter(&pda::market(), |m: &mut Market| {
         m.keeper_slots = [0xff; 32];
         m.keeper_slots[31] = 0x7f;
@@ -59,7 +59,7 @@ fn there_are_256_places() {
 
 #[test]
 fn the_bond_must_be_enough_and_there() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     let small = ix::keeper_register(&w, &who, w.params.min_bond - 1);
     w.refused(small, &[&who.key], MarketError::BondTooSmall);
@@ -71,7 +71,7 @@ fn the_bond_must_be_enough_and_there() {
 
 #[test]
 fn once_only() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     let again = ix::keeper_register(&w, &who, w.params.min_bond);
     w.refused(again, &[&who.key], Code::Custom(0));
@@ -99,7 +99,7 @@ pub fn bad_multiaddrs() -> Vec<([u8; 128], u8)> {
 
 #[test]
 fn the_address_must_be_one() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     for (bytes, len) in bad_multiaddrs() {
         println!("{len} of {bytes:?}");
@@ -113,7 +113,7 @@ fn the_address_must_be_one() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.actor(), w.actor());
     let market = w.forged(&pda::market());
     let foreign = w.foreign_token_account(w.stake_mint, who.wallet(), START_STAKE);

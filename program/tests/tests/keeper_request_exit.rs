@@ -2,12 +2,12 @@ use gantry_market::errors::MarketError;
 use gantry_market::state::{Keeper, KEEPER_EXITING, KEEPER_SLASHED};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn the_weight_is_gone_at_once_and_the_bond_stays() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, _other) = (w.keeper(2_000_000_000), w.keeper(3_000_000_000));
     w.ok(ix::keeper_request_exit(&who), &[&who.key]);
     let keeper: Keeper = w.read(&who.keeper());
@@ -20,7 +20,7 @@ fn the_weight_is_gone_at_once_and_the_bond_stays() {
 
 #[test]
 fn a_pending_keeper_may_leave_too() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     w.ok(ix::keeper_request_exit(&who), &[&who.key]);
     assert_eq!(w.market().total_weight, 0);
@@ -28,7 +28,7 @@ fn a_pending_keeper_may_leave_too() {
 
 #[test]
 fn once_only() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.keeper(w.params.min_bond);
     w.ok(ix::keeper_request_exit(&who), &[&who.key]);
     let exit_at = w.read::<Keeper>(&who.keeper()).exit_at;
@@ -42,7 +42,7 @@ fn once_only() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.keeper(w.params.min_bond), w.keeper(w.params.min_bond));
     let (market, keeper) = (w.forged(&pda::market()), w.forged(&who.keeper()));
     let twin = w.twin(&who.keeper_vault());

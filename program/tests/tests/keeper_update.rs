@@ -1,14 +1,14 @@
 use gantry_market::errors::MarketError;
 use gantry_market::state::Keeper;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, World};
+use gantry_market_tests::{ix, Testbed};
 use solana_instruction_error::InstructionError;
 
 use crate::keeper_register::bad_multiaddrs;
 
 #[test]
 fn says_where_the_keeper_is_now() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     let (bytes, len) = ix::multiaddr("/dns4/keeper.example/tcp/4001");
     w.ok(ix::keeper_update(&who, bytes, len), &[&who.key]);
@@ -18,7 +18,7 @@ fn says_where_the_keeper_is_now() {
 
 #[test]
 fn the_address_must_be_one() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     for (bytes, len) in bad_multiaddrs() {
         println!("{len} of {bytes:?}");
@@ -29,7 +29,7 @@ fn the_address_must_be_one() {
 
 #[test]
 fn only_the_wallet_may() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.pending_keeper(w.params.min_bond), w.actor());
     let (bytes, len) = ix::multiaddr(ix::HOME);
     let good = ix::keeper_update(&who, bytes, len);

@@ -4,19 +4,19 @@ use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_instruction_error::InstructionError;
 
 const BOND: u64 = 2_000_000_000;
 
-fn exiting() -> (World, Actor) {
-    let mut w = World::new();
+fn exiting() -> (Testbed, Actor) {
+    let mut w = Testbed::new();
     let who = w.keeper(BOND);
     w.ok(ix::keeper_request_exit(&who), &[&who.key]);
     (w, who)
 }
 
-fn exited() -> (World, Actor) {
+fn exited() -> (Testbed, Actor) {
     let (mut w, who) = exiting();
     w.warp(i64::from(w.params.keeper_exit_secs));
     (w, who)
@@ -39,7 +39,7 @@ fn everything_comes_back_and_the_place_is_free() {
 
 #[test]
 fn not_before_the_exit_was_asked_for_and_its_time_has_come() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.keeper(BOND);
     w.refused(ix::keeper_withdraw(&who), &[&who.key], MarketError::WrongKeeperStatus);
     let pending = w.pending_keeper(BOND);

@@ -3,12 +3,12 @@ use gantry_market::events::LeaseAborted;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Node, Order, Provider, ORDER_EXPIRED, ORDER_LAPSED};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn a_node_that_did_not_start_gives_everything_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let lease_rent = w.lamports(&deal.lease);
     let before = w.lamports(&deal.keeper.wallet());
@@ -39,7 +39,7 @@ fn a_node_that_did_not_start_gives_everything_back() {
 
 #[test]
 fn not_before_the_start_deadline_and_once_only() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let abort = ix::lease_abort(&w, &deal.lease);
     w.warp(120);
@@ -52,7 +52,7 @@ fn not_before_the_start_deadline_and_once_only() {
 
 #[test]
 fn not_once_it_runs_or_is_over() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(121);
     w.refused(ix::lease_abort(&w, &deal.lease), &[], MarketError::WrongLeaseStatus);
@@ -62,7 +62,7 @@ fn not_once_it_runs_or_is_over() {
 
 #[test]
 fn a_part_of_an_order_waits_for_its_expiry_and_is_not_to_blame() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(40_000_000_000);
     let (first, second) = (w.machine(&provider, 1), w.machine(&provider, 1));
@@ -90,7 +90,7 @@ fn a_part_of_an_order_waits_for_its_expiry_and_is_not_to_blame() {
 #[test]
 fn a_keepers_own_order_comes_apart_too() {
     // Then the rent of order and lease goes to one wallet, which stands in the instruction twice.
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     w.ok(ix::credits_deposit(&w, &keeper, 100_000_000), &[&keeper.key]);
     let provider = w.provider(20_000_000_000);
@@ -108,7 +108,7 @@ fn a_keepers_own_order_comes_apart_too() {
 
 #[test]
 fn a_paused_market_still_gives_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.pause();
     w.warp(121);
@@ -117,7 +117,7 @@ fn a_paused_market_still_gives_back() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let (stranger, other) = (w.customer(10_000_000), w.provider(20_000_000_000));
     let others = w.machine(&other, 1);

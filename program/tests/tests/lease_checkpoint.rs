@@ -2,13 +2,13 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseCheckpointed;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, World};
+use gantry_market_tests::{ix, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn the_last_checkpoint_counts() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.ok(ix::lease_checkpoint(&w, &deal.lease, [1; 32]), &[&deal.machine.key]);
     let meta = w.ok(ix::lease_checkpoint(&w, &deal.lease, [2; 32]), &[&deal.machine.key]);
@@ -18,7 +18,7 @@ fn the_last_checkpoint_counts() {
 
 #[test]
 fn only_while_it_runs() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let early = ix::lease_checkpoint(&w, &deal.lease, [1; 32]);
     w.refused(early.clone(), &[&deal.machine.key], MarketError::WrongLeaseStatus);
@@ -29,7 +29,7 @@ fn only_while_it_runs() {
 
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let good = ix::lease_checkpoint(&w, &deal.lease, [1; 32]);
     let node_key = deal.machine.key.pubkey();

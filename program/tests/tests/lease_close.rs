@@ -8,18 +8,18 @@ use gantry_market::state::{
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::world::test_params;
-use gantry_market_tests::{ix, pda, Actor, Deal, World};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 /// A lease that ran for ten minutes, `paid` seconds of them paid, and was ended by its customer.
-fn ended(paid: u32) -> (World, Deal) {
-    let mut w = World::new();
+fn ended(paid: u32) -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     if paid > 0 {
@@ -29,7 +29,7 @@ fn ended(paid: u32) -> (World, Deal) {
     (w, deal)
 }
 
-fn close(w: &World, deal: &Deal, by: &Actor) -> Instruction {
+fn close(w: &Testbed, deal: &Deal, by: &Actor) -> Instruction {
     ix::lease_close(w, &by.wallet(), &deal.lease)
 }
 
@@ -85,7 +85,7 @@ fn the_report_of_the_last_period_settles_the_tail() {
 
 #[test]
 fn an_end_within_a_period_waits_for_its_report() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(601);
     w.settle(&deal, 1, 300);
@@ -158,7 +158,7 @@ fn a_pending_fault_holds_it() {
 
 #[test]
 fn only_a_lease_that_is_over() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.refused(close(&w, &deal, &deal.customer), &[&deal.customer.key], MarketError::WrongLeaseStatus);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -170,7 +170,7 @@ fn only_a_lease_that_is_over() {
 
 #[test]
 fn an_order_closes_with_its_last_lease() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(40_000_000_000);
     let machines = [w.machine(&provider, 1), w.machine(&provider, 1)];
@@ -206,7 +206,7 @@ fn a_lapsed_order_outlives_its_last_lease_until_someone_closes_it() {
 #[test]
 fn a_keepers_own_lease_closes_too() {
     // Rent of order and lease go to one wallet, which also signs.
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     w.ok(ix::credits_deposit(&w, &keeper, 100_000_000), &[&keeper.key]);
     let provider = w.provider(20_000_000_000);
@@ -348,7 +348,7 @@ fn wrong_signers_and_accounts_are_refused() {
 
 #[test]
 fn a_provider_that_is_gone_holds_nothing_while_emission_is_on() {
-    let mut w = World::with(Params { emission_bps: 2_500, ..test_params() });
+    let mut w = Testbed::with(Params { emission_bps: 2_500, ..test_params() });
     let deal = w.running();
     w.warp(600);
     w.settle(&deal, 1, 600);

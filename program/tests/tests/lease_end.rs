@@ -8,29 +8,29 @@ use gantry_market::state::{
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, Deal, World};
+use gantry_market_tests::{ix, Deal, Testbed};
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 /// Ten minutes into a lease, five of them paid.
-fn ready() -> (World, Deal) {
+fn ready() -> (Testbed, Deal) {
     ready_with(ix::order_args(1))
 }
 
-fn ready_with(args: OrderArgs) -> (World, Deal) {
-    let mut w = World::new();
+fn ready_with(args: OrderArgs) -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.running_with(args);
     w.warp(600);
     w.settle(&deal, 1, 300);
     (w, deal)
 }
 
-fn by_customer(w: &World, deal: &Deal) -> Instruction {
+fn by_customer(w: &Testbed, deal: &Deal) -> Instruction {
     ix::lease_end(w, &deal.customer.wallet(), &deal.lease, 0)
 }
 
-fn by_provider(w: &World, deal: &Deal, immediate: u8) -> Instruction {
+fn by_provider(w: &Testbed, deal: &Deal, immediate: u8) -> Instruction {
     ix::lease_end(w, &deal.provider.wallet(), &deal.lease, immediate)
 }
 
@@ -206,14 +206,14 @@ fn a_session_key_ends_a_lease_as_its_customer() {
 
 #[test]
 fn a_lease_that_did_not_start_is_aborted_and_not_ended() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.refused(by_customer(&w, &deal), &[&deal.customer.key], MarketError::WrongLeaseStatus);
 }
 
 #[test]
 fn a_lease_may_end_in_the_second_it_started() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.ok(by_customer(&w, &deal), &[&deal.customer.key]);
     assert_eq!(deal.state(&w).reserved, 0);

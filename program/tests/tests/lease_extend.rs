@@ -3,14 +3,14 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseExtended;
 use gantry_market::state::{Credits, Lease};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, World};
+use gantry_market_tests::{ix, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn more_time_at_the_leases_own_price() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let provider = deal.provider.provider();
     // The ask rises. The lease keeps the price that it was awarded at.
@@ -35,7 +35,7 @@ fn more_time_at_the_leases_own_price() {
 
 #[test]
 fn many_small_steps_cost_what_one_large_one_costs() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     // 2 USDC an hour are 555.5… µUSDC a second: seconds alone would be rounded down.
     for _ in 0..90 {
@@ -46,7 +46,7 @@ fn many_small_steps_cost_what_one_large_one_costs() {
 
 #[test]
 fn not_one_of_a_redundant_job() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     let extend = ix::lease_extend(&w, &job.runs[0].lease, 60);
     w.refused(extend, &[&job.customer.key], MarketError::WrongOutputState);
@@ -54,7 +54,7 @@ fn not_one_of_a_redundant_job() {
 
 #[test]
 fn an_extended_lease_is_paid_to_its_last_second() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.ok(ix::lease_extend(&w, &deal.lease, 3_600), &[&deal.customer.key]);
     w.warp(8_000);
@@ -67,7 +67,7 @@ fn an_extended_lease_is_paid_to_its_last_second() {
 
 #[test]
 fn money_and_time_have_bounds() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let key = &deal.customer.key;
     w.refused(ix::lease_extend(&w, &deal.lease, 0), &[key], MarketError::InvalidDuration);
@@ -83,7 +83,7 @@ fn money_and_time_have_bounds() {
 
 #[test]
 fn only_a_running_lease_that_is_still_funded_and_not_given_up() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let waiting = w.awarded();
     let early = ix::lease_extend(&w, &waiting.lease, 60);
     w.refused(early, &[&waiting.customer.key], MarketError::WrongLeaseStatus);
@@ -101,7 +101,7 @@ fn only_a_running_lease_that_is_still_funded_and_not_given_up() {
 
 #[test]
 fn a_paused_market_still_extends() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.pause();
     w.ok(ix::lease_extend(&w, &deal.lease, 60), &[&deal.customer.key]);
@@ -109,7 +109,7 @@ fn a_paused_market_still_extends() {
 
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let stranger = w.customer(10_000_000);
     let good = ix::lease_extend(&w, &deal.lease, 60);

@@ -12,11 +12,11 @@ use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::leaves::LeafData;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
+use gantry_market_tests::testbed::H100;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::H100;
-use gantry_market_tests::{ix, pda, Actor, Change, Deal, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Deal, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
@@ -24,7 +24,7 @@ use solana_instruction_error::InstructionError;
 /// A lease of an hour that ran for 100 seconds, of which 70 are paid, put a checkpoint down, and was gone for the
 /// last 30 of its second period. Another provider's machine is free.
 struct Failure {
-    w: World,
+    w: Testbed,
     deal: Deal,
     /// Where the lease ended: the end of the period that it failed in.
     end: i64,
@@ -47,7 +47,7 @@ fn failed() -> Failure {
 }
 
 fn failed_with(args: OrderArgs) -> Failure {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let other = w.provider(20_000_000_000);
     let spare = w.machine_of(&other, ix::spec(2), 1_900_000);
     w.warp(20);
@@ -61,7 +61,7 @@ fn failed_with(args: OrderArgs) -> Failure {
 }
 
 /// The running period's report says that the lease's node was gone for its last 30 seconds.
-fn fail(w: &mut World, deal: &Deal) -> i64 {
+fn fail(w: &mut Testbed, deal: &Deal) -> i64 {
     let period = w.period();
     w.warp_past_period(period);
     let leaf = LeafData {
@@ -222,7 +222,7 @@ fn the_last_lease_to_be_aborted_closes_the_order() {
 
 #[test]
 fn a_lease_moves_once_and_only_after_it_failed() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let other = w.provider(20_000_000_000);
     let spare = w.machine(&other, 1);

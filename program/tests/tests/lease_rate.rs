@@ -3,12 +3,12 @@ use gantry_market::events::LeaseRated;
 use gantry_market::state::Node;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, Deal, World};
+use gantry_market_tests::{ix, Deal, Testbed};
 use solana_instruction_error::InstructionError;
 
 /// A lease that is over, ten minutes paid.
-fn ended() -> (World, Deal) {
-    let mut w = World::new();
+fn ended() -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     w.settle(&deal, 1, 600);
@@ -42,7 +42,7 @@ fn one_to_five_stars_once() {
 
 #[test]
 fn what_cost_nothing_is_not_rated() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
@@ -51,7 +51,7 @@ fn what_cost_nothing_is_not_rated() {
 
 #[test]
 fn not_before_the_end() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     w.settle(&deal, 1, 600);

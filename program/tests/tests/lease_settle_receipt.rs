@@ -7,9 +7,9 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::{signed, signed_raw};
 use gantry_market_tests::leaves::receipt;
+use gantry_market_tests::testbed::DOMAIN;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::world::DOMAIN;
-use gantry_market_tests::{ix, Deal, World};
+use gantry_market_tests::{ix, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
@@ -17,23 +17,23 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 /// Ten minutes into a lease.
-fn ready() -> (World, Deal) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     (w, deal)
 }
 
-fn settle(w: &World, deal: &Deal, sequence: u64, seconds: u32) -> Vec<Instruction> {
+fn settle(w: &Testbed, deal: &Deal, sequence: u64, seconds: u32) -> Vec<Instruction> {
     ix::receipt(w, &deal.lease, &deal.machine.key, &deal.customer.key, sequence, seconds)
 }
 
 /// A receipt over any message, settled as if it were the right one.
-fn over(w: &World, deal: &Deal, node: &Keypair, customer: &Keypair, message: &[u8]) -> Vec<Instruction> {
+fn over(w: &Testbed, deal: &Deal, node: &Keypair, customer: &Keypair, message: &[u8]) -> Vec<Instruction> {
     vec![signed(node, message), signed(customer, message), ix::lease_settle_receipt(w, &deal.lease, 1, 600)]
 }
 
-fn message(w: &World, deal: &Deal) -> [u8; 72] {
+fn message(w: &Testbed, deal: &Deal) -> [u8; 72] {
     receipt(&DOMAIN, &deal.lease, deal.state(w).started_at, 1, 600)
 }
 
@@ -108,7 +108,7 @@ fn no_more_than_has_passed_or_is_funded_or_was_up() {
 
 #[test]
 fn not_before_the_start_but_after_the_end() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let instructions = settle(&w, &deal, 1, 0);
     w.refused_all(&instructions, &[], MarketError::WrongLeaseStatus);

@@ -6,12 +6,12 @@ use gantry_market_tests::actors::START_PAYMENT;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::{ix, Deal, World};
+use gantry_market_tests::{ix, Deal, Testbed};
 use solana_instruction_error::InstructionError;
 
 /// Ten minutes into a lease of which reports verified five.
-fn ready() -> (World, Deal) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
     w.alter(&deal.lease, |l: &mut Lease| l.verified_secs = 300);
@@ -77,7 +77,7 @@ fn a_failed_lease_still_pays_for_what_was_given() {
 
 #[test]
 fn not_before_the_start() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.refused(ix::lease_settle_report(&w, &deal.lease), &[], MarketError::WrongLeaseStatus);
 }

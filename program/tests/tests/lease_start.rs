@@ -4,13 +4,13 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Order, LEASE_RUNNING, ORDER_LAPSED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn time_begins_to_count() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(30);
     let meta = w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -34,7 +34,7 @@ fn time_begins_to_count() {
 
 #[test]
 fn until_the_deadline_and_not_after() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let start = ix::lease_start(&w, &deal.lease, [3; 32]);
     w.warp(121);
@@ -45,7 +45,7 @@ fn until_the_deadline_and_not_after() {
 
 #[test]
 fn all_nodes_of_an_order_or_none() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(40_000_000_000);
     let (first, second) = (w.machine(&provider, 1), w.machine(&provider, 1));
@@ -67,7 +67,7 @@ fn all_nodes_of_an_order_or_none() {
 
 #[test]
 fn a_node_may_start_though_another_of_the_order_did_not() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.alter(&deal.order, |o: &mut Order| o.status = ORDER_LAPSED);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -75,7 +75,7 @@ fn a_node_may_start_though_another_of_the_order_did_not() {
 
 #[test]
 fn an_expired_order_starts_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
@@ -90,7 +90,7 @@ fn an_expired_order_starts_nothing() {
 
 #[test]
 fn a_paused_market_still_starts_what_it_awarded() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.pause();
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -98,7 +98,7 @@ fn a_paused_market_still_starts_what_it_awarded() {
 
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let other_order = w.order(&deal.customer, ix::order_args(2));
     let key = deal.machine.key.pubkey();

@@ -6,11 +6,11 @@ use gantry_market::state::{
 };
 use gantry_market_tests::actors::{START_LAMPORTS, START_PAYMENT, START_STAKE};
 use gantry_market_tests::leaves::LeafData;
-use gantry_market_tests::{ix, pda, Actor, Deal, World};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 
 /// Everyone leaves, as far as the market lets them.
-fn leave(w: &mut World, deal: &Deal) {
+fn leave(w: &mut Testbed, deal: &Deal) {
     let (provider, customer, keeper) = (&deal.provider, &deal.customer, &deal.keeper);
     w.ok(ix::node_retire(provider, &deal.machine.node), &[&provider.key]);
     let stake = w.read::<Provider>(&provider.provider()).stake;
@@ -34,7 +34,7 @@ fn leave(w: &mut World, deal: &Deal) {
 }
 
 /// All rent came back: every actor has the lamports it began with.
-fn rent_is_back(w: &World, actors: &[&Actor]) {
+fn rent_is_back(w: &Testbed, actors: &[&Actor]) {
     for actor in actors {
         assert_eq!(w.lamports(&actor.wallet()), START_LAMPORTS);
     }
@@ -42,7 +42,7 @@ fn rent_is_back(w: &World, actors: &[&Actor]) {
 
 #[test]
 fn a_lease_paid_by_receipts() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     w.warp(1_800);
     w.settle(&deal, 1, 1_800);
@@ -67,7 +67,7 @@ fn a_lease_paid_by_receipts() {
 
 #[test]
 fn a_lease_paid_by_reports() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let period = w.period();
     w.warp_past_period(period);
@@ -91,7 +91,7 @@ fn a_lease_paid_by_reports() {
 
 #[test]
 fn a_silent_node_fails_its_lease_and_pays_for_it() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let period = w.period();
     w.warp_past_period(period);
@@ -134,7 +134,7 @@ fn a_silent_node_fails_its_lease_and_pays_for_it() {
 
 #[test]
 fn a_false_machine_is_suspended_and_slashed() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(10_000_000_000);
     let machine = w.machine(&provider, 1);

@@ -1,12 +1,12 @@
 use gantry_market::errors::MarketError;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn the_nominee_takes_over_and_the_old_authority_is_out() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (old, next) = (w.authority.insecure_clone(), w.fresh_key());
     let guard = w.guardian.pubkey();
     w.ok(ix::market_set_authority(&w, next.pubkey(), guard), &[&old]);
@@ -20,7 +20,7 @@ fn the_nominee_takes_over_and_the_old_authority_is_out() {
 
 #[test]
 fn only_the_nominee_accepts_and_only_once() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (old, next) = (w.authority.insecure_clone(), w.fresh_key());
     let stranger = w.fresh_key();
     let guard = w.guardian.pubkey();

@@ -1,11 +1,11 @@
 use gantry_market::errors::MarketError;
 use gantry_market::state::Params;
 use gantry_market_tests::transactions::swap;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
-fn proposed() -> (World, Params) {
-    let mut w = World::new();
+fn proposed() -> (Testbed, Params) {
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let mut params = w.params;
     params.fee_bps = 1_500;
@@ -42,7 +42,7 @@ fn once_only() {
 
 #[test]
 fn nothing_is_pending_at_first() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     w.refused(ix::market_apply_params(), &[], MarketError::NothingPending);
 }
 

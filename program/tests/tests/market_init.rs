@@ -1,16 +1,16 @@
 use gantry_market::errors::MarketError;
 use gantry_market::state::Params;
 use gantry_market_tests::errors::Code;
+use gantry_market_tests::testbed::{real_params, test_params, DOMAIN};
 use gantry_market_tests::tokens::{put_mint, token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::{real_params, test_params, DOMAIN};
-use gantry_market_tests::{ix, pda, Change, World};
+use gantry_market_tests::{ix, pda, Change, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn creates_the_market() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     w.ok(ix::market_init(&w), &[&authority]);
     let market = w.market();
@@ -33,7 +33,7 @@ fn creates_the_market() {
 
 #[test]
 fn only_the_upgrade_authority_may() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let stranger = w.actor();
     let hijack = swap(ix::market_init(&w), &w.authority.pubkey(), &stranger.wallet());
     w.refused(hijack, &[&stranger.key], MarketError::Unauthorised);
@@ -43,7 +43,7 @@ fn only_the_upgrade_authority_may() {
 
 #[test]
 fn an_immutable_program_has_no_one_to_create_it() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     w.set_upgrade_authority(None);
     w.refused(ix::market_init(&w), &[&authority], MarketError::Unauthorised);
@@ -51,7 +51,7 @@ fn an_immutable_program_has_no_one_to_create_it() {
 
 #[test]
 fn the_program_data_must_be_this_programs() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     let (twin, forged) = (w.twin(&ix::program_data()), w.forged(&ix::program_data()));
     for wrong in [twin, forged] {
@@ -62,7 +62,7 @@ fn the_program_data_must_be_this_programs() {
 
 #[test]
 fn mints_have_the_decimals_that_the_units_assume() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     let (nine, six, foreign) = (w.fresh_address(), w.fresh_address(), w.fresh_address());
     put_mint(&mut w.svm, nine, 9, 0, token_program());
@@ -78,7 +78,7 @@ fn mints_have_the_decimals_that_the_units_assume() {
 
 #[test]
 fn the_treasury_holds_the_payment_token() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     let wrong = w.token_account(w.stake_mint, authority.pubkey(), 0);
     let foreign = w.foreign_token_account(w.payment_mint, authority.pubkey(), 0);
@@ -90,7 +90,7 @@ fn the_treasury_holds_the_payment_token() {
 
 #[test]
 fn wrong_addresses_and_programs_are_refused() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     let elsewhere = w.fresh_address();
     let good = ix::market_init(&w);
@@ -104,7 +104,7 @@ fn wrong_addresses_and_programs_are_refused() {
 
 #[test]
 fn there_is_one_market() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     // The system program: the account is in use.
     w.refused(ix::market_init(&w), &[&authority], Code::Custom(0));
@@ -112,7 +112,7 @@ fn there_is_one_market() {
 
 #[test]
 fn a_market_has_a_domain() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     let nowhere = ix::market_init_with(&w, w.params, [0; 8], w.guardian.pubkey());
     w.refused(nowhere, &[&authority], MarketError::ParameterOutOfRange);
@@ -175,14 +175,14 @@ pub fn nonsense() -> Vec<(&'static str, Params)> {
 
 #[test]
 fn a_market_of_real_gpus_has_time_for_people() {
-    let w = World::with(real_params());
+    let w = Testbed::with(real_params());
     assert_eq!(w.market().params.allow_simulated, 0);
     // And so have the parameters that a market gets if nobody says otherwise: client/market/params.go.
 }
 
 #[test]
 fn parameters_must_make_sense() {
-    let mut w = World::bare();
+    let mut w = Testbed::bare();
     let authority = w.authority.insecure_clone();
     let mut cases = nonsense();
     let mut timeless = test_params();

@@ -1,13 +1,13 @@
 use gantry_market::constants::{PAUSE_AWARDS, PAUSE_ORDERS};
 use gantry_market::errors::MarketError;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn guardian_and_authority_pause_and_reopen() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (authority, guardian) = (w.authority.insecure_clone(), w.guardian.insecure_clone());
     w.ok(ix::market_pause(&guardian.pubkey(), PAUSE_ORDERS | PAUSE_AWARDS), &[&guardian]);
     assert_eq!(w.market().paused, PAUSE_ORDERS | PAUSE_AWARDS);
@@ -17,7 +17,7 @@ fn guardian_and_authority_pause_and_reopen() {
 
 #[test]
 fn no_one_else_pauses() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let stranger = w.actor();
     let instruction = ix::market_pause(&stranger.wallet(), PAUSE_ORDERS);
     w.refused(instruction, &[&stranger.key], MarketError::Unauthorised);
@@ -28,7 +28,7 @@ fn no_one_else_pauses() {
 
 #[test]
 fn unknown_bits_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     for bit in 2..8 {
         let instruction = ix::market_pause(&guardian.pubkey(), 1 << bit);
@@ -38,7 +38,7 @@ fn unknown_bits_are_refused() {
 
 #[test]
 fn orders_stop_while_paused_and_go_on_after() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     let customer = w.customer(100_000_000);
     w.ok(ix::market_pause(&guardian.pubkey(), PAUSE_ORDERS), &[&guardian]);
@@ -50,7 +50,7 @@ fn orders_stop_while_paused_and_go_on_after() {
 
 #[test]
 fn a_false_market_is_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     let forged = w.forged(&pda::market());
     let instruction = swap(ix::market_pause(&guardian.pubkey(), 1), &pda::market(), &forged);

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
@@ -8,7 +8,7 @@ use crate::market_init::nonsense;
 
 #[test]
 fn a_proposal_waits_and_changes_nothing_yet() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let mut params = w.params;
     params.fee_bps = 1_500;
@@ -21,7 +21,7 @@ fn a_proposal_waits_and_changes_nothing_yet() {
 
 #[test]
 fn a_new_proposal_starts_its_own_wait() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     w.ok(ix::market_propose_params(&w, w.params), &[&authority]);
     w.warp(i64::from(w.params.timelock_secs) - 1);
@@ -34,7 +34,7 @@ fn a_new_proposal_starts_its_own_wait() {
 
 #[test]
 fn only_the_authority_proposes() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     let good = ix::market_propose_params(&w, w.params);
     let by_guardian = swap(good.clone(), &w.authority.pubkey(), &guardian.pubkey());
@@ -45,7 +45,7 @@ fn only_the_authority_proposes() {
 
 #[test]
 fn nonsense_is_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     for (name, params) in nonsense() {
         println!("{name}");
@@ -56,7 +56,7 @@ fn nonsense_is_refused() {
 
 #[test]
 fn the_period_is_fixed() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let mut params = w.params;
     params.period_secs += 1;
@@ -65,7 +65,7 @@ fn the_period_is_fixed() {
 
 #[test]
 fn a_false_market_is_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let (forged, model) = (w.forged(&pda::market()), pda::gpu_model(1));
     let good = ix::market_propose_params(&w, w.params);

@@ -1,12 +1,12 @@
 use gantry_market::errors::MarketError;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn the_guardian_changes_at_once_and_the_authority_waits() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let (next, guard) = (w.fresh_address(), w.fresh_address());
     w.ok(ix::market_set_authority(&w, next, guard), &[&authority]);
@@ -18,7 +18,7 @@ fn the_guardian_changes_at_once_and_the_authority_waits() {
 
 #[test]
 fn zero_takes_a_nomination_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let next = w.fresh_key();
     let guard = w.guardian.pubkey();
@@ -30,7 +30,7 @@ fn zero_takes_a_nomination_back() {
 
 #[test]
 fn only_the_authority_nominates() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let guardian = w.guardian.insecure_clone();
     let good = ix::market_set_authority(&w, guardian.pubkey(), guardian.pubkey());
     let coup = swap(good.clone(), &w.authority.pubkey(), &guardian.pubkey());

@@ -4,10 +4,10 @@ use gantry_market::constants::{BPS, FULL_AGE_SECS};
 use gantry_market::instructions::report::leaf::slash_amount;
 use gantry_market::math::bid::price_of;
 use gantry_market::math::fees::bps_of;
+use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
 use gantry_market::math::pricing::cost;
-use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
@@ -517,7 +517,7 @@ fn keepers_places_are_taken_once() {
 fn the_gravest_flag_decides_what_a_fault_costs() {
     let mut r = Random::new(19);
     for _ in 0..CASES {
-        let mut params = gantry_market_tests::world::test_params();
+        let mut params = gantry_market_tests::testbed::test_params();
         params.slash_fraud_bps = r.below(10_001) as u16;
         params.slash_work_failed_bps = r.below(10_001) as u16;
         params.slash_bad_work_bps = r.below(10_001) as u16;

@@ -6,7 +6,8 @@ use gantry_market_tests::mutants::{all, parse, weave, weave_all};
 fn every_mutant_matches_the_sources() {
     let mutants = all();
     assert!(mutants.len() >= 80, "{} mutants", mutants.len());
-    let woven = weave_all(&mutants).unwrap_or_else(|cause| panic!("{cause}; see program/tests/mutants/README.md"));
+    let woven =
+        weave_all(&mutants).unwrap_or_else(|cause| panic!("{cause}; see program/tests/mutants/README.md"));
     for mutant in &mutants {
         let switch = format!("crate::mutant::active({})", mutant.number);
         let switches: usize = woven.values().map(|text| text.matches(&switch).count()).sum();
@@ -38,7 +39,10 @@ fn an_original_becomes_a_switch() {
 
     let both = parse(&format!("[{}, {}]", entry(7, "a", ""), entry(8, "a", ""))).expect("parses");
     let woven = weave("a.rs", "a", &both).expect("matches");
-    assert_eq!(woven, "(if crate::mutant::active(7) { 0 } else if crate::mutant::active(8) { 0 } else { a })");
+    assert_eq!(
+        woven,
+        "(if crate::mutant::active(7) { 0 } else if crate::mutant::active(8) { 0 } else { a })"
+    );
 
     let second = parse(&format!("[{}]", entry(9, "a", r#", "within": "= a;""#))).expect("parses");
     let woven = weave("a.rs", "f(a); let b = a;", &second).expect("matches");
@@ -57,7 +61,9 @@ fn what_does_not_match_is_named() {
         );
     }
     let overlapping = parse(&format!("[{}, {}]", entry(7, "a + b", ""), entry(8, "b", ""))).expect("parses");
-    assert!(weave("a.rs", "a + b", &overlapping).is_err_and(|e| e.contains("mutant 8") && e.contains("overlaps")));
+    assert!(
+        weave("a.rs", "a + b", &overlapping).is_err_and(|e| e.contains("mutant 8") && e.contains("overlaps"))
+    );
     assert!(weave_all(&mutants).is_err_and(|e| e == "mutant 7: there is no file program/src/a.rs"));
 }
 

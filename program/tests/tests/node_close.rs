@@ -3,9 +3,9 @@ use gantry_market::events::NodeClosed;
 use gantry_market::state::{DeviceClaim, Node, Provider};
 use gantry_market_tests::attempts::{with_account, without_last};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
@@ -14,15 +14,15 @@ use solana_signer::Signer;
 /// A period and the two of the settle deadline.
 const WAIT: i64 = 180;
 
-fn retired(gpus: u8) -> (World, Actor, Machine) {
-    let mut w = World::new();
+fn retired(gpus: u8) -> (Testbed, Actor, Machine) {
+    let mut w = Testbed::new();
     let provider = w.provider(80_000_000_000);
     let machine = w.machine(&provider, gpus);
     w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
     (w, provider, machine)
 }
 
-fn closable(gpus: u8) -> (World, Actor, Machine) {
+fn closable(gpus: u8) -> (Testbed, Actor, Machine) {
     let (mut w, provider, machine) = retired(gpus);
     w.warp(WAIT);
     (w, provider, machine)
@@ -34,7 +34,7 @@ fn close(provider: &Actor, machine: &Machine) -> Instruction {
 
 #[test]
 fn rent_stake_and_devices_come_free() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let provider = w.provider(80_000_000_000);
     let before = w.lamports(&provider.wallet());
     let machine = w.machine(&provider, 8);
@@ -74,7 +74,7 @@ fn not_before_the_last_report_had_its_chance() {
 
 #[test]
 fn not_unless_retired_nor_with_a_fault_open() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let provider = w.provider(80_000_000_000);
     let machine = w.machine(&provider, 1);
     w.warp(10 * WAIT);

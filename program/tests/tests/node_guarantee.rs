@@ -1,29 +1,29 @@
-use gantry_market::constants::{MAX_GUARANTEE_SECS, GUARANTEE_BPS_MIN};
+use gantry_market::constants::{GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
 use gantry_market::errors::MarketError;
 use gantry_market::events::UptimeGuaranteed;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    Lease, Node, Order, Guarantee, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED,
+    Guarantee, Lease, Node, Order, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED,
     NODE_SUSPENDED,
 };
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-fn ready() -> (World, Actor, Machine) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Actor, Machine) {
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     w.warp(7);
     (w, provider, machine)
 }
 
-fn cooldown(w: &World) -> i64 {
+fn cooldown(w: &Testbed) -> i64 {
     i64::from(w.params.unstake_cooldown_secs)
 }
 
@@ -78,7 +78,7 @@ fn the_terms_have_bounds() {
 /// Where stake leaves at once, a commitment still has a period that can be counted.
 #[test]
 fn a_commitment_has_a_whole_period() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let mut params = w.params;
     (params.unstake_cooldown_secs, params.appeal_secs) = (0, 0);
     w.alter(&pda::market(), |m: &mut gantry_market::state::Market| m.params = params);

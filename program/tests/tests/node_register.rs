@@ -5,19 +5,19 @@ use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::attempts::{with_account, without_last, ALREADY_IN_USE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
+use gantry_market_tests::testbed::{real_params, H100};
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::{real_params, H100};
-use gantry_market_tests::{ix, pda, Actor, Change, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Testbed};
 use solana_instruction::AccountMeta;
 use solana_instruction_error::InstructionError;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 /// A provider whose stake is enough for two GPUs, and the key of a machine.
-fn ready() -> (World, Actor, Keypair) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Actor, Keypair) {
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let key = w.fresh_key();
     (w, provider, key)
@@ -58,7 +58,7 @@ fn a_machine_is_on_offer_and_holds_its_devices() {
 
 #[test]
 fn eight_gpus_are_the_most() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (provider, key) = (w.provider(80_000_000_000), w.fresh_key());
     w.ok(ix::node_register(&provider, &key.pubkey(), ix::spec(8), ASK), &[&provider.key, &key]);
     let node: Node = w.read(&pda::node(&provider.provider(), &key.pubkey()));
@@ -73,7 +73,7 @@ fn simulated_gpus_are_tier_zero_and_only_where_allowed() {
     assert_eq!(w.read::<Node>(&pda::node(&provider.provider(), &key.pubkey())).tier, 0);
     assert_eq!(w.read::<DeviceClaim>(&pda::device(&ix::devices(&key.pubkey(), 1)[0])).tier, 0);
 
-    let mut w = World::with(real_params());
+    let mut w = Testbed::with(real_params());
     let (provider, key) = (w.provider(20_000_000_000), w.fresh_key());
     let register = ix::node_register(&provider, &key.pubkey(), spec, ASK);
     w.refused(register, &[&provider.key, &key], MarketError::SimulatedNotAllowed);

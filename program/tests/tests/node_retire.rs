@@ -3,11 +3,11 @@ use gantry_market::events::NodeRetired;
 use gantry_market::state::{Node, NODE_RETIRED, NODE_SUSPENDED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_instruction_error::InstructionError;
 
-fn ready() -> (World, Actor, Machine) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Actor, Machine) {
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     (w, provider, machine)
@@ -28,7 +28,7 @@ fn a_node_leaves_for_good() {
 
 #[test]
 fn not_while_it_has_leases() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     let retire = ix::node_retire(&deal.provider, &deal.machine.node);
     w.refused(retire, &[&deal.provider.key], MarketError::StillInUse);

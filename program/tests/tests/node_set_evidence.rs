@@ -7,10 +7,10 @@ use gantry_market::state::{DeviceClaim, Node, NODE_ACTIVE, NODE_HIBERNATED, NODE
 use gantry_market_tests::attempts::without_last;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
@@ -18,7 +18,7 @@ use solana_signer::Signer;
 
 /// A machine of two GPUs that somebody else has registered before its owner could.
 struct Contest {
-    w: World,
+    w: Testbed,
     keeper: Actor,
     squatter: Actor,
     /// The squatter's node, which holds both claims.
@@ -30,7 +30,7 @@ struct Contest {
 }
 
 fn contest() -> Contest {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let (squatter, owner, sender) = (w.provider(20_000_000_000), w.provider(20_000_000_000), w.actor());
     let (key, junk) = (w.fresh_key(), w.fresh_key());
@@ -242,7 +242,7 @@ fn evidence_reaches_no_other_devices_than_those_registered() {
 
 #[test]
 fn simulated_gpus_have_no_evidence() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let (provider, sender) = (w.provider(20_000_000_000), w.actor());
     let machine =

@@ -2,16 +2,16 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::NodeUpdated;
 use gantry_market::state::{Node, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-fn ready() -> (World, Actor, Machine) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Actor, Machine) {
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     w.warp(10);

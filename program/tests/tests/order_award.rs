@@ -11,11 +11,11 @@ use gantry_market::state::{
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::ASK;
+use gantry_market_tests::setups::ASK;
+use gantry_market_tests::testbed::{DOMAIN, H100};
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::world::{DOMAIN, H100};
-use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
@@ -36,8 +36,8 @@ impl Offer {
     }
 }
 
-fn offered(args: OrderArgs) -> (World, Offer) {
-    let mut w = World::new();
+fn offered(args: OrderArgs) -> (Testbed, Offer) {
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(80_000_000_000);
     let machine = w.machine(&provider, 4);

@@ -4,12 +4,12 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Order, ORDER_LAPSED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, Actor, World};
+use gantry_market_tests::{ix, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-fn ordered() -> (World, Actor, Address) {
-    let mut w = World::new();
+fn ordered() -> (Testbed, Actor, Address) {
+    let mut w = Testbed::new();
     let customer = w.customer(100_000_000);
     let order = w.order(&customer, ix::order_args(1));
     (w, customer, order)
@@ -17,7 +17,7 @@ fn ordered() -> (World, Actor, Address) {
 
 #[test]
 fn money_and_rent_come_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100_000_000);
     let before = w.lamports(&who.wallet());
     let order = w.order(&who, ix::order_args(1));
@@ -43,7 +43,7 @@ fn once_only() {
 
 #[test]
 fn not_once_a_node_has_it() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
@@ -57,7 +57,7 @@ fn not_once_a_node_has_it() {
 
 #[test]
 fn a_lapsed_order_is_cancelled_once_it_has_no_lease() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(121);
     w.ok(ix::lease_abort(&w, &deal.lease), &[]);
@@ -75,7 +75,7 @@ fn a_lapsed_order_is_cancelled_once_it_has_no_lease() {
 
 #[test]
 fn a_sealed_order_is_not_taken_back_once_bids_are_open() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100_000_000);
     let order = w.order(&who, ix::sealed_args(1));
     w.ok(ix::auction_open(&who, &order, 30, 20), &[&who.key]);

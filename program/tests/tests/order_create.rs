@@ -8,12 +8,12 @@ use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Change, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-fn ready() -> (World, Actor) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Actor) {
+    let mut w = Testbed::new();
     let customer = w.customer(100_000_000);
     (w, customer)
 }
@@ -66,7 +66,7 @@ fn each_part_is_rounded_down_and_then_multiplied() {
 
 #[test]
 fn money_must_be_free() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(5_999_999);
     w.ok(ix::order_create(&who, ix::order_args(1)), &[&who.key]);
     let second = ix::order_create(&who, ix::order_args(2));

@@ -3,12 +3,12 @@ use gantry_market::events::OrderExpired;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Credits, Order, ORDER_EXPIRED};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::{ix, Actor, World};
+use gantry_market_tests::{ix, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-fn ordered() -> (World, Actor, Address) {
-    let mut w = World::new();
+fn ordered() -> (Testbed, Actor, Address) {
+    let mut w = Testbed::new();
     let customer = w.customer(100_000_000);
     let order = w.order(&customer, ix::order_args(1));
     (w, customer, order)
@@ -16,7 +16,7 @@ fn ordered() -> (World, Actor, Address) {
 
 #[test]
 fn anyone_releases_an_order_that_nobody_took() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.customer(100_000_000);
     let before = w.lamports(&who.wallet());
     let order = w.order(&who, ix::order_args(1));
@@ -34,7 +34,7 @@ fn anyone_releases_an_order_that_nobody_took() {
 
 #[test]
 fn a_part_that_is_awarded_is_kept_until_its_lease_is_aborted() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
@@ -61,7 +61,7 @@ fn a_part_that_is_awarded_is_kept_until_its_lease_is_aborted() {
 
 #[test]
 fn a_fully_awarded_order_does_not_expire() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(10_000);
     let expire = ix::order_expire(&deal.customer, &deal.order);
@@ -70,7 +70,7 @@ fn a_fully_awarded_order_does_not_expire() {
 
 #[test]
 fn a_lapsed_order_waits_for_its_customer_and_for_its_last_lease() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(121);
     w.ok(ix::lease_abort(&w, &deal.lease), &[]);

@@ -7,13 +7,13 @@ use gantry_market::state::{
 };
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, Actor, Deal, Machine, World};
+use gantry_market_tests::{ix, Actor, Deal, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// An order of one node that did not start.
-fn lapsed() -> (World, Deal) {
-    let mut w = World::new();
+fn lapsed() -> (Testbed, Deal) {
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(121);
     w.ok(ix::lease_abort(&w, &deal.lease), &[]);
@@ -30,7 +30,7 @@ struct Pair {
 }
 
 /// An order of two nodes, awarded in full.
-fn pair(w: &mut World) -> Pair {
+fn pair(w: &mut Testbed) -> Pair {
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(40_000_000_000);
     let machines = [w.machine(&provider, 1), w.machine(&provider, 1)];
@@ -68,7 +68,7 @@ fn a_lapsed_order_is_awarded_again() {
 
 #[test]
 fn a_lease_that_has_not_started_waits_for_the_order_to_be_whole_again() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let p = pair(&mut w);
     w.warp(121);
     w.ok(ix::lease_abort(&w, &p.leases[0]), &[]);
@@ -94,7 +94,7 @@ fn a_lease_that_has_not_started_waits_for_the_order_to_be_whole_again() {
 
 #[test]
 fn a_lease_that_has_started_goes_on() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let p = pair(&mut w);
     w.ok(ix::lease_start(&w, &p.leases[1], [3; 32]), &[&p.machines[1].key]);
     w.warp(121);
@@ -119,7 +119,7 @@ fn a_lease_that_has_started_goes_on() {
 
 #[test]
 fn an_order_whose_other_lease_is_over_is_whole_with_a_new_one() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let p = pair(&mut w);
     w.ok(ix::lease_start(&w, &p.leases[1], [3; 32]), &[&p.machines[1].key]);
     w.ok(ix::lease_end(&w, &p.customer.wallet(), &p.leases[1], 0), &[&p.customer.key]);

@@ -4,13 +4,13 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Order, LEASE_FAILED, OUTPUT_COMMITTED, OUTPUT_NONE, OUTPUT_WANTED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 #[test]
 fn a_commitment_is_kept_and_counted() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     let (lease, key) = (job.runs[0].lease, &job.runs[0].machine.key);
     assert_eq!(w.read::<Lease>(&lease).output, OUTPUT_WANTED);
@@ -25,7 +25,7 @@ fn a_commitment_is_kept_and_counted() {
 
 #[test]
 fn also_after_the_end_of_the_lease_and_not_after_the_deadline() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     let run = &job.runs[0];
     w.ok(ix::lease_end(&w, &run.machine.key.pubkey(), &run.lease, 0), &[&run.machine.key]);
@@ -39,7 +39,7 @@ fn also_after_the_end_of_the_lease_and_not_after_the_deadline() {
 
 #[test]
 fn a_failed_lease_has_no_output() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     let run = &job.runs[0];
     w.alter(&run.lease, |l: &mut Lease| (l.status, l.ended_at) = (LEASE_FAILED, l.started_at));
@@ -49,7 +49,7 @@ fn a_failed_lease_has_no_output() {
 
 #[test]
 fn nothing_is_paid_before_the_outputs_are_compared() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     let run = &job.runs[0];
     w.warp(100);
@@ -64,7 +64,7 @@ fn nothing_is_paid_before_the_outputs_are_compared() {
 
 #[test]
 fn an_ordinary_lease_has_none() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     assert_eq!(w.read::<Lease>(&deal.lease).output, OUTPUT_NONE);
     let commit = ix::output_commit(&w, &deal.lease, [8; 32]);
@@ -73,7 +73,7 @@ fn an_ordinary_lease_has_none() {
 
 #[test]
 fn redundancy_needs_a_job_that_ends_and_nodes_for_a_majority() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let customer = w.customer(1_000_000_000);
     let sound =
         OrderArgs { nodes: 3, run_to_completion: 1, redundant: 1, no_migration: 1, ..ix::order_args(1) };
@@ -92,7 +92,7 @@ fn redundancy_needs_a_job_that_ends_and_nodes_for_a_majority() {
 
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     let (run, other) = (&job.runs[0], &job.runs[1]);
     let good = ix::output_commit(&w, &run.lease, [8; 32]);

@@ -2,14 +2,14 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::OutputsResolved;
 use gantry_market::state::{Credits, Lease, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::Redundant;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::setups::Redundant;
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// The three nodes have shown these outputs, ten minutes of each are on a receipt, and all leases are over.
-fn shown(outputs: [u8; 3]) -> (World, Redundant) {
-    let mut w = World::new();
+fn shown(outputs: [u8; 3]) -> (Testbed, Redundant) {
+    let mut w = Testbed::new();
     let job = w.redundant();
     w.warp(600);
     for run in &job.runs {
@@ -25,12 +25,12 @@ fn shown(outputs: [u8; 3]) -> (World, Redundant) {
     (w, job)
 }
 
-fn outcomes(w: &World, job: &Redundant) -> Vec<u8> {
+fn outcomes(w: &Testbed, job: &Redundant) -> Vec<u8> {
     job.leases().iter().map(|lease| w.read::<Lease>(lease).output).collect()
 }
 
 /// Settles and closes every lease; returns what the providers got, and the fee.
-fn wound_up(w: &mut World, job: &Redundant) -> (Vec<u64>, u64) {
+fn wound_up(w: &mut Testbed, job: &Redundant) -> (Vec<u64>, u64) {
     let before: Vec<u64> = job.runs.iter().map(|run| w.tokens(&run.provider.payment)).collect();
     let fees = w.tokens(&pda::fee_vault());
     for lease in job.leases() {
@@ -73,7 +73,7 @@ fn without_a_majority_nobody_is_paid() {
 
 #[test]
 fn a_majority_of_those_who_answered_is_none_of_all() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     job.commit(&mut w, 0, 4);
     let resolve = ix::output_resolve(&job.order, &job.leases());

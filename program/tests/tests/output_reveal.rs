@@ -2,15 +2,15 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::OutputRevealed;
 use gantry_market::state::{Lease, OUTPUT_REVEALED};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::stories::Redundant;
+use gantry_market_tests::setups::Redundant;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 /// All three nodes have committed to the same output.
-fn committed() -> (World, Redundant) {
-    let mut w = World::new();
+fn committed() -> (Testbed, Redundant) {
+    let mut w = Testbed::new();
     let job = w.redundant();
     for at in 0..3 {
         job.commit(&mut w, at, 4);
@@ -47,7 +47,7 @@ fn nothing_else_is() {
 
 #[test]
 fn not_while_others_could_still_copy_it_and_not_for_ever() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let job = w.redundant();
     job.commit(&mut w, 0, 4);
     job.commit(&mut w, 1, 4);

@@ -4,10 +4,10 @@ use gantry_market::errors::MarketError;
 use gantry_market::math::pricing::cost;
 use gantry_market::state::{Credits, Order};
 use gantry_market_tests::tokens::put_token_account;
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 
 /// A customer with more money than fits a product of 64 bits.
-fn rich(w: &mut World) -> Actor {
+fn rich(w: &mut Testbed) -> Actor {
     let who = w.actor();
     let mint = w.payment_mint;
     let program = gantry_market_tests::tokens::token_program();
@@ -18,7 +18,7 @@ fn rich(w: &mut World) -> Actor {
 
 #[test]
 fn a_product_that_needs_more_than_64_bits_is_exact() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = rich(&mut w);
     // price × gpus × seconds = 1.75e20, which wraps in 64 bits; the quotient fits.
     let mut args = ix::order_args(1);
@@ -34,7 +34,7 @@ fn a_product_that_needs_more_than_64_bits_is_exact() {
 
 #[test]
 fn a_quotient_that_does_not_fit_is_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = rich(&mut w);
     let mut args = ix::order_args(1);
     (args.max_price, args.gpus_per_node, args.duration_secs) = (u64::MAX, 8, 31_536_000);
@@ -43,7 +43,7 @@ fn a_quotient_that_does_not_fit_is_refused() {
 
 #[test]
 fn checked_multiplication_in_64_bits_sees_the_overflow() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = rich(&mut w);
     // Each node's cost fits; the sum over 64 nodes does not.
     let mut args = ix::order_args(1);

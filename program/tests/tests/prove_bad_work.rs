@@ -7,14 +7,14 @@ use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::work::Opened;
-use gantry_market_tests::{ix, pda, Actor, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_message::Message;
 use solana_signer::Signer;
 
 /// A node of two GPUs, with 20 tokens of stake, that committed to a product; a period later somebody accuses it.
 struct Case {
-    w: World,
+    w: Testbed,
     provider: Actor,
     machine: Machine,
     finder: Actor,
@@ -22,13 +22,13 @@ struct Case {
 }
 
 fn accused_of(order: u32, at: (u16, u16), wrong: i32) -> Case {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
     let finder = w.actor();
     w.warp(60);
     let opened = Opened::new(machine.node, w.period(), order, at, wrong);
-    w.ok_all(&ix::accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    w.ok_all(&ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
     Case { w, provider, machine, finder, opened }
 }
 
@@ -75,8 +75,8 @@ fn both_transactions_of_the_largest_order_fit_and_are_cheap() {
     let mut c = accused_of(4_096, (4_095, 4_095), -1);
     assert_eq!(c.opened.siblings.len(), 19);
     let budget = 1 + 3 + 1 + 32 + 5 + 12;
-    let accuse = ix::accuse(&c.finder.wallet(), &c.machine.key, &c.opened);
-    for instructions in [accuse.to_vec(), vec![c.proof()]] {
+    let open = ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &c.opened);
+    for instructions in [open.to_vec(), vec![c.proof()]] {
         let message = Message::new(&instructions, Some(&c.finder.wallet()));
         // One signature; room for a compute limit and a price.
         let size = 1 + 64 + message.serialize().len();
@@ -137,7 +137,10 @@ fn an_opening_that_was_not_committed_to_proves_nothing() {
     ];
     for opened in elsewhere {
         c.w.ok(close.clone(), &[&c.finder.key]);
-        c.w.ok_all(&ix::accuse(&c.finder.wallet(), &c.machine.key, &opened), &[&c.finder.key]);
+        c.w.ok_all(
+            &ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &opened),
+            &[&c.finder.key],
+        );
         c.w.refused(c.proof(), &[&c.finder.key], MarketError::InvalidProof);
     }
 }
@@ -148,7 +151,7 @@ fn one_proof_covers_what_was_committed_to_before_it() {
     let (second, late) = (c.w.actor(), c.w.actor());
     let node = c.machine.node;
     let earlier = Opened::new(node, c.opened.period, 32, (5, 5), 3);
-    c.w.ok_all(&ix::accuse(&second.wallet(), &c.machine.key, &earlier), &[&second.key]);
+    c.w.ok_all(&ix::signed_fraud_proof_open(&second.wallet(), &c.machine.key, &earlier), &[&second.key]);
     c.w.warp(60);
     let period = c.w.period();
     c.w.ok(c.proof(), &[&c.finder.key]);
@@ -156,12 +159,12 @@ fn one_proof_covers_what_was_committed_to_before_it() {
     let proof = ix::prove_bad_work(&c.w, &second, &node, &earlier.siblings);
     c.w.refused(proof, &[&second.key], MarketError::AlreadyProven);
     let same = Opened::new(node, period, 64, (2, 2), 1);
-    c.w.ok_all(&ix::accuse(&late.wallet(), &c.machine.key, &same), &[&late.key]);
+    c.w.ok_all(&ix::signed_fraud_proof_open(&late.wallet(), &c.machine.key, &same), &[&late.key]);
     let proof = ix::prove_bad_work(&c.w, &late, &node, &same.siblings);
     c.w.refused(proof, &[&late.key], MarketError::AlreadyProven);
     // A commitment for a time to come waits for it, and counts then.
     let next = Opened::new(node, period + 1, 64, (2, 2), 1);
-    c.w.ok_all(&ix::accuse(&c.finder.wallet(), &c.machine.key, &next), &[&c.finder.key]);
+    c.w.ok_all(&ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &next), &[&c.finder.key]);
     let proof = ix::prove_bad_work(&c.w, &c.finder, &node, &next.siblings);
     c.w.refused(proof.clone(), &[&c.finder.key], MarketError::TooEarly);
     c.w.warp(60);
@@ -171,7 +174,7 @@ fn one_proof_covers_what_was_committed_to_before_it() {
 
 #[test]
 fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
     let finder = w.actor();
@@ -183,7 +186,7 @@ fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
     w.ok(ix::node_close(&provider, &key, 2), &[&provider.key]);
     let register = ix::node_register(&provider, &key, ix::spec(2), 2_000_000);
     w.ok(register, &[&provider.key, &machine.key]);
-    w.ok_all(&ix::accuse(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    w.ok_all(&ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
     let proof = ix::prove_bad_work(&w, &finder, &machine.node, &opened.siblings);
     w.refused(proof, &[&finder.key], MarketError::AlreadyProven);
 }

@@ -5,7 +5,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    GpuModel, Keeper, Lease, Node, NodeRecord, Order, Guarantee, Provider, ScoreRecord, KEEPER_ACTIVE,
+    GpuModel, Guarantee, Keeper, Lease, Node, NodeRecord, Order, Provider, ScoreRecord, KEEPER_ACTIVE,
     KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
@@ -13,7 +13,7 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
@@ -25,7 +25,7 @@ const CHEAP: u64 = 2_000_000;
 
 /// An order that went to the dear machine while the cheap one was free.
 struct Case {
-    w: World,
+    w: Testbed,
     keeper: Actor,
     customer: Actor,
     finder: Actor,
@@ -43,7 +43,7 @@ fn awarded() -> Case {
 }
 
 fn awarded_with(args: OrderArgs) -> Case {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let (provider, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
     let better = w.machine_of(&provider, ix::spec(2), CHEAP);
@@ -316,7 +316,7 @@ fn orders_over_several_nodes_and_other_modes_cannot_be_contested() {
 
 #[test]
 fn the_best_node_awarded_leaves_nothing_to_contest() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let (provider, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
     let better = w.machine_of(&provider, ix::spec(2), CHEAP);

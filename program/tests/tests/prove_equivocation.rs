@@ -4,20 +4,20 @@ use gantry_market::state::{Keeper, KEEPER_SLASHED};
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::ix::{contradict, prove_equivocation, signed};
+use gantry_market_tests::ix::{equivocation, prove_equivocation, signed};
 use gantry_market_tests::leaves::{manifest, statement};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 use solana_message::Message;
 
 const BOND: u64 = 4_000_000_000;
 
-/// Keeper to accuse, another one, and a finder.
-fn ready() -> (World, Actor, Actor, Actor) {
-    let mut w = World::new();
+/// The keeper that equivocates, another one, and a finder.
+fn ready() -> (Testbed, Actor, Actor, Actor) {
+    let mut w = Testbed::new();
     let (keeper, other) = (w.keeper(BOND), w.keeper(BOND));
     let finder = w.actor();
     (w, keeper, other, finder)
@@ -40,7 +40,7 @@ fn the_bond_and_the_vote_are_gone_at_once() {
     let (mut w, keeper, _, finder) = ready();
     let [yes, no] = both();
     let supply = w.supply(&w.stake_mint);
-    let proof = contradict(&w, &finder, &keeper, &no, &yes);
+    let proof = equivocation(&w, &finder, &keeper, &no, &yes);
     let message = Message::new(&proof, Some(&finder.wallet()));
     let size = 1 + 64 + message.serialize().len();
     println!("{size} bytes");
@@ -70,14 +70,14 @@ fn the_bond_and_the_vote_are_gone_at_once() {
 
 #[test]
 fn who_was_expelled_has_no_say_any_more_and_leaves_with_the_rest() {
-    let mut params = gantry_market_tests::world::test_params();
+    let mut params = gantry_market_tests::testbed::test_params();
     params.slash_equivocation_bps = 5_000;
-    let mut w = World::with(params);
+    let mut w = Testbed::with(params);
     let (keeper, other, finder) = (w.keeper(BOND), w.keeper(BOND), w.actor());
     let [yes, no] = both();
     let period = w.period();
     w.warp_past_period(period);
-    w.ok_all(&contradict(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
+    w.ok_all(&equivocation(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
     let vote = ix::report_vote(&keeper, period, [1; 32]);
     w.refused(vote, &[&keeper.key], MarketError::KeeperNotActive);
     w.refused(ix::keeper_activate(&keeper), &[], MarketError::WrongKeeperStatus);
@@ -95,8 +95,8 @@ fn who_was_expelled_has_no_say_any_more_and_leaves_with_the_rest() {
 fn a_second_proof_takes_nothing() {
     let (mut w, keeper, _, finder) = ready();
     let [yes, no] = both();
-    w.ok_all(&contradict(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
-    let again = contradict(&w, &finder, &keeper, &no, &yes);
+    w.ok_all(&equivocation(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
+    let again = equivocation(&w, &finder, &keeper, &no, &yes);
     w.refused_all(&again, &[&finder.key], MarketError::WrongKeeperStatus);
     assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
     assert_eq!(w.market().total_weight, BOND);
@@ -111,7 +111,7 @@ fn pending_and_leaving_keepers_are_not_spared() {
     let exit_at = w.read::<Keeper>(&leaving.keeper()).exit_at;
     w.warp(300);
     for keeper in [&leaving, &pending] {
-        w.ok_all(&contradict(&w, &finder, keeper, &yes, &no), &[&finder.key]);
+        w.ok_all(&equivocation(&w, &finder, keeper, &yes, &no), &[&finder.key]);
         let state: Keeper = w.read(&keeper.keeper());
         assert_eq!((state.bond, state.status), (0, KEEPER_SLASHED));
     }
@@ -121,7 +121,7 @@ fn pending_and_leaving_keepers_are_not_spared() {
     // Once withdrawn there is nothing left to take.
     w.warp(300);
     w.ok(ix::keeper_withdraw(&leaving), &[&leaving.key]);
-    let late = contradict(&w, &finder, &leaving, &yes, &no);
+    let late = equivocation(&w, &finder, &leaving, &yes, &no);
     w.refused_all(&late, &[&finder.key], InstructionError::AccountDataTooSmall);
 }
 
@@ -134,17 +134,17 @@ fn different_checks_and_different_details_are_no_contradiction() {
     for at in [16, 48, 56, 72, 80] {
         let mut other = no;
         other[at] ^= 1;
-        let proof = contradict(&w, &finder, &keeper, &yes, &other);
+        let proof = equivocation(&w, &finder, &keeper, &yes, &other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // The same result: measured, latency, covered seconds and details may differ.
     for at in [60, 64, 68, 112] {
         let mut other = yes;
         other[at] ^= 1;
-        let proof = contradict(&w, &finder, &keeper, &yes, &other);
+        let proof = equivocation(&w, &finder, &keeper, &yes, &other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
-    let same = contradict(&w, &finder, &keeper, &yes, &yes);
+    let same = equivocation(&w, &finder, &keeper, &yes, &yes);
     w.refused_all(&same, &[&finder.key], MarketError::NoEquivocation);
     // Of another cluster, both or one.
     let foreign = [yes, no].map(|mut text| {
@@ -153,19 +153,19 @@ fn different_checks_and_different_details_are_no_contradiction() {
     });
     let pairs = [[foreign[0], foreign[1]], [yes, foreign[1]], [foreign[0], no]];
     for [one, other] in pairs {
-        let proof = contradict(&w, &finder, &keeper, &one, &other);
+        let proof = equivocation(&w, &finder, &keeper, &one, &other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // Shorter or longer than a statement, though signed.
     let mut longer = no.to_vec();
     longer.push(0);
     for other in [&no[..143], &longer[..], &[]] {
-        let proof = contradict(&w, &finder, &keeper, &yes, other);
+        let proof = equivocation(&w, &finder, &keeper, &yes, other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     let mut broken = no;
     broken[57] = 2;
-    let proof = contradict(&w, &finder, &keeper, &yes, &broken);
+    let proof = equivocation(&w, &finder, &keeper, &yes, &broken);
     w.refused_all(&proof, &[&finder.key], MarketError::IrrelevantStatement);
     assert_eq!(w.read::<Keeper>(&keeper.keeper()).bond, BOND);
 }
@@ -175,7 +175,7 @@ fn two_manifests_of_a_period_cost_the_bond() {
     let (mut w, keeper, _, finder) = ready();
     let [one, other] = [1, 2].map(|fill| manifest(30, 12, [fill; 32]));
     let supply = w.supply(&w.stake_mint);
-    let meta = w.ok_all(&contradict(&w, &finder, &keeper, &one, &other), &[&finder.key]);
+    let meta = w.ok_all(&equivocation(&w, &finder, &keeper, &one, &other), &[&finder.key]);
     let state: Keeper = w.read(&keeper.keeper());
     assert_eq!((state.bond, state.weight, state.status), (0, 0, KEEPER_SLASHED));
     assert_eq!(w.market().total_weight, BOND);
@@ -195,7 +195,8 @@ fn two_manifests_of_a_period_cost_the_bond() {
     };
     assert_emitted(&meta, &event);
     let [yes, no] = both();
-    for again in [contradict(&w, &finder, &keeper, &other, &one), contradict(&w, &finder, &keeper, &yes, &no)]
+    for again in
+        [equivocation(&w, &finder, &keeper, &other, &one), equivocation(&w, &finder, &keeper, &yes, &no)]
     {
         w.refused_all(&again, &[&finder.key], MarketError::WrongKeeperStatus);
     }
@@ -207,11 +208,11 @@ fn manifests_differ_in_number_size_or_digest() {
     let (mut w, _, _, finder) = ready();
     let one = manifest(30, 12, [1; 32]);
     for at in [24, 27, 28, 31, 32, 63] {
-        let liar = w.keeper(BOND);
+        let dishonest = w.keeper(BOND);
         let mut other = one;
         other[at] ^= 1;
-        w.ok_all(&contradict(&w, &finder, &liar, &one, &other), &[&finder.key]);
-        assert_eq!(w.read::<Keeper>(&liar.keeper()).bond, 0);
+        w.ok_all(&equivocation(&w, &finder, &dishonest, &one, &other), &[&finder.key]);
+        assert_eq!(w.read::<Keeper>(&dishonest.keeper()).bond, 0);
     }
 }
 
@@ -237,7 +238,7 @@ fn one_manifest_a_period_is_no_contradiction() {
         [change(&one, 15), change(&other, 15)],
     ];
     for [one, other] in pairs {
-        let proof = contradict(&w, &finder, &keeper, &one, &other);
+        let proof = equivocation(&w, &finder, &keeper, &one, &other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // With a statement, and shorter or longer than a manifest.
@@ -246,13 +247,13 @@ fn one_manifest_a_period_is_no_contradiction() {
     let mixed: [[&[u8]; 2]; 6] =
         [[&one, &yes], [&no, &one], [&one, &other[..63]], [&longer, &one], [&longer, &longer], [&one, &[]]];
     for [one, other] in mixed {
-        let proof = contradict(&w, &finder, &keeper, one, other);
+        let proof = equivocation(&w, &finder, &keeper, one, other);
         w.refused_all(&proof, &[&finder.key], MarketError::NoEquivocation);
     }
     // Something else that is as long.
     for at in [0, 7] {
         for [one, other] in [[one, change(&other, at)], [change(&one, at), other]] {
-            let proof = contradict(&w, &finder, &keeper, &one, &other);
+            let proof = equivocation(&w, &finder, &keeper, &one, &other);
             w.refused_all(&proof, &[&finder.key], MarketError::IrrelevantStatement);
         }
     }

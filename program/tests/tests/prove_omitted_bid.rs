@@ -3,7 +3,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Auction, GpuModel, Keeper, Lease, Node, Order, Guarantee, Provider, KEEPER_ACTIVE, NODE_DRAINING,
+    Auction, GpuModel, Guarantee, Keeper, Lease, Node, Order, Provider, KEEPER_ACTIVE, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -11,7 +11,7 @@ use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::{signed, Bid};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, Change, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
@@ -24,7 +24,7 @@ const BAR: usize = 2;
 
 /// Three machines bid 1, 1.5 and 2 USDC; the keeper acknowledged all, and awarded the first at the price of the third.
 struct Case {
-    w: World,
+    w: Testbed,
     keeper: Actor,
     customer: Actor,
     finder: Actor,
@@ -37,7 +37,7 @@ struct Case {
 }
 
 fn opened(args: OrderArgs) -> Case {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let provider = w.provider(80_000_000_000);
     let machines = (0..4).map(|_| w.machine(&provider, 2)).collect();

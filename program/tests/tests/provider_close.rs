@@ -4,12 +4,12 @@ use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Change, World};
+use gantry_market_tests::{ix, pda, Change, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn everything_comes_back() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(0);
     assert!(w.lamports(&who.wallet()) < START_LAMPORTS);
     w.gift(&who.provider_vault(), 9);
@@ -22,7 +22,7 @@ fn everything_comes_back() {
 
 #[test]
 fn a_closed_provider_may_register_again() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(50);
     w.ok(ix::provider_request_unstake(&who, 50), &[&who.key]);
     w.refused(ix::provider_close(&who), &[&who.key], MarketError::StillInUse);
@@ -46,7 +46,7 @@ fn whoever_still_has_something_here_stays() {
     ];
     for (name, change, error) in cases {
         println!("{name}");
-        let mut w = World::new();
+        let mut w = Testbed::new();
         let who = w.provider(0);
         w.alter(&who.provider(), change);
         w.refused(ix::provider_close(&who), &[&who.key], error);
@@ -55,7 +55,7 @@ fn whoever_still_has_something_here_stays() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.provider(0), w.provider(0));
     let (market, provider) = (w.forged(&pda::market()), w.forged(&who.provider()));
     let twin = w.twin(&who.provider_vault());

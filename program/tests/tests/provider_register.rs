@@ -3,12 +3,12 @@ use gantry_market::state::Provider;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn opens_an_account_and_a_vault() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     w.ok(ix::provider_register(&w, &who), &[&who.key]);
     let provider: Provider = w.read(&who.provider());
@@ -24,14 +24,14 @@ fn opens_an_account_and_a_vault() {
 
 #[test]
 fn once_only() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(0);
     w.refused(ix::provider_register(&w, &who), &[&who.key], Code::Custom(0));
 }
 
 #[test]
 fn lamports_sent_beforehand_do_not_block_it() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     w.svm.airdrop(&who.provider(), 1_000_000).unwrap();
     w.svm.airdrop(&who.provider_vault(), 1_000_000_000).unwrap();
@@ -42,7 +42,7 @@ fn lamports_sent_beforehand_do_not_block_it() {
 
 #[test]
 fn the_wallet_signs() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.actor();
     let silent = unsigned(ix::provider_register(&w, &who), &who.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
@@ -50,7 +50,7 @@ fn the_wallet_signs() {
 
 #[test]
 fn earnings_go_to_the_wallets_own_payment_account() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.actor(), w.actor());
     let foreign = w.foreign_token_account(w.payment_mint, who.wallet(), 0);
     let good = ix::provider_register(&w, &who);
@@ -66,7 +66,7 @@ fn earnings_go_to_the_wallets_own_payment_account() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.actor(), w.actor());
     let forged = w.forged(&pda::market());
     let good = ix::provider_register(&w, &who);

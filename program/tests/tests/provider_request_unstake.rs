@@ -2,12 +2,12 @@ use gantry_market::errors::MarketError;
 use gantry_market::state::Provider;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn stake_begins_to_cool() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(100);
     w.ok(ix::provider_request_unstake(&who, 40), &[&who.key]);
     let provider: Provider = w.read(&who.provider());
@@ -18,7 +18,7 @@ fn stake_begins_to_cool() {
 
 #[test]
 fn asking_again_restarts_the_cooldown_for_all_of_it() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(100);
     w.ok(ix::provider_request_unstake(&who, 40), &[&who.key]);
     w.warp(i64::from(w.params.unstake_cooldown_secs) - 1);
@@ -31,7 +31,7 @@ fn asking_again_restarts_the_cooldown_for_all_of_it() {
 
 #[test]
 fn stake_that_nodes_need_stays() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(100);
     w.alter(&who.provider(), |p: &mut Provider| p.locked_stake = 70);
     let too_much = ix::provider_request_unstake(&who, 31);
@@ -43,7 +43,7 @@ fn stake_that_nodes_need_stays() {
 
 #[test]
 fn a_running_node_holds_its_stake() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(20_000_000_000);
     let node = w.fresh_key();
     use solana_signer::Signer;
@@ -56,7 +56,7 @@ fn a_running_node_holds_its_stake() {
 
 #[test]
 fn amounts_must_be_there() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(100);
     w.refused(ix::provider_request_unstake(&who, 0), &[&who.key], MarketError::ZeroAmount);
     for amount in [101, u64::MAX] {
@@ -67,7 +67,7 @@ fn amounts_must_be_there() {
 
 #[test]
 fn only_the_wallet_may_and_only_for_its_own() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.provider(100), w.provider(100));
     let good = ix::provider_request_unstake(&who, 10);
     let silent = unsigned(good.clone(), &who.wallet());

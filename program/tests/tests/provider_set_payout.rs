@@ -2,12 +2,12 @@ use gantry_market::errors::MarketError;
 use gantry_market::state::Provider;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, World};
+use gantry_market_tests::{ix, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn names_another_account() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(0);
     let payout = w.token_account(w.payment_mint, who.wallet(), 0);
     w.ok(ix::provider_set_payout(&who, payout), &[&who.key]);
@@ -19,7 +19,7 @@ fn names_another_account() {
 
 #[test]
 fn it_must_be_the_wallets_own_payment_account() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.provider(0), w.actor());
     let foreign = w.foreign_token_account(w.payment_mint, who.wallet(), 0);
     let cases: [(_, Code); 3] = [
@@ -34,7 +34,7 @@ fn it_must_be_the_wallets_own_payment_account() {
 
 #[test]
 fn only_the_wallet_may() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, thief) = (w.provider(0), w.provider(0));
     let theft = swap(ix::provider_set_payout(&thief, thief.payment), &thief.provider(), &who.provider());
     w.refused(theft, &[&thief.key], MarketError::Unauthorised);

@@ -4,12 +4,12 @@ use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, World};
+use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
 fn stake_adds_up() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(0);
     for (amount, total) in [(7, 7), (1_000_000_000, 1_000_000_007)] {
         w.ok(ix::provider_stake(&w, &who, amount), &[&who.key]);
@@ -21,7 +21,7 @@ fn stake_adds_up() {
 
 #[test]
 fn amounts_must_be_there() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let who = w.provider(0);
     w.refused(ix::provider_stake(&w, &who, 0), &[&who.key], MarketError::ZeroAmount);
     let much = ix::provider_stake(&w, &who, START_STAKE + 1);
@@ -32,7 +32,7 @@ fn amounts_must_be_there() {
 
 #[test]
 fn only_the_wallet_may() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.provider(0), w.provider(0));
     let good = ix::provider_stake(&w, &who, 10);
     let silent = unsigned(good.clone(), &who.wallet());
@@ -43,7 +43,7 @@ fn only_the_wallet_may() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (who, other) = (w.provider(0), w.provider(0));
     let (market, provider) = (w.forged(&pda::market()), w.forged(&who.provider()));
     let vault_twin = w.twin(&who.provider_vault());

@@ -4,18 +4,18 @@ use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_instruction_error::InstructionError;
 
 /// 40 of 100 asked back.
-fn cooling() -> (World, Actor) {
-    let mut w = World::new();
+fn cooling() -> (Testbed, Actor) {
+    let mut w = Testbed::new();
     let who = w.provider(100);
     w.ok(ix::provider_request_unstake(&who, 40), &[&who.key]);
     (w, who)
 }
 
-fn cooled() -> (World, Actor) {
+fn cooled() -> (Testbed, Actor) {
     let (mut w, who) = cooling();
     w.warp(i64::from(w.params.unstake_cooldown_secs));
     (w, who)

@@ -8,15 +8,15 @@ use gantry_market::ID;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::leaves::{merkle, LeafData, Proof};
-use gantry_market_tests::{ix, pda, Actor, Change, Deal, Machine, World};
+use gantry_market_tests::{ix, pda, Actor, Change, Deal, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 /// A running lease at the end of its first period, which it was up for. The node was registered before.
-fn ready() -> (World, Deal, LeafData) {
-    let mut w = World::new();
+fn ready() -> (Testbed, Deal, LeafData) {
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -27,8 +27,8 @@ fn ready() -> (World, Deal, LeafData) {
 }
 
 /// A machine without lease, at the end of a period.
-fn idle() -> (World, Actor, Actor, Machine, LeafData) {
-    let mut w = World::new();
+fn idle() -> (Testbed, Actor, Actor, Machine, LeafData) {
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(40_000_000_000);
     let machine = w.machine(&provider, 1);
@@ -40,7 +40,7 @@ fn idle() -> (World, Actor, Actor, Machine, LeafData) {
 }
 
 /// Makes a report of the one leaf and returns its proof.
-fn only(w: &mut World, keeper: &Actor, leaf: LeafData) -> Proof {
+fn only(w: &mut Testbed, keeper: &Actor, leaf: LeafData) -> Proof {
     w.finalise(keeper, &[leaf]).remove(0)
 }
 
@@ -183,7 +183,7 @@ fn a_report_of_a_time_before_its_start_does_not_concern_a_lease() {
 
 #[test]
 fn two_leases_of_a_node_count_for_the_node_once() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let order = w.order(&deal.customer, ix::order_args(2));
     let second = w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
@@ -213,7 +213,7 @@ fn with_closed(mut instruction: Instruction, lease: &Address) -> Instruction {
 
 #[test]
 fn a_leaf_of_a_closed_lease_still_speaks_of_its_node() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -238,7 +238,7 @@ fn a_leaf_of_a_closed_lease_still_speaks_of_its_node() {
 
 #[test]
 fn a_closed_lease_hides_no_fault_of_its_node() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -316,7 +316,7 @@ fn an_ended_lease_still_learns_of_its_last_period() {
 
 #[test]
 fn the_report_must_be_final() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.running();
     let rival = w.keeper(w.params.min_bond * 2);
     let period = w.period();

@@ -1,12 +1,12 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::ReportClosed;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_instruction_error::InstructionError;
 
 /// A report with one vote; final when the voter holds all the weight.
-fn voted(last: bool) -> (World, Actor, u64) {
-    let mut w = World::new();
+fn voted(last: bool) -> (Testbed, Actor, u64) {
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     if !last {
         w.keeper(w.params.min_bond);
@@ -37,7 +37,7 @@ fn rent_goes_back_after_the_retention() {
 
 #[test]
 fn a_report_that_was_final_late_stays_as_long_as_any() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let period = w.period();
     w.warp_past_period(period);

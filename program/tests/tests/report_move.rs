@@ -6,7 +6,7 @@ use gantry_market::events::{ReportFinalised, ReportVoted};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Candidate, Keeper, Report, Rewards, KEEPER_SLASHED, REPORT_FINAL, REPORT_OPEN};
 use gantry_market_tests::events::{assert_emitted, emitted};
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 
 use crate::report_tail::{bytes, ready, report, standing, vote, wrong, Standing, RIGHT};
 
@@ -14,7 +14,7 @@ const A: [u8; 32] = [0xa; 32];
 const B: [u8; 32] = [0xb; 32];
 
 /// A vote that must move; what the transaction was.
-fn moves(w: &mut World, keeper: &Actor, period: u64, root: [u8; 32]) -> Vec<Vec<u8>> {
+fn moves(w: &mut Testbed, keeper: &Actor, period: u64, root: [u8; 32]) -> Vec<Vec<u8>> {
     let before: Keeper = w.read(&keeper.keeper());
     let lamports = w.lamports(&keeper.wallet());
     let length = bytes(w, period);
@@ -27,12 +27,12 @@ fn moves(w: &mut World, keeper: &Actor, period: u64, root: [u8; 32]) -> Vec<Vec<
     emitted(&meta)
 }
 
-fn refused(w: &mut World, keeper: &Actor, period: u64, root: [u8; 32], code: MarketError) {
+fn refused(w: &mut Testbed, keeper: &Actor, period: u64, root: [u8; 32], code: MarketError) {
     w.refused(ix::report_vote(keeper, period, root), &[&keeper.key], code);
 }
 
 /// A root of the report, wherever it stands.
-fn find(w: &World, period: u64, root: [u8; 32]) -> Candidate {
+fn find(w: &Testbed, period: u64, root: [u8; 32]) -> Candidate {
     let front = report(w, period).candidates;
     let mut all = front.into_iter().chain(w.report_tail(period));
     all.find(|c| c.root == root).expect("the root stands")
@@ -184,7 +184,7 @@ fn the_heaviest_four_are_in_front_after_every_move() {
     for (keeper, root) in all.iter().zip(first) {
         vote(&mut w, keeper, period, root);
     }
-    let stand = |w: &World| standing(w, period);
+    let stand = |w: &Testbed| standing(w, period);
     let of = |roots: &[(usize, u64)]| roots.iter().map(|(n, weight)| (wrong(*n), *weight)).collect();
     let at_first = (of(&[(0, 4), (1, 5), (2, 4), (3, 1)]), of(&[(4, 1), (5, 1), (6, 1)]));
     assert_eq!(stand(&w), at_first);
@@ -227,7 +227,7 @@ fn two_halves_come_together() {
 
 #[test]
 fn a_keeper_that_weighs_something_else_since_does_not_move() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let unit = w.params.min_bond;
     let all = [10, 10, 10].map(|bond| w.keeper(bond * unit));
     let (cheap, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
@@ -296,7 +296,7 @@ fn a_moved_vote_is_paid_where_it_is_and_once() {
 /// What moves cost: among the first four, and with the most roots that there can be.
 #[test]
 fn moves_are_cheap_also_with_252_roots_behind() {
-    let spent = |w: &mut World, keeper: &Actor, period, root| {
+    let spent = |w: &mut Testbed, keeper: &Actor, period, root| {
         w.ok(ix::report_vote(keeper, period, root), &[&keeper.key]).compute_units_consumed
     };
     let (mut w, all, period) = ready(&[2, 1, 9]);

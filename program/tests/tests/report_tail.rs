@@ -8,14 +8,14 @@ use gantry_market::state::{
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::events::{assert_emitted, emitted};
 use gantry_market_tests::leaves::tree;
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
 use solana_transaction_error::TransactionError;
 
 pub const RIGHT: [u8; 32] = [0xaa; 32];
 
 /// Active keepers of these bonds in units of the smallest.
-pub fn keepers(w: &mut World, bonds: &[u64]) -> Vec<Actor> {
+pub fn keepers(w: &mut Testbed, bonds: &[u64]) -> Vec<Actor> {
     let min = w.params.min_bond;
     let all: Vec<Actor> = bonds.iter().map(|bond| w.pending_keeper(bond * min)).collect();
     w.warp(i64::from(w.params.keeper_activation_secs));
@@ -26,8 +26,8 @@ pub fn keepers(w: &mut World, bonds: &[u64]) -> Vec<Actor> {
 }
 
 /// The same at the end of a period in which all were active.
-pub fn ready(bonds: &[u64]) -> (World, Vec<Actor>, u64) {
-    let mut w = World::new();
+pub fn ready(bonds: &[u64]) -> (Testbed, Vec<Actor>, u64) {
+    let mut w = Testbed::new();
     let keepers = keepers(&mut w, bonds);
     let period = w.period();
     w.warp_past_period(period);
@@ -41,19 +41,19 @@ pub fn wrong(number: usize) -> [u8; 32] {
     root
 }
 
-pub fn vote(w: &mut World, keeper: &Actor, period: u64, root: [u8; 32]) {
+pub fn vote(w: &mut Testbed, keeper: &Actor, period: u64, root: [u8; 32]) {
     w.ok(ix::report_vote(keeper, period, root), &[&keeper.key]);
 }
 
-pub fn report(w: &World, period: u64) -> Report {
+pub fn report(w: &Testbed, period: u64) -> Report {
     w.read(&pda::report(period))
 }
 
-pub fn bytes(w: &World, period: u64) -> usize {
+pub fn bytes(w: &Testbed, period: u64) -> usize {
     w.svm.get_account(&pda::report(period)).expect("the report exists").data.len()
 }
 
-pub fn rent(w: &World, bytes: usize) -> u64 {
+pub fn rent(w: &Testbed, bytes: usize) -> u64 {
     w.svm.minimum_balance_for_rent_exemption(bytes)
 }
 
@@ -61,7 +61,7 @@ pub fn rent(w: &World, bytes: usize) -> u64 {
 pub type Standing = ([u8; 32], u64);
 
 /// What the struct holds, and what is behind it.
-pub fn standing(w: &World, period: u64) -> (Vec<Standing>, Vec<Standing>) {
+pub fn standing(w: &Testbed, period: u64) -> (Vec<Standing>, Vec<Standing>) {
     let unit = w.params.min_bond;
     let of = |all: &[Candidate]| all.iter().map(|c| (c.root, c.weight / unit)).collect();
     (of(&report(w, period).candidates), of(&w.report_tail(period)))
@@ -71,9 +71,9 @@ pub fn standing(w: &World, period: u64) -> (Vec<Standing>, Vec<Standing>) {
 #[test]
 fn four_liars_of_thirteen_that_vote_first_do_not_keep_the_right_root_out() {
     let (mut w, all, period) = ready(&[1; 13]);
-    let (liars, honest) = all.split_at(4);
-    for (number, liar) in liars.iter().enumerate() {
-        vote(&mut w, liar, period, wrong(number));
+    let (dishonest, honest) = all.split_at(4);
+    for (number, dishonest) in dishonest.iter().enumerate() {
+        vote(&mut w, dishonest, period, wrong(number));
     }
     let (last, before) = honest.split_last().expect("nine");
     for keeper in before {
@@ -102,7 +102,7 @@ fn a_root_beyond_the_fourth_makes_the_account_longer_and_its_voter_pays_for_that
     let longer = REPORT_LEN + size_of::<Candidate>();
     assert_eq!((bytes(&w, period), w.lamports(&at)), (longer, rent(&w, longer)));
     let paid = rent(&w, longer) - rent(&w, REPORT_LEN);
-    let spent = |w: &World, who: &Actor| {
+    let spent = |w: &Testbed, who: &Actor| {
         let registered = rent(w, 8 + size_of::<Keeper>()) + rent(w, 165);
         START_LAMPORTS - registered - w.lamports(&who.wallet())
     };
@@ -241,10 +241,10 @@ fn every_one_of_256_keepers_may_have_a_root_of_its_own() {
     w.ok(ix::report_close(period, &all[0].wallet()), &[]);
 }
 
-/// 84 liars of 256, all of them first; leaves, rewards and the end go on as ever.
+/// 84 dishonest keepers of 256, all of them first; leaves, rewards and the end go on as ever.
 #[test]
 fn a_final_report_with_a_long_tail_works_like_any_other() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let provider = w.provider(40_000_000_000);
     let machine = w.machine(&provider, 1);
     let all = keepers(&mut w, &[1; 256]);

@@ -5,15 +5,15 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::{assert_emitted, emitted};
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_account::Account;
 use solana_instruction_error::InstructionError;
 
 const ROOT: [u8; 32] = [1; 32];
 
 /// Keepers of these bonds in units of the smallest, and a period that has just ended, in which all were active.
-fn ready<const N: usize>(bonds: [u64; N]) -> (World, [Actor; N], u64) {
-    let mut w = World::new();
+fn ready<const N: usize>(bonds: [u64; N]) -> (Testbed, [Actor; N], u64) {
+    let mut w = Testbed::new();
     let min = w.params.min_bond;
     let keepers = bonds.map(|bond| w.keeper(bond * min));
     let period = w.period();

@@ -4,17 +4,17 @@ use gantry_market::state::{Report, Rewards};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-fn rewards(w: &World) -> Rewards {
+fn rewards(w: &Testbed) -> Rewards {
     w.read(&pda::rewards())
 }
 
 #[test]
 fn swept_fees_are_split_between_treasury_buy_back_and_the_voters_of_a_report() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     let before = rewards(&w);
     assert_eq!((before.pending, before.earned), (36_000, 3_999));
@@ -33,7 +33,7 @@ fn swept_fees_are_split_between_treasury_buy_back_and_the_voters_of_a_report() {
 
 #[test]
 fn a_running_buy_back_goes_on_at_its_price() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     let first = w.ripe(&[&deal.keeper]);
     w.ok(ix::rewards_accrue(&w, first), &[]);
@@ -47,7 +47,7 @@ fn a_running_buy_back_goes_on_at_its_price() {
 
 #[test]
 fn only_a_final_report_whose_voters_had_their_time() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     let idle = w.keeper(w.params.min_bond);
     // Half of the weight: not final.
@@ -63,7 +63,7 @@ fn only_a_final_report_whose_voters_had_their_time() {
 
 #[test]
 fn once_and_never_for_an_older_report() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     let older = w.voted(&[&deal.keeper]);
     let newer = w.ripe(&[&deal.keeper]);
@@ -77,7 +77,7 @@ fn once_and_never_for_an_older_report() {
 
 #[test]
 fn nothing_swept_is_nothing_to_split() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let period = w.ripe(&[&keeper]);
     w.refused(ix::rewards_accrue(&w, period), &[], MarketError::NothingOwed);
@@ -85,7 +85,7 @@ fn nothing_swept_is_nothing_to_split() {
 
 #[test]
 fn a_vault_that_is_short_splits_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     let period = w.ripe(&[&deal.keeper]);
     w.alter(&pda::rewards(), |r: &mut Rewards| r.earned += 1);
@@ -94,7 +94,7 @@ fn a_vault_that_is_short_splits_nothing() {
 
 #[test]
 fn a_paused_market_still_splits() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     w.pause();
     let period = w.ripe(&[&deal.keeper]);
@@ -103,7 +103,7 @@ fn a_paused_market_still_splits() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.swept();
     let period = w.ripe(&[&deal.keeper]);
     let good = ix::rewards_accrue(&w, period);

@@ -7,13 +7,13 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Actor, World};
+use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// 8,000 µUSDC wait for a buy-back; a stake token is worth 1 USDC to governance.
-fn waiting() -> (World, Actor) {
-    let mut w = World::new();
+fn waiting() -> (Testbed, Actor) {
+    let mut w = Testbed::new();
     let deal = w.swept();
     let period = w.ripe(&[&deal.keeper]);
     w.ok(ix::rewards_accrue(&w, period), &[]);
@@ -43,7 +43,8 @@ fn the_offer_rises_for_a_day_and_then_stands() {
     // Half way up: 125 % of the price.
     w.warp(DAY as i64 / 2);
     let params = w.params;
-    let cost = |w: &World| w.read::<Rewards>(&pda::rewards()).buy_back_cost(&params, w.now()).expect("fits");
+    let cost =
+        |w: &Testbed| w.read::<Rewards>(&pda::rewards()).buy_back_cost(&params, w.now()).expect("fits");
     assert_eq!(cost(&w), 6_400_000);
     w.warp(DAY as i64 / 2);
     assert_eq!(cost(&w), 4_000_000);

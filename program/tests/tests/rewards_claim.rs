@@ -5,12 +5,12 @@ use gantry_market_tests::actors::START_PAYMENT;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::{ix, pda, Actor, Deal, World};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A swept fee and an accrued report that the deal's keeper and `others` voted for.
-fn accrued(w: &mut World, others: &[u64]) -> (Deal, Vec<Actor>, u64) {
+fn accrued(w: &mut Testbed, others: &[u64]) -> (Deal, Vec<Actor>, u64) {
     let others: Vec<Actor> = others.iter().map(|bond| w.keeper(*bond)).collect();
     let deal = w.swept();
     let voters: Vec<&Actor> = others.iter().chain([&deal.keeper]).collect();
@@ -19,13 +19,13 @@ fn accrued(w: &mut World, others: &[u64]) -> (Deal, Vec<Actor>, u64) {
     (deal, others, period)
 }
 
-fn gained(w: &World, who: &Actor) -> u64 {
+fn gained(w: &Testbed, who: &Actor) -> u64 {
     w.tokens(&who.payment) - START_PAYMENT
 }
 
 #[test]
 fn an_award_and_a_vote_are_paid_once() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, _, period) = accrued(&mut w, &[]);
     let meta = w.ok(ix::rewards_claim(&deal.keeper, Some(period)), &[]);
     let keeper = deal.keeper.wallet();
@@ -42,7 +42,7 @@ fn an_award_and_a_vote_are_paid_once() {
 
 #[test]
 fn voters_share_by_weight_and_in_any_order() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let unit = w.params.min_bond;
     let (deal, others, period) = accrued(&mut w, &[2 * unit, 3 * unit]);
     for who in others.iter().rev().chain([&deal.keeper]) {
@@ -54,7 +54,7 @@ fn voters_share_by_weight_and_in_any_order() {
 
 #[test]
 fn awards_alone_need_no_report() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, _, _) = accrued(&mut w, &[]);
     w.ok(ix::rewards_claim(&deal.keeper, None), &[]);
     assert_eq!(gained(&w, &deal.keeper), 3_999);
@@ -62,22 +62,22 @@ fn awards_alone_need_no_report() {
 
 #[test]
 fn who_did_not_vote_or_voted_otherwise_gets_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let unit = w.params.min_bond;
-    let (silent, liar) = (w.keeper(unit), w.keeper(unit));
+    let (silent, dishonest) = (w.keeper(unit), w.keeper(unit));
     let (others, deal) = ([w.keeper(8 * unit)], w.swept());
     let period = w.voted(&[&others[0], &deal.keeper]);
-    w.ok(ix::report_vote(&liar, period, [6; 32]), &[&liar.key]);
+    w.ok(ix::report_vote(&dishonest, period, [6; 32]), &[&dishonest.key]);
     w.warp_past_period(period + 1);
     w.ok(ix::rewards_accrue(&w, period), &[]);
-    for who in [&silent, &liar] {
+    for who in [&silent, &dishonest] {
         w.refused(ix::rewards_claim(who, Some(period)), &[], MarketError::NothingOwed);
     }
 }
 
 #[test]
 fn a_vote_after_the_accrual_shares_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let unit = w.params.min_bond;
     let (late, big) = (w.keeper(unit), w.keeper(8 * unit));
     let deal = w.swept();
@@ -89,7 +89,7 @@ fn a_vote_after_the_accrual_shares_nothing() {
 
 #[test]
 fn a_keeper_in_a_former_keepers_place_is_not_that_keeper() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, others, period) = accrued(&mut w, &[1_000_000_000]);
     let place = w.read::<Keeper>(&others[0].keeper()).index;
     let heir = w.keeper(w.params.min_bond);
@@ -100,7 +100,7 @@ fn a_keeper_in_a_former_keepers_place_is_not_that_keeper() {
 
 #[test]
 fn what_is_not_claimed_when_the_report_closes_is_shared_again() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, _, period) = accrued(&mut w, &[1_000_000_000]);
     w.ok(ix::rewards_claim(&deal.keeper, Some(period)), &[]);
     w.warp(10_000);
@@ -112,7 +112,7 @@ fn what_is_not_claimed_when_the_report_closes_is_shared_again() {
 
 #[test]
 fn a_keeper_leaves_with_its_rewards_claimed() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, _, _) = accrued(&mut w, &[]);
     w.ok(ix::keeper_request_exit(&deal.keeper), &[&deal.keeper.key]);
     w.warp(10_000);
@@ -124,7 +124,7 @@ fn a_keeper_leaves_with_its_rewards_claimed() {
 
 #[test]
 fn a_vault_that_is_short_pays_nothing() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, _, _) = accrued(&mut w, &[]);
     w.alter(&pda::rewards(), |r: &mut Rewards| r.buy_back += 1);
     w.refused(ix::rewards_claim(&deal.keeper, None), &[], MarketError::InvariantBroken);
@@ -132,7 +132,7 @@ fn a_vault_that_is_short_pays_nothing() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let (deal, _, period) = accrued(&mut w, &[]);
     let stranger = w.actor();
     let good = ix::rewards_claim(&deal.keeper, Some(period));

@@ -12,14 +12,14 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, tree, LeafData};
-use gantry_market_tests::{ix, pda, Actor, Deal, World};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 struct Case {
-    w: World,
+    w: Testbed,
     /// Of weights 4, 3, 3: two must vote for a report, two must speak for an appeal.
     keepers: [Actor; 3],
     deal: Deal,
@@ -28,8 +28,8 @@ struct Case {
 }
 
 /// A fault of these flags. With `lease` it names the lease, else the node alone.
-fn accused(flags: u16, lease: bool) -> Case {
-    let mut w = World::new();
+fn faulted(flags: u16, lease: bool) -> Case {
+    let mut w = Testbed::new();
     let unit = w.params.min_bond;
     let keepers = [4, 3, 3].map(|weight| w.keeper(weight * unit));
     // The keeper that awards has no weight to speak of in the report: it leaves before.
@@ -90,7 +90,7 @@ impl Case {
 
 #[test]
 fn more_than_a_third_voids_the_fault() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     let unit = c.w.params.min_bond;
     let (rent, before) = (c.w.lamports(&c.fault), c.w.lamports(&c.keepers[0].wallet()));
     assert_eq!(c.node().status, NODE_SUSPENDED);
@@ -122,11 +122,11 @@ fn more_than_a_third_voids_the_fault() {
 
 #[test]
 fn a_third_exactly_is_not_enough() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     c.w.alter(&c.fault, |f: &mut Fault| f.total_weight = 9_000_000_000);
     c.speaks(1, 3);
     assert_eq!(c.state().flags, FLAG_WORK_FAILED);
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     c.w.alter(&c.fault, |f: &mut Fault| f.total_weight = 8_999_999_999);
     c.speaks(1, 3);
     assert!(!c.w.exists(&c.fault));
@@ -134,7 +134,7 @@ fn a_third_exactly_is_not_enough() {
 
 #[test]
 fn a_voided_fault_of_a_lease_lets_it_close() {
-    let mut c = accused(FLAG_OFFLINE, true);
+    let mut c = faulted(FLAG_OFFLINE, true);
     assert_eq!(c.deal.state(&c.w).status, LEASE_FAILED);
     c.speaks(0, 1);
     assert!(!c.w.exists(&c.fault));
@@ -145,7 +145,7 @@ fn a_voided_fault_of_a_lease_lets_it_close() {
 
 #[test]
 fn a_node_with_another_fault_open_stays_suspended() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     c.w.alter(&c.deal.machine.node, |n: &mut Node| n.pending_faults = 2);
     c.speaks(0, 3);
     assert_eq!((c.node().status, c.node().pending_faults), (NODE_SUSPENDED, 1));
@@ -164,7 +164,7 @@ fn each_kind_of_check_speaks_against_its_fault() {
     ];
     for (kind, flags, lease) in cases {
         println!("kind {kind}, flags {flags}");
-        let mut c = accused(flags, lease);
+        let mut c = faulted(flags, lease);
         for other in (1..=6).filter(|other| *other != kind) {
             let text = c.passed(other);
             c.refuses(0, text, MarketError::IrrelevantStatement);
@@ -176,7 +176,7 @@ fn each_kind_of_check_speaks_against_its_fault() {
 
 #[test]
 fn faults_are_voided_one_after_the_other_the_gravest_first() {
-    let mut c = accused(FLAG_OFFLINE | FLAG_WORK_FAILED | FLAG_SPEC_MISMATCH, true);
+    let mut c = faulted(FLAG_OFFLINE | FLAG_WORK_FAILED | FLAG_SPEC_MISMATCH, true);
     assert_eq!(c.state().amount, 20_000_000_000);
     for kind in [1, 3] {
         let text = c.passed(kind);
@@ -199,7 +199,7 @@ fn faults_are_voided_one_after_the_other_the_gravest_first() {
 
 #[test]
 fn a_keeper_counts_once() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     c.speaks(1, 3);
     let mut later = c.passed(3);
     later[72] = 9;
@@ -209,7 +209,7 @@ fn a_keeper_counts_once() {
 
 #[test]
 fn only_until_the_window_closes() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     c.w.warp(299);
     c.speaks(1, 3);
     c.w.warp(1);
@@ -219,10 +219,10 @@ fn only_until_the_window_closes() {
 
 #[test]
 fn only_keepers_that_were_active_in_the_period() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     let text = c.passed(3);
     let end = c.w.now();
-    // A keeper that the accused bonded when it learned of the fault.
+    // A keeper that the provider bonded when it learned of the fault.
     let late = c.w.pending_keeper(c.w.params.weight_cap);
     c.w.alter(&late.keeper(), |k: &mut Keeper| k.registered_at -= 1_000);
     let appeal =
@@ -239,7 +239,7 @@ fn only_keepers_that_were_active_in_the_period() {
 
 #[test]
 fn liveness_must_cover_the_period_and_name_the_lease() {
-    let mut c = accused(FLAG_OFFLINE, true);
+    let mut c = faulted(FLAG_OFFLINE, true);
     let good = c.passed(1);
     // The grace is 20 of 60 seconds.
     let mut short = good;
@@ -259,7 +259,7 @@ fn liveness_must_cover_the_period_and_name_the_lease() {
 
 #[test]
 fn a_statement_is_about_this_check_on_this_cluster() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     let good = c.passed(3);
     let wrong: [(&str, usize, u8); 8] = [
         ("tag", 0, b'g'),
@@ -284,7 +284,7 @@ fn a_statement_is_about_this_check_on_this_cluster() {
 
 #[test]
 fn the_keeper_itself_must_have_signed_it() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     let text = c.passed(3);
     let stranger = c.w.fresh_key();
     let appeal = ix::slash_appeal(&c.w, &c.fault, &c.keepers[0], text);
@@ -307,7 +307,7 @@ fn the_keeper_itself_must_have_signed_it() {
 
 #[test]
 fn a_paused_market_still_hears_appeals() {
-    let mut c = accused(FLAG_WORK_FAILED, false);
+    let mut c = faulted(FLAG_WORK_FAILED, false);
     c.w.pause();
     c.speaks(0, 3);
     assert!(!c.w.exists(&c.fault));
@@ -315,7 +315,7 @@ fn a_paused_market_still_hears_appeals() {
 
 #[test]
 fn wrong_accounts_are_refused() {
-    let mut c = accused(FLAG_OFFLINE, true);
+    let mut c = faulted(FLAG_OFFLINE, true);
     let text = c.passed(1);
     let good = c.appeal(0, text);
     let (check, appeal) = (&good[..1], &good[1]);
@@ -352,7 +352,7 @@ fn wrong_accounts_are_refused() {
 
 #[test]
 fn a_partly_voided_fault_of_a_lease_needs_it_too() {
-    let mut c = accused(FLAG_OFFLINE | FLAG_WORK_FAILED, true);
+    let mut c = faulted(FLAG_OFFLINE | FLAG_WORK_FAILED, true);
     let good = c.appeal(0, c.passed(3));
     let twin = c.w.twin(&c.deal.lease);
     let cases = [("lease", c.deal.lease, twin, MarketError::WrongAccount.into())];

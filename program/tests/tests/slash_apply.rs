@@ -8,19 +8,19 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
-use gantry_market_tests::{ix, pda, Deal, World};
+use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
 
 /// A fault of a lease whose node was silent for 50 seconds: 1 token of 20 is at stake, the harm is 0.027777.
-fn opened() -> (World, Deal, Address) {
+fn opened() -> (Testbed, Deal, Address) {
     opened_with(FLAG_OFFLINE)
 }
 
 /// The same with these flags.
-fn opened_with(flags: u16) -> (World, Deal, Address) {
-    let mut w = World::new();
+fn opened_with(flags: u16) -> (Testbed, Deal, Address) {
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.warp(60);
     w.ok(ix::lease_start(&w, &deal.lease, [3; 32]), &[&deal.machine.key]);
@@ -39,13 +39,13 @@ fn opened_with(flags: u16) -> (World, Deal, Address) {
     (w, deal, fault)
 }
 
-fn applicable() -> (World, Deal, Address) {
+fn applicable() -> (Testbed, Deal, Address) {
     let (mut w, deal, fault) = opened();
     w.warp(300);
     (w, deal, fault)
 }
 
-fn apply(w: &World, deal: &Deal, fault: &Address) -> Instruction {
+fn apply(w: &Testbed, deal: &Deal, fault: &Address) -> Instruction {
     ix::slash_apply(w, fault, Some(deal.customer.stake), deal.keeper.stake)
 }
 
@@ -126,7 +126,7 @@ fn stake_on_its_way_out_is_slashed_after_the_rest() {
 
 #[test]
 fn a_fault_holds_stake_that_is_on_its_way_out() {
-    let mut w = World::new();
+    let mut w = Testbed::new();
     let deal = w.awarded();
     w.ok(ix::provider_stake(&w, &deal.provider, 5), &[&deal.provider.key]);
     w.ok(ix::provider_request_unstake(&deal.provider, 5), &[&deal.provider.key]);

@@ -5,9 +5,9 @@ use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::bps_of;
+use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
-use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
@@ -16,8 +16,8 @@ use gantry_market::state::{Leaf, Lease, Manifest, Statement};
 use gantry_market_tests::leaves::{manifest, merkle, receipt, statement, LeafData};
 use gantry_market_tests::pda;
 use gantry_market_tests::random::Random;
+use gantry_market_tests::testbed::{key, DOMAIN};
 use gantry_market_tests::vectors::{check, hex};
-use gantry_market_tests::world::{key, DOMAIN};
 use serde_json::{json, Value};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -204,7 +204,7 @@ fn scores() {
 }
 
 #[test]
-fn promises() {
+fn guarantees() {
     let mut r = Random::new(111);
     let mut inputs: Vec<(u64, u64, u16)> = vec![
         (0, 0, 10_000),
@@ -526,12 +526,12 @@ fn manifests() {
         }
         let parsed = [one, other].map(|bytes| Manifest::parse(&bytes).unwrap());
         assert_eq!((parsed[0].domain, parsed[0].period), (DOMAIN, period));
-        let contradict = parsed[0].equivocates(&parsed[1]);
-        assert_eq!((contradict, parsed[1].equivocates(&parsed[0])), (n > 2, n > 2));
+        let equivocates = parsed[0].equivocates(&parsed[1]);
+        assert_eq!((equivocates, parsed[1].equivocates(&parsed[0])), (n > 2, n > 2));
         let signer = key(n + 1);
         cases.push(json!({
             "domain": hex(&DOMAIN), "period": period, "count": count, "size": 33 * count, "digest": hex(&digest),
-            "bytes": hex(&one), "other": hex(&other), "contradict": contradict,
+            "bytes": hex(&one), "other": hex(&other), "equivocates": equivocates,
             "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&one).as_array()),
         }));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use gantry_market_tests::hostile::arena::{Arena, Stats};
+use gantry_market_tests::hostile::harness::{Harness, Stats};
 use gantry_market_tests::hostile::hunt::{docs_path, hunt, regressions_dir, to_json, to_markdown};
 use gantry_market_tests::hostile::run::play;
 use gantry_market_tests::hostile::shrink::shrink;
@@ -20,7 +20,7 @@ fn main() {
     let write = args.iter().any(|arg| arg == "--write");
     let sound = match args.first().map(String::as_str) {
         Some("matrix") => substitutions(),
-        Some("run") => stories(),
+        Some("run") => sequences(),
         Some("weave") if args.len() == 2 => weave(&args[1]),
         Some("mutants") => hunt_mutants(write),
         _ => {
@@ -43,11 +43,11 @@ fn substitutions() -> bool {
 }
 
 /// Stories until enough instructions have run.
-fn stories() -> bool {
+fn sequences() -> bool {
     let wanted = number("GANTRY_HOSTILE_INSTRUCTIONS", 50_000);
     let steps = number("GANTRY_HOSTILE_STEPS", 2_000) as usize;
     let first = number("GANTRY_HOSTILE_SEED", 1);
-    let (start, begin) = (Arena::new(0), Instant::now());
+    let (start, begin) = (Harness::new(0), Instant::now());
     let (mut stats, mut seed) = (Stats::default(), first);
     while stats.instructions < wanted {
         let (found, failure) = play(&start, seed, steps);
@@ -61,14 +61,14 @@ fn stories() -> bool {
         }
         seed += 1;
         if (seed - first).is_multiple_of(20) {
-            println!("{} stories, {} instructions", seed - first, stats.instructions);
+            println!("{} sequences, {} instructions", seed - first, stats.instructions);
         }
     }
     report(&stats, seed - first, begin);
     true
 }
 
-fn report(stats: &Stats, stories: u64, begin: Instant) {
+fn report(stats: &Stats, sequences: u64, begin: Instant) {
     let seconds = begin.elapsed().as_secs_f64();
     println!("instructions that succeeded and were refused, by name:");
     let names: std::collections::BTreeSet<_> = stats.successes.keys().chain(stats.refusals.keys()).collect();
@@ -84,7 +84,7 @@ fn report(stats: &Stats, stories: u64, begin: Instant) {
         }
     }
     println!(
-        "hostile sequences: {stories} stories, {} transactions, {} instructions ({} accepted), {} different refusals, \
+        "hostile harness: {sequences} sequences, {} transactions, {} instructions ({} accepted), {} different refusals, \
          all invariants checked {} times, 0 broken; {:.0} instructions a second",
         stats.transactions,
         stats.instructions,

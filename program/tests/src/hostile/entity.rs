@@ -2,7 +2,7 @@
 
 use anchor_lang::Discriminator;
 use gantry_market::state::{
-    FraudProof, Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market,
+    Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market,
     Node, Order, Provider, Report, Rewards,
 };
 use gantry_market::ID;

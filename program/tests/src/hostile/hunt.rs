@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{json, Value};
 
-use super::arena::Arena;
+use super::harness::Harness;
 use super::run::{play, replay, Failure};
 use super::shrink::shrink;
 use super::trace::Step;
@@ -50,7 +50,7 @@ impl Find {
 /// Plays sequences with one mutant switched on: for each seed one after the other, until one finds the mutant or `most`
 /// steps are done.
 pub fn hunt(mutant: u64, seeds: u64, most: usize) -> Find {
-    let start = Arena::new(mutant);
+    let start = Harness::new(mutant);
     let mut find = Find { mutant, steps: vec![], rule: "", trace: vec![] };
     let mut shortest: Option<Failure> = None;
     for seed in 0..seeds {
@@ -167,6 +167,6 @@ pub fn traces() -> Vec<Trace> {
 
 /// The rule that a trace breaks with this mutant switched on (0 for none).
 pub fn broken_by(trace: &Trace, mutant: u64) -> Option<String> {
-    let (_, failure) = replay(&Arena::new(mutant), &trace.steps);
+    let (_, failure) = replay(&Harness::new(mutant), &trace.steps);
     failure.map(|failure| failure.violation.rule.to_owned())
 }

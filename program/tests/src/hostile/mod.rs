@@ -4,15 +4,15 @@
 //! sequence that breaks one is shortened to what is needed and printed as a regression.
 
 pub mod actions;
-pub mod arena;
-pub mod book;
 pub mod entity;
+pub mod harness;
 pub mod hunt;
+pub mod ledger;
 pub mod mutate;
 pub mod rules;
 pub mod run;
+pub mod scenario;
 pub mod scene;
 pub mod shrink;
-pub mod story;
 pub mod trace;
 pub mod wind_down;

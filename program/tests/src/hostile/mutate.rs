@@ -1,15 +1,15 @@
-//! What hostile people do to a right transaction, and around it.
+//! What attackers do to a right transaction, and around it.
 
 use gantry_market::ID;
 use solana_address::Address;
 use solana_instruction::Instruction;
 
-use super::arena::{ATTACKER, MACHINES};
 use super::entity::Token;
+use super::harness::{ATTACKER, MACHINES};
 use super::scene::Scene;
 use super::trace::{Step, TokenTrick};
+use crate::testbed::key;
 use crate::tokens::token_2022_program;
-use crate::world::key;
 use crate::{ix, pda};
 use solana_signer::Signer;
 
@@ -137,9 +137,9 @@ fn signatures(s: &mut Scene, instructions: &mut Vec<Instruction>) {
 
 /// Another account of the same kind.
 fn relative(s: &mut Scene, of: &Address) -> Option<Address> {
-    let kind = std::mem::discriminant(&s.a.book.held(of)?.entity);
+    let kind = std::mem::discriminant(&s.a.ledger.held(of)?.entity);
     let all: Vec<Address> =
-        s.a.book
+        s.a.ledger
             .iter()
             .filter(|(at, held)| *at != of && std::mem::discriminant(&held.entity) == kind)
             .map(|(at, _)| *at)
@@ -148,7 +148,7 @@ fn relative(s: &mut Scene, of: &Address) -> Option<Address> {
 }
 
 fn anything(s: &mut Scene) -> Option<Address> {
-    let all: Vec<Address> = s.a.book.iter().map(|(at, _)| *at).collect();
+    let all: Vec<Address> = s.a.ledger.iter().map(|(at, _)| *at).collect();
     s.one(all)
 }
 
@@ -170,18 +170,18 @@ pub fn around(s: &mut Scene) -> Option<Step> {
             Some(Step::Lamports(to, amount))
         }
         1 | 2 => {
-            let vaults: Vec<Address> = s.a.book.all::<Token>().map(|(at, _)| *at).collect();
+            let vaults: Vec<Address> = s.a.ledger.all::<Token>().map(|(at, _)| *at).collect();
             Some(Step::Tokens(s.one(vaults)?, amount))
         }
         _ => {
             let own = |token: &Token| s.a.keys.contains_key(&token.owner);
             // What is frozen does not stay so for long: it would hold up everyone who waits for it.
             let frozen: Vec<Address> =
-                s.a.book.all::<Token>().filter(|(_, t)| t.frozen && own(t)).map(|(at, _)| *at).collect();
+                s.a.ledger.all::<Token>().filter(|(_, t)| t.frozen && own(t)).map(|(at, _)| *at).collect();
             if let Some(at) = s.one(frozen).filter(|_| !s.once_in(3)) {
                 return Some(Step::Token(at, TokenTrick::Thaw));
             }
-            let own = s.a.book.all::<Token>().filter(|(_, token)| own(token)).map(|(at, _)| *at).collect();
+            let own = s.a.ledger.all::<Token>().filter(|(_, token)| own(token)).map(|(at, _)| *at).collect();
             let at = s.one(own)?;
             let thief = s.a.actors[ATTACKER].wallet();
             let trick = match s.below(8) {

@@ -3,11 +3,11 @@
 use solana_instruction::Instruction;
 
 use super::actions::{ACTIONS, BEFORE_PROOFS};
-use super::arena::{Arena, Stats};
+use super::harness::{Harness, Stats};
 use super::mutate::{around, spoil};
 use super::rules::Violation;
+use super::scenario;
 use super::scene::{Memory, Scene};
-use super::story;
 use super::trace::Step;
 use super::wind_down::nothing_is_stuck;
 use crate::random::Random;
@@ -22,67 +22,67 @@ pub struct Failure {
     pub steps: Vec<Step>,
 }
 
-/// One story from a seed: at most `steps` steps.
-pub fn play(start: &Arena, seed: u64, steps: usize) -> (Stats, Option<Failure>) {
-    let mut arena = start.fork();
+/// One scenario from a seed: at most `steps` steps.
+pub fn play(start: &Harness, seed: u64, steps: usize) -> (Stats, Option<Failure>) {
+    let mut harness = start.fork();
     let mut done = vec![];
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
     let mut memory = Memory::default();
     let mut since = 0;
     while done.len() < steps {
-        let (plan, needed) = next(&arena, &mut random, &mut memory);
+        let (plan, needed) = next(&harness, &mut random, &mut memory);
         for (at, step) in plan.into_iter().enumerate() {
             if let Step::Send(instructions) = &step {
                 memory.remember(instructions);
             }
             done.push(step);
             since += 1;
-            match arena.apply(done.last().expect("just pushed")) {
+            match harness.apply(done.last().expect("just pushed")) {
                 Ok(true) => {}
                 // What was to follow needed it.
                 Ok(false) if at < needed => break,
                 Ok(false) => {}
-                Err(violation) => return (arena.stats, Some(Failure { violation, steps: done })),
+                Err(violation) => return (harness.stats, Some(Failure { violation, steps: done })),
             }
         }
         if since >= STUCK_EVERY {
             since = 0;
-            if let Err(violation) = nothing_is_stuck(&mut arena) {
-                return (arena.stats, Some(Failure { violation, steps: done }));
+            if let Err(violation) = nothing_is_stuck(&mut harness) {
+                return (harness.stats, Some(Failure { violation, steps: done }));
             }
         }
     }
-    let end = nothing_is_stuck(&mut arena).err();
+    let end = nothing_is_stuck(&mut harness).err();
     let failure = end.map(|violation| Failure { violation, steps: done });
-    (arena.stats, failure)
+    (harness.stats, failure)
 }
 
 /// Plays a record. The first rule that breaks ends it; nothing is stuck afterwards.
-pub fn replay(start: &Arena, steps: &[Step]) -> (Stats, Option<Failure>) {
-    let (mut arena, failure) = replay_only(start, steps);
+pub fn replay(start: &Harness, steps: &[Step]) -> (Stats, Option<Failure>) {
+    let (mut harness, failure) = replay_only(start, steps);
     if failure.is_some() {
-        return (arena.stats, failure);
+        return (harness.stats, failure);
     }
-    let end = nothing_is_stuck(&mut arena).err();
+    let end = nothing_is_stuck(&mut harness).err();
     let failure = end.map(|violation| Failure { violation, steps: steps.to_vec() });
-    (arena.stats, failure)
+    (harness.stats, failure)
 }
 
 /// The same without asking whether anything is stuck at the end.
-pub fn replay_only(start: &Arena, steps: &[Step]) -> (Arena, Option<Failure>) {
-    let mut arena = start.fork();
+pub fn replay_only(start: &Harness, steps: &[Step]) -> (Harness, Option<Failure>) {
+    let mut harness = start.fork();
     for (at, step) in steps.iter().enumerate() {
-        if let Err(violation) = arena.apply(step) {
-            return (arena, Some(Failure { violation, steps: steps[..=at].to_vec() }));
+        if let Err(violation) = harness.apply(step) {
+            return (harness, Some(Failure { violation, steps: steps[..=at].to_vec() }));
         }
     }
-    (arena, None)
+    (harness, None)
 }
 
 /// What happens next, and how many steps at its beginning the rest needs.
-fn next(arena: &Arena, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, usize) {
-    let mut s = Scene { a: arena, r: random, memory };
-    if let Some(mut plan) = story::next(&mut s) {
+fn next(harness: &Harness, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, usize) {
+    let mut s = Scene { a: harness, r: random, memory };
+    if let Some(mut plan) = scenario::next(&mut s) {
         if s.once_in(8) {
             let at = s.below(plan.len());
             if let Some(Step::Send(instructions)) = plan.get_mut(at) {

@@ -8,9 +8,9 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
-use super::arena::Arena;
 use super::entity::{Kind, Token};
-use super::story::Story;
+use super::harness::Harness;
+use super::scenario::Scenario;
 use super::trace::Step;
 use crate::ix::Award;
 use crate::leaves::Proof;
@@ -26,15 +26,15 @@ pub struct Memory {
     /// Leaves that keepers voted for, with their proofs.
     pub proofs: Vec<Proof>,
     /// The second halves of fraud_proofs, by the fraud_proof's address.
-    pub accused: BTreeMap<Address, Vec<[u8; 32]>>,
+    pub fraud_proofs: BTreeMap<Address, Vec<[u8; 32]>>,
     /// When the auctions of each order closed, in all lives of its address.
     pub closes: BTreeMap<Address, Vec<i64>>,
     /// Bids that keepers acknowledged and did not take.
     pub passed: Vec<Passed>,
     /// Transactions sent before.
     pub sent: Vec<Vec<Instruction>>,
-    /// What is left of the story that has begun.
-    pub story: Story,
+    /// What is left of the scenario that has begun.
+    pub scenario: Scenario,
 }
 
 /// A sealed bid: its node, its price in µUSDC per GPU-hour, and the salt that hides it.
@@ -89,7 +89,7 @@ impl Wanted {
 }
 
 pub struct Scene<'a> {
-    pub a: &'a Arena,
+    pub a: &'a Harness,
     pub r: &'a mut Random,
     pub memory: &'a mut Memory,
 }
@@ -115,7 +115,7 @@ impl<'a> Scene<'a> {
 
     /// Any entity of a kind.
     pub fn any<T: Kind + Copy>(&mut self) -> Option<(Address, T)> {
-        let all = self.a.book.all::<T>().map(|(at, found)| (*at, *found)).collect();
+        let all = self.a.ledger.all::<T>().map(|(at, found)| (*at, *found)).collect();
         self.one(all)
     }
 
@@ -123,7 +123,7 @@ impl<'a> Scene<'a> {
     pub fn any_where<T: Kind + Copy>(&mut self, fits: impl Fn(&T) -> bool) -> Option<(Address, T)> {
         let all = self
             .a
-            .book
+            .ledger
             .all::<T>()
             .filter(|(_, found)| fits(found))
             .map(|(at, found)| (*at, *found))
@@ -132,14 +132,14 @@ impl<'a> Scene<'a> {
     }
 
     /// Whether a node could have work of this size at this price.
-    pub fn fits(arena: &Arena, node: &Node, wanted: &Wanted) -> bool {
+    pub fn fits(harness: &Harness, node: &Node, wanted: &Wanted) -> bool {
         let covered = |provider: &Provider| provider.stake >= provider.locked_stake;
         node.status == NODE_ACTIVE
             && node.price <= wanted.most
             && node.free_gpus() >= wanted.gpus
             && node.spec.simulated <= wanted.simulated
             && node.claims_missing == 0
-            && arena.book.get::<Provider>(&node.provider).is_some_and(covered)
+            && harness.ledger.get::<Provider>(&node.provider).is_some_and(covered)
     }
 
     pub fn actor(&mut self) -> &'a Actor {
@@ -168,7 +168,7 @@ impl<'a> Scene<'a> {
     pub fn tokens_of(&mut self, owner: &Address, mint: &Address) -> Option<Address> {
         let all: Vec<Address> = self
             .a
-            .book
+            .ledger
             .all::<Token>()
             .filter(|(_, token)| token.owner == *owner && token.mint == *mint)
             .map(|(at, _)| *at)

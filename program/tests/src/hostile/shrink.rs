@@ -1,6 +1,6 @@
 //! Shortens a failing record to what is needed: halves, then quarters, and so on down to single steps.
 
-use super::arena::Arena;
+use super::harness::Harness;
 use super::run::{replay, replay_only, Failure};
 use super::trace::Step;
 use super::wind_down::STUCK;
@@ -12,7 +12,7 @@ const BUDGET: usize = 150_000;
 const ENDS: [usize; 6] = [6, 12, 25, 50, 100, 200];
 
 /// A record that breaks the same rule, with no step that could be left out alone.
-pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {
+pub fn shrink(start: &Harness, failure: &Failure) -> Vec<Step> {
     let rule = failure.violation.rule;
     // Emptying the market takes longer than the record itself: only for what is stuck.
     let at_end = rule == STUCK;
@@ -31,7 +31,7 @@ pub fn shrink(start: &Arena, failure: &Failure) -> Vec<Step> {
         // It needs more than the record: nothing can be left out.
         return steps;
     }
-    // Most finds are one story at the end.
+    // Most finds are one scenario at the end.
     for last in ENDS.into_iter().filter(|last| *last < failure.steps.len()) {
         let end = &failure.steps[failure.steps.len() - last..];
         if fails(end) {

@@ -1,19 +1,19 @@
-//! Nothing gets stuck: on a copy of the world, in a paused market, everyone takes out what is theirs.
+//! Nothing gets stuck: on a copy of the testbed, in a paused market, everyone takes out what is theirs.
 
 use gantry_market::state::{
-    FraudProof, Auction, Credits, Dispute, Fault, Keeper, Lease, Node, Order, Provider, Report,
+    Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Provider, Report,
     KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_signer::Signer;
 
-use super::arena::Arena;
 use super::entity::{Kind, Token};
+use super::harness::Harness;
 use super::rules::{must, Verdict};
 use super::trace::{Step, TokenTrick};
+use crate::testbed::key;
 use crate::tokens::{put_token_account, token_program};
-use crate::world::key;
 use crate::{ix, Actor};
 
 /// Rounds after which something that is still there is stuck: each is longer than every deadline.
@@ -22,24 +22,24 @@ const ROUNDS: usize = 12;
 /// The rule's name.
 pub const STUCK: &str = "nothing is stuck";
 
-/// Empties the market on a copy. What ran is added to the arena's figures.
-pub fn nothing_is_stuck(arena: &mut Arena) -> Verdict {
-    let mut copy = arena.fork();
+/// Empties the market on a copy. What ran is added to the harness's figures.
+pub fn nothing_is_stuck(harness: &mut Harness) -> Verdict {
+    let mut copy = harness.fork();
     let verdict = wind_down(&mut copy);
-    arena.stats.add(&copy.stats);
+    harness.stats.add(&copy.stats);
     verdict
 }
 
-fn all<T: Kind + Copy>(a: &Arena) -> Vec<(Address, T)> {
-    a.book.all::<T>().map(|(at, found)| (*at, *found)).collect()
+fn all<T: Kind + Copy>(a: &Harness) -> Vec<(Address, T)> {
+    a.ledger.all::<T>().map(|(at, found)| (*at, *found)).collect()
 }
 
-fn send(a: &mut Arena, instruction: Instruction) -> Verdict {
+fn send(a: &mut Harness, instruction: Instruction) -> Verdict {
     a.apply(&Step::Send(vec![instruction])).map(|_| ())
 }
 
 /// Everyone has usable token accounts, and whoever awaits money names them.
-fn fresh_accounts(a: &mut Arena) -> Verdict {
+fn fresh_accounts(a: &mut Harness) -> Verdict {
     let (payment, stake) = (a.w.payment_mint, a.w.stake_mint);
     for at in 0..a.actors.len() {
         let number = 90_000 + 2 * at as u64;
@@ -48,7 +48,7 @@ fn fresh_accounts(a: &mut Arena) -> Verdict {
         for (number, mint) in [(number, payment), (number + 1, stake), (number + 1_000, stake)] {
             let place = key(number).pubkey();
             put_token_account(&mut a.w.svm, place, mint, wallet, 0, token_program());
-            // Reads the account into the book; nothing is thawed.
+            // Reads the account into the ledger; nothing is thawed.
             a.apply(&Step::Token(place, TokenTrick::Thaw))?;
             a.apply(&Step::Lamports(place, 0))?;
         }
@@ -62,11 +62,11 @@ fn fresh_accounts(a: &mut Arena) -> Verdict {
     Ok(())
 }
 
-fn owner(a: &Arena, wallet: &Address) -> Option<Actor> {
+fn owner(a: &Harness, wallet: &Address) -> Option<Actor> {
     a.actors.iter().find(|actor| actor.wallet() == *wallet).map(Actor::again)
 }
 
-fn wind_down(a: &mut Arena) -> Verdict {
+fn wind_down(a: &mut Harness) -> Verdict {
     let guardian = a.w.guardian.pubkey();
     send(a, ix::market_pause(&guardian, 3))?;
     fresh_accounts(a)?;
@@ -84,7 +84,7 @@ fn wind_down(a: &mut Arena) -> Verdict {
         outputs(a)?;
         leases(a)?;
         orders(a)?;
-        people(a)?;
+        accounts(a)?;
         let left = all::<Lease>(a).len()
             + all::<Dispute>(a).len()
             + all::<FraudProof>(a).len()
@@ -113,19 +113,19 @@ fn wind_down(a: &mut Arena) -> Verdict {
     stuck::<Report>(a, "a report")
 }
 
-fn stuck<T: Kind + Copy>(a: &Arena, what: &str) -> Verdict {
+fn stuck<T: Kind + Copy>(a: &Harness, what: &str) -> Verdict {
     let left: Vec<Address> = all::<T>(a).into_iter().map(|(at, _)| at).collect();
     must!(left.is_empty(), "nothing is stuck", "{what}: {left:?}");
     Ok(())
 }
 
-fn faults(a: &mut Arena) -> Verdict {
+fn faults(a: &mut Harness) -> Verdict {
     let mint = a.w.stake_mint;
     for (at, fault) in all::<Fault>(a) {
         let at_number = a.actors.iter().position(|actor| actor.wallet() == fault.customer);
         let customer = at_number.map(|number| key(91_000 + 2 * number as u64).pubkey());
         let finder = owner(a, &fault.finder).map(|who| who.stake);
-        let found = finder.filter(|at| a.book.get::<Token>(at).is_some_and(|token| token.mint == mint));
+        let found = finder.filter(|at| a.ledger.get::<Token>(at).is_some_and(|token| token.mint == mint));
         if let Some(finder) = found {
             let apply = ix::slash_apply(&a.w, &at, customer, finder);
             send(a, apply)?;
@@ -134,7 +134,7 @@ fn faults(a: &mut Arena) -> Verdict {
     Ok(())
 }
 
-fn disputes(a: &mut Arena) -> Verdict {
+fn disputes(a: &mut Harness) -> Verdict {
     let stranger = a.actors[9].wallet();
     for (_, dispute) in all::<Dispute>(a) {
         let resolve = ix::dispute_resolve(&a.w, &dispute.lease);
@@ -150,7 +150,7 @@ fn disputes(a: &mut Arena) -> Verdict {
 }
 
 /// What was not shown in time is compared without it.
-fn outputs(a: &mut Arena) -> Verdict {
+fn outputs(a: &mut Harness) -> Verdict {
     for (at, order) in all::<Order>(a) {
         if order.redundant == 1 {
             let leases = super::actions::leases_of(a, &at);
@@ -160,10 +160,10 @@ fn outputs(a: &mut Arena) -> Verdict {
     Ok(())
 }
 
-fn leases(a: &mut Arena) -> Verdict {
+fn leases(a: &mut Harness) -> Verdict {
     let stranger = a.actors[9].wallet();
     for (at, _) in all::<Lease>(a) {
-        type Build = fn(&Arena, &Address, &Address) -> Instruction;
+        type Build = fn(&Harness, &Address, &Address) -> Instruction;
         let ways: [Build; 5] = [
             |a, _, at| ix::lease_abort(&a.w, at),
             |a, who, at| ix::lease_end(&a.w, who, at, 0),
@@ -173,10 +173,10 @@ fn leases(a: &mut Arena) -> Verdict {
             |a, who, at| ix::lease_close(&a.w, who, at),
         ];
         for way in ways {
-            let lease = a.book.get::<Lease>(&at).copied();
+            let lease = a.ledger.get::<Lease>(&at).copied();
             let parties = lease.filter(|lease| {
-                a.book.get::<Order>(&lease.order).is_some()
-                    && a.book.get::<Provider>(&lease.provider).is_some()
+                a.ledger.get::<Order>(&lease.order).is_some()
+                    && a.ledger.get::<Provider>(&lease.provider).is_some()
             });
             if parties.is_some() {
                 let instruction = way(a, &stranger, &at);
@@ -187,7 +187,7 @@ fn leases(a: &mut Arena) -> Verdict {
     Ok(())
 }
 
-fn orders(a: &mut Arena) -> Verdict {
+fn orders(a: &mut Harness) -> Verdict {
     for (at, order) in all::<Order>(a) {
         if let Some(who) = owner(a, &order.customer) {
             let mut expire = ix::order_expire(&who, &at);
@@ -207,14 +207,14 @@ fn orders(a: &mut Arena) -> Verdict {
     Ok(())
 }
 
-fn people(a: &mut Arena) -> Verdict {
+fn accounts(a: &mut Harness) -> Verdict {
     for (_, credits) in all::<Credits>(a) {
         if let Some(who) = owner(a, &credits.customer) {
             send(a, ix::credits_close(&who))?;
         }
     }
     for (at, node) in all::<Node>(a) {
-        let wallet = a.book.get::<Provider>(&node.provider).map(|provider| provider.wallet);
+        let wallet = a.ledger.get::<Provider>(&node.provider).map(|provider| provider.wallet);
         let Some(who) = wallet.and_then(|wallet| owner(a, &wallet)) else { continue };
         if node.is_guaranteed() {
             let settle = ix::guarantee_resolve(&a.w, &who, &at);

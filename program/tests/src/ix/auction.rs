@@ -11,9 +11,9 @@ use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
 use super::{build, instructions_sysvar, order_args, signed, system_program};
+use crate::testbed::DOMAIN;
 use crate::tokens::token_program;
-use crate::world::DOMAIN;
-use crate::{pda, Actor, Machine, World};
+use crate::{pda, Actor, Machine, Testbed};
 
 /// The usual order, sealed.
 pub fn sealed_args(nonce: u64) -> OrderArgs {
@@ -55,13 +55,13 @@ impl Bid<'_> {
     }
 
     /// The bid's hash, for the order's auction.
-    pub fn commitment(&self, w: &World, order: &Address) -> [u8; 32] {
+    pub fn commitment(&self, w: &Testbed, order: &Address) -> [u8; 32] {
         let auction: Auction = w.read(&pda::auction(order));
         commitment(&DOMAIN, order, &self.machine.node, auction.close_at, self.price, &self.salt)
     }
 
     /// The runtime's check of what the node signed for the order's auction.
-    pub fn check(&self, w: &World, order: &Address) -> Instruction {
+    pub fn check(&self, w: &Testbed, order: &Address) -> Instruction {
         let (auction, node) = (w.read::<Auction>(&pda::auction(order)), w.read::<Node>(&self.machine.node));
         self.offer(&node).check(order, auction.close_at)
     }
@@ -104,7 +104,7 @@ impl Offer<'_> {
 
 /// The market's instruction alone.
 pub fn auction_award(
-    w: &World,
+    w: &Testbed,
     keeper: &Actor,
     order: &Address,
     bid: Bid,
@@ -156,7 +156,7 @@ pub fn auction_award_of(
 
 /// Signature checks and award, as they must stand in a transaction.
 pub fn sealed_award(
-    w: &World,
+    w: &Testbed,
     keeper: &Actor,
     order: &Address,
     bid: Bid,
@@ -181,7 +181,7 @@ pub struct Award {
 
 /// The market's instruction alone.
 pub fn prove_omitted_bid(
-    w: &World,
+    w: &Testbed,
     finder: &Actor,
     lease: &Address,
     bid: Bid,
@@ -198,7 +198,7 @@ pub fn prove_omitted_bid(
 
 /// The same without a look at the chain.
 pub fn prove_omitted_bid_of(
-    w: &World,
+    w: &Testbed,
     finder: &Actor,
     award: &Award,
     bid: &Offer,
@@ -231,7 +231,7 @@ pub fn prove_omitted_bid_of(
 
 /// Signature checks and proof, as they must stand in a transaction; `keeper` acknowledged the reveal.
 pub fn omitted(
-    w: &World,
+    w: &Testbed,
     finder: &Actor,
     keeper: &Actor,
     lease: &Address,

@@ -4,9 +4,9 @@ use solana_instruction::Instruction;
 
 use super::{build, system_program};
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
-pub fn credits_deposit(w: &World, who: &Actor, amount: u64) -> Instruction {
+pub fn credits_deposit(w: &Testbed, who: &Actor, amount: u64) -> Instruction {
     build(
         accounts::CreditsDeposit {
             customer: who.wallet(),

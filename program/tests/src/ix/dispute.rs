@@ -5,9 +5,9 @@ use solana_instruction::Instruction;
 
 use super::{build, system_program};
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
-pub fn dispute_open(w: &World, lease: &Address, kind: u8, evidence_hash: [u8; 32]) -> Instruction {
+pub fn dispute_open(w: &Testbed, lease: &Address, kind: u8, evidence_hash: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::DisputeOpen {
@@ -35,7 +35,7 @@ pub fn dispute_vote(keeper: &Actor, lease: &Address, uphold: u8) -> Instruction 
     )
 }
 
-pub fn dispute_resolve(w: &World, lease: &Address) -> Instruction {
+pub fn dispute_resolve(w: &Testbed, lease: &Address) -> Instruction {
     let state: Lease = w.read(lease);
     let dispute: Dispute = w.read(&pda::dispute(lease));
     let credits = pda::credits(&state.customer);
@@ -58,11 +58,11 @@ pub fn dispute_resolve(w: &World, lease: &Address) -> Instruction {
 }
 
 /// Signed by `payer`.
-pub fn dispute_uphold(w: &World, payer: &Address, lease: &Address) -> Instruction {
+pub fn dispute_uphold(w: &Testbed, payer: &Address, lease: &Address) -> Instruction {
     dispute_uphold_at(w, payer, lease, w.period())
 }
 
-pub fn dispute_uphold_at(w: &World, payer: &Address, lease: &Address, period: u64) -> Instruction {
+pub fn dispute_uphold_at(w: &Testbed, payer: &Address, lease: &Address, period: u64) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::DisputeUphold {

@@ -3,7 +3,7 @@ use solana_instruction::Instruction;
 
 use super::{build, system_program};
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
 /// A libp2p address as the program stores it, and its length.
 pub fn multiaddr(text: &str) -> ([u8; 128], u8) {
@@ -14,13 +14,13 @@ pub fn multiaddr(text: &str) -> ([u8; 128], u8) {
 
 pub const HOME: &str = "/ip4/127.0.0.1/tcp/4001";
 
-pub fn keeper_register(w: &World, who: &Actor, bond: u64) -> Instruction {
+pub fn keeper_register(w: &Testbed, who: &Actor, bond: u64) -> Instruction {
     let (bytes, len) = multiaddr(HOME);
     keeper_register_at(w, who, bond, bytes, len)
 }
 
 pub fn keeper_register_at(
-    w: &World,
+    w: &Testbed,
     who: &Actor,
     bond: u64,
     multiaddr: [u8; 128],

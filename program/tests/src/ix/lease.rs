@@ -11,10 +11,10 @@ use solana_keypair::Keypair;
 use super::rewards::awarding_keeper;
 use super::{build, instructions_sysvar, signed, system_program};
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
 /// Signed by the node's key.
-pub fn lease_start(w: &World, lease: &Address, connection_hash: [u8; 32]) -> Instruction {
+pub fn lease_start(w: &Testbed, lease: &Address, connection_hash: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::LeaseStart {
@@ -35,7 +35,7 @@ pub fn lease_start_of(node_key: &Address, order: &Address, lease: &Address) -> I
     )
 }
 
-pub fn lease_abort(w: &World, lease: &Address) -> Instruction {
+pub fn lease_abort(w: &Testbed, lease: &Address) -> Instruction {
     let state: Lease = w.read(lease);
     let order: Order = w.read(&state.order);
     build(
@@ -54,7 +54,7 @@ pub fn lease_abort(w: &World, lease: &Address) -> Instruction {
 }
 
 /// Signed by the customer.
-pub fn lease_extend(w: &World, lease: &Address, seconds: u32) -> Instruction {
+pub fn lease_extend(w: &Testbed, lease: &Address, seconds: u32) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::LeaseExtend {
@@ -66,7 +66,7 @@ pub fn lease_extend(w: &World, lease: &Address, seconds: u32) -> Instruction {
     )
 }
 
-fn settlement(w: &World, lease: &Address) -> Settlement {
+fn settlement(w: &Testbed, lease: &Address) -> Settlement {
     let state: Lease = w.read(lease);
     let provider: Provider = w.read(&state.provider);
     let credits = pda::credits(&state.customer);
@@ -81,7 +81,7 @@ fn settlement(w: &World, lease: &Address) -> Settlement {
 }
 
 /// The market's instruction alone, without the two signature checks before it.
-pub fn lease_settle_receipt(w: &World, lease: &Address, sequence: u64, seconds: u32) -> Instruction {
+pub fn lease_settle_receipt(w: &Testbed, lease: &Address, sequence: u64, seconds: u32) -> Instruction {
     build(
         accounts::LeaseSettleReceipt {
             settlement: settlement(w, lease),
@@ -93,7 +93,7 @@ pub fn lease_settle_receipt(w: &World, lease: &Address, sequence: u64, seconds: 
 
 /// Node's signature, customer's signature, settlement: as they must stand in a transaction.
 pub fn receipt(
-    w: &World,
+    w: &Testbed,
     lease: &Address,
     node_key: &Keypair,
     customer: &Keypair,
@@ -109,11 +109,11 @@ pub fn receipt(
     ]
 }
 
-pub fn lease_settle_report(w: &World, lease: &Address) -> Instruction {
+pub fn lease_settle_report(w: &Testbed, lease: &Address) -> Instruction {
     build(accounts::LeaseSettleReport { settlement: settlement(w, lease) }, instruction::LeaseSettleReport {})
 }
 
-pub fn lease_end(w: &World, authority: &Address, lease: &Address, immediate: u8) -> Instruction {
+pub fn lease_end(w: &Testbed, authority: &Address, lease: &Address, immediate: u8) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::LeaseEnd {
@@ -128,7 +128,7 @@ pub fn lease_end(w: &World, authority: &Address, lease: &Address, immediate: u8)
 }
 
 /// Signed by the node's key.
-pub fn lease_checkpoint(w: &World, lease: &Address, hash: [u8; 32]) -> Instruction {
+pub fn lease_checkpoint(w: &Testbed, lease: &Address, hash: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::LeaseCheckpoint { node_key: state.node_key, lease: *lease },
@@ -137,7 +137,7 @@ pub fn lease_checkpoint(w: &World, lease: &Address, hash: [u8; 32]) -> Instructi
 }
 
 /// Signed by the keeper: the failed lease's remaining time goes to the node.
-pub fn lease_migrate(w: &World, keeper: &Actor, failed: &Address, node: &Address) -> Instruction {
+pub fn lease_migrate(w: &Testbed, keeper: &Actor, failed: &Address, node: &Address) -> Instruction {
     let state: Lease = w.read(failed);
     let to: Node = w.read(node);
     build(
@@ -161,7 +161,7 @@ pub fn lease_migrate(w: &World, keeper: &Actor, failed: &Address, node: &Address
 }
 
 /// Signed by the customer.
-pub fn lease_rate(w: &World, lease: &Address, stars: u8) -> Instruction {
+pub fn lease_rate(w: &Testbed, lease: &Address, stars: u8) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::LeaseRate { customer: state.customer, node: state.node, lease: *lease },
@@ -169,7 +169,7 @@ pub fn lease_rate(w: &World, lease: &Address, stars: u8) -> Instruction {
     )
 }
 
-pub fn lease_close(w: &World, authority: &Address, lease: &Address) -> Instruction {
+pub fn lease_close(w: &Testbed, authority: &Address, lease: &Address) -> Instruction {
     let state: Lease = w.read(lease);
     let order: Order = w.read(&state.order);
     let credits = pda::credits(&state.customer);

@@ -6,9 +6,9 @@ use solana_instruction::Instruction;
 use solana_signer::Signer;
 
 use super::{build, system_program};
+use crate::testbed::{DOMAIN, H100};
 use crate::tokens::token_program;
-use crate::world::{DOMAIN, H100};
-use crate::{pda, World};
+use crate::{pda, Testbed};
 
 pub fn upgradeable_loader() -> Address {
     Address::from_str_const("BPFLoaderUpgradeab1e11111111111111111111111")
@@ -18,11 +18,11 @@ pub fn program_data() -> Address {
     Address::find_program_address(&[ID.as_ref()], &upgradeable_loader()).0
 }
 
-pub fn market_init(w: &World) -> Instruction {
+pub fn market_init(w: &Testbed) -> Instruction {
     market_init_with(w, w.params, DOMAIN, w.guardian.pubkey())
 }
 
-pub fn market_init_with(w: &World, params: Params, domain: [u8; 8], guardian: Address) -> Instruction {
+pub fn market_init_with(w: &Testbed, params: Params, domain: [u8; 8], guardian: Address) -> Instruction {
     build(
         accounts::MarketInit {
             authority: w.authority.pubkey(),
@@ -41,7 +41,7 @@ pub fn market_init_with(w: &World, params: Params, domain: [u8; 8], guardian: Ad
     )
 }
 
-pub fn market_propose_params(w: &World, params: Params) -> Instruction {
+pub fn market_propose_params(w: &Testbed, params: Params) -> Instruction {
     build(
         accounts::MarketProposeParams { authority: w.authority.pubkey(), market: pda::market() },
         instruction::MarketProposeParams { params },
@@ -56,7 +56,7 @@ pub fn market_pause(by: &Address, paused: u8) -> Instruction {
     build(accounts::MarketPause { by: *by, market: pda::market() }, instruction::MarketPause { paused })
 }
 
-pub fn market_set_authority(w: &World, new_authority: Address, new_guardian: Address) -> Instruction {
+pub fn market_set_authority(w: &Testbed, new_authority: Address, new_guardian: Address) -> Instruction {
     build(
         accounts::MarketSetAuthority { authority: w.authority.pubkey(), market: pda::market() },
         instruction::MarketSetAuthority { new_authority, new_guardian },
@@ -70,7 +70,7 @@ pub fn market_accept_authority(pending: &Address) -> Instruction {
     )
 }
 
-/// The model that every world has.
+/// The model that every testbed has.
 pub fn h100() -> GpuModelArgs {
     let mut name = [0; 32];
     name[..13].copy_from_slice(b"H100 SXM 80GB");
@@ -87,7 +87,7 @@ pub fn h100() -> GpuModelArgs {
     }
 }
 
-pub fn gpu_model_set(w: &World, args: GpuModelArgs) -> Instruction {
+pub fn gpu_model_set(w: &Testbed, args: GpuModelArgs) -> Instruction {
     build(
         accounts::GpuModelSet {
             authority: w.authority.pubkey(),

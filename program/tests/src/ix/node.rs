@@ -4,11 +4,11 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
 use super::{build, system_program, with_remaining};
+use crate::testbed::H100;
 use crate::tokens::token_program;
-use crate::world::H100;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
-/// A machine of the model that every world has.
+/// A machine of the model that every testbed has.
 pub fn spec(gpus: u8) -> NodeSpec {
     let mut region = [0; 16];
     region[..7].copy_from_slice(b"eu-west");
@@ -98,7 +98,7 @@ pub fn node_guarantee(who: &Actor, node: &Address, until: i64, guarantee_bps: u1
     )
 }
 
-pub fn guarantee_resolve(w: &World, finder: &Actor, node: &Address) -> Instruction {
+pub fn guarantee_resolve(w: &Testbed, finder: &Actor, node: &Address) -> Instruction {
     let provider = w.read::<Node>(node).provider;
     build(
         accounts::GuaranteeResolve {

@@ -6,7 +6,7 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 
 use super::{build, system_program};
-use crate::world::H100;
+use crate::testbed::H100;
 use crate::{pda, Actor};
 
 /// One node with one GPU for an hour, at most 3 USDC.

@@ -6,8 +6,8 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
 use super::{build, with_remaining};
-use crate::world::DOMAIN;
-use crate::{pda, World};
+use crate::testbed::DOMAIN;
+use crate::{pda, Testbed};
 
 /// What a node commits to.
 pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) -> [u8; 32] {
@@ -16,7 +16,7 @@ pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) ->
 }
 
 /// Signed by the node's key.
-pub fn output_commit(w: &World, lease: &Address, commitment: [u8; 32]) -> Instruction {
+pub fn output_commit(w: &Testbed, lease: &Address, commitment: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
     output_commit_of(&state.node_key, &state.order, lease, commitment)
 }
@@ -35,7 +35,7 @@ pub fn output_commit_of(
 }
 
 /// Signed by the node's key.
-pub fn output_reveal(w: &World, lease: &Address, output: [u8; 32], salt: [u8; 32]) -> Instruction {
+pub fn output_reveal(w: &Testbed, lease: &Address, output: [u8; 32], salt: [u8; 32]) -> Instruction {
     let state: Lease = w.read(lease);
     output_reveal_of(&state.node_key, &state.order, lease, output, salt)
 }

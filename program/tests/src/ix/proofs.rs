@@ -7,7 +7,7 @@ use solana_keypair::Keypair;
 use super::{build, instructions_sysvar, signed, system_program};
 use crate::tokens::token_program;
 use crate::work::Opened;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
 /// The market's instruction alone, without the signature check before it.
 pub fn fraud_proof_open(finder: &Address, opened: &Opened) -> Instruction {
@@ -30,7 +30,7 @@ pub fn fraud_proof_open(finder: &Address, opened: &Opened) -> Instruction {
 }
 
 /// Both instructions: the node's signature over the commitment, and the fraud_proof.
-pub fn accuse(finder: &Address, key: &Keypair, opened: &Opened) -> [Instruction; 2] {
+pub fn signed_fraud_proof_open(finder: &Address, key: &Keypair, opened: &Opened) -> [Instruction; 2] {
     [signed(key, &opened.commitment()), fraud_proof_open(finder, opened)]
 }
 
@@ -42,17 +42,17 @@ pub fn fraud_proof_close(finder: &Address, node: &Address) -> Instruction {
 }
 
 /// `finder` has an fraud_proof of this node.
-pub fn prove_bad_work(w: &World, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
-    let accused = w.read::<FraudProof>(&pda::fraud_proof(node, &finder.wallet())).node;
-    let provider = w.read::<Node>(&accused).provider;
-    prove_bad_work_of(w, finder, (node, &accused), &provider, siblings)
+pub fn prove_bad_work(w: &Testbed, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
+    let node_of_proof = w.read::<FraudProof>(&pda::fraud_proof(node, &finder.wallet())).node;
+    let provider = w.read::<Node>(&node_of_proof).provider;
+    prove_bad_work_of(w, finder, (node, &node_of_proof), &provider, siblings)
 }
 
-/// The same without a look at the chain: the node by which the fraud_proof is found, and the one that it accuses.
+/// The same without a look at the chain: the node by which the fraud_proof is found, and the one that it is about.
 pub fn prove_bad_work_of(
-    w: &World,
+    w: &Testbed,
     finder: &Actor,
-    (node, accused): (&Address, &Address),
+    (node, node_of_proof): (&Address, &Address),
     provider: &Address,
     siblings: &[[u8; 32]],
 ) -> Instruction {
@@ -61,7 +61,7 @@ pub fn prove_bad_work_of(
             finder: finder.wallet(),
             market: pda::market(),
             fraud_proof: pda::fraud_proof(node, &finder.wallet()),
-            node: *accused,
+            node: *node_of_proof,
             provider: *provider,
             stake_vault: pda::stake_vault(provider),
             stake_mint: w.stake_mint,
@@ -73,7 +73,7 @@ pub fn prove_bad_work_of(
 }
 
 /// The market's instruction alone, without the two signature checks before it.
-pub fn prove_equivocation(w: &World, finder: &Actor, keeper: &Address) -> Instruction {
+pub fn prove_equivocation(w: &Testbed, finder: &Actor, keeper: &Address) -> Instruction {
     build(
         accounts::ProveEquivocation {
             finder: finder.wallet(),
@@ -90,14 +90,20 @@ pub fn prove_equivocation(w: &World, finder: &Actor, keeper: &Address) -> Instru
 }
 
 /// All three instructions; the keeper signed two statements or two manifests.
-pub fn contradict(w: &World, finder: &Actor, keeper: &Actor, one: &[u8], other: &[u8]) -> [Instruction; 3] {
+pub fn equivocation(
+    w: &Testbed,
+    finder: &Actor,
+    keeper: &Actor,
+    one: &[u8],
+    other: &[u8],
+) -> [Instruction; 3] {
     let proof = prove_equivocation(w, finder, &keeper.keeper());
     [signed(&keeper.key, one), signed(&keeper.key, other), proof]
 }
 
 /// `customer_tokens` is a stake-token account of the lease's customer.
 pub fn prove_better_ask(
-    w: &World,
+    w: &Testbed,
     finder: &Actor,
     lease: &Address,
     better: &Address,
@@ -109,7 +115,7 @@ pub fn prove_better_ask(
 
 /// The same without a look at the chain: order, lease and awarding keeper's wallet; the better node and its state.
 pub fn prove_better_ask_of(
-    w: &World,
+    w: &Testbed,
     finder: &Actor,
     (order, lease, awarded_by): (&Address, &Address, &Address),
     (better, node): (&Address, &Node),

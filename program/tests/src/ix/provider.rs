@@ -4,9 +4,9 @@ use solana_instruction::Instruction;
 
 use super::{build, system_program};
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
-pub fn provider_register(w: &World, who: &Actor) -> Instruction {
+pub fn provider_register(w: &Testbed, who: &Actor) -> Instruction {
     build(
         accounts::ProviderRegister {
             wallet: who.wallet(),
@@ -34,7 +34,7 @@ pub fn provider_set_payout(who: &Actor, payout: Address) -> Instruction {
     )
 }
 
-pub fn provider_stake(_: &World, who: &Actor, amount: u64) -> Instruction {
+pub fn provider_stake(_: &Testbed, who: &Actor, amount: u64) -> Instruction {
     build(
         accounts::ProviderStake {
             wallet: who.wallet(),

@@ -6,7 +6,7 @@ use solana_instruction::Instruction;
 use super::{build, instructions_sysvar, system_program};
 use crate::leaves::Proof;
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
 pub fn report_vote(keeper: &Actor, period: u64, root: [u8; 32]) -> Instruction {
     build(
@@ -51,7 +51,7 @@ pub fn report_close(period: u64, rent_payer: &Address) -> Instruction {
 }
 
 /// Signed by `payer`.
-pub fn fault_open(w: &World, payer: &Address, proof: &Proof) -> Instruction {
+pub fn fault_open(w: &Testbed, payer: &Address, proof: &Proof) -> Instruction {
     let node: Node = w.read(&proof.leaf.node);
     build(
         accounts::FaultOpen {
@@ -75,7 +75,7 @@ fn named(address: Address) -> Option<Address> {
 
 /// `customer_tokens` and `finder_tokens` are stake-token accounts.
 pub fn slash_apply(
-    w: &World,
+    w: &Testbed,
     fault: &Address,
     customer_tokens: Option<Address>,
     finder_tokens: Address,
@@ -100,7 +100,7 @@ pub fn slash_apply(
 }
 
 /// The market's instruction alone, without the signature check before it.
-pub fn slash_appeal(w: &World, fault: &Address, keeper: &Actor, statement: [u8; 144]) -> Instruction {
+pub fn slash_appeal(w: &Testbed, fault: &Address, keeper: &Actor, statement: [u8; 144]) -> Instruction {
     let state: Fault = w.read(fault);
     build(
         accounts::SlashAppeal {

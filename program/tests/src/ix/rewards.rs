@@ -5,9 +5,9 @@ use solana_instruction::Instruction;
 
 use super::build;
 use crate::tokens::token_program;
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
-pub fn rewards_accrue(w: &World, period: u64) -> Instruction {
+pub fn rewards_accrue(w: &Testbed, period: u64) -> Instruction {
     build(
         accounts::RewardsAccrue {
             market: pda::market(),
@@ -37,7 +37,7 @@ pub fn rewards_claim(keeper: &Actor, report: Option<u64>) -> Instruction {
     )
 }
 
-pub fn rewards_buy_back(w: &World, buyer: &Actor, max_burn: u64) -> Instruction {
+pub fn rewards_buy_back(w: &Testbed, buyer: &Actor, max_burn: u64) -> Instruction {
     build(
         accounts::RewardsBuyBack {
             buyer: buyer.wallet(),
@@ -69,7 +69,7 @@ pub fn emission_claim(provider: &Address) -> Instruction {
 }
 
 /// The keeper of a lease, as an account that is there or as the address of one that is gone.
-pub(super) fn awarding_keeper(w: &World, lease: &Lease) -> (Option<Address>, Option<Address>) {
+pub(super) fn awarding_keeper(w: &Testbed, lease: &Lease) -> (Option<Address>, Option<Address>) {
     let keeper = pda::keeper(&lease.keeper);
     // Anyone may send lamports to an address that was one: that makes no keeper.
     if w.svm.get_account(&keeper).is_some_and(|account| account.owner == gantry_market::ID) {

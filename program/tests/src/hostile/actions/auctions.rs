@@ -7,7 +7,7 @@ use gantry_market::state::{Auction, Node, Order, ORDER_OPEN};
 use solana_address::Address;
 
 use super::customers::{by_someone, free_nonce};
-use crate::hostile::arena::{CUSTOMERS, KEEPERS};
+use crate::hostile::harness::{CUSTOMERS, KEEPERS};
 use crate::hostile::scene::{one, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::ix::Offer;
@@ -29,7 +29,7 @@ struct Sale<'a> {
 /// that has none.
 pub fn auction_open(s: &mut Scene) -> Option<Plan> {
     if s.once_in(2) {
-        return super::sealed::story(s);
+        return super::sealed::scenario(s);
     }
     let (commit, reveal) = match s.below(12) {
         0 => (s.r.u32(), s.r.u32()),
@@ -87,10 +87,10 @@ pub fn auction_open(s: &mut Scene) -> Option<Plan> {
 pub fn auction_award(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(12);
     let open: Vec<(Auction, Order, Address)> =
-        s.a.book
+        s.a.ledger
             .all::<Auction>()
             .filter_map(|(_, auction)| {
-                let order = s.a.book.get::<Order>(&auction.order)?;
+                let order = s.a.ledger.get::<Order>(&auction.order)?;
                 let waits = order.status == ORDER_OPEN && order.award_deadline >= s.a.now();
                 (any || waits).then_some((*auction, *order, auction.order))
             })
@@ -119,7 +119,7 @@ fn offers<'a>(s: &mut Scene<'a>, sale: &Sale) -> Vec<Offer<'a>> {
     // The ask means nothing here.
     let wanted = Wanted { most: u64::MAX, gpus: sale.gpus, simulated: 0 };
     let mut nodes: Vec<(Address, &Node)> = a
-        .book
+        .ledger
         .all::<Node>()
         .filter(|(_, node)| Scene::fits(a, node, &wanted))
         .map(|(at, node)| (*at, node))
@@ -219,10 +219,10 @@ fn award(
 
 pub fn auction_close(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(4);
-    let (now, book) = (s.a.now(), &s.a.book);
+    let (now, ledger) = (s.a.now(), &s.a.ledger);
     let (_, auction) = s.any_where::<Auction>(|auction| {
         let over = now > auction.reveal_until.max(auction.challenge_until);
-        any || (over && (auction.awarded_at != 0 || book.get::<Order>(&auction.order).is_none()))
+        any || (over && (auction.awarded_at != 0 || ledger.get::<Order>(&auction.order).is_none()))
     })?;
     one(ix::auction_close(&auction.order, &auction.rent_payer))
 }

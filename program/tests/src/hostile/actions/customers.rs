@@ -3,7 +3,7 @@ use gantry_market::state::{Credits, Order, CUSTOMER, ORDER_LAPSED, ORDER_OPEN};
 use solana_address::Address;
 use solana_instruction::Instruction;
 
-use crate::hostile::arena::CUSTOMERS;
+use crate::hostile::harness::CUSTOMERS;
 use crate::hostile::scene::{one, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
@@ -16,7 +16,7 @@ pub fn credits_deposit(s: &mut Scene) -> Option<Plan> {
 
 pub fn credits_withdraw(s: &mut Scene) -> Option<Plan> {
     let who = s.actor_of(&CUSTOMERS);
-    let amount = match s.a.book.get::<Credits>(&who.credits()) {
+    let amount = match s.a.ledger.get::<Credits>(&who.credits()) {
         // Exactly what is free, one more, or all of it.
         Some(credits) if s.once_in(6) => credits.balance.saturating_sub(credits.reserved) + s.r.below(2),
         Some(credits) if s.once_in(6) => credits.balance,
@@ -38,7 +38,7 @@ pub fn free_nonce(s: &mut Scene, customer: &Address) -> Option<u64> {
     let free = (0..12)
         .filter(|nonce| {
             let order = pda::order(customer, *nonce);
-            s.a.book.held(&order).is_none() && s.a.book.held(&pda::auction(&order)).is_none()
+            s.a.ledger.held(&order).is_none() && s.a.ledger.held(&pda::auction(&order)).is_none()
         })
         .collect();
     s.one(free)
@@ -159,7 +159,7 @@ pub fn credits_set_session_key(s: &mut Scene) -> Option<Plan> {
     }
     let who = s.actor_of(&CUSTOMERS);
     // Now and then the same again: its account of what it spent starts anew.
-    let credits = s.a.book.get::<Credits>(&who.credits());
+    let credits = s.a.ledger.get::<Credits>(&who.credits());
     let known = credits.map_or(vec![], |credits| credits.session_keys.iter().map(|key| key.key).collect());
     let again = s.one(known).filter(|key| *key != Address::default() && s.once_in(2));
     let key = again.unwrap_or(s.actor().wallet());
@@ -174,7 +174,7 @@ fn another_in_its_slot(s: &mut Scene) -> Option<Plan> {
         order.session_slot != CUSTOMER && order.status == ORDER_OPEN && order.nodes_awarded == 0
     })?;
     let who = s.who(&placed.customer)?;
-    let credits = s.a.book.get::<Credits>(&who.credits())?;
+    let credits = s.a.ledger.get::<Credits>(&who.credits())?;
     let old = credits.session_keys.get(usize::from(placed.session_slot) - 1)?.key;
     let new = s.actor().wallet();
     let nonce = free_nonce(s, &who.wallet())?;
@@ -196,7 +196,7 @@ pub fn by_someone(s: &mut Scene, instruction: Instruction, customer: &Address) -
     if !s.once_in(5) {
         return instruction;
     }
-    let credits = s.a.book.get::<Credits>(&pda::credits(customer));
+    let credits = s.a.ledger.get::<Credits>(&pda::credits(customer));
     let keys: Vec<Address> = credits
         .map(|credits| credits.session_keys.iter().filter(|key| key.cap > 0).map(|key| key.key).collect())
         .unwrap_or_default();

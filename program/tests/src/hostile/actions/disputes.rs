@@ -16,7 +16,7 @@ pub fn dispute_open(s: &mut Scene) -> Option<Plan> {
     if s.once_in(2) {
         let uphold = u8::from(s.once_in(2));
         let voters: Vec<Address> =
-            s.a.book
+            s.a.ledger
                 .all::<Keeper>()
                 .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE)
                 .map(|(_, keeper)| keeper.wallet)
@@ -48,14 +48,14 @@ pub fn dispute_vote(s: &mut Scene) -> Option<Plan> {
 
 pub fn dispute_resolve(s: &mut Scene) -> Option<Plan> {
     let (_, dispute) = s.any::<Dispute>()?;
-    s.a.book.get::<Lease>(&dispute.lease)?;
+    s.a.ledger.get::<Lease>(&dispute.lease)?;
     one(ix::dispute_resolve(&s.a.w, &dispute.lease))
 }
 
 pub fn dispute_uphold(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(6);
     let (_, dispute) = s.any_where::<Dispute>(|dispute| any || dispute.upheld_weight > 0)?;
-    s.a.book.get::<Lease>(&dispute.lease)?;
+    s.a.ledger.get::<Lease>(&dispute.lease)?;
     let payer = s.actor().wallet();
     let period = s.a.w.period() + u64::from(s.once_in(12));
     one(ix::dispute_uphold_at(&s.a.w, &payer, &dispute.lease, period))

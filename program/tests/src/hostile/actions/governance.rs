@@ -7,7 +7,7 @@ use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 fn market(s: &Scene) -> Option<Market> {
-    s.a.book.get::<Market>(&pda::market()).copied()
+    s.a.ledger.get::<Market>(&pda::market()).copied()
 }
 
 pub fn market_init(s: &mut Scene) -> Option<Plan> {

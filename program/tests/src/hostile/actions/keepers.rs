@@ -1,16 +1,17 @@
 use gantry_market::state::{Keeper, KEEPER_EXITING, KEEPER_PENDING};
 
-use crate::hostile::arena::{ATTACKER, KEEPERS};
+use crate::hostile::harness::{ATTACKER, KEEPERS};
 use crate::hostile::scene::{one, Plan, Scene};
 use crate::hostile::trace::Step;
 use crate::ix;
 
-/// Mostly people who are none yet: a stranger, the attacker.
+/// Mostly actors that are no keepers yet: a stranger, the attacker.
 const NEWCOMERS: [usize; 3] = [9, 9, ATTACKER];
 
 pub fn keeper_register(s: &mut Scene) -> Option<Plan> {
     // Mostly one of the cast that left comes back: without keepers little would happen.
-    let gone = KEEPERS.into_iter().filter(|at| s.a.book.held(&s.a.actors[*at].keeper()).is_none()).collect();
+    let gone =
+        KEEPERS.into_iter().filter(|at| s.a.ledger.held(&s.a.actors[*at].keeper()).is_none()).collect();
     if let Some(at) = s.one(gone).filter(|_| !s.once_in(4)) {
         let bond = (1 + s.r.below(4)).saturating_mul(s.a.w.params.min_bond);
         return one(ix::keeper_register(&s.a.w, &s.a.actors[at], bond));

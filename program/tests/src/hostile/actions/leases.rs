@@ -5,7 +5,7 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
-use crate::hostile::arena::KEEPERS;
+use crate::hostile::harness::KEEPERS;
 use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
@@ -46,9 +46,9 @@ pub fn award_of(
 
 pub fn lease_start(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(4);
-    let book = &s.a.book;
+    let ledger = &s.a.ledger;
     let whole = |lease: &Lease| {
-        let order = book.get::<Order>(&lease.order);
+        let order = ledger.get::<Order>(&lease.order);
         order.is_some_and(|order| matches!(order.status, ORDER_AWARDED | ORDER_LAPSED))
     };
     let (at, _) = s.any_where::<Lease>(|lease| lease.status == LEASE_AWARDED && (any || whole(lease)))?;
@@ -60,7 +60,7 @@ pub fn lease_abort(s: &mut Scene) -> Option<Plan> {
     let wait = i64::from(s.a.w.params.start_deadline_secs);
     let late = |lease: &Lease| lease.status == LEASE_AWARDED && now > lease.awarded_at + wait;
     let (at, lease) = s.any_where::<Lease>(|lease| any || late(lease))?;
-    s.a.book.get::<Order>(&lease.order)?;
+    s.a.ledger.get::<Order>(&lease.order)?;
     one(ix::lease_abort(&s.a.w, &at))
 }
 
@@ -76,7 +76,7 @@ pub fn lease_extend(s: &mut Scene) -> Option<Plan> {
 /// Signed by both; now and then by others, or of time that has not passed.
 pub fn lease_settle_receipt(s: &mut Scene) -> Option<Plan> {
     let (at, lease) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
-    s.a.book.get::<Provider>(&lease.provider)?;
+    s.a.ledger.get::<Provider>(&lease.provider)?;
     if lease.status == LEASE_RUNNING && s.once_in(8) {
         // A second more than was funded, when so much has passed.
         let (node, customer) = (s.key(&lease.node_key)?, s.key(&lease.customer)?);
@@ -106,7 +106,7 @@ pub fn lease_settle_receipt(s: &mut Scene) -> Option<Plan> {
 
 pub fn lease_settle_report(s: &mut Scene) -> Option<Plan> {
     let (at, lease) = s.any_where::<Lease>(|lease| lease.status >= LEASE_RUNNING)?;
-    s.a.book.get::<Provider>(&lease.provider)?;
+    s.a.ledger.get::<Provider>(&lease.provider)?;
     one(ix::lease_settle_report(&s.a.w, &at))
 }
 
@@ -114,7 +114,7 @@ pub fn lease_end(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(3);
     let lives = |lease: &Lease| lease.status == LEASE_RUNNING || (any && lease.status != LEASE_ENDED);
     let (at, lease) = s.any_where::<Lease>(lives)?;
-    let owner = s.a.book.get::<Provider>(&lease.provider)?.wallet;
+    let owner = s.a.ledger.get::<Provider>(&lease.provider)?.wallet;
     let by = match s.below(4) {
         0 => lease.customer,
         1 => owner,
@@ -151,7 +151,7 @@ pub fn lease_migrate(s: &mut Scene) -> Option<Plan> {
 
 pub fn lease_rate(s: &mut Scene) -> Option<Plan> {
     let (at, lease) = s.any_where::<Lease>(|lease| lease.status == LEASE_ENDED)?;
-    s.a.book.get::<Node>(&lease.node)?;
+    s.a.ledger.get::<Node>(&lease.node)?;
     let stars = 1 + s.below(6) as u8;
     one(ix::lease_rate(&s.a.w, &at, stars))
 }
@@ -160,6 +160,6 @@ pub fn lease_close(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(10);
     let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_ENDED)?;
     let by = if s.once_in(2) { lease.customer } else { s.actor().wallet() };
-    s.a.book.get::<Order>(&lease.order)?;
+    s.a.ledger.get::<Order>(&lease.order)?;
     one(ix::lease_close(&s.a.w, &by, &at))
 }

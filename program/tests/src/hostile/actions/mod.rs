@@ -15,14 +15,14 @@ mod providers;
 mod repair;
 mod reports;
 mod rewards;
+mod scenarios;
 mod sealed;
-mod stories;
 
 use super::scene::{Plan, Scene};
 pub use omitted::BEFORE_PROOFS;
 pub use outputs::leases_of;
 pub use providers::node_close_of;
-pub use stories::STORIES;
+pub use scenarios::SCENARIOS;
 
 /// An instruction's name, how often it is tried, and how.
 pub struct Action {

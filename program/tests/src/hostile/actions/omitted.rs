@@ -11,25 +11,25 @@ use solana_address::Address;
 use super::customers::free_nonce;
 use super::repair::{customer, keeper, machines};
 use super::sealed::{award, offer, Sealed};
-use crate::hostile::arena::KEEPERS;
+use crate::hostile::harness::KEEPERS;
 use crate::hostile::scene::{Passed, Plan, Scene};
 use crate::hostile::trace::Step;
 use crate::ix::Award;
 use crate::{ix, pda};
 
-/// Steps of the story that must succeed before its proofs can: order, wait, award.
+/// Steps of the scenario that must succeed before its proofs can: order, wait, award.
 pub const BEFORE_PROOFS: usize = 3;
 /// Bars that are tried for one against which another node scores exactly as the award does.
 const BARS: usize = 30;
 
-/// A proof about what was passed over a while ago, or the whole story.
+/// A proof about what was passed over a while ago, or the whole scenario.
 pub fn prove_omitted_bid(s: &mut Scene) -> Option<Plan> {
     if s.once_in(3) {
-        let (any, now, book) = (s.once_in(10), s.a.now(), &s.a.book);
+        let (any, now, ledger) = (s.once_in(10), s.a.now(), &s.a.ledger);
         // Also some time after it is too late.
         let contested = |passed: &&Passed| {
-            let lease = book.get::<Lease>(&passed.award.lease);
-            let auction = book.get::<Auction>(&pda::auction(&passed.award.order));
+            let lease = ledger.get::<Lease>(&passed.award.lease);
+            let auction = ledger.get::<Auction>(&pda::auction(&passed.award.order));
             let open = |(lease, auction): (&Lease, &Auction)| {
                 lease.score != 0 && now <= auction.challenge_until + i64::from(lease.duration_secs)
             };
@@ -100,7 +100,7 @@ fn left_out(s: &mut Scene) -> Option<Plan> {
     };
     if s.once_in(2) {
         // Whoever wins could have won twice.
-        fit.sort_by_key(|at| std::cmp::Reverse(a.book.get::<Node>(at).map_or(0, Node::free_gpus)));
+        fit.sort_by_key(|at| std::cmp::Reverse(a.ledger.get::<Node>(at).map_or(0, Node::free_gpus)));
     }
     let mut fit = fit.into_iter();
     let (winner, omitted) = fit.next().zip(fit.next())?;
@@ -115,7 +115,7 @@ fn left_out(s: &mut Scene) -> Option<Plan> {
     let max_price = 3_000_000 + s.r.below(3_000_000);
     let duration_secs = 60 + s.below(300) as u32;
     let args = OrderArgs { nodes: 1, gpus_per_node: 1, duration_secs, max_price, ..ix::sealed_args(nonce) };
-    let state = |at: &Address| a.book.get::<Node>(at);
+    let state = |at: &Address| a.ledger.get::<Node>(at);
     let states = (state(&winner)?, state(&omitted)?, bar.as_ref().and_then(state));
     let prices = prices(s, states, max_price, close_at - AWARD_VIEW_SECS, awarded_at)?;
     let won = (winner, prices.winner, s.r.bytes());

@@ -5,7 +5,7 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
-use crate::hostile::arena::{Arena, KEEPERS};
+use crate::hostile::harness::{Harness, KEEPERS};
 use crate::hostile::scene::{one, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
@@ -14,7 +14,7 @@ use crate::{ix, pda};
 pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, wanted: &Wanted) -> Option<Plan> {
     let customer = s.who(customer)?;
     let mut nodes: Vec<(Address, Node)> =
-        s.a.book
+        s.a.ledger
             .all::<Node>()
             .filter(|(_, node)| Scene::fits(s.a, node, wanted))
             .map(|(at, node)| (*at, *node))
@@ -43,8 +43,8 @@ pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, wanted: &Wa
 }
 
 /// All leases of an order.
-pub fn leases_of(a: &Arena, order: &Address) -> Vec<Address> {
-    a.book.all::<Lease>().filter(|(_, lease)| lease.order == *order).map(|(at, _)| *at).collect()
+pub fn leases_of(a: &Harness, order: &Address) -> Vec<Address> {
+    a.ledger.all::<Lease>().filter(|(_, lease)| lease.order == *order).map(|(at, _)| *at).collect()
 }
 
 /// Every machine has the same output, or one of its own; a lease's salt is its address.
@@ -100,7 +100,7 @@ pub fn output_reveal(s: &mut Scene) -> Option<Plan> {
     let leases = if s.once_in(2) { vec![at] } else { leases_of(s.a, &lease.order) };
     let mut plan = vec![];
     for at in leases {
-        let state = s.a.book.get::<Lease>(&at)?;
+        let state = s.a.ledger.get::<Lease>(&at)?;
         let fits = [[0; 32], [1; 32], [2; 32], [9; 32]]
             .into_iter()
             .find(|output| ix::output_commitment(&at, output, &at.to_bytes()) == state.output_hash);
@@ -113,14 +113,14 @@ pub fn output_reveal(s: &mut Scene) -> Option<Plan> {
 /// Of all leases; now and then one is left out, doubled, or of another order.
 pub fn output_resolve(s: &mut Scene) -> Option<Plan> {
     let waiting: BTreeSet<Address> =
-        s.a.book
+        s.a.ledger
             .all::<Lease>()
             .filter(|(_, lease)| (OUTPUT_WANTED..=OUTPUT_REVEALED).contains(&lease.output))
             .filter(|(_, lease)| lease.status >= LEASE_RUNNING)
             .map(|(_, lease)| lease.order)
             .collect();
     let order = s.one(waiting.into_iter().collect())?;
-    s.a.book.get::<Order>(&order)?;
+    s.a.ledger.get::<Order>(&order)?;
     let mut leases = leases_of(s.a, &order);
     match s.below(12) {
         0 => drop(leases.pop()),

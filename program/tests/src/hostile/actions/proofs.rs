@@ -7,7 +7,7 @@ use gantry_market::math::work::cell;
 use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE};
 
 use super::customers::free_nonce;
-use crate::hostile::arena::{ATTACKER, CUSTOMERS, KEEPERS};
+use crate::hostile::harness::{ATTACKER, CUSTOMERS, KEEPERS};
 use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::ix::signed;
@@ -15,20 +15,20 @@ use crate::leaves::{manifest, statement};
 use crate::work::Opened;
 use crate::{ix, pda, Actor};
 
-/// Those who contradict themselves: the lightest keeper and newcomers, or reports would soon be nobody's.
+/// Keepers that equivocate: the lightest keeper and newcomers, or reports would soon be nobody's.
 const CARELESS: [usize; 4] = [8, 8, 9, ATTACKER];
 
 pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
     let finder = s.actor();
     let at = CARELESS[s.below(CARELESS.len())];
     let keeper = &s.a.actors[at];
-    s.a.book.held(&keeper.keeper())?;
-    let said = if s.once_in(2) { two_manifests(s) } else { two_statements(s, keeper)? };
-    let mut proof = ix::contradict(&s.a.w, finder, keeper, &said[0], &said[1]).to_vec();
+    s.a.ledger.held(&keeper.keeper())?;
+    let records = if s.once_in(2) { two_manifests(s) } else { two_statements(s, keeper)? };
+    let mut proof = ix::equivocation(&s.a.w, finder, keeper, &records[0], &records[1]).to_vec();
     if s.once_in(10) {
-        // Somebody else said one of them.
+        // Somebody else records one of them.
         let other = s.actor();
-        proof[0] = signed(&other.key, &said[0]);
+        proof[0] = signed(&other.key, &records[0]);
     }
     send(proof)
 }
@@ -36,30 +36,30 @@ pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
 fn two_statements(s: &mut Scene, keeper: &Actor) -> Option<[Vec<u8>; 2]> {
     let (node, _) = s.any::<Node>()?;
     let period = s.a.w.period().saturating_sub(s.r.below(3));
-    let mut said = [true, false].map(|passed| statement(&node, period, 3, passed));
+    let mut records = [true, false].map(|passed| statement(&node, period, 3, passed));
     match s.below(7) {
         // The same twice, of two periods, of two machines, of another network.
-        0 => said[1] = said[0],
-        1 | 4 => said[1][48..56].copy_from_slice(&(period + 1).to_le_bytes()),
-        2 => said[1][16..48].copy_from_slice(keeper.wallet().as_ref()),
-        3 => said.iter_mut().for_each(|text| text[8] ^= 1),
+        0 => records[1] = records[0],
+        1 | 4 => records[1][48..56].copy_from_slice(&(period + 1).to_le_bytes()),
+        2 => records[1][16..48].copy_from_slice(keeper.wallet().as_ref()),
+        3 => records.iter_mut().for_each(|text| text[8] ^= 1),
         _ => {}
     }
-    Some(said.map(Vec::from))
+    Some(records.map(Vec::from))
 }
 
 fn two_manifests(s: &mut Scene) -> [Vec<u8>; 2] {
     let period = s.a.w.period().saturating_sub(s.r.below(3));
-    let mut said = [1, 2].map(|count| Vec::from(manifest(period, count, s.r.bytes())));
+    let mut records = [1, 2].map(|count| Vec::from(manifest(period, count, s.r.bytes())));
     match s.below(6) {
         // The same twice, of two periods, of another network, and what is no manifest.
-        0 => said[1] = said[0].clone(),
-        1 | 2 => said[1][25..33].copy_from_slice(&(period + 1).to_le_bytes()),
-        3 => said.iter_mut().for_each(|text| text[17] ^= 1),
-        4 => said[1] = statement(&s.a.actors[ATTACKER].wallet(), period, 1, true).into(),
+        0 => records[1] = records[0].clone(),
+        1 | 2 => records[1][16..24].copy_from_slice(&(period + 1).to_le_bytes()),
+        3 => records.iter_mut().for_each(|text| text[8] ^= 1),
+        4 => records[1] = statement(&s.a.actors[ATTACKER].wallet(), period, 1, true).into(),
         _ => {}
     }
-    said
+    records
 }
 
 /// Mostly of right work: a machine that computes wrongly is soon of no use.
@@ -71,16 +71,16 @@ pub fn fraud_proof_open(s: &mut Scene) -> Option<Plan> {
     let period = (s.a.w.period() + u64::from(s.once_in(8))).saturating_sub(s.r.below(2));
     let wrong = i32::from(s.once_in(5));
     let opened = Opened::new(node, period, order as u32, place, wrong);
-    let mut accuse = ix::accuse(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec();
+    let mut open = ix::signed_fraud_proof_open(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec();
     if s.once_in(10) {
         let other = s.actor();
-        accuse[0] = signed(&other.key, &opened.commitment());
+        open[0] = signed(&other.key, &opened.commitment());
     }
     let at = pda::fraud_proof(&node, &finder.wallet());
-    if s.a.book.held(&at).is_none() {
-        s.memory.accused.insert(at, opened.siblings.clone());
+    if s.a.ledger.held(&at).is_none() {
+        s.memory.fraud_proofs.insert(at, opened.siblings.clone());
     }
-    send(accuse)
+    send(open)
 }
 
 pub fn fraud_proof_close(s: &mut Scene) -> Option<Plan> {
@@ -88,7 +88,7 @@ pub fn fraud_proof_close(s: &mut Scene) -> Option<Plan> {
     one(ix::fraud_proof_close(&fraud_proof.finder, &fraud_proof.node))
 }
 
-/// Two finders accuse a machine of what it computed wrongly, and both want their share.
+/// Two finders prove that a machine computed wrongly, and both want their share.
 fn proven_twice(s: &mut Scene) -> Option<Plan> {
     let (node, machine) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
     let (first, second) = (s.actor(), s.actor());
@@ -99,8 +99,9 @@ fn proven_twice(s: &mut Scene) -> Option<Plan> {
     for (finder, period) in [first, second].into_iter().zip(periods) {
         let place = (s.below(32) as u16, s.below(32) as u16);
         let opened = Opened::new(node, period, 32, place, 1);
-        fraud_proofs
-            .push(Step::Send(ix::accuse(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec()));
+        fraud_proofs.push(Step::Send(
+            ix::signed_fraud_proof_open(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec(),
+        ));
         let (places, provider) = ((&node, &node), &machine.provider);
         let proof = ix::prove_bad_work_of(&s.a.w, finder, places, provider, &opened.siblings);
         proofs.push(Step::Send(vec![proof]));
@@ -114,22 +115,22 @@ pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
         return proven_twice(s);
     }
     let any = s.once_in(4);
-    let (at, fraud_proof) = s.any_where::<FraudProof>(|said| {
-        any || said.claimed != cell(&said.seed, said.order, said.row, said.column)
+    let (at, fraud_proof) = s.any_where::<FraudProof>(|proof| {
+        any || proof.claimed != cell(&proof.seed, proof.order, proof.row, proof.column)
     })?;
-    let mut siblings = s.memory.accused.get(&at)?.clone();
+    let mut siblings = s.memory.fraud_proofs.get(&at)?.clone();
     match s.below(16) {
         0 => drop(siblings.pop()),
         1 => siblings.push([1; 32]),
         2 => siblings.clear(),
         _ => {}
     }
-    s.a.book.get::<Node>(&fraud_proof.node)?;
+    s.a.ledger.get::<Node>(&fraud_proof.node)?;
     let finder = s.who(&fraud_proof.finder)?;
     one(ix::prove_bad_work(&s.a.w, finder, &fraud_proof.node, &siblings))
 }
 
-/// A keeper passes over a node that scored better, or as well: the whole story, from the order to the proof.
+/// A keeper passes over a node that scored better, or as well: the whole scenario, from the order to the proof.
 pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
     let now = s.a.now();
     let a = s.a;
@@ -147,13 +148,14 @@ pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
     if !s.once_in(4) {
         plan.push(Step::Warp(1 + AWARD_VIEW_SECS));
     }
-    let owner = s.a.book.get::<Provider>(&awarded.provider)?.wallet;
+    let owner = s.a.ledger.get::<Provider>(&awarded.provider)?.wallet;
     // As good as the other, or worse.
     let later = now + 1 + AWARD_VIEW_SECS;
     let score =
         score(best.price, reputation_bps(&best, later), best.record(later).guarantee.bps_at(later)).ok()?;
     let even =
-        price_of(score, reputation_bps(&awarded, later), awarded.record(later).guarantee.bps_at(later)).ok()?;
+        price_of(score, reputation_bps(&awarded, later), awarded.record(later).guarantee.bps_at(later))
+            .ok()?;
     let price = even.saturating_add(if s.once_in(2) { 0 } else { 1 + s.r.below(1_000_000) }).min(6_000_000);
     plan.push(Step::Send(vec![ix::node_update(&owner, &awarded.provider, &worse, price, NODE_ACTIVE)]));
     plan.push(Step::Send(vec![ix::order_create(who, args)]));
@@ -177,7 +179,7 @@ pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
     let now = s.a.now();
     let (at, lease) =
         s.any_where::<Lease>(|lease| any || (lease.score != 0 && now <= lease.awarded_at + window))?;
-    let order = s.a.book.get::<Order>(&lease.order)?;
+    let order = s.a.ledger.get::<Order>(&lease.order)?;
     if !any && (order.mode != MODE_INSTANT || order.nodes_wanted != 1) {
         return None;
     }
@@ -185,7 +187,7 @@ pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
         let suits = node.status == NODE_ACTIVE && node.price <= lease.price && node.free_gpus() >= lease.gpus;
         any || suits
     })?;
-    s.a.book.held(&pda::keeper(&lease.keeper))?;
+    s.a.ledger.held(&pda::keeper(&lease.keeper))?;
     let finder = s.actor();
     let mint = s.a.w.stake_mint;
     let tokens = s.tokens_of(&lease.customer, &mint);

@@ -5,10 +5,10 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
 
-use crate::hostile::arena::{Arena, MACHINES, PROVIDERS, TWINS};
+use crate::hostile::harness::{Harness, MACHINES, PROVIDERS, TWINS};
 use crate::hostile::scene::{one, Plan, Scene};
 use crate::hostile::trace::Step;
-use crate::world::key;
+use crate::testbed::key;
 use crate::{ix, pda, Actor};
 
 pub fn provider_register(s: &mut Scene) -> Option<Plan> {
@@ -39,7 +39,7 @@ pub fn provider_stake(s: &mut Scene) -> Option<Plan> {
 
 pub fn provider_request_unstake(s: &mut Scene) -> Option<Plan> {
     let who = s.actor_of(&PROVIDERS);
-    let amount = match s.a.book.get::<Provider>(&who.provider()) {
+    let amount = match s.a.ledger.get::<Provider>(&who.provider()) {
         // Exactly what is free, or one more.
         Some(state) if s.once_in(3) => {
             state.stake.saturating_sub(state.locked_stake).saturating_add(s.r.below(2))
@@ -70,7 +70,7 @@ pub fn node_register(s: &mut Scene) -> Option<Plan> {
     let (owner, number, gpus) = MACHINES[s.below(MACHINES.len())];
     let (who, machine) = (&s.a.actors[owner], key(number).pubkey());
     let node = pda::node(&who.provider(), &machine);
-    if s.a.book.get::<Node>(&node).is_some() && !s.once_in(4) {
+    if s.a.ledger.get::<Node>(&node).is_some() && !s.once_in(4) {
         return None;
     }
     let mut spec = ix::spec(gpus);
@@ -91,12 +91,12 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
     let out =
         |node: &Node| node.status != NODE_RETIRED && (node.status != NODE_ACTIVE || node.price > 3_000_000);
     if let Some((at, node)) = s.any_where::<Node>(|node| !any && out(node)) {
-        let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+        let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
         let price = 1 + s.r.below(3_000_000);
         return one(ix::node_update(&owner, &node.provider, &at, price, NODE_ACTIVE));
     }
     let (at, node) = s.any::<Node>()?;
-    let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
     let authority = match s.below(5) {
         0 => s.actor().wallet(),
         1 => node.node_key,
@@ -110,7 +110,7 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
 
 pub fn node_retire(s: &mut Scene) -> Option<Plan> {
     let (at, node) = s.any::<Node>()?;
-    let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
     let who = s.who(&owner)?;
     one(ix::node_retire(who, &at))
 }
@@ -120,7 +120,7 @@ pub fn node_close(s: &mut Scene) -> Option<Plan> {
     let (at, node) = s.any_where::<Node>(|node| {
         early || (node.status == NODE_RETIRED && node.live_leases == 0 && node.pending_faults == 0)
     })?;
-    let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
     let who = s.who(&owner)?;
     one(node_close_of(s.a, who, &at, &node))
 }
@@ -157,7 +157,7 @@ pub fn devices_of(node: &Node) -> Option<[[u8; 32]; 8]> {
 pub fn holders_of(s: &Scene, node: &Address, devices: &[[u8; 32]; 8], gpus: u8) -> Vec<Address> {
     let claims = devices.iter().take(usize::from(gpus)).map(pda::device);
     let mut holders: Vec<Address> = claims
-        .filter_map(|claim| s.a.book.get::<DeviceClaim>(&claim).map(|claim| claim.node))
+        .filter_map(|claim| s.a.ledger.get::<DeviceClaim>(&claim).map(|claim| claim.node))
         .filter(|holder| holder != node)
         .collect();
     holders.sort();
@@ -169,7 +169,7 @@ pub fn holders_of(s: &Scene, node: &Address, devices: &[[u8; 32]; 8], gpus: u8) 
 pub fn node_guarantee(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(6);
     let (at, node) = s.any_where::<Node>(|node| any || node.status == NODE_ACTIVE)?;
-    let owner = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
     let who = s.who(&owner)?;
     let wait = i64::from(s.a.w.params.unstake_cooldown_secs);
     let until = match s.below(8) {
@@ -195,9 +195,9 @@ pub fn guarantee_resolve(s: &mut Scene) -> Option<Plan> {
 }
 
 /// With the claims that the node really has.
-pub fn node_close_of(a: &Arena, who: &Actor, at: &Address, node: &Node) -> Instruction {
+pub fn node_close_of(a: &Harness, who: &Actor, at: &Address, node: &Node) -> Instruction {
     let mut close = ix::node_close(who, &node.node_key, 0);
-    let claims: Vec<_> = a.book.all::<DeviceClaim>().filter(|(_, claim)| claim.node == *at).collect();
+    let claims: Vec<_> = a.ledger.all::<DeviceClaim>().filter(|(_, claim)| claim.node == *at).collect();
     close.accounts.extend(claims.iter().map(|(claim, _)| AccountMeta::new(**claim, false)));
     // Others that paid the rent of one.
     let mut payers: Vec<Address> = claims.iter().map(|(_, claim)| claim.rent_payer).collect();

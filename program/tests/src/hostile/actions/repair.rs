@@ -1,11 +1,11 @@
-//! Puts a market that has run down in order again, so that long stories have the machines, money and keepers they need.
+//! Puts a market that has run down in order again, so that long scenarios have the machines, money and keepers they need.
 
 use gantry_market::state::{
     Credits, Keeper, Lease, Market, Node, Provider, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, NODE_RETIRED,
 };
 use solana_address::Address;
 
-use crate::hostile::arena::{CUSTOMERS, KEEPERS};
+use crate::hostile::harness::{CUSTOMERS, KEEPERS};
 use crate::hostile::scene::{Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda, Actor};
@@ -16,8 +16,8 @@ pub fn machines(s: &mut Scene, most: usize, least: usize) -> Result<Vec<Address>
     // The ask means nothing here.
     let wanted = Wanted { most: u64::MAX, gpus: 1, simulated: 0 };
     let mut fit: Vec<Address> =
-        a.book.all::<Node>().filter(|(_, node)| Scene::fits(a, node, &wanted)).map(|(at, _)| *at).collect();
-    let open = a.book.get::<Market>(&pda::market()).is_some_and(|market| market.paused == 0);
+        a.ledger.all::<Node>().filter(|(_, node)| Scene::fits(a, node, &wanted)).map(|(at, _)| *at).collect();
+    let open = a.ledger.get::<Market>(&pda::market()).is_some_and(|market| market.paused == 0);
     if !open || fit.len() < least {
         return Err(in_order(s));
     }
@@ -33,21 +33,21 @@ pub fn machines(s: &mut Scene, most: usize, least: usize) -> Result<Vec<Address>
 fn in_order(s: &mut Scene) -> Plan {
     let a = s.a;
     let mut all = vec![];
-    if let Some(market) = a.book.get::<Market>(&pda::market()).filter(|market| market.paused != 0) {
+    if let Some(market) = a.ledger.get::<Market>(&pda::market()).filter(|market| market.paused != 0) {
         all.push(ix::market_pause(&market.authority, 0));
     }
-    for (_, provider) in a.book.all::<Provider>().filter(|(_, provider)| !provider.covered()) {
+    for (_, provider) in a.ledger.all::<Provider>().filter(|(_, provider)| !provider.covered()) {
         if let Some(who) = s.who(&provider.wallet) {
             all.push(ix::provider_stake(&a.w, who, provider.locked_stake - provider.stake));
         }
     }
     let away = |node: &Node| !matches!(node.status, NODE_ACTIVE | NODE_RETIRED) && node.pending_faults == 0;
-    for (at, node) in a.book.all::<Node>().filter(|(_, node)| away(node)) {
-        if let Some(provider) = a.book.get::<Provider>(&node.provider) {
+    for (at, node) in a.ledger.all::<Node>().filter(|(_, node)| away(node)) {
+        if let Some(provider) = a.ledger.get::<Provider>(&node.provider) {
             all.push(ix::node_update(&provider.wallet, &node.provider, at, 2_000_000, NODE_ACTIVE));
         }
     }
-    for (at, lease) in a.book.all::<Lease>().filter(|(_, lease)| lease.status == LEASE_RUNNING).take(2) {
+    for (at, lease) in a.ledger.all::<Lease>().filter(|(_, lease)| lease.status == LEASE_RUNNING).take(2) {
         all.push(ix::lease_end(&a.w, &lease.customer, at, 1));
     }
     all.into_iter().map(|instruction| Step::Send(vec![instruction])).collect()
@@ -57,7 +57,7 @@ fn in_order(s: &mut Scene) -> Plan {
 pub fn customer<'a>(s: &mut Scene<'a>, cost: u64) -> &'a Actor {
     let a = s.a;
     let free = |who: &&Actor| {
-        let credits = a.book.get::<Credits>(&who.credits());
+        let credits = a.ledger.get::<Credits>(&who.credits());
         credits.is_some_and(|credits| credits.balance.saturating_sub(credits.reserved) >= cost)
     };
     let able = a.actors.iter().filter(free).collect();
@@ -68,7 +68,7 @@ pub fn customer<'a>(s: &mut Scene<'a>, cost: u64) -> &'a Actor {
 pub fn keeper<'a>(s: &mut Scene<'a>) -> &'a Actor {
     let a = s.a;
     let active = |who: &&Actor| {
-        a.book.get::<Keeper>(&who.keeper()).is_some_and(|keeper| keeper.status == KEEPER_ACTIVE)
+        a.ledger.get::<Keeper>(&who.keeper()).is_some_and(|keeper| keeper.status == KEEPER_ACTIVE)
     };
     let able = a.actors.iter().filter(active).collect();
     s.one(able).filter(|_| !s.once_in(12)).unwrap_or_else(|| s.actor_of(&KEEPERS))

@@ -8,7 +8,7 @@ use gantry_market::state::{
 use solana_address::Address;
 use solana_instruction::Instruction;
 
-use crate::hostile::arena::{ATTACKER, KEEPERS};
+use crate::hostile::harness::{ATTACKER, KEEPERS};
 use crate::hostile::scene::{one, send, Plan, Scene};
 use crate::hostile::trace::Step;
 use crate::ix::signed;
@@ -27,14 +27,14 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
         return Some(plan);
     }
     let period = s.a.w.period().checked_sub(1 + s.r.below(4))?;
-    if s.a.book.get::<Report>(&pda::report(period)).is_some_and(|report| report.status == REPORT_FINAL)
+    if s.a.ledger.get::<Report>(&pda::report(period)).is_some_and(|report| report.status == REPORT_FINAL)
         && !s.once_in(8)
     {
         return None;
     }
     let mut subjects: Vec<(Address, Address)> =
-        s.a.book.all::<Node>().map(|(at, _)| (*at, Address::default())).collect();
-    subjects.extend(s.a.book.all::<Lease>().map(|(at, lease)| (lease.node, *at)));
+        s.a.ledger.all::<Node>().map(|(at, _)| (*at, Address::default())).collect();
+    subjects.extend(s.a.ledger.all::<Lease>().map(|(at, lease)| (lease.node, *at)));
     let mut leaves: Vec<LeafData> = vec![];
     for (node, lease) in subjects {
         let mut leaf = s.a.w.good_leaf(node, lease, period);
@@ -43,7 +43,7 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
             leaf.verified_secs = s.below(61) as u32;
             leaf.downtime_secs = s.r.below(61 - u64::from(leaf.verified_secs)) as u32;
         }
-        if let Some(found) = s.a.book.get::<Node>(&node).filter(|_| s.once_in(2)) {
+        if let Some(found) = s.a.ledger.get::<Node>(&node).filter(|_| s.once_in(2)) {
             // What evidence has found: the machine's devices, or others.
             leaf.tier = s.below(4) as u8;
             leaf.device_root = if s.once_in(8) { [7; 32] } else { found.device_root };
@@ -65,7 +65,7 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     }
     let (root, proofs) = tree(&leaves);
     let voters: Vec<Address> =
-        s.a.book
+        s.a.ledger
             .all::<Keeper>()
             .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE)
             .map(|(_, keeper)| keeper.wallet)
@@ -104,7 +104,7 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
             // Deeper than any tree.
             proof.siblings.resize(25 + s.below(3), [9; 32]);
         }
-        if s.a.book.get::<Node>(&proof.leaf.node).is_none() {
+        if s.a.ledger.get::<Node>(&proof.leaf.node).is_none() {
             continue;
         }
         let payer = s.actor().wallet();
@@ -120,9 +120,9 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     Some(plan)
 }
 
-/// Sometimes more people become keepers than a report has places for roots; the cast's four outvote them.
+/// Sometimes more actors become keepers than a report has places for roots; the four keepers of the harness outvote them.
 pub fn crowd(s: &mut Scene) -> Option<Plan> {
-    let missing = CROWD.into_iter().filter(|at| s.a.book.held(&s.a.actors[*at].keeper()).is_none());
+    let missing = CROWD.into_iter().filter(|at| s.a.ledger.held(&s.a.actors[*at].keeper()).is_none());
     let missing: Vec<usize> = missing.collect();
     if missing.is_empty() || !s.once_in(6) {
         return None;
@@ -141,7 +141,7 @@ fn moves(s: &mut Scene, proofs: &[Proof]) -> Plan {
     let mut plan = vec![];
     for proof in proofs {
         let failed = proof.leaf.lease;
-        let lease = s.a.book.get::<Lease>(&failed).copied().filter(|lease| lease.status == LEASE_RUNNING);
+        let lease = s.a.ledger.get::<Lease>(&failed).copied().filter(|lease| lease.status == LEASE_RUNNING);
         let Some(lease) = lease.filter(|_| proof.leaf.flags == FLAG_OFFLINE && !s.once_in(4)) else {
             continue;
         };
@@ -150,7 +150,7 @@ fn moves(s: &mut Scene, proofs: &[Proof]) -> Plan {
         let able = |node: &Node| node.status == NODE_ACTIVE && node.free_gpus() >= lease.gpus;
         let other = s.any_where::<Node>(|node| able(node) && node.node_key != lease.node_key);
         let Some((node, machine)) = other.filter(|_| lease.may_migrate == 1) else { continue };
-        let Some(owner) = s.a.book.get::<Provider>(&machine.provider) else { continue };
+        let Some(owner) = s.a.ledger.get::<Provider>(&machine.provider) else { continue };
         if machine.price > lease.price && !s.once_in(3) {
             let ask = ix::node_update(&owner.wallet, &machine.provider, &node, lease.price, NODE_ACTIVE);
             plan.push(Step::Send(vec![ask]));
@@ -174,14 +174,14 @@ fn proof(s: &mut Scene) -> Option<Proof> {
         4 => proof.leaf.verified_secs ^= 1,
         _ => {}
     }
-    s.a.book.get::<Node>(&proof.leaf.node)?;
+    s.a.ledger.get::<Node>(&proof.leaf.node)?;
     Some(proof)
 }
 
 /// Names a lease that is closed by its address.
 fn without_lease(s: &Scene, mut instruction: Instruction, proof: &Proof, place: usize) -> Instruction {
     let lease = proof.leaf.lease;
-    if lease != Address::default() && s.a.book.get::<Lease>(&lease).is_none() {
+    if lease != Address::default() && s.a.ledger.get::<Lease>(&lease).is_none() {
         instruction.accounts[place + 1].pubkey = lease;
         instruction.accounts[place].pubkey = gantry_market::ID;
         instruction.accounts[place].is_writable = false;

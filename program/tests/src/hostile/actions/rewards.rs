@@ -7,7 +7,7 @@ use crate::{ix, pda};
 /// Mostly the newest final report; older ones are refused, and some come too early.
 pub fn rewards_accrue(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(8);
-    let last = s.a.book.get::<Rewards>(&pda::rewards())?.last_period;
+    let last = s.a.ledger.get::<Rewards>(&pda::rewards())?.last_period;
     let running = s.a.w.period();
     let (_, report) = s.any_where::<Report>(|report| {
         let ripe = report.period > last && report.period + 1 < running;
@@ -33,7 +33,7 @@ pub fn rewards_claim(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn rewards_buy_back(s: &mut Scene) -> Option<Plan> {
-    let rewards = *s.a.book.get::<Rewards>(&pda::rewards())?;
+    let rewards = *s.a.ledger.get::<Rewards>(&pda::rewards())?;
     let cost = rewards.buy_back_cost(&s.a.w.params, s.a.now()).unwrap_or(u64::MAX);
     let limit = match s.below(6) {
         0 => cost,

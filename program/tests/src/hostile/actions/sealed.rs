@@ -7,7 +7,7 @@ use solana_instruction::Instruction;
 
 use super::customers::free_nonce;
 use super::repair::{customer, keeper, machines};
-use crate::hostile::arena::Arena;
+use crate::hostile::harness::Harness;
 use crate::hostile::scene::{Plan, Scene, SealedBid};
 use crate::hostile::trace::Step;
 use crate::ix::Offer;
@@ -22,8 +22,8 @@ pub struct Sealed<'a> {
 }
 
 /// A machine's bid, signed by itself.
-pub fn offer(a: &Arena, (node, price, salt): SealedBid) -> Option<Offer<'_>> {
-    let state = a.book.get::<Node>(&node)?;
+pub fn offer(a: &Harness, (node, price, salt): SealedBid) -> Option<Offer<'_>> {
+    let state = a.ledger.get::<Node>(&node)?;
     Some(Offer { node, state, key: a.keys.get(&state.node_key)?, price, salt })
 }
 
@@ -37,7 +37,7 @@ pub fn award(sealed: &Sealed, bid: &Offer, losing: Option<&Offer>, root: [u8; 32
 }
 
 /// A sealed order of some machines, up to the moment when its bids are revealed.
-struct Story<'a> {
+struct Scenario<'a> {
     sealed: Sealed<'a>,
     who: &'a Actor,
     create: Instruction,
@@ -48,7 +48,7 @@ struct Story<'a> {
     root: [u8; 32],
 }
 
-fn begin<'a>(s: &mut Scene<'a>, fit: &[Address]) -> Option<Story<'a>> {
+fn begin<'a>(s: &mut Scene<'a>, fit: &[Address]) -> Option<Scenario<'a>> {
     let (a, nodes) = (s.a, fit.len() as u8 - 1);
     let who = customer(s, 500_000);
     let nonce = free_nonce(s, &who.wallet())?;
@@ -69,7 +69,7 @@ fn begin<'a>(s: &mut Scene<'a>, fit: &[Address]) -> Option<Story<'a>> {
     }
     let keeper = keeper(s);
     let close_at = a.now() + i64::from(commit);
-    Some(Story {
+    Some(Scenario {
         sealed: Sealed { order, customer: who.wallet(), close_at, keeper },
         who,
         create: ix::order_create(who, args),
@@ -80,23 +80,23 @@ fn begin<'a>(s: &mut Scene<'a>, fit: &[Address]) -> Option<Story<'a>> {
     })
 }
 
-/// One of the stories, or what they miss.
-pub fn story(s: &mut Scene) -> Option<Plan> {
-    type Tell = fn(&mut Scene, Story) -> Option<Plan>;
-    // Two winners are the rarest: whenever there are machines for them, that story is as likely as all others.
+/// One of the scenarios, or what they miss.
+pub fn scenario(s: &mut Scene) -> Option<Plan> {
+    type Play = fn(&mut Scene, Scenario) -> Option<Plan>;
+    // Two winners are the rarest: whenever there are machines for them, that scenario is as likely as all others.
     let least = if s.once_in(3) { 3 } else { 2 };
     match machines(s, 3, least) {
         Ok(mut fit) => {
-            let tell: Tell = if fit.len() == 3 && s.once_in(2) {
+            let tell: Play = if fit.len() == 3 && s.once_in(2) {
                 two_keepers
             } else {
                 fit.truncate(2);
                 [unsigned, worse_wins, earlier_life, at_the_ask][s.below(4)]
             };
-            let told = begin(s, &fit)?;
-            let order = told.sealed.order;
-            let keys = told.bids.iter().map(|bid| (bid.node, bid.state.node_key)).collect();
-            let mut plan = tell(s, told)?;
+            let auction_setup = begin(s, &fit)?;
+            let order = auction_setup.sealed.order;
+            let keys = auction_setup.bids.iter().map(|bid| (bid.node, bid.state.node_key)).collect();
+            let mut plan = tell(s, auction_setup)?;
             if let Some((node, key)) = s.one(keys).filter(|_| s.once_in(2)) {
                 plan.push(Step::Send(vec![ix::lease_start_of(&key, &order, &pda::lease(&order, &node))]));
             }
@@ -107,76 +107,94 @@ pub fn story(s: &mut Scene) -> Option<Plan> {
 }
 
 /// The best losing bid is not what its node signed for this auction.
-fn unsigned(s: &mut Scene, told: Story) -> Option<Plan> {
-    let (bid, losing) = (&told.bids[0], &told.bids[1]);
+fn unsigned(s: &mut Scene, auction_setup: Scenario) -> Option<Plan> {
+    let (bid, losing) = (&auction_setup.bids[0], &auction_setup.bids[1]);
     let mut shown = *losing;
-    let mut close_at = told.sealed.close_at;
+    let mut close_at = auction_setup.sealed.close_at;
     match s.below(4) {
         0 => shown.key = &s.actor().key,
         1 => shown.key = bid.key,
         2 => shown.price += 1,
         _ => close_at -= 1,
     }
-    let mut all = award(&told.sealed, bid, Some(losing), told.root);
-    all[0] = shown.check(&told.sealed.order, close_at);
-    Some(vec![Step::Send(vec![told.create, told.open]), Step::Warp(told.wait), Step::Send(all)])
+    let mut all = award(&auction_setup.sealed, bid, Some(losing), auction_setup.root);
+    all[0] = shown.check(&auction_setup.sealed.order, close_at);
+    Some(vec![
+        Step::Send(vec![auction_setup.create, auction_setup.open]),
+        Step::Warp(auction_setup.wait),
+        Step::Send(all),
+    ])
 }
 
 /// The dearer bid wins, and the lower one is named as the best that lost.
-fn worse_wins(_: &mut Scene, told: Story) -> Option<Plan> {
-    let all = award(&told.sealed, &told.bids[1], Some(&told.bids[0]), told.root);
-    Some(vec![Step::Send(vec![told.create, told.open]), Step::Warp(told.wait), Step::Send(all)])
+fn worse_wins(_: &mut Scene, auction_setup: Scenario) -> Option<Plan> {
+    let all = award(
+        &auction_setup.sealed,
+        &auction_setup.bids[1],
+        Some(&auction_setup.bids[0]),
+        auction_setup.root,
+    );
+    Some(vec![
+        Step::Send(vec![auction_setup.create, auction_setup.open]),
+        Step::Warp(auction_setup.wait),
+        Step::Send(all),
+    ])
 }
 
 /// The order is taken back and placed again under its number while its auction is still there; then the bids for the
 /// first are shown.
-fn earlier_life(s: &mut Scene, mut told: Story) -> Option<Plan> {
-    let order = told.sealed.order;
+fn earlier_life(s: &mut Scene, mut auction_setup: Scenario) -> Option<Plan> {
+    let order = auction_setup.sealed.order;
     let mut plan = vec![
-        Step::Send(vec![told.create.clone(), told.open.clone()]),
-        Step::Send(vec![ix::order_cancel(told.who, &order)]),
-        Step::Warp(told.wait),
-        Step::Send(vec![told.create]),
+        Step::Send(vec![auction_setup.create.clone(), auction_setup.open.clone()]),
+        Step::Send(vec![ix::order_cancel(auction_setup.who, &order)]),
+        Step::Warp(auction_setup.wait),
+        Step::Send(vec![auction_setup.create]),
     ];
     if s.once_in(4) {
         // As it should be: the old auction is closed, a new one opened, and new bids are shown.
-        plan.push(Step::Send(vec![ix::auction_close(&order, &told.who.wallet())]));
-        plan.push(Step::Send(vec![told.open]));
-        plan.push(Step::Warp(told.wait));
-        told.sealed.close_at += told.wait;
+        plan.push(Step::Send(vec![ix::auction_close(&order, &auction_setup.who.wallet())]));
+        plan.push(Step::Send(vec![auction_setup.open]));
+        plan.push(Step::Warp(auction_setup.wait));
+        auction_setup.sealed.close_at += auction_setup.wait;
     }
-    plan.push(Step::Send(award(&told.sealed, &told.bids[0], Some(&told.bids[1]), told.root)));
+    plan.push(Step::Send(award(
+        &auction_setup.sealed,
+        &auction_setup.bids[0],
+        Some(&auction_setup.bids[1]),
+        auction_setup.root,
+    )));
     Some(plan)
 }
 
 /// Two machines win, by the awards of two keepers.
-fn two_keepers(s: &mut Scene, told: Story) -> Option<Plan> {
-    let (first, second, lost) = (&told.bids[0], &told.bids[1], &told.bids[2]);
-    let mut other = Sealed { keeper: keeper(s), ..told.sealed };
-    if other.keeper.wallet() == told.sealed.keeper.wallet() {
+fn two_keepers(s: &mut Scene, auction_setup: Scenario) -> Option<Plan> {
+    let (first, second, lost) = (&auction_setup.bids[0], &auction_setup.bids[1], &auction_setup.bids[2]);
+    let mut other = Sealed { keeper: keeper(s), ..auction_setup.sealed };
+    if other.keeper.wallet() == auction_setup.sealed.keeper.wallet() {
         other.keeper = keeper(s);
     }
-    let mut after = award(&other, second, None, told.root);
+    let mut after = award(&other, second, None, auction_setup.root);
     if s.once_in(4) {
         // It names another best losing bid, which means nothing by then.
-        after = award(&other, second, Some(lost), told.root);
+        after = award(&other, second, Some(lost), auction_setup.root);
     }
     Some(vec![
-        Step::Send(vec![told.create, told.open]),
-        Step::Warp(told.wait),
-        Step::Send(award(&told.sealed, first, Some(lost), told.root)),
+        Step::Send(vec![auction_setup.create, auction_setup.open]),
+        Step::Warp(auction_setup.wait),
+        Step::Send(award(&auction_setup.sealed, first, Some(lost), auction_setup.root)),
         Step::Send(after),
     ])
 }
 
 /// A keeper awards a sealed order at what a node asks of everyone.
-fn at_the_ask(s: &mut Scene, told: Story) -> Option<Plan> {
-    let Offer { node, state, .. } = told.bids[0];
-    let Sealed { order, keeper, .. } = told.sealed;
-    let mut plan = vec![Step::Send(vec![told.create, told.open])];
+fn at_the_ask(s: &mut Scene, auction_setup: Scenario) -> Option<Plan> {
+    let Offer { node, state, .. } = auction_setup.bids[0];
+    let Sealed { order, keeper, .. } = auction_setup.sealed;
+    let mut plan = vec![Step::Send(vec![auction_setup.create, auction_setup.open])];
     if s.once_in(2) {
-        plan.push(Step::Warp(told.wait));
+        plan.push(Step::Warp(auction_setup.wait));
     }
-    plan.push(Step::Send(vec![ix::order_award(keeper, told.who, &order, &state.provider, &node)]));
+    plan.push(Step::Send(vec![ix::order_award(keeper, auction_setup.who, &order, &state.provider, &node)]));
     Some(plan)
 }

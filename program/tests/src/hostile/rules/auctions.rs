@@ -40,7 +40,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         }
         if let Some(auction) = change.closed() {
             let over = act.now > auction.reveal_until.max(auction.challenge_until);
-            let idle = auction.awarded_at != 0 || act.book.get::<Order>(&auction.order).is_none();
+            let idle = auction.awarded_at != 0 || act.ledger.get::<Order>(&auction.order).is_none();
             must!(over && idle, "an auction stays while it may matter", "{}", change.at);
         }
     }
@@ -72,7 +72,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
 
 fn opened(act: &Act, market: &Market, change: &Change<Auction>, auction: &Auction) -> Verdict {
     let at = change.at;
-    let order = act.book.get::<Order>(&auction.order).zip(act.after::<Order>(&auction.order));
+    let order = act.ledger.get::<Order>(&auction.order).zip(act.after::<Order>(&auction.order));
     must!(order.is_some(), "an auction is of an order", "{at}");
     let (before, order) = order.expect("just checked");
     let fit = before.mode == MODE_SEALED && before.status == ORDER_OPEN && before.nodes_awarded == 0;
@@ -103,7 +103,7 @@ fn awarded(
         == (after.order, after.rent_payer, after.close_at, after.reveal_until);
     must!(fixed && act.name == "auction_award", "an auction's terms stay", "{}: {at}", act.name);
     let lease = act.changes::<Lease>().find_map(|change| change.created());
-    let order = act.book.get::<Order>(&before.order);
+    let order = act.ledger.get::<Order>(&before.order);
     let Some(((lease, order), (bid, losing, root))) = lease.zip(order).zip(shown(act)) else {
         must!(false, "an award makes a lease", "{at}");
         return Ok(());
@@ -154,7 +154,7 @@ fn awarded(
     must!(bar.node != winner.node, "nobody sets its own price", "{at}");
     must!(beats(&before.order, &winner, &bar), "a winner stands before the losers", "{at}");
     let guarantee =
-        act.book.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).guarantee.bps_at(act.now));
+        act.ledger.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).guarantee.bps_at(act.now));
     let fits =
         |price: u64| score(price, winner.reputation_bps, guarantee).is_ok_and(|score| score <= bar.score);
     let most = fits(price) && (price == order.max_price || !fits(price + 1));
@@ -170,7 +170,7 @@ fn standing(
     at: &Address,
     bid: &Shown,
 ) -> Result<Standing, super::Violation> {
-    let node = act.book.get::<Node>(at);
+    let node = act.ledger.get::<Node>(at);
     must!(node.is_some(), "a bid is of a node", "{at}");
     let node = node.expect("just checked");
     let hidden = commitment(&market.domain, &auction.order, at, auction.close_at, bid.price, &bid.salt);
@@ -187,8 +187,8 @@ fn standing(
 
 /// The losing node could have had the order as well.
 fn suits(act: &Act, market: &Market, order: &Order, at: &Address) -> Verdict {
-    let fit = act.book.get::<Node>(at).is_some_and(|node| {
-        let model = act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model);
+    let fit = act.ledger.get::<Node>(at).is_some_and(|node| {
+        let model = act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model);
         let site = &node.spec.site;
         let end = order.latest_end(&market.params).expect("fits");
         let suits = model.is_some_and(|(_, model)| {

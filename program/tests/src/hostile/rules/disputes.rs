@@ -71,7 +71,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
 
 fn opened(act: &Act, market: &Market, change: &Change<Dispute>, dispute: &Dispute) -> Verdict {
     let at = change.at;
-    let lease = act.book.get::<Lease>(&dispute.lease);
+    let lease = act.ledger.get::<Lease>(&dispute.lease);
     must!(lease.is_some(), "a dispute is of a lease", "{at}");
     let lease = lease.expect("just checked");
     must!(lease.disputed == 0 && lease.status > LEASE_AWARDED, "a lease that ran is disputed once", "{at}");
@@ -98,7 +98,7 @@ fn voted(act: &Act, change: &Change<Dispute>, before: &Dispute, after: &Dispute)
     must!(up_after.is_disjoint(&down_after), "a keeper votes for one side", "{at}");
     let fresh: Vec<u16> = up_after.difference(&up).chain(down_after.difference(&down)).copied().collect();
     must!(fresh.len() == 1, "a keeper votes once", "{at}: {fresh:?}");
-    let keeper = act.book.all::<Keeper>().find(|(_, keeper)| keeper.index == fresh[0]).map(|(_, k)| k);
+    let keeper = act.ledger.all::<Keeper>().find(|(_, keeper)| keeper.index == fresh[0]).map(|(_, k)| k);
     let fit = keeper.is_some_and(|keeper| {
         keeper.status == KEEPER_ACTIVE && keeper.active_since < before.opened_at && act.signed(&keeper.wallet)
     });
@@ -119,8 +119,8 @@ fn fault(act: &Act, market: &Market, dispute: &Dispute) -> Verdict {
     let made = act.changes::<Fault>().find_map(|change| change.created().map(|fault| (change.at, *fault)));
     must!(made.is_some(), "what is upheld becomes a fault", "{}", dispute.lease);
     let (at, fault) = made.expect("just checked");
-    let lease = act.book.get::<Lease>(&dispute.lease);
-    let node = act.book.get::<Node>(&dispute.node);
+    let lease = act.ledger.get::<Lease>(&dispute.lease);
+    let node = act.ledger.get::<Node>(&dispute.node);
     let Some((lease, node)) = lease.zip(node) else {
         must!(false, "a disputed lease and its node stay", "{at}");
         return Ok(());

@@ -1,6 +1,6 @@
 //! Committed availability: a guarantee grows until it is settled, counts what reports say, and is settled once.
 
-use gantry_market::constants::{MAX_GUARANTEE_SECS, GUARANTEE_BPS_MIN};
+use gantry_market::constants::{GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
 use gantry_market::state::{Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
 
 use super::{must, Act, Change, Verdict};
@@ -26,11 +26,14 @@ fn stays(act: &Act, change: &Change<Node>, before: &Node, after: &Node) -> Verdi
     if !before.is_guaranteed() && !after.is_guaranteed() {
         return Ok(());
     }
-    let by_owner = act.book.get::<Provider>(&before.provider).is_some_and(|owner| act.signed(&owner.wallet));
+    let by_owner =
+        act.ledger.get::<Provider>(&before.provider).is_some_and(|owner| act.signed(&owner.wallet));
     let settled = act.name == "guarantee_resolve" && !after.is_guaranteed();
-    let grows = after.guaranteed_until >= before.guaranteed_until && after.guarantee_bps >= before.guarantee_bps;
+    let grows =
+        after.guaranteed_until >= before.guaranteed_until && after.guarantee_bps >= before.guarantee_bps;
     must!(settled || grows, "a commitment only grows until it is settled", "{}: {at}", act.name);
-    let new = after.guaranteed_until != before.guaranteed_until || after.guarantee_bps != before.guarantee_bps;
+    let new =
+        after.guaranteed_until != before.guaranteed_until || after.guarantee_bps != before.guarantee_bps;
     must!(settled || !new || by_owner, "the owner commits", "{}: {at}", act.name);
     let stays = settled || matches!(after.status, NODE_ACTIVE | NODE_SUSPENDED);
     must!(
@@ -45,7 +48,7 @@ fn stays(act: &Act, change: &Change<Node>, before: &Node, after: &Node) -> Verdi
 /// What a commitment says, what counts in it, and when it is over.
 fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after: &Node) -> Verdict {
     let at = change.at;
-    let said = |node: &Node| (node.guaranteed_since, node.guaranteed_until, node.guarantee_bps);
+    let terms = |node: &Node| (node.guaranteed_since, node.guaranteed_until, node.guarantee_bps);
     let counted = |node: &Node| (node.guarantee_up_secs, node.guarantee_counted_secs);
     let period = i64::from(market.params.period_secs);
     if act.name == "guarantee_resolve" {
@@ -54,10 +57,10 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
         must!(due, "a commitment is settled when all is known", "{at}: {}", before.guaranteed_until);
         let waits = before.status == NODE_SUSPENDED && before.pending_faults > 0;
         must!(!waits, "a fault that may be voided decides nothing", "{at}");
-        must!(said(after) == (0, 0, 0) && counted(after) == (0, 0), "a commitment is settled once", "{at}");
+        must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a commitment is settled once", "{at}");
         return Ok(());
     }
-    if said(before) != said(after) {
+    if terms(before) != terms(after) {
         let start = (act.now / period + 1) * period;
         let since = if before.is_guaranteed() { before.guaranteed_since } else { start };
         must!(
@@ -70,9 +73,13 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
         let bound = after.guaranteed_until <= since + MAX_GUARANTEE_SECS;
         must!(long && bound, "a commitment lasts longer than stake takes to leave", "{at}");
         let share = (GUARANTEE_BPS_MIN..=10_000).contains(&after.guarantee_bps);
-        must!(share && before.status == NODE_ACTIVE, "an active machine promises uptime", "{at}");
-        must!(!before.is_guaranteed() || act.now < before.guaranteed_until, "what is over is settled", "{at}");
-        let covered = act.book.get::<Provider>(&before.provider).is_some_and(|p| p.stake >= p.locked_stake);
+        must!(share && before.status == NODE_ACTIVE, "an active machine guarantees uptime", "{at}");
+        must!(
+            !before.is_guaranteed() || act.now < before.guaranteed_until,
+            "what is over is settled",
+            "{at}"
+        );
+        let covered = act.ledger.get::<Provider>(&before.provider).is_some_and(|p| p.stake >= p.locked_stake);
         must!(covered, "stake answers for a guarantee", "{at}");
         let cost = after.slash_guarantee_bps == market.params.slash_guarantee_bps;
         must!(cost && counted(after) == counted(before), "a guarantee has the terms of its day", "{at}");

@@ -13,7 +13,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         let at = change.at;
         let by_owner = act.signed(&change.either().wallet);
         let vault = pda::stake_vault(&at);
-        let lost = amount(act.book.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
+        let lost = amount(act.ledger.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
         if let Some(keeper) = change.created() {
             must!(by_owner && keeper.bond >= market.params.min_bond, "a keeper bonds itself", "{at}");
             must!(-lost >= i128::from(keeper.bond), "the bond is in its vault", "{at}");

@@ -31,7 +31,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
 
 fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) -> Verdict {
     let at = change.at;
-    let found = act.book.get::<Order>(&lease.order).zip(act.book.get::<Node>(&lease.node));
+    let found = act.ledger.get::<Order>(&lease.order).zip(act.ledger.get::<Node>(&lease.node));
     must!(found.is_some(), "a lease is of an order and a node", "{at}");
     let (order, node) = found.expect("just checked");
     let from =
@@ -39,7 +39,7 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     let moved = from.filter(|_| lease.continues == 1);
     must!(lease.continues == 0 || moved.is_some(), "what continues has failed before", "{at}");
     must!(market.paused & 2 == 0, "no awards while paused", "{at}");
-    let keepers = act.book.all::<Keeper>();
+    let keepers = act.ledger.all::<Keeper>();
     let by_keeper =
         keepers.filter(|(_, k)| k.wallet == lease.keeper && k.status == KEEPER_ACTIVE).count() == 1;
     must!(by_keeper && act.signed(&lease.keeper), "an active keeper awards", "{at}");
@@ -95,10 +95,10 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         "{at}"
     );
     must!(lease.gpu_mask.count_ones() == u32::from(lease.gpus), "a lease has its GPUs", "{at}");
-    let covered = act.book.get::<Provider>(&node.provider).is_some_and(|p| p.stake >= p.locked_stake);
+    let covered = act.ledger.get::<Provider>(&node.provider).is_some_and(|p| p.stake >= p.locked_stake);
     must!(covered, "stake covers every machine that works", "{at}");
     let model =
-        act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
+        act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
     let end = if moved.is_some() {
         act.now + i64::from(market.params.start_deadline_secs) + i64::from(lease.duration_secs)
@@ -143,7 +143,7 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
         "{at}"
     );
     if (before.status, after.status) == (LEASE_AWARDED, LEASE_RUNNING) {
-        let order = act.book.get::<Order>(&before.order);
+        let order = act.ledger.get::<Order>(&before.order);
         let whole = order.is_some_and(|order| matches!(order.status, ORDER_AWARDED | ORDER_LAPSED));
         let ready = before.continues == 1 || whole;
         must!(ready && act.signed(&before.node_key), "the machine starts a whole order", "{at}");
@@ -220,7 +220,7 @@ fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, aft
     if after.status != LEASE_ENDED {
         return Ok(());
     }
-    let owner = act.book.get::<Provider>(&before.provider).map(|provider| provider.wallet);
+    let owner = act.ledger.get::<Provider>(&before.provider).map(|provider| provider.wallet);
     let by_provider = owner.is_some_and(|owner| act.signed(&owner)) || act.signed(&before.node_key);
     let over = before.status == LEASE_FAILED || act.now >= before.funded_until;
     must!(
@@ -257,7 +257,7 @@ fn closed(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) -> 
     let at = change.at;
     must!(lease.pending_faults == 0, "a lease with a fault stays", "{at}");
     if lease.status == LEASE_AWARDED {
-        let order = act.book.get::<Order>(&lease.order);
+        let order = act.ledger.get::<Order>(&lease.order);
         let wait = i64::from(market.params.start_deadline_secs);
         let late = match order {
             _ if lease.continues == 1 => act.now > lease.awarded_at + wait,

@@ -1,4 +1,4 @@
-//! What must hold, told from outside: the program is not asked whether it kept its rules.
+//! What must hold, seen from outside: the program is not asked whether it kept its rules.
 //!
 //! Rules of change look at one instruction, its signers, and every account before and after it. Rules of state look at
 //! all accounts together. Formulas come from the program's own pure functions, compiled for the host, whose
@@ -7,12 +7,12 @@
 mod auctions;
 mod disputes;
 mod governance;
+mod guarantees;
 mod keepers;
 mod leases;
 mod money;
 mod omitted;
 mod outputs;
-mod guarantees;
 mod providers;
 mod rent;
 mod reports;
@@ -26,8 +26,8 @@ use gantry_market::state::{Credits, Market};
 use solana_address::Address;
 use solana_instruction::Instruction;
 
-use super::book::Book;
 use super::entity::{Held, Kind};
+use super::ledger::Ledger;
 use crate::pda;
 
 /// A rule that was broken.
@@ -59,7 +59,7 @@ pub struct Moved {
 /// One instruction of the market that succeeded.
 pub struct Act<'a> {
     /// Everything just before it.
-    pub book: &'a Book,
+    pub ledger: &'a Ledger,
     pub moved: Vec<Moved>,
     pub signers: BTreeSet<Address>,
     pub instruction: &'a Instruction,
@@ -107,7 +107,7 @@ impl Act<'_> {
     pub fn after<T: Kind>(&self, at: &Address) -> Option<&T> {
         match self.moved.iter().find(|moved| moved.at == *at) {
             Some(moved) => moved.after.as_ref().and_then(|held| T::of(&held.entity)),
-            None => self.book.get(at),
+            None => self.ledger.get(at),
         }
     }
 
@@ -121,7 +121,7 @@ impl Act<'_> {
 
     /// Whether a key speaks for a customer: its own, or a session key that is named and has not expired.
     pub fn speaks_for(&self, key: &Address, customer: &Address) -> bool {
-        let credits = self.book.get::<Credits>(&pda::credits(customer));
+        let credits = self.ledger.get::<Credits>(&pda::credits(customer));
         let named = |credits: &Credits| {
             credits.session_keys.iter().any(|slot| slot.key == *key && slot.cap > 0 && self.now < slot.expiry)
         };
@@ -135,7 +135,7 @@ impl Act<'_> {
 
     /// The market before the act; none while there is none.
     pub fn market(&self) -> Option<&Market> {
-        self.book.get(&pda::market())
+        self.ledger.get(&pda::market())
     }
 }
 
@@ -158,6 +158,6 @@ pub fn of_change(act: &Act) -> Verdict {
 }
 
 /// Every rule of state.
-pub fn of_state(book: &Book, now: i64) -> Verdict {
-    state::check(book, now)
+pub fn of_state(ledger: &Ledger, now: i64) -> Verdict {
+    state::check(ledger, now)
 }

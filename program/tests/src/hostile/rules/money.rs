@@ -59,9 +59,9 @@ fn owners_signed(act: &Act, market: &Market) -> Verdict {
         let Some(before) = change.before else { continue };
         let loses = amount(change.after) < amount(Some(before));
         let of_market = before.owner == pda::market()
-            || act.book.get::<Credits>(&before.owner).is_some()
-            || act.book.get::<Provider>(&before.owner).is_some()
-            || act.book.get::<Keeper>(&before.owner).is_some();
+            || act.ledger.get::<Credits>(&before.owner).is_some()
+            || act.ledger.get::<Provider>(&before.owner).is_some()
+            || act.ledger.get::<Keeper>(&before.owner).is_some();
         if !of_market {
             let lent = act.name == "rewards_buy_back" && act.signed(&before.delegate);
             let allowed = !loses || act.signed(&before.owner) || lent;
@@ -108,7 +108,7 @@ fn credits(act: &Act, market: &Market) -> Verdict {
             }
             let paid = provider_total(lease.after) - provider_total(lease.before);
             must!(paid >= 0, "pay is never taken back", "{}: {}", act.name, lease.at);
-            if let Some(provider) = act.book.get::<Provider>(&lease.either().provider) {
+            if let Some(provider) = act.ledger.get::<Provider>(&lease.either().provider) {
                 *due.entry(provider.payout).or_default() += paid;
             }
             explained += paid;
@@ -127,7 +127,7 @@ fn credits(act: &Act, market: &Market) -> Verdict {
             "{}: {rest} of {customer} are not explained",
             act.name
         );
-        let lost = amount(act.book.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
+        let lost = amount(act.ledger.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
         match change.closed() {
             None => {
                 must!(lost == out, "the credits vault moves with the balance", "{}: {out}, {lost}", act.name)
@@ -153,7 +153,7 @@ fn credits(act: &Act, market: &Market) -> Verdict {
         if matches!(act.name, "rewards_claim" | "rewards_accrue" | "rewards_buy_back") {
             continue;
         }
-        let stray = act.book.get::<Credits>(&owner).is_some();
+        let stray = act.ledger.get::<Credits>(&owner).is_some();
         must!(!stray, "a vault moves with its credits", "{}: {}", act.name, change.at);
         let gained = amount(change.after) - amount(change.before);
         let due = due.remove(&change.at).unwrap_or(0);
@@ -191,7 +191,7 @@ fn session_keys(act: &Act) -> Verdict {
             if same && new.spent < old.spent {
                 let placed = act.changes::<Order>().any(|order| order.either().created_at > old.since)
                     || act.changes::<Lease>().any(|lease| {
-                        let order = act.book.get::<Order>(&lease.either().order);
+                        let order = act.ledger.get::<Order>(&lease.either().order);
                         order.is_some_and(|order| order.created_at > old.since)
                     });
                 must!(

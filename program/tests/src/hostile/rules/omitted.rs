@@ -35,10 +35,10 @@ fn shown(act: &Act) -> Option<Shown> {
 /// The score of the shown bid at its node's worst from before the close until the award; none when the node was not the
 /// same all that time, or could not have had the order.
 fn score_of(act: &Act, market: &Market, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64> {
-    let node = act.book.get::<Node>(&bid.node)?;
+    let node = act.ledger.get::<Node>(&bid.node)?;
     let since = order.auction_close - AWARD_VIEW_SECS;
-    let provider = act.book.get::<Provider>(&node.provider)?;
-    let (_, model) = act.book.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model)?;
+    let provider = act.ledger.get::<Provider>(&node.provider)?;
+    let (_, model) = act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model)?;
     let stood = [node.available_since, node.gpus_freed_at, provider.covered_since, model.since]
         .into_iter()
         .all(|at| at < since);
@@ -56,11 +56,11 @@ fn score_of(act: &Act, market: &Market, lease: &Lease, order: &Order, bid: &Show
 /// What the proof may take from the keeper's bond, and for whom.
 pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
-    let (order, bid) = (act.book.get::<Order>(&lease.order)?, shown(act)?);
+    let (order, bid) = (act.ledger.get::<Order>(&lease.order)?, shown(act)?);
     let score = score_of(act, market, lease, order, &bid)?;
     let from = pda::keeper(&lease.keeper);
     let params = &market.params;
-    let amount = bps_of(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
+    let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
     // What the winner would have been paid, had it been paid by the omitted bid.
     let price = (u128::from(lease.price) * u128::from(score)).div_ceil(u128::from(lease.score.max(1)));
     let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();
@@ -78,7 +78,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     };
     must!(before.score != 0 && after.score == 0, "an award is contested once", "{}", before.order);
     let found =
-        act.book.get::<Order>(&before.order).zip(act.book.get::<Auction>(&pda::auction(&before.order)));
+        act.ledger.get::<Order>(&before.order).zip(act.ledger.get::<Auction>(&pda::auction(&before.order)));
     must!(found.is_some(), "a bid is left out of an auction", "{}", before.order);
     let (order, auction) = found.expect("just checked");
     let own = order.mode == MODE_SEALED
@@ -92,7 +92,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     must!(!late, "a reveal counts that came in time", "{} of {}", bid.received_at, auction.reveal_until);
     let acknowledged = act.verified(&before.keeper, &reveal_ack_message(&hidden, bid.received_at));
     must!(acknowledged, "the keeper that awarded acknowledged the bid", "{}", before.keeper);
-    let node = act.book.get::<Node>(&bid.node);
+    let node = act.ledger.get::<Node>(&bid.node);
     let signed = node.is_some_and(|node| act.verified(&node.node_key, &commitment_message(&hidden)));
     must!(signed, "the node signed the bid that was left out", "{}", bid.node);
     let counted = bid.node == before.node || bid.node == auction.bar_node;
@@ -100,7 +100,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     let since = auction.close_at - AWARD_VIEW_SECS;
     if let Some(bar) = auction.bar() {
         let record = act
-            .book
+            .ledger
             .get::<Node>(&bar.node)
             .and_then(|bar| bar.record_throughout(since, before.awarded_at))
             .filter(|record| record.guarantee.bps_at(since) == record.guarantee.bps_at(before.awarded_at));

@@ -8,12 +8,12 @@ use gantry_market::state::{
 };
 
 use super::{must, Act, Change, Verdict};
-use crate::world::DOMAIN;
+use crate::testbed::DOMAIN;
 
 pub fn check(act: &Act) -> Verdict {
     for change in act.changes::<Lease>() {
         if let Some(lease) = change.created() {
-            let redundant = act.book.get::<Order>(&lease.order).is_some_and(|order| order.redundant == 1);
+            let redundant = act.ledger.get::<Order>(&lease.order).is_some_and(|order| order.redundant == 1);
             let want = if redundant { OUTPUT_WANTED } else { OUTPUT_NONE };
             must!(lease.output == want, "a redundant job's output is wanted", "{}", change.at);
         }
@@ -55,12 +55,12 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
             must!(right && act.signed(&before.node_key), "the machine shows what it committed to", "{at}");
         }
         (OUTPUT_WANTED..=OUTPUT_REVEALED, OUTPUT_ACCEPTED | OUTPUT_REJECTED) => {
-            let Some(order) = act.book.get::<Order>(&before.order) else {
+            let Some(order) = act.ledger.get::<Order>(&before.order) else {
                 must!(false, "outputs are of an order", "{at}");
                 return Ok(());
             };
             let shown = before.output == OUTPUT_REVEALED;
-            let agree = act.book.all::<Lease>().filter(|(_, other)| {
+            let agree = act.ledger.all::<Lease>().filter(|(_, other)| {
                 other.order == before.order
                     && other.output == OUTPUT_REVEALED
                     && other.output_hash == before.output_hash
@@ -75,7 +75,7 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
             );
             must!(before.output_hash == after.output_hash, "an output stays what it was", "{at}");
             // All of the job are decided at once.
-            let open = act.book.all::<Lease>().any(|(other, lease)| {
+            let open = act.ledger.all::<Lease>().any(|(other, lease)| {
                 lease.order == before.order
                     && act.after::<Lease>(other).is_some_and(|lease| lease.output < OUTPUT_ACCEPTED)
             });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    FraudProof, DeviceClaim, Fault, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
+    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
 };
 use solana_address::Address;
 
@@ -38,17 +38,18 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
 /// A claim follows evidence that keepers have found, and none that is worth as much.
 fn evidence(act: &Act, change: &Change<DeviceClaim>, after: &DeviceClaim) -> Verdict {
     let at = change.at;
-    let node = act.book.get::<Node>(&after.node).filter(|_| act.instruction.accounts[1].pubkey == after.node);
+    let node =
+        act.ledger.get::<Node>(&after.node).filter(|_| act.instruction.accounts[1].pubkey == after.node);
     must!(node.is_some(), "a claim goes to the node of its evidence", "{at}");
     let node = node.expect("just checked");
     let tier = node.tier_at(act.now);
     must!(tier >= 2 && node.devices_seen == 1, "a claim needs evidence that was checked", "{at}: {tier}");
     let works = !matches!(node.status, NODE_RETIRED | NODE_SUSPENDED);
     must!(works, "a machine that left takes nothing", "{at}");
-    let listed: Vec<[u8; 32]> = act.instruction.data.get(8..264).map_or(vec![], |data| {
+    let devices: Vec<[u8; 32]> = act.instruction.data.get(8..264).map_or(vec![], |data| {
         data.chunks(32).take(usize::from(node.spec.gpus)).map(|c| c.try_into().expect("32")).collect()
     });
-    let own = device_root(&listed) == Some(node.device_root) && listed.contains(&after.device);
+    let own = device_root(&devices) == Some(node.device_root) && devices.contains(&after.device);
     must!(own, "a node claims what it registered", "{at}");
     let terms = (after.tier, after.expires()) == (tier, node.evidence_expiry);
     must!(terms, "a claim is worth what its evidence is", "{at}: {}", after.tier);
@@ -77,7 +78,7 @@ fn held(provider: Option<&Provider>) -> i128 {
 fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
     let by_owner = act.signed(&change.either().wallet);
     let vault = pda::stake_vault(&change.at);
-    let lost = amount(act.book.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
+    let lost = amount(act.ledger.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
     let out = held(change.before) - held(change.after);
     if let Some(created) = change.created() {
         must!(by_owner && held(Some(created)) == 0, "a provider starts empty", "{}", change.at);
@@ -92,7 +93,7 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
     must!(lost == out, "the stake vault moves with the stake", "{}: {out}, {lost}", act.name);
     must!(before.wallet == after.wallet, "a provider keeps its wallet", "{}", change.at);
     if before.payout != after.payout {
-        let token = act.book.get::<Token>(&after.payout);
+        let token = act.ledger.get::<Token>(&after.payout);
         let own = token.is_some_and(|t| t.mint == market.payment_mint && t.owner == after.wallet);
         must!(by_owner && own, "a payout account is the provider's, of payment tokens", "{}", act.name);
     }
@@ -154,7 +155,7 @@ fn stake_arrives(act: &Act, market: &Market) -> Verdict {
         burned += i128::from(shares.burned);
     }
     if let Some(cut) = cut_of(act, market) {
-        let whole = act.book.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
+        let whole = act.ledger.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
         let out = i128::from(cut.amount).min(whole);
         let shares = split(out as u64, cut.harm, market.params.finder_bps).expect("fits");
         *due.entry(cut.customer).or_default() += i128::from(shares.customer);
@@ -168,8 +169,8 @@ fn stake_arrives(act: &Act, market: &Market) -> Verdict {
         let owner = change.either().owner;
         let gain = amount(change.after) - amount(change.before);
         all += gain;
-        let of_market = act.book.get::<Provider>(&owner).is_some()
-            || act.book.get::<gantry_market::state::Keeper>(&owner).is_some()
+        let of_market = act.ledger.get::<Provider>(&owner).is_some()
+            || act.ledger.get::<gantry_market::state::Keeper>(&owner).is_some()
             || act.after::<Provider>(&owner).is_some()
             || act.after::<gantry_market::state::Keeper>(&owner).is_some();
         let lent =
@@ -204,13 +205,13 @@ fn stake_arrives(act: &Act, market: &Market) -> Verdict {
 fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     let at = change.at;
     let node = change.either();
-    let owner = act.book.get::<Provider>(&node.provider);
+    let owner = act.ledger.get::<Provider>(&node.provider);
     must!(owner.is_some(), "a node has a provider", "{at}");
     let owner = owner.expect("just checked");
     let by_owner = act.signed(&owner.wallet);
     if let Some(node) = change.created() {
         must!(by_owner && act.signed(&node.node_key), "owner and machine sign a registration", "{at}");
-        let model = act.book.get::<GpuModel>(&pda::gpu_model(node.spec.model));
+        let model = act.ledger.get::<GpuModel>(&pda::gpu_model(node.spec.model));
         let required = model.map(|model| model.min_stake * u64::from(node.spec.gpus));
         must!(required == Some(node.required_stake), "a node needs its model's stake", "{at}");
         let after = act.after::<Provider>(&node.provider).expect("exists");
@@ -248,8 +249,8 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         act.name
     );
     if before.status != after.status {
-        let accused = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
-        let proven = act.name == "prove_bad_work" && accused && after.status == NODE_SUSPENDED;
+        let fraud_proven = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
+        let proven = act.name == "prove_bad_work" && fraud_proven && after.status == NODE_SUSPENDED;
         let faulted = proven || act.changes::<Fault>().any(|fault| fault.either().node == at);
         must!(by_owner || by_agent || faulted, "owner or machine set the status", "{}: {at}", act.name);
         must!(before.status != NODE_RETIRED, "retired is for good", "{at}");

@@ -9,9 +9,9 @@ use super::{must, Act, Moved, Verdict};
 use crate::hostile::entity::{Entity, Held};
 
 fn wallet_of(act: &Act, at: &Address) -> Option<Address> {
-    let provider = act.book.get::<Provider>(at).map(|found| found.wallet);
-    let keeper = || act.book.get::<Keeper>(at).map(|found| found.wallet);
-    let customer = || act.book.get::<Credits>(at).map(|found| found.customer);
+    let provider = act.ledger.get::<Provider>(at).map(|found| found.wallet);
+    let keeper = || act.ledger.get::<Keeper>(at).map(|found| found.wallet);
+    let customer = || act.ledger.get::<Credits>(at).map(|found| found.customer);
     provider.or_else(keeper).or_else(customer)
 }
 

@@ -74,7 +74,7 @@ fn turns(were: &[Candidate], are: &[Candidate]) -> Vec<Turn> {
 
 /// Whoever votes signs, was active in the period, and has the weight that counts.
 fn voter<'a>(act: &'a Act, market: &Market, report: &Report, index: u16) -> Result<&'a Keeper, Violation> {
-    let at = act.book.all::<Keeper>().find(|(_, keeper)| keeper.index == index);
+    let at = act.ledger.all::<Keeper>().find(|(_, keeper)| keeper.index == index);
     must!(at.is_some(), "a keeper votes", "{}: {index}", report.period);
     let (at, keeper) = at.expect("just checked");
     let end = period_end(report.period, market.params.period_secs).expect("fits");
@@ -178,7 +178,7 @@ fn records(act: &Act) -> Verdict {
         let before = change.before.map_or([0; 32], |before| before.voters);
         first.extend(bits(&after.voters).difference(&bits(&before)));
     }
-    for (at, before) in act.book.all::<Keeper>() {
+    for (at, before) in act.ledger.all::<Keeper>() {
         let Some(after) = act.after::<Keeper>(at) else { continue };
         let votes = before.votes + u64::from(first.contains(&before.index));
         must!(after.votes == votes, "a vote is in its keeper's record once", "{at}: {}", after.votes);
@@ -213,18 +213,20 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
     let found = leaf_of(act, market);
     let proven = |node: &Address, period: u64| {
         found.as_ref().is_some_and(|(leaf, root, depth)| {
-            let report = act.book.get::<Report>(&crate::pda::report(leaf.period));
+            let report = act.ledger.get::<Report>(&crate::pda::report(leaf.period));
             let is_final = report.is_some_and(|report| report.status == REPORT_FINAL && report.root == *root);
             is_final && *depth <= MAX_PROOF && leaf.node == *node && leaf.period == period
         })
     };
     for change in act.changes::<Node>() {
         let Some((before, after)) = change.both() else { continue };
-        let said = |node: &Node| {
+        let fields = |node: &Node| {
             let evidence = (node.evidence_expiry, node.devices_seen, node.device_root);
             (node.checks_passed, node.checks_total, node.last_report_period, node.report_window, evidence)
         };
-        if said(before) == said(after) && (before.uptime_bps, before.tier) == (after.uptime_bps, after.tier) {
+        if fields(before) == fields(after)
+            && (before.uptime_bps, before.tier) == (after.uptime_bps, after.tier)
+        {
             continue;
         }
         let Some((leaf, _, _)) = &found else {
@@ -280,7 +282,7 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
 fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
     let at = change.at;
     if let Some(fault) = change.created().filter(|_| act.name != "dispute_uphold") {
-        let report = act.book.get::<Report>(&crate::pda::report(fault.period));
+        let report = act.ledger.get::<Report>(&crate::pda::report(fault.period));
         must!(report.is_some(), "a fault is of a report", "{at}");
         let report = report.expect("just checked");
         let due = report.finalised_at + i64::from(market.params.appeal_secs);
@@ -317,7 +319,7 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         let held = |provider: Option<&Provider>| {
             provider.map_or(0, |p| u128::from(p.stake) + u128::from(p.unstaking))
         };
-        let slashed = held(act.book.get(&fault.provider)) > held(act.after(&fault.provider));
+        let slashed = held(act.ledger.get(&fault.provider)) > held(act.after(&fault.provider));
         let due = act.now >= fault.applicable_at;
         if !slashed && !due {
             appeal(act, market, change, fault)?;
@@ -337,7 +339,7 @@ fn appeal(act: &Act, market: &Market, change: &Change<Fault>, before: &Fault) ->
     let at = change.at;
     must!(act.now < before.applicable_at, "appeals are in time", "{at}");
     let signer =
-        act.verified.first().and_then(|(key, _)| act.book.all::<Keeper>().find(|(_, k)| k.wallet == *key));
+        act.verified.first().and_then(|(key, _)| act.ledger.all::<Keeper>().find(|(_, k)| k.wallet == *key));
     must!(signer.is_some(), "a keeper's statement speaks against a fault", "{at}");
     let (_, keeper) = signer.expect("just checked");
     let end = period_end(before.period, market.params.period_secs).expect("fits");
@@ -345,9 +347,9 @@ fn appeal(act: &Act, market: &Market, change: &Change<Fault>, before: &Fault) ->
     must!(fit, "only keepers active in the period speak", "{at}");
     let others = bits(&before.appellants);
     must!(!others.contains(&keeper.index), "a keeper speaks once", "{at}");
-    let known = act.book.all::<Keeper>().filter(|(_, k)| others.contains(&k.index));
+    let known = act.ledger.all::<Keeper>().filter(|(_, k)| others.contains(&k.index));
     let weight: u128 = known.map(|(_, k)| u128::from(k.weight)).sum::<u128>() + u128::from(keeper.weight);
-    // Keepers that left since are not in the book any more: what they weighed stays counted.
+    // Keepers that left since are not in the ledger any more: what they weighed stays counted.
     let counted = u128::from(before.appeal_weight) + u128::from(keeper.weight);
     must!(
         weight.max(counted) * 3 > u128::from(before.total_weight),

@@ -11,7 +11,7 @@ use crate::hostile::entity::Token;
 use crate::pda;
 
 fn sides<'a>(act: &'a Act) -> Option<(&'a Rewards, &'a Rewards)> {
-    act.book.get::<Rewards>(&pda::rewards()).zip(act.after::<Rewards>(&pda::rewards()))
+    act.ledger.get::<Rewards>(&pda::rewards()).zip(act.after::<Rewards>(&pda::rewards()))
 }
 
 fn held(found: &Rewards) -> i128 {
@@ -20,7 +20,7 @@ fn held(found: &Rewards) -> i128 {
 
 /// What a token account gained.
 fn gain(act: &Act, at: &Address) -> i128 {
-    amount(act.after::<Token>(at)) - amount(act.book.get::<Token>(at))
+    amount(act.after::<Token>(at)) - amount(act.ledger.get::<Token>(at))
 }
 
 /// Stake tokens that the act burned for the fees that wait for a buy-back.
@@ -64,10 +64,10 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         "emission_claim" => emission(act, market, before, after),
         _ => {
             let treasury = gain(act, &market.treasury);
-            let owner = act.book.get::<Token>(&market.treasury).map(|token| token.owner);
+            let owner = act.ledger.get::<Token>(&market.treasury).map(|token| token.owner);
             let own = owner.is_some_and(|owner| act.signed(&owner));
             // Whoever holds the treasury may give it away, and its new owner may be paid there.
-            let payout = act.book.all::<Provider>().any(|(_, found)| found.payout == market.treasury);
+            let payout = act.ledger.all::<Provider>().any(|(_, found)| found.payout == market.treasury);
             must!(
                 treasury <= 0 || own || payout,
                 "the treasury gets its share alone",
@@ -125,7 +125,7 @@ fn split(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Verdi
 fn claim(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Verdict {
     let out = -gain(act, &market.fee_vault);
     let at = act.instruction.accounts[2].pubkey;
-    let keeper = act.book.get::<Keeper>(&at);
+    let keeper = act.ledger.get::<Keeper>(&at);
     must!(keeper.is_some(), "rewards are a keeper's", "{at}");
     let keeper = keeper.expect("just checked");
     let arrives: i128 = act

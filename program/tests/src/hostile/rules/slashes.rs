@@ -2,8 +2,8 @@
 
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use gantry_market::math::fees::bps_of;
-use gantry_market::math::pricing::cost;
 use gantry_market::math::guarantee::kept;
+use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
 use gantry_market::math::slashing::harm_in_stake;
@@ -15,7 +15,7 @@ use solana_address::Address;
 
 use super::{must, omitted, Act, Verdict};
 use crate::pda;
-use crate::world::DOMAIN;
+use crate::testbed::DOMAIN;
 
 /// What a proof may take from a provider's or keeper's vault, and who it is for.
 pub struct Cut {
@@ -28,7 +28,7 @@ pub struct Cut {
     pub finder: Address,
 }
 
-/// What the act's proof costs, told from the state before it.
+/// What the act's proof costs, computed from the state before it.
 pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let params = &market.params;
     let finder = act.instruction.accounts.first()?.pubkey;
@@ -36,7 +36,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     match act.name {
         "prove_bad_work" => {
             let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
-            let node = act.book.get::<Node>(&fraud_proof.node)?;
+            let node = act.ledger.get::<Node>(&fraud_proof.node)?;
             let amount = bps_of(node.required_stake, params.slash_bad_work_bps).ok()?;
             let finder = fraud_proof.finder;
             Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
@@ -55,10 +55,10 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         }
         "prove_better_ask" => {
             let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
-            let order = act.book.get::<Order>(&lease.order)?;
-            let better = act.book.get::<Node>(&act.instruction.accounts.get(4)?.pubkey)?;
+            let order = act.ledger.get::<Order>(&lease.order)?;
+            let better = act.ledger.get::<Node>(&act.instruction.accounts.get(4)?.pubkey)?;
             let from = pda::keeper(&lease.keeper);
-            let amount = bps_of(act.book.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
+            let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
             let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();
             let more = of(lease.price)?.saturating_sub(of(better.price)?);
             let harm = harm_in_stake(more, params.stake_price).ok()?;
@@ -80,9 +80,9 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         must!(change.both().is_none(), "an fraud_proof stays as it is", "{}: {}", act.name, change.at);
         must!(act.signed(&change.either().finder), "an fraud_proof is its finder's", "{}", change.at);
         if let Some(made) = change.created() {
-            let node = act.book.get::<Node>(&made.node);
+            let node = act.ledger.get::<Node>(&made.node);
             let signed = node.is_some_and(|node| act.verified.iter().any(|(key, _)| *key == node.node_key));
-            must!(signed, "the machine signed what it is accused of", "{}", change.at);
+            must!(signed, "the machine signed the work claim", "{}", change.at);
         }
     }
     match act.name {
@@ -96,18 +96,24 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
 
 fn bad_work(act: &Act, market: &Market) -> Verdict {
     let found = act.changes::<FraudProof>().find_map(|change| change.closed());
-    let Some((said, node)) = found.and_then(|said| Some((said, act.book.get::<Node>(&said.node)?))) else {
+    let Some((shown, node)) = found.and_then(|shown| Some((shown, act.ledger.get::<Node>(&shown.node)?)))
+    else {
         must!(false, "a proof has its fraud_proof", "{}", act.name);
         return Ok(());
     };
     let period = u64::try_from(act.now).expect("after 1970") / u64::from(market.params.period_secs);
-    let fresh = said.period > node.bad_work_period && said.period <= period;
-    must!(fresh, "one proof covers all periods before it", "{}: {}", said.node, said.period);
-    let right = cell(&said.seed, said.order, said.row, said.column);
-    must!(right != said.claimed, "right work is not slashed", "{}: {right}", said.node);
-    let after = act.after::<Node>(&said.node);
-    must!(after.is_some_and(|node| node.bad_work_period == period), "a proof is remembered", "{}", said.node);
-    must!(act.book.get::<Provider>(&node.provider).is_some(), "a node has a provider", "{}", said.node);
+    let fresh = shown.period > node.bad_work_period && shown.period <= period;
+    must!(fresh, "one proof covers all periods before it", "{}: {}", shown.node, shown.period);
+    let right = cell(&shown.seed, shown.order, shown.row, shown.column);
+    must!(right != shown.claimed, "right work is not slashed", "{}: {right}", shown.node);
+    let after = act.after::<Node>(&shown.node);
+    must!(
+        after.is_some_and(|node| node.bad_work_period == period),
+        "a proof is remembered",
+        "{}",
+        shown.node
+    );
+    must!(act.ledger.get::<Provider>(&node.provider).is_some(), "a node has a provider", "{}", shown.node);
     Ok(())
 }
 
@@ -116,39 +122,44 @@ fn equivocation(act: &Act) -> Verdict {
         must!(false, "a proof is about a keeper", "{}", act.name);
         return Ok(());
     };
-    let said: Vec<Statement> = act
+    let statements: Vec<Statement> = act
         .verified
         .iter()
         .filter(|(key, _)| *key == before.wallet)
         .filter_map(|(_, text)| Statement::parse(&<[u8; 144]>::try_from(text.as_slice()).ok()?).ok())
         .collect();
-    let listed: Vec<Manifest> = act
+    let manifests: Vec<Manifest> = act
         .verified
         .iter()
         .filter(|(key, _)| *key == before.wallet)
         .filter_map(|(_, text)| Manifest::parse(&<[u8; 64]>::try_from(text.as_slice()).ok()?).ok())
         .collect();
-    let two_faced = listed.iter().any(|one| {
-        listed.iter().any(|other| {
+    let by_manifests = manifests.iter().any(|one| {
+        manifests.iter().any(|other| {
             (one.domain, one.period) == (DOMAIN, other.period)
                 && other.domain == DOMAIN
                 && one.set != other.set
         })
     });
-    let against = said.iter().any(|one| {
-        said.iter().any(|other| {
+    let by_statements = statements.iter().any(|one| {
+        statements.iter().any(|other| {
             (one.node, one.lease, one.period, one.kind, one.checked_at)
                 == (other.node, other.lease, other.period, other.kind, other.checked_at)
                 && one.passed != other.passed
         })
     });
     must!(
-        against || two_faced || listed.is_empty(),
+        by_statements || by_manifests || manifests.is_empty(),
         "who is expelled for manifests signed two of a period",
         "{}",
         before.wallet
     );
-    must!(against || two_faced, "who is expelled signed both passed and failed", "{}", before.wallet);
+    must!(
+        by_statements || by_manifests,
+        "who is expelled signed both passed and failed",
+        "{}",
+        before.wallet
+    );
     Ok(())
 }
 
@@ -162,7 +173,7 @@ fn better_ask(act: &Act, market: &Market) -> Verdict {
     let until = before.awarded_at + i64::from(market.params.challenge_secs);
     must!(act.now <= until, "an award is contested in time", "{} of {until}", act.now);
     let at = act.instruction.accounts[4].pubkey;
-    let (order, better) = (act.book.get::<Order>(&before.order), act.book.get::<Node>(&at));
+    let (order, better) = (act.ledger.get::<Order>(&before.order), act.ledger.get::<Node>(&at));
     let sound = order.zip(better).is_some_and(|(order, node)| {
         order.mode == MODE_INSTANT
             && order.nodes_wanted == 1

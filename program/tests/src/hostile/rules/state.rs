@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use gantry_market::state::{
-    FraudProof, Auction, Credits, DeviceClaim, Dispute, Fault, GpuModel, Keeper, Lease, Market, Node, Order,
+    Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
     Provider, Report, Rewards, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
     ORDER_OPEN,
 };
 use solana_address::Address;
 
 use super::{must, Verdict};
-use crate::hostile::book::Book;
 use crate::hostile::entity::Token;
+use crate::hostile::ledger::Ledger;
 use crate::pda;
 
 /// What leases, orders and faults add up to for others.
@@ -27,9 +27,9 @@ struct Sums {
     nodes: BTreeMap<Address, (u32, u128)>,
 }
 
-fn sums(book: &Book) -> Result<Sums, super::Violation> {
+fn sums(ledger: &Ledger) -> Result<Sums, super::Violation> {
     let mut sums = Sums::default();
-    for (at, lease) in book.all::<Lease>() {
+    for (at, lease) in ledger.all::<Lease>() {
         *sums.reserved.entry(lease.customer).or_default() += u128::from(lease.reserved);
         *sums.leases.entry(lease.customer).or_default() += 1;
         *sums.leases.entry(lease.order).or_default() += 1;
@@ -40,28 +40,28 @@ fn sums(book: &Book) -> Result<Sums, super::Violation> {
             (*mask, *count) = (*mask | lease.gpu_mask, *count + 1);
         }
     }
-    for (_, order) in book.all::<Order>() {
+    for (_, order) in ledger.all::<Order>() {
         *sums.reserved.entry(order.customer).or_default() += u128::from(order.reserved);
         *sums.orders.entry(order.customer).or_default() += 1;
     }
-    for (_, fault) in book.all::<Fault>() {
+    for (_, fault) in ledger.all::<Fault>() {
         for subject in [fault.provider, fault.node, fault.lease] {
             *sums.faults.entry(subject).or_default() += 1;
         }
     }
-    for (at, dispute) in book.all::<Dispute>() {
+    for (at, dispute) in ledger.all::<Dispute>() {
         *sums.reserved.entry(dispute.customer).or_default() += u128::from(dispute.deposit);
-        let lease = book.get::<Lease>(&dispute.lease);
+        let lease = ledger.get::<Lease>(&dispute.lease);
         must!(lease.is_some(), "a disputed lease stays", "{at}");
         let provider = lease.map(|lease| lease.provider).expect("just checked");
         for subject in [provider, dispute.node, dispute.lease] {
             *sums.faults.entry(subject).or_default() += 1;
         }
     }
-    for (_, claim) in book.all::<DeviceClaim>() {
+    for (_, claim) in ledger.all::<DeviceClaim>() {
         *sums.claims.entry(claim.node).or_default() += 1;
     }
-    for (_, node) in book.all::<Node>() {
+    for (_, node) in ledger.all::<Node>() {
         let (count, stake) = sums.nodes.entry(node.provider).or_default();
         (*count, *stake) = (*count + 1, *stake + u128::from(node.required_stake));
     }
@@ -72,15 +72,15 @@ fn of<T: Copy + Default>(map: &BTreeMap<Address, T>, at: &Address) -> T {
     map.get(at).copied().unwrap_or_default()
 }
 
-fn tokens(book: &Book, at: &Address) -> u64 {
-    book.get::<Token>(at).map_or(0, |token| token.amount)
+fn tokens(ledger: &Ledger, at: &Address) -> u64 {
+    ledger.get::<Token>(at).map_or(0, |token| token.amount)
 }
 
-pub fn check(book: &Book, now: i64) -> Verdict {
-    let Some(market) = book.get::<Market>(&pda::market()) else { return Ok(()) };
-    let sums = sums(book)?;
-    for (at, credits) in book.all::<Credits>() {
-        let vault = tokens(book, &pda::credits_vault(at));
+pub fn check(ledger: &Ledger, now: i64) -> Verdict {
+    let Some(market) = ledger.get::<Market>(&pda::market()) else { return Ok(()) };
+    let sums = sums(ledger)?;
+    for (at, credits) in ledger.all::<Credits>() {
+        let vault = tokens(ledger, &pda::credits_vault(at));
         must!(
             vault >= credits.balance,
             "the vault holds the balance",
@@ -102,8 +102,8 @@ pub fn check(book: &Book, now: i64) -> Verdict {
             "{at}: {counts:?}"
         );
     }
-    for (at, provider) in book.all::<Provider>() {
-        let vault = u128::from(tokens(book, &pda::stake_vault(at)));
+    for (at, provider) in ledger.all::<Provider>() {
+        let vault = u128::from(tokens(ledger, &pda::stake_vault(at)));
         let held = u128::from(provider.stake) + u128::from(provider.unstaking);
         must!(vault >= held, "the vault holds the stake", "{at}: {vault} of {held}");
         let (nodes, committed) = of(&sums.nodes, at);
@@ -116,7 +116,7 @@ pub fn check(book: &Book, now: i64) -> Verdict {
         let want = (nodes, committed, of(&sums.live, at), of(&sums.faults, at));
         must!(counts == want, "a provider's counters", "{at}: {counts:?}, want {want:?}");
     }
-    for (at, node) in book.all::<Node>() {
+    for (at, node) in ledger.all::<Node>() {
         let want = of(&sums.masks, at);
         must!(
             (node.gpu_mask, u32::from(node.live_leases)) == want,
@@ -129,21 +129,21 @@ pub fn check(book: &Book, now: i64) -> Verdict {
         must!(node.invariant().is_ok(), "a node is sound", "{at}");
         must!(*at == pda::node(&node.provider, &node.node_key), "accounts lie where they derive", "{at}");
     }
-    for (at, lease) in book.all::<Lease>() {
-        leases(book, at, lease, now, of(&sums.faults, at))?;
+    for (at, lease) in ledger.all::<Lease>() {
+        leases(ledger, at, lease, now, of(&sums.faults, at))?;
     }
-    for (at, order) in book.all::<Order>() {
+    for (at, order) in ledger.all::<Order>() {
         must!(order.invariant().is_ok(), "an order is sound", "{at}");
         must!(order.status == ORDER_OPEN || order.reserved == 0, "only open orders hold money", "{at}");
         must!(u32::from(order.live_leases) == of(&sums.leases, at), "an order's leases", "{at}");
         must!(*at == pda::order(&order.customer, order.nonce), "accounts lie where they derive", "{at}");
     }
-    keepers(book, market)?;
-    rewards(book, market)?;
-    addresses(book)
+    keepers(ledger, market)?;
+    rewards(ledger, market)?;
+    addresses(ledger)
 }
 
-fn leases(book: &Book, at: &Address, lease: &Lease, now: i64, faults: u32) -> Verdict {
+fn leases(ledger: &Ledger, at: &Address, lease: &Lease, now: i64, faults: u32) -> Verdict {
     let paid = lease.owed(lease.paid_secs).ok();
     must!(paid == Some(lease.paid), "what is paid is what was owed", "{at}: {} and {paid:?}", lease.paid);
     let fee = lease.fee_total().unwrap_or(u64::MAX);
@@ -152,8 +152,8 @@ fn leases(book: &Book, at: &Address, lease: &Lease, now: i64, faults: u32) -> Ve
     must!(u32::from(lease.pending_faults) == faults, "a lease's faults", "{at}");
     must!(*at == pda::lease(&lease.order, &lease.node), "accounts lie where they derive", "{at}");
     must!((LEASE_AWARDED..=LEASE_ENDED).contains(&lease.status), "a lease has a status", "{at}");
-    must!(book.get::<Order>(&lease.order).is_some(), "a lease has its order", "{at}");
-    let node = book.get::<Node>(&lease.node);
+    must!(ledger.get::<Order>(&lease.order).is_some(), "a lease has its order", "{at}");
+    let node = ledger.get::<Node>(&lease.node);
     must!(lease.status == LEASE_ENDED || node.is_some(), "a live lease has its node", "{at}");
     // All that was set aside is paid, or still there.
     let held = u128::from(lease.reserved) + lease.provider_total().map_or(u128::MAX / 2, u128::from);
@@ -172,13 +172,13 @@ fn leases(book: &Book, at: &Address, lease: &Lease, now: i64, faults: u32) -> Ve
     Ok(())
 }
 
-fn keepers(book: &Book, market: &Market) -> Verdict {
+fn keepers(ledger: &Ledger, market: &Market) -> Verdict {
     let (mut weight, mut places) = (0u128, std::collections::BTreeSet::new());
-    for (at, keeper) in book.all::<Keeper>() {
+    for (at, keeper) in ledger.all::<Keeper>() {
         weight += u128::from(keeper.weight);
         let taken = market.keeper_slots[usize::from(keeper.index) / 8] & (1 << (keeper.index % 8)) != 0;
         must!(taken && places.insert(keeper.index), "a keeper has a place of its own", "{at}");
-        must!(tokens(book, &pda::stake_vault(at)) >= keeper.bond, "the vault holds the bond", "{at}");
+        must!(tokens(ledger, &pda::stake_vault(at)) >= keeper.bond, "the vault holds the bond", "{at}");
         must!(keeper.weight <= keeper.bond, "weight is bonded", "{at}");
         let votes = keeper.status == KEEPER_ACTIVE || keeper.weight == 0;
         must!(
@@ -201,20 +201,20 @@ fn keepers(book: &Book, market: &Market) -> Verdict {
 }
 
 /// The one vault holds what everyone is owed from it, and each part is owed to somebody.
-fn rewards(book: &Book, market: &Market) -> Verdict {
-    let Some(found) = book.get::<Rewards>(&pda::rewards()) else { return Ok(()) };
+fn rewards(ledger: &Ledger, market: &Market) -> Verdict {
+    let Some(found) = ledger.get::<Rewards>(&pda::rewards()) else { return Ok(()) };
     let held: u128 =
         [found.pending, found.earned, found.allocated, found.buy_back].into_iter().map(u128::from).sum();
-    let vault = tokens(book, &market.fee_vault);
+    let vault = tokens(ledger, &market.fee_vault);
     must!(u128::from(vault) >= held, "the fee vault holds what is owed", "{vault} of {held}");
-    let earned: u128 = book.all::<Keeper>().map(|(_, keeper)| u128::from(keeper.earned)).sum();
+    let earned: u128 = ledger.all::<Keeper>().map(|(_, keeper)| u128::from(keeper.earned)).sum();
     must!(
         u128::from(found.earned) == earned,
         "keepers have earned what waits",
         "{} and {earned}",
         found.earned
     );
-    let left: u128 = book.all::<Report>().map(|(_, report)| u128::from(report.reward_left)).sum();
+    let left: u128 = ledger.all::<Report>().map(|(_, report)| u128::from(report.reward_left)).sum();
     must!(
         u128::from(found.allocated) == left,
         "reports hold what is allocated",
@@ -225,43 +225,43 @@ fn rewards(book: &Book, market: &Market) -> Verdict {
 }
 
 /// No account of the program lies anywhere but where its content says.
-fn addresses(book: &Book) -> Verdict {
-    for (at, found) in book.all::<Credits>() {
+fn addresses(ledger: &Ledger) -> Verdict {
+    for (at, found) in ledger.all::<Credits>() {
         must!(*at == pda::credits(&found.customer), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<Provider>() {
+    for (at, found) in ledger.all::<Provider>() {
         must!(*at == pda::provider(&found.wallet), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<DeviceClaim>() {
+    for (at, found) in ledger.all::<DeviceClaim>() {
         must!(*at == pda::device(&found.device), "accounts lie where they derive", "{at}");
-        must!(book.get::<Node>(&found.node).is_some(), "a claim is of a node", "{at}");
+        must!(ledger.get::<Node>(&found.node).is_some(), "a claim is of a node", "{at}");
     }
-    for (at, found) in book.all::<Report>() {
+    for (at, found) in ledger.all::<Report>() {
         must!(*at == pda::report(found.period), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<Fault>() {
+    for (at, found) in ledger.all::<Fault>() {
         // The address of a fault about a closed lease has the lease, its record has none.
         let derived = pda::fault(&found.node, &found.lease, found.period);
         let alone = found.lease == Address::default();
         must!(*at == derived || alone, "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<Dispute>() {
+    for (at, found) in ledger.all::<Dispute>() {
         must!(*at == pda::dispute(&found.lease), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<FraudProof>() {
+    for (at, found) in ledger.all::<FraudProof>() {
         must!(*at == pda::fraud_proof(&found.node, &found.finder), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<Auction>() {
+    for (at, found) in ledger.all::<Auction>() {
         must!(*at == pda::auction(&found.order), "accounts lie where they derive", "{at}");
         must!(found.invariant().is_ok(), "an auction is sound", "{at}");
     }
-    for (at, _) in book.all::<Rewards>() {
+    for (at, _) in ledger.all::<Rewards>() {
         must!(*at == pda::rewards(), "accounts lie where they derive", "{at}");
     }
-    for (at, found) in book.all::<GpuModel>() {
+    for (at, found) in ledger.all::<GpuModel>() {
         must!(*at == pda::gpu_model(found.id), "accounts lie where they derive", "{at}");
     }
-    for (at, _) in book.all::<Market>() {
+    for (at, _) in ledger.all::<Market>() {
         must!(*at == pda::market(), "accounts lie where they derive", "{at}");
     }
     Ok(())

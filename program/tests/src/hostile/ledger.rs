@@ -1,4 +1,4 @@
-//! Everything there is, as last seen: the rules read it instead of the chain.
+//! The accounts as the harness saw them last: the rules read this ledger instead of the chain.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use super::entity::{Held, Kind};
 
 /// All accounts of interest, by address: the order is fixed, so that picks at random repeat.
 #[derive(Clone, Default)]
-pub struct Book(BTreeMap<Address, Held>);
+pub struct Ledger(BTreeMap<Address, Held>);
 
-impl Book {
+impl Ledger {
     pub fn put(&mut self, at: Address, held: Option<Held>) {
         match held {
             Some(held) => self.0.insert(at, held),

@@ -2,9 +2,9 @@
 
 mod claims;
 mod disputes;
+mod guarantees;
 mod moves;
 mod outputs;
-mod guarantees;
 mod rules;
 mod sessions;
 mod votes;
@@ -19,16 +19,16 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use super::customers::free_nonce;
-use crate::hostile::arena::{CUSTOMERS, KEEPERS, MACHINES, PROVIDERS, TWINS};
+use crate::hostile::harness::{CUSTOMERS, KEEPERS, MACHINES, PROVIDERS, TWINS};
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::leaves::{tree, LeafData};
-use crate::world::key;
+use crate::testbed::key;
 use crate::{ix, pda};
 
-/// Every story, each as likely as the others.
-pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
+/// Every scenario, each as likely as the others.
+pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     rules::restored,
     disputes::decided,
     disputes::decided,
@@ -50,7 +50,7 @@ pub const STORIES: &[fn(&mut Scene) -> Option<Story>] = &[
 
 /// The market as it is.
 fn market(s: &Scene) -> Option<Market> {
-    s.a.book.get::<Market>(&pda::market()).copied()
+    s.a.ledger.get::<Market>(&pda::market()).copied()
 }
 
 /// Whether a node could work once its owner wants it to.
@@ -61,7 +61,7 @@ fn usable(s: &Scene, node: &Node) -> bool {
         && node.free_gpus() > 0
         && node.claims_missing == 0
         && node.spec.simulated == 0
-        && s.a.book.get::<Provider>(&node.provider).is_some()
+        && s.a.ledger.get::<Provider>(&node.provider).is_some()
 }
 
 /// What everyone would do who wants to go on: open the market, cover machines with stake, put them on offer; those who
@@ -74,7 +74,7 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
     }
     for at in KEEPERS {
         let who = &s.a.actors[at];
-        match s.a.book.get::<Keeper>(&who.keeper()).map(|keeper| keeper.status) {
+        match s.a.ledger.get::<Keeper>(&who.keeper()).map(|keeper| keeper.status) {
             None => plan.push(Step::Send(vec![ix::keeper_register(&s.a.w, who, 3 * market.params.min_bond)])),
             Some(KEEPER_PENDING) => plan.push(Step::Send(vec![ix::keeper_activate(who)])),
             Some(_) => {}
@@ -82,7 +82,7 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
     }
     for at in PROVIDERS {
         let who = &s.a.actors[at];
-        let Some(provider) = s.a.book.get::<Provider>(&who.provider()) else {
+        let Some(provider) = s.a.ledger.get::<Provider>(&who.provider()) else {
             plan.push(Step::Send(vec![ix::provider_register(&s.a.w, who)]));
             continue;
         };
@@ -96,7 +96,7 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
             plan.extend(joined(s, number, machine.1).unwrap_or_default());
         }
     }
-    let nodes: Vec<(Address, Node)> = s.a.book.all::<Node>().map(|(at, node)| (*at, *node)).collect();
+    let nodes: Vec<(Address, Node)> = s.a.ledger.all::<Node>().map(|(at, node)| (*at, *node)).collect();
     for (at, node) in nodes {
         let out = node.status != NODE_ACTIVE || node.price > 3_000_000;
         if out && usable(s, &node) {
@@ -111,10 +111,10 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
 fn joined(s: &mut Scene, number: usize, of: u64) -> Option<Plan> {
     let (owner, machine, gpus) = MACHINES[number];
     let (who, machine) = (&s.a.actors[owner], key(machine).pubkey());
-    if s.a.book.held(&pda::node(&who.provider(), &machine)).is_some() {
+    if s.a.ledger.held(&pda::node(&who.provider(), &machine)).is_some() {
         return Some(vec![]);
     }
-    let state = s.a.book.get::<Provider>(&who.provider())?;
+    let state = s.a.ledger.get::<Provider>(&who.provider())?;
     let needed = state.locked_stake.checked_add(ix::h100().min_stake * u64::from(gpus))?;
     let mut plan = vec![];
     if state.stake < needed {
@@ -128,8 +128,8 @@ fn joined(s: &mut Scene, number: usize, of: u64) -> Option<Plan> {
 
 /// The owner puts a node on offer.
 fn offered(s: &Scene, node: &Address, price: u64) -> Option<Step> {
-    let state = s.a.book.get::<Node>(node)?;
-    let owner = s.a.book.get::<Provider>(&state.provider)?.wallet;
+    let state = s.a.ledger.get::<Node>(node)?;
+    let owner = s.a.ledger.get::<Provider>(&state.provider)?.wallet;
     Some(Step::Send(vec![ix::node_update(&owner, &state.provider, node, price, NODE_ACTIVE)]))
 }
 
@@ -148,7 +148,7 @@ impl Job {
     /// For a customer and a node that may be had.
     fn any(s: &mut Scene) -> Option<Self> {
         let all: Vec<Address> =
-            s.a.book.all::<Node>().filter(|(_, node)| usable(s, node)).map(|(at, _)| *at).collect();
+            s.a.ledger.all::<Node>().filter(|(_, node)| usable(s, node)).map(|(at, _)| *at).collect();
         let node = s.one(all)?;
         Self::on(s, node)
     }
@@ -179,7 +179,7 @@ impl Job {
     /// The award, at the node's ask.
     fn awarded(&self, s: &mut Scene) -> Option<Plan> {
         let keeper = s.actor_of(&KEEPERS);
-        let state = s.a.book.get::<Node>(&self.node)?;
+        let state = s.a.ledger.get::<Node>(&self.node)?;
         let customer = &s.a.actors[self.who];
         let award = ix::order_award(keeper, customer, &self.order, &state.provider, &self.node);
         Some(vec![Step::Send(vec![award])])
@@ -188,21 +188,21 @@ impl Job {
     /// The award and the start.
     fn started(&self, s: &mut Scene) -> Option<Plan> {
         let mut plan = self.awarded(s)?;
-        let key = s.a.book.get::<Node>(&self.node)?.node_key;
+        let key = s.a.ledger.get::<Node>(&self.node)?.node_key;
         plan.push(Step::Send(vec![ix::lease_start_of(&key, &self.order, &self.lease)]));
         Some(plan)
     }
 
-    /// A story that begins with this job at work.
-    fn begins(self) -> Story {
-        Story::default().then(recovered).then(move |s| self.ordered(s)).then(move |s| self.started(s))
+    /// A scenario that begins with this job at work.
+    fn begins(self) -> Scenario {
+        Scenario::default().then(recovered).then(move |s| self.ordered(s)).then(move |s| self.started(s))
     }
 }
 
 /// A deposit where a customer has less than this free.
 fn funded(s: &Scene, who: usize, free: u64) -> Plan {
     let who = &s.a.actors[who];
-    let credits = s.a.book.get::<Credits>(&who.credits());
+    let credits = s.a.ledger.get::<Credits>(&who.credits());
     let has = credits.map_or(0, |credits| credits.balance.saturating_sub(credits.reserved));
     if has >= free {
         return vec![];
@@ -212,7 +212,7 @@ fn funded(s: &Scene, who: usize, free: u64) -> Plan {
 
 /// Everyone who votes, with what they weigh, if they were active before a time.
 fn voters(s: &Scene, before: i64) -> Vec<(Address, u64)> {
-    s.a.book
+    s.a.ledger
         .all::<Keeper>()
         .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE && keeper.active_since < before)
         .map(|(_, keeper)| (keeper.wallet, keeper.weight))
@@ -234,7 +234,7 @@ fn reported(s: &mut Scene, period: u64, leaves: &[LeafData], applied: &[usize]) 
     }
     for at in applied {
         let proof = proofs.get(*at)?;
-        s.a.book.get::<Node>(&proof.leaf.node)?;
+        s.a.ledger.get::<Node>(&proof.leaf.node)?;
         let payer = s.actor().wallet();
         plan.push(Step::Send(vec![if proof.leaf.flags == 0 {
             ix::report_apply(proof)

@@ -1,13 +1,13 @@
 use gantry_market::state::{Credits, Dispute};
 
 use super::{funded, market, voters, Job};
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 /// A dispute from its lease to its end: by all keepers, or by more than half of the weight that is no quorum.
-pub fn decided(s: &mut Scene) -> Option<Story> {
+pub fn decided(s: &mut Scene) -> Option<Scenario> {
     let job = Job::any(s)?;
     let poor = s.once_in(4);
     Some(
@@ -22,7 +22,7 @@ pub fn decided(s: &mut Scene) -> Option<Story> {
 /// The customer takes out so much that a deposit is no longer free.
 fn spent(s: &mut Scene, job: &Job) -> Option<Plan> {
     let who = &s.a.actors[job.who];
-    let credits = s.a.book.get::<Credits>(&who.credits())?;
+    let credits = s.a.ledger.get::<Credits>(&who.credits())?;
     let free = credits.balance.saturating_sub(credits.reserved);
     let left = market(s)?.params.dispute_deposit.checked_sub(1)?;
     if free <= left {
@@ -32,7 +32,7 @@ fn spent(s: &mut Scene, job: &Job) -> Option<Plan> {
 }
 
 fn opened(s: &mut Scene, job: &Job, rich: bool) -> Option<Plan> {
-    s.a.book.get::<gantry_market::state::Lease>(&job.lease)?;
+    s.a.ledger.get::<gantry_market::state::Lease>(&job.lease)?;
     let deposit = market(s)?.params.dispute_deposit;
     let mut plan = if rich { funded(s, job.who, deposit) } else { vec![] };
     let hash = s.r.bytes();
@@ -43,7 +43,7 @@ fn opened(s: &mut Scene, job: &Job, rich: bool) -> Option<Plan> {
 }
 
 fn voted(s: &mut Scene, job: &Job) -> Option<Plan> {
-    let dispute = *s.a.book.get::<Dispute>(&pda::dispute(&job.lease))?;
+    let dispute = *s.a.ledger.get::<Dispute>(&pda::dispute(&job.lease))?;
     let quorum = u128::from(market(s)?.params.quorum_bps);
     let all = voters(s, dispute.opened_at);
     let share = |set: usize| {
@@ -67,7 +67,7 @@ fn voted(s: &mut Scene, job: &Job) -> Option<Plan> {
 
 /// Both ends are tried: one is refused, or both.
 fn ended(s: &mut Scene, job: &Job) -> Option<Plan> {
-    s.a.book.get::<Dispute>(&pda::dispute(&job.lease))?;
+    s.a.ledger.get::<Dispute>(&pda::dispute(&job.lease))?;
     let payer = s.actor().wallet();
     Some(vec![
         Step::Send(vec![ix::dispute_resolve(&s.a.w, &job.lease)]),

@@ -5,12 +5,12 @@ use solana_signer::Signer;
 
 use super::{joined, market, offered, recovered, reported, usable, Job};
 use crate::hostile::actions::providers::{devices_of, holders_of};
-use crate::hostile::arena::{MACHINES, TWINS};
+use crate::hostile::harness::{MACHINES, TWINS};
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::leaves::LeafData;
-use crate::world::key;
+use crate::testbed::key;
 use crate::{ix, pda};
 
 /// Where a machine's node is, and its place among the machines.
@@ -20,11 +20,11 @@ fn place(s: &Scene, number: u64) -> Option<(usize, Address)> {
 }
 
 /// Two machines say that they have the same GPUs, and keepers find evidence for each of them.
-pub fn taken(s: &mut Scene) -> Option<Story> {
+pub fn taken(s: &mut Scene) -> Option<Scenario> {
     let (twin, of) = TWINS[s.below(TWINS.len())];
     let ((_, one), (number, other)) = (place(s, of)?, place(s, twin)?);
     let gone = |node: &Node| node.status == NODE_RETIRED || node.spec.simulated == 1;
-    if s.a.book.get::<Node>(&one).is_none_or(gone) || s.a.book.get::<Node>(&other).is_some_and(gone) {
+    if s.a.ledger.get::<Node>(&one).is_none_or(gone) || s.a.ledger.get::<Node>(&other).is_some_and(gone) {
         return None;
     }
     let job = Job::on(s, other)?;
@@ -33,7 +33,7 @@ pub fn taken(s: &mut Scene) -> Option<Story> {
     let stale = s.once_in(3);
     let order = if turned { [other, one] } else { [one, other] };
     Some(
-        Story::default()
+        Scenario::default()
             .then(recovered)
             .then(move |s| joined(s, number, of))
             .then(move |s| Some(vec![offered(s, &one, 1_000_000)?, offered(s, &other, 1_000_000)?]))
@@ -53,7 +53,7 @@ fn found(s: &mut Scene, nodes: [Address; 2], tiers: [u8; 2]) -> Option<Plan> {
     let period = s.a.w.period();
     let mut leaves = vec![];
     for (node, tier) in nodes.into_iter().zip(tiers) {
-        let device_root = s.a.book.get::<Node>(&node)?.device_root;
+        let device_root = s.a.ledger.get::<Node>(&node)?.device_root;
         leaves.push(LeafData { tier, device_root, ..s.a.w.good_leaf(node, Address::default(), period) });
     }
     reported(s, period, &leaves, &[0, 1])
@@ -61,7 +61,7 @@ fn found(s: &mut Scene, nodes: [Address; 2], tiers: [u8; 2]) -> Option<Plan> {
 
 /// What was found becomes the node's claims.
 fn shown(s: &mut Scene, at: &Address) -> Option<Step> {
-    let node = *s.a.book.get::<Node>(at)?;
+    let node = *s.a.ledger.get::<Node>(at)?;
     let devices = devices_of(&node)?;
     let holders = holders_of(s, at, &devices, node.spec.gpus);
     let payer = s.actor().wallet();
@@ -69,13 +69,13 @@ fn shown(s: &mut Scene, at: &Address) -> Option<Step> {
 }
 
 /// Two periods about which keepers say different things, applied in the wrong order.
-pub fn overtaken(s: &mut Scene) -> Option<Story> {
+pub fn overtaken(s: &mut Scene) -> Option<Scenario> {
     let nodes: Vec<Address> =
-        s.a.book.all::<Node>().filter(|(_, node)| usable(s, node)).map(|(at, _)| *at).collect();
+        s.a.ledger.all::<Node>().filter(|(_, node)| usable(s, node)).map(|(at, _)| *at).collect();
     let node = s.one(nodes)?;
-    Some(Story::default().then(recovered).then(move |s| {
+    Some(Scenario::default().then(recovered).then(move |s| {
         let (period, length) = (s.a.w.period(), i64::from(market(s)?.params.period_secs));
-        let root = s.a.book.get::<Node>(&node)?.device_root;
+        let root = s.a.ledger.get::<Node>(&node)?.device_root;
         let leaf = |s: &Scene, period, tier| LeafData {
             tier,
             device_root: root,

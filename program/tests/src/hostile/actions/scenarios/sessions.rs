@@ -5,15 +5,15 @@ use solana_address::Address;
 
 use super::{funded, recovered};
 use crate::hostile::actions::customers::free_nonce;
-use crate::hostile::arena::CUSTOMERS;
+use crate::hostile::harness::CUSTOMERS;
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 /// A session key asks for more than its cap, then for less; another takes its slot and orders as well; then the first
 /// one's order ends.
-pub fn replaced(s: &mut Scene) -> Option<Story> {
+pub fn replaced(s: &mut Scene) -> Option<Scenario> {
     let who = CUSTOMERS[s.below(CUSTOMERS.len())];
     let wallet = s.a.actors[who].wallet();
     let (nonce, other) = (free_nonce(s, &wallet)?, free_nonce(s, &wallet)?);
@@ -32,7 +32,7 @@ pub fn replaced(s: &mut Scene) -> Option<Story> {
         Step::Send(vec![ix::by_session(create, key)])
     };
     Some(
-        Story::default()
+        Scenario::default()
             .then(recovered)
             .then(move |s| Some(cleared(s, who, price, &[first, second])))
             .then(move |s| Some(vec![named(s, &first, price - 1), Step::Warp(1), orders(s, nonce, &first)]))
@@ -41,7 +41,7 @@ pub fn replaced(s: &mut Scene) -> Option<Story> {
             .then(move |s| Some(vec![orders(s, other, &second)]))
             .then(move |s| {
                 let order = pda::order(&wallet, nonce);
-                let placed = s.a.book.get::<Order>(&order)?;
+                let placed = s.a.ledger.get::<Order>(&order)?;
                 let mut cancel = ix::order_cancel(&s.a.actors[who], &order);
                 cancel.accounts[3].pubkey = placed.rent_payer;
                 Some(vec![Step::Send(vec![cancel])])
@@ -53,7 +53,8 @@ pub fn replaced(s: &mut Scene) -> Option<Story> {
 fn cleared(s: &mut Scene, who: usize, price: u64, keys: &[Address]) -> Plan {
     let actor = &s.a.actors[who];
     let mut plan = funded(s, who, 2 * price);
-    let slots = s.a.book.get::<Credits>(&actor.credits()).map_or(vec![], |found| found.session_keys.to_vec());
+    let slots =
+        s.a.ledger.get::<Credits>(&actor.credits()).map_or(vec![], |found| found.session_keys.to_vec());
     let full = slots.iter().all(|slot| slot.cap > 0);
     for (at, slot) in slots.iter().enumerate() {
         if slot.cap > 0 && (keys.contains(&slot.key) || (full && at == 0)) {

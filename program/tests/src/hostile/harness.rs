@@ -1,4 +1,4 @@
-//! A world with a fixed cast, in which recorded steps run under the rules.
+//! A testbed with a fixed cast, in which recorded steps run under the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use solana_signer::Signer;
 use solana_transaction::Transaction;
 use solana_transaction_error::TransactionError;
 
-use super::book::Book;
 use super::entity::Held;
+use super::ledger::Ledger;
 use super::rules::{of_change, of_state, Act, Moved, Verdict, Violation};
 use super::trace::{Step, TokenTrick};
 use crate::ix::name_of;
+use crate::testbed::{key, test_params};
 use crate::tokens::{put_token_account, token_program};
-use crate::world::{key, test_params};
-use crate::{pda, Actor, World};
+use crate::{pda, Actor, Testbed};
 
 /// What ran and what came of it.
 #[derive(Clone, Default, Debug)]
@@ -84,9 +84,9 @@ pub const KEEPERS: [usize; 4] = [5, 6, 7, 8];
 pub const ATTACKER: usize = 4;
 const ACTORS: usize = 10;
 
-pub struct Arena {
-    pub w: World,
-    pub book: Book,
+pub struct Harness {
+    pub w: Testbed,
+    pub ledger: Ledger,
     pub actors: Vec<Actor>,
     /// Everyone's keys, machines' too.
     pub keys: BTreeMap<Address, Keypair>,
@@ -105,11 +105,11 @@ pub fn params() -> Params {
     }
 }
 
-impl Arena {
+impl Harness {
     /// The cast, with stake, bonds and credits, and machines on offer. `mutant` switches a mutant on, where the
     /// program under test was built with mutants; 0 switches none on.
     pub fn new(mutant: u64) -> Self {
-        let mut w = World::bare();
+        let mut w = Testbed::bare();
         w.svm = std::mem::take(&mut w.svm)
             .with_sigverify(false)
             .with_blockhash_check(false)
@@ -118,7 +118,7 @@ impl Arena {
         let mut w = w.open(params());
         let unit = w.params.min_bond;
         let actors: Vec<Actor> = (0..ACTORS).map(|_| w.actor()).collect();
-        let ok = |w: &mut World, instruction, who: &Actor| {
+        let ok = |w: &mut Testbed, instruction, who: &Actor| {
             w.ok(instruction, &[&who.key]);
         };
         for (at, deposit) in [(0, 20_000_000), (1, 3_000_000), (4, 10_000_000)] {
@@ -171,23 +171,23 @@ impl Arena {
         let mut clock = w.svm.get_sysvar::<Clock>();
         clock.leader_schedule_epoch = mutant;
         w.svm.set_sysvar(&clock);
-        let mut arena = Self { w, book: Book::default(), actors, keys, stats: Stats::default() };
-        arena.read_all();
-        arena
+        let mut harness = Self { w, ledger: Ledger::default(), actors, keys, stats: Stats::default() };
+        harness.read_all();
+        harness
     }
 
     /// A copy that goes its own way.
     pub fn fork(&self) -> Self {
         Self {
             w: self.w.fork(),
-            book: self.book.clone(),
+            ledger: self.ledger.clone(),
             actors: self.actors.iter().map(Actor::again).collect(),
             keys: self.keys.iter().map(|(at, key)| (*at, key.insecure_clone())).collect(),
             stats: Stats::default(),
         }
     }
 
-    /// Fills the book from the chain: the program's accounts, token accounts, mints, and the cast's wallets.
+    /// Fills the ledger from the chain: the program's accounts, token accounts, mints, and the cast's wallets.
     fn read_all(&mut self) {
         let mut wanted: BTreeSet<Address> = self.keys.keys().copied().collect();
         for (at, account) in &self.w.svm.accounts_db().inner {
@@ -202,7 +202,7 @@ impl Arena {
 
     fn read(&mut self, at: &Address) {
         let held = Held::of(self.w.svm.accounts_db().get_account_ref(at));
-        self.book.put(*at, held);
+        self.ledger.put(*at, held);
     }
 
     pub fn now(&self) -> i64 {
@@ -227,7 +227,7 @@ impl Arena {
 
     fn check_state(&mut self) -> Verdict {
         self.stats.checks += 1;
-        of_state(&self.book, self.w.now())
+        of_state(&self.ledger, self.w.now())
     }
 
     /// One transaction. When it holds several instructions of the market and succeeds, each must also succeed alone,
@@ -309,7 +309,7 @@ impl Arena {
             .filter(|meta| meta.is_signer)
             .map(|meta| meta.pubkey);
         let act = Act {
-            book: &self.book,
+            ledger: &self.ledger,
             moved,
             signers: signers.collect(),
             instruction,
@@ -320,7 +320,7 @@ impl Arena {
         let verdict = of_change(&act);
         let changed: Vec<(Address, Option<Held>)> = act.moved.into_iter().map(|m| (m.at, m.after)).collect();
         for (at, held) in changed {
-            self.book.put(at, held);
+            self.ledger.put(at, held);
         }
         verdict?;
         self.check_state()?;
@@ -343,7 +343,7 @@ impl Arena {
     }
 
     fn give_tokens(&mut self, to: &Address, amount: u64) -> bool {
-        let Some(found) = self.book.get::<super::entity::Token>(to) else { return false };
+        let Some(found) = self.ledger.get::<super::entity::Token>(to) else { return false };
         if found.amount.checked_add(amount).is_none() {
             return false;
         }
@@ -353,12 +353,12 @@ impl Arena {
     }
 
     fn token(&mut self, at: &Address, trick: TokenTrick) -> bool {
-        let Some(token) = self.book.get::<super::entity::Token>(at) else { return false };
+        let Some(token) = self.ledger.get::<super::entity::Token>(at) else { return false };
         // Only holders can do these; vaults' holders are the program's accounts, which never sign for it.
         if !self.keys.contains_key(&token.owner) {
             return false;
         }
-        let mut account = self.w.svm.get_account(at).expect("in the book");
+        let mut account = self.w.svm.get_account(at).expect("in the ledger");
         let set = |data: &mut [u8], from: usize, to: &Address| {
             data[from] = 1;
             data[from + 4..from + 36].copy_from_slice(to.as_ref());

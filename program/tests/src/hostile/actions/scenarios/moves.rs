@@ -3,15 +3,15 @@ use gantry_market::state::{Lease, Node, LEASE_FAILED, LEASE_RUNNING};
 use solana_address::Address;
 
 use super::{offered, recovered, reported, usable, Job};
-use crate::hostile::arena::KEEPERS;
+use crate::hostile::harness::KEEPERS;
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::leaves::LeafData;
 use crate::{ix, pda};
 
 /// A job puts down a checkpoint, its machine goes away, and a keeper moves it to another, which may be dearer.
-pub fn moved(s: &mut Scene) -> Option<Story> {
+pub fn moved(s: &mut Scene) -> Option<Scenario> {
     let job = Job::any(s)?;
     Some(
         job.begins()
@@ -23,14 +23,14 @@ pub fn moved(s: &mut Scene) -> Option<Story> {
 }
 
 fn marked(s: &mut Scene, job: &Job) -> Option<Plan> {
-    s.a.book.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_RUNNING)?;
+    s.a.ledger.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_RUNNING)?;
     let hash = s.r.bytes();
     Some(vec![Step::Send(vec![ix::lease_checkpoint(&s.a.w, &job.lease, hash)])])
 }
 
 /// Keepers have not seen it for most of a period.
 fn failed(s: &mut Scene, job: &Job) -> Option<Plan> {
-    let lease = s.a.book.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_RUNNING)?;
+    let lease = s.a.ledger.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_RUNNING)?;
     let period = s.a.w.period();
     let gone = LeafData {
         flags: FLAG_OFFLINE,
@@ -43,9 +43,9 @@ fn failed(s: &mut Scene, job: &Job) -> Option<Plan> {
 }
 
 fn gone_on(s: &mut Scene, job: &Job) -> Option<Plan> {
-    let lease = *s.a.book.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_FAILED)?;
+    let lease = *s.a.ledger.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_FAILED)?;
     let others: Vec<(Address, Node)> =
-        s.a.book
+        s.a.ledger
             .all::<Node>()
             .filter(|(at, node)| usable(s, node) && **at != lease.node)
             .map(|(at, node)| (*at, *node))

@@ -4,28 +4,28 @@ use solana_address::Address;
 use super::super::proofs::unjust_award;
 use super::super::reports::crowd;
 use super::{market, recovered, voters};
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::leaves::tree;
 use crate::{ix, pda};
 
 /// Keepers vote for different roots, move as they like, come together, and then some want to move again.
-pub fn split(s: &mut Scene) -> Option<Story> {
+pub fn split(s: &mut Scene) -> Option<Scenario> {
     let period = s.a.w.period();
     let mischief = 1 + s.below(3);
-    let mut story = Story::default().then(recovered).then(|s| Some(crowd(s).unwrap_or_default()));
-    story = story.then(move |s| divided(s, period));
+    let mut scenario = Scenario::default().then(recovered).then(|s| Some(crowd(s).unwrap_or_default()));
+    scenario = scenario.then(move |s| divided(s, period));
     // One that voted comes to weigh less.
     let unjust = !s.once_in(4);
     for _ in 0..3 {
-        story = story.then_if(unjust, |s| Some(unjust_award(s).unwrap_or_default()));
-        story = story.then_if(unjust, move |s| lightened(s, period));
+        scenario = scenario.then_if(unjust, |s| Some(unjust_award(s).unwrap_or_default()));
+        scenario = scenario.then_if(unjust, move |s| lightened(s, period));
     }
     for _ in 0..mischief {
-        story = story.then(move |s| moved(s, period));
+        scenario = scenario.then(move |s| moved(s, period));
     }
-    Some(story.then(move |s| together(s, period)).then(move |s| moved(s, period)))
+    Some(scenario.then(move |s| together(s, period)).then(move |s| moved(s, period)))
 }
 
 /// When the period has ended.
@@ -58,14 +58,14 @@ fn divided(s: &mut Scene, period: u64) -> Option<Plan> {
 
 /// The roots of the report.
 fn roots(s: &Scene, period: u64) -> Option<Vec<Candidate>> {
-    Some(s.a.book.held(&pda::report(period))?.roots())
+    Some(s.a.ledger.held(&pda::report(period))?.roots())
 }
 
 /// Some keepers vote again, mostly for a root that others have voted for.
 fn moved(s: &mut Scene, period: u64) -> Option<Plan> {
     let end = end(s, period)?;
     let all = voters(s, end);
-    let created = s.a.book.get::<Report>(&pda::report(period))?.created_at;
+    let created = s.a.ledger.get::<Report>(&pda::report(period))?.created_at;
     let lighter = |keeper: &Keeper| keeper.status == KEEPER_ACTIVE && keeper.weight_since >= created;
     let mut plan = vec![];
     for _ in 0..1 + s.below(4) {
@@ -80,9 +80,9 @@ fn moved(s: &mut Scene, period: u64) -> Option<Plan> {
 
 /// Keepers that weigh less than when they voted go to the heaviest root that they have not voted for.
 fn lightened(s: &mut Scene, period: u64) -> Option<Plan> {
-    let Some(report) = s.a.book.get::<Report>(&pda::report(period)).copied() else { return Some(vec![]) };
+    let Some(report) = s.a.ledger.get::<Report>(&pda::report(period)).copied() else { return Some(vec![]) };
     let lighter: Vec<(Address, u16)> =
-        s.a.book
+        s.a.ledger
             .all::<Keeper>()
             .filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE && keeper.weight_since >= report.created_at)
             .map(|(_, keeper)| (keeper.wallet, keeper.index))
@@ -103,7 +103,7 @@ fn lightened(s: &mut Scene, period: u64) -> Option<Plan> {
 
 /// Everyone goes to the heaviest root.
 fn together(s: &mut Scene, period: u64) -> Option<Plan> {
-    let report = s.a.book.get::<Report>(&pda::report(period))?;
+    let report = s.a.ledger.get::<Report>(&pda::report(period))?;
     if report.status == REPORT_FINAL {
         return Some(vec![]);
     }

@@ -1,4 +1,4 @@
-//! Longer ways into a state: a machine on offer, an order, an award, a running lease, a final report.
+//! Setups: the instructions that lead to a machine on offer, an order, an award, a running lease, a final report.
 
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Node, NodeSpec};
@@ -7,7 +7,7 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 use crate::leaves::{tree, LeafData, Proof};
-use crate::{ix, pda, Actor, World};
+use crate::{ix, pda, Actor, Testbed};
 
 /// 2 USDC per GPU-hour.
 pub const ASK: u64 = 2_000_000;
@@ -29,7 +29,7 @@ pub struct Deal {
     pub lease: Address,
 }
 
-impl World {
+impl Testbed {
     /// A node of `gpus` GPUs at the usual ask. The provider needs 10 stake tokens a GPU.
     pub fn machine(&mut self, provider: &Actor, gpus: u8) -> Machine {
         self.machine_of(provider, ix::spec(gpus), ASK)
@@ -209,13 +209,13 @@ impl Redundant {
     }
 
     /// Run `at` commits to an output of which every byte is `output`; the salt is the run's number.
-    pub fn commit(&self, w: &mut World, at: usize, output: u8) {
+    pub fn commit(&self, w: &mut Testbed, at: usize, output: u8) {
         let run = &self.runs[at];
         let commitment = ix::output_commitment(&run.lease, &[output; 32], &[at as u8; 32]);
         w.ok(ix::output_commit(w, &run.lease, commitment), &[&run.machine.key]);
     }
 
-    pub fn reveal(&self, w: &mut World, at: usize, output: u8) {
+    pub fn reveal(&self, w: &mut Testbed, at: usize, output: u8) {
         let run = &self.runs[at];
         let reveal = ix::output_reveal(w, &run.lease, [output; 32], [at as u8; 32]);
         w.ok(reveal, &[&run.machine.key]);
@@ -223,7 +223,7 @@ impl Redundant {
 }
 
 impl Deal {
-    pub fn state(&self, w: &World) -> Lease {
+    pub fn state(&self, w: &Testbed) -> Lease {
         w.read(&self.lease)
     }
 

@@ -3,35 +3,35 @@ use gantry_market::state::{Fault, Node, Provider, NODE_ACTIVE, NODE_SUSPENDED};
 use solana_address::Address;
 
 use super::{market, offered, recovered, reported, usable, Job};
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::ix;
 use crate::leaves::LeafData;
 
 /// A commitment from its first second to its settlement: kept or broken, with a suspension or without one.
-pub fn settled(s: &mut Scene) -> Option<Story> {
+pub fn settled(s: &mut Scene) -> Option<Scenario> {
     let nodes: Vec<Address> =
-        s.a.book
+        s.a.ledger
             .all::<Node>()
             .filter(|(_, node)| usable(s, node) && !node.is_guaranteed())
             .map(|(at, _)| *at)
             .collect();
-    // Where all have promised something, what is over is settled first.
+    // Where all guarantee something, what is over is settled first.
     let Some(node) = s.one(nodes) else { return ended(s) };
     let mut job = Job::on(s, node)?;
     job.args.duration_secs = 60;
     let (keeps, early, suspended) = (s.once_in(2), s.once_in(2), s.once_in(2));
     Some(
-        Story::default()
+        Scenario::default()
             .then(recovered)
             .then(move |s| committed(s, &node))
             .then_if(s.once_in(2), move |s| shortened(s, &node))
             // The period in which it was made does not count.
-            .then_if(early, move |s| said(s, &node, false, 0))
-            .then(move |s| said(s, &node, keeps, 0))
-            .then_if(s.once_in(2), move |s| said(s, &node, keeps, 0))
-            .then_if(suspended, move |s| said(s, &node, keeps, FLAG_WORK_FAILED))
+            .then_if(early, move |s| leaf_about(s, &node, false, 0))
+            .then(move |s| leaf_about(s, &node, keeps, 0))
+            .then_if(s.once_in(2), move |s| leaf_about(s, &node, keeps, 0))
+            .then_if(suspended, move |s| leaf_about(s, &node, keeps, FLAG_WORK_FAILED))
             .then_if(suspended, move |s| slashed(s, &node))
             .then_if(suspended, recovered)
             .then_if(suspended, move |s| returned(s, &node))
@@ -42,24 +42,24 @@ pub fn settled(s: &mut Scene) -> Option<Story> {
 }
 
 /// The commitment that ends first, to its settlement.
-fn ended(s: &mut Scene) -> Option<Story> {
-    let committed = s.a.book.all::<Node>().filter(|(_, node)| node.is_guaranteed());
+fn ended(s: &mut Scene) -> Option<Scenario> {
+    let committed = s.a.ledger.all::<Node>().filter(|(_, node)| node.is_guaranteed());
     let node = *committed.min_by_key(|(_, node)| node.guaranteed_until)?.0;
     Some(
-        Story::default()
+        Scenario::default()
             .then(move |s| Some(slashed(s, &node).unwrap_or_default()))
             .then(move |s| settle(s, &node)),
     )
 }
 
 fn owner(s: &Scene, node: &Node) -> Option<usize> {
-    let wallet = s.a.book.get::<Provider>(&node.provider)?.wallet;
+    let wallet = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
     s.a.actors.iter().position(|actor| actor.wallet() == wallet)
 }
 
 /// The shortest there is and a little more.
 fn committed(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let state = *s.a.book.get::<Node>(node).filter(|node| node.status == NODE_ACTIVE)?;
+    let state = *s.a.ledger.get::<Node>(node).filter(|node| node.status == NODE_ACTIVE)?;
     let who = owner(s, &state)?;
     let params = market(s)?.params;
     let until = s.a.now()
@@ -70,9 +70,9 @@ fn committed(s: &mut Scene, node: &Address) -> Option<Plan> {
     Some(vec![Step::Send(vec![ix::node_guarantee(&s.a.actors[who], node, until, guarantee)])])
 }
 
-/// Less than was promised, though long enough for a commitment of its own.
+/// Less than was guaranteed, though long enough for a commitment of its own.
 fn shortened(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let state = *s.a.book.get::<Node>(node).filter(|node| node.is_guaranteed())?;
+    let state = *s.a.ledger.get::<Node>(node).filter(|node| node.is_guaranteed())?;
     let who = owner(s, &state)?;
     let (until, guarantee) = if s.once_in(2) {
         (state.guaranteed_until - 1 - s.r.below(30) as i64, state.guarantee_bps)
@@ -83,8 +83,8 @@ fn shortened(s: &mut Scene, node: &Address) -> Option<Plan> {
 }
 
 /// The period that runs ends, and a report says how long the machine was up.
-fn said(s: &mut Scene, node: &Address, up: bool, flags: u16) -> Option<Plan> {
-    s.a.book.get::<Node>(node)?;
+fn leaf_about(s: &mut Scene, node: &Address, up: bool, flags: u16) -> Option<Plan> {
+    s.a.ledger.get::<Node>(node)?;
     let period = s.a.w.period();
     let length = market(s)?.params.period_secs;
     let up_secs = if up { length } else { s.r.below(u64::from(length) / 2) as u32 };
@@ -103,7 +103,7 @@ fn slashed(s: &mut Scene, node: &Address) -> Option<Plan> {
 }
 
 fn returned(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let state = *s.a.book.get::<Node>(node)?;
+    let state = *s.a.ledger.get::<Node>(node)?;
     if state.status != NODE_SUSPENDED {
         return Some(vec![]);
     }
@@ -112,7 +112,7 @@ fn returned(s: &mut Scene, node: &Address) -> Option<Plan> {
 
 /// Its last second passes; whoever settles it now is too early. The guarantee counts for nothing any more.
 fn over(s: &mut Scene, node: &Address, job: &Job) -> Option<Plan> {
-    let until = s.a.book.get::<Node>(node).filter(|node| node.is_guaranteed())?.guaranteed_until;
+    let until = s.a.ledger.get::<Node>(node).filter(|node| node.is_guaranteed())?.guaranteed_until;
     let wait = (until - s.a.now()).max(0) + s.r.below(20) as i64;
     let finder = s.actor();
     let early = ix::guarantee_resolve(&s.a.w, finder, node);
@@ -123,12 +123,12 @@ fn over(s: &mut Scene, node: &Address, job: &Job) -> Option<Plan> {
 
 /// All reports had their time. Nobody settles twice.
 fn settle(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let until = s.a.book.get::<Node>(node).filter(|node| node.is_guaranteed())?.guaranteed_until;
+    let until = s.a.ledger.get::<Node>(node).filter(|node| node.is_guaranteed())?.guaranteed_until;
     let params = market(s)?.params;
     let due = until + i64::from(params.settle_deadline_secs().ok()?) + i64::from(params.appeal_secs);
     let finder = s.actor();
     let settle = Step::Send(vec![ix::guarantee_resolve(&s.a.w, finder, node)]);
-    // One that lasts very long would be all of the story.
+    // One that lasts very long would be all of the scenario.
     let wait = (due - s.a.now()).max(0);
     Some(if wait > 10_000 { vec![settle] } else { vec![Step::Warp(wait), settle.clone(), settle] })
 }

@@ -1,4 +1,4 @@
-//! One small world: a chain with mainnet's features, the program, mints, and (unless bare) a market.
+//! The testbed: a chain with mainnet's features, the program, mints, and (unless bare) a market.
 
 use std::path::PathBuf;
 
@@ -24,10 +24,10 @@ pub const START: i64 = 1_800_000_000;
 pub const DOMAIN: [u8; 8] = *b"testnet1";
 /// Tokens of each mint there are, more than all actors can hold.
 const SUPPLY: u64 = 1_000_000_000_000_000_000;
-/// The model that [`World::new`] writes: 10 stake tokens a GPU.
+/// The model that [`Testbed::new`] writes: 10 stake tokens a GPU.
 pub const H100: u16 = 1;
 
-pub struct World {
+pub struct Testbed {
     pub svm: LiteSVM,
     /// Pays fees and nothing else.
     pub payer: Keypair,
@@ -112,12 +112,12 @@ fn program_bytes() -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; build it with `make program`", path.display()))
 }
 
-impl World {
+impl Testbed {
     /// Chain, program and mints; no market.
     pub fn bare() -> Self {
         let mut svm = LiteSVM::new();
         svm.add_program(ID, &program_bytes()).expect("program loads");
-        let mut world = Self {
+        let mut testbed = Self {
             svm,
             payer: key(0),
             authority: key(1),
@@ -130,18 +130,18 @@ impl World {
             recorder: None,
             keys: 100,
         };
-        world.set_upgrade_authority(Some(world.authority.pubkey()));
-        for who in [world.payer.pubkey(), world.authority.pubkey(), world.guardian.pubkey()] {
-            world.svm.airdrop(&who, 1_000_000_000_000).expect("airdrop");
+        testbed.set_upgrade_authority(Some(testbed.authority.pubkey()));
+        for who in [testbed.payer.pubkey(), testbed.authority.pubkey(), testbed.guardian.pubkey()] {
+            testbed.svm.airdrop(&who, 1_000_000_000_000).expect("airdrop");
         }
-        put_mint(&mut world.svm, world.payment_mint, 6, SUPPLY, token_program());
-        put_mint(&mut world.svm, world.stake_mint, 9, SUPPLY, token_program());
-        world.treasury = world.token_account(world.payment_mint, world.authority.pubkey(), 0);
-        world.set_now(START);
-        world
+        put_mint(&mut testbed.svm, testbed.payment_mint, 6, SUPPLY, token_program());
+        put_mint(&mut testbed.svm, testbed.stake_mint, 9, SUPPLY, token_program());
+        testbed.treasury = testbed.token_account(testbed.payment_mint, testbed.authority.pubkey(), 0);
+        testbed.set_now(START);
+        testbed
     }
 
-    /// A world with a market and one GPU model.
+    /// A testbed with a market and one GPU model.
     pub fn new() -> Self {
         Self::with(test_params())
     }
@@ -150,21 +150,21 @@ impl World {
         Self::bare().open(params)
     }
 
-    /// A world that keeps the first success of every instruction, from the market's creation on.
+    /// A testbed that keeps the first success of every instruction, from the market's creation on.
     pub fn recording() -> Self {
-        let mut world = Self::bare();
-        world.recorder = Some(Recorder::default());
-        world.open(test_params())
+        let mut testbed = Self::bare();
+        testbed.recorder = Some(Recorder::default());
+        testbed.open(test_params())
     }
 
     /// Creates the market and one GPU model.
     pub fn open(self, params: Params) -> Self {
-        let mut world = self;
-        world.params = params;
-        let authority = world.authority.insecure_clone();
-        world.ok(ix::market_init(&world), &[&authority]);
-        world.ok(ix::gpu_model_set(&world, ix::h100()), &[&authority]);
-        world
+        let mut testbed = self;
+        testbed.params = params;
+        let authority = testbed.authority.insecure_clone();
+        testbed.ok(ix::market_init(&testbed), &[&authority]);
+        testbed.ok(ix::gpu_model_set(&testbed, ix::h100()), &[&authority]);
+        testbed
     }
 
     /// A copy that goes its own way.
@@ -251,7 +251,7 @@ impl World {
         bytemuck::pod_read_unaligned(body)
     }
 
-    /// Overwrites an account of the program: for states that only long stories lead to.
+    /// Overwrites an account of the program: for states that only long scenarios lead to.
     pub fn write<T: bytemuck::Pod + Discriminator>(&mut self, at: &Address, value: &T) {
         let mut account = self.svm.get_account(at).expect("account exists");
         let own = split(&account.data).expect("account is whole").0.len();
@@ -288,7 +288,7 @@ impl World {
     }
 }
 
-impl Default for World {
+impl Default for Testbed {
     fn default() -> Self {
         Self::new()
     }

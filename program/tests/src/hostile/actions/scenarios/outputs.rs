@@ -2,9 +2,9 @@ use gantry_market::state::Node;
 use solana_address::Address;
 
 use super::{recovered, usable, Job};
-use crate::hostile::arena::KEEPERS;
+use crate::hostile::harness::KEEPERS;
+use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
-use crate::hostile::story::Story;
 use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
@@ -12,9 +12,9 @@ use crate::{ix, pda};
 type Part = (Address, Address, Address, [u8; 32]);
 
 /// A redundant job on three machines; one of them shows another output than it committed to.
-pub fn compared(s: &mut Scene) -> Option<Story> {
+pub fn compared(s: &mut Scene) -> Option<Scenario> {
     let mut nodes: Vec<(Address, Address)> =
-        s.a.book
+        s.a.ledger
             .all::<Node>()
             .filter(|(_, node)| usable(s, node))
             .map(|(at, node)| (*at, node.node_key))
@@ -36,7 +36,7 @@ pub fn compared(s: &mut Scene) -> Option<Story> {
     }
     let [awarded, committed, shown] = [parts.clone(), parts.clone(), parts];
     Some(
-        Story::default()
+        Scenario::default()
             .then(recovered)
             .then(move |s| job.ordered(s))
             .then(move |s| all_start(s, &job, &awarded))
@@ -50,7 +50,7 @@ fn all_start(s: &mut Scene, job: &Job, parts: &[Part]) -> Option<Plan> {
     let mut plan = vec![];
     for (_, node, _, _) in parts {
         let keeper = s.actor_of(&KEEPERS);
-        let provider = s.a.book.get::<Node>(node)?.provider;
+        let provider = s.a.ledger.get::<Node>(node)?.provider;
         plan.push(Step::Send(vec![ix::order_award(keeper, customer, &job.order, &provider, node)]));
     }
     plan.extend(

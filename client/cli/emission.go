@@ -46,7 +46,7 @@ func (s *session) rewardsEmission() error {
 		return err
 	}
 	instruction, err := ix.EmissionClaim(p.Address)
-	tx, err := s.one("emission_claim", instruction, err)
+	tx, err := s.sendOne("emission_claim", instruction, err)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (s *session) orderReopen() error {
 		return refused(fmt.Sprintf("order %s is %s", o.Address, o.State()), "only an order of which a node did not start can be opened again: gantry order list")
 	}
 	instruction, err := ix.OrderReopen(o, key.PublicKey())
-	tx, err := s.one("order_reopen", instruction, err)
+	tx, err := s.sendOne("order_reopen", instruction, err)
 	if err != nil {
 		return err
 	}

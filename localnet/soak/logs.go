@@ -23,22 +23,19 @@ type Complaint struct {
 	Why string `json:"why,omitempty"`
 }
 
-// explained are complaints that a healthy market makes, by what their line contains.
-var explained = []struct {
-	line *regexp.Regexp
-	why  string
-}{
-	{regexp.MustCompile(`"message":"SIMULATION`), "the GPUs of a local network are simulated, and every agent says so"},
-	{regexp.MustCompile(`"message":"the node's status on chain has changed"`), "an agent logs it for its owner"},
+// explained are the messages of complaints that a healthy market makes, by how they begin.
+var explained = []struct{ message, why string }{
+	{"SIMULATION", "the GPUs of a local network are simulated, and every agent says so"},
+	{"the node's status on chain has changed", "an agent logs it for its owner"},
 	{
-		regexp.MustCompile(`"message":"this machine's clock differs from the chain's`),
+		"this machine's clock differs from the chain's",
 		"a test validator on a busy computer makes slots more slowly than it should, so that its clock falls behind",
 	},
-	{
-		regexp.MustCompile(`"message":"work proof is late"|work proof not finished in time`),
-		"hundreds of machines share this computer's processors; a late proof is a failed check and no fault by itself",
-	},
+	{"work proof is late", lateWork},
+	{"the work proof was not finished in time", lateWork},
 }
+
+const lateWork = "hundreds of machines share this computer's processors; a late proof is a failed check and no fault by itself"
 
 // variable are the parts of a message that differ from line to line.
 var variable = regexp.MustCompile(`[1-9A-HJ-NP-Za-km-z]{32,}|[0-9]+(\.[0-9]+)?`)
@@ -92,7 +89,7 @@ func note(seen map[string]*Complaint, line string) {
 	if c == nil {
 		c = &Complaint{Level: l.Level, Part: l.Part, Message: l.Message, Example: line}
 		for _, e := range explained {
-			if e.line.MatchString(line) {
+			if strings.HasPrefix(l.Message, e.message) {
 				c.Why = e.why
 			}
 		}

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,5 +95,23 @@ func TestWrong(t *testing.T) {
 			change(&bad)
 			require.Len(t, bad.Wrong(), 1)
 		})
+	}
+}
+
+// The messages that need no explanation are those of keepers and agents: one that was reworded would be a complaint.
+func TestExplainedMessagesExist(t *testing.T) {
+	var sources []byte
+	for _, dir := range []string{"../../keeper", "../../agent"} {
+		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			sources = append(sources, text...)
+			return err
+		}))
+	}
+	for _, e := range explained {
+		require.Contains(t, string(sources), `Msg("`+e.message, "a warning that the soak explains")
 	}
 }

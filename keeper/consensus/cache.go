@@ -44,8 +44,8 @@ func (c *manifestCache) period(p records.Period) *periodCache {
 
 func refOf(m statement.Manifest) report.Ref { return report.Ref{Keeper: m.Keeper, Digest: m.Digest} }
 
-// learn keeps a verified manifest. fresh: it was not known; equivocates: its keeper has signed another one, too.
-func (c *manifestCache) learn(m statement.Manifest) (fresh, equivocates bool) {
+// addManifest keeps a verified manifest. fresh: it was not known; equivocates: its keeper has signed another one, too.
+func (c *manifestCache) addManifest(m statement.Manifest) (fresh, equivocates bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.period(m.Period)
@@ -57,9 +57,9 @@ func (c *manifestCache) learn(m statement.Manifest) (fresh, equivocates bool) {
 	return true, q.count[m.Keeper] > 1
 }
 
-// against returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the lowest
+// contradicting returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the lowest
 // digest.
-func (c *manifestCache) against(m statement.Manifest) (found statement.Manifest, ok bool) {
+func (c *manifestCache) contradicting(m statement.Manifest) (found statement.Manifest, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, known := c.periods[m.Period]
@@ -77,16 +77,16 @@ func (c *manifestCache) against(m statement.Manifest) (found statement.Manifest,
 	return found, ok
 }
 
-// knows reports whether exactly this manifest was verified before.
-func (c *manifestCache) knows(m statement.Manifest) bool {
+// hasManifest reports whether exactly this manifest was verified before.
+func (c *manifestCache) hasManifest(m statement.Manifest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, ok := c.periods[m.Period]
 	return ok && q.manifests[refOf(m)] == m
 }
 
-// put keeps a set that its manifest covers.
-func (c *manifestCache) put(m statement.Manifest, raw []byte, now time.Time) {
+// putSet keeps a set that its manifest covers.
+func (c *manifestCache) putSet(m statement.Manifest, raw []byte, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if raw == nil {

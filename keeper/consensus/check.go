@@ -36,7 +36,7 @@ func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 	}
 	s := e.state(p)
 	known := s.proposals.of(m.Root)
-	if known.standing == sound || s.progress >= settled || e.o.Now().Before(known.refusedUntil) {
+	if known.standing == sound || s.progress >= finished || e.o.Now().Before(known.refusedUntil) {
 		return
 	}
 	if err := report.Authentic(m, e.o.Domain, c.weights); err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) check(c chainFacts, s *periodState, m messages.Proposal) (*repo
 	readable := true
 	for _, raw := range m.Manifests {
 		x := statement.ReadManifest(raw) // Authentic has verified it
-		e.learn(x)
+		e.addManifest(x)
 		readable = readable && !s.unreadable[refOf(x)]
 	}
 	if !readable {
@@ -103,7 +103,7 @@ func (e *Engine) check(c chainFacts, s *periodState, m messages.Proposal) (*repo
 }
 
 // omitsKeeper reports whether a proposal leaves out a keeper whose statements we have had for long enough that the proposer
-// could have them too, since it asks everybody. Without this a lying proposer chose which honest keepers are not heard.
+// could have them too, since it asks everybody. Without this a dishonest proposer could choose which honest keepers do not count.
 func (e *Engine) omitsKeeper(c chainFacts, s *periodState, m messages.Proposal) bool {
 	for _, x := range e.cache.usableSince(c.period, e.o.Now().Add(-e.o.Timing.grace())) {
 		named := slices.ContainsFunc(m.Manifests, func(y messages.Manifest) bool { return y.Keeper == x.Keeper })

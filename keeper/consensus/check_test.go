@@ -24,8 +24,8 @@ func TestProposalWaitsForTheSeed(t *testing.T) {
 	p.engine.o.Seeds = func(records.Period) (committee.Seed, bool) { return committee.Seed{}, known }
 	for _, o := range c.participants[1:] {
 		raw, m := c.setOf(o)
-		require.True(t, p.engine.learn(m))
-		p.engine.cache.put(m, raw, c.now().Add(-time.Minute))
+		require.True(t, p.engine.addManifest(m))
+		p.engine.cache.putSet(m, raw, c.now().Add(-time.Minute))
 	}
 	m := c.proposalOf(proposer, nil, leftOut)
 	p.engine.consider(t.Context(), m)

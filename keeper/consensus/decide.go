@@ -39,7 +39,7 @@ type progress int
 const (
 	undecided    progress = iota
 	leavesStored          // the report is final and its leaves are held
-	settled               // nothing is left to do for it
+	finished              // nothing is left to do for it
 	released              // and what peers could ask for is forgotten
 )
 
@@ -71,17 +71,17 @@ const (
 	repeatProposal
 	// noteFinal writes down that the report is final and its leaves are here.
 	noteFinal
-	// settle writes down that nothing is left to do.
-	settle
+	// finishPeriod writes down that nothing is left to do.
+	finishPeriod
 	// releaseSets forgets the statement sets of an old period until its turn.
 	releaseSets
-	// releaseAll forgets what is held of a settled period.
+	// releaseAll forgets what is held of a finished period.
 	releaseAll
 )
 
 var actionNames = [...]string{
 	"announce manifest", "fetch sets", "prefetch sets", "reconsider proposals", "fetch proposals", "gather and propose",
-	"cast vote", "move vote", "return vote", "send vote", "repeat proposal", "note final", "settle", "release sets", "release all",
+	"cast vote", "move vote", "return vote", "send vote", "repeat proposal", "note final", "finish", "release sets", "release all",
 }
 
 func (a action) String() string { return actionNames[a] }
@@ -119,7 +119,7 @@ const (
 
 // decide says in which phase a period is and what is done now. It is pure: same facts, same decision.
 func decide(f facts) decision {
-	if f.progress >= settled {
+	if f.progress >= finished {
 		return decideDone(f)
 	}
 	if f.chain.isFinal() {
@@ -277,9 +277,9 @@ func decideFinal(f facts) decision {
 	}
 	switch {
 	case f.chain.counted, !f.chain.active, f.chain.weights[f.self] == 0:
-		return d.and(settle)
+		return d.and(finishPeriod)
 	case f.stored != nil && *f.stored != d.root:
-		return d.and(settle) // a vote for another root is pointless now
+		return d.and(finishPeriod) // a vote for another root is pointless now
 	case f.stored != nil:
 		if f.ready(taskSendVote) {
 			d = d.and(sendVote)
@@ -288,7 +288,7 @@ func decideFinal(f facts) decision {
 	case f.final != unchecked:
 		return d.and(castVote)
 	case !f.waiting || !f.now.Before(time.Unix(f.chain.report.FinalisedAt, 0).Add(lateVoteRounds*f.timing.Round)):
-		return d.and(settle)
+		return d.and(finishPeriod)
 	}
 	if f.ready(taskFetchSets) {
 		if f.missing {
@@ -299,7 +299,7 @@ func decideFinal(f facts) decision {
 	return d
 }
 
-// decideDone gives back the memory of a period that is settled, once nobody asks for its statements any more.
+// decideDone gives back the memory of a period that is finished, once nobody asks for its statements any more.
 func decideDone(f facts) decision {
 	d := decision{phase: phaseDone}
 	if f.progress < released && !f.now.Before(time.Unix(f.chain.end, 0).Add(f.timing.Delay+releaseRounds*f.timing.Round)) {
@@ -337,8 +337,8 @@ func attend(open []chainFacts, now time.Time, t Timing) map[records.Period]bool 
 	return attended
 }
 
-// mayPropose reports whether a proposer that has asked everybody proposes now. before and now are what the chain said then
-// and says now; complete says that every keeper answered and its set is here.
+// mayPropose reports whether a proposer that has asked everybody proposes now. before and now are what the chain showed then
+// and shows now; complete says that every keeper answered and its set is here.
 func mayPropose(before, now chainFacts, complete bool, at time.Time, round uint32, t Timing) bool {
 	// A keeper that is not done yet, or does not answer, gets the first half of the round.
 	late := at.Sub(time.Unix(before.end, 0).Add(t.Delay)) - time.Duration(round)*t.Round

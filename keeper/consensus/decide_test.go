@@ -236,15 +236,15 @@ func TestDecide(t *testing.T) {
 			delete(f.chain.weights, f.self)
 			f.leavesHeld = true
 			return f.finalFor(rootA)
-		}, decision{phase: phaseFinal, actions: []action{noteFinal, settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{noteFinal, finishPeriod}, root: rootA}},
 		"nothing is left when our vote counts": {3, func(f facts) facts {
 			f.leavesHeld, f.chain.counted, f.chain.voted = true, true, rootB
 			return f.finalFor(rootA)
-		}, decision{phase: phaseFinal, actions: []action{noteFinal, settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{noteFinal, finishPeriod}, root: rootA}},
 		"nor when we voted for another root": {3, func(f facts) facts {
 			f.leavesHeld, f.stored, f.progress = true, &rootB, leavesStored
 			return f.finalFor(rootA)
-		}, decision{phase: phaseFinal, actions: []action{settle}, root: rootA}},
+		}, decision{phase: phaseFinal, actions: []action{finishPeriod}, root: rootA}},
 		"a vote for the final root is sent although it decides nothing": {3, func(f facts) facts {
 			f.leavesHeld, f.stored, f.progress = true, &rootA, leavesStored
 			return f.finalFor(rootA)
@@ -266,13 +266,13 @@ func TestDecide(t *testing.T) {
 			f = f.finalFor(rootA)
 			f.now = f.now.Add(lateVoteRounds * f.timing.Round)
 			return f
-		}, decision{phase: phaseFinal, actions: []action{settle}, root: rootA}},
-		"a settled period is served for a while": {3, func(f facts) facts {
-			f.progress, f.now = settled, testEnd.Add(testTiming.Delay+releaseRounds*testTiming.Round-1)
+		}, decision{phase: phaseFinal, actions: []action{finishPeriod}, root: rootA}},
+		"a finished period is served for a while": {3, func(f facts) facts {
+			f.progress, f.now = finished, testEnd.Add(testTiming.Delay+releaseRounds*testTiming.Round-1)
 			return f
 		}, decision{phase: phaseDone}},
 		"then its memory is given back": {3, func(f facts) facts {
-			f.progress, f.now = settled, testEnd.Add(testTiming.Delay+releaseRounds*testTiming.Round)
+			f.progress, f.now = finished, testEnd.Add(testTiming.Delay+releaseRounds*testTiming.Round)
 			return f
 		}, decision{phase: phaseDone, actions: []action{releaseAll}}},
 		"once and for all": {3, func(f facts) facts {

@@ -154,7 +154,7 @@ func TestEquivocatingKeeperIsLeftOut(t *testing.T) {
 		}})
 		m, err := statement.NewManifest(f, raw, n, equivocating.key)
 		require.NoError(t, err)
-		p.engine.cache.put(m, raw, c.now()) // it hands out each set to one keeper
+		p.engine.cache.putSet(m, raw, c.now()) // it hands out each set to one keeper
 		p.engine.HandleManifest(t.Context(), m.Message())
 	}
 	root := c.awaitFinal()

@@ -12,7 +12,7 @@
 // For each period, and again at every tick, the engine collects [facts] from the chain, the store, the cache of statement
 // sets, its memory and the clock; [decide], a pure function, names the phase and the actions; perform carries them out. What
 // takes time runs beside the engine as a [task], at most one of each kind for a period, and is not started again before its
-// time. Proposals and manifests of peers are checked when they come in (consider, learn); they change facts only.
+// time. Proposals and manifests of peers are checked when they come in (consider, addManifest); they change facts only.
 //
 //	phase       when                                              actions
 //	observing   the keeper has no weight in the period or left    fetch sets
@@ -22,7 +22,7 @@
 //	voted       the store holds a vote                            send or move vote, repeat proposal, fetch proposals
 //	dormant     four times round all keepers without a result,    release sets
 //	            and other old periods have their turn
-//	final       the report is final on chain                      fetch leaves, late vote, settle
+//	final       the report is final on chain                      fetch leaves, late vote, finish
 //	done        nothing is left to do                             release all, later
 //
 // A period goes from collecting through deciding, proposing (in some rounds) and voted to final and done. Every phase leads
@@ -41,7 +41,7 @@
 //	return vote           keeps the vote where the chain counts it, though it was to move
 //	send vote             sends the stored vote until the chain counts it
 //	repeat proposal       publishes the proposal that we voted for again, in our own round
-//	note final, settle    write down that the leaves are held, that nothing is left to do
+//	note final, finish    write down that the leaves are held, that nothing is left to do
 //	release sets, all     give memory back: of a dormant period, of one that is done
 //
 // # What others can do, and what comes of it

@@ -149,7 +149,7 @@ func (e *Engine) HandleProposal(ctx context.Context, m messages.Proposal) {
 // HandleManifest takes a manifest that a peer has published and that was verified.
 func (e *Engine) HandleManifest(ctx context.Context, raw messages.Manifest) {
 	m := statement.ReadManifest(raw)
-	if !e.learn(m) {
+	if !e.addManifest(m) {
 		return
 	}
 	e.handOver(ctx, func(ctx context.Context) {

@@ -123,7 +123,7 @@ func (e *Engine) facts(c chainFacts, s *periodState) (facts, error) {
 		progress: s.progress, tasks: s.tasks, proposed: s.proposed, waiting: len(s.proposals.waiting) > 0,
 	}
 	f.dormant = isOld(c, f.now, f.timing) && !e.attended[c.period]
-	if f.dormant || s.progress >= settled {
+	if f.dormant || s.progress >= finished {
 		return f, nil // the rest does not matter, and there may be many such periods
 	}
 	f.manifestDue = s.own == nil && !s.withheld && c.period >= e.o.Store.FirstPeriod()

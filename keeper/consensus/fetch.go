@@ -18,7 +18,7 @@ import (
 // fetchMissing gets the sets that are missing, one after the other of one keeper, several keepers at a time, and then looks
 // again at the proposals that wait for them. hint is who has them for sure, if anybody.
 func (e *Engine) fetchMissing(ctx context.Context, c chainFacts, s *periodState, hint *solana.PublicKey) {
-	if s.progress >= settled || !s.tasks.ready(taskFetchSets, e.o.Now()) || len(e.cache.missing(c.period)) == 0 {
+	if s.progress >= finished || !s.tasks.ready(taskFetchSets, e.o.Now()) || len(e.cache.missing(c.period)) == 0 {
 		return
 	}
 	s.tasks.start(taskFetchSets)
@@ -29,7 +29,7 @@ func (e *Engine) fetchMissing(ctx context.Context, c chainFacts, s *periodState,
 			if got == 0 {
 				s.tasks.delay(taskFetchSets, e.o.Now().Add(retryDelay))
 			}
-			if s.progress >= settled {
+			if s.progress >= finished {
 				return
 			}
 			e.updateTally(c, s)
@@ -46,9 +46,9 @@ func (e *Engine) fetchAll(ctx context.Context, c chainFacts, missing []statement
 		ask = append(ask, func() { came[i] = e.fetchSet(ctx, c, m, hint) })
 	}
 	n := 0
-	const abreast = 8
-	for from := 0; from < len(ask); from += abreast {
-		e.o.Tasks.All(ask[from:min(from+abreast, len(ask))]...)
+	const atATime = 8
+	for from := 0; from < len(ask); from += atATime {
+		e.o.Tasks.All(ask[from:min(from+atATime, len(ask))]...)
 	}
 	for _, ok := range came {
 		if ok {
@@ -76,7 +76,7 @@ func (e *Engine) fetchSet(ctx context.Context, c chainFacts, m statement.Manifes
 		raw, err := e.fetchBlob(ctx, peer, messages.BlobSet, c.period, m.Digest, int(m.Size))
 		switch {
 		case err == nil && m.Covers(raw):
-			e.cache.put(m, raw, e.o.Now())
+			e.cache.putSet(m, raw, e.o.Now())
 			return true
 		case ctx.Err() != nil:
 			return false
@@ -87,7 +87,7 @@ func (e *Engine) fetchSet(ctx context.Context, c chainFacts, m statement.Manifes
 	return false
 }
 
-// ErrPiece: a peer does not hand out what it said that it has.
+// ErrPiece: a peer does not hand out what it has announced.
 var ErrPiece = errors.New("pieces do not fit together")
 
 // pieceTimeout is for one piece.

@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// However many roots stand for nothing, a round of questions is about eight of them at most, and each has its turn.
+// However many roots have votes, a round of questions is about eight of them at most, and each has its turn.
 func TestEveryRootIsAskedForInTurn(t *testing.T) {
 	for _, count := range []int{0, 1, 4, 8, 9, 13, 255} {
 		var roots []records.Hash

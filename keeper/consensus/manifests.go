@@ -32,7 +32,7 @@ func (e *Engine) announce(ctx context.Context, c chainFacts, s *periodState) err
 	mine := statement.Manifest{
 		Keeper: e.o.Signer.PublicKey(), Period: c.period, Count: uint32(count), Size: uint32(len(raw)), Digest: statement.Digest(raw),
 	}
-	if other, ok := e.cache.against(mine); ok {
+	if other, ok := e.cache.contradicting(mine); ok {
 		s.withheld = true
 		if e.o.DuplicateSigner != nil {
 			e.o.DuplicateSigner(other)
@@ -54,8 +54,8 @@ func (e *Engine) announce(ctx context.Context, c chainFacts, s *periodState) err
 		return err
 	}
 	s.own = &m
-	e.cache.learn(m)
-	e.cache.put(m, raw, e.o.Now())
+	e.cache.addManifest(m)
+	e.cache.putSet(m, raw, e.o.Now())
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
 		if err := e.o.Peers.Announce(ctx, m.Message()); err != nil && ctx.Err() == nil {
 			e.o.Log.Warn().Err(err).Uint64("period", uint64(m.Period)).Msg("manifest was not published")
@@ -65,11 +65,11 @@ func (e *Engine) announce(ctx context.Context, c chainFacts, s *periodState) err
 	return nil
 }
 
-// learn keeps a verified manifest and reports whether it is new.
-func (e *Engine) learn(m statement.Manifest) bool {
-	fresh, equivocates := e.cache.learn(m)
+// addManifest keeps a verified manifest and reports whether it is new.
+func (e *Engine) addManifest(m statement.Manifest) bool {
+	fresh, equivocates := e.cache.addManifest(m)
 	ours := m.Keeper == e.o.Signer.PublicKey()
-	if other, two := e.cache.against(m); two && !ours && e.o.Equivocation != nil {
+	if other, two := e.cache.contradicting(m); two && !ours && e.o.Equivocation != nil {
 		e.o.Equivocation(other, m)
 	}
 	if fresh && equivocates && ours && e.o.DuplicateSigner != nil {
@@ -82,14 +82,14 @@ func (e *Engine) learn(m statement.Manifest) bool {
 	return fresh
 }
 
-// learnAll verifies manifests of a period that a peer has sent and keeps them.
-func (e *Engine) learnAll(got []messages.Manifest, p records.Period) {
+// addVerified verifies manifests of a period that a peer has sent and keeps them.
+func (e *Engine) addVerified(got []messages.Manifest, p records.Period) {
 	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
 		m := statement.ReadManifest(raw)
-		if m.Period != p || e.cache.knows(m) || m.Verify(e.o.Domain) != nil || !e.isKeeper(m) {
+		if m.Period != p || e.cache.hasManifest(m) || m.Verify(e.o.Domain) != nil || !e.isKeeper(m) {
 			continue
 		}
-		e.learn(m)
+		e.addManifest(m)
 	}
 }
 

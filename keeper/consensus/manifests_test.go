@@ -46,7 +46,7 @@ func TestNoSecondManifest(t *testing.T) {
 		"announced with other statements": {func(p *participant) {
 			require.NoError(p.cluster.t, p.store.PutManifest(p.cluster.period, store.SetRef{Count: 9}))
 		}, true},
-		"heard of with other statements, signed with our key": {func(p *participant) {
+		"received with other statements, signed with our key": {func(p *participant) {
 			f := statement.Frame{Domain: domain, Period: p.cluster.period, Secs: secs}
 			m, err := statement.NewManifest(f, []byte("other"), 1, p.key)
 			require.NoError(p.cluster.t, err)
@@ -66,17 +66,17 @@ func TestNoSecondManifest(t *testing.T) {
 			r, _, ok := p.engine.chain(c.period)
 			require.True(t, ok)
 			s := newPeriodState()
-			heard := len(p.engine.cache.manifests(c.period))
-			elsewhere := 0
-			p.engine.o.DuplicateSigner = func(statement.Manifest) { elsewhere++ }
+			received := len(p.engine.cache.manifests(c.period))
+			duplicates := 0
+			p.engine.o.DuplicateSigner = func(statement.Manifest) { duplicates++ }
 			for range 2 {
 				require.NoError(t, p.engine.announce(t.Context(), r, s))
 				p.engine.wg.Wait()
 			}
 			require.Nil(t, s.own)
 			require.Equal(t, tc.withheld, s.withheld)
-			require.Equal(t, heard, elsewhere)
-			require.Len(t, p.engine.cache.manifests(c.period), heard)
+			require.Equal(t, received, duplicates)
+			require.Len(t, p.engine.cache.manifests(c.period), received)
 			require.Empty(t, o.engine.cache.manifests(c.period))
 		})
 	}

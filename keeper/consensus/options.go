@@ -83,7 +83,7 @@ type Options struct {
 	Log     zerolog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Pool holds the statements that were heard by gossip. The engine drops those of old periods from it. May be nil.
+	// Pool holds the statements that came in by gossip. The engine drops those of old periods from it. May be nil.
 	Pool *statement.Pool
 	// DuplicateSigner is called with a manifest that was signed with our key by another process. May be nil.
 	DuplicateSigner func(statement.Manifest)

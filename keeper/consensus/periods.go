@@ -26,7 +26,7 @@ func (e *Engine) step(ctx context.Context) error {
 	e.forget(first)
 	var open []chainFacts
 	for p := first; p < sealed; p++ {
-		if s, ok := e.periods[p]; ok && s.progress >= settled {
+		if s, ok := e.periods[p]; ok && s.progress >= finished {
 			if err := e.look(ctx, chainFacts{period: p, end: int64(p+1) * int64(secs)}, s); err != nil {
 				return err
 			}
@@ -109,8 +109,8 @@ func (e *Engine) perform(ctx context.Context, f facts, s *periodState, d decisio
 	case noteFinal:
 		s.progress = leavesStored
 		e.o.Observe.Final(uint64(c.period), time.Duration(c.report.FinalisedAt-c.end)*time.Second)
-	case settle:
-		s.progress = settled
+	case finishPeriod:
+		s.progress = finished
 	case releaseSets:
 		e.cache.clear(c.period)
 		s.own, s.tally = nil, nil

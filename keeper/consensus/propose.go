@@ -70,7 +70,7 @@ func (e *Engine) collect(ctx context.Context, c chainFacts) bool {
 				e.o.Log.Debug().Err(err).Stringer("keeper", key).Uint64("period", uint64(c.period)).Msg("a keeper did not list its manifests")
 				return
 			}
-			e.learnAll(got, c.period)
+			e.addVerified(got, c.period)
 			for _, m := range e.cache.missing(c.period) {
 				if m.Keeper == key {
 					e.fetchSet(ctx, c, m, nil)

@@ -33,7 +33,7 @@ func (e *Engine) cast(ctx context.Context, c chainFacts, s *periodState, m messa
 	if errors.Is(err, store.ErrEarly) {
 		// A new store: what was voted before is not known.
 		if c.isFinal() {
-			s.progress = settled
+			s.progress = finished
 		}
 		return nil
 	}

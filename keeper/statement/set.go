@@ -35,7 +35,7 @@ func (f Frame) Admits(s *records.CheckStatement) bool {
 		s.CheckedAt >= f.start() && s.CheckedAt <= f.start()+int64(f.Secs)
 }
 
-// The bits of a record's first byte, above the kind in the lowest three.
+// The bits of an entry's first byte, above the kind in the lowest three.
 const (
 	bitPassed   = 1 << 3
 	bitLease    = 1 << 4
@@ -67,14 +67,14 @@ func EncodeSet(f Frame, all []records.CheckStatement) (raw []byte, count int) {
 		raw = append(raw, sorted[from].Node[:]...)
 		raw = binary.AppendUvarint(raw, uint64(to-from))
 		for _, s := range sorted[from:to] {
-			raw = appendRecord(raw, f, s)
+			raw = appendEntry(raw, f, s)
 		}
 		from = to
 	}
 	return raw, len(sorted)
 }
 
-func appendRecord(raw []byte, f Frame, s *records.CheckStatement) []byte {
+func appendEntry(raw []byte, f Frame, s *records.CheckStatement) []byte {
 	head := byte(s.Kind)
 	if s.Passed {
 		head |= bitPassed
@@ -148,9 +148,9 @@ func DecodeSet(f Frame, raw []byte, visit func(*records.CheckStatement) error) e
 		}
 		for i := range n {
 			s = records.CheckStatement{Domain: f.Domain, Node: node, Period: f.Period}
-			r.record(f, &s)
+			r.entry(f, &s)
 			if r.bad || !f.Admits(&s) {
-				return fmt.Errorf("%w: record %d of node %s", ErrSet, i, node)
+				return fmt.Errorf("%w: entry %d of node %s", ErrSet, i, node)
 			}
 			if err := s.Validate(); err != nil {
 				return fmt.Errorf("%w: %w", ErrSet, err)
@@ -173,7 +173,7 @@ type reader struct {
 	bad bool
 }
 
-func (r *reader) record(f Frame, s *records.CheckStatement) {
+func (r *reader) entry(f Frame, s *records.CheckStatement) {
 	var head byte
 	if r.bad = r.bad || len(r.raw) == 0; !r.bad {
 		head, r.raw = r.raw[0], r.raw[1:]

@@ -155,8 +155,8 @@ func (m *machine) prove(keeper solana.PublicKey, q messages.ChallengeRequest, no
 		return nil, err
 	}
 	c := work.Claim{Domain: domain, Node: m.account, Period: q.Period, Seed: seed, N: q.Work.Size, Root: proof.Root}
-	commitment := c.Bytes()
-	sig, err := m.key.Sign(commitment[:])
+	signed := c.Bytes()
+	sig, err := m.key.Sign(signed[:])
 	if err != nil {
 		return nil, err
 	}

@@ -171,7 +171,7 @@ func (k *keeper) inTime(p uint64) bool {
 // small reports whether all keepers check all nodes.
 func (k *keeper) small() bool { return len(k.sim.keepers) <= committee.Size }
 
-// publish takes own statements that are in the book already: Recorder.Publish. Where committees are drawn, only what failed
+// publish takes own statements that are in the store already: Recorder.Publish. Where committees are drawn, only what failed
 // is gossiped.
 func (k *keeper) publish(all []statement.Signed) {
 	for _, s := range all {

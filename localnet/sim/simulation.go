@@ -26,10 +26,10 @@ var domain = records.Domain{'s', 'i', 'm'}
 const retentionPeriods = 10
 
 const (
-	// drain is for how many periods a run goes on at most after its last one, so that all reports can become final.
-	drain = 6
-	// settle is for how many it goes on at least, so that what they say is paid and slashed.
-	settle = 1
+	// mostExtra is for how many periods a run goes on at most after its last one, so that all reports can become final.
+	mostExtra = 6
+	// leastExtra is for how many it goes on at least, so that what they say is paid and slashed.
+	leastExtra = 1
 )
 
 // slot is the chain's: transactions that came in during one are executed at its end.
@@ -67,7 +67,7 @@ type simulation struct {
 
 	truth     *truth
 	verified  map[records.Period]map[[32]byte]bool // statements whose signature was checked
-	opposites map[solana.Signature]bool            // second statements of those who contradict themselves
+	opposites map[solana.Signature]bool            // second statements of equivocating keepers
 	trace     hash.Hash
 	result    *Result
 	err       error
@@ -343,9 +343,9 @@ func (sim *simulation) run(ctx context.Context) error {
 	}
 	sim.loop.Run(end, stop)
 	sim.orders.over = true
-	for i := range time.Duration(drain) {
+	for i := range time.Duration(mostExtra) {
 		sim.loop.Run(end.Add((i+1)*sim.o.Period), stop)
-		if i >= settle && sim.allFinal() {
+		if i >= leastExtra && sim.allFinal() {
 			break
 		}
 	}

@@ -94,7 +94,7 @@ func (t *truth) offenceOf(m *machine) *offence {
 	return t.offences[m.account]
 }
 
-// suspect notes the first word of an honest keeper against a machine.
+// suspect notes the first failed check of a machine by an honest keeper.
 func (t *truth) suspect(k *keeper, s records.CheckStatement) {
 	m := t.sim.byNode[s.Node]
 	if o := t.offenceOf(m); o != nil && o.suspected.IsZero() && matches(m.conduct, s.Kind) && t.sim.plan.healthy(k, s.Period) {
@@ -200,8 +200,8 @@ func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
 	return false
 }
 
-// judgeReport holds a final report against what honest keepers have said: no result lies outside of it, and nothing that
-// all of them said is missing.
+// judgeReport holds a final report against what honest keepers have signed: no result lies outside of it, and nothing that
+// all of them signed is missing.
 func (t *truth) judgeReport(p records.Period, root records.Hash) {
 	sim := t.sim
 	var set *report.Set
@@ -246,7 +246,7 @@ func (t *truth) judgeLeaf(p records.Period, leaf records.Leaf) {
 func (t *truth) judgeFlag(p records.Period, leaf records.Leaf, kind records.CheckKind, flag records.Flags) {
 	sim := t.sim
 	bit := uint8(1) << kind
-	passing, failing := map[place]bool{}, map[place]bool{} // keepers that said so, about the node or a lease of it
+	passing, failing := map[place]bool{}, map[place]bool{} // keepers that signed so, about the node or a lease of it
 	for _, byPlace := range t.found[p][leaf.Node] {
 		for k, x := range byPlace {
 			if x.passing&bit != 0 {

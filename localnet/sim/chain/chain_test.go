@@ -131,7 +131,7 @@ func TestVotes(t *testing.T) {
 	refused(vote(3, 1), bindings.ErrorCodePeriodNotEnded)
 }
 
-// Roots beyond the fourth stand behind it; the heaviest four stand in front, as state/report.rs has them.
+// Roots beyond the fourth are kept behind it; the heaviest four come first, as in state/report.rs.
 func TestMoreThanFourRoots(t *testing.T) {
 	c, wallets := fourKeepers()
 	weights := []uint64{300, 200, 200, 100, 100, 100, 100, 200, 100, 900} // as tests/report_tail.rs has them

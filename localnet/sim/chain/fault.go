@@ -172,7 +172,7 @@ func contradiction(before []solana.Instruction) (Fact, error) {
 	if len(before) < 2 {
 		return Fact{}, bindings.ErrorCodeInvalidSignature
 	}
-	var said []records.CheckStatement
+	var signed []records.CheckStatement
 	var listed []records.Manifest
 	for _, ix := range before[len(before)-2:] {
 		const header = 112 // of the signature's check: what is signed follows
@@ -181,15 +181,15 @@ func contradiction(before []solana.Instruction) (Fact, error) {
 			return Fact{}, bindings.ErrorCodeInvalidSignature
 		}
 		if st, err := records.DecodeStatement(data[header:]); err == nil {
-			said = append(said, st)
+			signed = append(signed, st)
 		}
 		if m, err := records.DecodeManifest(data[header:]); err == nil {
 			listed = append(listed, m)
 		}
 	}
 	switch {
-	case len(said) == 2 && market.StatementsEquivocate(said[0], said[1]):
-		return Fact{Kind: KeeperLost, Node: said[0].Node, Lease: said[0].Lease, Period: uint64(said[0].Period)}, nil
+	case len(signed) == 2 && market.StatementsEquivocate(signed[0], signed[1]):
+		return Fact{Kind: KeeperLost, Node: signed[0].Node, Lease: signed[0].Lease, Period: uint64(signed[0].Period)}, nil
 	case len(listed) == 2 && market.ManifestsEquivocate(listed[0], listed[1]):
 		return Fact{Kind: KeeperLost, Period: uint64(listed[0].Period)}, nil
 	}

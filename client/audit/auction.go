@@ -69,7 +69,7 @@ func (a *Auction) OK() bool {
 	return len(a.Violations) == 0 && !slices.ContainsFunc(a.Steps, func(s Step) bool { return !s.OK() })
 }
 
-// Keeper is who awarded; zero when nobody did.
+// Keeper is the awarding keeper; zero without an award.
 func (a *Auction) Keeper() solana.PublicKey {
 	if len(a.Awards) == 0 {
 		return solana.PublicKey{}

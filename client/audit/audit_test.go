@@ -16,9 +16,9 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// story is a recorded history of a lease that adds up: 600 s of one GPU at 3.60 an hour ordered at most 4.00, extended
+// leaseHistory is a recorded history of a lease that adds up: 600 s of one GPU at 3.60 an hour ordered at most 4.00, extended
 // by 60 s, 10 s paid by a receipt, 25 s in all by a report, ended after 30 s, closed.
-type story struct {
+type leaseHistory struct {
 	order, node, lease   solana.PublicKey
 	nodeKey, customer    solana.PrivateKey
 	receipt              records.Receipt
@@ -38,9 +38,9 @@ type story struct {
 
 func pub(name string) solana.PublicKey { return sha256.Sum256([]byte(name)) }
 
-func newStory(t *testing.T) *story {
+func newLeaseHistory(t *testing.T) *leaseHistory {
 	t.Helper()
-	s := &story{order: pub("order"), node: pub("node")}
+	s := &leaseHistory{order: pub("order"), node: pub("node")}
 	s.lease = market.LeaseAddress(s.order, s.node)
 	var err error
 	s.nodeKey, err = solana.NewRandomPrivateKey()
@@ -62,8 +62,8 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
-// txs lays the story out as transactions, proofs and signatures included.
-func (s *story) txs(t *testing.T) []Tx {
+// txs lays the history out as transactions, proofs and signatures included.
+func (s *leaseHistory) txs(t *testing.T) []Tx {
 	t.Helper()
 	other := records.Leaf{Node: pub("another node"), Period: s.leaf.Period}
 	leaves := []records.Leaf{s.leaf, other}
@@ -112,7 +112,7 @@ func (s *story) txs(t *testing.T) []Tx {
 	}
 }
 
-func (s *story) audit(t *testing.T) *Lease {
+func (s *leaseHistory) audit(t *testing.T) *Lease {
 	t.Helper()
 	txs := s.txs(t)
 	return rebuild(Options{Params: market.DefaultParams(), NodeKey: s.nodeKey.PublicKey()}, s.lease, s.awarded, 1, txs, s.roots)
@@ -129,7 +129,7 @@ func problemsOf(l *Lease) string {
 }
 
 func TestAStoryThatAddsUp(t *testing.T) {
-	l := newStory(t).audit(t)
+	l := newLeaseHistory(t).audit(t)
 	require.Empty(t, problemsOf(l))
 	require.True(t, l.OK())
 	require.False(t, l.Open)
@@ -145,38 +145,38 @@ func TestAStoryThatAddsUp(t *testing.T) {
 // Every amount, signature and proof is looked at: whatever is changed shows.
 func TestEveryLieShows(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*story)
+		change func(*leaseHistory)
 		shows  string
 	}{
-		"order reserved too much":      {func(s *story) { s.created.Reserved++ }, "order: the reservation is 0.666667"},
-		"awarded above the maximum":    {func(s *story) { s.created.MaxPrice, s.created.Reserved = 3_000_000, 500_000 }, "award: the price is above"},
-		"award released too little":    {func(s *story) { s.awarded.Released-- }, "award: what was released"},
-		"too many GPUs":                {func(s *story) { s.awarded.GpuMask = 3 }, "award: 2 GPUs were set aside"},
-		"score below the price":        {func(s *story) { s.awarded.Score = 1 }, "award: the score"},
-		"funded too short":             {func(s *story) { s.started.FundedUntil-- }, "start: it is funded for 599 s"},
-		"extension too dear":           {func(s *story) { s.extended.Reserved += 5 }, "extend: the reservation"},
-		"paid more than the price":     {func(s *story) { s.byReceipt.Paid++ }, "paid: the price of the time"},
-		"provider got more":            {func(s *story) { s.byReceipt.ProviderAmount++ }, "paid: what the provider has received"},
-		"paid without a receipt":       {func(s *story) { s.leaveOutReceipt = true }, "paid: receipt: the transaction has no receipt"},
-		"customer's signature forged":  {func(s *story) { s.receiptSignedByNode2 = true }, "paid: receipt: the signature of"},
-		"receipt of another life":      {func(s *story) { s.receipt.StartedAt-- }, "paid: the receipt is of another life"},
-		"paid more than signed for":    {func(s *story) { s.receipt.Cumulative = 9 }, "10 s are paid, but only 9 s"},
-		"report verified less":         {func(s *story) { s.leaf.VerifiedSeconds, s.applied.VerifiedSecs = 24, 24 }, "25 s are paid, but only 24 s"},
-		"leaf not in the final report": {func(s *story) { s.roots = map[uint64]records.Hash{360_000_001: {1}} }, "verified: the proof does not lead"},
-		"report never final":           {func(s *story) { s.roots = map[uint64]records.Hash{} }, "did not become final"},
-		"event differs from the leaf":  {func(s *story) { s.applied.DowntimeSecs = 1 }, "verified: the event says something else"},
-		"ended after the funds":        {func(s *story) { s.ended.EndedAt += 10_000 }, "end: the end lies outside"},
-		"too much came back":           {func(s *story) { s.ended.Released += 10_000 }, "close: fee and rest"},
-		"fee kept at the close":        {func(s *story) { s.closed.Fee += 7; s.closed.Released -= 7 }, "close: the fee"},
-		"money vanished at the close":  {func(s *story) { s.closed.Released -= 1 }, "sum: provider, fee, refund"},
-		"fee outside the band": {func(s *story) {
+		"order reserved too much":      {func(s *leaseHistory) { s.created.Reserved++ }, "order: the reservation is 0.666667"},
+		"awarded above the maximum":    {func(s *leaseHistory) { s.created.MaxPrice, s.created.Reserved = 3_000_000, 500_000 }, "award: the price is above"},
+		"award released too little":    {func(s *leaseHistory) { s.awarded.Released-- }, "award: what was released"},
+		"too many GPUs":                {func(s *leaseHistory) { s.awarded.GpuMask = 3 }, "award: 2 GPUs were set aside"},
+		"score below the price":        {func(s *leaseHistory) { s.awarded.Score = 1 }, "award: the score"},
+		"funded too short":             {func(s *leaseHistory) { s.started.FundedUntil-- }, "start: it is funded for 599 s"},
+		"extension too dear":           {func(s *leaseHistory) { s.extended.Reserved += 5 }, "extend: the reservation"},
+		"paid more than the price":     {func(s *leaseHistory) { s.byReceipt.Paid++ }, "paid: the price of the time"},
+		"provider got more":            {func(s *leaseHistory) { s.byReceipt.ProviderAmount++ }, "paid: what the provider has received"},
+		"paid without a receipt":       {func(s *leaseHistory) { s.leaveOutReceipt = true }, "paid: receipt: the transaction has no receipt"},
+		"customer's signature forged":  {func(s *leaseHistory) { s.receiptSignedByNode2 = true }, "paid: receipt: the signature of"},
+		"receipt of another life":      {func(s *leaseHistory) { s.receipt.StartedAt-- }, "paid: the receipt is of another life"},
+		"paid more than signed for":    {func(s *leaseHistory) { s.receipt.Cumulative = 9 }, "10 s are paid, but only 9 s"},
+		"report verified less":         {func(s *leaseHistory) { s.leaf.VerifiedSeconds, s.applied.VerifiedSecs = 24, 24 }, "25 s are paid, but only 24 s"},
+		"leaf not in the final report": {func(s *leaseHistory) { s.roots = map[uint64]records.Hash{360_000_001: {1}} }, "verified: the proof does not lead"},
+		"report never final":           {func(s *leaseHistory) { s.roots = map[uint64]records.Hash{} }, "did not become final"},
+		"event differs from the leaf":  {func(s *leaseHistory) { s.applied.DowntimeSecs = 1 }, "verified: the event says something else"},
+		"ended after the funds":        {func(s *leaseHistory) { s.ended.EndedAt += 10_000 }, "end: the end lies outside"},
+		"too much came back":           {func(s *leaseHistory) { s.ended.Released += 10_000 }, "close: fee and rest"},
+		"fee kept at the close":        {func(s *leaseHistory) { s.closed.Fee += 7; s.closed.Released -= 7 }, "close: the fee"},
+		"money vanished at the close":  {func(s *leaseHistory) { s.closed.Released -= 1 }, "sum: provider, fee, refund"},
+		"fee outside the band": {func(s *leaseHistory) {
 			s.byReceipt.FeeTotal, s.byReceipt.ProviderAmount = 3_000, 7_000
 			s.byReport.FeeTotal, s.byReport.ProviderAmount = 7_500, 10_500
 			s.closed.Fee, s.closed.Released = 7_500, 5_000
 		}, "sum: no fee in the allowed band"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newLeaseHistory(t)
 			c.change(s)
 			l := s.audit(t)
 			require.Contains(t, problemsOf(l), c.shows)
@@ -186,7 +186,7 @@ func TestEveryLieShows(t *testing.T) {
 }
 
 func TestAnAbortedLease(t *testing.T) {
-	s := newStory(t)
+	s := newLeaseHistory(t)
 	txs := append(s.txs(t)[:2], Tx{Slot: 3, Events: []market.Event{{Value: &bindings.LeaseAborted{Lease: s.lease, Released: 600_000, NodeFailed: 1}}}})
 	l := rebuild(Options{Params: market.DefaultParams()}, s.lease, s.awarded, 1, txs, nil)
 	require.Empty(t, problemsOf(l))
@@ -196,7 +196,7 @@ func TestAnAbortedLease(t *testing.T) {
 }
 
 func TestLeafProofsAreReadStrictly(t *testing.T) {
-	s := newStory(t)
+	s := newLeaseHistory(t)
 	tx := s.txs(t)[5]
 	require.Len(t, leafProofs(tx), 1)
 	good := tx.Instructions[0].Data

@@ -24,7 +24,7 @@ type dispute struct {
 	votes    [2]*bindings.DisputeVoted
 	resolved *bindings.DisputeResolved
 	twice    bool
-	at       [4]int64 // seconds after the story's start
+	at       [4]int64 // seconds after the start of the history
 }
 
 func newDispute(lease solana.PublicKey) *dispute {
@@ -40,8 +40,8 @@ func newDispute(lease solana.PublicKey) *dispute {
 	}
 }
 
-// between puts transactions with these events behind the story's eighth, the lease's end, and leaves its close behind them.
-func between(s *story, t *testing.T, at func(i int) int64, values ...any) []Tx {
+// between puts transactions with these events behind the eighth of the history, the lease's end, and leaves its close behind them.
+func between(s *leaseHistory, t *testing.T, at func(i int) int64, values ...any) []Tx {
 	t.Helper()
 	txs := s.txs(t)
 	last := txs[len(txs)-1]
@@ -55,7 +55,7 @@ func between(s *story, t *testing.T, at func(i int) int64, values ...any) []Tx {
 	return append(txs, last)
 }
 
-func (d *dispute) audit(t *testing.T, s *story) *Lease {
+func (d *dispute) audit(t *testing.T, s *leaseHistory) *Lease {
 	t.Helper()
 	values := []any{d.opened, d.votes[0], d.votes[1], d.resolved}
 	if d.twice {
@@ -91,7 +91,7 @@ func TestADisputeInALeasesHistory(t *testing.T) {
 		}, "not decided in time: the deposit is free again; 10 GNT for the customer, 20 against"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newLeaseHistory(t)
 			d := newDispute(s.lease)
 			c.change(d)
 			l := d.audit(t, s)
@@ -128,7 +128,7 @@ func TestEveryLieAboutADisputeShows(t *testing.T) {
 		}, "verdict: it was not rejected by more weight"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newLeaseHistory(t)
 			d := newDispute(s.lease)
 			c.change(d)
 			l := d.audit(t, s)
@@ -164,7 +164,7 @@ type outputs struct {
 	late      bool // the comparison comes after the payments
 }
 
-func newOutputs(s *story) *outputs {
+func newOutputs(s *leaseHistory) *outputs {
 	o := &outputs{salt: [32]byte{7}}
 	output := [32]byte{8}
 	o.committed = &bindings.OutputCommitted{Lease: s.lease, Commitment: market.OutputCommitment(domain, s.lease, output, o.salt)}
@@ -174,7 +174,7 @@ func newOutputs(s *story) *outputs {
 }
 
 // audit puts the output's steps between the lease's extension and its payments.
-func (o *outputs) audit(t *testing.T, s *story, drop func(any) bool) *Lease {
+func (o *outputs) audit(t *testing.T, s *leaseHistory, drop func(any) bool) *Lease {
 	t.Helper()
 	txs := s.txs(t)
 	var ixs []Instruction
@@ -196,7 +196,7 @@ func (o *outputs) audit(t *testing.T, s *story, drop func(any) bool) *Lease {
 }
 
 func TestARedundantOutputInALeasesHistory(t *testing.T) {
-	s := newStory(t)
+	s := newLeaseHistory(t)
 	l := newOutputs(s).audit(t, s, nil)
 	require.Empty(t, problemsOf(l))
 	got := texts(l, "output")
@@ -216,7 +216,7 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 		"silent":      {func(*outputs) {}, true, "rejected: the node did not show an output in time, 2 of 3 agreed: this one is never paid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newLeaseHistory(t)
 			s.closed = &bindings.LeaseClosed{Lease: s.lease, Released: 30_000}
 			o := newOutputs(s)
 			c.change(o)
@@ -249,7 +249,7 @@ func TestEveryLieAboutAnOutputShows(t *testing.T) {
 		"paid before it was compared": {func(o *outputs) { o.late = true }, "paid: the outputs of this redundant job were not compared"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newLeaseHistory(t)
 			o := newOutputs(s)
 			c.change(o)
 			l := o.audit(t, s, nil)

@@ -69,7 +69,7 @@ func signatures(t Tx) []signature {
 	return out
 }
 
-// receiptOf finds the receipt of a lease in a transaction and verifies both signatures anew.
+// receiptOf finds the receipt of a lease in a transaction and verifies both signatures again.
 func receiptOf(t Tx, lease, node, customer solana.PublicKey) (records.Receipt, error) {
 	var found records.Receipt
 	by := map[solana.PublicKey]bool{}

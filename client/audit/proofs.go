@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// What an objective proof was about.
+// What was proven.
 const (
 	ProvenBadWork              = "bad work"
 	ProvenEquivocation         = "equivocation"

@@ -13,12 +13,12 @@ import (
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
-// Replay is what an auction is replayed with.
+// Replay is the material with which an auction is replayed.
 type Replay struct {
 	Domain records.Domain
 	// Sets are published by keepers, verified or not.
 	Sets []sealedbid.Set
-	// Bids are nodes' own records, with the acknowledgements that they hold.
+	// Bids are what nodes have stored of their own bids, with the acknowledgements.
 	Bids []messages.Bid
 	// Nodes finds the accounts that are there now, which may be none: what needs them is then reported as not checked.
 	Nodes  sealedbid.Lookup
@@ -63,7 +63,7 @@ func (a *Auction) violation(who solana.PublicKey, kind string, omitted *messages
 	a.Violations = append(a.Violations, Violation{Who: kind + " " + who.String(), What: fmt.Sprintf(format, args...), Omitted: omitted})
 }
 
-// readable leaves out sets that are not what their keepers signed: anybody could have made them.
+// readable leaves out sets whose signature does not verify: anybody could have made them.
 func (a *Auction) readable(r Replay, of sealedbid.Auction) []sealedbid.Set {
 	var out []sealedbid.Set
 	for i := range r.Sets {

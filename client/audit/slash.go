@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// Slash is the history of one fault, or of one objective proof.
+// Slash is the history of one fault, or of one slash by proof.
 type Slash struct {
 	Fault  solana.PublicKey // zero for a proof
 	Proof  string           // what was proven; empty for a fault
@@ -84,7 +84,7 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpen
 	return s, nil
 }
 
-// opened checks what a fault rests on: a leaf of a final report, or an upheld dispute.
+// opened checks the cause of a fault: a leaf of a final report, or an upheld dispute.
 func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) error {
 	upheld := func(d *bindings.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
 	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == records.FlagBadOutput {

@@ -25,7 +25,7 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// shell runs the command against a world as one wallet.
+// shell runs the command against a market as one wallet.
 type shell struct {
 	t    *testing.T
 	args []string

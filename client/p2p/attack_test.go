@@ -239,7 +239,7 @@ func TestGossipOfLiars(t *testing.T) {
 	cfg := TopicConfig[note]{Name: "gantry/test/liars/1", Version: 1, MaxSize: 1 << 10, Handle: box.add}
 	ta, err := Join(a, cfg)
 	require.NoError(t, err)
-	// The liar takes part without our codec.
+	// The dishonest peer takes part without our codec.
 	ps, err := b.pubsub()
 	require.NoError(t, err)
 	raw, err := ps.Join(cfg.Name)

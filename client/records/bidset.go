@@ -13,7 +13,7 @@ const (
 	OutcomeSize    = 92
 )
 
-// BidSetHead binds a keeper to all bids of an auction that it saw, and to what it says about each.
+// BidSetHead binds a keeper to its bid set of an auction: all bids that it received, and its judgement of each.
 type BidSetHead struct {
 	Domain   Domain
 	Order    solana.PublicKey
@@ -74,7 +74,7 @@ func (h BidSetHead) Verify(keeper solana.PublicKey, sig solana.Signature) error 
 	return verify(keeper, raw[:], sig)
 }
 
-// OutcomeCode says what became of a bid, or why it was not taken.
+// OutcomeCode is the outcome of a bid, or why it was not accepted.
 type OutcomeCode uint8
 
 // The codes. Numbers are part of the signed format and never move.
@@ -111,7 +111,7 @@ func (c OutcomeCode) String() string {
 	return outcomeNames[c]
 }
 
-// Outcome is a keeper's signed record of what became of a node's bid.
+// Outcome is a keeper's signed record of the outcome of a node's bid.
 type Outcome struct {
 	Commitment  Hash
 	Code        OutcomeCode

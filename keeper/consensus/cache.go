@@ -57,8 +57,8 @@ func (c *manifestCache) addManifest(m statement.Manifest) (fresh, equivocates bo
 	return true, q.count[m.Keeper] > 1
 }
 
-// contradicting returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the lowest
-// digest.
+// contradicting returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the
+// lowest digest.
 func (c *manifestCache) contradicting(m statement.Manifest) (found statement.Manifest, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

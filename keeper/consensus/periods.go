@@ -115,7 +115,7 @@ func (e *Engine) perform(ctx context.Context, f facts, s *periodState, d decisio
 		e.cache.clear(c.period)
 		s.own, s.tally = nil, nil
 	case releaseAll:
-		s.progress, s.tally, s.roster, s.proposals = released, nil, nil, proposals{}
+		s.progress, s.tally, s.roster, s.proposals = released, nil, nil, newProposals()
 		e.cache.clear(c.period)
 	}
 	return nil

@@ -98,9 +98,6 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 			if file != "" {
 				linked = path.Join(path.Dir(p.path), file)
 			}
-			if awaited.MatchString(linked) {
-				continue
-			}
 			if !exists(linked) {
 				t.Errorf("%s links to %s, which does not exist", p.path, linked)
 				continue
@@ -123,9 +120,6 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 func bases(p page) []string {
 	return []string{".", path.Dir(p.path), "program/src", "program/tests/src", "program/tests"}
 }
-
-// awaited are paths that pages name and that are on their way. TODO: remove when the program's instructions lie in folders.
-var awaited = regexp.MustCompile(`0006-`)
 
 // placeholder is a part of a path that stands for any: `program/tests/tests/NAME.rs`.
 var placeholder = regexp.MustCompile(`(^|/)[A-Z]+(\.|/|$)`)
@@ -159,7 +153,7 @@ func TestEveryPathExists(t *testing.T) {
 	for _, p := range pages(t) {
 		for _, match := range quoted.FindAllStringSubmatch(p.prose(), -1) {
 			name := match[1]
-			if !aPath.MatchString(name) || strings.HasPrefix(name, "build/") || placeholder.MatchString(name) || awaited.MatchString(name) {
+			if !aPath.MatchString(name) || strings.HasPrefix(name, "build/") || placeholder.MatchString(name) {
 				continue
 			}
 			first, _, _ := strings.Cut(name, "/")

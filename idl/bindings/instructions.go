@@ -761,7 +761,7 @@ func NewFraudProofCloseInstruction(
 // Builds a "fraud_proof_open" instruction.
 func NewFraudProofOpenInstruction(
 	// Params:
-	commitmentParam [128]uint8,
+	workClaimParam [128]uint8,
 	rowParam uint16,
 	columnParam uint16,
 	chunkParam [128]uint8,
@@ -783,10 +783,10 @@ func NewFraudProofOpenInstruction(
 		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
 	}
 	{
-		// Serialize `commitmentParam`:
-		err = enc__.Encode(commitmentParam)
+		// Serialize `workClaimParam`:
+		err = enc__.Encode(workClaimParam)
 		if err != nil {
-			return nil, errors.NewField("commitmentParam", err)
+			return nil, errors.NewField("workClaimParam", err)
 		}
 		// Serialize `rowParam`:
 		err = enc__.Encode(rowParam)

@@ -3497,12 +3497,12 @@ func UnmarshalGpuModelSet(buf []byte) (*GpuModelSet, error) {
 	return obj, nil
 }
 
-// What a node has committed itself to.
+// A node's uptime guarantee.
 type Guarantee struct {
-	// 0 without a commitment.
+	// 0 without a guarantee.
 	Until int64 `json:"until"`
 
-	// The share of the time that it will be up.
+	// The guaranteed share of the time.
 	Bps uint16   `json:"bps"`
 	Pad [6]uint8 `json:"pad"`
 }
@@ -6529,7 +6529,7 @@ type Node struct {
 	AvailableSince int64  `json:"availableSince"`
 	RequiredStake  uint64 `json:"requiredStake"`
 
-	// End of its commitment, see state/guarantee.rs; 0 without one.
+	// End of its uptime guarantee, see state/guarantee.rs; 0 without one.
 	GuaranteedUntil int64 `json:"guaranteedUntil"`
 	RegisteredAt    int64 `json:"registeredAt"`
 	RetiredAt       int64 `json:"retiredAt"`
@@ -6550,7 +6550,7 @@ type Node struct {
 	DowntimeSecs  uint64 `json:"downtimeSecs"`
 	DisputeLostAt int64  `json:"disputeLostAt"`
 
-	// Period in which bad work of this node was last proven; commitments up to it prove nothing more.
+	// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
 	BadWorkPeriod uint64 `json:"badWorkPeriod"`
 
 	// When a GPU last became free.
@@ -6587,10 +6587,10 @@ type Node struct {
 	Version       uint8  `json:"version"`
 	Bump          uint8  `json:"bump"`
 
-	// The uptime that it has committed itself to.
+	// The uptime that it guarantees.
 	GuaranteeBps uint16 `json:"guaranteeBps"`
 
-	// What breaking the commitment costs, of the required stake: the market's terms when it was made.
+	// What breaking the guarantee costs, of the required stake: the market's terms when it was made.
 	SlashGuaranteeBps uint16 `json:"slashGuaranteeBps"`
 
 	// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
@@ -6603,10 +6603,10 @@ type Node struct {
 	DevicesSeen uint8    `json:"devicesSeen"`
 	Reserved    [9]uint8 `json:"reserved"`
 
-	// First second of the commitment: the start of a period.
+	// First second of the guarantee: the start of a period.
 	GuaranteedSince int64 `json:"guaranteedSince"`
 
-	// Seconds up, by applied leaves of whole periods within the commitment.
+	// Seconds up, by applied leaves of whole periods within the guarantee.
 	GuaranteeUpSecs uint64 `json:"guaranteeUpSecs"`
 
 	// The seconds of those periods, and those that the node was suspended.
@@ -6615,7 +6615,7 @@ type Node struct {
 	// When it was last suspended.
 	SuspendedAt int64 `json:"suspendedAt"`
 
-	// The commitment that belongs to `previous`.
+	// The guarantee that belongs to `previous`.
 	PreviousGuarantee Guarantee `json:"previousGuarantee"`
 
 	// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
@@ -10809,7 +10809,7 @@ func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
 	return obj, nil
 }
 
-// What a node is compared by, apart from its ask, its age and its commitment.
+// What a node's score depends on, apart from its ask, its age and its uptime guarantee.
 type ScoreRecord struct {
 	RatingSum     uint64   `json:"ratingSum"`
 	RatingWeight  uint64   `json:"ratingWeight"`

@@ -261,12 +261,12 @@ pub mod gantry_market {
 
     pub fn fraud_proof_open(
         ctx: &mut Context<FraudProofOpen>,
-        commitment: [u8; 128],
+        work_claim: [u8; 128],
         row: u16,
         column: u16,
         chunk: [u8; 128],
     ) -> Result<()> {
-        fraud_proof_open::handler(ctx, commitment, row, column, chunk)
+        fraud_proof_open::handler(ctx, work_claim, row, column, chunk)
     }
     pub fn fraud_proof_close(ctx: &mut Context<FraudProofClose>) -> Result<()> {
         fraud_proof_close::handler(ctx)

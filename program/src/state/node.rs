@@ -1,4 +1,4 @@
-//! One machine: what it has, what it asks, how it has done.
+//! A node: its specification, its ask, its record and its uptime guarantee.
 
 use anchor_lang::prelude::*;
 
@@ -41,7 +41,7 @@ pub struct NodeSpec {
     pub pad: [u8; 3],
 }
 
-/// What a node is compared by, apart from its ask, its age and its commitment.
+/// What a node's score depends on, apart from its ask, its age and its uptime guarantee.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct ScoreRecord {
@@ -54,13 +54,13 @@ pub struct ScoreRecord {
     pub pad: [u8; 5],
 }
 
-/// What a node has committed itself to.
+/// A node's uptime guarantee.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct Guarantee {
-    /// 0 without a commitment.
+    /// 0 without a guarantee.
     pub until: i64,
-    /// The share of the time that it will be up.
+    /// The guaranteed share of the time.
     pub bps: u16,
     pub pad: [u8; 6],
 }
@@ -96,7 +96,7 @@ pub struct Node {
     /// Since when the node has been active without a break.
     pub available_since: i64,
     pub required_stake: u64,
-    /// End of its commitment, see state/guarantee.rs; 0 without one.
+    /// End of its uptime guarantee, see state/guarantee.rs; 0 without one.
     pub guaranteed_until: i64,
     pub registered_at: i64,
     pub retired_at: i64,
@@ -112,7 +112,7 @@ pub struct Node {
     pub rating_weight: u64,
     pub downtime_secs: u64,
     pub dispute_lost_at: i64,
-    /// Period in which bad work of this node was last proven; commitments up to it prove nothing more.
+    /// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
     pub bad_work_period: u64,
     /// When a GPU last became free.
     pub gpus_freed_at: i64,
@@ -140,9 +140,9 @@ pub struct Node {
     pub tier: u8,
     pub version: u8,
     pub bump: u8,
-    /// The uptime that it has committed itself to.
+    /// The uptime that it guarantees.
     pub guarantee_bps: u16,
-    /// What breaking the commitment costs, of the required stake: the market's terms when it was made.
+    /// What breaking the guarantee costs, of the required stake: the market's terms when it was made.
     pub slash_guarantee_bps: u16,
     /// 1 when a fault of the machine was applied or proven since its wallet last said that it is well.
     pub convicted: u8,
@@ -151,15 +151,15 @@ pub struct Node {
     /// 1 when the last report that named the machine's devices named those that are registered.
     pub devices_seen: u8,
     pub reserved: [u8; 9],
-    /// First second of the commitment: the start of a period.
+    /// First second of the guarantee: the start of a period.
     pub guaranteed_since: i64,
-    /// Seconds up, by applied leaves of whole periods within the commitment.
+    /// Seconds up, by applied leaves of whole periods within the guarantee.
     pub guarantee_up_secs: u64,
     /// The seconds of those periods, and those that the node was suspended.
     pub guarantee_counted_secs: u64,
     /// When it was last suspended.
     pub suspended_at: i64,
-    /// The commitment that belongs to `previous`.
+    /// The guarantee that belongs to `previous`.
     pub previous_guarantee: Guarantee,
     /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
     pub device_root: [u8; 32],

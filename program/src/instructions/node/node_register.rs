@@ -78,9 +78,9 @@ pub(crate) fn handler(
 
     let accounts = &mut ctx.accounts;
     let required = accounts.gpu_model.min_stake.checked_mul(spec.gpus as u64).or_overflow()?;
-    let committed = accounts.provider.locked_stake.checked_add(required).or_overflow()?;
-    require!(accounts.provider.stake >= committed, MarketError::InsufficientStake);
-    accounts.provider.locked_stake = committed;
+    let locked = accounts.provider.locked_stake.checked_add(required).or_overflow()?;
+    require!(accounts.provider.stake >= locked, MarketError::InsufficientStake);
+    accounts.provider.locked_stake = locked;
     accounts.provider.node_count = accounts.provider.node_count.checked_add(1).or_overflow()?;
 
     let bump = ctx.bumps.node;

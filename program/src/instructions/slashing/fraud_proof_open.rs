@@ -30,39 +30,39 @@ pub struct FraudProofOpen {
     pub system_program: Program<System>,
 }
 
-fn validate(accounts: &FraudProofOpen, commitment: &[u8; WORK_CLAIM_LEN]) -> Result<WorkClaim> {
-    require_signed(&accounts.instructions, -1, &accounts.node.node_key, commitment)?;
-    let parsed = WorkClaim::parse(commitment)?;
+fn validate(accounts: &FraudProofOpen, work_claim: &[u8; WORK_CLAIM_LEN]) -> Result<WorkClaim> {
+    require_signed(&accounts.instructions, -1, &accounts.node.node_key, work_claim)?;
+    let claim = WorkClaim::parse(work_claim)?;
     require!(
-        parsed.domain == accounts.market.domain && parsed.node == *accounts.node.address(),
+        claim.domain == accounts.market.domain && claim.node == *accounts.node.address(),
         MarketError::InvalidWorkClaim
     );
-    Ok(parsed)
+    Ok(claim)
 }
 
 pub(crate) fn handler(
     ctx: &mut Context<FraudProofOpen>,
-    commitment: [u8; WORK_CLAIM_LEN],
+    work_claim: [u8; WORK_CLAIM_LEN],
     row: u16,
     column: u16,
     chunk: [u8; WORK_CHUNK_LEN],
 ) -> Result<()> {
-    let commitment = validate(&ctx.accounts, &commitment)?;
+    let claim = validate(&ctx.accounts, &work_claim)?;
     let (row, column) = (row as u32, column as u32);
-    require!(row < commitment.order && column < commitment.order, MarketError::InvalidProof);
+    require!(row < claim.order && column < claim.order, MarketError::InvalidProof);
     let entry = (column % WORK_CHUNK).checked_mul(4).or_overflow()?;
     let bump = ctx.bumps.fraud_proof;
     let accounts = &mut ctx.accounts;
     let address = *accounts.fraud_proof.address();
     let finder = *accounts.finder.address();
     let fraud_proof = &mut accounts.fraud_proof;
-    fraud_proof.node = commitment.node;
+    fraud_proof.node = claim.node;
     fraud_proof.finder = finder;
-    fraud_proof.seed = commitment.seed;
-    fraud_proof.root = commitment.root;
+    fraud_proof.seed = claim.seed;
+    fraud_proof.root = claim.root;
     fraud_proof.chunk = sha256_of(&[&[0], &chunk]);
-    fraud_proof.period = commitment.period;
-    fraud_proof.order = commitment.order;
+    fraud_proof.period = claim.period;
+    fraud_proof.order = claim.order;
     fraud_proof.row = row;
     fraud_proof.column = column;
     fraud_proof.claimed = i32::from_le_bytes(take(&chunk, entry as usize)?);
@@ -70,9 +70,9 @@ pub(crate) fn handler(
     fraud_proof.bump = bump;
     emit!(FraudProofOpened {
         fraud_proof: address,
-        node: commitment.node,
+        node: claim.node,
         finder,
-        period: commitment.period,
+        period: claim.period,
         row,
         column,
     });

@@ -43,8 +43,8 @@ func (c Challenge) Binding() Binding {
 type Binding struct {
 	// Nonce of the challenge.
 	Nonce [32]byte
-	// Node is the ed25519 key of the node that answers: what the node itself signs, such as a work claim, is
-	// signed by it.
+	// Node is the ed25519 key of the node that answers: what the node itself signs, such as a work claim, is signed by
+	// it.
 	Node [32]byte
 	// Domain is the first bytes of the cluster's genesis hash, as in every record that the node signs.
 	Domain [8]byte
@@ -60,7 +60,8 @@ func (b Binding) GPU() [32]byte {
 	return sha256.Sum256(append(append([]byte(nil), b.Nonce[:]...), "gpu"...))
 }
 
-// ReportData is the 64 bytes that an SEV-SNP report or TDX quote carries: sha512("gantry-tee-1" ‖ nonce ‖ keys, sorted).
+// ReportData is the 64 bytes that an SEV-SNP report or TDX quote carries: sha512("gantry-tee-1" ‖ nonce ‖ keys,
+// sorted).
 func (b Binding) ReportData() [64]byte {
 	keys := append([][32]byte(nil), b.Keys...)
 	sort.Slice(keys, func(i, j int) bool { return string(keys[i][:]) < string(keys[j][:]) })

@@ -1,5 +1,5 @@
-// Package client is the Go SDK of the Gantry market, by its packages; this one holds no code. The command gantry, the agents and
-// the keepers are built on the same packages.
+// Package client is the Go SDK of the Gantry market, by its packages; this one holds no code. The command gantry, the
+// agents and the keepers are built on the same packages.
 //
 // The market:
 //   - [github.com/gantry-market/gantry/client/market]: accounts, addresses, money with types, the rules and formulas of the

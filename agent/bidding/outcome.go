@@ -16,8 +16,8 @@ import (
 // awarderAttempts is how often the bidder asks the keeper that awarded before it asks the others.
 const awarderAttempts = 3
 
-// askOutcome finds out what became of a bid once the order is decided: from the keeper that awarded it first, from the others
-// when that one does not answer. The caller holds mu.
+// askOutcome finds out what became of a bid once the order is decided: from the keeper that awarded it first, from the
+// others when that one does not answer. The caller holds mu.
 func (b *Bidder) askOutcome(ctx context.Context, key auction, x *bid, now time.Time) {
 	if !acknowledged(x.Acks) {
 		note := "no keeper acknowledged it"

@@ -1,5 +1,5 @@
-// Package challenge answers keepers' challenges: is the node up and how are its leases, what does it have, can it compute
-// what it claims, and what evidence does it have.
+// Package challenge answers keepers' challenges: is the node up and how are its leases, what does it have, can it
+// compute what it claims, and what evidence does it have.
 //
 // Only keepers that are registered on chain are answered. A work proof is computed by one worker, one after the other
 // in the order of the challenges, at most one waiting for each keeper. Keepers that ask at the same time are all
@@ -97,8 +97,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// InTurn runs f in the queue of work proofs, so that nothing else computes meanwhile. Errors: f's, the context's, and that
-// another computation of the node's own is in the queue already.
+// InTurn runs f in the queue of work proofs, so that nothing else computes meanwhile. Errors: f's, the context's, and
+// that another computation of the node's own is in the queue already.
 func (s *Server) InTurn(ctx context.Context, f func(context.Context) error) error {
 	return s.workQueue.do(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
 		if s.o.Busy() {

@@ -108,8 +108,8 @@ func (c Config) Save() error {
 	return nil
 }
 
-// Complete fills in defaults, the settings of the solana command among them, and checks what can be checked without
-// the network. Errors: ErrConfig, chain.ErrEndpoint, chain.ErrConfig.
+// Complete fills in defaults, the settings of the solana command among them, and checks what can be checked without the
+// network. Errors: ErrConfig, chain.ErrEndpoint, chain.ErrConfig.
 func (c Config) Complete() (Config, error) {
 	if c.RPC == "" || c.Wallet == "" {
 		cli, err := chain.LoadCLIConfig("")

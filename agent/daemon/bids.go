@@ -64,7 +64,8 @@ func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
 	return pricing.Bid(a.policy, s)
 }
 
-// bidInputs is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and get.
+// bidInputs is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and
+// get.
 func (a *Agent) bidInputs(node market.Node) (pricing.BidInputs, error) {
 	others := pricing.Observe(a.view, node.Spec.Model, node.Address)
 	s := pricing.BidInputs{Costs: a.costs, Others: others.Others, Reference: others.Reference}

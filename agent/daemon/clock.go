@@ -8,8 +8,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// marketClock is this machine's clock, corrected where it differs from the chain's by more than the resolution and age of a
-// block's time explain. Bids need it: a node whose clock is ahead would show its price before an auction's close.
+// marketClock is this machine's clock, corrected where it differs from the chain's by more than the resolution and age
+// of a block's time explain. Bids need it: a node whose clock is ahead would show its price before an auction's close.
 type marketClock struct{ offset atomic.Int64 }
 
 // Now is the corrected time.

@@ -11,7 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// evidenceCollector returns what collects a bundle for a keeper's challenge. The challenge server calls it once at a time.
+// evidenceCollector returns what collects a bundle for a keeper's challenge. The challenge server calls it once at a
+// time.
 func (a *Agent) evidenceCollector(node market.Node, t *evidence.MachineTPM) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
 	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
 	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {

@@ -46,8 +46,8 @@ type handlers struct {
 // silencePoll is how often a held request checks whether the silence is over.
 const silencePoll = 200 * time.Millisecond
 
-// holdSilently holds a request without an answer while the node simulates silence. When the silence ends, a held request
-// is refused, so that it frees its place.
+// holdSilently holds a request without an answer while the node simulates silence. When the silence ends, a held
+// request is refused, so that it frees its place.
 func (h *handlers) holdSilently(ctx context.Context) error {
 	silent := false
 	for h.silence != "" {

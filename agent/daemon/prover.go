@@ -28,8 +28,8 @@ func simulatedProver(cfg config.Config, simulated bool) (p work.Prover, ok bool)
 	return nil, false
 }
 
-// openProver chooses what computes work proofs, for as long as the agent runs. A GPU that does not work does not stop the
-// agent: leases that run on it have to be served, and a customer's job may hold all of its memory just now.
+// openProver chooses what computes work proofs, for as long as the agent runs. A GPU that does not work does not stop
+// the agent: leases that run on it have to be served, and a customer's job may hold all of its memory just now.
 func (a *Agent) openProver(ctx context.Context) error {
 	if p, ok := simulatedProver(a.cfg, a.machine.Inventory.Simulated); ok {
 		a.prover = p

@@ -278,7 +278,8 @@ func TestKilledAtEveryState(t *testing.T) {
 	require.Equal(t, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n", string(b), "the job ran once, and to its end")
 }
 
-// A keeper that comes back at another address is found again from the chain; one that restarts in place is dialled again.
+// A keeper that comes back at another address is found again from the chain; one that restarts in place is dialled
+// again.
 func TestKeeperMoves(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/gantry-market/gantry/attest/tdx"
 )
 
-// TSMPath is where Linux 6.7 and later offer reports of confidential machines (Documentation/ABI/testing/configfs-tsm-report).
+// TSMPath is where Linux 6.7 and later offer reports of confidential machines
+// (Documentation/ABI/testing/configfs-tsm-report).
 const TSMPath = "/sys/kernel/config/tsm/report"
 
 // Providers that Linux names.

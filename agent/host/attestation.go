@@ -18,8 +18,8 @@ type Attestation struct {
 	Err error
 }
 
-// Attest asks every GPU for a signed report over a nonce. The error is attest.ErrAbsent, with the reason, when no GPU of
-// this machine can give one.
+// Attest asks every GPU for a signed report over a nonce. The error is attest.ErrAbsent, with the reason, when no GPU
+// of this machine can give one.
 func (g *GPUs) Attest(ctx context.Context, nonce [32]byte) ([]Attestation, error) {
 	if err := g.canAttest(); err != nil {
 		return nil, err

@@ -27,10 +27,9 @@ const diskBlock = 1 << 20
 // ErrNoSpace: the file system has no room for the test file.
 var ErrNoSpace = errors.New("host: not enough free space for the disk test")
 
-// MeasureDisk writes a file of about size bytes (at least 1 MiB) in dir, makes it
-// durable, drops it from the page cache, reads it back and removes it. Data are
-// random, so compression does not help. A controller's or a hypervisor's own cache
-// cannot be excluded.
+// MeasureDisk writes a file of about size bytes (at least 1 MiB) in dir, makes it durable, drops it from the page
+// cache, reads it back and removes it. Data are random, so compression does not help. A controller's or a hypervisor's
+// own cache cannot be excluded.
 func MeasureDisk(ctx context.Context, dir string, size int64) (DiskSpeed, error) {
 	blocks := max(1, size/diskBlock)
 	var fs unix.Statfs_t

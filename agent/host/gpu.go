@@ -10,8 +10,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// ErrNoDriver: there is no usable NVIDIA driver on this machine. It is a finding,
-// not a failure: a node may be registered without GPUs, or use [Simulate].
+// ErrNoDriver: there is no usable NVIDIA driver on this machine. It is a finding, not a failure: a node may be
+// registered without GPUs, or use [Simulate].
 var ErrNoDriver = errors.New("no GPUs: no NVIDIA driver")
 
 // ErrNVML: the driver is there but answers with an error.
@@ -67,8 +67,7 @@ func (g GPU) ID() DeviceID { return NewDeviceID(g.UUID) }
 
 var family = regexp.MustCompile(`\b((?:RTX )?[ABHLTV][0-9]{1,4}|GH[0-9]{3}|GB[0-9]{3}|RTX [0-9]{4})\b`)
 
-// Family is the short name of the model, for example "H100"; the whole model where
-// there is none.
+// Family is the short name of the model, for example "H100"; the whole model where there is none.
 func (g GPU) Family() string {
 	if m := family.FindString(g.Model); m != "" {
 		return m
@@ -76,9 +75,8 @@ func (g GPU) Family() string {
 	return strings.TrimPrefix(g.Model, simulatedPrefix)
 }
 
-// GPUs asks NVML about the devices of this machine. Its calls go into the driver
-// and cannot be interrupted; ctx is checked between devices. Safe for use by
-// several goroutines.
+// GPUs asks NVML about the devices of this machine. Its calls go into the driver and cannot be interrupted; ctx is
+// checked between devices. Safe for use by several goroutines.
 type GPUs struct {
 	n nvml.Interface
 }
@@ -112,8 +110,7 @@ func (g *GPUs) Close() error {
 // Simulated reports whether the devices are not real.
 func (g *GPUs) Simulated() bool { return isSimulated(g.n) }
 
-// has reports whether the installed driver knows a function. Calling one that it
-// does not know would end the process.
+// has reports whether the installed driver knows a function. Calling one that it does not know would end the process.
 func (g *GPUs) has(symbol string) bool { return g.n.Extensions().LookupSymbol(symbol) == nil }
 
 // Driver describes the driver; what it does not report stays empty.

@@ -7,8 +7,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Health is a snapshot of one GPU. A nil reading is one that the device or the
-// driver does not have.
+// Health is a snapshot of one GPU. A nil reading is one that the device or the driver does not have.
 type Health struct {
 	UUID         string    `json:"uuid"`
 	At           time.Time `json:"at"`
@@ -30,8 +29,7 @@ type Health struct {
 	Simulated bool `json:"simulated"`
 }
 
-// Health reads a snapshot of every device. A device that is lost is in the result,
-// as Missing; it is no error.
+// Health reads a snapshot of every device. A device that is lost is in the result, as Missing; it is no error.
 func (g *GPUs) Health(ctx context.Context) ([]Health, error) {
 	var out []Health
 	err := g.each(ctx, func(_ int, d nvml.Device) error {

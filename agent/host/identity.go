@@ -6,10 +6,8 @@ import (
 	"sort"
 )
 
-// DeviceID names one physical GPU on chain: sha256("gantry-device" ‖ UUID), the
-// UUID as NVML writes it, for example "GPU-5c1…". It is the seed of the
-// DeviceClaim account. A UUID has 122 random bits, so the hash does not give it
-// away.
+// DeviceID names one physical GPU on chain: sha256("gantry-device" ‖ UUID), the UUID as NVML writes it, for example
+// "GPU-5c1…". It is the seed of the DeviceClaim account. A UUID has 122 random bits, so the hash does not give it away.
 type DeviceID [32]byte
 
 // NewDeviceID hashes a UUID.
@@ -17,10 +15,9 @@ func NewDeviceID(uuid string) DeviceID {
 	return sha256.Sum256(append([]byte("gantry-device"), uuid...))
 }
 
-// DeviceRoot stands for a node's set of GPUs: the root of a Merkle tree over the
-// identities in ascending order, each once. Leaf sha256(0x00 ‖ id), inner node
-// sha256(0x01 ‖ left ‖ right), a last node without a partner moves up unchanged. All
-// zero for no GPUs. It does not depend on the order in which NVML lists them.
+// DeviceRoot stands for a node's set of GPUs: the root of a Merkle tree over the identities in ascending order, each
+// once. Leaf sha256(0x00 ‖ id), inner node sha256(0x01 ‖ left ‖ right), a last node without a partner moves up
+// unchanged. All zero for no GPUs. It does not depend on the order in which NVML lists them.
 func DeviceRoot(ids []DeviceID) [32]byte {
 	sorted := append([]DeviceID(nil), ids...)
 	sort.Slice(sorted, func(i, j int) bool { return bytes.Compare(sorted[i][:], sorted[j][:]) < 0 })

@@ -31,8 +31,7 @@ type Inventory struct {
 type Host struct {
 	Kernel   string `json:"kernel"`
 	Platform string `json:"platform"`
-	// Virtualization is empty on bare metal, else the hypervisor's name, or
-	// "unknown hypervisor".
+	// Virtualization is empty on bare metal, else the hypervisor's name, or "unknown hypervisor".
 	Virtualization string `json:"virtualization,omitempty"`
 }
 
@@ -66,8 +65,7 @@ type DetectOptions struct {
 	NetworkTestBytes int64
 }
 
-// Detect takes the inventory. The error is ctx's or none: what cannot be found
-// out is left zero and named in Notes.
+// Detect takes the inventory. The error is ctx's or none: what cannot be found out is left zero and named in Notes.
 func Detect(ctx context.Context, o DetectOptions) (Inventory, error) {
 	if o.DiskPath == "" {
 		o.DiskPath = "."

@@ -46,9 +46,9 @@ func measureNetwork(ctx context.Context, o DetectOptions) Network {
 	}
 }
 
-// The speed protocol, over any stream: the client sends a letter, 'S' or 'R', and a
-// count (u64le). After 'S' it sends that many bytes and the server answers with one
-// byte when it has them all; after 'R' the server sends that many bytes.
+// The speed protocol, over any stream: the client sends a letter, 'S' or 'R', and a count (u64le). After 'S' it sends
+// that many bytes and the server answers with one byte when it has them all; after 'R' the server sends that many
+// bytes.
 const (
 	speedSend    = 'S'
 	speedReceive = 'R'
@@ -106,8 +106,7 @@ func (p StreamPeer) measure(ctx context.Context, kind byte, bytes int64, move fu
 	return time.Since(start), nil
 }
 
-// ServeSpeed answers one request on s and returns. The caller sets deadlines and
-// closes s.
+// ServeSpeed answers one request on s and returns. The caller sets deadlines and closes s.
 func ServeSpeed(s io.ReadWriter) error {
 	var h [speedHeader]byte
 	if _, err := io.ReadFull(s, h[:]); err != nil {

@@ -42,9 +42,8 @@ func isSimulated(n nvml.Interface) bool {
 	return ok && s.simulated()
 }
 
-// Simulate returns an NVML with count GPUs of a model, for local networks and
-// tests. Their UUIDs follow from the seed, so that each agent has devices of its
-// own and keeps them over a restart.
+// Simulate returns an NVML with count GPUs of a model, for local networks and tests. Their UUIDs follow from the seed,
+// so that each agent has devices of its own and keeps them over a restart.
 func Simulate(model SimulatedModel, count int, seed [32]byte) (nvml.Interface, error) {
 	if count < 1 || count > MaxSimulated {
 		return nil, fmt.Errorf("%w: %d GPUs, must be 1 to %d", ErrSimulation, count, MaxSimulated)
@@ -127,8 +126,7 @@ type readings struct {
 	temperature, power, limit uint32
 }
 
-// fillMock gives a mock every function that this package calls; one that is missing
-// would panic.
+// fillMock gives a mock every function that this package calls; one that is missing would panic.
 func fillMock(d *mock.Device, r readings, index int) {
 	d.GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
 		p := nvml.PciInfo{PciDeviceId: r.device}

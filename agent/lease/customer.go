@@ -120,7 +120,8 @@ func (m *Manager) awaitLease(ctx context.Context, address solana.PublicKey) (mar
 	}
 }
 
-// Status answers a customer with the status of its lease, also a while after the lease was closed. Error: *RefusedError.
+// Status answers a customer with the status of its lease, also a while after the lease was closed. Error:
+// *RefusedError.
 func (m *Manager) Status(ctx context.Context, from solana.PublicKey, lease [32]byte) (messages.LeaseStatus, error) {
 	if err := m.authorise(ctx, from, lease); err != nil {
 		return messages.LeaseStatus{}, err

@@ -1,5 +1,5 @@
-// Package lease carries out the leases of one node: it starts them on chain, runs the customer's job, ends what has
-// to be ended and removes what is closed.
+// Package lease carries out the leases of one node: it starts them on chain, runs the customer's job, ends what has to
+// be ended and removes what is closed.
 //
 // Each lease has a worker. A worker follows no script. It observes four facts again and again: the lease account on
 // chain, the agent's stored entry, the runtime's job and the clock. [Decide] names the one next action. A crash between

@@ -102,8 +102,8 @@ func New(o Options) (*Manager, error) {
 // Ready is closed once every lease that was known at the start has been observed.
 func (m *Manager) Ready() <-chan struct{} { return m.ready }
 
-// Run works until ctx ends. Running jobs are left alone then: the next agent finds them. Its error is ctx's, or one
-// of the store, with which the agent must not go on.
+// Run works until ctx ends. Running jobs are left alone then: the next agent finds them. Its error is ctx's, or one of
+// the store, with which the agent must not go on.
 func (m *Manager) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -30,8 +30,8 @@ func wantsOutput(l market.Lease) bool {
 	return s == market.OutputWanted || s == market.OutputCommitted
 }
 
-// decideOutput is the next action about the output of a redundant job that is over. ok is false when there is none now; a
-// job that did not end by itself has no output to stand for.
+// decideOutput is the next action about the output of a redundant job that is over. ok is false when there is none now;
+// a job that did not end by itself has no output to stand for.
 func decideOutput(f Facts) (d Decision, ok bool) {
 	if !f.Exists || !wantsOutput(f.Account) || f.Account.StartedAt == 0 || f.Entry.Exit == nil ||
 		runtime.Reason(f.Entry.Exit.Reason) != runtime.ReasonExited {

@@ -17,8 +17,8 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// agentModel drives one worker by hand, so that a crash can fall between any two actions, and checks after every one what
-// must always hold.
+// agentModel drives one worker by hand, so that a crash can fall between any two actions, and checks after every one
+// what must always hold.
 type agentModel struct {
 	t interface {
 		require.TestingT
@@ -256,8 +256,8 @@ func TestCrashAfterEveryAction(t *testing.T) {
 	}
 }
 
-// The same for a redundant job: what a node has committed to is what it shows, and it shows it once the others cannot copy
-// it any more.
+// The same for a redundant job: what a node has committed to is what it shows, and it shows it once the others cannot
+// copy it any more.
 func TestCrashAfterEveryActionOfARedundantJob(t *testing.T) {
 	actions := runLease(t, true, -1)
 	require.Equal(t, []Action{

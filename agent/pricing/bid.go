@@ -22,8 +22,8 @@ type BidInputs struct {
 // minRecent is how many recent leases are needed to use their median.
 const minRecent = 3
 
-// Rate is what a GPU-hour of the model brings: the median price of recent leases, when there are at least three; else the
-// median of the others' asks; else the reference price.
+// Rate is what a GPU-hour of the model brings: the median price of recent leases, when there are at least three; else
+// the median of the others' asks; else the reference price.
 func (s BidInputs) Rate() market.PricePerHour {
 	if len(s.Recent) >= minRecent {
 		return median(s.Recent)
@@ -36,8 +36,8 @@ func (s BidInputs) Rate() market.PricePerHour {
 
 // Bid is what the policy offers in a sealed auction.
 //
-// The winner is paid what the best losing bid sets, so that there is nothing to gain from bidding more than the job must
-// bring, nor less. That is:
+// The winner is paid what the best losing bid sets, so that there is nothing to gain from bidding more than the job
+// must bring, nor less. That is:
 //
 //	floor + utilisation × (rate − floor)       and never below floor
 //

@@ -46,8 +46,8 @@ func (c Costs) PerHour() market.PricePerHour {
 	return sum(ceilDiv(uint64(c.Power), uint64(c.Watts), 1_000), c.Wear)
 }
 
-// Floor is the lowest price per GPU-hour that covers the costs after the protocol's fee:
-// PerHour × 10,000 / (10,000 − fee), rounded up, and at least 1.
+// Floor is the lowest price per GPU-hour that covers the costs after the protocol's fee: PerHour × 10,000 / (10,000 −
+// fee), rounded up, and at least 1.
 func (c Costs) Floor(feeBPS uint16) market.PricePerHour {
 	left := uint64(bps) - uint64(min(feeBPS, bps-1))
 	return max(ceilDiv(uint64(c.PerHour()), bps, left), 1)

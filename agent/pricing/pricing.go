@@ -31,8 +31,8 @@ type Snapshot struct {
 	Idle time.Duration
 }
 
-// Observe reads a snapshot from a view: the model's reference price and the asks of active nodes with this model, all but
-// one: the node's own.
+// Observe reads a snapshot from a view: the model's reference price and the asks of active nodes with this model, all
+// but one: the node's own.
 func Observe(v *view.View, model uint16, except solana.PublicKey) Snapshot {
 	var s Snapshot
 	if m, ok := v.Model(model); ok {

@@ -1,5 +1,5 @@
-// Package receipt signs for the time that a node has delivered, accepts the customer's signature and settles receipts on
-// chain.
+// Package receipt signs for the time that a node has delivered, accepts the customer's signature and settles receipts
+// on chain.
 //
 // A receipt says "so many seconds of this lease, in all". The node never signs a lower number after a higher one, and
 // never one sequence number for two numbers: what it is about to sign is in the store before the signature exists.
@@ -89,8 +89,8 @@ func New(o Options) (*Server, error) {
 // clockMargin, in seconds, keeps a receipt below what a chain with a slightly late clock accepts.
 const clockMargin = 1
 
-// Seconds is what the node may claim for a lease at a time: all of it up to the end once it is over; while it runs,
-// up to a second ago, and for a lease that ends with its job, up to the job's end.
+// Seconds is what the node may claim for a lease at a time: all of it up to the end once it is over; while it runs, up
+// to a second ago, and for a lease that ends with its job, up to the job's end.
 func Seconds(l market.Lease, exit *store.Exit, now time.Time) uint64 {
 	if l.StartedAt == 0 {
 		return 0

@@ -233,8 +233,8 @@ func TestSettlesTheLeaseAsItIs(t *testing.T) {
 	require.False(t, due, "nothing is owed before the start")
 }
 
-// A session key signs for its customer with its own key, across a crash of the agent; what it signed is not brought to the
-// chain any more once it is over.
+// A session key signs for its customer with its own key, across a crash of the agent; what it signed is not brought to
+// the chain any more once it is over.
 func TestSessionKeysSignReceipts(t *testing.T) {
 	f := newFixture(t)
 	f.now = f.now.Add(10 * time.Second)

@@ -15,8 +15,8 @@ import (
 // ErrNoLease: the machine has no such running lease.
 var ErrNoLease = errors.New("this machine has no such running lease")
 
-// Checkpoint records the sha256 of a checkpoint of a running lease's job: should the machine fail, the next one tells the job
-// this hash. The machine's key signs. Errors: ErrNoLease, *market.Error.
+// Checkpoint records the sha256 of a checkpoint of a running lease's job: should the machine fail, the next one tells
+// the job this hash. The machine's key signs. Errors: ErrNoLease, *market.Error.
 func (c *Commands) Checkpoint(ctx context.Context, lease solana.PublicKey, hash [32]byte) error {
 	if err := c.resume(ctx); err != nil {
 		return err

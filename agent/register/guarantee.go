@@ -14,8 +14,8 @@ import (
 // ErrGuarantee: the market would refuse the uptime guarantee.
 var ErrGuarantee = errors.New("the uptime guarantee is not possible")
 
-// Guarantee is an uptime guarantee: for so long from now, so much uptime in basis points. Zero is the shortest time, and
-// the uptime of the guarantee that the node has.
+// Guarantee is an uptime guarantee: for so long from now, so much uptime in basis points. Zero is the shortest time,
+// and the uptime of the guarantee that the node has.
 type Guarantee struct {
 	For time.Duration
 	BPS uint16

@@ -26,7 +26,8 @@ type Join struct {
 	Spec    market.NodeSpec
 	Model   market.Model
 	Devices [][32]byte
-	// OverClaims registers GPUs that other nodes claim without evidence: the machine waits for its own, see docs/protocol/evidence.md.
+	// OverClaims registers GPUs that other nodes claim without evidence: the machine waits for its own, see
+	// docs/protocol/evidence.md.
 	OverClaims bool
 }
 

@@ -96,8 +96,8 @@ func (p *Planner) Needs(ctx context.Context, j Join) (Needs, error) {
 	return n, p.balances(ctx, &n)
 }
 
-// checkDevices refuses GPUs that another node holds before anything is paid. For a registered machine it checks only that
-// the GPUs are those that were registered: evidence decides about claims that other nodes hold.
+// checkDevices refuses GPUs that another node holds before anything is paid. For a registered machine it checks only
+// that the GPUs are those that were registered: evidence decides about claims that other nodes hold.
 func (p *Planner) checkDevices(ctx context.Context, j Join, n Needs) error {
 	if n.IsNode {
 		if market.DeviceRoot(j.Devices) != n.Node.DeviceRoot {

@@ -1,8 +1,8 @@
 // Package register brings a machine into the market, keeps its ask and status, and takes it out again.
 //
-// Every command reads the chain first and does only what is missing, so that it may be repeated after any
-// interruption. What was signed before the interruption is in the transaction store; a command waits for it before it
-// reads the chain.
+// Every command reads the chain first and does only what is missing, so that it may be repeated after any interruption.
+// What was signed before the interruption is in the transaction store; a command waits for it before it reads the
+// chain.
 package register
 
 import (

@@ -30,10 +30,9 @@ var publicClusters = map[string]string{
 	GenesisDevnet:      "devnet",
 }
 
-// CheckLocal returns a [*NotLocalError] unless the cluster is a private one whose
-// endpoints are all on this machine. Both are asked for: the hash alone cannot
-// know a private but remote cluster, the address alone cannot know a tunnel or a
-// proxy to a public one.
+// CheckLocal returns a [*NotLocalError] unless the cluster is a private one whose endpoints are all on this machine.
+// Both are asked for: the hash alone cannot know a private but remote cluster, the address alone cannot know a tunnel
+// or a proxy to a public one.
 func (c Cluster) CheckLocal() error {
 	hash, err := solana.HashFromBase58(c.GenesisHash)
 	if err != nil {

@@ -1,19 +1,16 @@
 // Package runtime runs a customer's job on the node.
 //
-// [Runtime] is what the agent needs of any way to run jobs; [Process] is the
-// first one: the command runs as an ordinary process in a working directory of
-// its own. It limits what a job uses and keeps its environment clean, but it
-// does not isolate the job from the machine. It therefore serves local networks
-// only: [NewProcess] refuses every public cluster and every RPC endpoint that is
-// not on this machine ([NotLocalError]).
+// [Runtime] is what the agent needs of any way to run jobs; [Process] is the first one: the command runs as an ordinary
+// process in a working directory of its own. It limits what a job uses and keeps its environment clean, but it does not
+// isolate the job from the machine. It therefore serves local networks only: [NewProcess] refuses every public cluster
+// and every RPC endpoint that is not on this machine ([NotLocalError]).
 //
 // # Surviving the agent
 //
-// The agent does not start the job itself. It starts a small supervisor, its own
-// binary run again as "internal-run DIR", in a session of its own, and the
-// supervisor starts the job. So a kill -9 of the agent touches neither; the
-// supervisor waits for the job, enforces its limits and writes the exit to the
-// lease's directory with a rename, where the next agent finds it.
+// The agent does not start the job itself. It starts a small supervisor, its own binary run again as "internal-run
+// DIR", in a session of its own, and the supervisor starts the job. So a kill -9 of the agent touches neither; the
+// supervisor waits for the job, enforces its limits and writes the exit to the lease's directory with a rename, where
+// the next agent finds it.
 //
 //	DIR/spec.json    what to run; written before anything is started
 //	DIR/lock         held (flock) by the supervisor as long as it lives
@@ -24,20 +21,17 @@
 //	DIR/stdout.log DIR/stderr.log DIR/output.log (both together) DIR/supervisor.log
 //	DIR/work         the job's working directory and home
 //
-// A job is started at most once: the supervisor takes the lock, refuses to start
-// if run.json is there, and writes it before the job's first instruction. A pid
-// counts only together with its start time from /proc, so a reused pid is never
-// mistaken for the job, and never signalled.
+// A job is started at most once: the supervisor takes the lock, refuses to start if run.json is there, and writes it
+// before the job's first instruction. A pid counts only together with its start time from /proc, so a reused pid is
+// never mistaken for the job, and never signalled.
 //
-// If the supervisor itself is killed the kernel kills the job with it, and the
-// state is [Lost]: over, with an unknown exit.
+// If the supervisor itself is killed the kernel kills the job with it, and the state is [Lost]: over, with an unknown
+// exit.
 //
 // # Limits
 //
-// With a writable cgroup v2 that offers the controllers: memory.max, cpu.max,
-// pids.max. Without: the number of CPUs by affinity, memory by RLIMIT_DATA for
-// each process and by a watch over the resident memory of the whole tree. Disk
-// by a watch over the working directory and by RLIMIT_FSIZE for each file; wall
-// time by the supervisor. [Status].Limits says which of these hold. The watches
-// check four times a second, so a burst between two checks is not seen.
+// With a writable cgroup v2 that offers the controllers: memory.max, cpu.max, pids.max. Without: the number of CPUs by
+// affinity, memory by RLIMIT_DATA for each process and by a watch over the resident memory of the whole tree. Disk by a
+// watch over the working directory and by RLIMIT_FSIZE for each file; wall time by the supervisor. [Status].Limits says
+// which of these hold. The watches check four times a second, so a burst between two checks is not seen.
 package runtime

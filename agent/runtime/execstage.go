@@ -23,8 +23,7 @@ const (
 // envCgroup tells the exec stage that a cgroup limits memory and CPUs already.
 const envCgroup = "GANTRY_INTERNAL_CGROUP"
 
-// becomeJob limits this process and replaces it by the job. It returns only when
-// that fails.
+// becomeJob limits this process and replaces it by the job. It returns only when that fails.
 func becomeJob(dir leaseDir) int {
 	// Affinity and no_new_privs belong to the thread that calls execve.
 	goruntime.LockOSThread()
@@ -61,8 +60,8 @@ func becomeJob(dir leaseDir) int {
 	return fail(fmt.Errorf("exec %s: %w", path, syscall.Exec(path, spec.Command, env)))
 }
 
-// closeOnExecAll keeps every descriptor but the standard three from the job, also
-// those that whoever started the agent left open by mistake.
+// closeOnExecAll keeps every descriptor but the standard three from the job, also those that whoever started the agent
+// left open by mistake.
 func closeOnExecAll() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
@@ -124,16 +123,15 @@ func limitSelf(spec Spec, inCgroup bool) error {
 		}
 	}
 	if l.MemoryMiB > 0 && !inCgroup {
-		// Writable private memory, not address space: programs that reserve much
-		// and use little (CUDA, Go, Java) stay able to run.
+		// Writable private memory, not address space: programs that reserve much and use little (CUDA, Go, Java) stay
+		// able to run.
 		return set("data size", unix.RLIMIT_DATA, l.MemoryMiB<<20)
 	}
 	return nil
 }
 
-// pinCPUs keeps the thread, and all that it becomes, on a number of the
-// processors it may use now. Which ones depends on the lease, so that small jobs
-// do not all meet on the first.
+// pinCPUs keeps the thread, and all that it becomes, on a number of the processors it may use now. Which ones depends
+// on the lease, so that small jobs do not all meet on the first.
 func pinCPUs(leaseID string, cpus float64) error {
 	var now, want unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &now); err != nil {

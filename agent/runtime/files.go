@@ -37,8 +37,7 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// runRecord is written by the supervisor, first with itself only, before the job
-// can run, then with the job.
+// runRecord is written by the supervisor, first with itself only, before the job can run, then with the job.
 type runRecord struct {
 	Supervisor procID    `json:"supervisor"`
 	Job        procID    `json:"job"`
@@ -111,9 +110,8 @@ func readJSON(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// takeLock takes the supervisor's lock, or reports that someone holds it. It is
-// an open file description lock: it goes when the file is closed or its process
-// dies, and looking at it does not disturb it.
+// takeLock takes the supervisor's lock, or reports that someone holds it. It is an open file description lock: it goes
+// when the file is closed or its process dies, and looking at it does not disturb it.
 func takeLock(path string) (*os.File, bool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// InternalCommand is the hidden subcommand under which the agent's binary must
-// call [InternalMain] before it does anything else:
+// InternalCommand is the hidden subcommand under which the agent's binary must call [InternalMain] before it does
+// anything else:
 //
 //	if len(os.Args) > 1 && os.Args[1] == runtime.InternalCommand {
 //		os.Exit(runtime.InternalMain(os.Args[2:]))
@@ -25,8 +25,7 @@ const (
 // self is this very binary, also after its file was replaced by an upgrade.
 const self = "/proc/self/exe"
 
-// InternalMain runs a stage ("STAGE DIR") and returns the exit status. It is not
-// meant for people.
+// InternalMain runs a stage ("STAGE DIR") and returns the exit status. It is not meant for people.
 func InternalMain(args []string) int {
 	if len(args) != 2 {
 		fmt.Fprintln(os.Stderr, InternalCommand+" is used by the agent itself and takes a stage and a directory")
@@ -51,8 +50,8 @@ func InternalMain(args []string) int {
 	return 0
 }
 
-// detach starts the supervisor and returns at once, so that the supervisor's
-// parent becomes init: the agent neither has to wait for it nor can take it along.
+// detach starts the supervisor and returns at once, so that the supervisor's parent becomes init: the agent neither has
+// to wait for it nor can take it along.
 func detach(dir leaseDir) error {
 	log, err := os.OpenFile(dir.supervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// copyLog moves a stream to its file, up to the limit; then it says so once and
-// drops the rest, so that the job is never blocked by its own output.
+// copyLog moves a stream to its file, up to the limit; then it says so once and drops the rest, so that the job is
+// never blocked by its own output.
 func (s *supervisor) copyLog(stream Stream, r *os.File) error {
 	f, err := os.OpenFile(s.dir.log(stream), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

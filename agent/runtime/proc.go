@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procID names a process for good: pids are reused, pairs of pid and start time
-// (clock ticks since boot) within one boot are not.
+// procID names a process for good: pids are reused, pairs of pid and start time (clock ticks since boot) within one
+// boot are not.
 type procID struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start_ticks"`
@@ -37,8 +37,7 @@ func readStat(pid int) (procStat, error) {
 	return parseStat(b)
 }
 
-// parseStat reads a line of proc(5). The command name may hold anything, so
-// fields are counted from the last ')'.
+// parseStat reads a line of proc(5). The command name may hold anything, so fields are counted from the last ')'.
 func parseStat(b []byte) (procStat, error) {
 	var s procStat
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
@@ -88,8 +87,8 @@ func (p procID) alive() bool {
 	return err == nil && s.start == p.Start && s.state != 'Z' && s.state != 'X'
 }
 
-// signal sends sig to the very process through a pidfd, so that it cannot hit a
-// successor of the pid. A process that is gone is no error.
+// signal sends sig to the very process through a pidfd, so that it cannot hit a successor of the pid. A process that is
+// gone is no error.
 func (p procID) signal(sig syscall.Signal) error {
 	if p.PID <= 0 {
 		return nil

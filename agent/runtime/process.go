@@ -37,8 +37,7 @@ type Process struct {
 	root string
 	exe  string
 	log  zerolog.Logger
-	// starting keeps two calls from preparing one directory at once; across
-	// processes the supervisor's lock decides.
+	// starting keeps two calls from preparing one directory at once; across processes the supervisor's lock decides.
 	starting sync.Mutex
 }
 
@@ -70,8 +69,8 @@ func (p *Process) dir(leaseID string) (leaseDir, error) {
 	return leaseDir(filepath.Join(p.root, leaseID)), nil
 }
 
-// Start implements [Runtime]. A job that cannot be started (no such command) is
-// no error: it is over, with ReasonStartFailed.
+// Start implements [Runtime]. A job that cannot be started (no such command) is no error: it is over, with
+// ReasonStartFailed.
 func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
 	if err := spec.Validate(); err != nil {
 		return Status{}, err

@@ -18,9 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary serves as the agent's binary: it answers the hidden subcommand,
-// and "test-agent ROOT LEASE" is an agent that starts a job and then waits to be
-// killed.
+// The test binary serves as the agent's binary: it answers the hidden subcommand, and "test-agent ROOT LEASE" is an
+// agent that starts a job and then waits to be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -387,8 +386,8 @@ func TestFollowLogsFromAnOffset(t *testing.T) {
 	require.ErrorIs(t, err, ErrSpec)
 }
 
-// kill -9 of the agent and of its whole process group: the job goes on, and the
-// next agent gets its output and its exit code.
+// kill -9 of the agent and of its whole process group: the job goes on, and the next agent gets its output and its exit
+// code.
 func TestJobSurvivesTheAgent(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -23,22 +23,21 @@ var (
 	ErrImage = errors.New("runtime: the process runtime runs no images; order without one")
 )
 
-// Runtime runs jobs, each under its lease's id. Implementations are safe for use
-// by several goroutines.
+// Runtime runs jobs, each under its lease's id. Implementations are safe for use by several goroutines.
 type Runtime interface {
-	// Start starts a job and returns when it runs or has failed to. ctx bounds
-	// the wait, not the job. A second Start of a lease is ErrExists.
+	// Start starts a job and returns when it runs or has failed to. ctx bounds the wait, not the job. A second Start of
+	// a lease is ErrExists.
 	Start(ctx context.Context, spec Spec) (Status, error)
 	// Status returns a job's status, also after a restart of the agent.
 	Status(ctx context.Context, leaseID string) (Status, error)
-	// Stop asks the job to end, and kills it after grace. It returns when the job
-	// is over. Stopping a job that is over is no error.
+	// Stop asks the job to end, and kills it after grace. It returns when the job is over. Stopping a job that is over
+	// is no error.
 	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)
-	// Extend sets the longest a job may run, counted from its start, in place of
-	// Limits.Wall; 0 lifts the limit. It also shortens. ErrOver when the job is over.
+	// Extend sets the longest a job may run, counted from its start, in place of Limits.Wall; 0 lifts the limit. It
+	// also shortens. ErrOver when the job is over.
 	Extend(ctx context.Context, leaseID string, wall time.Duration) error
-	// Logs reads a stream from a byte offset. With follow it goes on until the
-	// job is over and everything was read, or ctx ends.
+	// Logs reads a stream from a byte offset. With follow it goes on until the job is over and everything was read, or
+	// ctx ends.
 	Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error)
 	// Remove deletes everything about a job that is over. ErrRunning otherwise.
 	Remove(ctx context.Context, leaseID string) error
@@ -101,8 +100,7 @@ type Limits struct {
 	Wall time.Duration `json:"wall_ns,omitempty"`
 	// Processes limits the tasks of the job; only with cgroups.
 	Processes uint64 `json:"processes,omitempty"`
-	// LogBytes limits each output; 0 means 16 MiB. What comes later is dropped
-	// and the log says so.
+	// LogBytes limits each output; 0 means 16 MiB. What comes later is dropped and the log says so.
 	LogBytes int64 `json:"log_bytes,omitempty"`
 	// OpenFiles limits descriptors; 0 means 4096.
 	OpenFiles uint64 `json:"open_files,omitempty"`
@@ -121,8 +119,8 @@ const (
 	ReasonStartFailed Reason = "start-failed" // never ran, see Message
 )
 
-// Exit is how a job ended. Code is the exit status, 128 + signal number when a
-// signal ended it (as a shell reports it), 127 when it could not be started.
+// Exit is how a job ended. Code is the exit status, 128 + signal number when a signal ended it (as a shell reports it),
+// 127 when it could not be started.
 type Exit struct {
 	Reason     Reason    `json:"reason"`
 	Code       int       `json:"code"`
@@ -149,8 +147,7 @@ type Status struct {
 	Spec Spec `json:"spec"`
 }
 
-// NotLocalError is returned for a cluster that the process runtime must not
-// serve.
+// NotLocalError is returned for a cluster that the process runtime must not serve.
 type NotLocalError struct{ Why string }
 
 func (e *NotLocalError) Error() string {

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// status derives the phase from the directory alone, so that any process, at any
-// time, sees the same.
+// status derives the phase from the directory alone, so that any process, at any time, sees the same.
 func (d leaseDir) status() (Status, error) {
 	var st Status
 	ok, err := readJSON(d.spec(), &st.Spec)
@@ -23,9 +22,8 @@ func (d leaseDir) status() (Status, error) {
 		return st, fmt.Errorf("%w: %s", ErrNotFound, filepath.Base(string(d)))
 	}
 	st.LeaseID = st.Spec.LeaseID
-	// The order of the three reads matters. The supervisor holds the lock before it
-	// writes run.json and until it has written exit.json: so a run record that was
-	// there, then no lock, then no exit can only mean that it was killed.
+	// The order of the three reads matters. The supervisor holds the lock before it writes run.json and until it has
+	// written exit.json: so a run record that was there, then no lock, then no exit can only mean that it was killed.
 	var run runRecord
 	ran, err := readJSON(d.run(), &run)
 	if err != nil {
@@ -63,8 +61,8 @@ func (d leaseDir) lastLog() string {
 	return strings.TrimSpace(string(b[max(0, len(b)-500):]))
 }
 
-// killLeftovers ends processes of a job whose supervisor is gone. They are known
-// by the job's session and by the lease in their environment, both.
+// killLeftovers ends processes of a job whose supervisor is gone. They are known by the job's session and by the lease
+// in their environment, both.
 func (d leaseDir) killLeftovers() error {
 	var run runRecord
 	ok, err := readJSON(d.run(), &run)

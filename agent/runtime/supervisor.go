@@ -38,8 +38,7 @@ type supervisor struct {
 
 // supervise runs the job of dir to its end.
 func supervise(dir leaseDir) error {
-	// The job gets a signal when the thread that started it dies: this one must
-	// live as long as the process.
+	// The job gets a signal when the thread that started it dies: this one must live as long as the process.
 	goruntime.LockOSThread()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	signals := make(chan os.Signal, 4)
@@ -187,8 +186,8 @@ func (s *supervisor) start() error {
 	return nil
 }
 
-// openPipes opens count pipes as read end, write end, read end, … closeAll closes
-// every one that was not set to nil; closing twice is harmless.
+// openPipes opens count pipes as read end, write end, read end, … closeAll closes every one that was not set to nil;
+// closing twice is harmless.
 func openPipes(count int) (files []*os.File, closeAll func(), err error) {
 	closeAll = func() {
 		for _, f := range files {

@@ -83,8 +83,8 @@ func TestCgroupFiles(t *testing.T) {
 	_, err = makeCgroup(dir, "l", Limits{})
 	require.ErrorContains(t, err, "lacks memory, pids")
 
-	// The interface files of a real group are there from the start; here they are
-	// made beforehand to see what is written.
+	// The interface files of a real group are there from the start; here they are made beforehand to see what is
+	// written.
 	group := filepath.Join(dir, "group")
 	require.NoError(t, os.Mkdir(group, 0o700))
 	for _, name := range []string{"memory.max", "cpu.max", "pids.max"} {

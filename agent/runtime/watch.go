@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits for the job's end and brings it about when a limit or a request
-// says so. begin carries the monotonic clock: a changed date ends no job. When it returns the job's first process is gone and reaped.
+// watch waits for the job's end and brings it about when a limit or a request says so. begin carries the monotonic
+// clock: a changed date ends no job. When it returns the job's first process is gone and reaped.
 func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 	reason := ReasonExited
 	ticker := time.NewTicker(watchEvery)
@@ -73,17 +73,16 @@ func (s *supervisor) grace() time.Duration {
 	return r.Grace
 }
 
-// terminate sends SIGTERM to the job's process group. The group's leader is the
-// job, which has not been reaped, so the number is still its own.
+// terminate sends SIGTERM to the job's process group. The group's leader is the job, which has not been reaped, so the
+// number is still its own.
 func (s *supervisor) terminate() {
 	if err := unix.Kill(-s.record.Job.PID, syscall.SIGTERM); err != nil {
 		s.killTree()
 	}
 }
 
-// killTree kills every descendant, again and again until none is left: a process
-// may be born while others die. As subreaper the supervisor is an ancestor of
-// them all, also of those that left the job's session.
+// killTree kills every descendant, again and again until none is left: a process may be born while others die. As
+// subreaper the supervisor is an ancestor of them all, also of those that left the job's session.
 func (s *supervisor) killTree() {
 	if s.cgroup != nil {
 		s.cgroup.kill()
@@ -107,8 +106,7 @@ func (s *supervisor) killTree() {
 	}
 }
 
-// reapOrphans collects adopted children that have died. The job itself is left to
-// its own Wait.
+// reapOrphans collects adopted children that have died. The job itself is left to its own Wait.
 func (s *supervisor) reapOrphans() {
 	all, err := listProcesses()
 	if err != nil {
@@ -121,8 +119,8 @@ func (s *supervisor) reapOrphans() {
 	}
 }
 
-// tooMuchMemory adds up the resident memory of the whole tree. Shared pages count
-// once for each process, to the job's disadvantage.
+// tooMuchMemory adds up the resident memory of the whole tree. Shared pages count once for each process, to the job's
+// disadvantage.
 func (s *supervisor) tooMuchMemory() bool {
 	limit := s.spec.Limits.MemoryMiB << 20
 	if limit == 0 || s.cgroup != nil {

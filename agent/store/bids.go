@@ -10,7 +10,8 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// Bid is the node's bid in one sealed auction. Price and salt never change: two bids for one order would be one too many.
+// Bid is the node's bid in one sealed auction. Price and salt never change: two bids for one order would be one too
+// many.
 type Bid struct {
 	Order       Key       `json:"order"`
 	CloseAt     int64     `json:"close_at"` // unix seconds; with the order it names the auction

@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// AddLease stores a lease that was awarded to the node. Storing the same one
-// again changes nothing and returns what is stored.
+// AddLease stores a lease that was awarded to the node. Storing the same one again changes nothing and returns what is
+// stored.
 func (s *Store) AddLease(l Lease) (Lease, error) {
 	l.State = Awarded
 	err := s.db.Update(func(tx *bolt.Tx) error {
@@ -69,9 +69,8 @@ func (s *Store) Leases(states ...State) ([]Lease, error) {
 	return out, nil
 }
 
-// Advance moves a lease to a state, after change (which may be nil) has edited
-// it, in one transaction. Staying in the same state is allowed, so a repeated
-// step after a crash is harmless; a step back is ErrTransition.
+// Advance moves a lease to a state, after change (which may be nil) has edited it, in one transaction. Staying in the
+// same state is allowed, so a repeated step after a crash is harmless; a step back is ErrTransition.
 func (s *Store) Advance(address Key, to State, change func(*Lease) error) (Lease, error) {
 	var l Lease
 	err := s.db.Update(func(tx *bolt.Tx) error {

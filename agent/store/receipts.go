@@ -9,16 +9,14 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// ReserveReceipt stores that the node is about to sign (lease, sequence,
-// seconds). Only after it returned nil may the signature be made. It refuses
-// with [ErrReceipt]
+// ReserveReceipt stores that the node is about to sign (lease, sequence, seconds). Only after it returned nil may the
+// signature be made. It refuses with [ErrReceipt]
 //
 //   - a sequence below the last one,
 //   - the last sequence with another number of seconds,
 //   - a higher sequence with fewer seconds.
 //
-// The same pair again is allowed: a crash between here and the customer's
-// answer costs nothing.
+// The same pair again is allowed: a crash between here and the customer's answer costs nothing.
 func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, error) {
 	var r Receipt
 	err := s.db.Update(func(tx *bolt.Tx) error {
@@ -48,9 +46,8 @@ func (s *Store) ReserveReceipt(lease Key, sequence, seconds uint64) (Receipt, er
 	return r, nil
 }
 
-// SignReceipt stores the signatures of the receipt that was reserved last.
-// customer may be empty until the customer has answered; by is the session key
-// that signed for it, zero for its own. A receipt that has been overtaken is
+// SignReceipt stores the signatures of the receipt that was reserved last. customer may be empty until the customer has
+// answered; by is the session key that signed for it, zero for its own. A receipt that has been overtaken is
 // [ErrReceipt].
 func (s *Store) SignReceipt(lease Key, sequence uint64, node, customer []byte, by Key) error {
 	for _, sig := range [][]byte{node, customer} {

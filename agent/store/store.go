@@ -14,8 +14,8 @@ import (
 const Schema = 2
 
 var (
-	// ErrCorrupt: the file is damaged. The agent must not go on with it: it could
-	// sign what it had already signed differently.
+	// ErrCorrupt: the file is damaged. The agent must not go on with it: it could sign what it had already signed
+	// differently.
 	ErrCorrupt = boltstore.ErrCorrupt
 	// ErrSchema: the file was written by another version.
 	ErrSchema = boltstore.ErrSchema

@@ -238,8 +238,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// Any damage is either reported or without consequence; it is never a crash and
-// never other contents.
+// Any damage is either reported or without consequence; it is never a crash and never other contents.
 func TestDamageIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent.db")

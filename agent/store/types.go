@@ -32,8 +32,8 @@ type State string
 //
 //	awarded → starting → running → exited → ended → closed
 //
-// with short cuts to ended (aborted before its start, or ended while running)
-// and from starting to exited (the job could not be started).
+// with short cuts to ended (aborted before its start, or ended while running) and from starting to exited (the job
+// could not be started).
 const (
 	// Awarded: seen on chain, nothing done yet.
 	Awarded State = "awarded"

@@ -17,8 +17,8 @@ func workClaimKey(period uint64, seed Key) []byte {
 	return append(k, seed[:]...)
 }
 
-// PutWorkClaim stores a work claim before it is sent. Two different roots for one
-// seed and order would prove the node wrong, so the second is refused with ErrExists.
+// PutWorkClaim stores a work claim before it is sent. Two different roots for one seed and order would prove the node
+// wrong, so the second is refused with ErrExists.
 func (s *Store) PutWorkClaim(w WorkClaim) error {
 	return s.db.Update(func(tx *bolt.Tx) error {
 		key := workClaimKey(w.Period, w.Seed)
@@ -48,8 +48,7 @@ func (s *Store) WorkClaim(period uint64, seed Key) (WorkClaim, error) {
 	return w, err
 }
 
-// PruneWorkClaims removes claims of periods before the given one and returns how
-// many there were.
+// PruneWorkClaims removes claims of periods before the given one and returns how many there were.
 func (s *Store) PruneWorkClaims(before uint64) (int, error) {
 	removed := 0
 	err := s.db.Update(func(tx *bolt.Tx) (err error) {

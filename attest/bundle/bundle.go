@@ -86,8 +86,8 @@ func (b *Bundle) Get(key string) ([]byte, error) {
 	return nil, fmt.Errorf("%q is not in the bundle: %w", key, attest.ErrNoCollateral)
 }
 
-// Others is the digest of the evidence but the TPM's: sha256("gantry-others-1" ‖ encoding of each piece). The pieces are
-// in order. Error: attest.ErrMalformed.
+// Others is the digest of the evidence but the TPM's: sha256("gantry-others-1" ‖ encoding of each piece). The pieces
+// are in order. Error: attest.ErrMalformed.
 func Others(evidence []attest.Evidence) ([32]byte, error) {
 	rest := make([]attest.Evidence, 0, len(evidence))
 	for _, e := range evidence {

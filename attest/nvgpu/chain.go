@@ -18,17 +18,17 @@ const (
 	pemType  = "CERTIFICATE"
 )
 
-// Chain is a parsed certificate chain: the GPU's attestation certificate first, a root last. It is to be believed only after
-// [Roots.CheckDevice].
+// Chain is a parsed certificate chain: the GPU's attestation certificate first, a root last. It is to be believed only
+// after [Roots.CheckDevice].
 type Chain struct {
 	Certificates []*x509.Certificate
 	// Leaf is what the attestation certificate says about the GPU.
 	Leaf Identity
 }
 
-// ParseChain reads a chain as evidence has it: PEM blocks in the form of [CanonicalChain], or the same certificates as DER one
-// after the other. Exactly one PEM encoding of a chain is accepted; a missing last line end is forgiven, because NVIDIA's own
-// samples lack it.
+// ParseChain reads a chain as evidence has it: PEM blocks in the form of [CanonicalChain], or the same certificates as
+// DER one after the other. Exactly one PEM encoding of a chain is accepted; a missing last line end is forgiven,
+// because NVIDIA's own samples lack it.
 func ParseChain(data []byte) (*Chain, error) {
 	if len(data) > MaxChainSize {
 		return nil, malformed("certificates", "%d bytes, more than %d", len(data), MaxChainSize)
@@ -108,12 +108,13 @@ func EncodeChain(certs []*x509.Certificate) []byte {
 	return out
 }
 
-// LeafDigest is sha256 of the attestation certificate's DER: what a confidential VM's report binds, see [attest.Binding].
+// LeafDigest is sha256 of the attestation certificate's DER: what a confidential VM's report binds, see
+// [attest.Binding].
 func (c *Chain) LeafDigest() [32]byte { return sha256.Sum256(c.Certificates[0].Raw) }
 
-// DeviceID is sha256("gantry-nvgpu-device-1" ‖ public key of the certificate that issued the attestation certificate). That key
-// is burnt into the GPU and certified by NVIDIA; the attestation key itself is derived from it and from the firmware, so that
-// one GPU has another attestation key after each firmware update and would count as two devices.
+// DeviceID is sha256("gantry-nvgpu-device-1" ‖ public key of the certificate that issued the attestation certificate).
+// That key is burnt into the GPU and certified by NVIDIA; the attestation key itself is derived from it and from the
+// firmware, so that one GPU has another attestation key after each firmware update and would count as two devices.
 func (c *Chain) DeviceID() [32]byte {
 	return sha256.Sum256(append([]byte("gantry-nvgpu-device-1"), c.Certificates[1].RawSubjectPublicKeyInfo...))
 }

@@ -1,5 +1,5 @@
-// Package nvgpu verifies attestation reports of NVIDIA GPUs in confidential computing mode: offline, against roots that are
-// part of the program.
+// Package nvgpu verifies attestation reports of NVIDIA GPUs in confidential computing mode: offline, against roots that
+// are part of the program.
 //
 // # What is checked
 //
@@ -41,9 +41,10 @@
 //	nvgpu/crl/<sha256 of the issuer's certificate>                 X.509 CRL, DER   [CRLKey]
 //	nvgpu/ocsp/<sha256 of the certificate>                         OCSPResponse     [OCSPKey]
 //
-// What follows nvgpu/rim/ is the id by which NVIDIA's RIM service knows a manifest. Manifests are valid for as long as their
-// signer's certificate is, two years for those seen; NVIDIA signs them anew.
+// What follows nvgpu/rim/ is the id by which NVIDIA's RIM service knows a manifest. Manifests are valid for as long as
+// their signer's certificate is, two years for those seen; NVIDIA signs them anew.
 //
-// Sources: DMTF DSP0274 1.1 (SPDM), TCG DICE and RIM specifications, and the behaviour of NVIDIA's nv-local-gpu-verifier 2.7.3.
-// All of it was run against two real GH100 reports and a real pair of manifests: see attest/testdata/README.md.
+// Sources: DMTF DSP0274 1.1 (SPDM), TCG DICE and RIM specifications, and the behaviour of NVIDIA's
+// nv-local-gpu-verifier 2.7.3. All of it was run against two real GH100 reports and a real pair of manifests: see
+// attest/testdata/README.md.
 package nvgpu

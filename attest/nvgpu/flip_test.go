@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/attest/nvgpu"
 )
 
-// stride is how many bits or bytes lie between those tried: n by default, and with GANTRY_EXHAUSTIVE=1 one. A prime makes the
-// bits tried differ from byte to byte.
+// stride is how many bits or bytes lie between those tried: n by default, and with GANTRY_EXHAUSTIVE=1 one. A prime
+// makes the bits tried differ from byte to byte.
 func stride(t *testing.T, n int) int {
 	if os.Getenv("GANTRY_EXHAUSTIVE") != "" {
 		return 1
@@ -46,7 +46,8 @@ func flips(data []byte, step int, try func(bit int, flipped []byte)) int {
 	return n
 }
 
-// TestEveryFlippedBitOfAReport checks reports with one bit flipped against a chain that was verified once: form, nonce, signature.
+// TestEveryFlippedBitOfAReport checks reports with one bit flipped against a chain that was verified once: form, nonce,
+// signature.
 func TestEveryFlippedBitOfAReport(t *testing.T) {
 	for _, s := range samples(t) {
 		t.Run(s.name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/attest/nvgpu"
 )
 
-// Fuzz targets, one for each parser. Whatever is accepted must mean one thing: encoding it again gives the input back, or, where
-// the input is signed, nobody but the signer can have made it. Everything else must be refused as malformed.
+// Fuzz targets, one for each parser. Whatever is accepted must mean one thing: encoding it again gives the input back,
+// or, where the input is signed, nobody but the signer can have made it. Everything else must be refused as malformed.
 
 func FuzzReport(f *testing.F) {
 	for _, s := range samples(f) {

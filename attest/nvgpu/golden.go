@@ -62,8 +62,8 @@ func (c Comparison) String() string {
 	return s
 }
 
-// Compare compares a report's measurements with the golden ones of its driver and its VBIOS. Two manifests with an active
-// measurement of the same index contradict each other and are refused, whatever their values.
+// Compare compares a report's measurements with the golden ones of its driver and its VBIOS. Two manifests with an
+// active measurement of the same index contradict each other and are refused, whatever their values.
 func Compare(r *Report, driver, vbios *RIM) (Comparison, error) {
 	type entry struct {
 		source string

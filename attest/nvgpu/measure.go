@@ -80,8 +80,8 @@ func (s *session) manifest(check, key, want string) (*RIM, error) {
 	return rim, nil
 }
 
-// revocation asks about the GPU's certificates. The attestation certificate is left out: the GPU itself issued it, for its
-// firmware of the moment, and no list has it.
+// revocation asks about the GPU's certificates. The attestation certificate is left out: the GPU itself issued it, for
+// its firmware of the moment, and no list has it.
 func (s *session) revocation() { s.revoked(CheckRevocation, s.chain.Certificates, 1) }
 
 // revoked asks about a path's certificates from the first given one on, less the root.

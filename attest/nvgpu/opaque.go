@@ -67,8 +67,8 @@ const (
 // Opaque is a report's opaque data: fields by id, each at most once.
 type Opaque map[Field][]byte
 
-// ParseOpaque reads type-length-value fields: u16 id, u16 length, value, little-endian. Unknown ids are kept, a second field
-// with the same id is refused, and so is a field that this package reads and cannot.
+// ParseOpaque reads type-length-value fields: u16 id, u16 length, value, little-endian. Unknown ids are kept, a second
+// field with the same id is refused, and so is a field that this package reads and cannot.
 func ParseOpaque(b []byte) (Opaque, error) {
 	o := Opaque{}
 	for len(b) > 0 {
@@ -154,8 +154,8 @@ func (o Opaque) Feature() (f Feature, has bool) {
 	return 0, false
 }
 
-// text reads letters, digits, dots, hyphens and underscores that end with zero bytes. The host's driver has a say in these fields,
-// and they become names of collateral and lines for people: nothing else gets in.
+// text reads letters, digits, dots, hyphens and underscores that end with zero bytes. The host's driver has a say in
+// these fields, and they become names of collateral and lines for people: nothing else gets in.
 func text(b []byte) (string, error) {
 	s := strings.TrimRight(string(b), "\x00")
 	if len(b) > maxText {

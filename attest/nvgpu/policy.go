@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Board names the product that a GPU is on, in NVIDIA's numbers: what tells an H100 PCIe from an H100 SXM or an H200, which all
-// have the chip GH100.
+// Board names the product that a GPU is on, in NVIDIA's numbers: what tells an H100 PCIe from an H100 SXM or an H200,
+// which all have the chip GH100.
 type Board struct {
 	// Project and SKU are those of the board: "1010" and "0200". Chip is that of the chip on it: "882".
 	Project, SKU, Chip string
@@ -31,11 +31,11 @@ type Policy struct {
 	VBIOSes []VBIOSVersion
 	// FirmwareIDs are the digests allowed for the firmware that holds the attestation key. Empty: any.
 	FirmwareIDs [][fwidSize]byte
-	// RequireReportFWID refuses a report that does not state its firmware's digest, as those of drivers before 550 do not.
-	// Where it is stated it must in any case be the certificate's.
+	// RequireReportFWID refuses a report that does not state its firmware's digest, as those of drivers before 550 do
+	// not. Where it is stated it must in any case be the certificate's.
 	RequireReportFWID bool
-	// RequireMeasurements refuses a report that could not be compared with signed reference manifests. Only that comparison
-	// tells production firmware in confidential mode from firmware that can be debugged.
+	// RequireMeasurements refuses a report that could not be compared with signed reference manifests. Only that
+	// comparison tells production firmware in confidential mode from firmware that can be debugged.
 	RequireMeasurements bool
 	// RequireRevocation refuses a certificate about which no list and no response was supplied.
 	RequireRevocation bool

@@ -16,8 +16,9 @@ const (
 	ItemCertificates = "certificates"
 )
 
-// Request is the SPDM 1.1 GET_MEASUREMENTS message that the driver sends to the GPU for a nonce: all measurements, signed,
-// by the certificates in slot 0. It is here for auditors and generators: the driver makes it, and a report begins with it.
+// Request is the SPDM 1.1 GET_MEASUREMENTS message that the driver sends to the GPU for a nonce: all measurements,
+// signed, by the certificates in slot 0. It is here for auditors and generators: the driver makes it, and a report
+// begins with it.
 func Request(nonce [32]byte) [RequestSize]byte {
 	m := [RequestSize]byte{spdmVersion11, codeGetMeasurements, attrSign, operationAllBlocks}
 	copy(m[4:], nonce[:])

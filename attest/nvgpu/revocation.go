@@ -19,20 +19,20 @@ const (
 	maxCRLSize  = 1 << 20
 )
 
-// CRLKey is the collateral key of the revocation list that a certificate's holder issues: "nvgpu/crl/" and the sha256 of the
-// issuer's certificate in lower-case hexadecimal. The content is one X.509 CRL, DER.
+// CRLKey is the collateral key of the revocation list that a certificate's holder issues: "nvgpu/crl/" and the sha256
+// of the issuer's certificate in lower-case hexadecimal. The content is one X.509 CRL, DER.
 func CRLKey(issuer *x509.Certificate) string {
 	return fmt.Sprintf("nvgpu/crl/%x", sha256.Sum256(issuer.Raw))
 }
 
-// OCSPKey is the collateral key of an OCSP response about a certificate: "nvgpu/ocsp/" and the sha256 of the certificate in
-// lower-case hexadecimal. The content is one OCSPResponse, DER.
+// OCSPKey is the collateral key of an OCSP response about a certificate: "nvgpu/ocsp/" and the sha256 of the
+// certificate in lower-case hexadecimal. The content is one OCSPResponse, DER.
 func OCSPKey(c *x509.Certificate) string {
 	return fmt.Sprintf("nvgpu/ocsp/%x", sha256.Sum256(c.Raw))
 }
 
-// checkRevoked looks at what there is about a certificate. sources says what was found, "" if nothing; err is not nil if it is
-// revoked, or if what was supplied cannot be relied on.
+// checkRevoked looks at what there is about a certificate. sources says what was found, "" if nothing; err is not nil
+// if it is revoked, or if what was supplied cannot be relied on.
 func checkRevoked(c, issuer *x509.Certificate, col attest.Collateral, now time.Time, maxAge time.Duration) (sources string, err error) {
 	list, err := get(col, CRLKey(issuer), maxCRLSize)
 	if err != nil {
@@ -126,8 +126,8 @@ func checkOCSP(data []byte, c, issuer *x509.Certificate, now time.Time, maxAge t
 	return untrusted("OCSP does not know it")
 }
 
-// checkResponder makes sure that a certificate in a response was issued for signing responses (RFC 6960, 4.2.2.2), or is the
-// issuer's own.
+// checkResponder makes sure that a certificate in a response was issued for signing responses (RFC 6960, 4.2.2.2), or
+// is the issuer's own.
 func checkResponder(c, issuer *x509.Certificate, now time.Time) error {
 	if c == nil || c.Equal(issuer) {
 		return nil

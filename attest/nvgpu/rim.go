@@ -45,9 +45,9 @@ type RIM struct {
 	Signers []*x509.Certificate
 }
 
-// VerifyRIM reads a manifest and verifies its signature and its signers' chain to the root at a time. All of what it returns
-// is from the element that the signature covers. The accepted form is the one that NVIDIA's manifests have, and nothing near
-// it: see [signedElement].
+// VerifyRIM reads a manifest and verifies its signature and its signers' chain to the root at a time. All of what it
+// returns is from the element that the signature covers. The accepted form is the one that NVIDIA's manifests have, and
+// nothing near it: see [signedElement].
 func (r Roots) VerifyRIM(data []byte, now time.Time) (*RIM, error) {
 	roots, err := r.resolve()
 	if err != nil {

@@ -33,11 +33,11 @@ const (
 
 // signedElement returns the element that a valid signature covers and the verified chain of its signer.
 //
-// XML signatures are easy to get wrong, so that only one shape is let through to the library that checks them: ASCII without
-// any entity, character reference, comment, CDATA, processing instruction or document type; bounded depth, elements and
-// attributes; no Id attribute anywhere; one Signature in the whole document, as the root's last child, with one reference to the
-// whole document (URI=""), the enveloped-signature transform and C14N 1.1, ECDSA with SHA-384, and the chain in X509Data.
-// What is then read is the element that the library returns, never the document.
+// XML signatures are easy to get wrong, so that only one shape is let through to the library that checks them: ASCII
+// without any entity, character reference, comment, CDATA, processing instruction or document type; bounded depth,
+// elements and attributes; no Id attribute anywhere; one Signature in the whole document, as the root's last child,
+// with one reference to the whole document (URI=""), the enveloped-signature transform and C14N 1.1, ECDSA with
+// SHA-384, and the chain in X509Data. What is then read is the element that the library returns, never the document.
 func signedElement(data []byte, root *x509.Certificate, now time.Time) (*etree.Element, []*x509.Certificate, error) {
 	top, err := readXML(data)
 	if err != nil {
@@ -130,8 +130,8 @@ func scanXML(data []byte) error {
 	}
 }
 
-// scanAttributes refuses attributes that repeat and those that could serve as an Id. An Id has no use with a reference to the
-// whole document, and is what wrapping attacks need.
+// scanAttributes refuses attributes that repeat and those that could serve as an Id. An Id has no use with a reference
+// to the whole document, and is what wrapping attacks need.
 func scanAttributes(e xml.StartElement) error {
 	for i, a := range e.Attr {
 		if strings.EqualFold(a.Name.Local, "id") {
@@ -163,7 +163,8 @@ func findSignature(top *etree.Element) (*etree.Element, error) {
 	return last, nil
 }
 
-// parseSignature checks a Signature's shape, writes its value the way the library wants it, and returns the chain it carries.
+// parseSignature checks a Signature's shape, writes its value the way the library wants it, and returns the chain it
+// carries.
 func parseSignature(sig *etree.Element) ([]*x509.Certificate, error) {
 	parts, err := children(sig, dsig.SignedInfoTag, dsig.SignatureValueTag, dsig.KeyInfoTag)
 	if err != nil {
@@ -239,8 +240,8 @@ func checkSignedInfo(info *etree.Element) error {
 	return errors.Join(algorithm(transforms[0], algEnveloped), algorithm(transforms[1], algC14N11), algorithm(parts[1], algSHA384))
 }
 
-// children returns an element's children, which must be exactly these, in the signature's namespace, without text between
-// them. The element has no attributes but those that its place asks for.
+// children returns an element's children, which must be exactly these, in the signature's namespace, without text
+// between them. The element has no attributes but those that its place asks for.
 func children(e *etree.Element, tags ...string) ([]*etree.Element, error) {
 	got, attributes := e.ChildElements(), 0
 	if e.Tag == dsig.SignatureTag || e.Tag == dsig.ReferenceTag {

@@ -26,14 +26,14 @@ var deviceRootPEM []byte
 //go:embed roots/rim_root.pem
 var rimRootPEM []byte
 
-// Roots are what everything is traced back to. The zero value is NVIDIA's two roots, embedded here; others are for synthetic
-// evidence, and a result that rests on one says so.
+// Roots are what everything is traced back to. The zero value is NVIDIA's two roots, embedded here; others are for
+// synthetic evidence, and a result that rests on one says so.
 type Roots struct {
-	// Device issues the identities of GPUs: "NVIDIA Device Identity CA",
-	// sha256 102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48.
+	// Device issues the identities of GPUs: "NVIDIA Device Identity CA", sha256
+	// 102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48.
 	Device *x509.Certificate
-	// RIM issues the signers of reference manifests: "NVIDIA CoRIM signing Root CA",
-	// sha256 12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1.
+	// RIM issues the signers of reference manifests: "NVIDIA CoRIM signing Root CA", sha256
+	// 12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1.
 	RIM *x509.Certificate
 }
 
@@ -79,9 +79,9 @@ func (r Roots) synthetic() bool {
 	return err != nil || !r.Device.Equal(known.Device) || !r.RIM.Equal(known.RIM)
 }
 
-// CheckDevice verifies a GPU's chain at a time: each certificate signed by the next, the last byte for byte the pinned root,
-// P-384 and SHA-384 throughout, basic constraints, key usage, path lengths and validity; and that the device whose key the
-// attestation certificate names is the one that issued it.
+// CheckDevice verifies a GPU's chain at a time: each certificate signed by the next, the last byte for byte the pinned
+// root, P-384 and SHA-384 throughout, basic constraints, key usage, path lengths and validity; and that the device
+// whose key the attestation certificate names is the one that issued it.
 func (r Roots) CheckDevice(c *Chain, now time.Time) error {
 	roots, err := r.resolve()
 	if err != nil {

@@ -43,8 +43,8 @@ const (
 // Options of a verifier.
 type Options struct {
 	Policy Policy
-	// Collateral has manifests and revocation data, by the keys of [DriverRIMKey], [VBIOSRIMKey], [CRLKey] and [OCSPKey].
-	// Nil: there is none.
+	// Collateral has manifests and revocation data, by the keys of [DriverRIMKey], [VBIOSRIMKey], [CRLKey] and
+	// [OCSPKey]. Nil: there is none.
 	Collateral attest.Collateral
 	// Roots other than NVIDIA's are for synthetic evidence.
 	Roots Roots
@@ -61,8 +61,8 @@ func New(o Options) *Verifier { return &Verifier{o} }
 // Kind implements [attest.Verifier].
 func (v *Verifier) Kind() attest.Kind { return attest.KindNVGPU }
 
-// Verify implements [attest.Verifier]. A report that does not parse, answers another nonce or is not signed by an NVIDIA GPU ends
-// it at once. Of a genuine report everything is checked, and the error is that of the first failure.
+// Verify implements [attest.Verifier]. A report that does not parse, answers another nonce or is not signed by an
+// NVIDIA GPU ends it at once. Of a genuine report everything is checked, and the error is that of the first failure.
 func (v *Verifier) Verify(e attest.Evidence, b attest.Binding, now time.Time) (attest.Result, error) {
 	return v.VerifyNonce(e, b.GPU(), now)
 }
@@ -215,8 +215,8 @@ func (s *session) versions() {
 	s.judge(CheckVBIOS, s.o.Policy.vbios(o.VBIOS()), "%s", o.VBIOS())
 }
 
-// mode says whether this is confidential computing with debugging off. The report has no flag for debugging: NVIDIA's golden
-// measurements are those of production firmware, so that a match is what says it.
+// mode says whether this is confidential computing with debugging off. The report has no flag for debugging: NVIDIA's
+// golden measurements are those of production firmware, so that a match is what says it.
 func (s *session) mode() {
 	if mode, refused := s.refuseMode(); refused != "" {
 		s.fail(CheckMode, fmt.Errorf("%s: %w", refused, attest.ErrPolicy))

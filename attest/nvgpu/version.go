@@ -10,11 +10,12 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// DriverVersion is a driver's version, such as "550.90.07": decimal numbers between dots, the first of which counts most. The
-// zero value is no version.
+// DriverVersion is a driver's version, such as "550.90.07": decimal numbers between dots, the first of which counts
+// most. The zero value is no version.
 type DriverVersion struct{ version }
 
-// VBIOSVersion is a VBIOS's version, such as "96.00.9F.00.01": hexadecimal numbers between dots. The zero value is no version.
+// VBIOSVersion is a VBIOS's version, such as "96.00.9F.00.01": hexadecimal numbers between dots. The zero value is no
+// version.
 type VBIOSVersion struct{ version }
 
 const (

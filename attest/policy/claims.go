@@ -44,8 +44,9 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// blames lists the checks that a node can make true by itself: that evidence answers its challenge, and that its own work
-// is right. Whatever else fails can be the fault of time, of what the verifier trusts, or of a format too new for it.
+// blames lists the checks that a node can make true by itself: that evidence answers its challenge, and that its own
+// work is right. Whatever else fails can be the fault of time, of what the verifier trusts, or of a format too new for
+// it.
 func blames(kind attest.Kind) []string {
 	switch kind {
 	case attest.KindWork:

@@ -19,8 +19,8 @@ const (
 )
 
 // Default is the policy where a market has no other. It trusts the makers' roots that are built in, and nothing that a
-// market has to decide itself: it names no guest image, so that no machine reaches tier 3, and no maker of TPMs, so that
-// none reaches tier 2, before a market's own policy does.
+// market has to decide itself: it names no guest image, so that no machine reaches tier 3, and no maker of TPMs, so
+// that none reaches tier 2, before a market's own policy does.
 func Default() Policy {
 	return Policy{
 		Version: Version, Name: "gantry default",

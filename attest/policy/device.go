@@ -12,15 +12,15 @@ import (
 const deviceSalt = "gantry-device"
 
 // DeviceHash is how a device is named on chain: sha256("gantry-device" ‖ identity). The salt is public: what keeps the
-// identity secret is its own entropy, so identities must be random (a GPU's UUID has 122 random bits) or hashes of keys,
-// never bare serial numbers.
+// identity secret is its own entropy, so identities must be random (a GPU's UUID has 122 random bits) or hashes of
+// keys, never bare serial numbers.
 func DeviceHash(identity []byte) [32]byte {
 	return sha256.Sum256(append([]byte(deviceSalt), identity...))
 }
 
 // DeviceRoot stands for a set of devices: the root of the Merkle tree over their hashes in ascending order, each once.
-// Leaf sha256(0x00 ‖ hash), inner node sha256(0x01 ‖ left ‖ right), a last node without a partner moves up unchanged, as
-// in reports. All zero for no device.
+// Leaf sha256(0x00 ‖ hash), inner node sha256(0x01 ‖ left ‖ right), a last node without a partner moves up unchanged,
+// as in reports. All zero for no device.
 func DeviceRoot(hashes [][32]byte) [32]byte {
 	sorted := slices.Clone(hashes)
 	slices.SortFunc(sorted, func(x, y [32]byte) int { return bytes.Compare(x[:], y[:]) })

@@ -12,9 +12,9 @@ import (
 	"github.com/gantry-market/gantry/attest/tpm"
 )
 
-// floor are the checks without which a tier would not mean what it is documented to mean: a quote whose key is not known
-// to live in a TPM can be made by anybody who has a TPM's certificate, which is public; a guest whose launch is compared
-// with nothing, and a GPU whose measurements are, may run anything.
+// floor are the checks without which a tier would not mean what it is documented to mean: a quote whose key is not
+// known to live in a TPM can be made by anybody who has a TPM's certificate, which is public; a guest whose launch is
+// compared with nothing, and a GPU whose measurements are, may run anything.
 func floor() map[string][]string {
 	return map[string][]string{
 		"inventory": {inventory.CheckFormat},

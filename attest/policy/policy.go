@@ -30,13 +30,14 @@ type Policy struct {
 	Name string `json:"name"`
 	// MaxAgeSecs is how long after its creation a bundle is worth something, seconds.
 	MaxAgeSecs int64 `json:"max_age_secs"`
-	// WindowSecs is how long before its challenge's expiry a bundle may be created, seconds: the most that a challenge is
-	// open.
+	// WindowSecs is how long before its challenge's expiry a bundle may be created, seconds: the most that a challenge
+	// is open.
 	WindowSecs int64 `json:"window_secs"`
 	// Roots are sha256 fingerprints, in hex, of the DER certificates that chains may end in. What is not named here is
 	// not trusted, whatever this software has built in.
 	Roots Roots `json:"roots"`
-	// AllowSynthetic lets evidence count that rests on a root which its maker did not make: for tests. Such results say so.
+	// AllowSynthetic lets evidence count that rests on a root which its maker did not make: for tests. Such results say
+	// so.
 	AllowSynthetic bool `json:"allow_synthetic"`
 	// Require names, for each kind of evidence (inventory, work, gpu, tpm, snp, tdx), the checks that must have passed
 	// for the evidence to count for a tier. A check that was not covered has not passed.

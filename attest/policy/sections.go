@@ -40,9 +40,11 @@ func (g GPU) sorted() GPU {
 type TPM struct {
 	// PCRs are acceptable values (SHA-256, hex) by number; registers that are not named may hold anything.
 	PCRs []PCR `json:"pcrs"`
-	// Algorithms of endorsement keys that count: rsa2048, p256, p384; none means rsa2048. A TPM has an identity for each.
+	// Algorithms of endorsement keys that count: rsa2048, p256, p384; none means rsa2048. A TPM has an identity for
+	// each.
 	Algorithms []string `json:"algorithms"`
-	// EnrolmentAgeSecs is how old a keeper's statement that the attestation key lives in the TPM may be; 0 means any age.
+	// EnrolmentAgeSecs is how old a keeper's statement that the attestation key lives in the TPM may be; 0 means any
+	// age.
 	EnrolmentAgeSecs  int64 `json:"enrolment_age_secs"`
 	RequireSecureBoot bool  `json:"require_secure_boot"`
 	RequireRevocation bool  `json:"require_revocation"`

@@ -36,8 +36,8 @@ type Subject struct {
 	Bound time.Duration
 }
 
-// RootKey is the key under which [attest.Collateral] has a root certificate, DER, that this software does not have built
-// in. The policy pins it by the fingerprint.
+// RootKey is the key under which [attest.Collateral] has a root certificate, DER, that this software does not have
+// built in. The policy pins it by the fingerprint.
 func RootKey(fingerprint string) string { return "root/" + fingerprint }
 
 // Standard makes the verifiers of a policy for one subject. A kind whose roots the policy does not name, or that are

@@ -95,8 +95,8 @@ func (l *lab) challenge(rng *rand.Rand) attest.Challenge {
 	}
 }
 
-// make answers a challenge. The inventory always names the same GPU; confidential
-// machines add the report of the GPU that is really there.
+// make answers a challenge. The inventory always names the same GPU; confidential machines add the report of the GPU
+// that is really there.
 func (l *lab) make(ctx context.Context, c attest.Challenge, gpu *nvgputest.GPU) (*bundle.Bundle, error) {
 	b := &bundle.Bundle{Challenge: c, Created: l.at.Unix()}
 	binding := c.Binding()
@@ -163,9 +163,8 @@ func (l *lab) honest(gpu *nvgputest.GPU, tier uint8) func(context.Context, *rand
 	}
 }
 
-// relayed has its work done by another machine. At tier 1 that is the same bytes:
-// nothing in them could differ. At tier 3 it must show a GPU, and has another
-// machine's report made for its own challenge; its own guest vouches for none.
+// relayed has its work done by another machine. At tier 1 that is the same bytes: nothing in them could differ. At tier
+// 3 it must show a GPU, and has another machine's report made for its own challenge; its own guest vouches for none.
 func (l *lab) relayed(tier uint8) func(context.Context, *rand.Rand) (string, error) {
 	return func(ctx context.Context, rng *rand.Rand) (string, error) {
 		if tier < 3 {
@@ -231,8 +230,7 @@ func (l *lab) swapped(tier uint8) func(context.Context, *rand.Rand) (string, err
 	}
 }
 
-// replayed answers with an older challenge's bundle, or with a new one that holds
-// an older piece of evidence.
+// replayed answers with an older challenge's bundle, or with a new one that holds an older piece of evidence.
 func (l *lab) replayed(kind attest.Kind) func(context.Context, *rand.Rand) (string, error) {
 	return func(ctx context.Context, rng *rand.Rand) (string, error) {
 		old, err := l.make(ctx, l.challenge(rng), l.own)

@@ -22,8 +22,7 @@ func find(t *testing.T, rows []Row, name, against string) Row {
 	return Row{}
 }
 
-// Honest machines are never found out, what must be found always is at once, and
-// what nothing can find is not.
+// Honest machines are never found out, what must be found always is at once, and what nothing can find is not.
 func TestOutcomes(t *testing.T) {
 	scenarios, err := Scenarios(time.Now())
 	require.NoError(t, err)

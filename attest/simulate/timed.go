@@ -19,8 +19,7 @@ import (
 const (
 	// order of the products whose time is simulated, and of those really computed.
 	order, smallOrder = 4096, 32
-	// smallRounds stand for the thousands of rounds of a real series: the same
-	// fraction of them is made up.
+	// smallRounds stand for the thousands of rounds of a real series: the same fraction of them is made up.
 	smallRounds = 64
 	// openedRounds, openedBlocks of a series and a sweep.
 	openedRounds, openedBlocks = 8, 16
@@ -45,8 +44,8 @@ func trip(rng *rand.Rand) time.Duration {
 	return time.Duration(20+100*rng.Float64()) * time.Millisecond
 }
 
-// takes is how long the machine takes for some rounds. That honest machines reach
-// 0.5 to 0.7 of their data sheet is an assumption.
+// takes is how long the machine takes for some rounds. That honest machines reach 0.5 to 0.7 of their data sheet is an
+// assumption.
 func (m machine) takes(rounds float64, rng *rand.Rand) time.Duration {
 	reach := (0.5 + 0.2*rng.Float64()) * m.speed
 	round := float64(m.class.Ideal(order))/reach + float64(class.Launch)/2
@@ -61,8 +60,8 @@ func mustClass(name string) class.Class {
 	return c
 }
 
-// timed is a series challenge for a claimed class. A machine that hurries makes up
-// as many roots as it must to be on time; one that does not answers late.
+// timed is a series challenge for a claimed class. A machine that hurries makes up as many roots as it must to be on
+// time; one that does not answers late.
 func timed(m machine, claimed class.Class, hurries bool) func(context.Context, *rand.Rand) (string, error) {
 	rounds := claimed.Rounds(order, network, networkShare)
 	bound := claimed.Bound(order, rounds, network)
@@ -132,8 +131,8 @@ func draw(rng *rand.Rand) (b [32]byte) {
 	return b
 }
 
-// detectionChance is the calculated chance that opened rounds include a made-up one: the mean over
-// what the machine reaches and the network takes, without the small series.
+// detectionChance is the calculated chance that opened rounds include a made-up one: the mean over what the machine
+// reaches and the network takes, without the small series.
 func detectionChance(m machine, claimed class.Class) string {
 	rounds := claimed.Rounds(order, network, networkShare)
 	bound := claimed.Bound(order, rounds, network)
@@ -153,9 +152,8 @@ func detectionChance(m machine, claimed class.Class) string {
 	return fmt.Sprintf("%.1f %%", 100*sum/steps/steps)
 }
 
-// swept is a memory challenge for a claimed class: held is the part of the claimed
-// memory that the machine has, host the part that it fetches from host memory at
-// so many bytes a second.
+// swept is a memory challenge for a claimed class: held is the part of the claimed memory that the machine has, host
+// the part that it fetches from host memory at so many bytes a second.
 func swept(m machine, claimed class.Class, held, host, hostRate float64) func(context.Context, *rand.Rand) (string, error) {
 	bytes := uint64(claimed.VRAMMiB) << 20 / 10 * 9
 	shape, bound := claimed.Sweep(bytes, 100*time.Millisecond)

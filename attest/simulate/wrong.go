@@ -12,8 +12,8 @@ import (
 // productOrder is the order of the products that are really computed and checked.
 const productOrder = 64
 
-// product computes a product of which a fraction of the chunks, or of the rows, is
-// wrong in every entry: what samples find least.
+// product computes a product of which a fraction of the chunks, or of the rows, is wrong in every entry: what samples
+// find least.
 func product(ctx context.Context, rng *rand.Rand, chunks, rows float64) (*work.Proof, error) {
 	p, err := work.CPU{Workers: 1}.Prove(ctx, work.Seed(draw(rng)), productOrder)
 	if err != nil {
@@ -100,8 +100,8 @@ func wrong(err error, why string) (string, error) {
 	return "", fmt.Errorf("an unexpected verdict: %w", err)
 }
 
-// sampled is the theory of k samples without repetition out of count, of which
-// a fraction is wrong: 1 − C(good, k)/C(count, k).
+// sampled is the theory of k samples without repetition out of count, of which a fraction is wrong: 1 − C(good,
+// k)/C(count, k).
 func sampled(fraction float64, count, k int) string {
 	bad := int(fraction*float64(count) + 0.5)
 	miss := 1.0

@@ -1,7 +1,7 @@
 // Package snp parses, verifies and validates AMD SEV-SNP attestation reports, offline.
 //
-// The three steps are apart: [ParseReport] and [ParseChain] read the bytes strictly, [Verify] follows the signature to a
-// pinned AMD root (ARK) and [CheckRevocation] reads a revocation list, [Policy.Validate] judges what the report says.
+// The three steps are apart: [ParseReport] and [ParseChain] read the bytes strictly, [Verify] follows the signature to
+// a pinned AMD root (ARK) and [CheckRevocation] reads a revocation list, [Policy.Validate] judges what the report says.
 // [Verifier] runs them in this order and lists each check, done or not done, in its result. The cryptography and the
 // report format are those of github.com/google/go-sev-guest; this package adds exact lengths, canonical encoding, the
 // names of reasons, and refuses what that library would read wrongly.

@@ -113,8 +113,8 @@ func (p Policy) guestPolicyReasons(r *Report) (reasons []string) {
 }
 
 // validateTCB has the library compare the report's versions with each other, with the certificate's and with the
-// policy's: the certificate is for exactly the reported version, that is at most the current one, and the current one is
-// committed. Everything else in its options is set to what the report says, as other checks look at it.
+// policy's: the certificate is for exactly the reported version, that is at most the current one, and the current one
+// is committed. Everything else in its options is set to what the report says, as other checks look at it.
 func (p Policy) validateTCB(t *Trusted) error {
 	return sevvalidate.SnpAttestation(t.Report.attestation(t.Chain), &sevvalidate.Options{
 		GuestPolicy: t.Report.policy,

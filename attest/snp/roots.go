@@ -28,8 +28,8 @@ type ProductRoot struct {
 // Roots are the trusted roots by product line.
 type Roots map[string]ProductRoot
 
-// PinnedRoots are AMD's, as published at kdsintf.amd.com and embedded in go-sev-guest. A test of this package pins their
-// fingerprints a second time.
+// PinnedRoots are AMD's, as published at kdsintf.amd.com and embedded in go-sev-guest. A test of this package pins
+// their fingerprints a second time.
 func PinnedRoots() (Roots, error) {
 	roots := Roots{}
 	for _, line := range []struct {

@@ -23,8 +23,8 @@ import (
 const (
 	// CollateralQEIdentity is the answer of /tdx/certification/v4/qe/identity, JSON.
 	CollateralQEIdentity = "tdx/qe-identity"
-	// CollateralSigningChain is the TCB signing certificate and the root, PEM, from the header TCB-Info-Issuer-Chain. TCB
-	// information and QE identity have the same signer.
+	// CollateralSigningChain is the TCB signing certificate and the root, PEM, from the header TCB-Info-Issuer-Chain.
+	// TCB information and QE identity have the same signer.
 	CollateralSigningChain = "tdx/tcb-signing-chain"
 	// CollateralPCKCRL is the list of the PCK platform CA, DER.
 	CollateralPCKCRL = "tdx/pck-crl/platform"
@@ -166,8 +166,8 @@ func get(c attest.Collateral, key string) ([]byte, error) {
 	return b, nil
 }
 
-// getSigned reads {NAME: …, "signature": "…"} and returns the signed body, and the whole in a form that has one reading. The
-// library takes the signed
+// getSigned reads {NAME: …, "signature": "…"} and returns the signed body, and the whole in a form that has one
+// reading. The library takes the signed
 // bytes from the key that it looks for and the values from whatever key Go's decoder takes for the same, letter case
 // aside: an unsigned "TcbInfo" beside a signed "tcbInfo" would be believed.
 func getSigned(c attest.Collateral, key, name string, into any) (body, whole []byte, err error) {
@@ -206,8 +206,8 @@ func getSigned(c attest.Collateral, key, name string, into any) (body, whole []b
 	return fields[name], clean, nil
 }
 
-// module compares the TDX module with its own entry in the TCB information, which the library does for its version only.
-// Modules of major version 0 have no entry: the platform's speaks for them, and the library compares that.
+// module compares the TDX module with its own entry in the TCB information, which the library does for its version
+// only. Modules of major version 0 have no entry: the platform's speaks for them, and the library compares that.
 func (in *intel) module(q *Quote) error {
 	svn := q.TEETCB()
 	if svn[1] == 0 {

@@ -24,8 +24,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzCollateral feeds any bytes as one piece of Intel's collateral. The real one is genuine and says that the real platform
-// is out of date; what leads to the same answer holds the same signed bytes.
+// FuzzCollateral feeds any bytes as one piece of Intel's collateral. The real one is genuine and says that the real
+// platform is out of date; what leads to the same answer holds the same signed bytes.
 func FuzzCollateral(f *testing.F) {
 	tcb, lists := tdx.CollateralTCBInfo("50806f000000"), []string{tdx.CollateralPCKCRL, tdx.CollateralRootCRL}
 	keys := append([]string{tcb, tdx.CollateralQEIdentity, tdx.CollateralSigningChain}, lists...)

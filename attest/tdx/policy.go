@@ -49,8 +49,8 @@ func (m Measurement) matches(q *Quote) bool {
 }
 
 // Policy says which genuine quotes are acceptable. The zero value refuses debugging, migratable trust domains, those in
-// which the host can make memory accesses fail, and TDX modules that are not Intel's own; it compares no measurement and
-// says so.
+// which the host can make memory accesses fail, and TDX modules that are not Intel's own; it compares no measurement
+// and says so.
 type Policy struct {
 	// Measurements that are acceptable; empty leaves the check uncovered.
 	Measurements []Measurement
@@ -131,8 +131,8 @@ func (p Policy) attributeReasons(q *Quote) (reasons []string) {
 }
 
 // moduleReasons has the library look at the quoting enclave's vendor, the security versions, and the bits of attributes
-// and XFAM that no trust domain can have, and adds what it leaves out. Bits that have a check of their own are not shown
-// to it, so that they fail once.
+// and XFAM that no trust domain can have, and adds what it leaves out. Bits that have a check of their own are not
+// shown to it, so that they fail once.
 func (p Policy) moduleReasons(q *Quote) (reasons []string) {
 	body := q.proto.GetTdQuoteBody()
 	seen := bytes.Clone(q.raw)

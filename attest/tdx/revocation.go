@@ -9,9 +9,9 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// CheckRevocation looks for the PCK certificate in its CA's list, and for that CA and the signer of the collateral in the
-// root's list. Errors wrap [attest.ErrNoCollateral], [attest.ErrMalformed], [attest.ErrStale] for a list outside its
-// period, or [attest.ErrUntrusted].
+// CheckRevocation looks for the PCK certificate in its CA's list, and for that CA and the signer of the collateral in
+// the root's list. Errors wrap [attest.ErrNoCollateral], [attest.ErrMalformed], [attest.ErrStale] for a list outside
+// its period, or [attest.ErrUntrusted].
 func (t *Trusted) CheckRevocation(c attest.Collateral, now time.Time) error {
 	in, err := t.collect(c)
 	if err != nil {

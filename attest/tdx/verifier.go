@@ -21,7 +21,8 @@ const (
 	ClaimFMSPC       = "fmspc"
 	// ClaimTCBStatus is "UpToDate", and only there when collateral says so.
 	ClaimTCBStatus = "tcb_status"
-	// ClaimHostPlatform is sha256("gantry-tdx-platform-1" ‖ PPID in hex) in hex: the host's processor package, not a GPU.
+	// ClaimHostPlatform is sha256("gantry-tdx-platform-1" ‖ PPID in hex) in hex: the host's processor package, not a
+	// GPU.
 	ClaimHostPlatform = "host_platform"
 )
 

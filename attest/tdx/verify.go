@@ -38,9 +38,9 @@ type Trusted struct {
 	pck   *pcs.PckExtensions
 }
 
-// Verify follows the signatures at a time: trust domain and header signed by the attestation key, that key vouched for by
-// the quoting enclave's report, that report signed by the PCK certificate, which leads over Intel's intermediate to the
-// root. Errors wrap [attest.ErrUntrusted], [attest.ErrStale] for a certificate outside its validity, or
+// Verify follows the signatures at a time: trust domain and header signed by the attestation key, that key vouched for
+// by the quoting enclave's report, that report signed by the PCK certificate, which leads over Intel's intermediate to
+// the root. Errors wrap [attest.ErrUntrusted], [attest.ErrStale] for a certificate outside its validity, or
 // [attest.ErrMalformed]. It says nothing of the platform's patch level or of revocation.
 func Verify(q *Quote, root *x509.Certificate, now time.Time) (*Trusted, error) {
 	if !bytes.Equal(q.sgx.Raw, root.Raw) {

@@ -10,8 +10,8 @@ import (
 )
 
 // activation settles whether the attestation key lives in the TPM of the endorsement key: by the verifier's own record,
-// or by the statement of a keeper that it believes. Statements of others are of no account, whatever they say; one
-// that names a believed keeper must be signed by it.
+// or by the statement of a keeper that it believes. Statements of others are of no account, whatever they say; one that
+// names a believed keeper must be signed by it.
 func (v *Verifier) activation(r *attest.Result, p Parts, now time.Time) (bool, error) {
 	a := v.opts.Activation
 	var why string

@@ -14,7 +14,8 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// Name is a TPM object's name with SHA-256: the algorithm's number and the hash of the public area (part 1, section 16).
+// Name is a TPM object's name with SHA-256: the algorithm's number and the hash of the public area (part 1, section
+// 16).
 type Name [34]byte
 
 func (n Name) String() string { return hex.EncodeToString(n[:]) }

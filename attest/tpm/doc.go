@@ -14,9 +14,9 @@
 //     signature of a keeper whom they believe. Without either, the check "credential activation" is not covered, and the
 //     result names no device.
 //
-// A quote does not show that a GPU, or the process that answers, is in that machine: whoever controls the host can relay
-// requests to a TPM elsewhere. Only a measured guest image ties the rest of the evidence to it. PCR values are as good as
-// the firmware that measured. A TPM in a virtual machine is as good as whoever runs the machine.
+// A quote does not show that a GPU, or the process that answers, is in that machine: whoever controls the host can
+// relay requests to a TPM elsewhere. Only a measured guest image ties the rest of the evidence to it. PCR values are as
+// good as the firmware that measured. A TPM in a virtual machine is as good as whoever runs the machine.
 //
 // # Enrolment
 //
@@ -31,11 +31,11 @@
 //
 // # Evidence
 //
-// See the names of items ([ItemAK] and so on). All structures must be in canonical form; unknown, repeated, unsorted, empty
-// and oversized items are refused. The names of checks are constants ([CheckFormat] and so on).
+// See the names of items ([ItemAK] and so on). All structures must be in canonical form; unknown, repeated, unsorted,
+// empty and oversized items are refused. The names of checks are constants ([CheckFormat] and so on).
 //
 // # Event log
 //
-// A log is parsed and replayed with github.com/google/go-eventlog behind bounds of our own, see [ReplayLog]. Secure Boot's
-// state is read from the replayed events of PCR 7 under rules that hold against a host that relabels events.
+// A log is parsed and replayed with github.com/google/go-eventlog behind bounds of our own, see [ReplayLog]. Secure
+// Boot's state is read from the replayed events of PCR 7 under rules that hold against a host that relabels events.
 package tpm

@@ -94,8 +94,8 @@ func ParseEK(der []byte) (EK, error) {
 	return ek, nil
 }
 
-// readExtensions reads the extensions that the profile wants critical and that the x509 package does not know, and takes
-// them off the list of unhandled ones.
+// readExtensions reads the extensions that the profile wants critical and that the x509 package does not know, and
+// takes them off the list of unhandled ones.
 func (ek *EK) readExtensions() error {
 	found := false
 	for _, e := range ek.Cert.Extensions {

@@ -47,8 +47,8 @@ func requestOf(items map[string][]byte) tpm.Request {
 	return tpm.Request{AK: items[tpm.ItemAK], EK: items[tpm.ItemEK], Chain: items[tpm.ItemEKChain]}
 }
 
-// TestEnrollerModel runs an enroller against a model of it: each node has one open challenge, which can be answered once,
-// in time, by that node.
+// TestEnrollerModel runs an enroller against a model of it: each node has one open challenge, which can be answered
+// once, in time, by that node.
 func TestEnrollerModel(t *testing.T) {
 	rec, _, _, start := recorded(t)
 	trust := rec.options(t).Trust

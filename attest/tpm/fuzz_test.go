@@ -128,7 +128,8 @@ func FuzzReplayLog(f *testing.F) {
 	})
 }
 
-// FuzzEvidence feeds whole pieces of evidence to the verifier: u8 length of the name, name, u16le length, data, and so on.
+// FuzzEvidence feeds whole pieces of evidence to the verifier: u8 length of the name, name, u16le length, data, and so
+// on.
 func FuzzEvidence(f *testing.F) {
 	_, v, e, now := recorded(f)
 	f.Add(flatten(e))

@@ -25,8 +25,8 @@ const (
 	ItemQuote = "quote"
 	// ItemSignature is the attestation key's signature over the quote: TPMT_SIGNATURE.
 	ItemSignature = "quote.sig"
-	// ItemStatements is keepers' statements that they saw the attestation key activated: see [Statement]. One after
-	// the other. Optional.
+	// ItemStatements is keepers' statements that they saw the attestation key activated: see [Statement]. One after the
+	// other. Optional.
 	ItemStatements = "statements"
 )
 

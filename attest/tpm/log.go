@@ -17,8 +17,8 @@ import (
 type LogReport struct {
 	// Events counts those that belong to explained PCRs.
 	Events int
-	// Explained are the PCRs whose value is exactly what the log's events give; Untouched those that are zero and have no
-	// event; Differs those where the log gives another value or none.
+	// Explained are the PCRs whose value is exactly what the log's events give; Untouched those that are zero and have
+	// no event; Differs those where the log gives another value or none.
 	Explained, Untouched, Differs Selection
 	SecureBoot                    SecureBoot
 }

@@ -36,7 +36,8 @@ type Quote struct {
 	Digest    [32]byte
 }
 
-// ParseQuote reads a TPMS_ATTEST and refuses all that is not a quote made by a TPM over one selection in the SHA-256 bank.
+// ParseQuote reads a TPMS_ATTEST and refuses all that is not a quote made by a TPM over one selection in the SHA-256
+// bank.
 func ParseQuote(raw []byte) (Quote, error) {
 	bad := func(format string, args ...any) (Quote, error) {
 		return Quote{}, fmt.Errorf("quote: %s: %w", fmt.Sprintf(format, args...), attest.ErrMalformed)
@@ -94,7 +95,8 @@ func ParseQuote(raw []byte) (Quote, error) {
 	return q, nil
 }
 
-// Signature is an ECDSA signature on P-256 over a SHA-256 hash, with both numbers in the range from 1 to the group's order.
+// Signature is an ECDSA signature on P-256 over a SHA-256 hash, with both numbers in the range from 1 to the group's
+// order.
 type Signature struct{ R, S *big.Int }
 
 // ParseSignature reads a TPMT_SIGNATURE.

@@ -30,8 +30,8 @@ var globalVariable = [16]byte{0x61, 0xdf, 0xe4, 0x8b, 0xca, 0x93, 0xd2, 0x11, 0x
 
 // readSecureBoot looks for the SecureBoot variable among PCR 7's events, which were replayed. Whoever runs the machine
 // writes the log, may relabel events, and may extend the PCR after the boot; they cannot choose the digests of what the
-// firmware measured before. So up to the separator, which ends the firmware's part, every event must carry the data that
-// its digest is of, and there must be one separator and one such variable.
+// firmware measured before. So up to the separator, which ends the firmware's part, every event must carry the data
+// that its digest is of, and there must be one separator and one such variable.
 func readSecureBoot(events []tcg.Event) SecureBoot {
 	unknown := func(format string, args ...any) SecureBoot { return SecureBoot{Why: fmt.Sprintf(format, args...)} }
 	if len(events) == 0 {

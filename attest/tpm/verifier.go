@@ -20,8 +20,8 @@ type Options struct {
 	PCRs Allowed
 	// Activation is how this verifier knows that an attestation key lives in a TPM.
 	Activation Activation
-	// RequireActivation refuses evidence whose attestation key is not known to live in its TPM. Without that knowledge a
-	// quote proves only that someone has the key.
+	// RequireActivation refuses evidence whose attestation key is not known to live in its TPM. Without that knowledge
+	// a quote proves only that someone has the key.
 	RequireActivation bool
 	// RequireLog refuses evidence without an event log. One that is there must explain LogPCRs in any case.
 	RequireLog bool
@@ -73,9 +73,9 @@ func (v *Verifier) For(subject Subject) *Verifier {
 func (v *Verifier) Kind() attest.Kind { return attest.KindTPM }
 
 // Verify implements [attest.Verifier]. Claims that it sets: "tpm" (maker, model, version), "tpm firmware", "boots"
-// (resets since the TPM was cleared), "resumes", "clock" (milliseconds), "clock safe", "secure boot" (enabled, disabled,
-// or absent when unknown), "activated by" (this verifier, or a keeper's key). The result names a device only when the
-// attestation key is known to live in it: an endorsement key's certificate alone is public.
+// (resets since the TPM was cleared), "resumes", "clock" (milliseconds), "clock safe", "secure boot" (enabled,
+// disabled, or absent when unknown), "activated by" (this verifier, or a keeper's key). The result names a device only
+// when the attestation key is known to live in it: an endorsement key's certificate alone is public.
 func (v *Verifier) Verify(e attest.Evidence, b attest.Binding, now time.Time) (attest.Result, error) {
 	r := attest.Result{Kind: attest.KindTPM, Instance: e.Instance}
 	p, err := Parse(e)

@@ -15,8 +15,7 @@ const claimTag = "GANTRYW1"
 // ErrClaim is returned for bytes that are no work claim.
 var ErrClaim = errors.New("work: malformed claim")
 
-// Claim is a work claim: what a node signs about a product before anything of
-// it is checked. Layout, little-endian:
+// Claim is a work claim: what a node signs about a product before anything of it is checked. Layout, little-endian:
 //
 //	 0  8 tag "GANTRYW1"
 //	 8  8 domain (first bytes of the cluster's genesis hash)
@@ -27,8 +26,8 @@ var ErrClaim = errors.New("work: malformed claim")
 //	92  4 reserved, zero
 //	96 32 root
 //
-// Signed by the node key, it is the first half of a fraud proof. The second half
-// is a [ChunkOpening] whose entry differs from [Cell].
+// Signed by the node key, it is the first half of a fraud proof. The second half is a [ChunkOpening] whose entry
+// differs from [Cell].
 type Claim struct {
 	Domain [8]byte
 	Node   [32]byte
@@ -51,8 +50,7 @@ func (c Claim) Bytes() [ClaimSize]byte {
 	return b
 }
 
-// ParseClaim decodes b and refuses anything that [Claim.Bytes] would
-// not produce.
+// ParseClaim decodes b and refuses anything that [Claim.Bytes] would not produce.
 func ParseClaim(b []byte) (Claim, error) {
 	var c Claim
 	if len(b) != ClaimSize {

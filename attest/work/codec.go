@@ -16,8 +16,8 @@ const headerTag = "GANTRYX1"
 // ErrEncoding is returned for bytes that are not a proof.
 var ErrEncoding = errors.New("work: malformed proof")
 
-// Header opens an encoded proof. It carries the claim, so the receiver
-// stops its clock when the header is there; the body may take its time.
+// Header opens an encoded proof. It carries the claim, so the receiver stops its clock when the header is there; the
+// body may take its time.
 //
 //	 0  8 tag "GANTRYX1"
 //	 8  4 n
@@ -104,9 +104,8 @@ func (p *Proof) WriteTo(w io.Writer) (int64, error) {
 	return int64(k) + body, err
 }
 
-// DecodeProof decodes a whole proof of order at most maxN. It refuses short
-// input, trailing bytes, entries out of range and a root that is not the
-// entries' own. It does not check the product.
+// DecodeProof decodes a whole proof of order at most maxN. It refuses short input, trailing bytes, entries out of range
+// and a root that is not the entries' own. It does not check the product.
 func DecodeProof(b []byte, maxN int) (*Proof, error) {
 	if len(b) < HeaderSize {
 		return nil, fmt.Errorf("%w: %d bytes are shorter than a header", ErrEncoding, len(b))
@@ -137,8 +136,7 @@ func DecodeProof(b []byte, maxN int) (*Proof, error) {
 	return p, nil
 }
 
-// readRow reads one row into values, through raw, and checks the range of its
-// entries.
+// readRow reads one row into values, through raw, and checks the range of its entries.
 func readRow(r io.Reader, raw []byte, values []int32, row int) error {
 	if _, err := io.ReadFull(r, raw); err != nil {
 		return fmt.Errorf("%w: row %d: %w", ErrEncoding, row, err)

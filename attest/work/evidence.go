@@ -22,9 +22,8 @@ const (
 	ItemOpenings = "openings"
 )
 
-// EvidenceOpenings is the number of opened chunks in a bundle. The prover can
-// redo their choice by changing an entry, so k of them bind only where
-// (1−f)^−k tries are out of reach: see docs/protocol/work-proof.md.
+// EvidenceOpenings is the number of opened chunks in a bundle. The prover can redo their choice by changing an entry,
+// so k of them bind only where (1−f)^−k tries are out of reach: see docs/protocol/work-proof.md.
 const EvidenceOpenings = 64
 
 const (
@@ -32,10 +31,9 @@ const (
 	evidenceSampleTag = "gantry-work-openings-1"
 )
 
-// EvidenceSeed binds a product to an evidence challenge:
-// sha256("gantry-work-evidence-1" ‖ nonce). The nonce covers cluster, program,
-// node key and a finalised slot ([attest.Challenge]), so a product of another
-// challenge, node or time has another seed.
+// EvidenceSeed binds a product to an evidence challenge: sha256("gantry-work-evidence-1" ‖ nonce). The nonce covers
+// cluster, program, node key and a finalised slot ([attest.Challenge]), so a product of another challenge, node or time
+// has another seed.
 func EvidenceSeed(nonce [32]byte) Seed {
 	return sha256.Sum256(append([]byte(evidenceSeedTag), nonce[:]...))
 }
@@ -46,8 +44,7 @@ func evidenceSample(nonce [32]byte, root Hash, n int) []int {
 	return Sample(root, secret, n*n/ChunkEntries, EvidenceOpenings)
 }
 
-// NewEvidence makes evidence of a proof whose seed is [EvidenceSeed] of nonce.
-// sign signs with the node key.
+// NewEvidence makes evidence of a proof whose seed is [EvidenceSeed] of nonce. sign signs with the node key.
 func NewEvidence(nonce [32]byte, p *Proof, domain [8]byte, node [32]byte, period uint64, sign func([]byte) ([64]byte, error)) (attest.Evidence, error) {
 	if p.Seed != EvidenceSeed(nonce) {
 		return attest.Evidence{}, fmt.Errorf("%w: the seed is not the nonce's", ErrMismatch)
@@ -80,11 +77,11 @@ type EvidenceOptions struct {
 	NodeKey [32]byte
 	// MinN is the least order of the product; 0 means any.
 	MinN int
-	// Whole reports whether the caller received the whole product of this root
-	// and checked it with [Verifier]. nil: the bundle's samples are all there is.
+	// Whole reports whether the caller received the whole product of this root and checked it with [Verifier]. nil: the
+	// bundle's samples are all there is.
 	Whole func(root Hash) bool
-	// Took returns the time that the caller measured between nonce and
-	// claim. A bundle cannot carry it: it would be the prover's own statement.
+	// Took returns the time that the caller measured between nonce and claim. A bundle cannot carry it: it would be the
+	// prover's own statement.
 	Took func(root Hash) (time.Duration, bool)
 	// Bound is the most that it may have taken; used with Took.
 	Bound time.Duration
@@ -101,8 +98,7 @@ func NewEvidenceVerifier(o EvidenceOptions) *EvidenceVerifier { return &Evidence
 // Kind implements [attest.Verifier].
 func (v *EvidenceVerifier) Kind() attest.Kind { return attest.KindWork }
 
-// Verify implements [attest.Verifier]. now is not used: the nonce is what makes
-// a product fresh.
+// Verify implements [attest.Verifier]. now is not used: the nonce is what makes a product fresh.
 func (v *EvidenceVerifier) Verify(e attest.Evidence, b attest.Binding, _ time.Time) (attest.Result, error) {
 	r := attest.Result{Kind: attest.KindWork, Instance: e.Instance}
 	c, signature, opened, err := parseEvidence(e)
@@ -203,8 +199,7 @@ func parseEvidence(e attest.Evidence) (c Claim, signature [64]byte, opened []Chu
 	return c, [64]byte(e.Items[2].Data), opened, err
 }
 
-// encodeOpenings writes a count u8 and the openings, whose lengths their
-// positions give.
+// encodeOpenings writes a count u8 and the openings, whose lengths their positions give.
 func encodeOpenings(opened []ChunkOpening) []byte {
 	b := []byte{byte(len(opened))}
 	for _, o := range opened {
@@ -213,8 +208,7 @@ func encodeOpenings(opened []ChunkOpening) []byte {
 	return b
 }
 
-// ParseOpenings decodes at most [EvidenceOpenings] openings of a product of
-// order n in strictly increasing order.
+// ParseOpenings decodes at most [EvidenceOpenings] openings of a product of order n in strictly increasing order.
 func ParseOpenings(b []byte, n int) ([]ChunkOpening, error) {
 	if err := CheckOrder(n); err != nil {
 		return nil, err

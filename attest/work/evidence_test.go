@@ -97,8 +97,8 @@ func TestEvidenceOfWrongWork(t *testing.T) {
 	require.ErrorIs(t, err, attest.ErrUntrusted)
 }
 
-// Every bit of every item matters: GANTRY_EXHAUSTIVE=1 flips all 77,576 of them,
-// otherwise all of the claim and a random part of the rest.
+// Every bit of every item matters: GANTRY_EXHAUSTIVE=1 flips all 77,576 of them, otherwise all of the claim and a
+// random part of the rest.
 func TestEvidenceBitFlips(t *testing.T) {
 	f := newEvidenceFixture(t, 32)
 	exhaustive := os.Getenv("GANTRY_EXHAUSTIVE") != ""

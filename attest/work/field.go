@@ -8,9 +8,8 @@ import (
 
 // Arithmetic modulo the Mersenne prime p = 2⁶¹−1. Elements are below p.
 //
-// Sums of many small products avoid reduction: an element is split in a low half
-// of 31 bits and a high half of 30, and each half is multiplied and summed as a
-// plain int64.
+// Sums of many small products avoid reduction: an element is split in a low half of 31 bits and a high half of 30, and
+// each half is multiplied and summed as a plain int64.
 const (
 	prime    = 1<<61 - 1
 	halfBits = 31
@@ -69,8 +68,8 @@ func (h halves) set(i int, v uint64) {
 	h.hi[i] = int64(v >> halfBits)
 }
 
-// drawVector expands root, order, seed and the verifier's bytes into n field
-// elements: SHA-256 in counter mode, four 61-bit words a hash, p read as 0.
+// drawVector expands root, order, seed and the verifier's bytes into n field elements: SHA-256 in counter mode, four
+// 61-bit words a hash, p read as 0.
 func drawVector(seed *Seed, n int, root *Hash, secret *[32]byte) halves {
 	x := newHalves(n)
 	const tag = "gantry-freivalds"
@@ -114,8 +113,8 @@ func addScaled(sums halves, b []int8, lo, hi int64) {
 	}
 }
 
-// dotEntries returns c·x for entries within [Bound]. A chunk's sums stay below
-// 32·2²⁶·2³¹ = 2⁶²; after each chunk they are reduced.
+// dotEntries returns c·x for entries within [Bound]. A chunk's sums stay below 32·2²⁶·2³¹ = 2⁶²; after each chunk they
+// are reduced.
 func dotEntries(c []int32, x halves) uint64 {
 	var total uint64
 	for off := 0; off < len(c); off += ChunkEntries {

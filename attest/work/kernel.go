@@ -6,17 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// The product in plain Go. One 64-bit multiplication does two int8 products: a
-// pair of columns is stored as b₀ + b₁·2³², so a·pair sums both columns at once.
-// The low sum is within ±2²⁶, so it never disturbs the high one by more than a
-// borrow, which reading it as int32 and subtracting undoes.
+// The product in plain Go. One 64-bit multiplication does two int8 products: a pair of columns is stored as b₀ +
+// b₁·2³², so a·pair sums both columns at once. The low sum is within ±2²⁶, so it never disturbs the high one by more
+// than a borrow, which reading it as int32 and subtracting undoes.
 
-// tilePairs column pairs are kept hot while all rows pass over them: 32 pairs of
-// 4096 entries are 1 MiB, of 1024 entries 256 KiB.
+// tilePairs column pairs are kept hot while all rows pass over them: 32 pairs of 4096 entries are 1 MiB, of 1024
+// entries 256 KiB.
 const tilePairs = 32
 
-// multiply computes the product with the given number of goroutines. It returns
-// ctx.Err() soon after ctx ends.
+// multiply computes the product with the given number of goroutines. It returns ctx.Err() soon after ctx ends.
 func multiply(ctx context.Context, seed *Seed, n, workers int) ([]int32, error) {
 	a := make([]int8, n*n)
 	if err := parallel(ctx, n, workers, func(i int) {
@@ -69,8 +67,8 @@ func packTile(buf *tileBuffer, seed *Seed, n, first, count int) {
 	}
 }
 
-// multiplyRows computes rows i and i+1 against a tile. count is even: n is a
-// multiple of 32, so there are a multiple of 16 pairs.
+// multiplyRows computes rows i and i+1 against a tile. count is even: n is a multiple of 32, so there are a multiple of
+// 16 pairs.
 func multiplyRows(c []int32, a []int8, packed []int64, n, i, first, count int) {
 	a0, a1 := a[i*n:(i+1)*n], a[(i+1)*n:(i+2)*n]
 	c0, c1 := c[i*n:(i+1)*n], c[(i+1)*n:(i+2)*n]
@@ -102,8 +100,8 @@ func unpack(s int64) (lo, hi int32) {
 	return lo, int32((s - int64(lo)) >> 32)
 }
 
-// parallel calls f(0) … f(count−1) from up to workers goroutines and waits for
-// all of them. It stops handing out work when ctx ends.
+// parallel calls f(0) … f(count−1) from up to workers goroutines and waits for all of them. It stops handing out work
+// when ctx ends.
 func parallel(ctx context.Context, count, workers int, f func(int)) error {
 	workers = max(1, min(workers, count))
 	var next atomic.Int64

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// ChunkEntries is the number of entries in one hash of a factor and in one
-	// leaf of the Merkle tree.
+	// ChunkEntries is the number of entries in one hash of a factor and in one leaf of the Merkle tree.
 	ChunkEntries = 32
 	// MaxN is the largest order: a product of 64 MiB.
 	MaxN = 4096
@@ -18,8 +17,8 @@ const (
 	sideB = 'B'
 )
 
-// ErrOrder is returned for an order that is not a positive multiple of 32 up to
-// [MaxN] (or up to the limit that a verifier set).
+// ErrOrder is returned for an order that is not a positive multiple of 32 up to [MaxN] (or up to the limit that a
+// verifier set).
 var ErrOrder = errors.New("work: order must be a multiple of 32 between 32 and 4096")
 
 // CheckOrder returns [ErrOrder] unless n is usable.
@@ -30,12 +29,11 @@ func CheckOrder(n int) error {
 	return nil
 }
 
-// Bound is the largest absolute value an entry of an order-n product can have:
-// n products of two int8, each at most 2¹⁴.
+// Bound is the largest absolute value an entry of an order-n product can have: n products of two int8, each at most
+// 2¹⁴.
 func Bound(n int) int32 { return int32(n) << 14 }
 
-// deriveLine fills dst, whose length is a multiple of 32, with row index of A or
-// column index of B.
+// deriveLine fills dst, whose length is a multiple of 32, with row index of A or column index of B.
 func deriveLine(dst []int8, seed *Seed, side byte, index uint32) {
 	var m [41]byte
 	copy(m[:], seed[:])

@@ -10,9 +10,8 @@ import (
 	"github.com/gantry-market/gantry/attest/work/internal/tree"
 )
 
-// ChunkOpening shows 32 entries of a claimed product and their path to the
-// root: first the siblings within the row's tree, then those of the row. It is
-// the second half of prove_bad_work.
+// ChunkOpening shows 32 entries of a claimed product and their path to the root: first the siblings within the row's
+// tree, then those of the row. It is the second half of prove_bad_work.
 type ChunkOpening struct {
 	Row, Chunk uint32
 	Values     [ChunkEntries]int32
@@ -42,8 +41,8 @@ func (o ChunkOpening) Bytes() []byte {
 	return b
 }
 
-// ParseChunkOpening decodes an opening of a product of order n. The number of
-// siblings must be the one that the position has; there is one encoding only.
+// ParseChunkOpening decodes an opening of a product of order n. The number of siblings must be the one that the
+// position has; there is one encoding only.
 func ParseChunkOpening(b []byte, n int) (ChunkOpening, error) {
 	var o ChunkOpening
 	if err := CheckOrder(n); err != nil {
@@ -101,8 +100,7 @@ func (p *Proof) OpenRow(row int) (RowOpening, error) {
 	}, nil
 }
 
-// CheckPath checks that o leads to the root; it says nothing about the
-// values.
+// CheckPath checks that o leads to the root; it says nothing about the values.
 func CheckPath(n int, root Hash, o ChunkOpening) error {
 	if err := CheckOrder(n); err != nil {
 		return err
@@ -123,8 +121,8 @@ func CheckPath(n int, root Hash, o ChunkOpening) error {
 	return nil
 }
 
-// VerifyChunk checks that o belongs to the root and that its 32 entries are
-// those of the product, by computing them. A wrong entry gives [*WrongEntryError].
+// VerifyChunk checks that o belongs to the root and that its 32 entries are those of the product, by computing them. A
+// wrong entry gives [*WrongEntryError].
 func VerifyChunk(seed Seed, n int, root Hash, o ChunkOpening) error {
 	if err := CheckPath(n, root, o); err != nil {
 		return err
@@ -141,8 +139,8 @@ func VerifyChunk(seed Seed, n int, root Hash, o ChunkOpening) error {
 	return nil
 }
 
-// VerifyRow checks that o belongs to the root and that its entries are those of
-// the product, by computing them: n²/32 hashes and n² products.
+// VerifyRow checks that o belongs to the root and that its entries are those of the product, by computing them: n²/32
+// hashes and n² products.
 func VerifyRow(seed Seed, n int, root Hash, o RowOpening) error {
 	if err := CheckOrder(n); err != nil {
 		return err
@@ -187,9 +185,8 @@ func findWrong(seed *Seed, row int, values []int32) (col int, want int32, wrong 
 	return 0, 0, false
 }
 
-// Sample draws k distinct numbers below count from the root and the verifier's
-// bytes, in increasing order: rows or chunks to open. It must be called only
-// after the claim is known.
+// Sample draws k distinct numbers below count from the root and the verifier's bytes, in increasing order: rows or
+// chunks to open. It must be called only after the claim is known.
 func Sample(root Hash, secret [32]byte, count, k int) []int {
 	if k > count {
 		k = count
@@ -212,8 +209,8 @@ func Sample(root Hash, secret [32]byte, count, k int) []int {
 	return out
 }
 
-// MissProbability is the chance that k samples out of many see none of a wrong
-// fraction: (1−fraction)^k. Drawing without repetition only lowers it.
+// MissProbability is the chance that k samples out of many see none of a wrong fraction: (1−fraction)^k. Drawing
+// without repetition only lowers it.
 func MissProbability(fraction float64, k int) float64 {
 	return math.Pow(1-fraction, float64(k))
 }

@@ -47,9 +47,8 @@ func (c CPU) Prove(ctx context.Context, seed Seed, n int) (*Proof, error) {
 	return NewProof(seed, n, product)
 }
 
-// Throttled computes every product Repeat times and answers with the last one:
-// correct work by a machine that is Repeat times slower than it claims. It is
-// the local network's cheat and is named as such; it does not sleep.
+// Throttled computes every product Repeat times and answers with the last one: correct work by a machine that is Repeat
+// times slower than it claims. It is the local network's cheat and is named as such; it does not sleep.
 type Throttled struct {
 	Prover Prover
 	// Repeat is how often the product is computed; below 1 it counts as 1.
@@ -73,8 +72,7 @@ func (t Throttled) Prove(ctx context.Context, seed Seed, n int) (*Proof, error) 
 	return t.Prover.Prove(ctx, seed, n)
 }
 
-// Faulty claims a product of which a fraction of the entries is wrong but in
-// range. It exists to test verifiers.
+// Faulty claims a product of which a fraction of the entries is wrong but in range. It exists to test verifiers.
 type Faulty struct {
 	Prover Prover
 	// Fraction of the entries that are wrong, 0 to 1; at least one entry is.

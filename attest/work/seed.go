@@ -14,10 +14,9 @@ const seedTag = "GANTRYH1"
 // seedMessageSize is tag 8, domain 8, slot hash 32, node 32, period 8.
 const seedMessageSize = 88
 
-// ChallengeMessage is what a keeper signs to open a work challenge: tag
-// "GANTRYH1" ‖ domain ‖ hash of a finalised slot ‖ node account ‖ period u64le
-// (88 bytes). Its signature makes the seed unknowable to the node before the
-// keeper speaks, and checkable by everyone afterwards.
+// ChallengeMessage is what a keeper signs to open a work challenge: tag "GANTRYH1" ‖ domain ‖ hash of a finalised slot
+// ‖ node account ‖ period u64le (88 bytes). Its signature makes the seed unknowable to the node before the keeper
+// speaks, and checkable by everyone afterwards.
 func ChallengeMessage(domain [8]byte, slotHash, node [32]byte, period uint64) []byte {
 	m := make([]byte, 0, seedMessageSize)
 	m = append(m, seedTag...)
@@ -27,8 +26,8 @@ func ChallengeMessage(domain [8]byte, slotHash, node [32]byte, period uint64) []
 	return binary.LittleEndian.AppendUint64(m, period)
 }
 
-// DeriveSeed returns sha256(slot hash ‖ node ‖ period u64le ‖ signature), where
-// signature is the keeper's over [ChallengeMessage].
+// DeriveSeed returns sha256(slot hash ‖ node ‖ period u64le ‖ signature), where signature is the keeper's over
+// [ChallengeMessage].
 func DeriveSeed(slotHash, node [32]byte, period uint64, signature [64]byte) Seed {
 	var m [136]byte
 	copy(m[0:], slotHash[:])

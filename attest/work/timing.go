@@ -8,9 +8,8 @@ import (
 // Ops is the number of multiplications and additions in a product of order n: 2n³.
 func Ops(n int) float64 { return 2 * float64(n) * float64(n) * float64(n) }
 
-// Policy is the bound that a GPU model sets: the order of the product and the
-// time between sending the challenge and holding the claim, in
-// milliseconds, round trip included.
+// Policy is the bound that a GPU model sets: the order of the product and the time between sending the challenge and
+// holding the claim, in milliseconds, round trip included.
 type Policy struct {
 	N       int
 	BoundMS uint32
@@ -19,8 +18,8 @@ type Policy struct {
 // Timing is the outcome of a timed proof, in the units of a check statement.
 type Timing struct {
 	Passed bool
-	// TFLOPSx10 is throughput in tenths of 10¹² operations a second, rounded to
-	// the nearest; a processor at a small order gives 0.
+	// TFLOPSx10 is throughput in tenths of 10¹² operations a second, rounded to the nearest; a processor at a small
+	// order gives 0.
 	TFLOPSx10 uint32
 	// LatencyMS is the elapsed time, rounded up.
 	LatencyMS uint32
@@ -36,8 +35,7 @@ func (p Policy) Judge(elapsed time.Duration) Timing {
 	return t
 }
 
-// TFLOPSx10 is 2n³/t in tenths of 10¹² operations a second, rounded; 0 if elapsed
-// is not positive.
+// TFLOPSx10 is 2n³/t in tenths of 10¹² operations a second, rounded; 0 if elapsed is not positive.
 func TFLOPSx10(n int, elapsed time.Duration) uint32 {
 	return clampU32(math.Round(GOPS(n, elapsed) / 100))
 }

@@ -21,8 +21,8 @@ var (
 	ErrWrongProduct = errors.New("work: claimed product is wrong")
 )
 
-// WrongEntryError names one wrong entry of a claimed product. With the node's
-// signed [Claim], Opening is all that prove_bad_work needs.
+// WrongEntryError names one wrong entry of a claimed product. With the node's signed [Claim], Opening is all that
+// prove_bad_work needs.
 type WrongEntryError struct {
 	Row, Col  int
 	Got, Want int32
@@ -92,10 +92,9 @@ func (v Verifier) VerifyProof(ctx context.Context, p *Proof) error {
 	return err
 }
 
-// VerifyBody reads exactly [BodySize] bytes from r, row by row, in memory that
-// grows with n, not n², and decides whether they are the product that h commits
-// to. See the package comment for its soundness. r's deadline bounds how long a
-// slow sender can hold the call; ctx is looked at between rows.
+// VerifyBody reads exactly [BodySize] bytes from r, row by row, in memory that grows with n, not n², and decides
+// whether they are the product that h commits to. See the package comment for its soundness. r's deadline bounds how
+// long a slow sender can hold the call; ctx is looked at between rows.
 //
 // Errors: [ErrEncoding] (short), [ErrRange], [ErrRoot], [*WrongEntryError].
 func (v Verifier) VerifyBody(ctx context.Context, h Header, r io.Reader) error {

@@ -186,8 +186,8 @@ func negate(c []int32) {
 	}
 }
 
-// An entry plus a multiple of 2³¹−1 or of any 32-bit modulus wraps or leaves the
-// range; both are refused before any algebra.
+// An entry plus a multiple of 2³¹−1 or of any 32-bit modulus wraps or leaves the range; both are refused before any
+// algebra.
 func TestEntryPlusModulusIsRefused(t *testing.T) {
 	const n = 64
 	honest := prove(t, 4, n)

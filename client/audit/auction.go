@@ -82,8 +82,8 @@ func (a *Auction) step(t Tx, name string, c problems, format string, args ...any
 }
 
 // AuditAuction rebuilds an order's last auction from transactions alone, also when its accounts are closed, and checks
-// what the award transactions themselves show: signatures, commitments, and the price by the bar. Error: ErrNoHistory for
-// an order that had no auction, the source's.
+// what the award transactions themselves show: signatures, commitments, and the price by the bar. Error: ErrNoHistory
+// for an order that had no auction, the source's.
 func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auction, error) {
 	txs, err := Read(ctx, o.Source, order, o.Commitment)
 	if err != nil {
@@ -252,8 +252,8 @@ func signedBid(t Tx, at int, node solana.PublicKey, reveal []byte, of sealedbid.
 	return out, of.Check(&messages.Bid{Node: node, Commitment: of.Reveal(node, out.price).Commitment(), Signature: out.sig, Reveal: &out.price}, out.key)
 }
 
-// priceFollows reports whether one factor makes the score of the bid and the price of the bar. The factor is reputation's
-// and guarantee's and lies between 0.95 and 1.5; the node's account, which has them, may be gone.
+// priceFollows reports whether one factor makes the score of the bid and the price of the bar. The factor is
+// reputation's and guarantee's and lies between 0.95 and 1.5; the node's account, which has them, may be gone.
 func priceFollows(bid, score, bar, price, most uint64) bool {
 	for _, guarantee := range []uint16{0, market.BPS} { // the widest range of factors: 1 to 1.5, and 0.95 to 1.45
 		for reputation := 0; reputation <= market.BPS; reputation++ {

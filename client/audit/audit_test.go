@@ -16,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// leaseHistory is a recorded history of a lease that adds up: 600 s of one GPU at 3.60 an hour ordered at most 4.00, extended
-// by 60 s, 10 s paid by a receipt, 25 s in all by a report, ended after 30 s, closed.
+// leaseHistory is a recorded history of a lease that adds up: 600 s of one GPU at 3.60 an hour ordered at most 4.00,
+// extended by 60 s, 10 s paid by a receipt, 25 s in all by a report, ended after 30 s, closed.
 type leaseHistory struct {
 	order, node, lease   solana.PublicKey
 	nodeKey, customer    solana.PrivateKey

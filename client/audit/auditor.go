@@ -79,8 +79,8 @@ func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
 }
 
-// auctioned checks a sealed order's price against the bids that its award names. Whether they were the best ones that the
-// keeper had is for the auction's replay.
+// auctioned checks a sealed order's price against the bids that its award names. Whether they were the best ones that
+// the keeper had is for the auction's replay.
 func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
 	var c problems
 	c.require(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.maxPrice, "the price is not between the bid and the order's maximum")

@@ -38,8 +38,8 @@ func disputeHistory(ctx context.Context, o Options, own []Tx, lease solana.Publi
 	return slices.DeleteFunc(txs, func(t Tx) bool { return t.Slot < opened.Slot }), nil
 }
 
-// mergeDispute puts the transactions of a dispute between those of its lease, which has some of them too: each before the one
-// that follows it in the dispute's own history, so that a vote and the verdict keep their order within a slot.
+// mergeDispute puts the transactions of a dispute between those of its lease, which has some of them too: each before
+// the one that follows it in the dispute's own history, so that a vote and the verdict keep their order within a slot.
 func mergeDispute(own, dispute []Tx) []Tx {
 	place := map[solana.Signature]int{}
 	for i, t := range dispute {

@@ -40,7 +40,8 @@ func newDispute(lease solana.PublicKey) *dispute {
 	}
 }
 
-// between puts transactions with these events behind the eighth of the history, the lease's end, and leaves its close behind them.
+// between puts transactions with these events behind the eighth of the history, the lease's end, and leaves its close
+// behind them.
 func between(s *leaseHistory, t *testing.T, at func(i int) int64, values ...any) []Tx {
 	t.Helper()
 	txs := s.txs(t)

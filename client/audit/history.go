@@ -64,7 +64,8 @@ func Read(ctx context.Context, src Source, key solana.PublicKey, at chain.Commit
 	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("history of %s: %w", key, err)
 	}
-	// Nodes list a slot's transactions in an order of their own; the sort is stable, so that theirs stays within a slot.
+	// Nodes list a slot's transactions in an order of their own; the sort is stable, so that theirs stays within a
+	// slot.
 	slices.SortStableFunc(out, func(a, b Tx) int { return cmp.Compare(a.Slot, b.Slot) })
 	return out, nil
 }

@@ -22,7 +22,8 @@ const (
 	ProvenUnjustAward          = "unjust award"
 )
 
-// proven lists the slashes by proof of a node, of a keeper's account or of a lease's award, among its transactions, oldest first.
+// proven lists the slashes by proof of a node, of a keeper's account or of a lease's award, among its transactions,
+// oldest first.
 func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 	var out []*Slash
 	for i, t := range txs {
@@ -82,7 +83,8 @@ func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
 		s.Split.Burned)
 }
 
-// findFraudProof finds the last fraud proof that was opened, with the signed work claim of the node and the entry that it claims.
+// findFraudProof finds the last fraud proof that was opened, with the signed work claim of the node and the entry that
+// it claims.
 func findFraudProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, claimed int32, ok bool) {
 	const row, column, chunk = 8 + work.ClaimSize, 10 + work.ClaimSize, 12 + work.ClaimSize
 	for _, t := range txs {
@@ -105,7 +107,8 @@ func findFraudProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, c
 	return tx, c, claimed, ok
 }
 
-// signed reports whether the transaction has a valid signature over the message; the program has checked whose key it is.
+// signed reports whether the transaction has a valid signature over the message; the program has checked whose key it
+// is.
 func signed(t Tx, message []byte) bool {
 	for _, s := range signatures(t) {
 		if bytes.Equal(s.Message, message) && ed25519.Verify(ed25519.PublicKey(s.Key[:]), s.Message, s.Sig[:]) {

@@ -25,8 +25,8 @@ type Replay struct {
 	Market market.Market
 }
 
-// Replay recomputes winner and price from the published bids and finds violations: a keeper that left out or added bids or chose
-// against its own bid set, a node that bid twice.
+// Replay recomputes winner and price from the published bids and finds violations: a keeper that left out or added bids
+// or chose against its own bid set, a node that bid twice.
 func (a *Auction) Replay(r Replay) {
 	of := sealedbid.Auction{Domain: r.Domain, Order: a.Order, CloseAt: a.CloseAt}
 	sets := a.readable(r, of)
@@ -238,8 +238,8 @@ func (a *Auction) suited(r Replay, n *market.Node, p *market.Provider, m *market
 	return held && market.Biddable(&mk, &o, n, p, m, at) == nil
 }
 
-// checkOmissions looks for bids that the awarding keeper acknowledged and left out. A bid that only others acknowledged may
-// never have reached it.
+// checkOmissions looks for bids that the awarding keeper acknowledged and left out. A bid that only others acknowledged
+// may never have reached it.
 func (a *Auction) checkOmissions(r Replay, of sealedbid.Auction, own *sealedbid.Set, sets []sealedbid.Set) {
 	type known struct {
 		bid messages.Bid

@@ -214,8 +214,8 @@ func TestUnjust(t *testing.T) {
 	}
 }
 
-// What proves nothing is a doubt, and nobody's blame: a bid that the awarding keeper did not acknowledge, acknowledgements
-// of others or out of time, sets that nobody signed, and bids that are not published.
+// What proves nothing is a doubt, and nobody's blame: a bid that the awarding keeper did not acknowledge,
+// acknowledgements of others or out of time, sets that nobody signed, and bids that are not published.
 func TestDoubts(t *testing.T) {
 	x := newAuctioned(t)
 	all := slices.Clone(x.judged)

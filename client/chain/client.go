@@ -30,8 +30,7 @@ type Options struct {
 	Log        zerolog.Logger
 }
 
-// Client calls the first healthy endpoint and moves on when one fails. It is
-// safe for concurrent use.
+// Client calls the first healthy endpoint and moves on when one fails. It is safe for concurrent use.
 type Client struct {
 	nodes      []*node
 	commitment Commitment
@@ -67,8 +66,7 @@ func New(opts Options) (*Client, error) {
 	}
 	c := &Client{
 		commitment: opts.Commitment, timeout: opts.Timeout, log: opts.Log,
-		// solana-go's own transport allows nine connections, which would
-		// serialise a keeper's concurrent transactions.
+		// solana-go's own transport allows nine connections, which would serialise a keeper's concurrent transactions.
 		transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -109,8 +107,7 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 // Commitment returns the client's usual level.
 func (c *Client) Commitment() Commitment { return c.commitment }
 
-// Local reports whether every endpoint is on this machine, where frequent
-// polling costs nothing.
+// Local reports whether every endpoint is on this machine, where frequent polling costs nothing.
 func (c *Client) Local() bool {
 	for _, n := range c.nodes {
 		u, err := url.Parse(n.ep.RPC)
@@ -153,9 +150,8 @@ func (c *Client) Health() []Health {
 	return out
 }
 
-// Do runs f against one endpoint after the other until one answers. f may make
-// several calls when they must see the same node; it must be safe to repeat.
-// method is for messages. Errors: those of f, *RPCError, ErrUnreachable.
+// Do runs f against one endpoint after the other until one answers. f may make several calls when they must see the
+// same node; it must be safe to repeat. method is for messages. Errors: those of f, *RPCError, ErrUnreachable.
 func (c *Client) Do(ctx context.Context, method string, f func(context.Context, *rpc.Client) error) error {
 	var last error
 	var lastNode *node
@@ -204,8 +200,8 @@ func (c *Client) unreachable(method string, n *node, err error) error {
 	return fmt.Errorf("%w: %s (%s); %s", ErrUnreachable, what, reason(err), advice)
 }
 
-// order lists healthy nodes first, in order of preference, then the others by
-// when they may be tried again; the last resort is to try them all.
+// order lists healthy nodes first, in order of preference, then the others by when they may be tried again; the last
+// resort is to try them all.
 func (c *Client) order(now time.Time) []*node {
 	var up, down []*node
 	for _, n := range c.nodes {

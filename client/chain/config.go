@@ -32,8 +32,8 @@ type CLIConfig struct {
 	Found        bool // false when the file does not exist and defaults apply
 }
 
-// LoadCLIConfig reads the settings of `solana config`. An empty path means the
-// default path. A missing file gives the solana command's defaults.
+// LoadCLIConfig reads the settings of `solana config`. An empty path means the default path. A missing file gives the
+// solana command's defaults.
 // Error: ErrConfig.
 func LoadCLIConfig(path string) (CLIConfig, error) {
 	cfg := CLIConfig{RPCURL: MainnetURL, KeypairPath: "~/.config/solana/id.json", Commitment: Confirmed}
@@ -82,8 +82,8 @@ func LoadCLIConfig(path string) (CLIConfig, error) {
 	return cfg, err
 }
 
-// ResolveURL expands the solana command's monikers (m, d, t, l and their long
-// forms) and checks that anything else is an http(s) URL. Error: ErrEndpoint.
+// ResolveURL expands the solana command's monikers (m, d, t, l and their long forms) and checks that anything else is
+// an http(s) URL. Error: ErrEndpoint.
 func ResolveURL(s string) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "m", "mainnet", "mainnet-beta":
@@ -102,8 +102,8 @@ func ResolveURL(s string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// WebsocketURL derives the subscription endpoint as the solana command does:
-// an explicit port grows by one, otherwise only the scheme changes.
+// WebsocketURL derives the subscription endpoint as the solana command does: an explicit port grows by one, otherwise
+// only the scheme changes.
 // Error: ErrEndpoint.
 func WebsocketURL(rpcURL string) (string, error) {
 	u, err := url.Parse(rpcURL)

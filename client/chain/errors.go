@@ -42,8 +42,8 @@ const (
 	CodeBlockStatusPending = -32014
 )
 
-// RPCError is an answer of the node that refuses the call. It is not a failure
-// of the connection, so another endpoint would usually answer the same.
+// RPCError is an answer of the node that refuses the call. It is not a failure of the connection, so another endpoint
+// would usually answer the same.
 type RPCError struct {
 	Method  string
 	Code    int
@@ -62,16 +62,15 @@ func IsCode(err error, code int) bool {
 	return errors.As(err, &re) && re.Code == code
 }
 
-// Transient reports whether the same call may succeed later without any
-// change: the endpoint is away, overloaded or behind.
+// Transient reports whether the same call may succeed later without any change: the endpoint is away, overloaded or
+// behind.
 func Transient(err error) bool {
 	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrClosed) ||
 		IsCode(err, CodeNodeUnhealthy) || IsCode(err, CodeSlotNotReached) ||
 		IsCode(err, CodeBlockNotAvailable) || IsCode(err, CodeBlockStatusPending)
 }
 
-// convert turns solana-go's errors into ours. failover is true when another
-// endpoint may answer the call.
+// convert turns solana-go's errors into ours. failover is true when another endpoint may answer the call.
 func convert(method string, err error) (out error, failover bool) {
 	var je *jsonrpc.RPCError
 	if errors.As(err, &je) {
@@ -88,8 +87,7 @@ func convert(method string, err error) (out error, failover bool) {
 	return err, true
 }
 
-// reason shortens a transport error to its cause, without the URL that the
-// caller prints anyway.
+// reason shortens a transport error to its cause, without the URL that the caller prints anyway.
 func reason(err error) string {
 	var he *jsonrpc.HTTPError
 	if errors.As(err, &he) {

@@ -37,8 +37,8 @@ func ClusterOf(genesis solana.Hash) Cluster {
 	return ClusterLocal
 }
 
-// Explorer builds links to explorer.solana.com, which runs in the reader's
-// browser and so can show a local network as well.
+// Explorer builds links to explorer.solana.com, which runs in the reader's browser and so can show a local network as
+// well.
 type Explorer struct {
 	Cluster Cluster
 	RPCURL  string // used for local clusters only

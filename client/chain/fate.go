@@ -10,8 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
 )
 
-// Fate is what can be proven about a transaction that was signed and possibly
-// sent.
+// Fate is what can be proven about a transaction that was signed and possibly sent.
 type Fate int
 
 // The fates.
@@ -22,16 +21,14 @@ const (
 	FateUncertain             // can no longer land, but this node's memory does not reach back far enough to say whether it did
 )
 
-// statusMemory is how many blocks after the end of a blockhash's validity a
-// node's cache of signatures still surely covers it: the cache holds 300
-// rooted blocks, a blockhash is valid for 150.
+// statusMemory is how many blocks after the end of a blockhash's validity a node's cache of signatures still surely
+// covers it: the cache holds 300 rooted blocks, a blockhash is valid for 150.
 const statusMemory = 100
 
 // Fate decides whether a transaction whose status nobody knows can still land.
 //
-// It is dead only when the finalised chain is higher than the last block at
-// which its blockhash was valid, and the same node, asked afterwards, does not
-// know the signature although its memory reaches back to the slot at which the
+// It is dead only when the finalised chain is higher than the last block at which its blockhash was valid, and the same
+// node, asked afterwards, does not know the signature although its memory reaches back to the slot at which the
 // blockhash was taken. Only then is it safe to sign a replacement.
 func (c *Client) Fate(ctx context.Context, sig solana.Signature, lastValid, sinceSlot uint64) (Fate, SignatureStatus, error) {
 	var fate Fate

@@ -13,8 +13,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// LoadKeypair reads a Solana keypair file: a JSON array of 64 numbers, the
-// ed25519 seed followed by the public key.
+// LoadKeypair reads a Solana keypair file: a JSON array of 64 numbers, the ed25519 seed followed by the public key.
 // Errors: ErrKeypairMissing, ErrKeypairFormat.
 func LoadKeypair(path string) (solana.PrivateKey, error) {
 	full, err := ExpandHome(path)
@@ -43,8 +42,8 @@ func LoadKeypair(path string) (solana.PrivateKey, error) {
 	return key, nil
 }
 
-// ParseKeypair reads the content of a Solana keypair file. The message never
-// quotes the content, because it may hold a secret. Error: ErrKeypairFormat.
+// ParseKeypair reads the content of a Solana keypair file. The message never quotes the content, because it may hold a
+// secret. Error: ErrKeypairFormat.
 func ParseKeypair(raw []byte) (solana.PrivateKey, error) {
 	var nums []int
 	if err := json.Unmarshal(raw, &nums); err != nil {
@@ -66,8 +65,8 @@ func ParseKeypair(raw []byte) (solana.PrivateKey, error) {
 	return key, nil
 }
 
-// SaveKeypair writes a new keypair file that only its owner can read. It never
-// overwrites: a lost key is lost money. Error: ErrKeypairExists.
+// SaveKeypair writes a new keypair file that only its owner can read. It never overwrites: a lost key is lost money.
+// Error: ErrKeypairExists.
 func SaveKeypair(path string, key solana.PrivateKey) error {
 	full, err := ExpandHome(path)
 	if err != nil {

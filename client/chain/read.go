@@ -62,8 +62,8 @@ func (c *Client) BlockHeight(ctx context.Context, at Commitment) (uint64, error)
 	return out, err
 }
 
-// ClusterTime returns the block time of the newest slot at a commitment: the
-// clock that programs see, which a local engine may have moved.
+// ClusterTime returns the block time of the newest slot at a commitment: the clock that programs see, which a local
+// engine may have moved.
 func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, error) {
 	acc, err := c.Account(ctx, solana.SysVarClockPubkey, at)
 	if err != nil {
@@ -95,8 +95,7 @@ func (c *Client) MinimumRent(ctx context.Context, size uint64, at Commitment) (L
 	return Lamports(out), err
 }
 
-// Airdrop asks a test cluster for lamports and returns the signature; it does
-// not wait.
+// Airdrop asks a test cluster for lamports and returns the signature; it does not wait.
 func (c *Client) Airdrop(ctx context.Context, key solana.PublicKey, amount Lamports) (solana.Signature, error) {
 	var sig solana.Signature
 	err := c.Raw(ctx, &sig, "requestAirdrop", key, uint64(amount), commitmentParam(Processed))
@@ -136,15 +135,15 @@ func (c *Client) Account(ctx context.Context, key solana.PublicKey, at Commitmen
 // maxAccountsPerCall is the node's limit for getMultipleAccounts.
 const maxAccountsPerCall = 100
 
-// Accounts reads several accounts; a missing one is nil in its place. Beyond a
-// hundred keys the answer may span several slots.
+// Accounts reads several accounts; a missing one is nil in its place. Beyond a hundred keys the answer may span several
+// slots.
 func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commitment) ([]*Account, error) {
 	accs, _, err := c.AccountsSince(ctx, keys, at, 0)
 	return accs, err
 }
 
-// AccountsSince reads several accounts from a node that has reached a slot,
-// and returns the slot of the (oldest) answer.
+// AccountsSince reads several accounts from a node that has reached a slot, and returns the slot of the (oldest)
+// answer.
 func (c *Client) AccountsSince(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64) ([]*Account, uint64, error) {
 	res := make([]*Account, 0, len(keys))
 	var slot uint64
@@ -221,8 +220,7 @@ func (f Filter) Matches(data []byte) bool {
 		(f.DataSize == 0 || f.DataSize == uint64(len(data)))
 }
 
-// ProgramAccounts reads all accounts of a program that pass the filter, and
-// the slot of the answer.
+// ProgramAccounts reads all accounts of a program that pass the filter, and the slot of the answer.
 func (c *Client) ProgramAccounts(ctx context.Context, program solana.PublicKey, at Commitment, f Filter) ([]Account, uint64, error) {
 	p := accountParam(at)
 	p["withContext"] = true

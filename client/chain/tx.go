@@ -27,8 +27,7 @@ type SimulateOptions struct {
 	MinContextSlot uint64     // refuse to answer from an older state; 0 for any
 }
 
-// Simulate runs a transaction without effect. Without SigVerify the blockhash
-// and the signatures need not be valid.
+// Simulate runs a transaction without effect. Without SigVerify the blockhash and the signatures need not be valid.
 func (c *Client) Simulate(ctx context.Context, tx *solana.Transaction, o SimulateOptions) (Simulation, error) {
 	raw, err := tx.MarshalBinary()
 	if err != nil {
@@ -61,10 +60,9 @@ type SendOptions struct {
 	PreflightCommitment Commitment
 }
 
-// Send hands a signed transaction to the node. maxRetries is zero: the
-// transaction manager repeats it itself, so that it knows what is in flight.
-// A refusal joined with ErrAmbiguous came after another endpoint failed
-// without an answer, so the transaction may be on its way all the same.
+// Send hands a signed transaction to the node. maxRetries is zero: the transaction manager repeats it itself, so that
+// it knows what is in flight. A refusal joined with ErrAmbiguous came after another endpoint failed without an answer,
+// so the transaction may be on its way all the same.
 func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) error {
 	tries := 0
 	err := c.Do(ctx, "sendTransaction", func(ctx context.Context, r *rpc.Client) error {
@@ -93,8 +91,7 @@ type SignatureStatus struct {
 // MaxStatuses is the node's limit of signatures per status call.
 const MaxStatuses = 256
 
-// Statuses returns the state of each signature, in order. search also looks
-// into the node's ledger, which is slower.
+// Statuses returns the state of each signature, in order. search also looks into the node's ledger, which is slower.
 func (c *Client) Statuses(ctx context.Context, sigs []solana.Signature, search bool) ([]SignatureStatus, error) {
 	res := make([]SignatureStatus, 0, len(sigs))
 	for len(sigs) > 0 {
@@ -141,8 +138,8 @@ func statuses(ctx context.Context, r *rpc.Client, sigs []solana.Signature, searc
 	return res, nil
 }
 
-// PriorityFees returns the prices per compute unit that recent blocks asked of
-// transactions that write these accounts, one a slot.
+// PriorityFees returns the prices per compute unit that recent blocks asked of transactions that write these accounts,
+// one a slot.
 func (c *Client) PriorityFees(ctx context.Context, writable []solana.PublicKey) ([]MicroLamports, error) {
 	if len(writable) > 128 {
 		writable = writable[:128] // the node's limit
@@ -172,8 +169,8 @@ type Landed struct {
 	Tx        *solana.Transaction
 }
 
-// Transaction reads a transaction with its result. at must be Confirmed or
-// Finalized, which is all that nodes serve. Error: ErrNotFound.
+// Transaction reads a transaction with its result. at must be Confirmed or Finalized, which is all that nodes serve.
+// Error: ErrNotFound.
 func (c *Client) Transaction(ctx context.Context, sig solana.Signature, at Commitment) (Landed, error) {
 	var out *struct {
 		Slot        uint64    `json:"slot"`
@@ -216,8 +213,7 @@ type SignatureInfo struct {
 	BlockTime *int64           `json:"blockTime"`
 }
 
-// History lists all transactions that name an account, newest first, page by
-// page until limit (0 for all).
+// History lists all transactions that name an account, newest first, page by page until limit (0 for all).
 func (c *Client) History(ctx context.Context, key solana.PublicKey, at Commitment, limit int) ([]SignatureInfo, error) {
 	var all []SignatureInfo
 	for {

@@ -25,8 +25,7 @@ func (l Lamports) String() string {
 	return fmt.Sprintf("%d.%s SOL", whole, strings.TrimRight(fmt.Sprintf("%09d", frac), "0"))
 }
 
-// ParseSOL reads a decimal number of SOL with at most nine decimals; the unit
-// may follow. Error: ErrAmount.
+// ParseSOL reads a decimal number of SOL with at most nine decimals; the unit may follow. Error: ErrAmount.
 func ParseSOL(s string) (Lamports, error) {
 	v := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), "SOL"))
 	whole, frac, _ := strings.Cut(v, ".")
@@ -43,8 +42,7 @@ func ParseSOL(s string) (Lamports, error) {
 // MicroLamports is a price per compute unit: 10^6 micro-lamports are one lamport.
 type MicroLamports uint64
 
-// Cost returns the lamports that units of compute cost at this price, rounded
-// up as the runtime rounds.
+// Cost returns the lamports that units of compute cost at this price, rounded up as the runtime rounds.
 func (m MicroLamports) Cost(units uint32) Lamports {
 	if units != 0 && uint64(m) > (math.MaxUint64-999_999)/uint64(units) {
 		return math.MaxUint64
@@ -71,8 +69,7 @@ func ParseCommitment(s string) (Commitment, error) {
 	return c, nil
 }
 
-// Reaches reports whether this level is at least want. An unknown level
-// reaches nothing and is reached by nothing.
+// Reaches reports whether this level is at least want. An unknown level reaches nothing and is reached by nothing.
 func (c Commitment) Reaches(want Commitment) bool {
 	return want.rank() > 0 && c.rank() >= want.rank()
 }
@@ -102,8 +99,7 @@ type Account struct {
 	Slot       uint64 // of the state that the node answered from
 }
 
-// Blockhash makes a transaction valid until the chain is higher than
-// LastValidBlockHeight.
+// Blockhash makes a transaction valid until the chain is higher than LastValidBlockHeight.
 type Blockhash struct {
 	Hash                 solana.Hash
 	LastValidBlockHeight uint64

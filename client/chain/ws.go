@@ -13,12 +13,11 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// WS is a WebSocket connection with JSON-RPC subscriptions. When it breaks,
-// every subscription ends with the error; the caller reconnects, because only
-// it knows how to repair the gap.
+// WS is a WebSocket connection with JSON-RPC subscriptions. When it breaks, every subscription ends with the error; the
+// caller reconnects, because only it knows how to repair the gap.
 //
-// solana-go's client is not used: it takes a refused subscription for an
-// accepted one and sets aside megabytes for each.
+// solana-go's client is not used: it takes a refused subscription for an accepted one and sets aside megabytes for
+// each.
 type WS struct {
 	conn *websocket.Conn
 	done chan struct{} // closed when the reader has ended
@@ -231,8 +230,7 @@ func (w *WS) dispatch(msg []byte) error {
 			if err := json.Unmarshal(m.Result, &c.sub.id); err != nil {
 				return fmt.Errorf("subscription id: %w", err)
 			}
-			// Registered before the next message is read, so that no
-			// notification is lost.
+			// Registered before the next message is read, so that no notification is lost.
 			w.subs[c.sub.id] = c.sub
 			c.reply <- reply{result: m.Result}
 		default:
@@ -260,8 +258,7 @@ func (w *WS) closedErr() error {
 	return ErrClosed
 }
 
-// Next returns the next notification. After the connection has ended it
-// returns what arrived before, then ErrClosed.
+// Next returns the next notification. After the connection has ended it returns what arrived before, then ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (json.RawMessage, error) {
 	select {
 	case m := <-s.ch:
@@ -283,8 +280,7 @@ func (s *Subscription) Next(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// Unsubscribe ends the subscription; an error means that the connection is
-// gone, which ends it too.
+// Unsubscribe ends the subscription; an error means that the connection is gone, which ends it too.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	s.ws.mu.Lock()
 	delete(s.ws.subs, s.id)
@@ -293,8 +289,7 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	return err
 }
 
-// DecodeProgramNotification reads a notification of programSubscribe in
-// base64 encoding.
+// DecodeProgramNotification reads a notification of programSubscribe in base64 encoding.
 func DecodeProgramNotification(raw json.RawMessage) (Account, error) {
 	var n struct {
 		Context slotContext `json:"context"`

@@ -7,7 +7,8 @@ import (
 )
 
 // arrange brings arguments into the order that the flag parser needs: flags of every command first, then the command's
-// path, its own flags, its arguments, and everything after "--" as it is. So flags may stand anywhere, as in `gantry stop LEASE --json`. An unknown flag stays in its place, so that the parser reports it.
+// path, its own flags, its arguments, and everything after "--" as it is. So flags may stand anywhere, as in `gantry
+// stop LEASE --json`. An unknown flag stays in its place, so that the parser reports it.
 func arrange(app *cli.App, args []string) []string {
 	var globals, path, locals, rest, tail []string
 	commands := app.Commands

@@ -17,8 +17,8 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// attend follows the leases: it prints their output, signs receipts, and waits for the end and the last payment of leases that
-// end with their job.
+// attend follows the leases: it prints their output, signs receipts, and waits for the end and the last payment of
+// leases that end with their job.
 func (d *deployment) attend() error {
 	done := map[solana.PublicKey]messages.LeaseStatus{}
 	g, ctx := errgroup.WithContext(d.s.ctx)

@@ -21,8 +21,8 @@ var bidSetProtocol = p2p.Protocol{
 	ID: messages.BidSet, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Timeout: askFor,
 }
 
-// publishedBids collects the bid sets of keepers, from a file and over the network. A keeper that does not answer is reported and
-// does not end the command.
+// publishedBids collects the bid sets of keepers, from a file and over the network. A keeper that does not answer is
+// reported and does not end the command.
 func (s *session) publishedBids(v *view.View, a *audit.Auction) ([]sealedbid.Set, error) {
 	var sets []sealedbid.Set
 	path := s.cli.String("bids")
@@ -96,7 +96,8 @@ func assemble(parts []messages.BidSetPart) (sealedbid.Set, error) {
 	return a.Unverified()
 }
 
-// askKeepers asks the named keepers, or all, for their bid sets, and for the set of the awarding keeper, which others store too.
+// askKeepers asks the named keepers, or all, for their bid sets, and for the set of the awarding keeper, which others
+// store too.
 func (s *session) askKeepers(v *view.View, a *audit.Auction, names []string) ([]sealedbid.Set, error) {
 	var keepers []solana.PublicKey
 	all := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })

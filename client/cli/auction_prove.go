@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
-// proveOmitted sends the proof of an omitted bid, which slashes the bond of the awarding keeper. If the chain cannot prove it any
-// more, it prints why.
+// proveOmitted sends the proof of an omitted bid, which slashes the bond of the awarding keeper. If the chain cannot
+// prove it any more, it prints why.
 func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction) (*sent, error) {
 	key, err := s.wallet()
 	if err != nil {

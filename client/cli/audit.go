@@ -105,8 +105,8 @@ type auditJSON struct {
 	Explorer string     `json:"explorer"`
 }
 
-// auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters of the
-// address of an existing account.
+// auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters
+// of the address of an existing account.
 func (s *session) auditAddress(arg, what string, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(arg)
 	if err == nil {

@@ -144,7 +144,8 @@ func (s *session) request(v *view.View) (request, error) {
 	r.args.Nonce = binary.LittleEndian.Uint64(nonce[:])
 	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
 	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
-	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves only with
+	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves
+	// only with
 	// --migrate, and only while this command attends it.
 	r.args.NoMigration = !s.cli.Bool("migrate")
 	if !r.args.NoMigration && s.cli.Bool("detach") {

@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 )
 
-// sealedWindows prints the progress of a sealed order's two windows. Nodes and keepers act in them; the customer has nothing to do
-// and sees no bid before the award.
+// sealedWindows prints the progress of a sealed order's two windows. Nodes and keepers act in them; the customer has
+// nothing to do and sees no bid before the award.
 func (d *deployment) sealedWindows(ctx context.Context) error {
 	if !d.r.args.Sealed {
 		return nil

@@ -16,8 +16,8 @@ import (
 // moveSlack is how much longer than keepers may take a move is waited for: the news of it, and the clocks.
 const moveSlack = 10 * time.Second
 
-// attendMoves stays with a lease and, when its machine fails and keepers move what is left of its time, with the one that
-// goes on. It returns the last one.
+// attendMoves stays with a lease and, when its machine fails and keepers move what is left of its time, with the one
+// that goes on. It returns the last one.
 func (d *deployment) attendMoves(ctx context.Context, l market.Lease) (messages.LeaseStatus, market.Lease, error) {
 	for {
 		st, err := d.attendOne(ctx, l)
@@ -85,8 +85,8 @@ func (d *deployment) followUntilFailed(ctx context.Context, l market.Lease, out 
 	return err
 }
 
-// nextLease waits for the lease that keepers create on another node for the rest of a failed lease, as long as they may. Several
-// leases of one order may have failed: each takes a new lease that this command does not attend yet.
+// nextLease waits for the lease that keepers create on another node for the rest of a failed lease, as long as they
+// may. Several leases of one order may have failed: each takes a new lease that this command does not attend yet.
 func (d *deployment) nextLease(ctx context.Context, l market.Lease) (next market.Lease, ok bool, err error) {
 	if l.MayMigrate == 0 || l.EndedAt == 0 {
 		return l, false, nil
@@ -105,7 +105,8 @@ func (d *deployment) nextLease(ctx context.Context, l market.Lease) (next market
 			if over.IsZero() {
 				over = time.Now()
 			}
-			// One transaction ends the old lease and creates the new one, but the two accounts are seen one after the other.
+			// One transaction ends the old lease and creates the new one, but the two accounts are seen one after the
+			// other.
 			return ok || time.Since(over) > 3*time.Second
 		}
 		return ok

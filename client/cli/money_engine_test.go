@@ -18,8 +18,8 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost, and what is lost is
-// shared like any fee.
+// TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost, and what is lost
+// is shared like any fee.
 func TestDisputeAndRewardsByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
@@ -109,7 +109,8 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	claimRewards(t, w, params, []solana.PrivateKey{key, other}, []shell{keeper, second})
 }
 
-// TestUpheldDisputeByCommand has a keeper uphold a dispute: the deposit is free, and the fault that follows can be audited.
+// TestUpheldDisputeByCommand has a keeper uphold a dispute: the deposit is free, and the fault that follows can be
+// audited.
 func TestUpheldDisputeByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()

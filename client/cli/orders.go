@@ -94,7 +94,8 @@ func (s *session) orders() error {
 	})
 }
 
-// ownOrder reads the order that the command names, by its address or the beginning of it, and the key that acts for the customer.
+// ownOrder reads the order that the command names, by its address or the beginning of it, and the key that acts for the
+// customer.
 func (s *session) ownOrder() (o market.Order, v *view.View, key solana.PrivateKey, err error) {
 	args, err := s.args("ORDER")
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 )
 
-// awaitOutputs waits until the outputs of a redundant job are compared and prints whether the output of the lease was accepted.
+// awaitOutputs waits until the outputs of a redundant job are compared and prints whether the output of the lease was
+// accepted.
 func (d *deployment) awaitOutputs(ctx context.Context, l market.Lease) error {
 	stop := d.s.waiting("the outputs to be compared", "Ctrl-C detaches; keepers compare them all the same")
 	var cur market.Lease

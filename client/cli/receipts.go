@@ -64,7 +64,8 @@ func (r *remote) sign(ctx context.Context, address solana.PublicKey, now int64) 
 	return offer.Seconds, err
 }
 
-// keepSigning signs receipts every few seconds until ctx ends. Errors are logged only: reports settle what receipts do not.
+// keepSigning signs receipts every few seconds until ctx ends. Errors are logged only: reports settle what receipts do
+// not.
 func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.PublicKey, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -81,8 +82,8 @@ func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.Publi
 	}
 }
 
-// lastReceipt signs a receipt for all seconds of a lease that is over and waits until it is settled; reports settle it when the
-// machine does not answer. It returns the lease as it was last seen.
+// lastReceipt signs a receipt for all seconds of a lease that is over and waits until it is settled; reports settle it
+// when the machine does not answer. It returns the lease as it was last seen.
 func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease {
 	ctx, cancel := context.WithTimeout(s.ctx, 12*time.Second)
 	defer cancel()

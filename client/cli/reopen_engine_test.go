@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// A node does not start, and the customer opens the order again. The lease that follows pays a fee, which becomes stake of the
-// provider once it is closed.
+// A node does not start, and the customer opens the order again. The lease that follows pays a fee, which becomes stake
+// of the provider once it is closed.
 func TestReopenAndEmissionByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()

@@ -26,8 +26,8 @@ type searchTerms struct {
 // terms lists the terms of a search, for messages.
 const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch simulated|real"
 
-// parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by
-// spaces; every one must hold.
+// parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
+// every one must hold.
 func parseSearch(text string) (searchTerms, error) {
 	q := searchTerms{Count: 1}
 	for _, term := range strings.Fields(text) {

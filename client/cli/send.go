@@ -112,8 +112,8 @@ func (s *session) simulate(m *txm.Manager, in txm.Intent) error {
 	return errDryRun
 }
 
-// waiting prints what the command waits for and how to interrupt it, then how long it has waited. The returned function ends
-// that.
+// waiting prints what the command waits for and how to interrupt it, then how long it has waited. The returned function
+// ends that.
 func (s *session) waiting(what, out string) (stop func()) {
 	done := make(chan struct{})
 	gone := make(chan struct{})

@@ -5,7 +5,8 @@ import "math"
 // AwardViewSecs is how long before an order's creation everything about a better ask must have begun to hold.
 const AwardViewSecs = 30
 
-// BetterAsk is the proof of an unjust award: a node that should have been awarded instead, with the accounts that show it.
+// BetterAsk is the proof of an unjust award: a node that should have been awarded instead, with the accounts that show
+// it.
 type BetterAsk struct {
 	Market   Market
 	Order    Order
@@ -15,8 +16,8 @@ type BetterAsk struct {
 	Model    Model    // of Better
 }
 
-// HeldThroughout is the node with the reputation, tier and guarantee that held from one unix second to another,
-// both included; ok is false when it changed in between or is too long ago. A tier that lapsed meanwhile counts as lapsed.
+// HeldThroughout is the node with the reputation, tier and guarantee that held from one unix second to another, both
+// included; ok is false when it changed in between or is too long ago. A tier that lapsed meanwhile counts as lapsed.
 // It is the twin of Node::record_throughout.
 func (n Node) HeldThroughout(from, to int64) (then Node, ok bool) {
 	switch {
@@ -34,8 +35,8 @@ func (n Node) HeldThroughout(from, to int64) (then Node, ok bool) {
 	return Node{}, false
 }
 
-// Score is the worst score of the better node from before the order until the award; ok is false when the program would refuse the
-// proof at now. It is the twin of prove_better_ask's checks.
+// Score is the worst score of the better node from before the order until the award; ok is false when the program would
+// refuse the proof at now. It is the twin of prove_better_ask's checks.
 func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	o, n, l := &b.Order, b.Better, &b.Lease
 	since := satSub(o.CreatedAt, AwardViewSecs)

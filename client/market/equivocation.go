@@ -6,8 +6,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// EquivocatingManifests is the kind in the event EquivocationProven when the proof is two manifests of one period. Kinds of checks
-// begin with 1.
+// EquivocatingManifests is the kind in the event EquivocationProven when the proof is two manifests of one period.
+// Kinds of checks begin with 1.
 const EquivocatingManifests = 0
 
 // SignedStatement is a check statement with its keeper's signature.
@@ -22,8 +22,8 @@ type SignedManifest struct {
 	Signature solana.Signature
 }
 
-// StatementsEquivocate reports whether two statements are of one check, one passed and the other failed. It is the twin of
-// Statement::equivocates in program/src/state/statement.rs. Statements that differ in anything else are no proof.
+// StatementsEquivocate reports whether two statements are of one check, one passed and the other failed. It is the twin
+// of Statement::equivocates in program/src/state/statement.rs. Statements that differ in anything else are no proof.
 func StatementsEquivocate(a, b records.CheckStatement) bool {
 	return a.Domain == b.Domain && a.Node == b.Node && a.Lease == b.Lease && a.Period == b.Period && a.Kind == b.Kind &&
 		a.CheckedAt == b.CheckedAt && a.Passed != b.Passed

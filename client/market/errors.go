@@ -191,9 +191,9 @@ const (
 	CodeAppealWindowClosed = bindings.ErrorCodeAppealWindowClosed
 )
 
-// AlreadyDone reports whether a refusal means that the same was done before, by anyone, so that a crank may count it as a
-// success: the account to create exists, the account to close is gone, the leaf is applied, the vote is cast,
-// the status has moved on.
+// AlreadyDone reports whether a refusal means that the same was done before, by anyone, so that a crank may count it as
+// a success: the account to create exists, the account to close is gone, the leaf is applied, the vote is cast, the
+// status has moved on.
 func AlreadyDone(err error) bool {
 	err = Explain(err)
 	return errors.Is(err, ErrAccountExists) || errors.Is(err, ErrAccountGone) ||

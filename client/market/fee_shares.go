@@ -31,8 +31,9 @@ func SplitFees(pending USDC, awardBPS, treasuryBPS, burnBPS uint16) (FeeShares, 
 	return FeeShares{Treasury: USDC(treasury), BuyBack: USDC(buyBack), Voters: USDC(rest)}, nil
 }
 
-// Emission is what emission_claim at now would stake for a provider that paid these fees, and the fees that this uses up,
-// as in program/src/instructions/rewards/emission_claim.rs; vault is what the emission vault holds. Error: ErrOverflow.
+// Emission is what emission_claim at now would stake for a provider that paid these fees, and the fees that this uses
+// up, as in program/src/instructions/rewards/emission_claim.rs; vault is what the emission vault holds. Error:
+// ErrOverflow.
 func (r *Rewards) Emission(feesPaid USDC, p *Params, vault GNT, now int64) (emitted GNT, turned USDC, err error) {
 	part, err := Fee(feesPaid, p.EmissionBps)
 	if err != nil {
@@ -55,8 +56,8 @@ func (r *Rewards) Emission(feesPaid USDC, p *Params, vault GNT, now int64) (emit
 	return emitted, USDC(fees.Uint64()), nil
 }
 
-// UnjustAward is what a keeper's bond pays for an award that was not the best: the customer first, up to the difference in
-// price over the whole order, as in program/src/instructions/slashing/prove_better_ask.rs. Error: ErrOverflow.
+// UnjustAward is what a keeper's bond pays for an award that was not the best: the customer first, up to the difference
+// in price over the whole order, as in program/src/instructions/slashing/prove_better_ask.rs. Error: ErrOverflow.
 func UnjustAward(price, better PricePerHour, gpus uint8, seconds uint32, bond GNT, p *Params) (harm GNT, split Split, err error) {
 	paid, err := Cost(price, gpus, seconds)
 	if err != nil {

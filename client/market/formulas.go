@@ -82,7 +82,8 @@ func factorBPS(reputation, guarantee uint16) uint64 {
 	return BPS + uint64(PenaltyBPS(reputation)) - uint64(DiscountBPS(guarantee))
 }
 
-// GuaranteeKept reports whether up seconds of those counted are at least the promised share. Without any counted second it is kept.
+// GuaranteeKept reports whether up seconds of those counted are at least the promised share. Without any counted second
+// it is kept.
 func GuaranteeKept(up, counted uint64, guarantee uint16) bool {
 	hi, lo := bits.Mul64(up, BPS)
 	wantHi, want := bits.Mul64(counted, uint64(guarantee))
@@ -160,8 +161,7 @@ func ratingBPS(stars, weight uint64) uint64 {
 	return min(q, BPS)
 }
 
-// NextUptimeBPS weighs a period's uptime into the running figure: (63 × old + sample) / 64, rounded towards
-// the sample.
+// NextUptimeBPS weighs a period's uptime into the running figure: (63 × old + sample) / 64, rounded towards the sample.
 func NextUptimeBPS(old uint16, upSecs, periodSecs uint32) uint16 {
 	sample := uint64(0)
 	if periodSecs > 0 {
@@ -177,8 +177,8 @@ func NextUptimeBPS(old uint16, upSecs, periodSecs uint32) uint16 {
 // Split is where slashed stake goes.
 type Split struct{ Customer, Finder, Burned GNT }
 
-// SplitSlash gives the harmed customer first, up to the harm; then the finder at most its share of the whole; the
-// rest is burned.
+// SplitSlash gives the harmed customer first, up to the harm; then the finder at most its share of the whole; the rest
+// is burned.
 func SplitSlash(amount, harm GNT, finderBPS uint16) (Split, error) {
 	customer := min(amount, harm)
 	rest := amount - customer

@@ -209,8 +209,8 @@ func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
 	return nil
 }
 
-// LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that
-// open a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
+// LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that open
+// a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
 func LeafNews(leaf *records.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags records.Flags) {
 	const nodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
 	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {

@@ -14,9 +14,9 @@ func (o *Order) LatestEnd(p *Params) int64 {
 	return satAdd(satAdd(o.AwardDeadline, int64(p.StartDeadlineSecs)), int64(o.DurationSecs))
 }
 
-// Satisfies says why a node may not serve gpus GPUs of an order from now to end at the latest; nil when it may. It is the twin of
-// Requirement::satisfied_by in program/src/state/order.rs, and returns the same codes. The node's status, price and
-// stake are checked by Awardable.
+// Satisfies says why a node may not serve gpus GPUs of an order from now to end at the latest; nil when it may. It is
+// the twin of Requirement::satisfied_by in program/src/state/order.rs, and returns the same codes. The node's status,
+// price and stake are checked by Awardable.
 func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
 	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id {
 		return bindings.ErrorCodeUnsuitableModel

@@ -22,8 +22,8 @@ type OmittedBid struct {
 	Ack        solana.Signature
 }
 
-// scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false when
-// the node could not have been awarded all that time. It is the twin of score_throughout.
+// scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false
+// when the node could not have been awarded all that time. It is the twin of score_throughout.
 func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provider, m *Model, since, awardedAt int64) (score uint64, ok bool) {
 	then, known := n.HeldThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.LockedStake &&
@@ -35,8 +35,8 @@ func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provid
 	return score, err == nil
 }
 
-// Score is the score of the omitted bid at its worst; ok is false when the program would refuse the proof at now. It is the
-// twin of prove_omitted_bid's checks, but for the signatures, which ix.ProveOmittedBid verifies.
+// Score is the score of the omitted bid at its worst; ok is false when the program would refuse the proof at now. It is
+// the twin of prove_omitted_bid's checks, but for the signatures, which ix.ProveOmittedBid verifies.
 func (b OmittedBid) Score(now int64) (score uint64, ok bool) {
 	o, a, l, n := &b.Order, &b.Auction, &b.Lease, b.Omitted.Node
 	open := l.Lease.Score != 0 && o.Mode == ModeSealed && o.NodesWanted == 1 && o.AuctionClose == a.CloseAt &&

@@ -40,8 +40,8 @@ func (o *Order) OutputsBy(p *Params, l *Lease) int64 {
 	return satAdd(satAdd(satAdd(o.AwardedAt, int64(p.StartDeadlineSecs)), int64(o.DurationSecs)), int64(l.SettleSecs))
 }
 
-// OutputCommitment is what a node of a redundant job commits to: sha256(tag ‖ domain ‖ lease ‖ output ‖ salt), where output
-// is the sha256 of what the job wrote.
+// OutputCommitment is what a node of a redundant job commits to: sha256(tag ‖ domain ‖ lease ‖ output ‖ salt), where
+// output is the sha256 of what the job wrote.
 func OutputCommitment(domain records.Domain, lease solana.PublicKey, output, salt [32]byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte(records.TagOutputCommitment))

@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// Sizes in a report's account: its struct without the discriminator, and each root behind it. A report has room for four
-// roots; the account grows by one for every further one (program/src/state/report_tail.rs).
+// Sizes in a report's account: its struct without the discriminator, and each root behind it. A report has room for
+// four roots; the account grows by one for every further one (program/src/state/report_tail.rs).
 const (
 	reportSize    = 656 - 8
 	candidateSize = 32 + 32 + 8 + 32
@@ -40,8 +40,8 @@ func decodeReport(meta Meta, body []byte) (Decoded, error) {
 // Voted reports whether the keeper with this index has voted for any root.
 func (r *Report) Voted(index uint16) bool { return Has(r.Voters, index) }
 
-// Roots are all roots that have votes: the heaviest four, which the program swaps to the front, then the others. It is not to
-// be changed.
+// Roots are all roots that have votes: the heaviest four, which the program swaps to the front, then the others. It is
+// not to be changed.
 func (r *Report) Roots() []bindings.Candidate {
 	front := r.Candidates[:min(int(r.CandidateCount), len(r.Candidates))]
 	if len(r.Tail) == 0 {

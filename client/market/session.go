@@ -11,7 +11,8 @@ import (
 // SessionKey is a key that spends for a customer.
 type SessionKey = bindings.SessionKey
 
-// SessionKeyOf is the session key with this public key, which may have expired; ok is false when the customer has not named it.
+// SessionKeyOf is the session key with this public key, which may have expired; ok is false when the customer has not
+// named it.
 func (c *Credits) SessionKeyOf(key solana.PublicKey) (SessionKey, bool) {
 	for _, k := range c.SessionKeys {
 		if k.Cap > 0 && k.Key == key {

@@ -37,8 +37,8 @@ type EvidenceChallenge struct {
 	ID          [32]byte `cbor:"3,keyasint"`
 	SlotHash    [32]byte `cbor:"4,keyasint"`
 	Expiry      int64    `cbor:"5,keyasint"`
-	// TPMStatement is the keeper's signed statement that the node's attestation key lives in its TPM, if the keeper has seen
-	// it: the node puts it into its evidence for those who have not. It is no part of the challenge.
+	// TPMStatement is the keeper's signed statement that the node's attestation key lives in its TPM, if the keeper has
+	// seen it: the node puts it into its evidence for those who have not. It is no part of the challenge.
 	TPMStatement []byte `cbor:"6,keyasint,omitempty"`
 }
 
@@ -64,9 +64,9 @@ func (c EvidenceChallenge) Of(nodeKey [32]byte) attest.Challenge {
 	}
 }
 
-// WorkChallenge asks for the product of two matrices derived from a seed. The seed is
-// sha256(slot hash ‖ node ‖ period ‖ keeper's signature), so neither side can choose it alone: the node checks that
-// the signature is the keeper's over slot hash ‖ node ‖ period.
+// WorkChallenge asks for the product of two matrices derived from a seed. The seed is sha256(slot hash ‖ node ‖ period
+// ‖ keeper's signature), so neither side can choose it alone: the node checks that the signature is the keeper's over
+// slot hash ‖ node ‖ period.
 type WorkChallenge struct {
 	Size            uint32   `cbor:"1,keyasint"`
 	SlotHash        [32]byte `cbor:"2,keyasint"`
@@ -153,7 +153,7 @@ type WorkProof struct {
 	// ElapsedMS is the prover's own measure. The keeper's clock decides.
 	ElapsedMS uint32 `cbor:"4,keyasint"`
 	Prover    string `cbor:"5,keyasint"`
-	// Signature is the node key's over the product's work.Claim, which both sides can write down: a wrong product
-	// that the node has signed is proof on chain.
+	// Signature is the node key's over the product's work.Claim, which both sides can write down: a wrong product that
+	// the node has signed is proof on chain.
 	Signature [64]byte `cbor:"6,keyasint"`
 }

@@ -8,8 +8,8 @@ type SignedStatement struct {
 	Signature [64]byte `cbor:"4,keyasint"`
 }
 
-// StatementsRequest asks a keeper for the signed statements of a period that it has: its own, and those of others that it
-// heard by gossip. Skip leaves out as many as the caller has already.
+// StatementsRequest asks a keeper for the signed statements of a period that it has: its own, and those of others that
+// it heard by gossip. Skip leaves out as many as the caller has already.
 type StatementsRequest struct {
 	Version uint8  `cbor:"1,keyasint"`
 	Period  uint64 `cbor:"2,keyasint"`
@@ -25,8 +25,8 @@ type StatementsAnswer struct {
 	More       bool              `cbor:"3,keyasint,omitempty"`
 }
 
-// Manifest is a keeper's signed word on its complete set of statements about a period: how many, how many bytes, and the
-// sha256 of them. See keeper/statement for the set's format and what is signed.
+// Manifest is a keeper's signed word on its complete set of statements about a period: how many, how many bytes, and
+// the sha256 of them. See keeper/statement for the set's format and what is signed.
 type Manifest struct {
 	Keeper    [32]byte `cbor:"1,keyasint"`
 	Period    uint64   `cbor:"2,keyasint"`
@@ -77,8 +77,8 @@ type Piece struct {
 	Data    []byte `cbor:"3,keyasint"`
 }
 
-// Proposal is a report's root together with what it follows from: the period's seed and, by their manifests, the complete
-// sets of statements of so many keepers. Whoever holds these sets computes the leaves and votes the root.
+// Proposal is a report's root together with what it follows from: the period's seed and, by their manifests, the
+// complete sets of statements of so many keepers. Whoever holds these sets computes the leaves and votes the root.
 type Proposal struct {
 	Version   uint8      `cbor:"1,keyasint"`
 	Period    uint64     `cbor:"2,keyasint"`
@@ -91,8 +91,8 @@ type Proposal struct {
 	Signature [64]byte `cbor:"8,keyasint"`
 }
 
-// EquivocationProof is two statements of one keeper about one check, one "passed" and one "failed": proof against it. Whoever
-// finds one tells all, once.
+// EquivocationProof is two statements of one keeper about one check, one "passed" and one "failed": proof against it.
+// Whoever finds one tells all, once.
 type EquivocationProof struct {
 	Version uint8           `cbor:"1,keyasint"`
 	One     SignedStatement `cbor:"2,keyasint"`

@@ -13,8 +13,7 @@ import (
 	"github.com/multiformats/go-multistream"
 )
 
-// Call makes a request. Errors: *Error for a refusal, ErrUnknown, ErrTooBig,
-// ErrEncoding, the context's.
+// Call makes a request. Errors: *Error for a refusal, ErrUnknown, ErrTooBig, ErrEncoding, the context's.
 func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req) (Resp, error) {
 	var resp Resp
 	p = p.withDefaults()
@@ -41,8 +40,8 @@ func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 	return resp, nil
 }
 
-// CallStream makes a request and hands every item to recv until the peer ends
-// the stream, recv returns an error, or ctx ends.
+// CallStream makes a request and hands every item to recv until the peer ends the stream, recv returns an error, or ctx
+// ends.
 func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req, recv func(Item) error) error {
 	p = p.withDefaults()
 	octx, cancel := context.WithTimeout(ctx, min(p.Timeout, openTimeout))
@@ -83,8 +82,8 @@ func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey
 // openTimeout is how long the opening of a stream of items may take.
 const openTimeout = 10 * time.Second
 
-// dropRelay closes a relayed connection on which an answer did not come in time: the relay may be gone, which libp2p notices only
-// half a minute later. The next call finds another path.
+// dropRelay closes a relayed connection on which an answer did not come in time: the relay may be gone, which libp2p
+// notices only half a minute later. The next call finds another path.
 func (n *Node) dropRelay(ctx context.Context, to solana.PublicKey) {
 	id, err := PeerID(to)
 	if err != nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || n.Path(to) != Relayed {
@@ -95,8 +94,7 @@ func (n *Node) dropRelay(ctx context.Context, to solana.PublicKey) {
 	}
 }
 
-// closeRelayed ends a relayed connection, and the one to its relay, through
-// which the next attempt would go as well.
+// closeRelayed ends a relayed connection, and the one to its relay, through which the next attempt would go as well.
 func (n *Node) closeRelayed(c network.Conn) {
 	n.log.Debug().Str("peer", c.RemotePeer().String()).Msg("peer does not answer through the relay; the connection is closed")
 	_ = c.Close() // it is dead
@@ -109,7 +107,8 @@ func (n *Node) closeRelayed(c network.Conn) {
 // watchEvery is how often a relayed connection is tried while items are awaited.
 const watchEvery = 5 * time.Second
 
-// watchRelay closes a relayed connection that does not answer pings, so that the caller who waits for items can use another path.
+// watchRelay closes a relayed connection that does not answer pings, so that the caller who waits for items can use
+// another path.
 func (n *Node) watchRelay(ctx context.Context, c network.Conn) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -129,8 +128,8 @@ func (n *Node) watchRelay(ctx context.Context, c network.Conn) {
 	}
 }
 
-// open dials if needed, opens a stream and sends the request. stay keeps our side of the stream open, so that the peer notices
-// when we close it.
+// open dials if needed, opens a stream and sends the request. stay keeps our side of the stream open, so that the peer
+// notices when we close it.
 func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any, stay bool) (network.Stream, func(), error) {
 	id, err := PeerID(to)
 	if err != nil {

@@ -18,8 +18,7 @@ type codec struct {
 
 var std = mustCodec()
 
-// mustCodec builds the modes from constants; the tests cover that it does not
-// fail.
+// mustCodec builds the modes from constants; the tests cover that it does not fail.
 func mustCodec() codec {
 	eo := cbor.CoreDetEncOptions()
 	eo.TagsMd = cbor.TagsForbidden
@@ -47,8 +46,8 @@ func Encode(v any) ([]byte, error) {
 	return b, nil
 }
 
-// Decode reads exactly one message and refuses any encoding but the canonical
-// one, unknown fields included. v must point to a zero value.
+// Decode reads exactly one message and refuses any encoding but the canonical one, unknown fields included. v must
+// point to a zero value.
 func Decode(b []byte, v any) error {
 	if err := std.dec.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrEncoding, err)
@@ -63,8 +62,7 @@ func Decode(b []byte, v any) error {
 	return nil
 }
 
-// envelope is what travels: gossip messages and requests have code and message
-// zero.
+// envelope is what travels: gossip messages and requests have code and message zero.
 type envelope struct {
 	_       struct{} `cbor:",toarray"`
 	Version uint
@@ -104,8 +102,7 @@ func writeFrame(w io.Writer, b []byte, limit int) error {
 	return err
 }
 
-// readFrame reads a length-prefixed message. It sets aside no more memory than
-// arrives.
+// readFrame reads a length-prefixed message. It sets aside no more memory than arrives.
 func readFrame(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

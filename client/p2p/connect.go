@@ -19,9 +19,8 @@ const (
 // keptPeer is a peer to which a connection is maintained.
 type keptPeer struct{ cancel context.CancelFunc }
 
-// Keep connects to these peers and reconnects whenever a connection breaks,
-// until Keep is called with another list or the node closes. It replaces the
-// earlier list; peers that stay are not disturbed.
+// Keep connects to these peers and reconnects whenever a connection breaks, until Keep is called with another list or
+// the node closes. It replaces the earlier list; peers that stay are not disturbed.
 // Errors: ErrIdentity, ErrAddress; then nothing has changed.
 func (n *Node) Keep(peers []Peer) error {
 	want := map[peer.ID]peer.AddrInfo{}
@@ -89,8 +88,7 @@ func (n *Node) maintain(ctx context.Context, id peer.ID) {
 			}
 			continue
 		}
-		// libp2p remembers failed addresses and refuses to dial them for
-		// seconds; our own delay takes that place.
+		// libp2p remembers failed addresses and refuses to dial them for seconds; our own delay takes that place.
 		dctx, cancel := context.WithTimeout(network.WithForceDirectDial(ctx, "keep"), dialTimeout)
 		err := n.host.Connect(dctx, peer.AddrInfo{ID: id})
 		cancel()

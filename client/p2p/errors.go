@@ -56,8 +56,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint(c))
 }
 
-// Error is a refusal. A handler returns it to choose what the caller sees;
-// Call returns it for a refusal by the peer.
+// Error is a refusal. A handler returns it to choose what the caller sees; Call returns it for a refusal by the peer.
 type Error struct {
 	Code    Code
 	Message string

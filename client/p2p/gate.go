@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// StrangerGrace is how long a peer may stay whose key the chain does not
-	// know: its registration may be on its way here.
+	// StrangerGrace is how long a peer may stay whose key the chain does not know: its registration may be on its way
+	// here.
 	StrangerGrace = 30 * time.Second
 	// maxStrangers bounds them, so that they cannot take the place of others.
 	maxStrangers      = 128
 	maxStrangersPerIP = 8
 	sweepEvery        = time.Second
-	// recheckEvery is how often all peers are looked at again: those who have
-	// left the market become strangers.
+	// recheckEvery is how often all peers are looked at again: those who have left the market become strangers.
 	recheckEvery = 30
 )
 
-// gate refuses connections of strangers, but for a few whose registration may be on its way, and dials through relays that did
-// not answer.
+// gate refuses connections of strangers, but for a few whose registration may be on its way, and dials through relays
+// that did not answer.
 // It implements connmgr.ConnectionGater.
 type gate struct {
 	known func(solana.PublicKey) bool
@@ -199,6 +198,5 @@ func (g *gate) waits(id peer.ID) bool {
 	return ok
 }
 
-// Strangers returns how many connected peers the market does not know, and how
-// many more were refused so far.
+// Strangers returns how many connected peers the market does not know, and how many more were refused so far.
 func (n *Node) Strangers() (waiting int, refused uint64) { return n.gate.count() }

@@ -27,14 +27,12 @@ type TopicConfig[M any] struct {
 	Name    string // e.g. "gantry/0102030405060708/statements/1"
 	Version uint
 	MaxSize int // bytes of a message, default 64 KiB
-	// Known reports whether a key takes part; messages written or passed on by
-	// others are ignored. nil takes all.
+	// Known reports whether a key takes part; messages written or passed on by others are ignored. nil takes all.
 	Known func(solana.PublicKey) bool
-	// Validate looks at a message before it is passed on. It must be quick.
-	// author wrote and signed the message, whoever passed it on.
+	// Validate looks at a message before it is passed on. It must be quick. author wrote and signed the message,
+	// whoever passed it on.
 	Validate func(ctx context.Context, author solana.PublicKey, m M) Verdict
-	// Handle receives what was accepted, one message at a time. Own messages
-	// are not delivered.
+	// Handle receives what was accepted, one message at a time. Own messages are not delivered.
 	Handle func(ctx context.Context, author solana.PublicKey, m M)
 	Rate   float64 // messages a second from one author, default 50
 	Burst  int     // at once, default 500
@@ -155,7 +153,8 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 		if err != nil {
 			return drop(ReasonStranger, pubsub.ValidationReject)
 		}
-		// Ignored rather than rejected: the keeper that passed it on may have seen the registration of the author before us.
+		// Ignored rather than rejected: the keeper that passed it on may have seen the registration of the author
+		// before us.
 		if !t.cfg.Known(author) || (relay != author && !t.cfg.Known(relay)) {
 			return drop(ReasonStranger, pubsub.ValidationIgnore)
 		}
@@ -218,8 +217,7 @@ func (n *Node) pubsub() (*pubsub.PubSub, error) {
 	}
 	ps, err := pubsub.NewGossipSub(n.ctx, n.host,
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign),
-		// Own messages go to every peer of the topic at once, so that few
-		// keepers need no mesh to have formed.
+		// Own messages go to every peer of the topic at once, so that few keepers need no mesh to have formed.
 		pubsub.WithFloodPublish(true),
 		pubsub.WithGossipSubParams(gossipParams()),
 		pubsub.WithPeerScore(n.peerScore()),

@@ -26,8 +26,7 @@ func PeerID(key solana.PublicKey) (peer.ID, error) {
 	return id, nil
 }
 
-// PublicKey returns the Solana key of a peer id. Error: ErrIdentity for ids of
-// other key types.
+// PublicKey returns the Solana key of a peer id. Error: ErrIdentity for ids of other key types.
 func PublicKey(id peer.ID) (solana.PublicKey, error) {
 	var key solana.PublicKey
 	pub, err := id.ExtractPublicKey()

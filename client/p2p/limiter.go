@@ -46,8 +46,7 @@ func (l *limiter) allow(id peer.ID) bool {
 	return p.l.AllowN(now, 1)
 }
 
-// evict forgets peers whose budget is full again anyway, and if that is not
-// enough, any.
+// evict forgets peers whose budget is full again anyway, and if that is not enough, any.
 func (l *limiter) evict(now time.Time) {
 	refill := time.Duration(float64(l.burst) / float64(l.limit) * float64(time.Second))
 	for id, p := range l.peers {

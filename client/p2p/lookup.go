@@ -30,9 +30,8 @@ type lookupResponse struct {
 // maxAddrs bounds the addresses of one peer in an answer.
 const maxAddrs = 32
 
-// ServeLookup answers lookups from what this node knows of its peers. With
-// relay it also offers itself as a way to connected peers; use it on nodes
-// with RelayService.
+// ServeLookup answers lookups from what this node knows of its peers. With relay it also offers itself as a way to
+// connected peers; use it on nodes with RelayService.
 func (n *Node) ServeLookup(relay bool) {
 	Handle(n, lookupProtocol, func(_ context.Context, _ solana.PublicKey, req lookupRequest) (lookupResponse, error) {
 		if len(req.Key) != solana.PublicKeyLength {
@@ -53,8 +52,7 @@ func (n *Node) ServeLookup(relay bool) {
 			}
 		}
 		for _, a := range n.host.Peerstore().Addrs(id) {
-			// Addresses inside a peer's home lead a customer astray, or into
-			// the customer's own home.
+			// Addresses inside a peer's home lead a customer astray, or into the customer's own home.
 			if public && !isCircuit(a) && !manet.IsPublicAddr(a) {
 				continue
 			}
@@ -97,15 +95,15 @@ func (n *Node) Lookup(ctx context.Context, keeper, key solana.PublicKey) (Peer, 
 	return p, nil
 }
 
-// lookupsAtOnce is how many keepers Find asks at the same time, and lookupTimeout
-// how long it waits for one: a keeper that is gone must not hold up the others.
+// lookupsAtOnce is how many keepers Find asks at the same time, and lookupTimeout how long it waits for one: a keeper
+// that is gone must not hold up the others.
 const (
 	lookupsAtOnce = 4
 	lookupTimeout = 3 * time.Second
 )
 
-// Find makes sure that there is a connection to a peer: the existing one, one
-// by addresses known here, or one by addresses that a keeper knows.
+// Find makes sure that there is a connection to a peer: the existing one, one by addresses known here, or one by
+// addresses that a keeper knows.
 func (n *Node) Find(ctx context.Context, key solana.PublicKey, keepers []solana.PublicKey) error {
 	if n.Connected(key) {
 		return nil
@@ -130,8 +128,8 @@ func (n *Node) Find(ctx context.Context, key solana.PublicKey, keepers []solana.
 	return fmt.Errorf("find peer %s: %w", key, errors.Join(errs...))
 }
 
-// lookups asks several keepers at once. It gives the addresses of the first
-// answer and of those that come soon after it.
+// lookups asks several keepers at once. It gives the addresses of the first answer and of those that come soon after
+// it.
 func (n *Node) lookups(ctx context.Context, keepers []solana.PublicKey, key solana.PublicKey) (Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

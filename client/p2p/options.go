@@ -16,8 +16,8 @@ type Options struct {
 	Key    solana.PrivateKey
 	Listen []string // multiaddresses; default TCP and QUIC on any port of all interfaces; LoopbackListen for local networks
 	Client bool     // do not listen at all
-	// Announce are the multiaddresses at which others reach this node, in place
-	// of those that it listens on; for nodes behind a fixed mapping.
+	// Announce are the multiaddresses at which others reach this node, in place of those that it listens on; for nodes
+	// behind a fixed mapping.
 	Announce []string
 
 	// For reaching machines behind home routers:
@@ -28,9 +28,8 @@ type Options struct {
 	HolePunching bool // upgrade relayed connections to direct ones
 	UseRelays    bool // find out by AutoNAT whether others can reach this node, and if not, keep reservations at peers given to Keep
 
-	// Known reports whether a key takes part in the market; nil takes all.
-	// Others are strangers: they get few connections for StrangerGrace, no
-	// answers and no relaying. It must be quick and not call the node.
+	// Known reports whether a key takes part in the market; nil takes all. Others are strangers: they get few
+	// connections for StrangerGrace, no answers and no relaying. It must be quick and not call the node.
 	Known          func(solana.PublicKey) bool
 	MaxConnections int // above which idle ones are closed, default 400; a quarter more is refused
 	MaxPerIP       int // connections from one IPv4 address or IPv6 /56, default 128: a rack behind one router
@@ -38,8 +37,7 @@ type Options struct {
 	Log            zerolog.Logger
 }
 
-// LoopbackListen is the listen address of local networks: TCP on any port of
-// this machine only.
+// LoopbackListen is the listen address of local networks: TCP on any port of this machine only.
 const LoopbackListen = "/ip4/127.0.0.1/tcp/0"
 
 func (c *Options) setDefaults() {
@@ -102,8 +100,8 @@ func (c *Options) options() ([]libp2p.Option, error) {
 	return opts, nil
 }
 
-// announced reads addresses with or without a trailing /p2p/ID and adds the QUIC
-// address of each TCP one. Error: ErrAddress.
+// announced reads addresses with or without a trailing /p2p/ID and adds the QUIC address of each TCP one. Error:
+// ErrAddress.
 func announced(addrs []string) ([]ma.Multiaddr, error) {
 	var out []ma.Multiaddr
 	for _, a := range addrs {

@@ -251,8 +251,7 @@ func (i *inbox) len() int {
 	return len(i.got)
 }
 
-// Three keepers in a chain or a triangle hear each other within a second of
-// connecting.
+// Three keepers in a chain or a triangle hear each other within a second of connecting.
 func TestGossipAmongThree(t *testing.T) {
 	ctx := testCtx(t)
 	var nodes [3]*Node

@@ -18,9 +18,8 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// What a keeper relays. A circuit carries the logs of a job for hours where no
-// hole can be punched (symmetric routers); what is longer goes on through a new
-// circuit, since every protocol resumes where it was.
+// What a keeper relays. A circuit carries the logs of a job for hours where no hole can be punched (symmetric routers);
+// what is longer goes on through a new circuit, since every protocol resumes where it was.
 const (
 	relayBytes        = 256 << 20 // a circuit, each direction
 	relayDuration     = 4 * time.Hour
@@ -71,8 +70,9 @@ func (n *Node) relayOptions(c Options) []libp2p.Option {
 	return opts
 }
 
-// startUnreachable tells libp2p that it is not known whether others can reach this node, so that reservations are made at once:
-// the first result of AutoNAT comes after 15 seconds, and a node that cannot be reached meanwhile fails its checks.
+// startUnreachable tells libp2p that it is not known whether others can reach this node, so that reservations are made
+// at once: the first result of AutoNAT comes after 15 seconds, and a node that cannot be reached meanwhile fails its
+// checks.
 func (n *Node) startUnreachable() error {
 	e, err := n.host.EventBus().Emitter(new(event.EvtLocalReachabilityChanged))
 	if err == nil {
@@ -84,8 +84,7 @@ func (n *Node) startUnreachable() error {
 	return nil
 }
 
-// relayPeers gives the kept peers in random order, so that nodes spread over
-// the keepers.
+// relayPeers gives the kept peers in random order, so that nodes spread over the keepers.
 func (n *Node) relayPeers(_ context.Context, most int) <-chan peer.AddrInfo {
 	n.mu.Lock()
 	ids := make([]peer.ID, 0, len(n.keep))
@@ -157,8 +156,7 @@ func (n *Node) Reservations() int {
 	return len(relays)
 }
 
-// Relaying counts the relayed connections that end or begin here, and those
-// that this node carries for others.
+// Relaying counts the relayed connections that end or begin here, and those that this node carries for others.
 func (n *Node) Relaying() (own, carried int) {
 	for _, c := range n.host.Network().Conns() {
 		if isCircuit(c.RemoteMultiaddr()) {

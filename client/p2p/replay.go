@@ -6,18 +6,16 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// replayWindow is how many sequence numbers behind the newest one a message of
-// an author may come in: gossip takes several ways and may overtake itself.
+// replayWindow is how many sequence numbers behind the newest one a message of an author may come in: gossip takes
+// several ways and may overtake itself.
 const replayWindow = 4096
 
 // maxReplayAuthors bounds the memory; only keys that take part get here.
 const maxReplayAuthors = 1024
 
-// replays remembers which sequence numbers of which author were seen. Gossip
-// itself forgets messages after two minutes; without this anyone could send old
-// ones again, and use up the author's share. A number starts at the author's
-// clock in nanoseconds and grows by one a message, so that it goes on growing
-// after a restart.
+// replays remembers which sequence numbers of which author were seen. Gossip itself forgets messages after two minutes;
+// without this anyone could send old ones again, and use up the author's share. A number starts at the author's clock
+// in nanoseconds and grows by one a message, so that it goes on growing after a restart.
 type replays struct {
 	mu      sync.Mutex
 	authors map[peer.ID]*window

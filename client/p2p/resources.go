@@ -14,18 +14,17 @@ import (
 	"github.com/libp2p/go-libp2p/x/rate"
 )
 
-// What one peer may hold at once. A keeper talks to a peer on a handful of
-// streams; gossip of a large proposal takes the most memory.
+// What one peer may hold at once. A keeper talks to a peer on a handful of streams; gossip of a large proposal takes
+// the most memory.
 const (
 	peerConns   = 8
 	peerStreams = 256
 	peerMemory  = 64 << 20 // bytes of buffers
 )
 
-// resources bounds connections, streams and buffers by what the node is meant
-// for. libp2p's own defaults follow the machine's memory and stop at a few
-// hundred connections, and at 8 from one address, less than a site of nodes
-// behind one router makes.
+// resources bounds connections, streams and buffers by what the node is meant for. libp2p's own defaults follow the
+// machine's memory and stop at a few hundred connections, and at 8 from one address, less than a site of nodes behind
+// one router makes.
 func resources(maxConns, perIP int) (network.ResourceManager, error) {
 	scaling := rcmgr.DefaultLimits
 	libp2p.SetDefaultServiceLimits(&scaling)

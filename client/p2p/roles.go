@@ -1,16 +1,14 @@
 package p2p
 
-// The settings of each kind of machine, in one place, so that what is tested
-// behind routers is what runs. local is a cluster on this machine: nothing is
-// between its members, and nothing listens beyond loopback.
+// The settings of each kind of machine, in one place, so that what is tested behind routers is what runs. local is a
+// cluster on this machine: nothing is between its members, and nothing listens beyond loopback.
 
-// keeperConnections is how many connections a keeper holds: nodes of the
-// largest markets today are some 40,000, spread over the keepers' relays, but
-// each keeper checks its committees only. See docs/protocol/network.md.
+// keeperConnections is how many connections a keeper holds: nodes of the largest markets today are some 40,000, spread
+// over the keepers' relays, but each keeper checks its committees only. See docs/protocol/network.md.
 const keeperConnections = 16_384
 
-// ForKeeper are the settings of a keeper, which must be reachable at the
-// address that it announces. It relays for nodes that are not.
+// ForKeeper are the settings of a keeper, which must be reachable at the address that it announces. It relays for nodes
+// that are not.
 func (c Options) ForKeeper(local bool) Options {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = keeperConnections
@@ -39,9 +37,8 @@ func (c Options) ForNode(local bool) Options {
 	return c
 }
 
-// ForCustomer are the settings of a customer, who reaches out and is reached by
-// nobody. It listens all the same: a hole is punched from both sides, and from
-// the port that is listened on.
+// ForCustomer are the settings of a customer, who reaches out and is reached by nobody. It listens all the same: a hole
+// is punched from both sides, and from the port that is listened on.
 func (c Options) ForCustomer(local bool) Options {
 	if local {
 		c.Client = true

@@ -56,9 +56,8 @@ const requestTimeout = 10 * time.Second
 // frameOverhead is what an envelope adds to a body.
 const frameOverhead = 64 + maxMessage
 
-// Handle answers requests. from is the authenticated key of the caller. To
-// refuse, return an *Error; any other error is logged here and reaches the
-// caller as an internal error without its text.
+// Handle answers requests. from is the authenticated key of the caller. To refuse, return an *Error; any other error is
+// logged here and reaches the caller as an internal error without its text.
 func Handle[Req, Resp any](n *Node, p Protocol, h func(ctx context.Context, from solana.PublicKey, req Req) (Resp, error)) {
 	serve(n, p, func(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) error {
 		resp, err := h(ctx, from, req)
@@ -69,8 +68,7 @@ func Handle[Req, Resp any](n *Node, p Protocol, h func(ctx context.Context, from
 	}, false)
 }
 
-// HandleStream answers a request with any number of items. It ends when h
-// returns; ctx ends when the caller goes away.
+// HandleStream answers a request with any number of items. It ends when h returns; ctx ends when the caller goes away.
 func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context, from solana.PublicKey, req Req, send func(Item) error) error) {
 	serve(n, p, func(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) error {
 		if err := h(ctx, from, req, func(i Item) error { return send(CodeOK, i) }); err != nil {
@@ -239,16 +237,14 @@ func (v *server[Req]) refuse(s network.Stream, log zerolog.Logger, no *refusal) 
 	_ = s.Close()
 }
 
-// isTimeout reports whether a stream's deadline has passed; muxers have errors of
-// their own for that.
+// isTimeout reports whether a stream's deadline has passed; muxers have errors of their own for that.
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// watchCaller cancels a stream's handler once the caller has gone. The caller
-// keeps its side open and sends nothing after its request, so that any end of
-// reading means that it left.
+// watchCaller cancels a stream's handler once the caller has gone. The caller keeps its side open and sends nothing
+// after its request, so that any end of reading means that it left.
 func watchCaller(s network.Stream, cancel context.CancelFunc) {
 	var b [1]byte
 	for {

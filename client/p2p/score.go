@@ -11,9 +11,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// gossipParams fit three to a few hundred keepers: a mesh of four, and a
-// heartbeat quick enough that a keeper that has just connected is grafted
-// within a second.
+// gossipParams fit three to a few hundred keepers: a mesh of four, and a heartbeat quick enough that a keeper that has
+// just connected is grafted within a second.
 func gossipParams() pubsub.GossipSubParams {
 	p := pubsub.DefaultGossipSubParams()
 	p.D, p.Dlo, p.Dhi, p.Dout, p.Dlazy, p.Dscore = 4, 2, 8, 1, 4, 2
@@ -23,8 +22,8 @@ func gossipParams() pubsub.GossipSubParams {
 	return p
 }
 
-// peerScore punishes what only a faulty or hostile peer does. It expects no
-// number of deliveries: a small or quiet network would punish honest peers.
+// peerScore punishes what only a faulty or hostile peer does. It expects no number of deliveries: a small or quiet
+// network would punish honest peers.
 func (n *Node) peerScore() (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
 	loop4 := &net.IPNet{IP: net.IPv4(127, 0, 0, 0), Mask: net.CIDRMask(8, 32)}
 	loop6 := &net.IPNet{IP: net.IPv6loopback, Mask: net.CIDRMask(128, 128)}
@@ -52,8 +51,8 @@ func (n *Node) peerScore() (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds
 // strangerScore is below every threshold: nothing of a stranger is read.
 const strangerScore = -1000
 
-// standing is the score of a peer before it has done anything. It is computed again at every message, so that a peer that
-// registers is heard at once.
+// standing is the score of a peer before it has done anything. It is computed again at every message, so that a peer
+// that registers is heard at once.
 func (n *Node) standing(id peer.ID) float64 {
 	key, err := PublicKey(id)
 	if err != nil {
@@ -95,8 +94,7 @@ func (n *Node) noteScores(all map[peer.ID]float64) {
 	n.scoreMu.Unlock()
 }
 
-// topicScore: four invalid messages in a short time silence a peer, ten shut
-// it out; it recovers within minutes.
+// topicScore: four invalid messages in a short time silence a peer, ten shut it out; it recovers within minutes.
 func topicScore() *pubsub.TopicScoreParams {
 	return &pubsub.TopicScoreParams{
 		SkipAtomicValidation: true, TopicWeight: 1, TimeInMeshQuantum: time.Second,

@@ -30,8 +30,8 @@ func (s AckStage) String() string {
 	return fmt.Sprintf("stage(%d)", uint8(s))
 }
 
-// Ack is a keeper's signed record that a bid's commitment or reveal reached it. The bid's hash holds the cluster, the order, the
-// node and the auction's close, so that an acknowledgement means one bid of one auction.
+// Ack is a keeper's signed record that a bid's commitment or reveal reached it. The bid's hash holds the cluster, the
+// order, the node and the auction's close, so that an acknowledgement means one bid of one auction.
 type Ack struct {
 	Stage      AckStage
 	Commitment Hash  // the bid's hash

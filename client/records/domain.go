@@ -20,8 +20,8 @@ func DomainOf(genesis solana.Hash) Domain {
 // String returns the domain in lower-case hex, as used in topic names.
 func (d Domain) String() string { return hex.EncodeToString(d[:]) }
 
-// IsZero reports whether the domain is unset. No cluster has a zero domain in
-// practice; code that signs should refuse it.
+// IsZero reports whether the domain is unset. No cluster has a zero domain in practice; code that signs should refuse
+// it.
 func (d Domain) IsZero() bool { return d == Domain{} }
 
 // ParseDomain reads the hex form that String writes.

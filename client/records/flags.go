@@ -30,8 +30,8 @@ var flagNames = [...]string{
 // Has reports whether all bits of x are set.
 func (f Flags) Has(x Flags) bool { return f&x == x }
 
-// Names returns the names of the set flags, lowest bit first. Unknown bits are
-// named by their value so that nothing set is ever hidden.
+// Names returns the names of the set flags, lowest bit first. Unknown bits are named by their value so that nothing set
+// is ever hidden.
 func (f Flags) Names() []string {
 	var out []string
 	for bit := range 16 {

@@ -75,8 +75,7 @@ func FuzzDecodeLeaf(f *testing.F) {
 	})
 }
 
-// A proof made of arbitrary bytes must never verify for a leaf that is not in
-// the tree, and must never panic.
+// A proof made of arbitrary bytes must never verify for a leaf that is not in the tree, and must never panic.
 func FuzzProofVerify(f *testing.F) {
 	f.Add(uint32(0), uint32(1), []byte{})
 	f.Add(uint32(2), uint32(3), make([]byte, 32))

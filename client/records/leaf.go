@@ -13,8 +13,8 @@ import (
 // LeafSize is the length of an encoded report leaf in bytes.
 const LeafSize = 176
 
-// Leaf is what the keepers agreed on about one node (and one of its leases)
-// for one period. The program applies it with a Merkle proof.
+// Leaf is what the keepers agreed on about one node (and one of its leases) for one period. The program applies it with
+// a Merkle proof.
 type Leaf struct {
 	Node            solana.PublicKey // the Node account's address
 	Period          Period
@@ -104,8 +104,7 @@ func (l Leaf) Compare(o Leaf) int {
 // SortLeaves brings leaves into the order of a report's tree.
 func SortLeaves(leaves []Leaf) { slices.SortFunc(leaves, Leaf.Compare) }
 
-// CheckLeafOrder verifies that leaves are strictly ascending and all of one
-// period, as the tree of a report must be.
+// CheckLeafOrder verifies that leaves are strictly ascending and all of one period, as the tree of a report must be.
 // Errors: ErrOrder, ErrValue.
 func CheckLeafOrder(leaves []Leaf) error {
 	for i := range leaves {

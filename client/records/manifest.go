@@ -10,8 +10,8 @@ import (
 // ManifestSize is the length of an encoded manifest in bytes.
 const ManifestSize = TagSize + 8 + 8 + 4 + 4 + 32
 
-// Manifest is a keeper's signed digest of its statement set of a period, made once. Two different manifests of one period are
-// an equivocation and cost the bond. The layout is in docs/protocol/records.md.
+// Manifest is a keeper's signed digest of its statement set of a period, made once. Two different manifests of one
+// period are an equivocation and cost the bond. The layout is in docs/protocol/records.md.
 type Manifest struct {
 	Domain Domain
 	Period Period

@@ -9,8 +9,7 @@ import (
 // Hash is a sha256 digest.
 type Hash [32]byte
 
-// LeafHash returns sha256(0x00 ‖ leaf). The prefix keeps a leaf from being
-// passed off as an inner node.
+// LeafHash returns sha256(0x00 ‖ leaf). The prefix keeps a leaf from being passed off as an inner node.
 func LeafHash(leaf []byte) Hash {
 	var b [1 + LeafSize]byte // on the stack: a report hashes tens of thousands
 	if len(leaf) <= LeafSize {
@@ -35,8 +34,7 @@ type Proof struct {
 	Siblings []Hash // bottom-up; levels where the node moves up alone have none
 }
 
-// Tree is a Merkle tree over leaf hashes. An odd node at the end of a level
-// moves up unchanged.
+// Tree is a Merkle tree over leaf hashes. An odd node at the end of a level moves up unchanged.
 type Tree struct {
 	levels [][]Hash // levels[0] are leaf hashes, the last level is the root
 }
@@ -108,8 +106,8 @@ func (t *Tree) Proof(index uint32) (Proof, error) {
 	return p, nil
 }
 
-// Verify checks that the proof leads from the leaf hash to the root. It
-// accepts exactly the siblings that the tree's shape asks for.
+// Verify checks that the proof leads from the leaf hash to the root. It accepts exactly the siblings that the tree's
+// shape asks for.
 // Errors: ErrValue, ErrProof.
 func (p Proof) Verify(root, leaf Hash) error {
 	if p.Index >= p.Count {
@@ -142,9 +140,8 @@ func (p Proof) Verify(root, leaf Hash) error {
 	return nil
 }
 
-// Path returns the proof's turns as the program takes them: bit i is set when
-// the running hash is the right child at the i-th sibling. Levels at which the
-// node moves up alone have no sibling and no bit.
+// Path returns the proof's turns as the program takes them: bit i is set when the running hash is the right child at
+// the i-th sibling. Levels at which the node moves up alone have no sibling and no bit.
 func (p Proof) Path() uint32 {
 	var path uint32
 	i, n, used := p.Index, uint64(p.Count), 0

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Period numbers the market's reporting periods: period p covers
-// [p*length, (p+1)*length) of unix time.
+// Period numbers the market's reporting periods: period p covers [p*length, (p+1)*length) of unix time.
 type Period uint64
 
-// PeriodAt returns the period that contains the moment. length is the
-// market's period length and must be a positive whole number of seconds.
+// PeriodAt returns the period that contains the moment. length is the market's period length and must be a positive
+// whole number of seconds.
 // Error: ErrValue.
 func PeriodAt(at time.Time, length time.Duration) (Period, error) {
 	secs, err := periodSeconds(length)
@@ -25,8 +24,8 @@ func PeriodAt(at time.Time, length time.Duration) (Period, error) {
 	return Period(uint64(unix) / secs), nil
 }
 
-// Start returns the first moment of the period; a period beyond the range of
-// time gives the latest representable second.
+// Start returns the first moment of the period; a period beyond the range of time gives the latest representable
+// second.
 func (p Period) Start(length time.Duration) time.Time {
 	secs, err := periodSeconds(length)
 	if err != nil {

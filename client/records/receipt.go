@@ -10,9 +10,8 @@ import (
 // ReceiptSize is the length of an encoded receipt in bytes.
 const ReceiptSize = 72
 
-// Receipt is the running total of delivered seconds of a lease. The node key
-// and the customer's wallet both sign it; the program pays by the highest
-// sequence, so a lost receipt costs nothing once a later one exists.
+// Receipt is the running total of delivered seconds of a lease. The node key and the customer's wallet both sign it;
+// the program pays by the highest sequence, so a lost receipt costs nothing once a later one exists.
 type Receipt struct {
 	Domain     Domain
 	Lease      solana.PublicKey // the lease account's address

@@ -13,8 +13,8 @@ type Signer interface {
 	Sign(message []byte) (solana.Signature, error)
 }
 
-// ReadySigner is a Signer whose key was checked and whose public key was computed once: solana.PrivateKey does both at every
-// call, 80 µs that add up where thousands of things are signed or compared with one's own key.
+// ReadySigner is a Signer whose key was checked and whose public key was computed once: solana.PrivateKey does both at
+// every call, 80 µs that add up where thousands of things are signed or compared with one's own key.
 type ReadySigner struct {
 	public  solana.PublicKey
 	private ed25519.PrivateKey

@@ -55,8 +55,8 @@ type CheckStatement struct {
 	Detail         [32]byte         // sha256 of the evidence or answer, zero if none
 }
 
-// Encode returns the 144 bytes that are signed. An invalid kind is written as
-// it is; Validate refuses it before signing.
+// Encode returns the 144 bytes that are signed. An invalid kind is written as it is; Validate refuses it before
+// signing.
 func (s CheckStatement) Encode() [StatementSize]byte {
 	var b [StatementSize]byte
 	le := binary.LittleEndian
@@ -104,8 +104,8 @@ func (s CheckStatement) Validate() error {
 // MaxTier is the highest tier of evidence.
 const MaxTier = 3
 
-// EvidenceDeviceChanged is added to the tier in Measured of a failed evidence check: the machine's devices are not those
-// that it had or registered.
+// EvidenceDeviceChanged is added to the tier in Measured of a failed evidence check: the machine's devices are not
+// those that it had or registered.
 const EvidenceDeviceChanged uint32 = 1 << 8
 
 // Tier is what an evidence check found; 0 for other kinds and failed checks.

@@ -3,8 +3,8 @@ package records
 // TagSize is the length of a tag in bytes.
 const TagSize = 8
 
-// The tags of the records of this package and of those that are made of its parts. A tag is "GANTRY", a letter of its own and
-// a version; a record that changes its layout takes the next version.
+// The tags of the records of this package and of those that are made of its parts. A tag is "GANTRY", a letter of its
+// own and a version; a record that changes its layout takes the next version.
 const (
 	TagBidSet           = "GANTRYA1"
 	TagBid              = "GANTRYB1"
@@ -39,9 +39,9 @@ type Tagged struct {
 	Constant string
 }
 
-// AllTagged are all records of this repository, by tag. Those of attest, which imports nothing of this package, are here as
-// well: docs/protocol/records.md shows the table, and a test compares it with the documents, with the program's constants and
-// with every tag in the sources.
+// AllTagged are all records of this repository, by tag. Those of attest, which imports nothing of this package, are
+// here as well: docs/protocol/records.md shows the table, and a test compares it with the documents, with the program's
+// constants and with every tag in the sources.
 var AllTagged = []Tagged{
 	{TagBidSet, "bid set head", 132, "domain 8 ‖ order 32 ‖ close i64 ‖ chosen at i64 ‖ bids u32 ‖ root 32 ‖ judgements 32", "keeper", "field", "client/sealedbid", ""},
 	{TagBid, "sealed bid", 128, "domain 8 ‖ order 32 ‖ node 32 ‖ close i64 ‖ price u64 ‖ salt 32", "hashed: the bid commitment", "field", "program, client/sealedbid", "BID_TAG"},

@@ -73,8 +73,8 @@ func TestTagsHaveTheirSizes(t *testing.T) {
 	}
 }
 
-// Every constant of the program is in the table with its value, and every record that the table says the program reads is a
-// constant there.
+// Every constant of the program is in the table with its value, and every record that the table says the program reads
+// is a constant there.
 func TestTagsAreTheProgramsConstants(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root, "program/src/constants.rs"))
 	require.NoError(t, err)
@@ -93,8 +93,8 @@ func TestTagsAreTheProgramsConstants(t *testing.T) {
 	require.Equal(t, want, found)
 }
 
-// A tag is written in one place for each language: here, in the package of attest that makes the record, and in the program's
-// constants. Labels are written where the table says.
+// A tag is written in one place for each language: here, in the package of attest that makes the record, and in the
+// program's constants. Labels are written where the table says.
 func TestTagsAreWrittenOnce(t *testing.T) {
 	tag, numbered := regexp.MustCompile(`b?"(GANTRY[A-Z][A-Z0-9])"`), regexp.MustCompile(`"(gantry-[a-z0-9-]+-[0-9]+)"`)
 	label := regexp.MustCompile(`"(gantry-[a-z0-9-]+)"`)

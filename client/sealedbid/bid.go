@@ -38,7 +38,8 @@ func (a Auction) Reveal(node [32]byte, p messages.BidPrice) records.Bid {
 	return records.Bid{Domain: a.Domain, Order: a.Order, Node: node, CloseAt: a.CloseAt, Price: p.Price, Salt: p.Salt}
 }
 
-// Check verifies a bid: the node's signature over the commitment, and that the reveal, if there is one, is what it hides.
+// Check verifies a bid: the node's signature over the commitment, and that the reveal, if there is one, is what it
+// hides.
 // Errors: records.ErrSignature, ErrReveal.
 func (a Auction) Check(b *messages.Bid, nodeKey solana.PublicKey) error {
 	if err := records.VerifyCommitment(b.Commitment, nodeKey, b.Signature); err != nil {
@@ -118,8 +119,8 @@ func Root(bids []messages.JudgedBid) (records.Hash, error) {
 	return records.NewTree(hashes).Root(), nil
 }
 
-// judgedHash is the sha256 of what a keeper says about bids: a tag, then for each node 32 ‖ code u8 ‖ requirement u16 ‖ reputation
-// u16 ‖ guarantee u16 ‖ score u64 ‖ site 16.
+// judgedHash is the sha256 of what a keeper says about bids: a tag, then for each node 32 ‖ code u8 ‖ requirement u16 ‖
+// reputation u16 ‖ guarantee u16 ‖ score u64 ‖ site 16.
 func judgedHash(bids []messages.JudgedBid) records.Hash {
 	h := sha256.New()
 	h.Write([]byte(records.TagJudgements))

@@ -87,9 +87,9 @@ type Choice struct {
 // Pick chooses among the bids in the running: those whose codes are 0, won, outbid, of another site or not awarded. It
 // is what keepers do, and what auditors do again.
 //
-// The lowest scores win, ties by the rules of Standing. When the nodes of an order must share a site, the site whose best
-// nodes have the least sum of scores wins, equal sums the smaller name; the bar is then the best bid of any site behind
-// the last winner, since the program asks every winner to stand before it.
+// The lowest scores win, ties by the rules of Standing. When the nodes of an order must share a site, the site whose
+// best nodes have the least sum of scores wins, equal sums the smaller name; the bar is then the best bid of any site
+// behind the last winner, since the program asks every winner to stand before it.
 func Pick(t Terms, judged []messages.JudgedBid) Choice {
 	none := Choice{Bar: -1}
 	if t.Nodes < 1 {
@@ -143,8 +143,8 @@ func bestSite(t Terms, judged []messages.JudgedBid, running []int) []int {
 	return best
 }
 
-// compare orders bids, the best first: the lower score, then the higher reputation, then the smaller
-// sha256(order ‖ node). It is the twin of beats in program/src/math/bid.rs.
+// compare orders bids, the best first: the lower score, then the higher reputation, then the smaller sha256(order ‖
+// node). It is the twin of beats in program/src/math/bid.rs.
 func compare(order solana.PublicKey, a, b *messages.JudgedBid) int {
 	if c := cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(b.Reputation, a.Reputation)); c != 0 {
 		return c
@@ -179,8 +179,8 @@ func Decide(t Terms, judged []messages.JudgedBid) Choice {
 	return c
 }
 
-// Price is what a winner of this reputation and guarantee is paid: the bar's score turned back into a price, at most the
-// order's maximum; the maximum when there is no bar.
+// Price is what a winner of this reputation and guarantee is paid: the bar's score turned back into a price, at most
+// the order's maximum; the maximum when there is no bar.
 func Price(t Terms, bar *messages.JudgedBid, reputation, guarantee uint16) (market.PricePerHour, error) {
 	if bar == nil {
 		return t.MaxPrice, nil

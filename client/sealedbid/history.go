@@ -12,7 +12,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// BidHistory is what a node stores of one of its bids, in JSON: what `gantry-agent bids --json` prints and `gantry auction replay
+// BidHistory is what a node stores of one of its bids, in JSON: what `gantry-agent bids --json` prints and `gantry
+// auction replay
 // --acks` reads.
 type BidHistory struct {
 	Order       string           `json:"order"`

@@ -6,9 +6,10 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// Omitted puts together what shows on chain that the awarding keeper left out a bid. bar is the node of the best losing bid
-// that the keeper named, nil when there is none. ok is false when the bid has no reveal that the keeper acknowledged, or
-// its node is not on chain. Whether the program would take the proof is for [market.OmittedBid.Score] to say.
+// Omitted puts together what shows on chain that the awarding keeper left out a bid. bar is the node of the best losing
+// bid that the keeper named, nil when there is none. ok is false when the bid has no reveal that the keeper
+// acknowledged, or its node is not on chain. Whether the program would take the proof is for [market.OmittedBid.Score]
+// to say.
 func Omitted(mk *market.Market, o *market.Order, x *market.Auction, l *market.Lease, bar *market.Node, b *messages.Bid, look Lookup) (p market.OmittedBid, ok bool) {
 	ack := FindAck(b.Acks, x.Keeper, records.AckReveal)
 	n, provider, model, found := look(b.Node)

@@ -99,9 +99,9 @@ func drawRunning(t *rapid.T) []messages.JudgedBid {
 	return out
 }
 
-// The choice is a function of the set: keepers that hold the same bids, learned in whatever order, choose the same. Every
-// winner stands before the bar, as the program asks, nobody who was left out stands between, and no winner is paid less
-// than it bid.
+// The choice is a function of the set: keepers that hold the same bids, learned in whatever order, choose the same.
+// Every winner stands before the bar, as the program asks, nobody who was left out stands between, and no winner is
+// paid less than it bid.
 func TestTheChoiceIsAFunctionOfTheBids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bids := drawRunning(t)

@@ -1,5 +1,5 @@
-// Package txerr has the error with which a program refuses a transaction, for whoever sends transactions and for whoever explains
-// refusals.
+// Package txerr has the error with which a program refuses a transaction, for whoever sends transactions and for
+// whoever explains refusals.
 package txerr
 
 import (

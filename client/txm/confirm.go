@@ -12,8 +12,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// processConfirmations sends the current attempt, watches its status and broadcasts it again until it is final, refused, or can
-// provably never land.
+// processConfirmations sends the current attempt, watches its status and broadcasts it again until it is final,
+// refused, or can provably never land.
 func (f *submission) processConfirmations(ctx context.Context, rec Entry) error {
 	a := rec.Current
 	if a == nil {
@@ -66,8 +66,8 @@ func (f *submission) processConfirmations(ctx context.Context, rec Entry) error 
 	}
 }
 
-// handleSendRefusal handles a clear refusal of the first send: nothing is on its
-// way, so a replacement may be signed at once.
+// handleSendRefusal handles a clear refusal of the first send: nothing is on its way, so a replacement may be signed at
+// once.
 func (f *submission) handleSendRefusal(err error) error {
 	var te *TxError
 	var pe *txerr.ProgramError
@@ -90,8 +90,8 @@ func (f *submission) handleSendRefusal(err error) error {
 func (f *submission) applyStatus(ctx context.Context, st chain.SignatureStatus) (end bool, err error) {
 	r := f.snapshot()
 	if st.Err != nil {
-		// A refusal in a block that may still be dropped decides nothing: the
-		// transaction could land differently on another fork.
+		// A refusal in a block that may still be dropped decides nothing: the transaction could land differently on
+		// another fork.
 		if !st.Commitment.Reaches(chain.Confirmed) {
 			return false, nil
 		}
@@ -114,8 +114,8 @@ func (f *submission) applyStatus(ctx context.Context, st chain.SignatureStatus) 
 	return next == StateFinalised, nil
 }
 
-// processRefusal reads the log of a transaction that landed and was refused, and stores the refusal; when only the compute limit
-// was too low, it lets the transaction be built again.
+// processRefusal reads the log of a transaction that landed and was refused, and stores the refusal; when only the
+// compute limit was too low, it lets the transaction be built again.
 func (f *submission) processRefusal(ctx context.Context, r Entry, st chain.SignatureStatus) error {
 	var logs []string
 	for try := range 5 {

@@ -140,8 +140,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	require.NotEmpty(t, landed[0].Logs)
 }
 
-// TestTimeTravel submits before and after the embedded engine's clock jumps by
-// a month, as the scenarios do.
+// TestTimeTravel submits before and after the embedded engine's clock jumps by a month, as the scenarios do.
 func TestTimeTravel(t *testing.T) {
 	at := localnode.Surfnet(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)

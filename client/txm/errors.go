@@ -49,8 +49,7 @@ func (e *TxError) Is(target error) bool {
 	return target == ErrNoFunds && (e.Name == "AccountNotFound" || e.Name == "InsufficientFundsForFee")
 }
 
-// retryable reports whether the runtime's refusal says nothing about the
-// intent itself.
+// retryable reports whether the runtime's refusal says nothing about the intent itself.
 func (e *TxError) retryable() bool {
 	switch e.Name {
 	case "BlockhashNotFound", "AlreadyProcessed", "AccountInUse", "ClusterMaintenance", "ResanitizationNeeded",
@@ -61,9 +60,8 @@ func (e *TxError) retryable() bool {
 	return false
 }
 
-// decodeTxError reads a TransactionError in the RPC's JSON. instructions are
-// those of the intent: compute-budget instructions follow them, so that
-// indices are the caller's.
+// decodeTxError reads a TransactionError in the RPC's JSON. instructions are those of the intent: compute-budget
+// instructions follow them, so that indices are the caller's.
 func decodeTxError(raw json.RawMessage, logs []string, instructions []Instruction, payer solana.PublicKey) error {
 	name, arg := variant(raw)
 	if name != "InstructionError" {
@@ -113,8 +111,8 @@ func malformed(err error) error {
 	return nil
 }
 
-// outOfCompute reports whether the compute limit itself was the reason: the
-// state had changed since the simulation that set it.
+// outOfCompute reports whether the compute limit itself was the reason: the state had changed since the simulation that
+// set it.
 func outOfCompute(err error) bool {
 	var pe *txerr.ProgramError
 	if !errors.As(err, &pe) {

@@ -13,10 +13,9 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// fakeChain is a cluster in memory: blocks, expiring blockhashes, a pool of
-// transactions that land late or never, and a count of effects. The data of an
-// intent's first instruction names its effect; "fail:N" fails with custom code
-// N, "late:N" fails only in a block, "burn" runs out of compute under 20,000.
+// fakeChain is a cluster in memory: blocks, expiring blockhashes, a pool of transactions that land late or never, and a
+// count of effects. The data of an intent's first instruction names its effect; "fail:N" fails with custom code N,
+// "late:N" fails only in a block, "burn" runs out of compute under 20,000.
 type fakeChain struct {
 	mu       sync.Mutex
 	height   uint64
@@ -288,8 +287,7 @@ func (c *fakeChain) effect(name string) int {
 // errKilled is what everything answers after a process was killed.
 var errKilled = errors.New("killed")
 
-// mortal is an RPC that dies with its process: at a given call, before or
-// after it took effect.
+// mortal is an RPC that dies with its process: at a given call, before or after it took effect.
 type mortal struct {
 	*fakeChain
 	mu     sync.Mutex

@@ -13,8 +13,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// Blocks that nobody has voted for yet are dropped again and again, with the transactions in them: some come back later,
-// some never. Every intent has its effect once in the end, and what was reported as confirmed stays.
+// Blocks that nobody has voted for yet are dropped again and again, with the transactions in them: some come back
+// later, some never. Every intent has its effect once in the end, and what was reported as confirmed stays.
 func TestForks(t *testing.T) {
 	var forks atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {

@@ -52,18 +52,17 @@ type Intent struct {
 	Kind         string // label for logs and the compute-unit table, e.g. the instruction's name
 	Instructions []solana.Instruction
 	Payer        solana.PublicKey // fee payer; zero takes the manager's
-	// ExtraSigners sign in addition to the keyring, e.g. for a new account.
-	// They are not stored: after a restart a transaction that was signed is
-	// still followed, but it cannot be rebuilt without them.
+	// ExtraSigners sign in addition to the keyring, e.g. for a new account. They are not stored: after a restart a
+	// transaction that was signed is still followed, but it cannot be rebuilt without them.
 	ExtraSigners []Signer
-	// ReadBack is asked before a rebuild and after a restart. Optional: without
-	// it the proof that earlier transactions are dead decides alone.
+	// ReadBack is asked before a rebuild and after a restart. Optional: without it the proof that earlier transactions
+	// are dead decides alone.
 	ReadBack ReadBack
 	// Repeatable says that the program refuses a second one, or that it changes nothing. When no node can tell any more
 	// whether an earlier transaction took effect, such an intent is built again; any other fails with ErrUncertain.
 	Repeatable bool
-	// MinContextSlot refuses simulation on a node that has not reached this
-	// slot, so that a failover never judges by an older state. Optional.
+	// MinContextSlot refuses simulation on a node that has not reached this slot, so that a failover never judges by an
+	// older state. Optional.
 	MinContextSlot uint64
 	// Commitment that Submit waits for; empty takes the manager's.
 	Commitment chain.Commitment

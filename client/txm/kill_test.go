@@ -12,11 +12,11 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// life runs a manager over the rig's store until it is killed at an RPC call
-// or everything is done. It reports whether it was killed.
+// life runs a manager over the rig's store until it is killed at an RPC call or everything is done. It reports whether
+// it was killed.
 //
-// Every write to the store lies between two calls of the RPC, so dying before
-// and after each call covers dying in every state.
+// Every write to the store lies between two calls of the RPC, so dying before and after each call covers dying in every
+// state.
 func (r *rig) life(intents []Intent, at int, after bool) (killed bool) {
 	store := r.open()
 	rpc := &mortal{fakeChain: r.chain, at: at, after: after}
@@ -59,8 +59,8 @@ func (r *rig) life(intents []Intent, at int, after bool) (killed bool) {
 	}
 }
 
-// TestKillAtEveryCall kills the process before and after every single call it
-// makes, restarts it and expects exactly one effect.
+// TestKillAtEveryCall kills the process before and after every single call it makes, restarts it and expects exactly
+// one effect.
 func TestKillAtEveryCall(t *testing.T) {
 	for name, setup := range map[string]func(c *fakeChain){
 		"lands at once":  func(*fakeChain) {},
@@ -92,8 +92,7 @@ func TestKillAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestKillAndResumeWithoutResubmitting checks that what was accepted is not
-// lost even if nobody asks for it again.
+// TestKillAndResumeWithoutResubmitting checks that what was accepted is not lost even if nobody asks for it again.
 func TestKillAndResumeWithoutResubmitting(t *testing.T) {
 	for at := 1; at <= 12; at++ {
 		r := newRig(t)
@@ -110,8 +109,7 @@ func TestKillAndResumeWithoutResubmitting(t *testing.T) {
 	}
 }
 
-// TestRandomLives lets a bad network and kills meet several intents at random
-// moments.
+// TestRandomLives lets a bad network and kills meet several intents at random moments.
 func TestRandomLives(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)

@@ -58,8 +58,8 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Close stops following transactions and waits for all goroutines. Unfinished intents stay stored; Resume continues them. The
-// store is left open.
+// Close stops following transactions and waits for all goroutines. Unfinished intents stay stored; Resume continues
+// them. The store is left open.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -68,16 +68,14 @@ func (m *Manager) Close() {
 	m.wg.Wait()
 }
 
-// Submit stores the intent, sends it and waits until it reaches its
-// commitment. Calling it again with the same id never repeats an effect: it
-// joins a running submission, returns the result of a finished one, and starts again only an intent that had failed without
-// effect.
+// Submit stores the intent, sends it and waits until it reaches its commitment. Calling it again with the same id never
+// repeats an effect: it joins a running submission, returns the result of a finished one, and starts again only an
+// intent that had failed without effect.
 //
 // If ctx ends first, the manager goes on with the intent; submit the same id again or Wait to learn its outcome.
 //
 // Errors: *txerr.ProgramError, *TxError, ErrMismatch, ErrUncertain,
-// ErrSignerMissing, ErrIntent, ErrTooLarge, ErrClosed, the context's with the
-// last problem.
+// ErrSignerMissing, ErrIntent, ErrTooLarge, ErrClosed, the context's with the last problem.
 func (m *Manager) Submit(ctx context.Context, in Intent) (Result, error) {
 	payer := in.Payer
 	if payer.IsZero() {
@@ -112,8 +110,7 @@ func (m *Manager) start(in Intent, fresh Entry, want chain.Commitment) (*submiss
 		}
 		return f, Result{}, nil
 	}
-	// The id is reserved while the store is read and written, so that a
-	// concurrent Submit of it joins this submission.
+	// The id is reserved while the store is read and written, so that a concurrent Submit of it joins this submission.
 	f := newSubmission(m, fresh, in)
 	m.submissions[in.ID] = f
 	m.mu.Unlock()
@@ -170,8 +167,8 @@ func (m *Manager) forget(f *submission) {
 	m.mu.Unlock()
 }
 
-// Resume continues every intent that an earlier process left unfinished and returns how many there are. readBack, which may be
-// nil, gives the read-back of a stored intent, or nil.
+// Resume continues every intent that an earlier process left unfinished and returns how many there are. readBack, which
+// may be nil, gives the read-back of a stored intent, or nil.
 func (m *Manager) Resume(readBack func(Entry) ReadBack) (int, error) {
 	var open []Entry
 	err := m.o.Store.Entries(func(r Entry) error {
@@ -247,8 +244,8 @@ func (m *Manager) changed(r Entry) {
 	}
 }
 
-// slotMark remembers the highest slot in which one of our transactions was
-// confirmed, so that later simulations never run on an older state.
+// slotMark remembers the highest slot in which one of our transactions was confirmed, so that later simulations never
+// run on an older state.
 type slotMark struct {
 	mu   sync.Mutex
 	slot uint64

@@ -520,8 +520,7 @@ func TestDecodeTxError(t *testing.T) {
 	}
 }
 
-// After a restart a refusal proves nothing: the earlier process may have sent
-// the transaction through another node.
+// After a restart a refusal proves nothing: the earlier process may have sent the transaction through another node.
 func TestRefusalAfterRestartIsNoProof(t *testing.T) {
 	r := newRig(t)
 	r.chain.validFor = 500

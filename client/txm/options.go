@@ -22,8 +22,7 @@ type RPC interface {
 	Local() bool
 }
 
-// Landed describes a transaction that reached a block, for tables of compute
-// units and latencies.
+// Landed describes a transaction that reached a block, for tables of compute units and latencies.
 type Landed struct {
 	ID, Kind  string
 	Signature solana.Signature

@@ -31,8 +31,7 @@ type prepared struct {
 	logs  []string
 }
 
-// prepare simulates the intent and fetches a blockhash and a price, all at the
-// same time.
+// prepare simulates the intent and fetches a blockhash and a price, all at the same time.
 func (m *Manager) prepare(ctx context.Context, r Entry) (prepared, error) {
 	var p prepared
 	var sim chain.Simulation
@@ -68,8 +67,8 @@ func (m *Manager) prepare(ctx context.Context, r Entry) (prepared, error) {
 	return p, nil
 }
 
-// unitLimit is the simulated use plus a tenth, rounded up, doubled for every
-// boost, within the floor and the runtime's limit.
+// unitLimit is the simulated use plus a tenth, rounded up, doubled for every boost, within the floor and the runtime's
+// limit.
 func unitLimit(units uint64, floor uint32, boost uint) uint32 {
 	units = min(units, maxUnits)
 	limit := (units*11 + 9) / 10
@@ -89,9 +88,8 @@ func (m *Manager) simulate(ctx context.Context, r Entry) (chain.Simulation, erro
 	})
 }
 
-// assemble puts the compute-budget instructions after the intent's own: the
-// runtime finds them anywhere, and indices stay the caller's, for errors and
-// for programs that inspect neighbouring instructions.
+// assemble puts the compute-budget instructions after the intent's own: the runtime finds them anywhere, and indices
+// stay the caller's, for errors and for programs that inspect neighbouring instructions.
 func assemble(r Entry, hash solana.Hash, limit uint32, price chain.MicroLamports) (*solana.Transaction, error) {
 	ixs := make([]solana.Instruction, 0, len(r.Instructions)+2)
 	for _, ix := range r.Instructions {
@@ -144,8 +142,8 @@ func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 	}, nil
 }
 
-// price takes a percentile of what recent blocks asked for these accounts,
-// capped. A node that cannot say costs nothing but priority.
+// price takes a percentile of what recent blocks asked for these accounts, capped. A node that cannot say costs nothing
+// but priority.
 func (m *Manager) price(ctx context.Context, r Entry) (chain.MicroLamports, error) {
 	keys := writable(r)
 	return m.fees.get(keys, func() (chain.MicroLamports, error) {

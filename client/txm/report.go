@@ -14,8 +14,8 @@ type landedReport struct {
 	latency time.Duration
 }
 
-// queueLanded queues a landed transaction for OnLanded. If OnLanded is far behind, the report is dropped and logged: following
-// transactions goes first.
+// queueLanded queues a landed transaction for OnLanded. If OnLanded is far behind, the report is dropped and logged:
+// following transactions goes first.
 func (m *Manager) queueLanded(r Entry, err error, latency time.Duration) {
 	if m.o.OnLanded == nil {
 		return
@@ -27,7 +27,8 @@ func (m *Manager) queueLanded(r Entry, err error, latency time.Duration) {
 	}
 }
 
-// reportLanded reads each landed transaction's figures and calls OnLanded. When the manager closes it still reports what is queued, within a short time.
+// reportLanded reads each landed transaction's figures and calls OnLanded. When the manager closes it still reports
+// what is queued, within a short time.
 func (m *Manager) reportLanded() {
 	for {
 		select {
@@ -78,8 +79,8 @@ type DryRun struct {
 // lamportsPerSignature is the cluster's base fee.
 const lamportsPerSignature = 5_000
 
-// DryRun simulates an intent. Nothing is stored, signed or sent, and no key is
-// needed. Errors: *txerr.ProgramError, *TxError, ErrIntent, chain's.
+// DryRun simulates an intent. Nothing is stored, signed or sent, and no key is needed. Errors: *txerr.ProgramError,
+// *TxError, ErrIntent, chain's.
 func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 	payer := in.Payer
 	if payer.IsZero() {

@@ -20,16 +20,14 @@ var (
 	bucketSigs    = []byte("signatures")
 )
 
-// errSignatureTaken means that a transaction with the very same signature was
-// signed before, for this or another intent; it must be made different, or one
-// effect would stand for two.
+// errSignatureTaken means that a transaction with the very same signature was signed before, for this or another
+// intent; it must be made different, or one effect would stand for two.
 var errSignatureTaken = errors.New("signature used before")
 
 // Store keeps intents in a file.
 type Store struct{ db *boltstore.DB }
 
-// OpenStore opens or creates the file. It belongs to one cluster: intents of
-// another must never be sent here.
+// OpenStore opens or creates the file. It belongs to one cluster: intents of another must never be sent here.
 // Errors: ErrStoreBusy, ErrStoreCluster, boltstore.ErrCorrupt, boltstore.ErrSchema.
 func OpenStore(path string, genesis solana.Hash) (*Store, error) {
 	return openStore(path, genesis, false)
@@ -110,8 +108,7 @@ func (s *Store) batch(id string, f func(*bolt.Tx) error) error {
 	return nil
 }
 
-// Prune forgets terminal intents that have not changed since before, and their
-// signatures. It returns how many.
+// Prune forgets terminal intents that have not changed since before, and their signatures. It returns how many.
 func (s *Store) Prune(before time.Time) (int, error) {
 	n := 0
 	err := s.db.Update(func(tx *bolt.Tx) error {

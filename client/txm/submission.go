@@ -14,8 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// submission carries one intent to its end. Only its goroutine changes the entry; others
-// read snapshots and wait.
+// submission carries one intent to its end. Only its goroutine changes the entry; others read snapshots and wait.
 type submission struct {
 	m        *Manager
 	id       string
@@ -129,7 +128,8 @@ func (f *submission) setLastError(err error) {
 // errStop ends the goroutine and leaves the entry as it is.
 var errStop = errors.New("submission stops")
 
-// sendWithRetry builds, sends and follows transactions until the intent is terminal, a key is missing or the manager closes.
+// sendWithRetry builds, sends and follows transactions until the intent is terminal, a key is missing or the manager
+// closes.
 func (f *submission) sendWithRetry(ctx context.Context) {
 	backoff := f.m.o.Poll
 	for {
@@ -148,7 +148,8 @@ func (f *submission) sendWithRetry(ctx context.Context) {
 		var te *TxError
 		switch {
 		case err == nil:
-			// The delay is not reset here, so that a node that refuses every new transaction is asked less and less often.
+			// The delay is not reset here, so that a node that refuses every new transaction is asked less and less
+			// often.
 			if rec.State != StateQueued && rec.State != StateExpired {
 				backoff = f.m.o.Poll
 			}
@@ -217,9 +218,8 @@ func (f *submission) buildAttempt(ctx context.Context, rec Entry) error {
 	if err != nil {
 		return err
 	}
-	// The same instructions with the same blockhash would give the same
-	// signature as another intent's. The compute limit is raised by one until
-	// the transaction is unique.
+	// The same instructions with the same blockhash would give the same signature as another intent's. The compute
+	// limit is raised by one until the transaction is unique.
 	for {
 		a, err := f.m.sign(rec, p, f.extra)
 		if err != nil {
@@ -242,9 +242,8 @@ func (f *submission) buildAttempt(ctx context.Context, rec Entry) error {
 	}
 }
 
-// send hands the current attempt to the node. It returns an error only for a
-// clear refusal of the very first send, which proves that the transaction is
-// not on its way; anything else is repeated or resolved by its fate.
+// send hands the current attempt to the node. It returns an error only for a clear refusal of the very first send,
+// which proves that the transaction is not on its way; anything else is repeated or resolved by its fate.
 func (f *submission) send(ctx context.Context, a *Attempt) error {
 	first := !f.sent && !f.resumed
 	f.sent = true

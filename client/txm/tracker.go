@@ -10,11 +10,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// slowEvery is how many polls lie between two looks at a confirmed transaction while it becomes final: no caller waits for that.
+// slowEvery is how many polls lie between two looks at a confirmed transaction while it becomes final: no caller waits
+// for that.
 const slowEvery = 10
 
-// tracker asks for the statuses of all transactions in flight with one call a
-// poll, so that a thousand cost as much as one.
+// tracker asks for the statuses of all transactions in flight with one call a poll, so that a thousand cost as much as
+// one.
 type tracker struct {
 	rpc      RPC
 	interval time.Duration

@@ -29,8 +29,7 @@ func TestOnAgave(t *testing.T) {
 	testEngine(t, localnode.Agave(t))
 }
 
-// testEngine opens and closes token accounts on a real node and expects to see
-// each.
+// testEngine opens and closes token accounts on a real node and expects to see each.
 func testEngine(t *testing.T, at chain.Endpoint) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()

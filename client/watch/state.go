@@ -8,8 +8,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// regression is how many slots the chain may seem to go back before the watcher discards its state: more than any fork or
-// lagging node causes.
+// regression is how many slots the chain may seem to go back before the watcher discards its state: more than any fork
+// or lagging node causes.
 const regression = 300
 
 // state is what was emitted to the consumer.
@@ -69,8 +69,8 @@ func (s *state) newer(key solana.PublicKey, slot uint64) bool {
 	return !known || slot >= e.slot
 }
 
-// applySnapshot emits the differences between a snapshot and what is known.
-// Accounts about which something newer is known keep it.
+// applySnapshot emits the differences between a snapshot and what is known. Accounts about which something newer is
+// known keep it.
 func (s *state) applySnapshot(snap snapshot, emit func(Event)) error {
 	if snap.slot+regression < s.maxSlot {
 		// Either the node lags far behind, which another snapshot will show, or the cluster was started again.

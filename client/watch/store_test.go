@@ -20,9 +20,8 @@ type entry[T any] struct {
 	Value T
 }
 
-// store keeps the decoded accounts of one type in memory. Feed it from
-// watch.Watcher.Run; it is safe for concurrent use. Values are shared: do not change
-// what they point to.
+// store keeps the decoded accounts of one type in memory. Feed it from watch.Watcher.Run; it is safe for concurrent
+// use. Values are shared: do not change what they point to.
 type store[T any] struct {
 	decode decodeFunc[T]
 	log    zerolog.Logger
@@ -37,9 +36,8 @@ func newStore[T any](decode decodeFunc[T], log zerolog.Logger) *store[T] {
 	return &store[T]{decode: decode, log: log, entries: map[solana.PublicKey]entry[T]{}, changed: make(chan struct{})}
 }
 
-// Apply takes an event and reports whether it changed the store. An account
-// that does not decode is logged and treated as absent, so that stale content
-// is never served.
+// Apply takes an event and reports whether it changed the store. An account that does not decode is logged and treated
+// as absent, so that stale content is never served.
 func (s *store[T]) Apply(e watch.Event) bool {
 	if e.Deleted {
 		return s.remove(e.Pubkey)
@@ -90,8 +88,7 @@ func (s *store[T]) Len() int {
 	return len(s.entries)
 }
 
-// All returns a copy of the entries for which keep is true, in no order; nil
-// keeps all.
+// All returns a copy of the entries for which keep is true, in no order; nil keeps all.
 func (s *store[T]) All(keep func(entry[T]) bool) []entry[T] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -104,16 +101,15 @@ func (s *store[T]) All(keep func(entry[T]) bool) []entry[T] {
 	return out
 }
 
-// Changed returns a channel that is closed at the next change. Take it before
-// looking at the store, or a change between the two goes unnoticed.
+// Changed returns a channel that is closed at the next change. Take it before looking at the store, or a change between
+// the two goes unnoticed.
 func (s *store[T]) Changed() <-chan struct{} {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.changed
 }
 
-// WaitFor blocks until the condition holds for one account; exists is false
-// while there is none. Error: the context's.
+// WaitFor blocks until the condition holds for one account; exists is false while there is none. Error: the context's.
 func (s *store[T]) WaitFor(ctx context.Context, key solana.PublicKey, cond func(v T, exists bool) bool) (T, error) {
 	for {
 		ch := s.Changed()

@@ -86,8 +86,7 @@ func account(owner solana.PublicKey, lamports uint64, data string) map[string]an
 	}
 }
 
-// put changes an account; "" closes it, of which a node's programSubscribe
-// says nothing.
+// put changes an account; "" closes it, of which a node's programSubscribe says nothing.
 func (l *ledger) put(key solana.PublicKey, data string) {
 	l.mu.Lock()
 	l.slot++
@@ -307,8 +306,8 @@ func ctxFor(t testing.TB) context.Context {
 	return ctx
 }
 
-// TestRandomTrouble changes accounts while connections break and notifications
-// are lost, and expects the truth in the end and no state told twice.
+// TestRandomTrouble changes accounts while connections break and notifications are lost, and expects the truth in the
+// end and no state told twice.
 func TestRandomTrouble(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -88,8 +88,8 @@ const (
 	maxBackoff = 3 * time.Second
 )
 
-// Run watches until ctx ends and calls emit for every event, from one
-// goroutine. It survives any failure of the node; its only error is ctx's.
+// Run watches until ctx ends and calls emit for every event, from one goroutine. It survives any failure of the node;
+// its only error is ctx's.
 func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 	pause := minBackoff
 	for {
@@ -158,8 +158,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	g.Go(func() error { return t.run(gctx, written) })
 	snaps := make(chan snapshot)
 
-	// The subscription is active before the snapshot is taken, so that nothing
-	// falls between the two.
+	// The subscription is active before the snapshot is taken, so that nothing falls between the two.
 	if err := w.takeSnapshot(gctx, emit); err != nil {
 		return err
 	}

@@ -106,8 +106,8 @@ func (t *writeReader) read(ctx context.Context, sigs []solana.Signature) error {
 	}
 }
 
-// transaction waits for the node to serve a transaction that it has just announced. An error ends the session, and the snapshot
-// of the next one repairs the gap.
+// transaction waits for the node to serve a transaction that it has just announced. An error ends the session, and the
+// snapshot of the next one repairs the gap.
 func (t *writeReader) transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error) {
 	pause := 10 * time.Millisecond
 	for {

@@ -59,8 +59,8 @@ func connect(ctx context.Context, config string) (*buyer, error) {
 	return b, nil
 }
 
-// send submits one transaction and waits until it is confirmed. The manager stores it first: a program that keeps the store can be
-// killed and go on without sending twice. This one throws the store away.
+// send submits one transaction and waits until it is confirmed. The manager stores it first: a program that keeps the
+// store can be killed and go on without sending twice. This one throws the store away.
 func (b *buyer) send(ctx context.Context, kind string, instructions ...solana.Instruction) error {
 	genesis, err := b.client.Genesis(ctx)
 	if err != nil {
@@ -117,7 +117,8 @@ func (b *buyer) run(ctx context.Context, lease market.Lease, job messages.JobSpe
 		}
 	}
 
-	// The node may see the lease a moment later than we do: ask again until it takes the job or the start deadline is over.
+	// The node may see the lease a moment later than we do: ask again until it takes the job or the start deadline is
+	// over.
 	start, cancel := context.WithTimeout(ctx, market.Seconds(b.market.Params.StartDeadlineSecs))
 	defer cancel()
 	deploy := p2p.Protocol{ID: messages.Deploy, Version: messages.Version}

@@ -1,10 +1,10 @@
-// Command buy-compute buys compute with the SDK: it deposits credits, orders a node, hands it a job, prints the job's output and
-// stops the lease.
+// Command buy-compute buys compute with the SDK: it deposits credits, orders a node, hands it a job, prints the job's
+// output and stops the lease.
 //
 //	buy-compute [--config FILE] [--gpu MODEL] [--max-price USDC] [--seconds N] -- COMMAND...
 //
-// It is `gantry deploy` without receipts, moves and most of the error handling: the keepers' reports pay the node instead.
-// Simulated GPUs are accepted, since this is meant for a local network.
+// It is `gantry deploy` without receipts, moves and most of the error handling: the keepers' reports pay the node
+// instead. Simulated GPUs are accepted, since this is meant for a local network.
 package main
 
 import (

@@ -2,8 +2,8 @@
 //
 //	verify-evidence [--policy FILE] [--hash HEX] BUNDLE
 //
-// Keepers archive bundles by the hash that the node's account has on chain. The exit code is 0 if nothing failed. What was
-// not covered is not passed: read the list.
+// Keepers archive bundles by the hash that the node's account has on chain. The exit code is 0 if nothing failed. What
+// was not covered is not passed: read the list.
 package main
 
 import (

@@ -2,7 +2,8 @@
 //
 //	watch-market [--config FILE] [--once]
 //
-// It needs no key. The file is a Solana configuration (default: that of `solana config`); --once prints what is there and ends.
+// It needs no key. The file is a Solana configuration (default: that of `solana config`); --once prints what is there
+// and ends.
 package main
 
 import (
@@ -48,7 +49,8 @@ func watch(ctx context.Context, config string, once bool) error {
 		return err
 	}
 
-	// A View holds every account of the market and follows the chain: a snapshot, then a subscription, with gaps repaired.
+	// A View holds every account of the market and follows the chain: a snapshot, then a subscription, with gaps
+	// repaired.
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	v := view.New(view.Options{})

@@ -51,7 +51,8 @@ type Config struct {
 	Check func(*bolt.Tx) error
 	// DescribeOwner names an owner for people.
 	DescribeOwner func(owner []byte) string
-	// OtherSchema, OtherOwner and OtherProcess tell a person what to do when a file does not open for this reason. Optional.
+	// OtherSchema, OtherOwner and OtherProcess tell a person what to do when a file does not open for this reason.
+	// Optional.
 	OtherSchema, OtherOwner, OtherProcess string
 	// LockTimeout is how long to wait for another process; 0 means one second.
 	LockTimeout time.Duration
@@ -64,7 +65,8 @@ type Config struct {
 // DB is an open file, safe for concurrent use.
 type DB struct{ bolt *bolt.DB }
 
-// Open opens the file, or creates it with mode 0600. Errors: ErrCorrupt, ErrSchema, ErrLocked, ErrOwner, those of Check.
+// Open opens the file, or creates it with mode 0600. Errors: ErrCorrupt, ErrSchema, ErrLocked, ErrOwner, those of
+// Check.
 func Open(path string, c Config) (*DB, error) {
 	if c.LockTimeout <= 0 {
 		c.LockTimeout = time.Second
@@ -129,8 +131,8 @@ func (d *DB) open(path string, c Config) error {
 	return db.View(func(tx *bolt.Tx) error { return c.verify(tx) })
 }
 
-// create makes the file under another name and gives it its own when it is whole. A process that is killed meanwhile leaves a
-// file that nobody reads. Where two processes create the same file, one of theirs is taken.
+// create makes the file under another name and gives it its own when it is whole. A process that is killed meanwhile
+// leaves a file that nobody reads. Where two processes create the same file, one of theirs is taken.
 func create(path string, c Config) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

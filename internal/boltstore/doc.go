@@ -1,6 +1,6 @@
 // Package boltstore opens the bbolt files in which keepers, agents and the transaction manager keep what they must not
-// forget. All three write first and act second, so all three must notice when a file is not what was written: a program that
-// has forgotten what it signed signs it again, differently.
+// forget. All three write first and act second, so all three must notice when a file is not what was written: a program
+// that has forgotten what it signed signs it again, differently.
 //
 //   - Open locks the file, then looks at every page, then verifies every entry, then opens it. A file that is damaged, of
 //     another owner or of another schema does not open.

@@ -51,8 +51,8 @@ func Value(bucket, key, entry []byte) ([]byte, error) {
 	return value, nil
 }
 
-// The schema's entry is read before it is known which layout a file has, so its own never changes: the first eight bytes of the
-// number's sha256, then the number.
+// The schema's entry is read before it is known which layout a file has, so its own never changes: the first eight
+// bytes of the number's sha256, then the number.
 func schemaEntry(n uint64) []byte {
 	value := binary.BigEndian.AppendUint64(nil, n)
 	sum := sha256.Sum256(value)
@@ -118,8 +118,8 @@ func PutJSON(tx *bolt.Tx, bucket, key []byte, v any) error {
 	return Put(tx, bucket, key, value)
 }
 
-// DeleteBelow deletes the entries whose keys sort before limit, and of these only those for which del, unless it is nil, returns
-// true. It returns how many.
+// DeleteBelow deletes the entries whose keys sort before limit, and of these only those for which del, unless it is
+// nil, returns true. It returns how many.
 func DeleteBelow(b *bolt.Bucket, limit []byte, del func(key, entry []byte) (bool, error)) (int, error) {
 	var old [][]byte
 	c := b.Cursor()

@@ -17,8 +17,8 @@ import (
 //     the fault cannot be caught;
 //   - a page that is in use and listed as free is overwritten later, with the entries in it.
 //
-// What follows is bbolt's format, version 2, little-endian. A page begins with 16 bytes: its number (8), flags (2), count
-// of elements (2), and how many pages follow that belong to it (4).
+// What follows is bbolt's format, version 2, little-endian. A page begins with 16 bytes: its number (8), flags (2),
+// count of elements (2), and how many pages follow that belong to it (4).
 const (
 	pageHeader  = 16
 	elementSize = 16
@@ -44,8 +44,8 @@ type file struct {
 }
 
 // checkPages looks at every page of a file that it uses. It takes nothing on trust. The file is mapped and not read, so
-// that only what is looked at is loaded; call it where page faults are caught, since the disk may fail. The file is locked
-// meanwhile: what another process has half written is not damage.
+// that only what is looked at is loaded; call it where page faults are caught, since the disk may fail. The file is
+// locked meanwhile: what another process has half written is not damage.
 func checkPages(path string, timeout time.Duration) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	bindings         = "idl/bindings"
 )
 
-// rule restricts what some packages import from this repository. Folders are written as the go command does: "client/..." is
-// client and all below it, ".../cmd/..." is every folder cmd and all below it.
+// rule restricts what some packages import from this repository. Folders are written as the go command does:
+// "client/..." is client and all below it, ".../cmd/..." is every folder cmd and all below it.
 type rule struct {
 	name  string
 	from  []string // the packages that the rule is about
@@ -99,8 +99,8 @@ func match(pattern, dir string) bool {
 	return dir == base || (below && (base == "" || strings.HasPrefix(dir, base+"/")))
 }
 
-// cycles reports folders that need each other. Go forbids it of packages; here it is of all that lies below two folders of
-// the same parent, so that the arrows of every folder's picture point one way.
+// cycles reports folders that need each other. Go forbids it of packages; here it is of all that lies below two folders
+// of the same parent, so that the arrows of every folder's picture point one way.
 func cycles(all []source) []problem {
 	edges := map[string]map[string]map[string]string{} // parent, from, to, one import of many
 	for _, s := range all {
@@ -132,8 +132,8 @@ func cycles(all []source) []problem {
 	return out
 }
 
-// siblings returns the deepest folder that holds both, and which of its children each is in; "." is the folder itself. The
-// children of internal have nothing in common, so they count as folders of the top level.
+// siblings returns the deepest folder that holds both, and which of its children each is in; "." is the folder itself.
+// The children of internal have nothing in common, so they count as folders of the top level.
 func siblings(a, b string) (parent, inA, inB string) {
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")
 	n := 0

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// source is a Go or Rust file. Go files are read whatever their build tags are, so that the rules hold on every platform.
+// source is a Go or Rust file. Go files are read whatever their build tags are, so that the rules hold on every
+// platform.
 type source struct {
 	path      string // from the root of the repository, with slashes
 	pkg       string // the name in its package clause; empty for Rust

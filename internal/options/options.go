@@ -1,5 +1,5 @@
-// Package options checks the options that a component is constructed with, so that a missing dependency is an error of its
-// constructor and not a nil pointer in the middle of its work.
+// Package options checks the options that a component is constructed with, so that a missing dependency is an error of
+// its constructor and not a nil pointer in the middle of its work.
 package options
 
 import (
@@ -13,8 +13,9 @@ import (
 // ErrMissing is the error of options without a required field.
 var ErrMissing = errors.New("required options are missing")
 
-// Complete returns an error that names the exported fields of a struct of options that have their zero value, apart from the
-// optional ones. Booleans are optional always. It panics when an optional field does not exist. Error: ErrMissing.
+// Complete returns an error that names the exported fields of a struct of options that have their zero value, apart
+// from the optional ones. Booleans are optional always. It panics when an optional field does not exist. Error:
+// ErrMissing.
 func Complete(component string, o any, optional ...string) error {
 	v := reflect.ValueOf(o)
 	for _, name := range optional {
@@ -38,8 +39,8 @@ func required(f reflect.StructField, optional []string) bool {
 	return f.IsExported() && f.Type.Kind() != reflect.Bool && !slices.Contains(optional, f.Name)
 }
 
-// Without calls f once for each required field with a copy of the options in which that field has its zero value. Tests of
-// constructors use it.
+// Without calls f once for each required field with a copy of the options in which that field has its zero value. Tests
+// of constructors use it.
 func Without[O any](o O, optional []string, f func(field string, o O)) {
 	t := reflect.TypeFor[O]()
 	for i := range t.NumField() {

@@ -169,8 +169,8 @@ func TestEveryPathExists(t *testing.T) {
 	}
 }
 
-// TestPackageTables compares the tables of packages in READMEs with the folders beside them: each folder with code is in a first
-// column, and what is there exists.
+// TestPackageTables compares the tables of packages in READMEs with the folders beside them: each folder with code is
+// in a first column, and what is there exists.
 func TestPackageTables(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| (`[a-z0-9/-]+`(?:, `[a-z0-9/-]+`)*) \\|")
 	for _, dir := range []string{"agent", "client", "keeper", "localnet"} {

@@ -90,7 +90,8 @@ func TestUnsuitableNodes(t *testing.T) {
 	require.Zero(t, w.keepers[0].service.Len())
 }
 
-// A commitment that another keeper vouches for is taken with its reveal; what nobody or somebody unknown vouches for is not.
+// A commitment that another keeper vouches for is taken with its reveal; what nobody or somebody unknown vouches for is
+// not.
 func TestVouchedCommitments(t *testing.T) {
 	w := newMemoryCluster(t, 3, 2)
 	w.lost = func(_, _ solana.PublicKey) bool { return true }

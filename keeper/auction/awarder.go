@@ -30,8 +30,8 @@ type AwarderOptions struct {
 	Bids   *Service // holds the bids
 	Self   solana.PublicKey
 	Submit func(context.Context, txm.Intent) (txm.Result, error)
-	// Step is how long each rank waits before it awards what the ranks before it did not. It should be longer than an award takes
-	// to be confirmed: the first award decides which keeper makes the others of its order.
+	// Step is how long each rank waits before it awards what the ranks before it did not. It should be longer than an
+	// award takes to be confirmed: the first award decides which keeper makes the others of its order.
 	Step    time.Duration
 	Observe func(nodes int, lag time.Duration, err error)
 	// Fetch brings another keeper's published set; without it nothing is compared.
@@ -64,8 +64,9 @@ const (
 	tick = 100 * time.Millisecond
 	// idle is the time between ticks when no auction is open and nothing changes.
 	idle = 5 * time.Second
-	// closeAfter is how long after the end of the reveals every keeper closes its bids, and awardAfter when the first of them
-	// awards: what is acknowledged last has time to be told to the others, and all have closed before the order is decided.
+	// closeAfter is how long after the end of the reveals every keeper closes its bids, and awardAfter when the first
+	// of them awards: what is acknowledged last has time to be told to the others, and all have closed before the order
+	// is decided.
 	closeAfter = time.Second
 	awardAfter = 2 * time.Second
 	// afterward is how long an auction waits after an award, until the view shows the accounts.
@@ -92,9 +93,9 @@ func (a *Awarder) Run(ctx context.Context) error {
 	return schedule.OnChange(ctx, a.o.Tasks, pace, a.o.View.Changed, func() bool { return a.Tick(ctx) })
 }
 
-// undecided reports whether an auction's bids may still be needed in memory: until its order is decided and our set is on
-// disk, or for the longest time that an auction can take. It looks at the chain as it is when it is asked: a bid may have
-// been taken since the caller looked.
+// undecided reports whether an auction's bids may still be needed in memory: until its order is decided and our set is
+// on disk, or for the longest time that an auction can take. It looks at the chain as it is when it is asked: a bid may
+// have been taken since the caller looked.
 func (a *Awarder) undecided(key store.AuctionKey, now int64) bool {
 	open := false
 	a.o.View.Read(func(v *view.Accounts) {
@@ -134,9 +135,10 @@ func (a *Awarder) close(l snapshot) {
 	}
 }
 
-// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when none
-// of them won, and after the program has refused an award: as long as an award may still take effect, the published set must
-// be the one that it was made by. An award that was begun before continues by the same choice, since its bar and root are fixed.
+// award awards every node of the order, by the bids as they were judged at their close. They are judged anew only when
+// none of them won, and after the program has refused an award: as long as an award may still take effect, the
+// published set must be the one that it was made by. An award that was begun before continues by the same choice, since
+// its bar and root are fixed.
 func (a *Awarder) award(ctx context.Context, l snapshot) {
 	c, err := a.o.Bids.own(l.key)
 	switch {

@@ -227,8 +227,8 @@ func (s *Service) Outcome(_ context.Context, from solana.PublicKey, req messages
 	return sealedbid.SignOutcome(s.o.Signer, outcome(c, j, award))
 }
 
-// outcome is what became of a bid: this keeper's judgement, unless the chain shows another. award is nil when the auction
-// was not awarded, or is gone.
+// outcome is what became of a bid: this keeper's judgement, unless the chain shows another. award is nil when the
+// auction was not awarded, or is gone.
 func outcome(c *closed, j *messages.JudgedBid, award *market.Auction) records.Outcome {
 	o := records.Outcome{
 		Commitment: j.Bid.Commitment, Code: records.OutcomeCode(j.Code), Requirement: j.Requirement, DecidedAt: c.set.Head.ChosenAt, Root: c.set.Head.Root,

@@ -11,7 +11,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// asPublished is the choice that the first award of an auction was made by: what the set says, not what would be chosen now.
+// asPublished is the choice that the first award of an auction was made by: what the set says, not what would be chosen
+// now.
 func asPublished(c *closed) *closed {
 	out := *c
 	out.choice = sealedbid.Winners(c.set.Head.Order, c.set.Bids)
@@ -33,8 +34,8 @@ func (s *Service) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.
 	return a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
 }
 
-// compare checks the awarding keeper's bid set: its root is the one on chain, and it contains all revealed bids that the keeper
-// acknowledged. It returns those that were left out.
+// compare checks the awarding keeper's bid set: its root is the one on chain, and it contains all revealed bids that
+// the keeper acknowledged. It returns those that were left out.
 func (s *Service) compare(key store.AuctionKey, award *market.Auction, log zerolog.Logger) []messages.Bid {
 	theirs, err := s.set(key, award.Keeper)
 	if err != nil {
@@ -65,8 +66,8 @@ func (s *Service) known(key store.AuctionKey) []messages.Bid {
 	return out
 }
 
-// Omitted are the bids whose reveals a keeper acknowledged and that are not in its set. The acknowledgements' signatures
-// must have been checked.
+// Omitted are the bids whose reveals a keeper acknowledged and that are not in its set. The acknowledgements'
+// signatures must have been checked.
 func Omitted(known []messages.Bid, set *sealedbid.Set) []messages.Bid {
 	var out []messages.Bid
 	for _, b := range known {

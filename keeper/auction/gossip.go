@@ -14,9 +14,9 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// Validate checks a message of another keeper before it is passed on: every bid is signed by its node and acknowledged by the
-// author, in time by the author's clock. A message about an order or a node that is not in the view is ignored; one that no
-// honest keeper sends is rejected.
+// Validate checks a message of another keeper before it is passed on: every bid is signed by its node and acknowledged
+// by the author, in time by the author's clock. A message about an order or a node that is not in the view is ignored;
+// one that no honest keeper sends is rejected.
 func (s *Service) Validate(_ context.Context, author solana.PublicKey, m messages.BidGossip) p2p.Verdict {
 	if m.Version != messages.Version {
 		return p2p.Ignore
@@ -90,14 +90,15 @@ func (s *Service) knows(key store.AuctionKey, b *messages.Bid) bool {
 	return true
 }
 
-// Handle stores the bids of a valid message. A commitment is taken when the author acknowledged it in time, or when it is held;
-// the first one of a node stays, whatever other keepers took. Bids that come after this keeper's set was closed are dropped.
+// Handle stores the bids of a valid message. A commitment is taken when the author acknowledged it in time, or when it
+// is held; the first one of a node stays, whatever other keepers took. Bids that come after this keeper's set was
+// closed are dropped.
 func (s *Service) Handle(_ context.Context, author solana.PublicKey, m messages.BidGossip) {
 	key := store.AuctionKey{CloseAt: m.CloseAt, Order: m.Order}
 	bids := slices.Clone(m.Bids)
 	slices.SortStableFunc(bids, func(a, b messages.Bid) int { return bytes.Compare(a.Node[:], b.Node[:]) })
-	// Entries are locked in the order of nodes and held until all is on disk. A request of a node locks one entry only, so that
-	// there is no deadlock.
+	// Entries are locked in the order of nodes and held until all is on disk. A request of a node locks one entry only,
+	// so that there is no deadlock.
 	held := map[[32]byte]*entry{}
 	next := map[[32]byte]messages.Bid{}
 	defer func() {

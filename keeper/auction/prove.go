@@ -17,8 +17,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// proofOf builds the proof that a bid was left out; ok is false when an account is not there (any more) or the program would
-// refuse the proof at now.
+// proofOf builds the proof that a bid was left out; ok is false when an account is not there (any more) or the program
+// would refuse the proof at now.
 func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p market.OmittedBid, score uint64, ok bool) {
 	if award.WinnerCount == 0 {
 		return p, 0, false
@@ -36,8 +36,8 @@ func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p 
 	return p, score, ok
 }
 
-// prove brings a proof of an omitted bid on chain. The token accounts that receive the shares are made by a transaction before,
-// since both do not fit one.
+// prove brings a proof of an omitted bid on chain. The token accounts that receive the shares are made by a transaction
+// before, since both do not fit one.
 func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 	log := a.o.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
 	for i := range bids {

@@ -148,8 +148,8 @@ func (s *Service) mayAcknowledge(keeper solana.PublicKey) bool {
 	return s.o.Roles.Role(keeper, period).May(roles.Acknowledge)
 }
 
-// acknowledge signs an acknowledgement, stores the bid, tells the other keepers and answers, in this order. The caller holds the
-// entry.
+// acknowledge signs an acknowledgement, stores the bid, tells the other keepers and answers, in this order. The caller
+// holds the entry.
 func (s *Service) acknowledge(key store.AuctionKey, e *entry, next messages.Bid, stage records.AckStage, now int64) (messages.BidAnswer, error) {
 	ack, err := sealedbid.SignAck(s.o.Signer, stage, next.Commitment, now)
 	if err != nil {

@@ -34,10 +34,11 @@ type Store interface {
 const (
 	// MaxBids bounds the bids of all undecided auctions together: about 1 KiB each with acknowledgements.
 	MaxBids = 200_000
-	// margin is how long before the end of the reveals a keeper stops acknowledging them, so that a clock that is a little
-	// behind the chain's never makes it sign too late.
+	// margin is how long before the end of the reveals a keeper stops acknowledging them, so that a clock that is a
+	// little behind the chain's never makes it sign too late.
 	margin = time.Second
-	// maxUndecided is the longest that an auction can be undecided after its close: reveals, award deadline, and some margin.
+	// maxUndecided is the longest that an auction can be undecided after its close: reveals, award deadline, and some
+	// margin.
 	maxUndecided = 3 * time.Hour
 )
 
@@ -84,7 +85,8 @@ type entry struct {
 	bid messages.Bid // the zero commitment before the first is on disk
 }
 
-// New reads the bids of auctions that may still be undecided. Errors: options.ErrMissing, store.ErrCorrupt, the store's.
+// New reads the bids of auctions that may still be undecided. Errors: options.ErrMissing, store.ErrCorrupt, the
+// store's.
 func New(o Options) (*Service, error) {
 	if err := options.Complete("auction", o, "Log", "Omit"); err != nil {
 		return nil, err
@@ -134,8 +136,8 @@ func (s *Service) entry(a store.AuctionKey, node [32]byte, make bool) *entry {
 	return e
 }
 
-// isClosing reports whether an auction's bids are being closed, or are closed. A caller that holds an entry and gets false may
-// change the entry: the close waits for it.
+// isClosing reports whether an auction's bids are being closed, or are closed. A caller that holds an entry and gets
+// false may change the entry: the close waits for it.
 func (s *Service) isClosing(a store.AuctionKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,8 +256,8 @@ func (s *Service) bids(a store.AuctionKey) []messages.Bid {
 	return out
 }
 
-// withAck adds an acknowledgement in place of an older one of the same keeper and stage; the oldest others give way when
-// there are too many, our own never.
+// withAck adds an acknowledgement in place of an older one of the same keeper and stage; the oldest others give way
+// when there are too many, our own never.
 func (s *Service) withAck(acks []messages.BidAck, a messages.BidAck) []messages.BidAck {
 	self := s.o.Signer.PublicKey()
 	if sealedbid.FindAck(acks, a.Keeper, records.AckStage(a.Stage)) != nil {

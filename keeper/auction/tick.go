@@ -69,8 +69,8 @@ func (a *Awarder) facts() facts {
 	return f
 }
 
-// tickOpen closes the bids of auctions whose reveals are over, and awards when it is this keeper's turn. items collects what
-// keepers take turns for.
+// tickOpen closes the bids of auctions whose reveals are over, and awards when it is this keeper's turn. items collects
+// what keepers take turns for.
 func (a *Awarder) tickOpen(ctx context.Context, f facts, items map[string]bool) {
 	for _, l := range f.open {
 		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
@@ -86,8 +86,8 @@ func (a *Awarder) tickOpen(ctx context.Context, f facts, items map[string]bool) 
 	}
 }
 
-// tickOver compares the bid sets of other keepers' awards with the bids that are held, and proves what they left out. It
-// reports whether something waits.
+// tickOver compares the bid sets of other keepers' awards with the bids that are held, and proves what they left out.
+// It reports whether something waits.
 func (a *Awarder) tickOver(ctx context.Context, f facts, items map[string]bool) (waiting bool) {
 	done := map[store.AuctionKey]bool{}
 	for _, l := range f.over {

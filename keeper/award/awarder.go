@@ -34,8 +34,8 @@ type Options struct {
 	Observe func(nodes int, lag time.Duration, err error)
 	Log     zerolog.Logger
 	Now     func() time.Time
-	// Tasks runs the awards; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of Run,
-	// and waits for what Tasks has started.
+	// Tasks runs the awards; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of
+	// Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 }
 
@@ -124,8 +124,8 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 	})
 	maps.DeleteFunc(a.aims, func(_ solana.PublicKey, until time.Time) bool { return !now.Before(until) })
 	slices.SortFunc(due, func(x, y award) int { return bytes.Compare(x.order.Address[:], y.order.Address[:]) })
-	// Many orders may want the same best node. One award is sent, and the other orders wait until the node is taken: all awards
-	// but one would be refused, and an award to the next best node is unjust while the best is free.
+	// Many orders may want the same best node. One award is sent, and the other orders wait until the node is taken:
+	// all awards but one would be refused, and an award to the next best node is unjust while the best is free.
 	due = slices.DeleteFunc(due, func(x award) bool {
 		taken := slices.ContainsFunc(x.nodes, func(c market.Candidate) bool { return now.Before(a.aims[c.Node.Address]) })
 		if waiting = waiting || taken; taken {

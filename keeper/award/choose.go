@@ -27,7 +27,8 @@ var (
 // MaxAwards is how many awards of one order fit in a transaction.
 const MaxAwards = 4
 
-// modeInstant is the mode of orders that go to standing asks; orders of market.ModeSealed are awarded by package auction.
+// modeInstant is the mode of orders that go to standing asks; orders of market.ModeSealed are awarded by package
+// auction.
 const modeInstant = 0
 
 // Choose returns the nodes that an open order should go to now (unix seconds on the chain's clock), best first. An

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
-// spread chooses the best nodes of different providers, for an order whose outputs are compared: equal outputs of one provider
-// prove nothing. The program does not require it, since a provider can have several wallets.
+// spread chooses the best nodes of different providers, for an order whose outputs are compared: equal outputs of one
+// provider prove nothing. The program does not require it, since a provider can have several wallets.
 func spread(v *view.Accounts, m *match.Matcher, o *market.Order, q match.Query, now int64) ([]market.Candidate, error) {
 	wanted := q.Nodes
 	q.Nodes = 1

@@ -40,17 +40,17 @@ type CheckerOptions struct {
 	Genesis  [32]byte
 	// ProveBadWork brings a wrong signed product on chain; without it a statement says that the work was wrong.
 	ProveBadWork func(ix.BadWork) error
-	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers check all
-	// nodes.
+	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
+	// check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
-	// Observe is told of each check, Skipped of checks that were dropped, Planned of how many nodes this keeper watches in a
-	// period, as a member of their committees and in all.
+	// Observe is told of each check, Skipped of checks that were dropped, Planned of how many nodes this keeper watches
+	// in a period, as a member of their committees and in all.
 	Observe func(kind records.CheckKind, passed bool, latency time.Duration)
 	Skipped func(int)
 	Planned func(member, watched int)
 	Log     zerolog.Logger
-	// Tasks runs the questions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of
-	// Run, and waits for what Tasks has started.
+	// Tasks runs the questions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place
+	// of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 	// Rand is where jitter and nonces come from; the default is crypto/rand. Only a simulation gives another.
 	Rand io.Reader

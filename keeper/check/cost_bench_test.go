@@ -56,8 +56,8 @@ func (c counted) Write(p []byte) (int, error) {
 	return c.Writer.Write(p)
 }
 
-// One liveness check over the network: keeper, node and a meter in one process, so that the processor time is that of both
-// ends and of the meter. The bytes are those on the wire, both ways.
+// One liveness check over the network: keeper, node and a meter in one process, so that the processor time is that of
+// both ends and of the meter. The bytes are those on the wire, both ways.
 func BenchmarkCheckOverTheNetwork(b *testing.B) {
 	open := func() (*p2p.Node, solana.PrivateKey) {
 		key, err := solana.NewRandomPrivateKey()

@@ -30,10 +30,10 @@ type Span struct {
 	Latency time.Duration // of the last answer
 }
 
-// Cover remembers up to which second the statements about each subject reach, so that no second is covered twice. It merges
-// equal results: a run of passed checks becomes one statement at its end, so that a node that is up all the time costs one
-// statement a period, however often it is asked. The first failed check of a run is stated at once, since the other keepers
-// react to it.
+// Cover remembers up to which second the statements about each subject reach, so that no second is covered twice. It
+// merges equal results: a run of passed checks becomes one statement at its end, so that a node that is up all the time
+// costs one statement a period, however often it is asked. The first failed check of a run is stated at once, since the
+// other keepers react to it.
 type Cover struct {
 	secs  int64
 	doubt int64
@@ -51,8 +51,9 @@ type mark struct {
 	period  records.Period
 }
 
-// NewCover returns an empty Cover. periodSecs must be positive. doubt is how many seconds before a first failed check count as
-// down. Nobody has seen the time before that fail: it counts as up if the check before passed, and otherwise not at all.
+// NewCover returns an empty Cover. periodSecs must be positive. doubt is how many seconds before a first failed check
+// count as down. Nobody has seen the time before that fail: it counts as up if the check before passed, and otherwise
+// not at all.
 func NewCover(periodSecs uint32, doubt int64) *Cover {
 	return &Cover{secs: int64(periodSecs), doubt: max(doubt, 1), marks: map[Subject]mark{}}
 }
@@ -118,8 +119,8 @@ func (c *Cover) Flush(s Subject, p records.Period) (Span, bool) {
 	return out[0], true
 }
 
-// Tail returns what is held at the end of a period, with the time between the last check and the end, which counts as the last
-// check did. ok is false when nothing is left or no check was made in the period.
+// Tail returns what is held at the end of a period, with the time between the last check and the end, which counts as
+// the last check did. ok is false when nothing is left or no check was made in the period.
 func (c *Cover) Tail(s Subject, w Window, p records.Period) (Span, bool) {
 	m, known := c.marks[s]
 	if !known || m.at < c.start(p) || m.period != p {
@@ -146,8 +147,8 @@ func (c *Cover) cover(m *mark, w Window, start, end int64) uint32 {
 	return uint32(min(max(end-from, 0), math.MaxUint32))
 }
 
-// Restore takes a statement of an earlier run of the process. What that run held is lost: the next check covers that time if it
-// passes, and no more than the doubt if it fails.
+// Restore takes a statement of an earlier run of the process. What that run held is lost: the next check covers that
+// time if it passes, and no more than the doubt if it fails.
 func (c *Cover) Restore(s records.CheckStatement) {
 	if s.Kind != records.CheckLiveness {
 		return

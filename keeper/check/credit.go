@@ -2,9 +2,10 @@ package check
 
 import "github.com/gagliardetto/solana-go"
 
-// credit bounds how much work another keeper can cause here by signing failed checks. Verifying one costs it one unit; it gets
-// two back when it was right, so that a real outage, however large, is followed as fast as it is confirmed, and one that
-// does not gives nothing: a keeper that fails everybody costs its start, and half of that again in every period.
+// credit bounds how much work another keeper can cause here by signing failed checks. Verifying one costs it one unit;
+// it gets two back when it was right, so that a real outage, however large, is followed as fast as it is confirmed, and
+// one that does not gives nothing: a keeper that fails everybody costs its start, and half of that again in every
+// period.
 type credit struct {
 	left  map[solana.PublicKey]int
 	start int

@@ -1,8 +1,8 @@
 // Package check decides whom to ask what and when, asks, and judges the answers.
 //
 // Pure parts: Cover (which seconds a check speaks for, and what there is to say), Planner (what is due: committees,
-// what other keepers have seen fail, backpressure; docs/protocol/committees.md says why), and the judges of liveness, inventory and work. Checker puts
-// them together and talks to nodes through an Asker.
+// what other keepers have seen fail, backpressure; docs/protocol/committees.md says why), and the judges of liveness,
+// inventory and work. Checker puts them together and talks to nodes through an Asker.
 //
 // A failed statement can cost a provider its stake, so every doubt counts for the node: what could be a fault of the
 // network, of a race with the chain, or of a customer's job gives no statement, or one without a slash.

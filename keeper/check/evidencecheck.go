@@ -49,7 +49,8 @@ func (c *Checker) evidence(ctx context.Context, t subject, period records.Period
 	})
 }
 
-// evidenceOnce asks once. An error means that there is no finding; refused that the node answered and would not show any.
+// evidenceOnce asks once. An error means that there is no finding; refused that the node answered and would not show
+// any.
 func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Period) (f Finding, refused bool, err error) {
 	f = Finding{Node: t.node.Address, Kind: records.CheckEvidence, Period: period}
 	slotHash, err := c.o.SlotHash(ctx)
@@ -80,8 +81,8 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 		return f, true, fmt.Errorf("%w: %s", errNoEvidence, resp.Refused)
 	}
 	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
-	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those of any one
-	// counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
+	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those
+	// of any one counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
 	own := c.o.Signer.PublicKey()
 	q.Keepers = []ed25519.PublicKey{own[:]}
 	c.o.View.Read(func(v *view.Accounts) {

@@ -22,8 +22,8 @@ const (
 const maxTempC = 100
 
 // JudgeInventory compares an inventory with the chain. mismatches are facts about the GPUs that no honest node of that
-// specification shows, and cost stake; ailments do not. holder finds the node that has claimed a device. Whose claims others
-// have taken or hold still is not judged by who holds them: that is for evidence to decide.
+// specification shows, and cost stake; ailments do not. holder finds the node that has claimed a device. Whose claims
+// others have taken or hold still is not judged by who holds them: that is for evidence to decide.
 func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, holder func(device [32]byte) (solana.PublicKey, bool)) (mismatches, ailments []string) {
 	differs := func(format string, args ...any) { mismatches = append(mismatches, fmt.Sprintf(format, args...)) }
 	ails := func(format string, args ...any) { ailments = append(ailments, fmt.Sprintf(format, args...)) }
@@ -65,8 +65,8 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 	return mismatches, ailments
 }
 
-// ShownRoot is the device root that an inventory shows. For a node that holds the claims of all its GPUs it is over those,
-// whatever else the machine has; for another it is over what is shown.
+// ShownRoot is the device root that an inventory shows. For a node that holds the claims of all its GPUs it is over
+// those, whatever else the machine has; for another it is over what is shown.
 func ShownRoot(inv *messages.Inventory, n *market.Node, holder func(device [32]byte) (solana.PublicKey, bool)) [32]byte {
 	var shown [][32]byte
 	for _, g := range inv.GPUs {

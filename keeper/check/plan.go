@@ -28,7 +28,8 @@ type Round struct {
 // Watched is a node as the planner sees it.
 type Watched struct {
 	Node solana.PublicKey
-	// Leased nodes earn money, and those with an uptime guarantee are slashed by their uptime: every keeper watches them.
+	// Leased nodes earn money, and those with an uptime guarantee are slashed by their uptime: every keeper watches
+	// them.
 	Leased bool
 }
 
@@ -41,14 +42,14 @@ type Check struct {
 	Due   time.Time
 }
 
-// Planner decides which nodes this keeper checks, how and when. It reads no clock and no randomness: what is due is a function
-// of the calls that were made. It is not safe for concurrent use.
+// Planner decides which nodes this keeper checks, how and when. It reads no clock and no randomness: what is due is a
+// function of the calls that were made. It is not safe for concurrent use.
 //
 // In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
 // Timing.Every by each member, inventory once a period, work where it is due. A node with a lease is asked by every
-// keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of the
-// weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A failed
-// check that another keeper signed is verified at once, within that keeper's credit.
+// keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of
+// the weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A
+// failed check that another keeper signed is verified at once, within that keeper's credit.
 type Planner struct {
 	timing Timing
 	secs   int64
@@ -69,8 +70,8 @@ type watch struct {
 	live    uint64 // sequence number of the next liveness check in the queue, 0 for none
 	// done has a bit for each kind that was asked for once in the period.
 	done uint8
-	// verified has a bit for each kind of which another keeper's failed check was verified; charged is the keeper that pays
-	// for it with its credit.
+	// verified has a bit for each kind of which another keeper's failed check was verified; charged is the keeper that
+	// pays for it with its credit.
 	verified uint8
 	charged  map[records.CheckKind]solana.PublicKey
 }
@@ -193,9 +194,9 @@ func (p *Planner) interval(w *watch) time.Duration {
 	return every - every/10 + p.draw(w, every/5)
 }
 
-// Stretch is the factor by which a keeper that is not a member of the committee asks less often, where every keeper watches a
-// node: so that all together ask the node as often as a committee would. It is at most 5, since nobody knows what happened
-// between two checks.
+// Stretch is the factor by which a keeper that is not a member of the committee asks less often, where every keeper
+// watches a node: so that all together ask the node as often as a committee would. It is at most 5, since nobody knows
+// what happened between two checks.
 func Stretch(keepers int) int {
 	return min(max((keepers+committee.Size-1)/committee.Size, 1), 5)
 }
@@ -223,9 +224,9 @@ func (p *Planner) push(w *watch, kind records.CheckKind, at time.Time, point boo
 	heap.Push(&p.queue, due{Check{w.node, kind, point, at}, p.seq})
 }
 
-// Due removes at most room checks that are due from the queue, the oldest first. Checks for which there was no room within half
-// an interval are dropped, so that a keeper with too much to do asks each node less often, and none of them late; skipped is
-// their number.
+// Due removes at most room checks that are due from the queue, the oldest first. Checks for which there was no room
+// within half an interval are dropped, so that a keeper with too much to do asks each node less often, and none of them
+// late; skipped is their number.
 func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 	delay := p.timing.Every / 2
 	for len(p.queue) > 0 && !p.queue[0].Due.After(now) {
@@ -259,8 +260,8 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 	return out, skipped
 }
 
-// Result takes the result of a check of this keeper. Nodes that fail are asked every interval, and a keeper whose failed check
-// was verified gets its credit back when it was right.
+// Result takes the result of a check of this keeper. Nodes that fail are asked every interval, and a keeper whose
+// failed check was verified gets its credit back when it was right.
 func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed bool, now time.Time) {
 	w := p.nodes[node]
 	if w == nil {
@@ -278,9 +279,9 @@ func (p *Planner) Result(node solana.PublicKey, kind records.CheckKind, passed b
 	}
 }
 
-// PeerFailure takes another keeper's signed failed check of this period and plans a check of the same kind. It reports whether
-// one was planned: once a period for each node and kind, for a node whose committee that keeper sits in or that all keepers
-// watch, and within that keeper's credit.
+// PeerFailure takes another keeper's signed failed check of this period and plans a check of the same kind. It reports
+// whether one was planned: once a period for each node and kind, for a node whose committee that keeper sits in or that
+// all keepers watch, and within that keeper's credit.
 func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now time.Time) bool {
 	w := p.nodes[s.Node]
 	if w == nil || s.Passed || s.Period != p.round.Period || by == p.round.Self || p.round.Roster == nil || p.everyone() {

@@ -273,7 +273,8 @@ func TestCreditBoundsALiar(t *testing.T) {
 	}
 }
 
-// Whatever happens, a plan gives out no check before it is due, nor of a node that is gone, nor more than there is room.
+// Whatever happens, a plan gives out no check before it is due, nor of a node that is gone, nor more than there is
+// room.
 func TestPlansAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(500*planSecs, 0)

@@ -83,9 +83,9 @@ func TestCover(t *testing.T) {
 	require.Empty(t, again.Subjects())
 }
 
-// Whatever the times and results of the checks: what is stated about a period is never more than the period nor than what
-// lies between the subject's start and end, nothing is stated about a time to come, and no second is stated to be up and down at
-// once. A subject that passes every check is stated to be up all the time.
+// Whatever the times and results of the checks: what is stated about a period is never more than the period nor than
+// what lies between the subject's start and end, nothing is stated about a time to come, and no second is stated to be
+// up and down at once. A subject that passes every check is stated to be up all the time.
 func TestNoSecondIsCoveredTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCover(60, rapid.Int64Range(1, 80).Draw(t, "doubt"))

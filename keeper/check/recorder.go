@@ -37,8 +37,8 @@ type Finding struct {
 	Detail   [32]byte
 	// Liveness is the node's answer, if there was one.
 	Liveness *messages.Liveness
-	// Point marks a liveness check of a node that is not ours to watch: it says how the node was at that moment and speaks
-	// for no time.
+	// Point marks a liveness check of a node that is not ours to watch: it says how the node was at that moment and
+	// speaks for no time.
 	Point bool
 }
 
@@ -142,8 +142,8 @@ func (r *Recorder) take(batch []Finding) error {
 	return nil
 }
 
-// Tick takes what was added so far and seals what is over: what Run does, for whoever keeps the time. An error means that
-// the store is damaged.
+// Tick takes what was added so far and seals what is over: what Run does, for whoever keeps the time. An error means
+// that the store is damaged.
 func (r *Recorder) Tick() error {
 	var batch []Finding
 	for {

@@ -32,8 +32,8 @@ func (r *Recorder) sealDue() error {
 	return nil
 }
 
-// tails returns the last statements of a period: what is held, with the time between the last check and the period's end for
-// subjects that could still be up.
+// tails returns the last statements of a period: what is held, with the time between the last check and the period's
+// end for subjects that could still be up.
 func (r *Recorder) tails(p records.Period) []records.CheckStatement {
 	var out []records.CheckStatement
 	r.o.View.Read(func(v *view.Accounts) {

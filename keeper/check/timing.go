@@ -31,8 +31,8 @@ func hash(node solana.PublicKey, p records.Period, extra []byte) [32]byte {
 	return sha256.Sum256(append(b, extra...))
 }
 
-// WorkDue reports whether the node owes a work proof in the period: sha256(node ‖ period ‖ seed)[0] mod WorkEvery = 0. The
-// seed is zero where no committees are drawn.
+// WorkDue reports whether the node owes a work proof in the period: sha256(node ‖ period ‖ seed)[0] mod WorkEvery = 0.
+// The seed is zero where no committees are drawn.
 func (t Timing) WorkDue(seed committee.Seed, node solana.PublicKey, p records.Period) bool {
 	return t.WorkEvery != 0 && hash(node, p, seed[:])[0]%t.WorkEvery == 0
 }

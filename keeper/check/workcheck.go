@@ -15,8 +15,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// workSlack is how long after the bound the checker still waits. The proof has failed then, but a late answer shows that the
-// node is slow and not gone.
+// workSlack is how long after the bound the checker still waits. The proof has failed then, but a late answer shows
+// that the node is slow and not gone.
 const workSlack = 200 * time.Millisecond
 
 // workRetry is the pause before a node that refused early is asked again.
@@ -34,8 +34,8 @@ func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
 	})
 }
 
-// insist asks a node that refuses up to three times, as long as it is free; then the finding is what refused returns. ask
-// reports whether the node answered and refused; whether it is up at all is for liveness checks to find.
+// insist asks a node that refuses up to three times, as long as it is free; then the finding is what refused returns.
+// ask reports whether the node answered and refused; whether it is up at all is for liveness checks to find.
 func (c *Checker) insist(
 	ctx context.Context, t subject, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
 ) {
@@ -102,8 +102,8 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 	case err == nil && resp.Work == nil && !late:
 		return f, true, fmt.Errorf("%w: %s", errNoWork, resp.Refused)
 	case late:
-		// The node is slow, or gone. It has failed only if it is up. A lease may have begun meanwhile, and the machine works for
-		// that.
+		// The node is slow, or gone. It has failed only if it is up. A lease may have begun meanwhile, and the machine
+		// works for that.
 		probe, asked := c.probe(ctx, t.node)
 		if !asked || !probe.Passed {
 			return f, false, fmt.Errorf("%w: node is not there", errNoWork)
@@ -127,15 +127,15 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 	return f, false, nil
 }
 
-// errProven: no statement is made about a wrong product that its node has signed, since the proof on chain costs the node
-// stake already: a statement beside it would have a report slash it again for the same cause.
+// errProven: no statement is made about a wrong product that its node has signed, since the proof on chain costs the
+// node stake already: a statement beside it would have a report slash it again for the same cause.
 var errProven = errors.New("the wrong product is proven on chain")
 
 // errUnsigned: the product is not signed, or is not the one that the node has signed.
 var errUnsigned = errors.New("the product's claim is not signed by the node's key")
 
-// judgeWork verifies that the proof is the product that was asked for, and signed. Error: errProven, when a wrong
-// entry goes on chain; any other is a failed check.
+// judgeWork verifies that the proof is the product that was asked for, and signed. Error: errProven, when a wrong entry
+// goes on chain; any other is a failed check.
 func (c *Checker) judgeWork(
 	ctx context.Context, p *messages.WorkProof, n *market.Node, period records.Period, seed work.Seed, size int,
 ) error {

@@ -2,8 +2,8 @@ package committee
 
 import "math/big"
 
-// Odds is the probability that at least k members of a committee are dishonest, when it is drawn from n keepers of equal weight
-// of which f are dishonest.
+// Odds is the probability that at least k members of a committee are dishonest, when it is drawn from n keepers of
+// equal weight of which f are dishonest.
 func Odds(n, f, members, k int) float64 {
 	sum := new(big.Int)
 	for i := k; i <= min(members, f); i++ {

@@ -64,10 +64,10 @@ func (r *Roster) Everyone() bool { return len(r.keys) <= Size }
 // Draw appends to dst the places of the keepers that sit in a node's committee, the first drawn first.
 //
 // Every keeper draws a number u between 0 and 1 for the node, and those with the smallest -log2(u)/weight sit: a draw
-// without replacement in which a keeper's chance follows its weight (Efraimidis and Spirakis, 2006), so that splitting a
-// bond over many wallets gains nothing. A keeper that comes or goes in the middle of a period changes only the committees
-// that it sits in. u is made of two numbers that sha256 has made of the seed, which nobody could choose, so a mixing
-// function is enough to join them.
+// without replacement in which a keeper's chance follows its weight (Efraimidis and Spirakis, 2006), so that splitting
+// a bond over many wallets gains nothing. A keeper that comes or goes in the middle of a period changes only the
+// committees that it sits in. u is made of two numbers that sha256 has made of the seed, which nobody could choose, so
+// a mixing function is enough to join them.
 func (r *Roster) Draw(dst []int, node solana.PublicKey) []int {
 	first := len(dst)
 	if r.Everyone() {

@@ -70,8 +70,8 @@ func TestNothingToReport(t *testing.T) {
 	require.Empty(t, c.votes)
 }
 
-// Who has left or was expelled since a period ended counts in its report all the same, so that those who look at a proposal
-// later come to what its first voters came to.
+// Who has left or was expelled since a period ended counts in its report all the same, so that those who look at a
+// proposal later come to what its first voters came to.
 func TestAnExpelledKeeperDoesNotChangeAReport(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {

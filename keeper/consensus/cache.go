@@ -13,8 +13,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// manifestCache holds the keepers' verified manifests and the sets of statements that they are of, by period: for ourselves
-// and for peers that ask. It is safe for concurrent use.
+// manifestCache holds the keepers' verified manifests and the sets of statements that they are of, by period: for
+// ourselves and for peers that ask. It is safe for concurrent use.
 type manifestCache struct {
 	mu      sync.Mutex
 	periods map[records.Period]*periodCache
@@ -57,8 +57,8 @@ func (c *manifestCache) addManifest(m statement.Manifest) (fresh, equivocates bo
 	return true, q.count[m.Keeper] > 1
 }
 
-// contradicting returns a manifest that a keeper has signed besides this one, of the same period; of several, that with the
-// lowest digest.
+// contradicting returns a manifest that a keeper has signed besides this one, of the same period; of several, that with
+// the lowest digest.
 func (c *manifestCache) contradicting(m statement.Manifest) (found statement.Manifest, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,10 +70,10 @@ func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 	e.o.Log.Warn().Err(err).Uint64("period", m.Period).Stringer("proposer", solana.PublicKey(m.Proposer)).Msg("proposal refused")
 }
 
-// check says whether we would vote for an authentic proposal, and returns the leaves behind its root. With ErrOmission it
-// returns them too, if the root follows from the statements that the proposal names: these are the complete sets of more than
-// two thirds of the weight all the same, so that its leaves are as good as those of ours would be. It is not what we vote
-// for unless others have: see facts.acceptable. Errors: those of report.Check.
+// check says whether we would vote for an authentic proposal, and returns the leaves behind its root. With ErrOmission
+// it returns them too, if the root follows from the statements that the proposal names: these are the complete sets of
+// more than two thirds of the weight all the same, so that its leaves are as good as those of ours would be. It is not
+// what we vote for unless others have: see facts.acceptable. Errors: those of report.Check.
 func (e *Engine) check(c chainFacts, s *periodState, m messages.Proposal) (*report.Set, error) {
 	readable := true
 	for _, raw := range m.Manifests {
@@ -102,8 +102,9 @@ func (e *Engine) check(c chainFacts, s *periodState, m messages.Proposal) (*repo
 	return set, omission
 }
 
-// omitsKeeper reports whether a proposal leaves out a keeper whose statements we have had for long enough that the proposer
-// could have them too, since it asks everybody. Without this a dishonest proposer could choose which honest keepers do not count.
+// omitsKeeper reports whether a proposal leaves out a keeper whose statements we have had for long enough that the
+// proposer could have them too, since it asks everybody. Without this a dishonest proposer could choose which honest
+// keepers do not count.
 func (e *Engine) omitsKeeper(c chainFacts, s *periodState, m messages.Proposal) bool {
 	for _, x := range e.cache.usableSince(c.period, e.o.Now().Add(-e.o.Timing.grace())) {
 		named := slices.ContainsFunc(m.Manifests, func(y messages.Manifest) bool { return y.Keeper == x.Keeper })

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/committee"
 )
 
-// A proposal waits while the committees' seed is not known, also one that leaves out a keeper whose statements are here; then
-// it is checked.
+// A proposal waits while the committees' seed is not known, also one that leaves out a keeper whose statements are
+// here; then it is checked.
 func TestProposalWaitsForTheSeed(t *testing.T) {
 	c := newCluster(t, 7) // more than a committee
 	for i, p := range c.participants {

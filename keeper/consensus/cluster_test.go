@@ -176,8 +176,8 @@ func (c *cluster) final() (records.Hash, bool) {
 	return root, ok
 }
 
-// requireOneVoteEach makes sure that on the chain every keeper is counted once, and more than two thirds of them at the final root. A vote
-// may have moved on its way there: on a busy machine two proposers can be at work at once.
+// requireOneVoteEach makes sure that on the chain every keeper is counted once, and more than two thirds of them at the
+// final root. A vote may have moved on its way there: on a busy machine two proposers can be at work at once.
 func (c *cluster) requireOneVoteEach() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -109,7 +109,8 @@ func (d decision) vote(a action, root records.Hash) decision {
 }
 
 const (
-	// turnsBeforeBackoff is how many times round all keepers propose before a period without a final report is an old one.
+	// turnsBeforeBackoff is how many times round all keepers propose before a period without a final report is an old
+	// one.
 	turnsBeforeBackoff = 4
 	// lateVoteRounds is for how many rounds after a report has become final a keeper tries to check it and vote for it.
 	lateVoteRounds = 20
@@ -174,15 +175,15 @@ func (f *facts) proposes(round int64) bool {
 	return ok && proposer == f.self
 }
 
-// acceptable reports whether we may vote for a root with votes. One that leaves out statements which we hold is acceptable
-// when some of its votes are honest, since insisting would undo the period, and when all that insisting has led to is that
-// the keepers are apart.
+// acceptable reports whether we may vote for a root with votes. One that leaves out statements which we hold is
+// acceptable when some of its votes are honest, since insisting would undo the period, and when all that insisting has
+// led to is that the keepers are apart.
 func (f *facts) acceptable(c candidate, round int64) bool {
 	return c.standing == sound || c.standing == omitting && (c.honest || round >= omissionDelay(f.chain.weights))
 }
 
-// omissionDelay is for how many rounds a keeper insists that a root has to name what it holds: until an honest proposer has
-// had its turn, and one round more for its proposal.
+// omissionDelay is for how many rounds a keeper insists that a root has to name what it holds: until an honest proposer
+// has had its turn, and one round more for its proposal.
 func omissionDelay(w report.Weights) int64 { return int64(len(w)/3) + 2 }
 
 // decideVote votes for an acceptable root that has votes already; when it is our turn, it opens a root.
@@ -205,9 +206,9 @@ func decideVote(f facts, d decision, round int64) decision {
 	if len(missing) > 0 && round == 0 {
 		return d // what has votes goes first, for a round
 	}
-	// Two roots should not be opened at once, since votes that are apart take time to come together: only the proposer of the
-	// running round opens one, and the chain says to everyone else which was first. A proposer that shows different proposals
-	// to different keepers can vote for one of them only.
+	// Two roots should not be opened at once, since votes that are apart take time to come together: only the proposer
+	// of the running round opens one, and the chain says to everyone else which was first. A proposer that shows
+	// different proposals to different keepers can vote for one of them only.
 	if !f.proposes(round) {
 		return d
 	}
@@ -230,10 +231,10 @@ func (d decision) fetch(f facts, roots []records.Hash) decision {
 	return d
 }
 
-// decideVoted keeps our vote at the root that all are to come together at: the first of the candidates that we accept. The
-// program lets a vote move to a root that then weighs more than the one it left did, which the first of them always does.
-// Whatever the network did to the keepers while they voted, they are at one root soon after it has healed, since each move
-// makes the heaviest heavier and the others lighter, and whoever voted for a root hands out its proposal.
+// decideVoted keeps our vote at the root that all are to come together at: the first of the candidates that we accept.
+// The program lets a vote move to a root that then weighs more than the one it left did, which the first of them always
+// does. Whatever the network did to the keepers while they voted, they are at one root soon after it has healed, since
+// each move makes the heaviest heavier and the others lighter, and whoever voted for a root hands out its proposal.
 func decideVoted(f facts, d decision, round int64) decision {
 	d.phase = phaseVoted
 	if f.tasks.running(taskSendVote) {
@@ -313,15 +314,15 @@ func isOld(c chainFacts, now time.Time, t Timing) bool {
 	return len(c.weights) > 0 && c.round(now, t) >= turnsBeforeBackoff*int64(len(c.weights)) && !c.isFinal()
 }
 
-// Old periods wait for a network that is cut for long, or for keepers that are down. Their sets of statements are large, so
-// that only some are attended to at a time, each for some rounds, until they can be voted on no more.
+// Old periods wait for a network that is cut for long, or for keepers that are down. Their sets of statements are
+// large, so that only some are attended to at a time, each for some rounds, until they can be voted on no more.
 const (
 	oldAtATime   = 4
 	roundsOfTurn = 4
 )
 
-// attend says which old periods are attended to now. It follows from the chain and the clock, so that all keepers attend to
-// the same ones.
+// attend says which old periods are attended to now. It follows from the chain and the clock, so that all keepers
+// attend to the same ones.
 func attend(open []chainFacts, now time.Time, t Timing) map[records.Period]bool {
 	var old []records.Period
 	for _, c := range open {
@@ -337,8 +338,8 @@ func attend(open []chainFacts, now time.Time, t Timing) map[records.Period]bool 
 	return attended
 }
 
-// mayPropose reports whether a proposer that has asked everybody proposes now. before and now are what the chain showed then
-// and shows now; complete says that every keeper answered and its set is here.
+// mayPropose reports whether a proposer that has asked everybody proposes now. before and now are what the chain showed
+// then and shows now; complete says that every keeper answered and its set is here.
 func mayPropose(before, now chainFacts, complete bool, at time.Time, round uint32, t Timing) bool {
 	// A keeper that is not done yet, or does not answer, gets the first half of the round.
 	late := at.Sub(time.Unix(before.end, 0).Add(t.Delay)) - time.Duration(round)*t.Round

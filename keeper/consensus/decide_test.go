@@ -26,7 +26,8 @@ func inRound(n int) time.Time {
 	return testEnd.Add(testTiming.Delay + time.Duration(n)*testTiming.Round + testTiming.Round/2)
 }
 
-// sevenKeepers is what the keeper that proposes in some round knows of a period with seven keepers, of which no one has voted.
+// sevenKeepers is what the keeper that proposes in some round knows of a period with seven keepers, of which no one has
+// voted.
 func sevenKeepers(proposesIn uint32) facts {
 	c := chainFacts{period: 99, secs: 60, end: testEnd.Unix(), weights: report.Weights{}, active: true}
 	for i := range byte(7) {

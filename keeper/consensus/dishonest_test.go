@@ -94,8 +94,8 @@ func TestProposerWithWrongLeavesIsPassedOver(t *testing.T) {
 	c.requireOneVoteEach()
 }
 
-// A proposer that sends one half of the others one proposal and the other half another, and then is silent, divides nobody: no root is
-// opened before the next proposer opens one.
+// A proposer that sends one half of the others one proposal and the other half another, and then is silent, divides
+// nobody: no root is opened before the next proposer opens one.
 func TestEquivocatingProposerDividesNobody(t *testing.T) {
 	c := newCluster(t, 4)
 	for i, p := range c.participants {

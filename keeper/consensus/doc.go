@@ -1,18 +1,20 @@
 // Package consensus brings the keepers to one root for each period.
 //
 // When a period is over and sealed, every keeper signs a manifest of its statement set and sends it to all others. They
-// fetch the set, from its keeper or from anybody who has it, and count it (report.Tally). A proposal names manifests and a
-// root: whoever holds the sets computes the leaves and, if they lead to the root (report.Check), votes for it. When nothing
-// happens for a round, the next keeper proposes. All prefer the first sound proposal: later proposers publish it again
-// instead of one of their own, and a root that has votes on chain is fetched from the peers and checked before anything else.
-// The leaves of a final report are fetched from any peer and believed when they lead to the root on chain.
+// fetch the set, from its keeper or from anybody who has it, and count it (report.Tally). A proposal names manifests
+// and a root: whoever holds the sets computes the leaves and, if they lead to the root (report.Check), votes for it.
+// When nothing happens for a round, the next keeper proposes. All prefer the first sound proposal: later proposers
+// publish it again instead of one of their own, and a root that has votes on chain is fetched from the peers and
+// checked before anything else. The leaves of a final report are fetched from any peer and believed when they lead to
+// the root on chain.
 //
 // # The engine
 //
-// For each period, and again at every tick, the engine collects [facts] from the chain, the store, the cache of statement
-// sets, its memory and the clock; [decide], a pure function, names the phase and the actions; perform carries them out. What
-// takes time runs beside the engine as a [task], at most one of each kind for a period, and is not started again before its
-// time. Proposals and manifests of peers are checked when they come in (consider, addManifest); they change facts only.
+// For each period, and again at every tick, the engine collects [facts] from the chain, the store, the cache of
+// statement sets, its memory and the clock; [decide], a pure function, names the phase and the actions; perform carries
+// them out. What takes time runs beside the engine as a [task], at most one of each kind for a period, and is not
+// started again before its time. Proposals and manifests of peers are checked when they come in (consider,
+// addManifest); they change facts only.
 //
 //	phase       when                                              actions
 //	observing   the keeper has no weight in the period or left    fetch sets
@@ -25,9 +27,9 @@
 //	final       the report is final on chain                      fetch leaves, late vote, finish
 //	done        nothing is left to do                             release all, later
 //
-// A period goes from collecting through deciding, proposing (in some rounds) and voted to final and done. Every phase leads
-// to final when the chain says so; dormant and the phase before it alternate. A keeper without a manifest announces it before
-// anything else, and proposals that wait for sets are checked again before it decides.
+// A period goes from collecting through deciding, proposing (in some rounds) and voted to final and done. Every phase
+// leads to final when the chain says so; dormant and the phase before it alternate. A keeper without a manifest
+// announces it before anything else, and proposals that wait for sets are checked again before it decides.
 //
 //	action                what it does
 //	announce manifest     signs the manifest of our own statements, once; the store knows it first
@@ -51,6 +53,7 @@
 //   - a proposer that leaves out a keeper whose set others have had for a while gets no vote of theirs;
 //   - one that names sets which nobody gets waits until the next proposes.
 //
-// Safety does not depend on any of this: the program counts one vote of each keeper and needs more than two thirds. The weight
-// of each is that of the period's end, so that all come to the same report, whoever leaves or is expelled meanwhile.
+// Safety does not depend on any of this: the program counts one vote of each keeper and needs more than two thirds. The
+// weight of each is that of the period's end, so that all come to the same report, whoever leaves or is expelled
+// meanwhile.
 package consensus

@@ -71,8 +71,8 @@ type chainFacts struct {
 // isFinal reports whether the report of the period is final.
 func (c chainFacts) isFinal() bool { return c.report != nil && c.report.State() == market.ReportFinal }
 
-// roots are those that have votes on chain, the heaviest first and of equal ones the smaller: the order in which all keepers
-// prefer them.
+// roots are those that have votes on chain, the heaviest first and of equal ones the smaller: the order in which all
+// keepers prefer them.
 func (c chainFacts) roots() []bindings.Candidate {
 	if c.report == nil {
 		return nil
@@ -115,8 +115,8 @@ func (e *Engine) chain(p records.Period) (c chainFacts, retention int64, ok bool
 	return c, retention, ok
 }
 
-// facts collects what a decision about a period needs: from the chain's state, the store, the cache of statement sets, what
-// the engine remembers, and the clock.
+// facts collects what a decision about a period needs: from the chain's state, the store, the cache of statement sets,
+// what the engine remembers, and the clock.
 func (e *Engine) facts(c chainFacts, s *periodState) (facts, error) {
 	f := facts{
 		now: e.o.Now(), timing: e.o.Timing, self: e.o.Signer.PublicKey(), chain: c,

@@ -15,8 +15,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// fetchMissing gets the sets that are missing, one after the other of one keeper, several keepers at a time, and then looks
-// again at the proposals that wait for them. hint is who has them for sure, if anybody.
+// fetchMissing gets the sets that are missing, one after the other of one keeper, several keepers at a time, and then
+// looks again at the proposals that wait for them. hint is who has them for sure, if anybody.
 func (e *Engine) fetchMissing(ctx context.Context, c chainFacts, s *periodState, hint *solana.PublicKey) {
 	if s.progress >= finished || !s.tasks.ready(taskFetchSets, e.o.Now()) || len(e.cache.missing(c.period)) == 0 {
 		return
@@ -58,8 +58,8 @@ func (e *Engine) fetchAll(ctx context.Context, c chainFacts, missing []statement
 	return n
 }
 
-// fetchSet asks whoever may have a set: its keeper, whoever is known to have it, then all others. A keeper that gives its
-// statements to some and not to the proposer would otherwise divide them: see omitsKeeper.
+// fetchSet asks whoever may have a set: its keeper, whoever is known to have it, then all others. A keeper that gives
+// its statements to some and not to the proposer would otherwise divide them: see omitsKeeper.
 func (e *Engine) fetchSet(ctx context.Context, c chainFacts, m statement.Manifest, hint *solana.PublicKey) bool {
 	from := []solana.PublicKey{m.Keeper}
 	if hint != nil {
@@ -166,8 +166,8 @@ func (e *Engine) askForProposals(ctx context.Context, p records.Period, roots []
 	return found
 }
 
-// rootsOfTurn are the roots that one round of questions is about: the heaviest four, and four of the others in turn. Any
-// keeper may vote for a root of which nobody has a proposal; asking all for all of them would be work without end.
+// rootsOfTurn are the roots that one round of questions is about: the heaviest four, and four of the others in turn.
+// Any keeper may vote for a root of which nobody has a proposal; asking all for all of them would be work without end.
 func rootsOfTurn(roots []records.Hash, turn int) []records.Hash {
 	const some = 4
 	if len(roots) <= 2*some {

@@ -33,7 +33,8 @@ type Peers interface {
 	Proposal(ctx context.Context, keeper solana.PublicKey, p records.Period, root records.Hash) (messages.Proposal, error)
 }
 
-// Store is what the engine needs of the keeper's store. What it promises by a signature or a vote is written there first.
+// Store is what the engine needs of the keeper's store. What it promises by a signature or a vote is written there
+// first.
 type Store interface {
 	FirstPeriod() records.Period
 	Statements(records.Period) ([]store.Signed, error)
@@ -64,8 +65,8 @@ type Timing struct {
 	Round time.Duration // how long a proposer has before the next keeper proposes
 }
 
-// grace is how long a set of statements may be here before proposals have to name it: less than the time between a period's
-// end and its first proposal, more than a proposer takes to ask everybody.
+// grace is how long a set of statements may be here before proposals have to name it: less than the time between a
+// period's end and its first proposal, more than a proposer takes to ask everybody.
 func (t Timing) grace() time.Duration { return max(t.Delay/2, t.Round/10) }
 
 // Options of an Engine. Required: View, Store, Signer, Domain, Timing, Peers, Submit, Damaged and Observe.
@@ -87,14 +88,14 @@ type Options struct {
 	Pool *statement.Pool
 	// DuplicateSigner is called with a manifest that was signed with our key by another process. May be nil.
 	DuplicateSigner func(statement.Manifest)
-	// Equivocation is called with two different manifests that another keeper has signed for one period, again whenever one
-	// of them comes in. It may be called from any goroutine and must not wait for the engine. May be nil.
+	// Equivocation is called with two different manifests that another keeper has signed for one period, again whenever
+	// one of them comes in. It may be called from any goroutine and must not wait for the engine. May be nil.
 	Equivocation func(one, other statement.Manifest)
-	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain in
-	// place of Run, and waits for what Tasks has started.
+	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain
+	// in place of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
-	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in which
-	// everybody checks everything.
+	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in
+	// which everybody checks everything.
 	Seeds func(records.Period) (committee.Seed, bool)
 }
 

@@ -33,8 +33,8 @@ func TestAPartitionHeals(t *testing.T) {
 	c.requireOneVoteEach()
 }
 
-// Two of four are cut off for longer than keepers work on a period without pause. It is final soon after they are
-// back all the same.
+// Two of four are cut off for longer than keepers work on a period without pause. It is final soon after they are back
+// all the same.
 func TestPeriodWaitsForALongPartition(t *testing.T) {
 	c := newCluster(t, 4)
 	for i, p := range c.participants {

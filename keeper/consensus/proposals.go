@@ -17,8 +17,8 @@ type standing int
 const (
 	// unchecked: no proposal of the root has passed a check.
 	unchecked standing = iota
-	// omitting: the root follows from the statements, but ours, or those of a keeper whose set we hold, are left out. Such a
-	// proposal becomes acceptable: see facts.acceptable.
+	// omitting: the root follows from the statements, but ours, or those of a keeper whose set we hold, are left out.
+	// Such a proposal becomes acceptable: see facts.acceptable.
 	omitting
 	// sound: we would vote for it.
 	sound
@@ -62,11 +62,12 @@ func (ps *proposals) keep(s standing, m messages.Proposal, set *report.Set) {
 	p.standing, p.message, p.set, p.round = s, m, set, m.Round
 }
 
-// refuse keeps proposals of a root from being looked at again before a time. One that leaves out statements is refused and
-// kept: others may vote for it.
+// refuse keeps proposals of a root from being looked at again before a time. One that leaves out statements is refused
+// and kept: others may vote for it.
 func (ps *proposals) refuse(root records.Hash, until time.Time) { ps.entry(root).refusedUntil = until }
 
-// wait keeps a proposal until more statements are here. Beyond the bound it is dropped: its proposer publishes it again.
+// wait keeps a proposal until more statements are here. Beyond the bound it is dropped: its proposer publishes it
+// again.
 func (ps *proposals) wait(m messages.Proposal) {
 	if len(ps.waiting) < maxWaiting {
 		ps.waiting[m.Root] = m

@@ -55,8 +55,8 @@ func (e *Engine) gather(ctx context.Context, c chainFacts, s *periodState, round
 	})
 }
 
-// collect brings the cache up to date and reports whether every keeper answered, was done with the period, and its statements
-// are here.
+// collect brings the cache up to date and reports whether every keeper answered, was done with the period, and its
+// statements are here.
 func (e *Engine) collect(ctx context.Context, c chainFacts) bool {
 	ctx, cancel := e.o.Tasks.Timeout(ctx, max(e.o.Timing.Round/3, 200*time.Millisecond))
 	defer cancel()

@@ -2,8 +2,8 @@ package consensus
 
 import "time"
 
-// task is work for one period that runs beside the engine, or that has to wait for its time. At most one of each kind runs
-// for a period.
+// task is work for one period that runs beside the engine, or that has to wait for its time. At most one of each kind
+// runs for a period.
 type task int
 
 const (

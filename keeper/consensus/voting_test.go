@@ -12,8 +12,9 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// A proposer that leaves out the statements of two honest keepers, and a keeper that has voted for a root that nobody else knows:
-// the two vote for the proposer's root all the same once it must have honest votes, or for that of the next proposer.
+// A proposer that leaves out the statements of two honest keepers, and a keeper that has voted for a root that nobody
+// else knows: the two vote for the proposer's root all the same once it must have honest votes, or for that of the next
+// proposer.
 func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {
@@ -37,8 +38,8 @@ func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 	require.NotEqual(t, records.Hash{1}, c.awaitFinal())
 }
 
-// Three of seven have voted for a root that the others do not know yet; a fourth has opened another, which the others know.
-// Nobody follows it: all wait for what a third of the weight has voted for.
+// Three of seven have voted for a root that the others do not know yet; a fourth has opened another, which the others
+// know. Nobody follows it: all wait for what a third of the weight has voted for.
 func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {
@@ -72,8 +73,8 @@ func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 	}
 }
 
-// A network that was cut in two while they voted has left four of seven at one root and three at another. Neither is two
-// thirds; when it has healed, the three come over, though the root of the four leaves one of them out.
+// A network that was cut in two while they voted has left four of seven at one root and three at another. Neither is
+// two thirds; when it has healed, the three come over, though the root of the four leaves one of them out.
 func TestVotesComeTogether(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {
@@ -93,8 +94,8 @@ func TestVotesComeTogether(t *testing.T) {
 	require.Equal(t, records.Hash(heavy.Root), c.awaitFinal())
 }
 
-// Equal roots do not keep each other waiting, and two dishonest keepers that move to where they do most harm cannot keep the
-// five others apart: each move makes the heaviest heavier.
+// Equal roots do not keep each other waiting, and two dishonest keepers that move to where they do most harm cannot
+// keep the five others apart: each move makes the heaviest heavier.
 func TestDishonestKeepersCannotKeepVotesApart(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {

@@ -97,8 +97,8 @@ func (b Batch) Instructions() []solana.Instruction {
 	return out
 }
 
-// Pack puts neighbouring actions of one kind together as long as they fit a transaction and number at most most.
-// alone reports actions that must not share one, because they broke an earlier batch; it may be nil.
+// Pack puts neighbouring actions of one kind together as long as they fit a transaction and number at most most. alone
+// reports actions that must not share one, because they broke an earlier batch; it may be nil.
 func Pack(actions []Action, payer solana.PublicKey, most int, alone func(Action) bool) []Batch {
 	var out []Batch
 	for _, a := range actions {

@@ -14,8 +14,8 @@ import (
 // refreshSecs is how long before the tier of a claim expires the keeper renews it.
 const refreshSecs = market.EvidenceSecs / 2
 
-// evidence brings device claims up to what reports say: those that lapse soon, those that are worth less than the node's
-// evidence, and those that another node, or nobody, holds.
+// evidence brings device claims up to what reports say: those that lapse soon, those that are worth less than the
+// node's evidence, and those that another node, or nobody, holds.
 func (d *due) evidence() {
 	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
 		tier := n.TierAt(d.now)

@@ -12,8 +12,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
-// migrate moves a failed lease to the best node that may take it, for at most the price that it has. ok is false when it
-// cannot move, now or at all: then it is ended in its time.
+// migrate moves a failed lease to the best node that may take it, for at most the price that it has. ok is false when
+// it cannot move, now or at all: then it is ended in its time.
 func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 	o, known := d.v.Orders[l.Order]
 	me, active := d.v.Keepers[d.self]

@@ -37,7 +37,8 @@ func failedView() (*view.Accounts, *market.Lease) {
 	return v, l
 }
 
-// guaranteed has the order ask for a guarantee, and the other node guarantee until the latest end of what moves, and more.
+// guaranteed has the order ask for a guarantee, and the other node guarantee until the latest end of what moves, and
+// more.
 func guaranteed(v *view.Accounts, l *market.Lease, more int64) {
 	v.Orders[l.Order].Requirement.Guaranteed = 1
 	n := *v.Nodes[solana.PublicKey{31}]

@@ -36,8 +36,8 @@ type Options struct {
 	Overdue func(kind Kind, lag time.Duration)
 	Log     zerolog.Logger
 	Now     func() time.Time
-	// Tasks sends the actions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of Run,
-	// and waits for what Tasks has started.
+	// Tasks sends the actions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place
+	// of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 )
 
-// Account sends a keeper's own transactions: bond, exit and withdrawal. It has a transaction store of its own, so that it works
-// beside a running keeper.
+// Account sends a keeper's own transactions: bond, exit and withdrawal. It has a transaction store of its own, so that
+// it works beside a running keeper.
 type Account struct {
 	c       Config
 	market  market.Market

@@ -17,8 +17,8 @@ import (
 var ErrClock = errors.New("this machine's clock differs too much from the chain's")
 
 const (
-	// clockTolerance is how far our clock may be from the chain's before the keeper warns. The chain's own is in whole seconds
-	// and is seen a slot or two late.
+	// clockTolerance is how far our clock may be from the chain's before the keeper warns. The chain's own is in whole
+	// seconds and is seen a slot or two late.
 	clockTolerance = 3 * time.Second
 	// clockSamples in a row must show the difference before signing stops, so that one slow answer stops nothing.
 	clockSamples = 3

@@ -181,8 +181,8 @@ func (l *dishonest) manifest(p uint64, raw string) messages.Manifest {
 	return m.Message()
 }
 
-// A keeper that gossips one manifest of each period and hands another to whoever asks is expelled, once, and the others go
-// on.
+// A keeper that gossips one manifest of each period and hands another to whoever asks is expelled, once, and the others
+// go on.
 func TestAKeeperWithTwoManifestsIsExpelled(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 3)

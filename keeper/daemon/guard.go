@@ -80,8 +80,8 @@ func (g *guardedStore) writeError() error {
 	return fmt.Errorf("the keeper's store cannot be written, so nothing is signed: %w", g.bad)
 }
 
-// watchOwn stops signing when a statement comes in that was signed with this wallet and is not in this store: another process
-// uses the wallet, or the store is an old copy.
+// watchOwn stops signing when a statement comes in that was signed with this wallet and is not in this store: another
+// process uses the wallet, or the store is an old copy.
 func (k *Keeper) watchOwn() {
 	k.pool.Added = func(s statement.Signed) {
 		if s.Keeper != k.publicKey() {
@@ -118,7 +118,8 @@ func (k *Keeper) compareVotes(me *market.Keeper) error {
 	return err
 }
 
-// duplicateSigner freezes the store, which stops signing for good, and returns the error that tells a person what to do.
+// duplicateSigner freezes the store, which stops signing for good, and returns the error that tells a person what to
+// do.
 func (k *Keeper) duplicateSigner(why string) error {
 	err := k.store.Freeze(why)
 	if err == nil {
@@ -150,9 +151,9 @@ func (k *Keeper) runGuard(ctx context.Context) error {
 	}
 }
 
-// firstPeriod is the first period that a new store may sign for: one for which nothing can have been signed with this wallet.
-// An earlier store may have been used with a clock that was ahead by as much as is tolerated. A keeper that was registered
-// within this period has signed nothing before.
+// firstPeriod is the first period that a new store may sign for: one for which nothing can have been signed with this
+// wallet. An earlier store may have been used with a clock that was ahead by as much as is tolerated. A keeper that was
+// registered within this period has signed nothing before.
 func firstPeriod(now, chain time.Time, period time.Duration, me *market.Keeper) records.Period {
 	at := func(t time.Time) records.Period { return records.Period(max(0, t.Unix()) / int64(period/time.Second)) }
 	latest := now
@@ -172,8 +173,8 @@ func firstPeriod(now, chain time.Time, period time.Duration, me *market.Keeper) 
 // ErrWallet: another keeper runs on this machine with this wallet.
 var ErrWallet = errors.New("another keeper runs on this machine with the same wallet")
 
-// lockWallet keeps a second process on this machine from using the wallet with another data folder. The lock ends
-// with the process, however that ends.
+// lockWallet keeps a second process on this machine from using the wallet with another data folder. The lock ends with
+// the process, however that ends.
 func lockWallet(wallet solana.PublicKey, domain records.Domain) (*os.File, error) {
 	path := fmt.Sprintf("%s/gantry-keeper-%s-%s.lock", os.TempDir(), wallet, domain)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)

@@ -58,7 +58,8 @@ func aStatement(p records.Period, passed bool) records.CheckStatement {
 	return records.CheckStatement{Domain: records.Domain{1}, Node: solana.PublicKey{1}, Period: p, Kind: records.CheckLiveness, Passed: passed, CheckedAt: int64(p) * 5}
 }
 
-// A clock that is 5 s off, either way, gives a warning; one that is further off stops all signing until it is right again.
+// A clock that is 5 s off, either way, gives a warning; one that is further off stops all signing until it is right
+// again.
 func TestClockSkew(t *testing.T) {
 	for _, c := range []struct {
 		ahead         time.Duration

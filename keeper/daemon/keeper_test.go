@@ -194,8 +194,8 @@ func untilFinal(t *testing.T, chain *fakeChain, from, to uint64) {
 	}, 15*time.Second, 20*time.Millisecond, "reports %d to %d", from, to)
 }
 
-// untilOne waits until the report of a period is final, and returns the first such one. With a keeper down the three others
-// must vote for one root: on a busy machine that takes a while, since they may have to come together first.
+// untilOne waits until the report of a period is final, and returns the first such one. With a keeper down the three
+// others must vote for one root: on a busy machine that takes a while, since they may have to come together first.
 func untilOne(t *testing.T, chain *fakeChain, from uint64) (p uint64) {
 	require.Eventually(t, func() bool {
 		got := chain.final()
@@ -251,8 +251,8 @@ func TestReplicasAgreeAndSurviveAKill(t *testing.T) {
 		}
 	}
 
-	// One is killed: the others are more than two thirds, whoever's turn it is to propose. The silent node is flagged by
-	// all that are left, and its downtime counts.
+	// One is killed: the others are more than two thirds, whoever's turn it is to propose. The silent node is flagged
+	// by all that are left, and its downtime counts.
 	keepers[3].kill()
 	one.silent.Store(true)
 	down := untilOne(t, chain, period()+1)

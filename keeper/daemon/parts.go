@@ -44,8 +44,8 @@ func (k *Keeper) openGossip() (err error) {
 	return nil
 }
 
-// openParts makes everything that works on the chain's state, and joins the gossip. What the parts know of the chain comes
-// from the index; what they send goes through submit.
+// openParts makes everything that works on the chain's state, and joins the gossip. What the parts know of the chain
+// comes from the index; what they send goes through submit.
 func (k *Keeper) openParts() error {
 	for _, open := range []func() error{k.openChecks, k.openEngine, k.openAwards, k.openAuctions} {
 		if err := open(); err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// restartNodes is the size of the reference market; restartStatements what one of 19 keepers signs about it in a period;
-// restartHours the periods of an hour of which records are kept by default.
+// restartNodes is the size of the reference market; restartStatements what one of 19 keepers signs about it in a
+// period; restartHours the periods of an hour of which records are kept by default.
 const restartNodes, restartStatements, restartHours = 40_000, 68_000, 26
 
 func benchAccount(kind string, n int) solana.PublicKey {
@@ -65,8 +65,8 @@ func restartStore(b *testing.B, path string, keeper solana.PublicKey) {
 }
 
 // A keeper starts with a store that holds the last hours' statements, and with 40,000 nodes, 20,000 leases and 320,000
-// device claims on chain. What a node's RPC takes to send the accounts is not in it. Statements of periods that may still
-// count are read once more (period-cpu-ms each), to publish the failures among them.
+// device claims on chain. What a node's RPC takes to send the accounts is not in it. Statements of periods that may
+// still count are read once more (period-cpu-ms each), to publish the failures among them.
 func BenchmarkRestart(b *testing.B) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(b, err)

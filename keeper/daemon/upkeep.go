@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// republish puts own statements that may still count into the pool again and sends them to the peers: the last ones before a
-// kill may never have been sent.
+// republish puts own statements that may still count into the pool again and sends them to the peers: the last ones
+// before a kill may never have been sent.
 func (k *Keeper) republish() error {
 	now := records.Period(k.now().Unix() / int64(k.secs))
 	back := records.Period(k.retention/k.secs) + 1

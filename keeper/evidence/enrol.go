@@ -34,8 +34,8 @@ func (s *Service) openEnroller() error {
 	return nil
 }
 
-// WantsTPM reports whether a node should be asked to enrol its TPM now: the policy trusts some, and this keeper has
-// no recent enrolment of the node's.
+// WantsTPM reports whether a node should be asked to enrol its TPM now: the policy trusts some, and this keeper has no
+// recent enrolment of the node's.
 func (s *Service) WantsTPM(subject tpm.Subject, now time.Time) bool {
 	if s.enroller == nil {
 		return false

@@ -20,7 +20,8 @@ import (
 	"github.com/gantry-market/gantry/attest/work"
 )
 
-// A machine with a software TPM, enrolled by one keeper, has tier 2 for that keeper and for one that reads its statement.
+// A machine with a software TPM, enrolled by one keeper, has tier 2 for that keeper and for one that reads its
+// statement.
 func TestTPMReachesTierTwo(t *testing.T) {
 	if err := swtpm.Available(); err != nil {
 		t.Skipf("needs a software TPM: %v", err)

@@ -67,8 +67,8 @@ type Question struct {
 	Challenge attest.Challenge
 	// Devices are the identities that are claimed for the node on chain: all of them, or none to leave them out.
 	Devices [][32]byte
-	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise. Only
-	// evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
+	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise.
+	// Only evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
 	Root [32]byte
 	// Keepers are those whose statements about TPM enrolments count.
 	Keepers []ed25519.PublicKey
@@ -147,8 +147,8 @@ func entryOf(q Question, c *policy.Claims, b *bundle.Bundle) Entry {
 		Account: q.Account, Hash: hexOf(c.EvidenceHash), PolicyHash: hexOf(c.PolicyHash), Created: b.Created, Expiry: c.Expiry,
 		Signed: b.VerifySignature() == nil, GPUs: map[string]string{},
 	}
-	// Verifiers name only devices whose signature they checked. That another piece of the bundle failed changes nothing of
-	// it: a node could add one that does, and so hide what it has.
+	// Verifiers name only devices whose signature they checked. That another piece of the bundle failed changes nothing
+	// of it: a node could add one that does, and so hide what it has.
 	byInstance := map[int][32]byte{}
 	for _, d := range c.Devices {
 		if !r.Signed || d.Kind != attest.KindNVGPU && d.Kind != attest.KindTPM {
@@ -189,8 +189,8 @@ func (r *Entry) root() [32]byte {
 	return market.DeviceRoot(devices)
 }
 
-// remember keeps the keys of GPUs that this time showed none, or were not listed: who leaves them out once must not have
-// them forgotten.
+// remember keeps the keys of GPUs that this time showed none, or were not listed: who leaves them out once must not
+// have them forgotten.
 func (r *Entry) remember(last Entry) {
 	for uuid, key := range last.GPUs {
 		if r.GPUs[uuid] == "" && key != "" {

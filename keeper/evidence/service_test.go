@@ -275,8 +275,8 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	require.True(t, v.Passed)
 	require.EqualValues(t, 3, v.Tier, v.Summary())
 
-	// Who registered other devices than it shows cannot use real evidence to take those from their holder: it would need
-	// their UUIDs, and the claims name only hashes.
+	// Who registered other devices than it shows cannot use real evidence to take those from their holder: it would
+	// need their UUIDs, and the claims name only hashes.
 	asks := func(root [32]byte) Verdict {
 		q := m.question(nil)
 		q.Root = root
@@ -298,7 +298,8 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	require.True(t, v.Passed, v.Summary())
 	require.EqualValues(t, 3, v.Tier)
 
-	// Another node with one of the same GPUs: whose it is cannot be said, so neither is punished, and the later gets nothing of it.
+	// Another node with one of the same GPUs: whose it is cannot be said, so neither is punished, and the later gets
+	// nothing of it.
 	thief := newMachine(t, 2)
 	thief.tee, thief.gpus = tee, []*nvgputest.GPU{m.gpus[0], l.gpu(t, nvgputest.GPUOptions{})}
 	v = judge(thief)

@@ -53,8 +53,8 @@ func (g *Gossip) joinBids() (err error) {
 	return nil
 }
 
-// PublishBids sends bids to the other keepers. It never blocks: nodes send their bids to every keeper themselves, so that a
-// message that is dropped is rarely missed.
+// PublishBids sends bids to the other keepers. It never blocks: nodes send their bids to every keeper themselves, so
+// that a message that is dropped is rarely missed.
 func (g *Gossip) PublishBids(m messages.BidGossip) {
 	select {
 	case g.bidOutbox <- m:

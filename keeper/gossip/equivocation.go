@@ -17,9 +17,9 @@ import (
 // maxEquivocation bounds a message of the equivocation topic, bytes.
 const maxEquivocation = 2 << 10
 
-// joinEquivocations starts the gossip of proofs that a keeper equivocates. Statements are passed on for their author only;
-// these are passed on for anybody, since they prove themselves. So a keeper that tells each peer something else is expelled
-// although nobody was told both.
+// joinEquivocations starts the gossip of proofs that a keeper equivocates. Statements are passed on for their author
+// only; these are passed on for anybody, since they prove themselves. So a keeper that tells each peer something else
+// is expelled although nobody was told both.
 func (g *Gossip) joinEquivocations() (err error) {
 	g.equivocations, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.EquivocationProof]{
 		Name: messages.EquivocationsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxEquivocation,
@@ -65,8 +65,8 @@ func (g *Gossip) handleEquivocation(_ context.Context, _ solana.PublicKey, m mes
 	}
 }
 
-// StatementEquivocation takes two statements of a keeper that the pool has found to contradict each other, and tells the
-// others of the first pair against each keeper.
+// StatementEquivocation takes two statements of a keeper that the pool has found to contradict each other, and tells
+// the others of the first pair against each keeper.
 func (g *Gossip) StatementEquivocation(one, other statement.Signed) {
 	if !g.keepProof(one, other) {
 		return
@@ -95,8 +95,8 @@ func (g *Gossip) keepProof(one, other statement.Signed) (first bool) {
 	return first
 }
 
-// ManifestEquivocation keeps two manifests that a keeper has signed for one period until they are on chain, where they cost
-// its bond. They are not gossiped: whoever proposes asks everybody for all manifests, and one proof is enough.
+// ManifestEquivocation keeps two manifests that a keeper has signed for one period until they are on chain, where they
+// cost its bond. They are not gossiped: whoever proposes asks everybody for all manifests, and one proof is enough.
 func (g *Gossip) ManifestEquivocation(one, other statement.Manifest) {
 	if !g.may(one.Keeper, roles.LoseBond) || g.o.Proofs.Against(one.Keeper) {
 		return

@@ -41,7 +41,8 @@ var _ consensus.Peers = (*Gossip)(nil)
 // errNotJoined is the error of publishing before Join.
 var errNotJoined = errors.New("gossip: the keeper has not joined the topics yet")
 
-// New returns a Gossip that can ask other keepers. It hears and publishes nothing before Join. Error: options.ErrMissing.
+// New returns a Gossip that can ask other keepers. It hears and publishes nothing before Join. Error:
+// options.ErrMissing.
 func New(o Options) (*Gossip, error) {
 	if err := options.Complete("gossip", o, "Log"); err != nil {
 		return nil, err

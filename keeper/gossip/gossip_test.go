@@ -98,8 +98,8 @@ func TestMissingDependenciesAreErrors(t *testing.T) {
 	require.ErrorIs(t, p.Announce(t.Context(), messages.Manifest{}), errNotJoined)
 }
 
-// What a keeper signs reaches the other keepers' pools, and a failed check their checkers; what a stranger signs reaches
-// nobody.
+// What a keeper signs reaches the other keepers' pools, and a failed check their checkers; what a stranger signs
+// reaches nobody.
 func TestStatementsReachTheOtherKeepers(t *testing.T) {
 	v := view.New(view.Options{})
 	one, other, stranger := newParticipant(t, v), newParticipant(t, v), newParticipant(t, v)

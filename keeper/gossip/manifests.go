@@ -22,8 +22,8 @@ var ManifestsProtocol = p2p.Protocol{
 	ID: messages.ManifestsOf, Version: messages.Version, MaxResponse: 3 * maxProposal, Rate: 20, Burst: 60,
 }
 
-// blobsProtocol is how keepers ask each other for statement sets and leaves. A set of 40,000 nodes has some ten pieces, the
-// leaves of their report forty.
+// blobsProtocol is how keepers ask each other for statement sets and leaves. A set of 40,000 nodes has some ten pieces,
+// the leaves of their report forty.
 var blobsProtocol = p2p.Protocol{
 	ID: messages.Blobs, Version: messages.Version, MaxResponse: messages.MaxPiece + 1<<10, Rate: 50, Burst: 400, Concurrent: 32,
 }

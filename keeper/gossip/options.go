@@ -99,8 +99,8 @@ type Bids interface {
 	ServeBidSet(ctx context.Context, from solana.PublicKey, req messages.BidSetRequest, send func(messages.BidSetPart) error) error
 }
 
-// Handlers are the components that take what other keepers send, and answer them. They themselves ask other keepers by the
-// Gossip, so that they are made after it. All are required.
+// Handlers are the components that take what other keepers send, and answer them. They themselves ask other keepers by
+// the Gossip, so that they are made after it. All are required.
 type Handlers struct {
 	Engine  Engine
 	Checker Checker

@@ -114,8 +114,8 @@ func (g *Gossip) serveStatements(_ context.Context, _ solana.PublicKey, req mess
 	return out, nil
 }
 
-// signed returns all signed statements of a period that are held: this keeper's own first, since no other keeper need have them.
-// node, if not zero, is the node that they are about.
+// signed returns all signed statements of a period that are held: this keeper's own first, since no other keeper need
+// have them. node, if not zero, is the node that they are about.
 func (g *Gossip) signed(p records.Period, node solana.PublicKey) ([]statement.Signed, error) {
 	read := g.o.Store.Statements
 	if !node.IsZero() {
@@ -138,9 +138,9 @@ func (g *Gossip) signed(p records.Period, node solana.PublicKey) ([]statement.Si
 	return out, nil
 }
 
-// PublishStatements takes own statements that are in the store already. Where committees are drawn, only failed checks are
-// gossiped, because the other keepers verify them at once. The other statements are sent as a set when the period is over, and
-// one by one, signed, to whoever asks.
+// PublishStatements takes own statements that are in the store already. Where committees are drawn, only failed checks
+// are gossiped, because the other keepers verify them at once. The other statements are sent as a set when the period
+// is over, and one by one, signed, to whoever asks.
 func (g *Gossip) PublishStatements(all []statement.Signed) {
 	if !g.everyoneChecks() {
 		all = slices.DeleteFunc(slices.Clone(all), func(s statement.Signed) bool { return s.Statement.Passed })

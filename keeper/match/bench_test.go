@@ -56,8 +56,8 @@ func timed(b *testing.B, orders []match.Query, f func(q match.Query) int) {
 	b.ReportMetric(100*float64(found)/float64(len(took)), "%found")
 }
 
-// BenchmarkBestOf40000 finds nodes for the same orders with the index, with a scan and with SQLite. All three must agree
-// before they are timed.
+// BenchmarkBestOf40000 finds nodes for the same orders with the index, with a scan and with SQLite. All three must
+// agree before they are timed.
 func BenchmarkBestOf40000(b *testing.B) {
 	w := drawMarket(42, benchOrders)
 	w.removeGuarantees()
@@ -135,8 +135,8 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64((processor(b)-begin).Milliseconds())/float64(loops), "processor-ms")
 }
 
-// BenchmarkTies is the worst that the order of preference allows: all nodes of a class ask and are worth the same, so that
-// each is hashed with the order.
+// BenchmarkTies is the worst that the order of preference allows: all nodes of a class ask and are worth the same, so
+// that each is hashed with the order.
 func BenchmarkTies(b *testing.B) {
 	w := drawMarket(45, benchOrders)
 	m := match.New()

@@ -26,9 +26,9 @@ func (m *Matcher) atSite(s *search, name [16]byte) {
 	})
 }
 
-// cheapestSite looks for the site whose best nodes have the least sum of scores; equal sums go to the smaller name. A site
-// costs at least its best node's score for each node, so the sites are looked at in that order, and only while that is
-// not above what has been found.
+// cheapestSite looks for the site whose best nodes have the least sum of scores; equal sums go to the smaller name. A
+// site costs at least its best node's score for each node, so the sites are looked at in that order, and only while
+// that is not above what has been found.
 func (m *Matcher) cheapestSite(s *search) {
 	s.standing = append(s.standing[:0], make([]standing, len(m.sites))...)
 	s.bounds = s.bounds[:0]
@@ -96,8 +96,8 @@ func (s *search) sum() (hi, lo uint64) {
 	return hi, lo
 }
 
-// heapify and pop keep bounds a heap by the sites' heads: few sites are looked at, so sorting all of them would be most of
-// the work.
+// heapify and pop keep bounds a heap by the sites' heads: few sites are looked at, so sorting all of them would be most
+// of the work.
 func (s *search) heapify() {
 	for i := len(s.bounds)/2 - 1; i >= 0; i-- {
 		s.sink(i)

@@ -41,8 +41,8 @@ func wideKey(kind byte, n int) (k solana.PublicKey) {
 	return k
 }
 
-// drawMarket draws nodes as a market has them: models, regions and sites of unequal size, asks around a model's price, half
-// of the GPUs busy, most of the nodes reliable.
+// drawMarket draws nodes as a market has them: models, regions and sites of unequal size, asks around a model's price,
+// half of the GPUs busy, most of the nodes reliable.
 func drawMarket(seed uint64, orders int) *drawnMarket {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := &drawnMarket{accounts: newAccounts()}

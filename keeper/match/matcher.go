@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// Matcher holds nodes, their providers and models. It is safe for concurrent use. Changes are only noted, which is cheap; the
-// next search applies them.
+// Matcher holds nodes, their providers and models. It is safe for concurrent use. Changes are only noted, which is
+// cheap; the next search applies them.
 type Matcher struct {
 	mu        sync.Mutex
 	rows      map[solana.PublicKey]*row
@@ -227,8 +227,8 @@ func validUntil(n *market.Node, now int64, rep uint16) int64 {
 	return until
 }
 
-// reputationUntil is the first second after now at which a node's reputation is another. It only grows with time, and no
-// longer after the age that counts in full.
+// reputationUntil is the first second after now at which a node's reputation is another. It only grows with time, and
+// no longer after the age that counts in full.
 func reputationUntil(n *market.Node, now int64, rep uint16) int64 {
 	record := n.ReputationInputs()
 	hi := int64(math.MaxInt64)

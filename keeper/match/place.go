@@ -46,7 +46,8 @@ func (l *list) remove(e entry) {
 	}
 }
 
-// attrs are what all nodes of a class have in common, besides the model. Site is 0 in classes that do not tell sites apart.
+// attrs are what all nodes of a class have in common, besides the model. Site is 0 in classes that do not tell sites
+// apart.
 type attrs struct {
 	region, vram, site            uint32
 	interconnect, tier, simulated uint8
@@ -62,8 +63,8 @@ type class struct {
 	lists [maxFree + 1]list
 }
 
-// table is classes by column. heads[g] has the least score of a node with g or more free GPUs, MaxUint64 if there is none,
-// counts[g] how many there are.
+// table is classes by column. heads[g] has the least score of a node with g or more free GPUs, MaxUint64 if there is
+// none, counts[g] how many there are.
 type table struct {
 	attrs   []attrs
 	heads   [maxFree + 1][]uint64

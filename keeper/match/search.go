@@ -24,8 +24,8 @@ type Query struct {
 	End int64
 	// Nodes is how many are wanted.
 	Nodes int
-	// Site is where nodes of the order stand already; nil where there are none. It counts only when the requirement asks
-	// for one site.
+	// Site is where nodes of the order stand already; nil where there are none. It counts only when the requirement
+	// asks for one site.
 	Site *[16]byte
 	// Except are nodes that may not be in the answer: they have a lease of the order.
 	Except []solana.PublicKey
@@ -52,7 +52,8 @@ type pick struct {
 }
 
 // Best returns the nodes that the order should go to at now (unix seconds), best first, or as many as there are if not
-// enough. With one site asked for, it is the site where the order costs least in score; none unless all nodes are found.
+// enough. With one site asked for, it is the site where the order costs least in score; none unless all nodes are
+// found.
 func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 	m.mu.Lock()
 	defer m.mu.Unlock()

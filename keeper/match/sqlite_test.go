@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 )
 
-// table is the market in SQLite, in memory, with the indexes that these queries want. Scores and reputations are worked out
-// once, so that it need not follow the time, and ties are left open: both in its favour.
+// table is the market in SQLite, in memory, with the indexes that these queries want. Scores and reputations are worked
+// out once, so that it need not follow the time, and ties are left open: both in its favour.
 type table struct {
 	ofModel, ofAny, site *sql.Stmt
 	atSite               *sql.Stmt

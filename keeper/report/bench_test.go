@@ -16,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
-// The reference size: 40,000 nodes, half of them leased, 19 keepers, of which six may be dishonest; one node in a hundred fails for a
-// while.
+// The reference size: 40,000 nodes, half of them leased, 19 keepers, of which six may be dishonest; one node in a
+// hundred fails for a while.
 const (
 	benchNodes   = 40_000
 	benchKeepers = 19
@@ -127,8 +127,8 @@ func perOp(b *testing.B, began time.Duration) {
 	b.ReportMetric(float64((cpu(b)-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }
 
-// Build and check of a period's report: what a keeper does between the last set of statements and its vote. The memory is
-// all that the counted sets, the leaves and the tree hold at once.
+// Build and check of a period's report: what a keeper does between the last set of statements and its vote. The memory
+// is all that the counted sets, the leaves and the tree hold at once.
 func BenchmarkReport(b *testing.B) {
 	m := newFixture(b, benchNodes)
 	m.sets = nil
@@ -169,8 +169,8 @@ func BenchmarkCountSet(b *testing.B) {
 	b.ReportMetric(float64(len(m.sets[0])), "statements")
 }
 
-// The way before: every statement travels with its signature and everything is sorted into maps when the period is over.
-// Signatures are left out here; each takes what BenchmarkSignature says.
+// The way before: every statement travels with its signature and everything is sorted into maps when the period is
+// over. Signatures are left out here; each takes what BenchmarkSignature says.
 func BenchmarkReportNaive(b *testing.B) {
 	m := newFixture(b, benchNodes)
 	in := Input{Period: benchPeriod, PeriodSecs: benchSecs, Weights: m.weights, Seed: committee.Seed{1}, Tier: func(solana.PublicKey) uint8 { return 1 }}

@@ -142,10 +142,10 @@ func (c *cluster) leaves(t require.TestingT, out int) map[solana.PublicKey][]rec
 	return got
 }
 
-// Whatever f of 3f+1 keepers say together, also where they are a whole committee, and whichever honest keepers a proposal
-// leaves out: no node that lives is flagged, no lease of a dead node earns a second, none of a living one is called down.
-// What a living idle node can lose is a report, not its reputation, unless its whole committee is dishonest or its honest members are
-// left out, which keepers that hold their statements do not vote for.
+// Whatever f of 3f+1 keepers say together, also where they are a whole committee, and whichever honest keepers a
+// proposal leaves out: no node that lives is flagged, no lease of a dead node earns a second, none of a living one is
+// called down. What a living idle node can lose is a report, not its reputation, unless its whole committee is
+// dishonest or its honest members are left out, which keepers that hold their statements do not vote for.
 func TestDishonestKeepersInCommittees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.IntRange(2, 5).Draw(t, "f")
@@ -208,8 +208,8 @@ func TestOneDishonestKeeperMoreBreaksTheRules(t *testing.T) {
 	require.True(t, paid)
 }
 
-// How often what remains happens: a dead idle node whose whole committee is dishonest has a good report for a period. It is no
-// more often than the odds say.
+// How often what remains happens: a dead idle node whose whole committee is dishonest has a good report for a period.
+// It is no more often than the odds say.
 func TestOddsOfAGoodReportForADeadNode(t *testing.T) {
 	const nodes = 2000
 	c := newCluster(6, vouch, 7)

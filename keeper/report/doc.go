@@ -18,7 +18,7 @@
 //   - A keeper that signed two manifests of the period is not counted: see package consensus. One manifest cannot name two
 //     statements about the same thing: see package statement.
 //
-// The parts: [Tally] counts each keeper's statement set as it arrives; [Tally.Build] makes leaves of the counts of some sets;
-// [Propose] and [Resign] sign proposals; [Authentic] and [Check] decide whether to vote for one; [Proposer] says whose turn it
-// is.
+// The parts: [Tally] counts each keeper's statement set as it arrives; [Tally.Build] makes leaves of the counts of some
+// sets; [Propose] and [Resign] sign proposals; [Authentic] and [Check] decide whether to vote for one; [Proposer] says
+// whose turn it is.
 package report

@@ -82,7 +82,8 @@ func TestLaterEvidenceCounts(t *testing.T) {
 	require.Equal(t, [32]byte{1, 1, 20}, leaves[0].EvidenceHash)
 }
 
-// Whatever the order of statements, and whatever a third of the weight says, the tier lies within what the others found.
+// Whatever the order of statements, and whatever a third of the weight says, the tier lies within what the others
+// found.
 func TestTierIsWithinHonestTiers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.IntRange(0, 3).Draw(t, "dishonest")

@@ -23,8 +23,8 @@ func (s *Set) EncodeLeaves() []byte {
 	return out
 }
 
-// ReadLeaves decodes leaves and checks that they lead to a root, without judging where they come from: for roots that the
-// chain has made final. Error: ErrLeafSet.
+// ReadLeaves decodes leaves and checks that they lead to a root, without judging where they come from: for roots that
+// the chain has made final. Error: ErrLeafSet.
 func ReadLeaves(raw []byte, p records.Period, root records.Hash) (*Set, error) {
 	if len(raw)%records.LeafSize != 0 || len(raw) > MaxLeafSet {
 		return nil, fmt.Errorf("%w: %d bytes", ErrLeafSet, len(raw))

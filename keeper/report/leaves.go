@@ -121,9 +121,9 @@ var flagOf = [...]records.Flags{
 	records.CheckEvidence: records.FlagEvidenceFailed, records.CheckHealth: records.FlagUnhealthy, records.CheckOutput: records.FlagBadOutput,
 }
 
-// up is how long the node was up; ok is false when that cannot be decided. Where keepers with more than two thirds of the
-// weight signed something, they decide: however many of them are dishonest, more of them are not. Otherwise the committee does, in favour
-// of the node only: when most of it reported and most of those saw nothing fail.
+// up is how long the node was up; ok is false when that cannot be decided. Where keepers with more than two thirds of
+// the weight signed something, they decide: however many of them are dishonest, more of them are not. Otherwise the
+// committee does, in favour of the node only: when most of it reported and most of those saw nothing fail.
 func (b *builder) up(node uint32) (secs uint32, ok bool) {
 	b.values = b.values[:0]
 	var reported uint64
@@ -159,8 +159,8 @@ func (b *builder) up(node uint32) (secs uint32, ok bool) {
 	return secs, true
 }
 
-// upFor is the seconds that a keeper saw the node up, or, of one that does not watch it and only looked once, that it can
-// have been.
+// upFor is the seconds that a keeper saw the node up, or, of one that does not watch it and only looked once, that it
+// can have been.
 func (b *builder) upFor(node uint32, a account) uint32 {
 	if a.covers || b.sits(node, a.by.seat) {
 		return a.up

@@ -21,8 +21,8 @@ type Input struct {
 	Statements []statement.Signed
 }
 
-// Build is the real thing, fed with statements: each keeper's in a set of its own, without equivocating
-// keepers, which no set can hold.
+// Build is the real thing, fed with statements: each keeper's in a set of its own, without equivocating keepers, which
+// no set can hold.
 func Build(in Input) []records.Leaf {
 	d := NewTally(statement.Frame{Domain: domain, Period: in.Period, Secs: in.PeriodSecs})
 	signed := map[statement.Key]records.CheckStatement{}
@@ -94,8 +94,8 @@ func admissible(s statement.Signed, in Input) bool {
 	return in.Weights[s.Keeper] > 0 && f.Admits(&s.Statement)
 }
 
-// naive computes the leaves in the way that is easiest to read: everything sorted into maps. The tests hold Build against
-// it, the benchmarks compare with it.
+// naive computes the leaves in the way that is easiest to read: everything sorted into maps. The tests hold Build
+// against it, the benchmarks compare with it.
 func naive(in Input) []records.Leaf {
 	nodes := collect(in)
 	total := in.Weights.Total()

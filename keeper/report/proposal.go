@@ -102,8 +102,8 @@ func Resign(m messages.Proposal, domain records.Domain, round uint32, signer rec
 	return m, err
 }
 
-// Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are signed
-// by keepers with more than two thirds of the weight, in order. Error: ErrProposal.
+// Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are
+// signed by keepers with more than two thirds of the weight, in order. Error: ErrProposal.
 func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 	if m.Version != messages.Version {
 		return fmt.Errorf("%w: version %d", ErrProposal, m.Version)
@@ -140,8 +140,8 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 	return nil
 }
 
-// Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements are
-// among those that count, and the root is what follows. own is our manifest; nil when we have none.
+// Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements
+// are among those that count, and the root is what follows. own is our manifest; nil when we have none.
 // Errors: ErrSeed, ErrOmission, ErrMissing, ErrLeaves.
 func Check(m messages.Proposal, t *Tally, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
 	if committee.Seed(m.Seed) != roster.Seed() {

@@ -238,8 +238,8 @@ func TestLeavesAreAlwaysAcceptable(t *testing.T) {
 	})
 }
 
-// f dishonest keepers of 3f+1 cannot move a lease's seconds out of the range of what honest keepers say, whatever they sign, nor set
-// a flag that honest keepers do not support.
+// f dishonest keepers of 3f+1 cannot move a lease's seconds out of the range of what honest keepers say, whatever they
+// sign, nor set a flag that honest keepers do not support.
 func TestDishonestKeepersCannotMoveSeconds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.IntRange(1, 3).Draw(t, "f")

@@ -16,9 +16,9 @@ import (
 // ErrMissing: a set of statements is not held.
 var ErrMissing = errors.New("a keeper's statements are not here yet")
 
-// Tally holds the counts of one period's statement sets. Each keeper's set is counted when it arrives, into a few dozen bytes
-// for each node that it is about, so that leaves are made from counts and not from statements, and of any choice of sets. It
-// is not safe for concurrent use.
+// Tally holds the counts of one period's statement sets. Each keeper's set is counted when it arrives, into a few dozen
+// bytes for each node that it is about, so that leaves are made from counts and not from statements, and of any choice
+// of sets. It is not safe for concurrent use.
 type Tally struct {
 	frame  statement.Frame
 	nodes  table

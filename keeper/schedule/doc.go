@@ -1,8 +1,8 @@
-// Package schedule says when a keeper does what: the order in which keepers try the same thing (Rank, Stagger), how often
-// they look for something to do (Every, OnChange), and how they do several things at a time (Runner).
+// Package schedule says when a keeper does what: the order in which keepers try the same thing (Rank, Stagger), how
+// often they look for something to do (Every, OnChange), and how they do several things at a time (Runner).
 //
-// A running keeper uses goroutines and the wall clock (System). A simulation gives its own Runner, which runs one task at a
-// time in virtual time, so that the same code does the same thing for the same seed. A component that takes a Runner must
-// therefore not use bare goroutines, context.WithTimeout or time.Sleep for what it does, and blocks only in calls to the
-// Runner or to its other dependencies.
+// A running keeper uses goroutines and the wall clock (System). A simulation gives its own Runner, which runs one task
+// at a time in virtual time, so that the same code does the same thing for the same seed. A component that takes a
+// Runner must therefore not use bare goroutines, context.WithTimeout or time.Sleep for what it does, and blocks only in
+// calls to the Runner or to its other dependencies.
 package schedule

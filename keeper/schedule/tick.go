@@ -26,8 +26,8 @@ type Pace struct {
 	Debounce time.Duration // between a change and the tick, since changes come in groups
 }
 
-// OnChange calls tick at once and then after changes, until ctx ends, and returns the context's error. changed returns a
-// channel that is closed at the next change; tick reports whether something waits for its turn.
+// OnChange calls tick at once and then after changes, until ctx ends, and returns the context's error. changed returns
+// a channel that is closed at the next change; tick reports whether something waits for its turn.
 func OnChange(ctx context.Context, tasks Runner, pace Pace, changed func() <-chan struct{}, tick func() (waiting bool)) error {
 	for {
 		ch, pause := changed(), pace.Idle

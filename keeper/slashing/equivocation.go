@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/crank"
 )
 
-// equivocation proves that a keeper has equivocated, and reports whether nothing is left to do: it is expelled, or has taken
-// its bond and left.
+// equivocation proves that a keeper has equivocated, and reports whether nothing is left to do: it is expelled, or has
+// taken its bond and left.
 func (q *due) equivocation(c equivocationProof) (done bool) {
 	wallet := solana.PublicKey(c.Keeper)
 	k, ok := q.v.Keepers[wallet]

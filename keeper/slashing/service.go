@@ -83,8 +83,8 @@ var (
 	ErrOwn = errors.New("this keeper's own wallet has equivocated: another process uses its key, or its store was lost; its bond can be slashed for it")
 )
 
-// Statements takes two verified statements with which a keeper equivocates, and reports whether no proof was held against
-// it. Errors: ErrNoProof, ErrOwn, the store's.
+// Statements takes two verified statements with which a keeper equivocates, and reports whether no proof was held
+// against it. Errors: ErrNoProof, ErrOwn, the store's.
 func (s *Service) Statements(a, b statement.Signed) (fresh bool, err error) {
 	if a.Keeper != b.Keeper || !market.StatementsEquivocate(a.Statement, b.Statement) {
 		return false, ErrNoProof
@@ -146,8 +146,8 @@ func (s *Service) Held() int {
 	return len(s.held)
 }
 
-// Due is what can be done about the proofs now, unix seconds of the chain's clock: a source of actions for crank.Runner.
-// A proof that has done its work, or cannot any more, is forgotten.
+// Due is what can be done about the proofs now, unix seconds of the chain's clock: a source of actions for
+// crank.Runner. A proof that has done its work, or cannot any more, is forgotten.
 func (s *Service) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 	if v.Market == nil {
 		return nil, nil

@@ -374,8 +374,8 @@ func TestWhatIsNotOnDiskIsNotHeld(t *testing.T) {
 	require.Zero(t, w.service.Held())
 }
 
-// Whatever is killed, whoever else begins a proof, proves or gives up: in the end the node was slashed once for what it signed
-// until then, no fraud proof of ours is left, and no proof is held.
+// Whatever is killed, whoever else begins a proof, proves or gives up: in the end the node was slashed once for what it
+// signed until then, no fraud proof of ours is left, and no proof is held.
 func TestItEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFixture(t, "")

@@ -56,8 +56,8 @@ func about(a *market.FraudProof, b badWork) bool {
 		a.Root == [32]byte(b.Claim[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
 }
 
-// others looks at who else has begun a fraud proof against the node: first when nobody has, and wait while they are left the
-// time to go on. Whoever begins without proving delays a proof once only.
+// others looks at who else has begun a fraud proof against the node: first when nobody has, and wait while they are
+// left the time to go on. Whoever begins without proving delays a proof once only.
 func (q *due) others(node solana.PublicKey) (first, wait bool) {
 	since, known := q.s.others[node]
 	if !known {

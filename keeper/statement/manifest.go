@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// Manifest is a keeper's signed digest of all its statements about a period. Because a keeper signs nothing more about a
-// sealed period, there is one for each; two different ones are an equivocation.
+// Manifest is a keeper's signed digest of all its statements about a period. Because a keeper signs nothing more about
+// a sealed period, there is one for each; two different ones are an equivocation.
 type Manifest struct {
 	Keeper    solana.PublicKey
 	Period    records.Period

@@ -23,11 +23,12 @@ var (
 
 // Pool holds verified statements by period. It is safe for concurrent use.
 //
-// Of a keeper that equivocates in a period it keeps one pair of contradicting statements, and one in which one statement says
-// "passed" and the other "failed", which the program takes as a proof. More would prove nothing new, so that equivocation does
-// not fill the memory.
+// Of a keeper that equivocates in a period it keeps one pair of contradicting statements, and one in which one
+// statement says "passed" and the other "failed", which the program takes as a proof. More would prove nothing new, so
+// that equivocation does not fill the memory.
 type Pool struct {
-	// Equivocation, if not nil, is called with the two statements of each pair that is kept; set it before the first Add.
+	// Equivocation, if not nil, is called with the two statements of each pair that is kept; set it before the first
+	// Add.
 	Equivocation func(one, other Signed)
 	// Added, if not nil, is called with each statement that was not held; set it before the first Add.
 	Added func(Signed)
@@ -65,8 +66,8 @@ func (p *Pool) Has(s Signed) bool {
 	return false
 }
 
-// ProvesNothingNew reports whether Add would drop a statement, since it contradicts one that is held and enough such pairs of
-// its keeper are kept.
+// ProvesNothingNew reports whether Add would drop a statement, since it contradicts one that is held and enough such
+// pairs of its keeper are kept.
 func (p *Pool) ProvesNothingNew(s Signed) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

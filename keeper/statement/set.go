@@ -29,7 +29,8 @@ type Frame struct {
 
 func (f Frame) start() int64 { return int64(uint64(f.Period) * uint64(f.Secs)) }
 
-// Admits reports whether a statement belongs in a report of the period: made within it, and covering no more than it has.
+// Admits reports whether a statement belongs in a report of the period: made within it, and covering no more than it
+// has.
 func (f Frame) Admits(s *records.CheckStatement) bool {
 	return s.Domain == f.Domain && s.Period == f.Period && s.CoveredSeconds <= f.Secs &&
 		s.CheckedAt >= f.start() && s.CheckedAt <= f.start()+int64(f.Secs)
@@ -46,9 +47,10 @@ const (
 // EncodeSet writes all statements of one keeper about one period, without signatures: those that a report may not count
 // are left out, as is the second of two about the same thing. The set is what the keeper answers for with its Manifest.
 //
-// Statements are sorted by node, lease, kind and second of the check. Each node is its account, 32 bytes, the number of its
-// statements as a uvarint, and those: one byte with the kind and what follows, latency, covered seconds and seconds since
-// the period's start as uvarints, then, where they are not zero, what was measured as a uvarint, lease and detail.
+// Statements are sorted by node, lease, kind and second of the check. Each node is its account, 32 bytes, the number of
+// its statements as a uvarint, and those: one byte with the kind and what follows, latency, covered seconds and seconds
+// since the period's start as uvarints, then, where they are not zero, what was measured as a uvarint, lease and
+// detail.
 func EncodeSet(f Frame, all []records.CheckStatement) (raw []byte, count int) {
 	sorted := make([]*records.CheckStatement, 0, len(all))
 	for i := range all {

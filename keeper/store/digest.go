@@ -12,9 +12,9 @@ import (
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
-// An entry's own checksum shows that it was changed, not that it is gone, which would let the keeper
-// sign a second time. So the file holds a digest of all promises together: how many there are, and the
-// exclusive or of the sha256 of each, which takes one step for each entry that is added or dropped.
+// An entry's own checksum shows that it was changed, not that it is gone, which would let the keeper sign a second
+// time. So the file holds a digest of all promises together: how many there are, and the exclusive or of the sha256 of
+// each, which takes one step for each entry that is added or dropped.
 
 // keyDigest is where the digest is, in the meta bucket.
 var keyDigest = []byte("digest")

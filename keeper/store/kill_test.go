@@ -163,8 +163,8 @@ func (w *peers) receive(t *testing.T, key solana.PublicKey, line string) {
 	w.received++
 }
 
-// run starts a child on the file, kills it, and reads its output. Its life is counted from its start, or with prints from
-// its first output: a busy machine may take long to start it.
+// run starts a child on the file, kills it, and reads its output. Its life is counted from its start, or with prints
+// from its first output: a busy machine may take long to start it.
 func (w *peers) run(t *testing.T, path string, seed uint64, prints bool, life time.Duration, env ...string) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -216,8 +216,8 @@ func kills() int {
 	return 25
 }
 
-// A process that is killed at any moment, again and again on the same file, never publishes two different
-// statements about one thing, and always finds its file sound.
+// A process that is killed at any moment, again and again on the same file, never publishes two different statements
+// about one thing, and always finds its file sound.
 func TestKilledAtAnyMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	w := newPeers()

@@ -15,7 +15,8 @@ import (
 var (
 	// ErrManifest: another manifest was signed for this period before.
 	ErrManifest = errors.New("another manifest was signed for this period")
-	// ErrOpen: the period's statements are not declared complete, so there is nothing yet that a manifest could be about.
+	// ErrOpen: the period's statements are not declared complete, so there is nothing yet that a manifest could be
+	// about.
 	ErrOpen = errors.New("period is not sealed")
 )
 
@@ -34,9 +35,9 @@ func (r SetRef) encode() []byte {
 	return append(binary.BigEndian.AppendUint32(b, r.Size), r.Digest[:]...)
 }
 
-// PutManifest stores what the keeper is about to sign as the set of all its statements of a sealed period. The same again
-// is fine; another is never taken, since two signed manifests of one period cost the bond. Errors: ErrManifest, ErrEarly,
-// ErrOpen, ErrFrozen.
+// PutManifest stores what the keeper is about to sign as the set of all its statements of a sealed period. The same
+// again is fine; another is never taken, since two signed manifests of one period cost the bond. Errors: ErrManifest,
+// ErrEarly, ErrOpen, ErrFrozen.
 func (s *Store) PutManifest(p records.Period, ref SetRef) error {
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketManifests)

@@ -11,15 +11,16 @@ import (
 )
 
 // A keeper of a large market signs tens of thousands of statements a period and keeps them for a day. An entry each has
-// a key of 81 bytes, a checksum and a place in a page of its own, all of which every start reads. A sealed period takes no
-// more statements, so those it has are packed: a pack is an entry of up to packSize statements with their signatures, one
-// after another in the order of their keys, all of one period, under the key of the first.
+// a key of 81 bytes, a checksum and a place in a page of its own, all of which every start reads. A sealed period takes
+// no more statements, so those it has are packed: a pack is an entry of up to packSize statements with their
+// signatures, one after another in the order of their keys, all of one period, under the key of the first.
 
 // packSize keeps a pack at some 50 KB: few entries, and little to read for the statements about one node.
 const packSize = 256
 
-// Pack packs the statements of all sealed periods that are not packed yet, a period at a time, and returns how many. What
-// is promised stays the same at every moment, whatever is killed meanwhile and whether there is room on the disk or not.
+// Pack packs the statements of all sealed periods that are not packed yet, a period at a time, and returns how many.
+// What is promised stays the same at every moment, whatever is killed meanwhile and whether there is room on the disk
+// or not.
 func (s *Store) Pack() (int, error) {
 	n := 0
 	for {

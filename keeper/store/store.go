@@ -118,8 +118,8 @@ func (s *Store) Close() error { return s.db.Close() }
 // not any more.
 func (s *Store) FirstPeriod() records.Period { return records.Period(s.first.Load()) }
 
-// Prune forgets everything about periods before the given one, for which nothing is signed any more. It returns how many
-// entries.
+// Prune forgets everything about periods before the given one, for which nothing is signed any more. It returns how
+// many entries.
 func (s *Store) Prune(before records.Period) (int, error) {
 	n := 0
 	err := s.db.Update(func(tx *bolt.Tx) error {

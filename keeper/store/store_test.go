@@ -192,8 +192,8 @@ func TestDamageIsNeverRead(t *testing.T) {
 	})
 }
 
-// Whatever is asked in whatever order, with restarts and packing in between: one statement for a key, one root for a period, and
-// nothing new in a sealed period.
+// Whatever is asked in whatever order, with restarts and packing in between: one statement for a key, one root for a
+// period, and nothing new in a sealed period.
 func TestPromisesHold(t *testing.T) {
 	dir := t.TempDir()
 	n := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// replay has the client recompute a sealed order's winner and price from the chain and the keepers' published bids, after
-// its lease is closed.
+// replay has the client recompute a sealed order's winner and price from the chain and the keepers' published bids,
+// after its lease is closed.
 func (d *demo) replay(ctx context.Context, step int, customer seed.Wallet, lease sdk.Lease) error {
 	history, err := d.past(ctx, lease.Order)
 	if err != nil {

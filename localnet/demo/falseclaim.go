@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// falseClaim follows a node that claims an H100 and computes far too slowly: its work proof comes too late, a report has
-// the failure, and a part of its stake is slashed.
+// falseClaim follows a node that claims an H100 and computes far too slowly: its work proof comes too late, a report
+// has the failure, and a part of its stake is slashed.
 func (d *demo) falseClaim(ctx context.Context) error {
 	node, err := d.net.Machine(falseH100)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // deposit is what each customer puts in.
 const deposit = 100 * sdk.OneUSDC
 
-// gather registers all participants: keepers with bonds, providers with stakes and machines, customers with
-// money.
+// gather registers all participants: keepers with bonds, providers with stakes and machines, customers with money.
 func (d *demo) gather(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {

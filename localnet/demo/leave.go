@@ -16,7 +16,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as the demo needed them no more.
+// leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as the demo needed them no
+// more.
 func (d *demo) leave(ctx context.Context) error {
 	d.out.begin("customers and keepers leave", "credits, bonds, reports")
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -4,8 +4,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// The participants. Regions steer the orders, so that every lease lands where the demo needs it; two honest A100s compete
-// for the first one.
+// The participants. Regions steer the orders, so that every lease lands where the demo needs it; two honest A100s
+// compete for the first one.
 const (
 	keeperCount   = 3
 	customerCount = 2

@@ -11,8 +11,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// printer writes numbered steps, and lines that belong to one. Steps overlap in time, so every line of a
-// step comes out in one piece. Its methods may be called from several goroutines.
+// printer writes numbered steps, and lines that belong to one. Steps overlap in time, so every line of a step comes out
+// in one piece. Its methods may be called from several goroutines.
 type printer struct {
 	mu    sync.Mutex
 	out   io.Writer

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/invariants"
 )
 
-// silentAfter is how long into the first period that keepers report on in full the silent node stops answering: long enough
-// that some seconds of its lease are verified and paid.
+// silentAfter is how long into the first period that keepers report on in full the silent node stops answering: long
+// enough that some seconds of its lease are verified and paid.
 const silentAfter = 3 * time.Second
 
 // silentLease is a lease on a node that goes silent: reports end it, what was not delivered is not paid, and the
@@ -36,8 +36,8 @@ func (d *demo) silentLease(ctx context.Context) error {
 		return err
 	}
 	period := int64(d.net.Params().PeriodSecs)
-	// A keeper that is down leaves a period in which the lease is not reported and not paid: the node goes silent after one that was
-	// reported.
+	// A keeper that is down leaves a period in which the lease is not reported and not paid: the node goes silent after
+	// one that was reported.
 	paid, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be verified by a report", func(l sdk.Lease, exists bool) bool {
 		return !exists || l.VerifiedSecs > 0
 	})

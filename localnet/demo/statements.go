@@ -16,8 +16,8 @@ import (
 // statementsProtocol is how anyone on the network asks a keeper for the statements behind a report.
 var statementsProtocol = p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage}
 
-// printStatements asks the keepers for the signed check statements behind the false H100's fault, verifies each signature,
-// and shows those about its work.
+// printStatements asks the keepers for the signed check statements behind the false H100's fault, verifies each
+// signature, and shows those about its work.
 func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -12,8 +12,8 @@ const (
 	defaultAgaveSlot = 100 * time.Millisecond
 	// tick is the validator's fixed time between two ticks: 160 ticks a second.
 	tick = time.Second / 160
-	// agavePorts is the number of consecutive ports a validator gets: RPC, WebSocket, faucet, gossip, and the
-	// range for everything else, for which it wants at least 25.
+	// agavePorts is the number of consecutive ports a validator gets: RPC, WebSocket, faucet, gossip, and the range for
+	// everything else, for which it wants at least 25.
 	agavePorts = 4 + 32
 	// ledgerShreds are kept, of which a slot takes 64 at least: without old blocks nobody can tell what became of a
 	// transaction, and the default of 10,000 is seconds.

@@ -358,8 +358,8 @@ func programAccounts(t *testing.T, c cluster) {
 	require.Equal(t, sig, line.Value.Signature)
 }
 
-// closedAccount shows that a closed account is announced to accountSubscribe, as empty, and not to programSubscribe
-// of the program that owned it: who watches a program's accounts learns of closings from a snapshot only.
+// closedAccount shows that a closed account is announced to accountSubscribe, as empty, and not to programSubscribe of
+// the program that owned it: who watches a program's accounts learns of closings from a snapshot only.
 func closedAccount(t *testing.T, c cluster) {
 	rent, err := c.rpc.GetMinimumBalanceForRentExemption(t.Context(), token.MINT_SIZE, committed)
 	require.NoError(t, err)

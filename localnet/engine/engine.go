@@ -1,5 +1,5 @@
-// Package engine starts the Solana node of a local network: the embedded surfnet or the real test validator, behind
-// one interface. Both listen on the loopback interface only, on free ports, with the given programs deployed as
+// Package engine starts the Solana node of a local network: the embedded surfnet or the real test validator, behind one
+// interface. Both listen on the loopback interface only, on free ports, with the given programs deployed as
 // upgradeable; both are children of the given supervisor, so no node outlives its network.
 package engine
 
@@ -81,8 +81,8 @@ type Config struct {
 type Engine interface {
 	// Kind names the engine.
 	Kind() Kind
-	// Start returns when the node answers, produces blocks and has all programs deployed. It fails with
-	// ErrNotInstalled or ErrNotReady; the node is not left running then.
+	// Start returns when the node answers, produces blocks and has all programs deployed. It fails with ErrNotInstalled
+	// or ErrNotReady; the node is not left running then.
 	Start(ctx context.Context) (Endpoint, error)
 	// Stop ends the node and waits until it is gone.
 	Stop(ctx context.Context) error

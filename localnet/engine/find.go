@@ -13,10 +13,10 @@ const (
 	AgaveVariable   = "GANTRY_SOLANA_TEST_VALIDATOR"
 )
 
-// Find returns the executable of an engine: the given one, or the one named by the environment variable, or the
-// first found. Surfnet is looked for beside the running executable, in build/bin of the working directory and the
-// directories above it (so that tests find it), and in PATH; agave in PATH, and in bin of the cache directory
-// (GANTRY_CACHE, or ~/.cache/gantry). It fails with ErrNotInstalled or ErrUnknownKind.
+// Find returns the executable of an engine: the given one, or the one named by the environment variable, or the first
+// found. Surfnet is looked for beside the running executable, in build/bin of the working directory and the directories
+// above it (so that tests find it), and in PATH; agave in PATH, and in bin of the cache directory (GANTRY_CACHE, or
+// ~/.cache/gantry). It fails with ErrNotInstalled or ErrUnknownKind.
 func Find(kind Kind, given string) (string, error) {
 	switch kind {
 	case Surfnet:

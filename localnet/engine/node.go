@@ -165,9 +165,8 @@ func tail(path string) string {
 	return string(bytes.Join(bytes.Fields(b), []byte(" ")))
 }
 
-// freePorts returns count consecutive free TCP ports on the loopback interface. They are free when it returns and
-// could be taken before the node binds them; they lie outside the range that the kernel hands out, which makes that
-// unlikely.
+// freePorts returns count consecutive free TCP ports on the loopback interface. They are free when it returns and could
+// be taken before the node binds them; they lie outside the range that the kernel hands out, which makes that unlikely.
 func freePorts(count int) (int, error) {
 	const low, high = 10_000, 32_000
 	// Where to begin differs from process to process, so that networks started together do not try the same ports.

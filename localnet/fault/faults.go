@@ -2,7 +2,8 @@ package fault
 
 import "time"
 
-// Faults says what is injected. Shares are between 0 and 1 and are drawn for each request; the zero value injects nothing.
+// Faults says what is injected. Shares are between 0 and 1 and are drawn for each request; the zero value injects
+// nothing.
 type Faults struct {
 	// Delay is the longest that a request is held before it is passed on; each is held for a random part of it.
 	Delay time.Duration

@@ -12,8 +12,8 @@ import (
 
 const dialTimeout = 2 * time.Second
 
-// Relay forwards TCP connections to one target until it is cut: then all open connections break at once and new ones are
-// refused, until it is restored. Its methods may be called from several goroutines.
+// Relay forwards TCP connections to one target until it is cut: then all open connections break at once and new ones
+// are refused, until it is restored. Its methods may be called from several goroutines.
 type Relay struct {
 	target string
 	addr   string

@@ -22,7 +22,8 @@ import (
 // owners is how many providers register machines side by side.
 const owners = 8
 
-// register brings all machines into the market, those of one provider after each other: each raises the provider's stake.
+// register brings all machines into the market, those of one provider after each other: each raises the provider's
+// stake.
 func register(ctx context.Context, s Spec, shared *daemon.Shared, log zerolog.Logger) error {
 	byOwner := map[string][]Member{}
 	for _, m := range s.Members {

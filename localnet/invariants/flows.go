@@ -78,9 +78,9 @@ func (f *Flows) slash(amount, customer, finder, burned uint64) {
 }
 
 // Conservation is invariant 2 over time: what went in is what came out and what is still in vaults, per token; and 3:
-// what was slashed went to customers and finders or was burned. burned is by how much the stake mint's
-// supply fell. What customers take with them when they close their credits counts as still in vaults of nobody, so
-// takenAtClose is given by the caller (0 when they withdrew first).
+// what was slashed went to customers and finders or was burned. burned is by how much the stake mint's supply fell.
+// What customers take with them when they close their credits counts as still in vaults of nobody, so takenAtClose is
+// given by the caller (0 when they withdrew first).
 func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation {
 	var found violations
 	var credits, stakes uint64

@@ -158,8 +158,8 @@ func parseMove(ix solana.CompiledInstruction, keys []solana.PublicKey) (Move, bo
 	return Move{From: keys[ix.Accounts[0]], To: keys[ix.Accounts[1]], Lamports: chain.Lamports(lamports)}, true
 }
 
-// topLevelUnits reads what each call of the market at the top of a transaction consumed. The log of a call ends
-// with the line after which its own calls have all ended.
+// topLevelUnits reads what each call of the market at the top of a transaction consumed. The log of a call ends with
+// the line after which its own calls have all ended.
 func topLevelUnits(logs []string) []uint64 {
 	own := programLog + bindings.ProgramID.String()
 	var units []uint64

@@ -32,8 +32,8 @@ const (
 	nodeRetired  = 4
 )
 
-// Checker checks snapshots one after the other; it remembers what may only grow. Its methods may be called from
-// several goroutines.
+// Checker checks snapshots one after the other; it remembers what may only grow. Its methods may be called from several
+// goroutines.
 type Checker struct {
 	mu     sync.Mutex
 	paid   map[solana.PublicKey]paidMark
@@ -56,8 +56,8 @@ func (c *Checker) Checks() int {
 	return c.checks
 }
 
-// Check returns every violation of invariants 1 to 6 that the snapshot shows. Invariant 2 over time is History's,
-// 7 and 8 are shown by what a scenario does.
+// Check returns every violation of invariants 1 to 6 that the snapshot shows. Invariant 2 over time is History's, 7 and
+// 8 are shown by what a scenario does.
 func (c *Checker) Check(s Snapshot) []Violation {
 	var found violations
 	found.credits(s)

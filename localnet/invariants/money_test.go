@@ -64,8 +64,8 @@ func decodeBytes(t *testing.T, raw []byte, into *struct {
 	}
 }
 
-// A lease by hand, from deposit to close: every snapshot is sound, the flows add up, the rent is back, and the
-// checker sees it when a figure is wrong.
+// A lease by hand, from deposit to close: every snapshot is sound, the flows add up, the rent is back, and the checker
+// sees it when a figure is wrong.
 func TestMoneyOfALease(t *testing.T) {
 	m := testmarket.NewSeeded(t, seed.Counts{Keepers: 1, Providers: 1, Customers: 1})
 	m.Seed()

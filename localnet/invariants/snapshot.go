@@ -80,8 +80,8 @@ var deviceDiscriminator = func() (d [8]byte) {
 	return d
 }()
 
-// Take reads the market. A node answers each question from a state of its own, so it asks again until the accounts
-// that say what vaults hold are the same before and after the vaults were read. It fails with ErrRestless.
+// Take reads the market. A node answers each question from a state of its own, so it asks again until the accounts that
+// say what vaults hold are the same before and after the vaults were read. It fails with ErrRestless.
 func Take(ctx context.Context, client *chain.Client, mints Mints) (Snapshot, error) {
 	before, err := readProgram(ctx, client)
 	if err != nil {

@@ -18,8 +18,8 @@ func (n *Network) GantryRaw(ctx context.Context, home string, args ...string) (O
 	return runBinary(ctx, n.mark, n.bins.gantry, n.home(home), args...)
 }
 
-// home is the environment of a process that must not see anybody's own settings: its files and the Solana
-// configuration live in the network's directory.
+// home is the environment of a process that must not see anybody's own settings: its files and the Solana configuration
+// live in the network's directory.
 func (n *Network) home(name string) []string {
 	dir := filepath.Join(n.cfg.Dir, "homes", name)
 	return []string{

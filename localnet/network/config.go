@@ -27,7 +27,8 @@ type Config struct {
 	Nodes              []NodeSpec
 	// Params are the market's; nil means seed.Params.
 	Params *bindings.Params
-	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection, or inject faults into answers.
+	// Relay puts a relay between keepers and agents and the node, so that a test can cut the connection, or inject
+	// faults into answers.
 	Relay bool
 	// OmitBidsOf names a machine whose sealed bids every keeper acknowledges and leaves out: dishonest keepers.
 	OmitBidsOf string
@@ -139,8 +140,8 @@ func (c Config) providers() int {
 	return count
 }
 
-// DefaultNodes are the machines of `gantry-localnet up`: count simulated machines of two models in three regions,
-// each with a provider of its own.
+// DefaultNodes are the machines of `gantry-localnet up`: count simulated machines of two models in three regions, each
+// with a provider of its own.
 func DefaultNodes(count int) []NodeSpec {
 	regions := []string{"us-west-2", "us-east-1", "eu-central-1"}
 	nodes := make([]NodeSpec, count)

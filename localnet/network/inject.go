@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/fault"
 )
 
-// startRelays puts a relay before each of the node's two ports, and a proxy that injects faults behind the first, if the
-// configuration asks for it.
+// startRelays puts a relay before each of the node's two ports, and a proxy that injects faults behind the first, if
+// the configuration asks for it.
 func (n *Network) startRelays(ctx context.Context) error {
 	if !n.cfg.Relay {
 		return nil
@@ -52,8 +52,8 @@ func (n *Network) Cut() error {
 	return nil
 }
 
-// InjectFaults spoils the node's answers to keepers and agents from now on; no faults end it. The network must have been
-// started with a relay.
+// InjectFaults spoils the node's answers to keepers and agents from now on; no faults end it. The network must have
+// been started with a relay.
 func (n *Network) InjectFaults(f fault.Faults) error {
 	if n.proxy == nil {
 		return errors.New("network: started without a relay")

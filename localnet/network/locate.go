@@ -14,8 +14,8 @@ var ErrMissing = errors.New("not found")
 // ProgramVariable is the environment variable that names the program's shared object.
 const ProgramVariable = "GANTRY_PROGRAM"
 
-// Binary finds one of the project's executables: beside the running one, in build/bin of the working directory or
-// of one above it, or in PATH. It fails with ErrMissing.
+// Binary finds one of the project's executables: beside the running one, in build/bin of the working directory or of
+// one above it, or in PATH. It fails with ErrMissing.
 func Binary(name string) (string, error) {
 	if self, err := os.Executable(); err == nil {
 		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {

@@ -179,8 +179,8 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Stop ends the child for good and waits for it. It returns early with the context's error, the child then ends
-// in the background.
+// Stop ends the child for good and waits for it. It returns early with the context's error, the child then ends in the
+// background.
 func (p *Process) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.stopped {

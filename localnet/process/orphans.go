@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// MarkVariable is the environment variable that marks the processes of a network, see belongs.match for those that
-// do not inherit it.
+// MarkVariable is the environment variable that marks the processes of a network, see belongs.match for those that do
+// not inherit it.
 const MarkVariable = "GANTRY_LOCALNET_MARK"
 
 // lockDir takes the directory's lock; the kernel releases it when this process ends, however it ends.

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// spawner starts processes from one operating-system thread of its own. A parent-death signal is sent when the
-// thread that started the child ends, not the process, and Go may end threads; this one stays until close.
+// spawner starts processes from one operating-system thread of its own. A parent-death signal is sent when the thread
+// that started the child ends, not the process, and Go may end threads; this one stays until close.
 type spawner struct {
 	requests chan spawnRequest
 	once     sync.Once

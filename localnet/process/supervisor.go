@@ -126,8 +126,8 @@ func (s *Supervisor) Kill(name string) error {
 	return p.Kill()
 }
 
-// Close stops all children, the last started first, kills every process they left, and releases the directory.
-// It may be called more than once.
+// Close stops all children, the last started first, kills every process they left, and releases the directory. It may
+// be called more than once.
 func (s *Supervisor) Close() error {
 	s.mu.Lock()
 	if s.closed {

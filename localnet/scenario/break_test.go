@@ -19,8 +19,8 @@ const (
 	killedKeeper = "keeper-2"
 )
 
-// A keeper that is killed in the middle comes back, and nothing in the demo changes: awards, reports, slashes and
-// sums are those of an undisturbed run.
+// A keeper that is killed in the middle comes back, and nothing in the demo changes: awards, reports, slashes and sums
+// are those of an undisturbed run.
 func TestDemoWhileAKeeperIsKilled(t *testing.T) {
 	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {

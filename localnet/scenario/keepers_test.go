@@ -138,9 +138,9 @@ func killings() int {
 	return 15
 }
 
-// Keepers that are killed at random moments, again and again, never sign two different statements or manifests, and the market goes on. A
-// second process with the same wallet, an older copy of a store, a clock that is wrong and a damaged store are reported, and
-// nothing is signed.
+// Keepers that are killed at random moments, again and again, never sign two different statements or manifests, and the
+// market goes on. A second process with the same wallet, an older copy of a store, a clock that is wrong and a damaged
+// store are reported, and nothing is signed.
 func TestKeepersThatBreak(t *testing.T) {
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 4, Customers: 1, Nodes: network.DefaultNodes(2), Log: warnings(t),

@@ -19,8 +19,9 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// A machine is gone in the middle of a job. Keepers move what is left of its time to another; the client brings the command
-// there, with the checkpoint that the first had put on chain, and stays until it is done. What was down is not paid.
+// A machine is gone in the middle of a job. Keepers move what is left of its time to another; the client brings the
+// command there, with the checkpoint that the first had put on chain, and stays until it is done. What was down is not
+// paid.
 func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	nodes := network.DefaultNodes(3)
 	for i := range nodes { // a lease moves only where it costs no more

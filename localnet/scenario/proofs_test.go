@@ -38,8 +38,8 @@ func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []au
 }
 
 // A node that computes wrongly has signed it: one of the keepers proves it, in two transactions, and half of the stake
-// that the node needs is gone at once. Nobody votes, no fault is opened beside it, and the other keepers pay for nothing.
-// The keeper whose turn it is may be killed between the two.
+// that the node needs is gone at once. Nobody votes, no fault is opened beside it, and the other keepers pay for
+// nothing. The keeper whose turn it is may be killed between the two.
 func TestAWrongProductIsProven(t *testing.T) {
 	nodes := network.DefaultNodes(2)
 	nodes[1].Wrong = true
@@ -130,8 +130,8 @@ func inPlaceOf(t *testing.T, n *network.Network, dishonest seed.Wallet) (*p2p.No
 	return node, domain
 }
 
-// equivocate takes a keeper's place on the network: whoever asks it for a period's statements gets its signed
-// statement about one check: "passed" for one of the two other keepers and "failed" for the other.
+// equivocate takes a keeper's place on the network: whoever asks it for a period's statements gets its signed statement
+// about one check: "passed" for one of the two other keepers and "failed" for the other.
 func equivocate(t *testing.T, n *network.Network, dishonest seed.Wallet) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, dishonest)
@@ -170,8 +170,8 @@ func TestEquivocationIsProven(t *testing.T) {
 	}
 }
 
-// twoManifests takes a keeper's place on the network: it gossips one manifest of each period, and hands another to whoever
-// asks. What it returns gossips that of the period before.
+// twoManifests takes a keeper's place on the network: it gossips one manifest of each period, and hands another to
+// whoever asks. What it returns gossips that of the period before.
 func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (gossip func()) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, dishonest)
@@ -200,7 +200,8 @@ func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (goss
 	}
 }
 
-// A keeper that signs two manifests of one period loses its whole bond; the finder gets its share, and the rest is burned.
+// A keeper that signs two manifests of one period loses its whole bond; the finder gets its share, and the rest is
+// burned.
 func TestTwoManifestsAreProven(t *testing.T) {
 	n, dishonest := threeKeepersOneStopped(t)
 	gossip := twoManifests(t, n, dishonest)
@@ -235,8 +236,8 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }
 
-// A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a fifth
-// of its bond is gone, and the customer has the difference in price back.
+// A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a
+// fifth of its bond is gone, and the customer has the difference in price back.
 func TestAnUnjustAwardIsProven(t *testing.T) {
 	params := seed.Params()
 	params.ChallengeSecs = 8

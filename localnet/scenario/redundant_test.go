@@ -18,8 +18,8 @@ import (
 )
 
 // Three machines of three owners run one job, one of them comes to another result: what the other two have is paid, the
-// third gets nothing. The agent of one of the two is killed while it waits for the others: it shows what it had committed
-// to.
+// third gets nothing. The agent of one of the two is killed while it waits for the others: it shows what it had
+// committed to.
 func TestAWrongOutputIsNotPaid(t *testing.T) {
 	nodes := network.DefaultNodes(4)
 	for i := range nodes {
@@ -42,8 +42,8 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 	}
 	deployed := make(chan result, 1)
 	go func() {
-		// A job has a home below its machine's name. Node 2 gives a wrong result; node 3 takes longest, so that the others wait. Less than a
-		// second of work would be paid with nothing.
+		// A job has a home below its machine's name. Node 2 gives a wrong result; node 3 takes longest, so that the
+		// others wait. Less than a second of work would be paid with nothing.
 		out, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--max-price", "1.60", "--duration", "2m", "--allow-simulated",
 			"--redundancy", "3", "--", "sh", "-c",
 			`case $HOME in *node-2*) echo 41;; *node-3*) sleep 8; echo 42;; *) sleep 3; echo 42;; esac; echo $HOME >&2`)

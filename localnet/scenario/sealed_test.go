@@ -106,8 +106,8 @@ func evidence(t *testing.T, n *network.Network, name, order string) (e sealedbid
 	return e, path
 }
 
-// Sealed orders from bid to replay: the lowest bid wins and is paid the second price, losers learn why, a keeper that is
-// killed in the middle changes nothing, and everything can be replayed when all accounts are closed.
+// Sealed orders from bid to replay: the lowest bid wins and is paid the second price, losers learn why, a keeper that
+// is killed in the middle changes nothing, and everything can be replayed when all accounts are closed.
 func TestSealedOrders(t *testing.T) {
 	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000)})
 

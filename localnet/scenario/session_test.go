@@ -18,8 +18,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// A program buys compute with a session key: its customer's wallet is not there. It stays within its cap, signs receipts,
-// stops its lease, and can do nothing once it is removed.
+// A program buys compute with a session key: its customer's wallet is not there. It stays within its cap, signs
+// receipts, stops its lease, and can do nothing once it is removed.
 func TestASessionKeyBuysCompute(t *testing.T) {
 	n, customer := market(t)
 	robot, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "robot")

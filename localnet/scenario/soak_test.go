@@ -23,8 +23,8 @@ func TestShortSoak(t *testing.T) {
 	sound(t, r)
 }
 
-// Faults are injected into the node's answers: they are late, lost, old, broken or missing. Everything is paid, refunded and
-// closed all the same, and no honest machine has a fault.
+// Faults are injected into the node's answers: they are late, lost, old, broken or missing. Everything is paid,
+// refunded and closed all the same, and no honest machine has a fault.
 func TestSoakWithInjectedFaults(t *testing.T) {
 	r, err := soak.Run(t.Context(), soak.Options{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Nodes: 8, Customers: 3, For: 30 * time.Second, OrderEvery: 4 * time.Second,

@@ -23,8 +23,8 @@ const Period = 5 * time.Second
 // Bond is what each keeper of a local network bonds: the smallest allowed, so that all weigh the same.
 const Bond = 1_000 * GNT
 
-// Params are the market's parameters on a local network. Shares and slashes are those of a real market; times are
-// short enough to watch a whole lease, a fault and its appeal window within a minute.
+// Params are the market's parameters on a local network. Shares and slashes are those of a real market; times are short
+// enough to watch a whole lease, a fault and its appeal window within a minute.
 func Params() bindings.Params {
 	return bindings.Params{
 		MinBond:               Bond,
@@ -64,8 +64,8 @@ func Params() bindings.Params {
 	}
 }
 
-// ShortRetention is the shortest time that reports of a local network can stay: the appeal window and a margin for
-// the leaves' application. It lets a network that is being watched close its last reports without a long wait.
+// ShortRetention is the shortest time that reports of a local network can stay: the appeal window and a margin for the
+// leaves' application. It lets a network that is being watched close its last reports without a long wait.
 const ShortRetention = 12 * time.Second
 
 // Ids of the GPU models.
@@ -74,9 +74,9 @@ const (
 	H100 uint16 = 2
 )
 
-// Models are the GPU models of a local network, with the figures of the makers' data sheets (dense FP16 TFLOPS ×
-// 10). The work proof is small enough for a CPU; its time bound leaves a simulated GPU on a busy laptop a margin of
-// an order of magnitude.
+// Models are the GPU models of a local network, with the figures of the makers' data sheets (dense FP16 TFLOPS × 10).
+// The work proof is small enough for a CPU; its time bound leaves a simulated GPU on a busy laptop a margin of an order
+// of magnitude.
 func Models() []bindings.GpuModelArgs {
 	const (
 		workSize    = 256

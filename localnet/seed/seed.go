@@ -32,8 +32,8 @@ type grant struct {
 	usdc, gnt uint64
 }
 
-// Seed makes mints, market, models and funded wallets. The node must be empty, with the program
-// deployed and upgradeable by the authority.
+// Seed makes mints, market, models and funded wallets. The node must be empty, with the program deployed and
+// upgradeable by the authority.
 func Seed(ctx context.Context, client *chain.Client, k Keys, params bindings.Params) error {
 	sender := Sender{Chain: client}
 	if err := sender.Airdrop(ctx, k.Faucet.Address(), faucetSOL); err != nil {

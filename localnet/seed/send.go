@@ -20,12 +20,12 @@ const (
 	pollEvery   = 15 * time.Millisecond
 )
 
-// Sender sends the transactions of a local network's setup and waits for them. It keeps nothing: what needs to
-// survive a crash goes through the transaction manager.
+// Sender sends the transactions of a local network's setup and waits for them. It keeps nothing: what needs to survive
+// a crash goes through the transaction manager.
 type Sender struct{ Chain *chain.Client }
 
-// Send signs the instructions with the payer and the other signers, sends them as one transaction, and returns when
-// it is confirmed. It fails with ErrRefused when the program says no.
+// Send signs the instructions with the payer and the other signers, sends them as one transaction, and returns when it
+// is confirmed. It fails with ErrRefused when the program says no.
 func (s Sender) Send(ctx context.Context, payer solana.PrivateKey, others []solana.PrivateKey, instructions ...solana.Instruction) (solana.Signature, error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()

@@ -37,7 +37,8 @@ func (k *keeper) audit(p records.Period) {
 	})
 }
 
-// auditOne takes a keeper's signed statements about a node, or about all, into the pool, and reports whether it answered.
+// auditOne takes a keeper's signed statements about a node, or about all, into the pool, and reports whether it
+// answered.
 func (k *keeper) auditOne(ctx context.Context, of *keeper, p records.Period, node solana.PublicKey) bool {
 	ctx, cancel := k.group.Timeout(ctx, k.sim.o.times().timeout)
 	defer cancel()
@@ -58,8 +59,8 @@ func (k *keeper) auditOne(ctx context.Context, of *keeper, p records.Period, nod
 	return true
 }
 
-// signedOf is what a keeper answers: its own statements, then those of others. One that contradicts itself shows its second
-// face to some.
+// signedOf is what a keeper answers: its own statements, then those of others. One that contradicts itself shows its
+// second face to some.
 func (k *keeper) signedOf(p records.Period, node solana.PublicKey, asker place) []statement.Signed {
 	if sealed, err := k.store.Sealed(); err != nil || p >= sealed {
 		return nil

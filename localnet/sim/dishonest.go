@@ -28,14 +28,14 @@ const (
 	clutter  votes = "before anyone else, each for a root without leaves"
 )
 
-// collusion is dishonest keepers that work together. Accomplices are machines that they report as present and sound, whatever
-// they are; victims are machines that they report as absent and fraudulent.
+// collusion is dishonest keepers that work together. Accomplices are machines that they report as present and sound,
+// whatever they are; victims are machines that they report as absent and fraudulent.
 type collusion struct {
 	sim     *simulation
 	members []*keeper
 	votes   votes
-	// equivocates: a member whose turn it is to propose sends one half of the others one proposal and the other half another, and
-	// signs two manifests for that.
+	// equivocates: a member whose turn it is to propose sends one half of the others one proposal and the other half
+	// another, and signs two manifests for that.
 	equivocates bool
 	accomplices map[solana.PublicKey]bool
 	victims     map[solana.PublicKey]bool
@@ -192,7 +192,8 @@ func (c *collusion) everything(k *keeper, p records.Period) (*report.Tally, repo
 	return d, b
 }
 
-// forge makes the report that the collusion wants for a period: the same for all members, made by the first that needs it.
+// forge makes the report that the collusion wants for a period: the same for all members, made by the first that needs
+// it.
 func (c *collusion) forge(k *keeper, p records.Period) *report.Set {
 	if s, ok := c.forged[p]; ok {
 		return s
@@ -220,8 +221,8 @@ func (c *collusion) forge(k *keeper, p records.Period) *report.Set {
 	return s
 }
 
-// scheduleForgedVotes has dishonest keepers vote for their own report, or each for a root without leaves, as soon as a period
-// may be voted on.
+// scheduleForgedVotes has dishonest keepers vote for their own report, or each for a root without leaves, as soon as a
+// period may be voted on.
 func (sim *simulation) scheduleForgedVotes() {
 	for _, k := range sim.keepers {
 		if k.collusion == nil || k.collusion.votes != forge && k.collusion.votes != clutter {
@@ -260,8 +261,8 @@ func (c *collusion) root(k *keeper, p records.Period) (records.Hash, bool) {
 	return set.Root, true
 }
 
-// publishOpposite signs the opposite of the first statement of a batch and tells half of the keepers. An honest store would
-// refuse: this keeper has none.
+// publishOpposite signs the opposite of the first statement of a batch and tells half of the keepers. An honest store
+// would refuse: this keeper has none.
 func (k *keeper) publishOpposite(all []statement.Signed) {
 	s := all[0]
 	s.Statement.Passed = !s.Statement.Passed

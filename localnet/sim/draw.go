@@ -3,7 +3,8 @@ package sim
 import "time"
 
 // Draw makes the options of a small market with everything drawn by the seed: its size, who is faulty and how, what the
-// network loses, and in a third of the cases a split, every other one of which lasts longer than keepers work on a period without pause.
+// network loses, and in a third of the cases a split, every other one of which lasts longer than keepers work on a
+// period without pause.
 func Draw(seed uint64) Options {
 	d := newRNG(seed, "options")
 	keepers := []int{4, 5, 6, 7, 7, 8, 10, 10, 13}[d.IntN(9)]

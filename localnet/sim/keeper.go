@@ -52,7 +52,8 @@ type keeper struct {
 	recordSoon bool
 }
 
-// gather is how long findings are collected to be signed together. A running keeper takes 40 ms, and more when it is busy.
+// gather is how long findings are collected to be signed together. A running keeper takes 40 ms, and more when it is
+// busy.
 const gather = 250 * time.Millisecond
 
 func (k *keeper) wallet() solana.PublicKey { return k.key.PublicKey() }
@@ -205,8 +206,8 @@ func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
 	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.sim.o.Seed, p))), known
 }
 
-// submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as the
-// transaction manager does, for as long as the keeper runs.
+// submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as
+// the transaction manager does, for as long as the keeper runs.
 func (k *keeper) submit(ctx context.Context, in txm.Intent) (txm.Result, error) {
 	if k.collusion != nil && in.Kind == "report_vote" && k.collusion.votes != follow {
 		return txm.Result{}, errors.New("a dishonest keeper does not vote for what its engine chose")

@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// memStore is a keeper's memory that survives its crashes: package store's promises without its file. A test holds the two
-// against each other.
+// memStore is a keeper's memory that survives its crashes: package store's promises without its file. A test holds the
+// two against each other.
 type memStore struct {
 	first    records.Period
 	sealed   records.Period

@@ -24,8 +24,8 @@ func (t *Traffic) add(o Traffic) {
 	t.BytesIn += o.BytesIn
 }
 
-// Overheads, bytes: what a message costs on the wire beside its content. A stream's message has Noise and yamux frames and
-// TCP/IP headers; a gossiped one a signature, a key, a topic and a number in addition.
+// Overheads, bytes: what a message costs on the wire beside its content. A stream's message has Noise and yamux frames
+// and TCP/IP headers; a gossiped one a signature, a key, a topic and a number in addition.
 const (
 	streamOverhead = 100
 	gossipOverhead = 260
@@ -133,8 +133,8 @@ func (n *network) carry(from, to place, bytes int, d time.Duration, arrive func(
 	})
 }
 
-// gossip spreads a message from a keeper to all that it reaches: whoever hears it for the first time passes it on, unless
-// take refuses it. A hop may be lost, and may come twice.
+// gossip spreads a message from a keeper to all that it reaches: whoever hears it for the first time passes it on,
+// unless take refuses it. A hop may be lost, and may come twice.
 func (n *network) gossip(from place, bytes int, take func(to place) bool) {
 	bytes += gossipOverhead
 	seen := make([]bool, len(n.neighbours))

@@ -16,16 +16,16 @@ type Options struct {
 	Period time.Duration `json:"period"`
 	// Faults is how many keepers may be faulty at a time, in any way. Faulty keepers are drawn by the seed.
 	Faults int `json:"faults"`
-	// Dishonest is how many of all keepers collude from the first to the last second. They count as faulty; when there are more
-	// than Faults, they are the only ones. Negative: drawn, up to Faults.
+	// Dishonest is how many of all keepers collude from the first to the last second. They count as faulty; when there
+	// are more than Faults, they are the only ones. Negative: drawn, up to Faults.
 	Dishonest int `json:"dishonest"`
 	// Clutter has the dishonest keepers vote before anyone else, each for a root of its own without leaves. Otherwise
 	// how they vote is drawn.
 	Clutter bool `json:"clutter,omitempty"`
 	// Loss is the share of packets that the network loses: gossip is gone, a stream sends again and is late.
 	Loss float64 `json:"loss"`
-	// Split, if not zero, is for how long all keepers are cut in two at most, once and for half a period at least. It is beyond
-	// what Faults allow: nothing can be final then, and everything must be, after it heals.
+	// Split, if not zero, is for how long all keepers are cut in two at most, once and for half a period at least. It
+	// is beyond what Faults allow: nothing can be final then, and everything must be, after it heals.
 	Split time.Duration `json:"split_ns"`
 }
 

@@ -58,7 +58,8 @@ func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages
 	return got, err
 }
 
-// call asks another keeper. serve runs there, on arrival, and says how long its answer is; take is called when it is back.
+// call asks another keeper. serve runs there, on arrival, and says how long its answer is; take is called when it is
+// back.
 func (k *keeper) call(ctx context.Context, to solana.PublicKey, bytes int, serve func(o *keeper) (int, func())) error {
 	sim := k.sim
 	o := sim.byWallet[to]
@@ -171,8 +172,8 @@ func (k *keeper) inTime(p uint64) bool {
 // small reports whether all keepers check all nodes.
 func (k *keeper) small() bool { return len(k.sim.keepers) <= committee.Size }
 
-// publish takes own statements that are in the store already: Recorder.Publish. Where committees are drawn, only what failed
-// is gossiped.
+// publish takes own statements that are in the store already: Recorder.Publish. Where committees are drawn, only what
+// failed is gossiped.
 func (k *keeper) publish(all []statement.Signed) {
 	for _, s := range all {
 		k.sim.signed(k, s)
@@ -221,8 +222,8 @@ func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
 	})
 }
 
-// statementEquivocation takes a pair that the pool has found, and tells the others of the first against each keeper: see
-// keeper/gossip/equivocation.go.
+// statementEquivocation takes a pair that the pool has found, and tells the others of the first against each keeper:
+// see keeper/gossip/equivocation.go.
 func (k *keeper) statementEquivocation(one, other statement.Signed) {
 	if k.collusion != nil || k.equivocator || !k.convict(one, other) {
 		return

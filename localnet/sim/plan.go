@@ -23,8 +23,9 @@ const (
 
 var failures = []failure{crashed, partitioned, isolated, offline, slow, wrongClock}
 
-// plan says who is faulty when. Faults come in terms: in each, as many keepers as are left beside the dishonest ones are
-// drawn, and each has a failure for a while. Nobody else fails in that term, so that no report is made with more than Faults faulty.
+// plan says who is faulty when. Faults come in terms: in each, as many keepers as are left beside the dishonest ones
+// are drawn, and each has a failure for a while. Nobody else fails in that term, so that no report is made with more
+// than Faults faulty.
 type plan struct {
 	sim          *simulation
 	rng          rng
@@ -152,8 +153,8 @@ func (p *plan) cut(a, b place) bool {
 // offChain reports whether a keeper cannot reach the chain now.
 func (p *plan) offChain(k place) bool { return p.failing[k] == isolated || p.failing[k] == offline }
 
-// healthy reports whether a keeper is honest and has no failure in the term to which a period belongs, and is not cut off by a
-// split while the period and its report are made.
+// healthy reports whether a keeper is honest and has no failure in the term to which a period belongs, and is not cut
+// off by a split while the period and its report are made.
 func (p *plan) healthy(k *keeper, period records.Period) bool {
 	if p.splitAt.from.Before(p.sim.begins(period+2)) && p.splitAt.to.After(p.sim.begins(period)) {
 		return false

@@ -29,8 +29,8 @@ func play(t *testing.T, o Options) *Result {
 	return r
 }
 
-// Whoever is faulty and however, as long as they are not more than f: nobody is paid or slashed unjustly, nothing is lost,
-// every period gets its report.
+// Whoever is faulty and however, as long as they are not more than f: nobody is paid or slashed unjustly, nothing is
+// lost, every period gets its report.
 func TestUpToFFaultyKeepersDoNoHarm(t *testing.T) {
 	runs := uint64(4)
 	if os.Getenv("GANTRY_EXHAUSTIVE") == "1" {
@@ -43,7 +43,8 @@ func TestUpToFFaultyKeepersDoNoHarm(t *testing.T) {
 	}
 }
 
-// The check can fail: one dishonest keeper more than the market tolerates stops reports, and twice as many take money and stake.
+// The check can fail: one dishonest keeper more than the market tolerates stops reports, and twice as many take money
+// and stake.
 func TestMoreThanFFaultyKeepersAreSeen(t *testing.T) {
 	o := small(3)
 	o.Keepers, o.Faults, o.Dishonest, o.Nodes, o.Periods = 4, 1, 2, 16, 2
@@ -57,8 +58,8 @@ func TestMoreThanFFaultyKeepersAreSeen(t *testing.T) {
 	require.Positive(t, r.Outside)
 }
 
-// f dishonest keepers that vote first, each for a root without leaves, take all four places that a report has to begin with:
-// every period becomes final all the same.
+// f dishonest keepers that vote first, each for a root without leaves, take all four places that a report has to begin
+// with: every period becomes final all the same.
 func TestRootsWithoutLeavesKeepNoReportOut(t *testing.T) {
 	o := Options{
 		Seed: 4, Keepers: 13, Faults: 4, Dishonest: 4, Clutter: true, Nodes: 5, Periods: 3, Period: time.Minute, Loss: 0.01,
@@ -68,7 +69,8 @@ func TestRootsWithoutLeavesKeepNoReportOut(t *testing.T) {
 	require.Equal(t, o.Periods, r.Crowded, "the other roots were there first")
 }
 
-// Dishonest keepers that send two proposals at a time sign two manifests for it: they lose their bonds, and nobody else does.
+// Dishonest keepers that send two proposals at a time sign two manifests for it: they lose their bonds, and nobody else
+// does.
 func TestEquivocatingProposersAreExpelled(t *testing.T) {
 	equivocated, expelled := 0, 0
 	for _, seed := range []uint64{2, 3, 10, 11} {

@@ -200,8 +200,8 @@ func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
 	return false
 }
 
-// judgeReport holds a final report against what honest keepers have signed: no result lies outside of it, and nothing that
-// all of them signed is missing.
+// judgeReport holds a final report against what honest keepers have signed: no result lies outside of it, and nothing
+// that all of them signed is missing.
 func (t *truth) judgeReport(p records.Period, root records.Hash) {
 	sim := t.sim
 	var set *report.Set

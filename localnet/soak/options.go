@@ -26,8 +26,8 @@ type Options struct {
 	Period time.Duration
 	// CheckEvery is the time between a keeper's looks at a node.
 	CheckEvery time.Duration
-	// InjectFaults makes the node's answers to keepers and machines late, lost, old, broken or missing, and cuts connections,
-	// from time to time. Their warnings need no explanation then; the state on chain is judged as ever.
+	// InjectFaults makes the node's answers to keepers and machines late, lost, old, broken or missing, and cuts
+	// connections, from time to time. Their warnings need no explanation then; the state on chain is judged as ever.
 	InjectFaults bool
 	// Out gets progress for people.
 	Out io.Writer

@@ -31,8 +31,7 @@ type run struct {
 	left       []string // orders and leases that were not closed in time
 }
 
-// Run runs the soak and returns what it saw. The error is about running it: Result.Wrong judges what was
-// seen.
+// Run runs the soak and returns what it saw. The error is about running it: Result.Wrong judges what was seen.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -62,7 +61,8 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	return r.result()
 }
 
-// start starts node and market, with the same parameters as other local networks but for the period and what follows it.
+// start starts node and market, with the same parameters as other local networks but for the period and what follows
+// it.
 func (r *run) start(ctx context.Context) (*network.Network, error) {
 	params := seed.Params()
 	secs := uint32(r.o.Period / time.Second)
@@ -97,8 +97,8 @@ const (
 	startDeadline = 120
 )
 
-// publicSlot is the time between blocks of public clusters. The real validator keeps it too: four times as many blocks, as in
-// shorter runs, would keep half of this computer busy with nothing in them.
+// publicSlot is the time between blocks of public clusters. The real validator keeps it too: four times as many blocks,
+// as in shorter runs, would keep half of this computer busy with nothing in them.
 const publicSlot = 400 * time.Millisecond
 
 // retained is for how many periods a report can be voted on.

@@ -32,8 +32,8 @@ func slope(x, y []float64) float64 {
 	return (n*sxy - sx*sy) / d
 }
 
-// lows are the least values of consecutive groups: between two collections a heap only grows, so that its lows are
-// what is held.
+// lows are the least values of consecutive groups: between two collections a heap only grows, so that its lows are what
+// is held.
 func lows(y []float64, group int) []float64 {
 	var out []float64
 	for part := range slices.Chunk(y, group) {

@@ -1,6 +1,6 @@
 // Command testsum reads the output of `go test -json` and prints what matters: a line for each package, failed tests
-// with all they printed, and skipped tests with their reasons, so that no skip goes unread. It exits with code 1
-// when anything failed.
+// with all they printed, and skipped tests with their reasons, so that no skip goes unread. It exits with code 1 when
+// anything failed.
 package main
 
 import (

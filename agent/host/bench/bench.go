@@ -16,8 +16,8 @@ type Options struct {
 	Prover work.Prover
 	// Sizes are the orders of the products; empty means 256, 512, 1024.
 	Sizes []int
-	// Budget ends the work part: a size whose expected time does not fit into what
-	// is left is skipped, and the result says so. 0 means 10 seconds.
+	// Budget ends the work part: a size whose expected time does not fit into what is left is skipped, and the result
+	// says so. 0 means 10 seconds.
 	Budget time.Duration
 	// DiskPath is measured unless DiskBytes is 0.
 	DiskPath  string
@@ -49,8 +49,7 @@ type Result struct {
 	At     time.Time      `json:"at"`
 }
 
-// Run measures. A product that does not verify is an error: a machine that
-// computes wrong must not be registered.
+// Run measures. A product that does not verify is an error: a machine that computes wrong must not be registered.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Prover == nil {
 		o.Prover = work.CPU{}

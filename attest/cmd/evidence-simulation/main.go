@@ -1,5 +1,5 @@
-// Command evidence-simulation prints how often and how soon evidence finds out
-// machines that are not what they claim, as a Markdown table: see package simulate.
+// Command evidence-simulation prints how often and how soon evidence finds out machines that are not what they claim,
+// as a Markdown table: see package simulate.
 package main
 
 import (

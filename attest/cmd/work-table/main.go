@@ -1,9 +1,8 @@
-// Command work-table measures, on this machine, how long work proofs and their
-// checks take, and how often opened samples miss a cheat, against theory.
+// Command work-table measures, on this machine, how long work proofs and their checks take, and how often opened
+// samples miss a cheat, against theory.
 //
-// Times are of one goroutine. Next to the elapsed time stands the processor time,
-// which is what counts on a machine that does other things too. With a GPU it
-// measures that as well and compares it with the data sheet.
+// Times are of one goroutine. Next to the elapsed time stands the processor time, which is what counts on a machine
+// that does other things too. With a GPU it measures that as well and compares it with the data sheet.
 package main
 
 import (

@@ -24,8 +24,8 @@ const Chip = "GH100"
 
 const organization = "SYNTHETIC evidence of Gantry tests"
 
-// Authority is a synthetic NVIDIA: a device root with the issuers below it, and a root with the signers of manifests. It is not
-// safe for concurrent use while it makes things.
+// Authority is a synthetic NVIDIA: a device root with the issuers below it, and a root with the signers of manifests.
+// It is not safe for concurrent use while it makes things.
 type Authority struct {
 	device, rim []*x509.Certificate // issuers, lowest first, root last
 	keys        map[string]*ecdsa.PrivateKey

@@ -24,8 +24,8 @@ type Collector struct {
 
 var _ attest.Collector = (*Collector)(nil)
 
-// Collect implements [attest.Collector]. The nonce is [attest.Binding.Qualifying]: the quote binds all other evidence, so
-// it comes last. A machine without a TPM, or with one that has no certificate, gives [attest.ErrAbsent].
+// Collect implements [attest.Collector]. The nonce is [attest.Binding.Qualifying]: the quote binds all other evidence,
+// so it comes last. A machine without a TPM, or with one that has no certificate, gives [attest.ErrAbsent].
 func (c *Collector) Collect(ctx context.Context, nonce [32]byte) ([]attest.Evidence, error) {
 	q, err := c.Device.Quote(ctx, nonce)
 	if err != nil {
@@ -48,7 +48,8 @@ func (c *Collector) Collect(ctx context.Context, nonce [32]byte) ([]attest.Evide
 	return []attest.Evidence{e}, nil
 }
 
-// log returns the event log if it can be read and explains the firmware's PCRs. One that does not would only be refused.
+// log returns the event log if it can be read and explains the firmware's PCRs. One that does not would only be
+// refused.
 func (c *Collector) log(pcrs tpm.PCRs) []byte {
 	note := func(format string, args ...any) []byte {
 		if c.Note != nil {

@@ -45,9 +45,9 @@ type TPM struct {
 	logFile *os.File
 }
 
-// Start manufactures a TPM in dir, which must exist, with an endorsement key certificate issued by ca, and runs it until
-// Close. A dir that was used before keeps its TPM: only its volatile state, such as PCRs, begins anew. The path of dir
-// must be short: the socket's name in it has to fit into 107 bytes.
+// Start manufactures a TPM in dir, which must exist, with an endorsement key certificate issued by ca, and runs it
+// until Close. A dir that was used before keeps its TPM: only its volatile state, such as PCRs, begins anew. The path
+// of dir must be short: the socket's name in it has to fit into 107 bytes.
 func Start(ctx context.Context, ca *CA, dir string) (*TPM, error) {
 	if err := Available(); err != nil {
 		return nil, err
@@ -188,8 +188,8 @@ func (t *TPM) Close() error {
 	return nil
 }
 
-// shutdown tells the TPM that the power goes off; without it the TPM counts the power cut as a wrong password. Nothing is lost when
-// this fails, so the error is ignored.
+// shutdown tells the TPM that the power goes off; without it the TPM counts the power cut as a wrong password. Nothing
+// is lost when this fails, so the error is ignored.
 func (t *TPM) shutdown() {
 	conn, err := net.DialTimeout("unix", t.Socket(), stopTimeout)
 	if err != nil {

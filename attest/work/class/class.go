@@ -15,13 +15,13 @@ const (
 	// SweepEfficiency is the part of the memory bandwidth that a sweep must reach.
 	SweepEfficiency = 0.25
 
-	// operationsPerCompression: 64 rounds and 48 steps of the schedule of SHA-256
-	// with three-operand additions and logic.
+	// operationsPerCompression: 64 rounds and 48 steps of the schedule of SHA-256 with three-operand additions and
+	// logic.
 	operationsPerCompression = 1800
 )
 
-// Class is a GPU model. Rates are per second, peak, dense (without the sparsity
-// that the maker's larger figures assume).
+// Class is a GPU model. Rates are per second, peak, dense (without the sparsity that the maker's larger figures
+// assume).
 type Class struct {
 	// Name is the model's name on chain.
 	Name string
@@ -39,8 +39,8 @@ type Class struct {
 	Source string
 }
 
-// Hashes is the number of SHA-256 compressions in a round of order n: n²/16 for
-// the factors, three for each of n²/32 chunks, two for each inner node.
+// Hashes is the number of SHA-256 compressions in a round of order n: n²/16 for the factors, three for each of n²/32
+// chunks, two for each inner node.
 func Hashes(n int) float64 {
 	chunks := float64(n) * float64(n) / work.ChunkEntries
 	return 2*chunks + 3*chunks + 2*(chunks-1)
@@ -52,15 +52,14 @@ func (c Class) Ideal(n int) time.Duration {
 	return time.Duration(s * 1e9)
 }
 
-// Bound is the most that rounds of order n may take, with an allowance for the
-// network and the machine's start.
+// Bound is the most that rounds of order n may take, with an allowance for the network and the machine's start.
 func (c Class) Bound(n, rounds int, network time.Duration) time.Duration {
 	round := time.Duration(float64(c.Ideal(n))/Efficiency) + Launch
 	return time.Duration(rounds)*round + network
 }
 
-// Rounds is the least number of rounds of order n for which the network allowance
-// is at most a fraction share of the bound.
+// Rounds is the least number of rounds of order n for which the network allowance is at most a fraction share of the
+// bound.
 func (c Class) Rounds(n int, network time.Duration, share float64) int {
 	round := c.Bound(n, 1, 0)
 	return int(math.Max(1, math.Ceil(float64(network)*(1/share-1)/float64(round))))
@@ -72,8 +71,8 @@ func (c Class) Policy(n int, network time.Duration) work.Policy {
 	return work.Policy{N: n, BoundMS: uint32(math.Min(ms, math.MaxUint32))}
 }
 
-// Separates reports whether a machine of class other at its data sheet's best
-// misses the bound of c: whether time alone tells them apart.
+// Separates reports whether a machine of class other at its data sheet's best misses the bound of c: whether time alone
+// tells them apart.
 func (c Class) Separates(other Class, n, rounds int, network time.Duration) bool {
 	return time.Duration(rounds)*other.Ideal(n) > c.Bound(n, rounds, network)
 }
@@ -93,8 +92,7 @@ func ByName(name string) (Class, bool) {
 	return Class{}, false
 }
 
-// ByDevice returns the class whose driver reports this name and about this much
-// memory: two classes may share a name.
+// ByDevice returns the class whose driver reports this name and about this much memory: two classes may share a name.
 func ByDevice(name string, mib uint32) (Class, bool) {
 	for _, c := range classes {
 		// Drivers keep some memory back, and never report more than there is.

@@ -1,10 +1,9 @@
 package class
 
-// Sources, by title. Where a document gives int8 with sparsity only, half of it is
-// the dense figure, as its footnotes say. Int32 is the number of 32-bit integer
-// lanes times the boost clock: 64 a multiprocessor up to Hopper and Ada, 128 in
-// consumer Blackwell, by the architecture white papers; it equals FP32 TFLOPS/2
-// where all lanes do both and a quarter where half of them do.
+// Sources, by title. Where a document gives int8 with sparsity only, half of it is the dense figure, as its footnotes
+// say. Int32 is the number of 32-bit integer lanes times the boost clock: 64 a multiprocessor up to Hopper and Ada, 128
+// in consumer Blackwell, by the architecture white papers; it equals FP32 TFLOPS/2 where all lanes do both and a
+// quarter where half of them do.
 const (
 	a100Sheet = "NVIDIA A100 Tensor Core GPU data sheet (2021); NVIDIA A100 Tensor Core GPU Architecture white paper"
 	a10Sheet  = "NVIDIA A10 Tensor Core GPU data sheet (2021); NVIDIA Ampere GA102 GPU Architecture white paper"
@@ -19,8 +18,8 @@ const (
 	blackwell = "NVIDIA RTX Blackwell GPU Architecture white paper, appendix A"
 )
 
-// classes are in alphabetical order. FP16 of GeForce models is with FP16
-// accumulation, as for the others; with FP32 accumulation they reach half.
+// classes are in alphabetical order. FP16 of GeForce models is with FP16 accumulation, as for the others; with FP32
+// accumulation they reach half.
 var classes = []Class{
 	{Name: "A10-PCIe-24GB", Device: "NVIDIA A10", Int8: 250, FP16: 125, Int32: 7.8, VRAMMiB: 24_576, Bandwidth: 600, Source: a10Sheet},
 	{Name: "A100-PCIe-40GB", Device: "NVIDIA A100-PCIE-40GB", Int8: 624, FP16: 312, Int32: 9.75, VRAMMiB: 40_960, Bandwidth: 1555, Source: a100Sheet},

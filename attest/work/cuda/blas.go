@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Constants of cuBLASLt and the CUDA library types (cublasLt.h, cublas_api.h,
-// library_types.h), which are part of its ABI.
+// Constants of cuBLASLt and the CUDA library types (cublasLt.h, cublas_api.h, library_types.h), which are part of its
+// ABI.
 const (
 	typeInt8       = 3  // CUDA_R_8I
 	typeInt32      = 10 // CUDA_R_32I
@@ -35,8 +35,7 @@ type blas struct {
 	scratch *buffer
 }
 
-// openBLAS returns nil where the library is not installed or does not work: the
-// dp4a kernel does without it.
+// openBLAS returns nil where the library is not installed or does not work: the dp4a kernel does without it.
 func (d *Device) openBLAS(ctx context.Context, path string) *blas {
 	paths := []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so"}
 	if path != "" {
@@ -89,10 +88,9 @@ type blasPlan struct {
 	choice             heuristic
 }
 
-// plan prepares products. cuBLASLt counts by columns, so the product that it is
-// asked for is the transposed one: Cᵀ = Bᵀ·Aᵀ. B lies column by column, which is
-// B itself and is to be transposed; A lies row by row, which is Aᵀ. This is the
-// only arrangement in which int8 tensor cores work.
+// plan prepares products. cuBLASLt counts by columns, so the product that it is asked for is the transposed one: Cᵀ =
+// Bᵀ·Aᵀ. B lies column by column, which is B itself and is to be transposed; A lies row by row, which is Aᵀ. This is
+// the only arrangement in which int8 tensor cores work.
 func (b *blas) plan(n uint64) (*blasPlan, error) {
 	p := &blasPlan{b: b, n: n}
 	if err := p.prepare(); err != nil {

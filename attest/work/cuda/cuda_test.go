@@ -53,8 +53,8 @@ func TestDevice(t *testing.T) {
 	require.ErrorIs(t, err, cuda.ErrClosed)
 }
 
-// The whole path, from Go through the driver's calls to the kernels' PTX, gives
-// what the processor computes; with cuBLASLt and without.
+// The whole path, from Go through the driver's calls to the kernels' PTX, gives what the processor computes; with
+// cuBLASLt and without.
 func TestProductsAndChains(t *testing.T) {
 	l := fakecuda.Build(t)
 	for _, blas := range []string{"none", l.Path} {
@@ -140,8 +140,8 @@ func TestAbsentOldAndUnsupported(t *testing.T) {
 	require.ErrorContains(t, err, "cuInit", "a library without the functions")
 }
 
-// Every call fails once, at every point where it is made: the error carries the
-// driver's name for it, and everything is given back.
+// Every call fails once, at every point where it is made: the error carries the driver's name for it, and everything is
+// given back.
 func TestEveryCallFailing(t *testing.T) {
 	l := fakecuda.Build(t)
 	l.Idle(true)

@@ -64,8 +64,8 @@ type Device struct {
 	closed bool
 }
 
-// Open opens a device and loads the kernels. Where there is no driver or no such
-// device the error wraps [attest.ErrAbsent].
+// Open opens a device and loads the kernels. Where there is no driver or no such device the error wraps
+// [attest.ErrAbsent].
 func Open(ctx context.Context, o Options) (*Device, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("cuda: open: %w", err)
@@ -143,8 +143,8 @@ func (d *Device) find(index int) error {
 	return nil
 }
 
-// do runs f on one operating system thread with the device's context current, as
-// the driver wants it, and nothing else on the device meanwhile.
+// do runs f on one operating system thread with the device's context current, as the driver wants it, and nothing else
+// on the device meanwhile.
 func (d *Device) do(ctx context.Context, f func() error) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -91,8 +91,8 @@ func (d *Device) launch(name string, gridX, gridY, size uint32, params ...uint64
 	return nil
 }
 
-// launchLine starts a kernel of which each thread does one of count things; count
-// must be its last parameter or, for fill, one it knows itself.
+// launchLine starts a kernel of which each thread does one of count things; count must be its last parameter or, for
+// fill, one it knows itself.
 func (d *Device) launchLine(name string, count uint64, params ...uint64) error {
 	if count == 0 || count > 1<<31 {
 		return fmt.Errorf("%w: %s of %d threads", ErrBounds, name, count)

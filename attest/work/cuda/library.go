@@ -14,8 +14,8 @@ type library struct {
 	symbols map[string]uintptr
 }
 
-// openLibrary loads the first library that can be found. It is never unloaded: the
-// driver keeps threads of its own, and the handle costs nothing.
+// openLibrary loads the first library that can be found. It is never unloaded: the driver keeps threads of its own, and
+// the handle costs nothing.
 func openLibrary(paths, symbols []string) (*library, error) {
 	// The loader's message belongs to the thread that failed.
 	runtime.LockOSThread()

@@ -33,8 +33,7 @@ func (b *buffer) free() error {
 	return b.d.lib.driver("cuMemFree_v2", uintptr(at))
 }
 
-// read copies len(dst) bytes from an offset to the host, after everything launched
-// before.
+// read copies len(dst) bytes from an offset to the host, after everything launched before.
 func (b *buffer) read(dst []byte, offset uint64) error {
 	if b.at == 0 {
 		return ErrClosed

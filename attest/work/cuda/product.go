@@ -118,8 +118,8 @@ func (d *Device) Product(ctx context.Context, seed work.Seed, n int) (c []int32,
 	return c, root, nil
 }
 
-// Chain computes products one after the other, each with the seed that next makes
-// of the last one's seed and root, and returns the roots. Products stay on the device.
+// Chain computes products one after the other, each with the seed that next makes of the last one's seed and root, and
+// returns the roots. Products stay on the device.
 func (d *Device) Chain(ctx context.Context, seed work.Seed, n, rounds int, next func(work.Seed, work.Hash) work.Seed) (roots []work.Hash, err error) {
 	err = d.do(ctx, func() (err error) {
 		w, err := d.newWorkspace(n)

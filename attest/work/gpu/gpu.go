@@ -1,8 +1,7 @@
-// Package gpu chooses at run time what computes work proofs and holds memory
-// sweeps: an NVIDIA GPU where there is one, the processor otherwise.
+// Package gpu chooses at run time what computes work proofs and holds memory sweeps: an NVIDIA GPU where there is one,
+// the processor otherwise.
 //
-// It is apart from package work so that verifiers, which need no GPU, do not link
-// what opens one.
+// It is apart from package work so that verifiers, which need no GPU, do not link what opens one.
 package gpu
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/attest/work/vram"
 )
 
-// ErrSelfTest: the GPU computes something else than the processor. It must not be
-// used: a wrong product that is signed can be held against the node.
+// ErrSelfTest: the GPU computes something else than the processor. It must not be used: a wrong product that is signed
+// can be held against the node.
 var ErrSelfTest = errors.New("gpu: self-test failed")
 
 // Options choose what computes.
@@ -31,8 +30,7 @@ type Options struct {
 	Workers int
 }
 
-// Prover is what [Open] found. It computes single products and series and fills
-// memory.
+// Prover is what [Open] found. It computes single products and series and fills memory.
 type Prover struct {
 	device *cuda.Device
 	cpu    work.CPU
@@ -44,9 +42,8 @@ var (
 	_ vram.Prover   = (*Prover)(nil)
 )
 
-// Open opens a GPU, tests that it computes rightly, and falls back to the processor
-// where there is none: [Prover.Reason] then says why. A GPU that is there and does
-// not work is an error and never silently replaced.
+// Open opens a GPU, tests that it computes rightly, and falls back to the processor where there is none:
+// [Prover.Reason] then says why. A GPU that is there and does not work is an error and never silently replaced.
 func Open(ctx context.Context, o Options) (*Prover, error) {
 	p := &Prover{cpu: work.CPU{Workers: o.Workers}}
 	device, err := cuda.Open(ctx, o.Device)
@@ -64,8 +61,8 @@ func Open(ctx context.Context, o Options) (*Prover, error) {
 	return p, nil
 }
 
-// selfTest compares products with the processor's, of sizes that fill tiles and
-// that do not, and a block of memory. A cuBLASLt that fails is not used.
+// selfTest compares products with the processor's, of sizes that fill tiles and that do not, and a block of memory. A
+// cuBLASLt that fails is not used.
 func (p *Prover) selfTest(ctx context.Context) error {
 	err := p.testProducts(ctx)
 	if err != nil && p.device.Method() == "cuBLASLt" && ctx.Err() == nil {
@@ -176,8 +173,8 @@ func (p *Prover) Free(ctx context.Context) (uint64, error) {
 	return p.device.Free(ctx)
 }
 
-// Fill implements [vram.Prover]. Without a GPU it fails with [attest.ErrAbsent]:
-// the processor's memory is not what is asked about.
+// Fill implements [vram.Prover]. Without a GPU it fails with [attest.ErrAbsent]: the processor's memory is not what is
+// asked about.
 func (p *Prover) Fill(ctx context.Context, seed [32]byte, s vram.Shape) (vram.Resident, error) {
 	if p.device == nil {
 		return nil, fmt.Errorf("gpu: %s: %w", p.reason, attest.ErrAbsent)

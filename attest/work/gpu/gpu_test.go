@@ -18,8 +18,7 @@ import (
 	"github.com/gantry-market/gantry/attest/work/vram"
 )
 
-// On a machine with a GPU this test runs on it; on others the processor's prover
-// stands in and says why.
+// On a machine with a GPU this test runs on it; on others the processor's prover stands in and says why.
 func TestThisMachine(t *testing.T) {
 	p, err := gpu.Open(t.Context(), gpu.Options{})
 	require.NoError(t, err)

@@ -1,26 +1,22 @@
-// Package series chains many products into one proof that takes long enough to be
-// timed over a network.
+// Package series chains many products into one proof that takes long enough to be timed over a network.
 //
-// One product of order 4096 takes a data-centre GPU a fraction of a millisecond,
-// which no bound that allows for a network can measure. A series is R products in
-// a row, each of whose seeds follows from the root before it:
+// One product of order 4096 takes a data-centre GPU a fraction of a millisecond, which no bound that allows for a
+// network can measure. A series is R products in a row, each of whose seeds follows from the root before it:
 //
 //	seed[r+1] = sha256("gantry-series-1" ‖ seed[r] ‖ root[r])
 //
-// so no product can begin before the last one's root is known. The prover
-// answers with all roots, signed ([Claim]); the clock stops. Then the
-// verifier draws k rounds with bytes of its own and checks their whole products
-// (the package work), each of which the prover computes again.
+// so no product can begin before the last one's root is known. The prover answers with all roots, signed ([Claim]); the
+// clock stops. Then the verifier draws k rounds with bytes of its own and checks their whole products (the package
+// work), each of which the prover computes again.
 //
 // # Soundness
 //
-// A prover that makes up the roots of a fraction f of the rounds, to save their
-// time, is not found with probability at most (1−f)^k, the sample being drawn after
-// the signed answer. A machine s times slower than the bound allows must make up
-// f = 1−1/s of them.
+// A prover that makes up the roots of a fraction f of the rounds, to save their time, is not found with probability at
+// most (1−f)^k, the sample being drawn after the signed answer. A machine s times slower than the bound allows must
+// make up f = 1−1/s of them.
 //
-// The chain forbids starting rounds early. It does not forbid splitting one round
-// over several GPUs, nor having another machine do all of it.
+// The chain forbids starting rounds early. It does not forbid splitting one round over several GPUs, nor having another
+// machine do all of it.
 package series
 
 import (
@@ -55,8 +51,7 @@ var (
 	ErrRound = errors.New("series: round has another root")
 )
 
-// Prover computes a series in one go. Provers on a GPU implement it because the
-// products need not leave the device.
+// Prover computes a series in one go. Provers on a GPU implement it because the products need not leave the device.
 type Prover interface {
 	work.Prover
 	Series(ctx context.Context, seed work.Seed, n, rounds int) ([]work.Hash, error)
@@ -186,14 +181,13 @@ func (c Claim) Signed(nodeKey ed25519.PublicKey, signature [64]byte) bool {
 	return len(nodeKey) == ed25519.PublicKeySize && ed25519.Verify(nodeKey, b[:], signature[:])
 }
 
-// Select draws the rounds to check, after the claim is known, with 32 random
-// bytes that only the verifier knew before.
+// Select draws the rounds to check, after the claim is known, with 32 random bytes that only the verifier knew before.
 func Select(c Claim, secret [32]byte, k int) []int {
 	return work.Sample(c.Roots, secret, int(c.Rounds), k)
 }
 
-// Verify checks the selected rounds. open returns the encoded proof of a round
-// (header and whole product), as the prover sends it.
+// Verify checks the selected rounds. open returns the encoded proof of a round (header and whole product), as the
+// prover sends it.
 func Verify(ctx context.Context, c Claim, roots []work.Hash, selected []int, open func(round int) (io.Reader, error)) error {
 	if err := Check(int(c.N), int(c.Rounds)); err != nil {
 		return err

@@ -19,8 +19,8 @@ const (
 	MaxBlocks = 1 << 24
 	// MaxPasses bounds what a verifier computes for one block.
 	MaxPasses = 1024
-	// DefaultPasses makes recomputing slow enough against reading, at some 25 to 50 ms
-	// of a processor core for each block that a verifier checks.
+	// DefaultPasses makes recomputing slow enough against reading, at some 25 to 50 ms of a processor core for each
+	// block that a verifier checks.
 	DefaultPasses = 128
 
 	fillTag  = "gantryVF"
@@ -82,8 +82,7 @@ func fillBlock(dst []byte, seed *[32]byte, index, passes uint32) {
 	}
 }
 
-// step prepares the message of the next label: h ‖ M[a] ⊕ M[b], with a and b
-// below limit.
+// step prepares the message of the next label: h ‖ M[a] ⊕ M[b], with a and b below limit.
 func step(m *[64]byte, h *[32]byte, block []byte, limit uint32) {
 	copy(m[:32], h[:])
 	a := uint64(binary.LittleEndian.Uint32(h[0:])) * uint64(limit) >> 32

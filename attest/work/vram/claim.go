@@ -17,8 +17,7 @@ const claimTag = "GANTRYV1"
 // ErrEncoding is returned for bytes that are no claim or opening.
 var ErrEncoding = errors.New("vram: malformed")
 
-// Claim is what a node signs about a sweep before it knows which blocks will
-// be asked for. Layout, little-endian:
+// Claim is what a node signs about a sweep before it knows which blocks will be asked for. Layout, little-endian:
 //
 //	  0  8 tag "GANTRYV1"
 //	  8  8 domain (first bytes of the cluster's genesis hash)
@@ -102,8 +101,7 @@ func (o Opening) Bytes() []byte {
 	return b
 }
 
-// ParseOpening decodes an opening in a sweep of some blocks. There is one
-// encoding only.
+// ParseOpening decodes an opening in a sweep of some blocks. There is one encoding only.
 func ParseOpening(b []byte, blocks uint32) (Opening, error) {
 	var o Opening
 	if blocks == 0 || blocks > MaxBlocks || len(b) < openingFixed {

@@ -51,8 +51,8 @@ func (s *Sweep) Open(indices []int) ([]Opening, error) {
 	return out, nil
 }
 
-// CPU keeps the contents in this process's memory: for tests and the local
-// network. It does not show anything about a GPU.
+// CPU keeps the contents in this process's memory: for tests and the local network. It does not show anything about a
+// GPU.
 type CPU struct{}
 
 var _ Prover = CPU{}
@@ -65,13 +65,13 @@ func (CPU) Fill(ctx context.Context, seed [32]byte, s Shape) (Resident, error) {
 	return Partial{Keep: 1}.Fill(ctx, seed, s)
 }
 
-// Partial keeps only a part of the blocks: the cheat that the sweep is there to
-// find. What it recomputes in each sweep stands for the time it has.
+// Partial keeps only a part of the blocks: the cheat that the sweep is there to find. What it recomputes in each sweep
+// stands for the time it has.
 type Partial struct {
 	// Keep is the fraction of the blocks that it holds, 0 to 1.
 	Keep float64
-	// Recompute is the number of missing blocks that it computes again in a sweep;
-	// it makes the digests of the others up.
+	// Recompute is the number of missing blocks that it computes again in a sweep; it makes the digests of the others
+	// up.
 	Recompute int
 }
 

@@ -20,14 +20,14 @@ var (
 	ErrMissing = errors.New("vram: the machine does not hold the contents")
 )
 
-// Select draws the k blocks to open. It must be called after the signed root is
-// known, with 32 random bytes that only the verifier knew before.
+// Select draws the k blocks to open. It must be called after the signed root is known, with 32 random bytes that only
+// the verifier knew before.
 func Select(c Claim, secret [32]byte, k int) []int {
 	return work.Sample(c.Root, secret, int(c.Shape.Blocks), k)
 }
 
-// Verify checks that exactly the selected blocks are open and have the digests of
-// the right contents. It computes passes·2048 hashes for each of them.
+// Verify checks that exactly the selected blocks are open and have the digests of the right contents. It computes
+// passes·2048 hashes for each of them.
 func Verify(ctx context.Context, c Claim, selected []int, opened []Opening) error {
 	if err := c.Shape.Check(); err != nil {
 		return err
@@ -55,20 +55,19 @@ func Verify(ctx context.Context, c Claim, selected []int, opened []Opening) erro
 	return nil
 }
 
-// MissProbability bounds the chance that k opened blocks see none of a missing
-// fraction f of which a fraction g of all blocks was recomputed in time.
+// MissProbability bounds the chance that k opened blocks see none of a missing fraction f of which a fraction g of all
+// blocks was recomputed in time.
 func MissProbability(f, g float64, k int) float64 {
 	return math.Pow(1-math.Max(0, f-g), float64(k))
 }
 
-// operationsPerHash is about what one BLAKE2s compression costs in 32-bit integer
-// operations: 80 G functions of 4 additions with 2 message additions folded into
-// three-operand ones, 4 exclusive ors and 4 rotations, less loads and moves, which
-// flatters the cheat.
+// operationsPerHash is about what one BLAKE2s compression costs in 32-bit integer operations: 80 G functions of 4
+// additions with 2 message additions folded into three-operand ones, 4 exclusive ors and 4 rotations, less loads and
+// moves, which flatters the cheat.
 const operationsPerHash = 80 * 8
 
-// RefillRate bounds the bytes a second at which a GPU with so many 32-bit integer
-// operations a second recomputes contents.
+// RefillRate bounds the bytes a second at which a GPU with so many 32-bit integer operations a second recomputes
+// contents.
 func RefillRate(int32PerSecond float64, passes uint32) float64 {
 	return int32PerSecond / operationsPerHash / float64(passes) * LabelSize
 }

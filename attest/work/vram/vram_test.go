@@ -84,8 +84,7 @@ func TestBlocksDependOnEverything(t *testing.T) {
 	}
 }
 
-// A cheat that keeps a part is found as often as the formula says, and what it
-// recomputes in time counts as kept.
+// A cheat that keeps a part is found as often as the formula says, and what it recomputes in time counts as kept.
 func TestPartialMemoryIsFound(t *testing.T) {
 	const rounds, k = 80, 6
 	s := Shape{Blocks: 24, Passes: 1}

@@ -20,8 +20,8 @@ const (
 	openingFixed  = 4 + 4 + chunkBytes + 1 // row, chunk, entries, sibling count
 )
 
-// BadWork is a wrong entry of a product that a node has signed. From attest/work it is made of Claim.Bytes, the
-// node's signature over it, WrongEntryError.Opening.Bytes and WrongEntryError.Col.
+// BadWork is a wrong entry of a product that a node has signed. From attest/work it is made of Claim.Bytes, the node's
+// signature over it, WrongEntryError.Opening.Bytes and WrongEntryError.Col.
 type BadWork struct {
 	Node      market.Node
 	Claim     [WorkClaimSize]byte
@@ -69,8 +69,8 @@ func (b BadWork) opening() (opening, error) {
 	return o, nil
 }
 
-// OpenFraudProof returns the first transaction's two instructions: the check of the node's signature, and the fraud proof, whose
-// rent the finder pays. Error: ErrInstruction.
+// OpenFraudProof returns the first transaction's two instructions: the check of the node's signature, and the fraud
+// proof, whose rent the finder pays. Error: ErrInstruction.
 func (b BadWork) OpenFraudProof(finder solana.PublicKey) ([]solana.Instruction, error) {
 	o, err := b.opening()
 	if err != nil {
@@ -107,8 +107,8 @@ func FraudProofClose(a market.FraudProof) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_FraudProofClose)
 }
 
-// ProveBetterAsk slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's associated
-// stake-token account must exist, and the customer's, if it paid more than the better node asked.
+// ProveBetterAsk slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's
+// associated stake-token account must exist, and the customer's, if it paid more than the better node asked.
 func ProveBetterAsk(b market.BetterAsk, finder solana.PublicKey) (solana.Instruction, error) {
 	mint, keeper := b.Market.StakeMint, market.KeeperAddress(b.Lease.Keeper)
 	customer := solana.PublicKey{}

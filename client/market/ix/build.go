@@ -1,5 +1,6 @@
-// Package ix builds the instructions of the market program: one function for each, with a struct of arguments where more than an
-// account is needed. Functions that return several instructions return what belongs into one transaction, in this order.
+// Package ix builds the instructions of the market program: one function for each, with a struct of arguments where
+// more than an account is needed. Functions that return several instructions return what belongs into one transaction,
+// in this order.
 package ix
 
 import (
@@ -15,8 +16,8 @@ import (
 // ErrInstruction is the error of arguments from which no instruction can be built.
 var ErrInstruction = errors.New("instruction cannot be built")
 
-// finish completes an instruction of the generated builders: they give instructions without arguments no data, not even the
-// discriminator, and know no remaining accounts.
+// finish completes an instruction of the generated builders: they give instructions without arguments no data, not even
+// the discriminator, and know no remaining accounts.
 func finish(ix solana.Instruction, err error, discriminator [8]byte, remaining ...*solana.AccountMeta) (solana.Instruction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstruction, err)

@@ -38,7 +38,8 @@ type ProveManifestEquivocationArgs struct {
 	Other     market.SignedManifest
 }
 
-// ProveManifestEquivocation does what ProveEquivocation does with two manifests. Errors: ErrInstruction, records.ErrSignature.
+// ProveManifestEquivocation does what ProveEquivocation does with two manifests. Errors: ErrInstruction,
+// records.ErrSignature.
 func ProveManifestEquivocation(a ProveManifestEquivocationArgs) ([]solana.Instruction, error) {
 	if !market.ManifestsEquivocate(a.One.Manifest, a.Other.Manifest) {
 		return nil, fmt.Errorf("%w: the manifests do not contradict each other", ErrInstruction)

@@ -153,8 +153,8 @@ type LeaseSettleReceiptArgs struct {
 	CustomerSignature solana.Signature
 }
 
-// LeaseSettleReceipt returns three instructions that belong together in this order: the checks of the node's and of
-// the customer's signature, and the settlement. Errors: ErrInstruction, records.ErrSignature.
+// LeaseSettleReceipt returns three instructions that belong together in this order: the checks of the node's and of the
+// customer's signature, and the settlement. Errors: ErrInstruction, records.ErrSignature.
 func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) {
 	l, r := a.Lease, a.Receipt
 	if want := market.LeaseReceipt(l, r.Sequence, r.Cumulative); r != want || r.Cumulative > math.MaxUint32 {

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// OmittedBidAccounts creates the token accounts that the shares of a proof go to, where they are not there. They go before the proof:
-// both do not fit one transaction.
+// OmittedBidAccounts creates the token accounts that the shares of a proof go to, where they are not there. They go
+// before the proof: both do not fit one transaction.
 func OmittedBidAccounts(b market.OmittedBid, finder solana.PublicKey, score uint64) []solana.Instruction {
 	mint := b.Market.StakeMint
 	out := []solana.Instruction{CreateTokenAccount(finder, finder, mint)}
@@ -21,9 +21,9 @@ func OmittedBidAccounts(b market.OmittedBid, finder solana.PublicKey, score uint
 	return out
 }
 
-// ProveOmittedBid returns the instructions that belong together in this order: the checks of the node's and the keeper's signatures,
-// and the proof; anyone may send them until the challenge window closes. The finder's associated stake-token account must
-// exist, and the customer's, if it was harmed. Errors: ErrInstruction, records.ErrSignature.
+// ProveOmittedBid returns the instructions that belong together in this order: the checks of the node's and the
+// keeper's signatures, and the proof; anyone may send them until the challenge window closes. The finder's associated
+// stake-token account must exist, and the customer's, if it was harmed. Errors: ErrInstruction, records.ErrSignature.
 func ProveOmittedBid(b market.OmittedBid, finder solana.PublicKey, now int64) ([]solana.Instruction, error) {
 	score, ok := b.Score(now)
 	if !ok {

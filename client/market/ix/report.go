@@ -119,8 +119,8 @@ type SlashAppealArgs struct {
 	Signature solana.Signature
 }
 
-// SlashAppeal returns two instructions that belong together: the check of the keeper's signature and the appeal;
-// anyone may send them. Errors: ErrInstruction, records.ErrSignature.
+// SlashAppeal returns two instructions that belong together: the check of the keeper's signature and the appeal; anyone
+// may send them. Errors: ErrInstruction, records.ErrSignature.
 func SlashAppeal(a SlashAppealArgs) ([]solana.Instruction, error) {
 	if err := a.Statement.Verify(a.Keeper, a.Signature); err != nil {
 		return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, err)

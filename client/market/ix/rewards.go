@@ -52,8 +52,8 @@ func RewardsBuyBack(a RewardsBuyBackArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_RewardsBuyBack)
 }
 
-// EmissionClaim turns fees that a provider's customers have paid into stake, where emission is on; anyone may.
-// Provider is the provider's account.
+// EmissionClaim turns fees that a provider's customers have paid into stake, where emission is on; anyone may. Provider
+// is the provider's account.
 func EmissionClaim(provider solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewEmissionClaimInstruction(market.MarketAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), provider,
 		market.StakeVaultAddress(provider), solana.TokenProgramID)

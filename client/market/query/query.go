@@ -1,5 +1,5 @@
-// Package query reads the market once from the chain: the market itself with the checks that a program makes at its start, and
-// single accounts. For a copy that stays up to date use package view.
+// Package query reads the market once from the chain: the market itself with the checks that a program makes at its
+// start, and single accounts. For a copy that stays up to date use package view.
 package query
 
 import (

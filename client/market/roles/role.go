@@ -1,5 +1,5 @@
-// Package roles says what a key is in the market, and what keepers and nodes let it do. Every validator of gossip and every
-// handler of requests asks here, so that the rules stand in one place: see [Role.May].
+// Package roles says what a key is in the market, and what keepers and nodes let it do. Every validator of gossip and
+// every handler of requests asks here, so that the rules stand in one place: see [Role.May].
 package roles
 
 import (
@@ -127,8 +127,8 @@ func New(o Options) (*Directory, error) {
 	return &Directory{o}, nil
 }
 
-// Role is what the key is in a period. The status of a keeper is the one that the chain shows now; its weight is that of the
-// period.
+// Role is what the key is in a period. The status of a keeper is the one that the chain shows now; its weight is that
+// of the period.
 func (d *Directory) Role(key solana.PublicKey, p records.Period) (r Role) {
 	d.o.View.Read(func(v *view.Accounts) { r = Of(v, key, int64(p+1)*int64(d.o.PeriodSecs)) })
 	return r

@@ -30,8 +30,8 @@ var (
 	stranger = solana.PublicKey{11}
 )
 
-// directory is of a market in which every kind of key exists. Weights count from period 10 on, those of the keepers that
-// left until period 20.
+// directory is of a market in which every kind of key exists. Weights count from period 10 on, those of the keepers
+// that left until period 20.
 func directory(t *testing.T) *Directory {
 	x := view.New(view.Options{})
 	keeper := func(wallet solana.PublicKey, s market.KeeperStatus, change func(*market.Keeper)) {

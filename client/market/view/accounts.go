@@ -74,7 +74,8 @@ func NewAccounts() *Accounts {
 	}
 }
 
-// Put sets the decoded account at an address, or removes it when value is nil. It returns what was there before, or nil.
+// Put sets the decoded account at an address, or removes it when value is nil. It returns what was there before, or
+// nil.
 func (v *Accounts) Put(key solana.PublicKey, value any) (before any) {
 	before, ok := v.all[key]
 	if ok {

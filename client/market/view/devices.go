@@ -20,8 +20,8 @@ func (v *Accounts) ClaimsKnown(n *market.Node) bool {
 	return v.DevicesOfNode[n.Address]+int(n.ClaimsMissing) >= int(n.Spec.Gpus)
 }
 
-// Registered are the identities of the devices that a node registered; nil when they are not known. Of a node that holds
-// all its claims they are the claimed devices; of another they are the devices that it has shown (see Shown).
+// Registered are the identities of the devices that a node registered; nil when they are not known. Of a node that
+// holds all its claims they are the claimed devices; of another they are the devices that it has shown (see Shown).
 func (v *Accounts) Registered(n *market.Node) [][32]byte {
 	if n.ClaimsMissing > 0 {
 		return v.shown[n.Address]
@@ -38,7 +38,8 @@ func (v *Accounts) Registered(n *market.Node) [][32]byte {
 	return out
 }
 
-// Shown notes what a node that misses claims has shown as the devices that it registered: no account says which they are.
+// Shown notes what a node that misses claims has shown as the devices that it registered: no account says which they
+// are.
 func (v *View) Shown(node solana.PublicKey, devices [][32]byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -17,8 +17,9 @@ func (v *Accounts) Params() (market.Params, bool) {
 	return v.Market.Params, true
 }
 
-// Weights returns the voting weight of every keeper whose statements count for a period that ends at end (unix seconds): it
-// was active then. Keepers that leave or are expelled later still count, so that every keeper computes the same report at any time.
+// Weights returns the voting weight of every keeper whose statements count for a period that ends at end (unix
+// seconds): it was active then. Keepers that leave or are expelled later still count, so that every keeper computes the
+// same report at any time.
 func (v *Accounts) Weights(end int64) map[solana.PublicKey]uint64 {
 	out := make(map[solana.PublicKey]uint64, len(v.Keepers))
 	for wallet, k := range v.Keepers {

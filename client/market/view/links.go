@@ -6,8 +6,9 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// linkKind is a relation by which accounts are found. Keepers need none of them, customers and agents few, and each costs time
-// and memory at a start with hundreds of thousands of accounts: so one is made when it is first asked for, and kept from then on.
+// linkKind is a relation by which accounts are found. Keepers need none of them, customers and agents few, and each
+// costs time and memory at a start with hundreds of thousands of accounts: so one is made when it is first asked for,
+// and kept from then on.
 type linkKind int
 
 const (

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// BenchmarkStart puts the accounts of the reference market into an empty view: 40,000 nodes, 20,000 leases and 320,000 device
-// claims. Decoding is not in it.
+// BenchmarkStart puts the accounts of the reference market into an empty view: 40,000 nodes, 20,000 leases and 320,000
+// device claims. Decoding is not in it.
 func BenchmarkStart(b *testing.B) {
 	key := func(kind string, n int) solana.PublicKey {
 		return sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(kind), uint64(n)))

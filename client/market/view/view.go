@@ -13,12 +13,13 @@ import (
 	"github.com/gantry-market/gantry/client/watch"
 )
 
-// Listener is told of every account that is put into a View or removed from it, in order, while the View is locked: an index
-// that follows the View, such as the keeper's matcher. A listener must not call the View.
+// Listener is told of every account that is put into a View or removed from it, in order, while the View is locked: an
+// index that follows the View, such as the keeper's matcher. A listener must not call the View.
 type Listener interface {
 	// Put says that a decoded account is at the address now.
 	Put(key solana.PublicKey, value any)
-	// Remove says that the decoded account is not at the address any more. It is called before Put for an account that changed.
+	// Remove says that the decoded account is not at the address any more. It is called before Put for an account that
+	// changed.
 	Remove(key solana.PublicKey, value any)
 }
 
@@ -110,8 +111,8 @@ func (v *View) applyLogged(e watch.Event) {
 	}
 }
 
-// Apply takes one event of a watcher. An account that does not decode is treated as absent, so that stale content is never
-// served, and reported.
+// Apply takes one event of a watcher. An account that does not decode is treated as absent, so that stale content is
+// never served, and reported.
 func (v *View) Apply(e watch.Event) error {
 	var value any
 	var err error
@@ -156,7 +157,8 @@ func (v *View) put(key solana.PublicKey, slot uint64, value any) {
 	}
 }
 
-// Read calls f with the accounts; f must not keep its maps nor change anything. Single accounts may be kept: they never change.
+// Read calls f with the accounts; f must not keep its maps nor change anything. Single accounts may be kept: they never
+// change.
 func (v *View) Read(f func(*Accounts)) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

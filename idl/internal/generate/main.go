@@ -1,5 +1,5 @@
-// Command generate writes the Go bindings of the market program from its IDL: what anchor-go generates, and a table
-// of the program's errors, which anchor-go leaves empty. The same IDL always gives the same bytes.
+// Command generate writes the Go bindings of the market program from its IDL: what anchor-go generates, and a table of
+// the program's errors, which anchor-go leaves empty. The same IDL always gives the same bytes.
 //
 //	generate IDL.json OUTPUT_DIR PACKAGE
 package main

@@ -1,5 +1,4 @@
-// Package fakerpc is a scripted Solana JSON-RPC and WebSocket server for
-// tests.
+// Package fakerpc is a scripted Solana JSON-RPC and WebSocket server for tests.
 package fakerpc
 
 import (

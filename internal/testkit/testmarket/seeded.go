@@ -13,7 +13,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// Seeded is a market as localnet/seed makes it, without keepers and agents, for tests that send every transaction themselves.
+// Seeded is a market as localnet/seed makes it, without keepers and agents, for tests that send every transaction
+// themselves.
 type Seeded struct {
 	T      testing.TB
 	Keys   seed.Keys

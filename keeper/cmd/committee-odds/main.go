@@ -1,4 +1,5 @@
-// Command committee-odds prints how likely committees of dishonest keepers are, and what checks cost: docs/protocol/committees.md.
+// Command committee-odds prints how likely committees of dishonest keepers are, and what checks cost:
+// docs/protocol/committees.md.
 package main
 
 import (

@@ -225,7 +225,8 @@ func TestTransactionsAreWhole(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A leaf with a fault opens the fault, costs the stake that its flag costs after the appeal window, and is applied once.
+// A leaf with a fault opens the fault, costs the stake that its flag costs after the appeal window, and is applied
+// once.
 func TestFaults(t *testing.T) {
 	c, wallets := fourKeepers()
 	m := &market.Market{}

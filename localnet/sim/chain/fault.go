@@ -134,8 +134,8 @@ func (t *tx) slashApply(keys []solana.PublicKey) error {
 	return nil
 }
 
-// equivocation follows prove_equivocation.rs. The two instructions before it hold the statements or manifests; that they are
-// signed is what their builder has checked.
+// equivocation follows prove_equivocation.rs. The two instructions before it hold the statements or manifests; that
+// they are signed is what their builder has checked.
 func (t *tx) equivocation(before []solana.Instruction, keeper solana.PublicKey) error {
 	m, err := edit[market.Market](t, market.MarketAddress())
 	if err != nil {

@@ -1,8 +1,7 @@
 //go:build linux && (amd64 || arm64)
 
-// Package fakecuda builds and controls a library that imitates the driver and
-// cuBLASLt, for tests. Kernels run in package ptxsim's interpreter. Everything that
-// it says about itself is marked as simulated.
+// Package fakecuda builds and controls a library that imitates the driver and cuBLASLt, for tests. Kernels run in
+// package ptxsim's interpreter. Everything that it says about itself is marked as simulated.
 package fakecuda
 
 import (
@@ -46,8 +45,7 @@ type launch struct {
 	params      *[16]*uint64
 }
 
-// Build compiles a fresh library, so that tests share no state, or skips the test
-// where there is no C compiler.
+// Build compiles a fresh library, so that tests share no state, or skips the test where there is no C compiler.
 func Build(t testing.TB) *Library {
 	t.Helper()
 	cc, err := exec.LookPath("cc")

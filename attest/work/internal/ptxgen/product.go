@@ -67,8 +67,8 @@ k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (n+63)/64.
 	return s.b.String()
 }
 
-// productSteps adds up the products of all steps in acc0 to acc15: two words of each tile are loaded by every thread, then
-// each thread multiplies its four lines with its four columns.
+// productSteps adds up the products of all steps in acc0 to acc15: two words of each tile are loaded by every thread,
+// then each thread multiplies its four lines with its four columns.
 func (s *source) productSteps() {
 	for i := range 16 {
 		s.op("mov.u32 %%acc%d, 0", i)

@@ -1,8 +1,6 @@
-// Package ptxgen writes the PTX of the GPU kernels, so that no one needs a CUDA
-// toolkit to build the project. The result is committed in cuda/ptx; a test fails
-// when it is not what this package writes. PTX is specified in NVIDIA's "Parallel
-// Thread Execution ISA"; the target is sm_70 and every later architecture, for
-// which the driver compiles it.
+// Package ptxgen writes the PTX of the GPU kernels, so that no one needs a CUDA toolkit to build the project. The
+// result is committed in cuda/ptx; a test fails when it is not what this package writes. PTX is specified in NVIDIA's
+// "Parallel Thread Execution ISA"; the target is sm_70 and every later architecture, for which the driver compiles it.
 //
 // All kernel parameters are 64 bits wide, which keeps their passing simple.
 package ptxgen
@@ -35,8 +33,7 @@ func (s *source) label(name string) { s.f("%s:", name) }
 // note writes a comment.
 func (s *source) note(format string, args ...any) { s.f("\t// "+format, args...) }
 
-// entry opens a kernel with named 64-bit parameters, which it loads into registers
-// of the same names.
+// entry opens a kernel with named 64-bit parameters, which it loads into registers of the same names.
 func (s *source) entry(name, comment string, params ...string) {
 	s.f("\n// %s", strings.ReplaceAll(comment, "\n", "\n// "))
 	decl := make([]string, len(params))
@@ -73,9 +70,8 @@ func numbered(name string, count int) []string {
 	return out
 }
 
-// index writes the global thread index to register dst and leaves the kernel where
-// it is at or above the 64-bit register limit. It needs registers x0, x1 and
-// predicate p.
+// index writes the global thread index to register dst and leaves the kernel where it is at or above the 64-bit
+// register limit. It needs registers x0, x1 and predicate p.
 func (s *source) index(dst, limit string) {
 	s.op("mov.u32 %%x0, %%ctaid.x")
 	s.op("mov.u32 %%x1, %%ntid.x")
@@ -86,8 +82,7 @@ func (s *source) index(dst, limit string) {
 	s.op("@%%p bra DONE")
 }
 
-// words splits the four 64-bit parameters name0 … name3 into the 32-bit registers
-// dst0 … dst7.
+// words splits the four 64-bit parameters name0 … name3 into the 32-bit registers dst0 … dst7.
 func (s *source) words(dst, name string) {
 	for i := range 4 {
 		s.op("cvt.u32.u64 %%%s%d, %%%s%d", dst, 2*i, name, i)

@@ -12,8 +12,8 @@ var sha256K = [64]uint32{
 	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 }
 
-// iv are the first 32 bits of the fractional parts of the square roots of the
-// first eight primes: the initial values of SHA-256 and of BLAKE2s.
+// iv are the first 32 bits of the fractional parts of the square roots of the first eight primes: the initial values of
+// SHA-256 and of BLAKE2s.
 var iv = [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 
 func sha256Module() string {
@@ -40,8 +40,7 @@ func sha256Module() string {
 	return s.b.String()
 }
 
-// sha256Registers declares what compress uses: message w, chain h, state a–h as
-// v0–v7, temporaries.
+// sha256Registers declares what compress uses: message w, chain h, state a–h as v0–v7, temporaries.
 func sha256Registers(s *source) {
 	s.regs(numbered("w", 16)...)
 	s.regs(numbered("h", 8)...)
@@ -57,8 +56,8 @@ func sha256Init(s *source) {
 	}
 }
 
-// compress adds the compression of w to the chain h: four times sixteen rounds,
-// after which the registers v are back at their places.
+// compress adds the compression of w to the chain h: four times sixteen rounds, after which the registers v are back at
+// their places.
 func compress(s *source) {
 	for i := range 8 {
 		s.op("mov.u32 %%v%d, %%h%d", i, i)
@@ -167,8 +166,8 @@ func storeDigest(s *source, index, base string) {
 	s.store8("ad", "h")
 }
 
-// shifted turns sixteen source words r0 … r15 (as loaded) into message words that
-// begin one byte earlier; carry holds the byte before, in its low bits.
+// shifted turns sixteen source words r0 … r15 (as loaded) into message words that begin one byte earlier; carry holds
+// the byte before, in its low bits.
 func shifted(s *source) {
 	for i := range 16 {
 		s.swap("t1", "r"+digit(i))

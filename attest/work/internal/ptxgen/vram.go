@@ -14,8 +14,8 @@ var blakeSigma = [10][16]int{
 	{10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
 }
 
-// blakeParam is the first word of the parameter block for 32 bytes of output
-// without a key: it is combined with the first initial value.
+// blakeParam is the first word of the parameter block for 32 bytes of output without a key: it is combined with the
+// first initial value.
 const blakeParam = 0x01010020
 
 func vram() string {
@@ -44,8 +44,8 @@ func blakeInit(s *source) {
 	}
 }
 
-// blakeCompress compresses m into h; counter is the number of bytes so far, final
-// all ones for the last block and zero before.
+// blakeCompress compresses m into h; counter is the number of bytes so far, final all ones for the last block and zero
+// before.
 func blakeCompress(s *source) {
 	for i := range 8 {
 		s.op("mov.u32 %%v%d, %%h%d", i, i)

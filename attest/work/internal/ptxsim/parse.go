@@ -1,7 +1,6 @@
-// Package ptxsim executes the subset of PTX that package ptxgen writes, on the
-// processor, for tests: what the kernels compute is tested without a GPU. It is an
-// interpreter of the language's semantics ("Parallel Thread Execution ISA"), not a
-// model of any hardware: it knows nothing about speed, caches or scheduling.
+// Package ptxsim executes the subset of PTX that package ptxgen writes, on the processor, for tests: what the kernels
+// compute is tested without a GPU. It is an interpreter of the language's semantics ("Parallel Thread Execution ISA"),
+// not a model of any hardware: it knows nothing about speed, caches or scheduling.
 package ptxsim
 
 import (

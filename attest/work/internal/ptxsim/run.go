@@ -28,8 +28,7 @@ type thread struct {
 	done bool
 }
 
-// Run executes a launch. Threads of a block run one after the other between
-// barriers; blocks run one after the other.
+// Run executes a launch. Threads of a block run one after the other between barriers; blocks run one after the other.
 func (k *Kernel) Run(m Memory, l Launch) error {
 	if len(l.Params) != k.Params {
 		return fmt.Errorf("%w: %s takes %d parameters, got %d", ErrFault, k.Name, k.Params, len(l.Params))
@@ -220,8 +219,8 @@ func dp4a(a, b, c uint32) uint32 {
 	return c
 }
 
-// operations compute an instruction's result from its source operands. Results of
-// 32-bit instructions are cut to 32 bits.
+// operations compute an instruction's result from its source operands. Results of 32-bit instructions are cut to 32
+// bits.
 func selp(a, b, predicate uint64) uint64 {
 	if predicate != 0 {
 		return uint64(uint32(a))

@@ -1,7 +1,6 @@
 // Package tree is the Merkle tree that all work proofs use:
-// inner nodes are sha256(0x01 ‖ left ‖ right), a last node without a partner
-// moves up unchanged. The number of leaves fixes the tree's shape, so a position
-// fixes the number of its siblings.
+// inner nodes are sha256(0x01 ‖ left ‖ right), a last node without a partner moves up unchanged. The number of leaves
+// fixes the tree's shape, so a position fixes the number of its siblings.
 package tree
 
 import "crypto/sha256"
@@ -30,8 +29,7 @@ func Fold(level []Hash) []Hash {
 	return level[:half]
 }
 
-// Root destroys nodes, of which there must be one or more, and returns the root
-// of the tree over them.
+// Root destroys nodes, of which there must be one or more, and returns the root of the tree over them.
 func Root(nodes []Hash) Hash {
 	for len(nodes) > 1 {
 		nodes = Fold(nodes)
@@ -53,8 +51,7 @@ func Path(nodes []Hash, index int) []Hash {
 	return path
 }
 
-// PathLength is the number of siblings that a leaf at index has in a tree of
-// count leaves.
+// PathLength is the number of siblings that a leaf at index has in a tree of count leaves.
 func PathLength(index, count int) int {
 	length := 0
 	for count > 1 {
@@ -67,8 +64,8 @@ func PathLength(index, count int) int {
 	return length
 }
 
-// Climb returns the root that follows from node at index of count and its
-// siblings, and the siblings it did not use. ok is false when there are too few.
+// Climb returns the root that follows from node at index of count and its siblings, and the siblings it did not use. ok
+// is false when there are too few.
 func Climb(node Hash, index, count int, siblings []Hash) (root Hash, rest []Hash, ok bool) {
 	for count > 1 {
 		if index^1 < count {

@@ -82,7 +82,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeScoreTooHigh:         "choose a node again: this one got worse since",
 	bindings.ErrorCodeNotContestable:       "only instant orders for one node can be contested, once, until the window closes",
 	bindings.ErrorCodeNotBetter:            "all about the better node must have held from before the order until the award",
-	bindings.ErrorCodeNoEquivocation:      "bring two statements about one check, one passed and one failed, or two different manifests of one period",
+	bindings.ErrorCodeNoEquivocation:       "bring two statements about one check, one passed and one failed, or two different manifests of one period",
 	bindings.ErrorCodeRewardsUnclaimed:     "claim the keeper's rewards first; anyone may send rewards_claim",
 	bindings.ErrorCodeUnknownDispute:       "use kind 1 (not delivered) or 2 (bad output)",
 	bindings.ErrorCodeAlreadyDisputed:      "a lease can be disputed once; the outcome of that dispute stands",

@@ -1,0 +1,35 @@
+//! Events of keepers and their bonds.
+
+use anchor_lang::prelude::*;
+
+#[event]
+pub struct KeeperRegistered {
+    pub keeper: Address,
+    pub wallet: Address,
+    pub index: u16,
+    pub bond: u64,
+}
+
+#[event]
+pub struct KeeperUpdated {
+    pub keeper: Address,
+}
+
+#[event]
+pub struct KeeperActivated {
+    pub keeper: Address,
+    pub weight: u64,
+    pub total_weight: u64,
+}
+
+#[event]
+pub struct KeeperExitRequested {
+    pub keeper: Address,
+    pub exit_at: i64,
+}
+
+#[event]
+pub struct KeeperWithdrawn {
+    pub keeper: Address,
+    pub amount: u64,
+}

@@ -1,0 +1,73 @@
+//! Events of nodes, their guarantees and evidence.
+
+use anchor_lang::prelude::*;
+
+#[event]
+pub struct NodeRegistered {
+    pub node: Address,
+    pub provider: Address,
+    pub model: u16,
+    pub gpus: u8,
+    pub price: u64,
+    pub simulated: u8,
+}
+
+#[event]
+pub struct NodeUpdated {
+    pub node: Address,
+    pub price: u64,
+    pub status: u8,
+}
+
+/// An uptime guarantee began, or grew.
+#[event]
+pub struct UptimeGuaranteed {
+    pub node: Address,
+    pub since: i64,
+    pub until: i64,
+    pub guarantee_bps: u16,
+}
+
+/// An uptime guarantee is resolved. An amount of 0 means that it was kept.
+#[event]
+pub struct GuaranteeResolved {
+    pub node: Address,
+    pub provider: Address,
+    pub finder: Address,
+    pub guarantee_bps: u16,
+    pub up_secs: u64,
+    pub counted_secs: u64,
+    pub amount: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}
+
+#[event]
+pub struct NodeRetired {
+    pub node: Address,
+    pub at: i64,
+}
+
+#[event]
+pub struct NodeClosed {
+    pub node: Address,
+}
+
+#[event]
+pub struct EvidenceSet {
+    pub node: Address,
+    pub tier: u8,
+    /// Until when the tier stands.
+    pub until: i64,
+    /// Claims that the node got by this, and how many it still misses.
+    pub gained: u8,
+    pub missing: u8,
+}
+
+#[event]
+pub struct DeviceTaken {
+    pub device: [u8; 32],
+    pub from: Address,
+    pub to: Address,
+    pub tier: u8,
+}

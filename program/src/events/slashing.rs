@@ -1,0 +1,98 @@
+//! Events of faults, slashes and proofs.
+
+use anchor_lang::prelude::*;
+
+#[event]
+pub struct FaultOpened {
+    pub fault: Address,
+    pub node: Address,
+    pub lease: Address,
+    pub period: u64,
+    pub flags: u16,
+    pub amount: u64,
+    pub harm: u64,
+    pub applicable_at: i64,
+}
+
+#[event]
+pub struct FaultAppealed {
+    pub fault: Address,
+    pub keeper: Address,
+    pub flag: u16,
+    pub weight: u64,
+}
+
+#[event]
+pub struct FaultVoided {
+    pub fault: Address,
+    pub node: Address,
+}
+
+#[event]
+pub struct SlashApplied {
+    pub fault: Address,
+    pub provider: Address,
+    pub amount: u64,
+    pub customer: u64,
+    pub finder: u64,
+    pub burned: u64,
+}
+
+#[event]
+pub struct FraudProofOpened {
+    pub fraud_proof: Address,
+    pub node: Address,
+    pub finder: Address,
+    pub period: u64,
+    pub row: u32,
+    pub column: u32,
+}
+
+#[event]
+pub struct FraudProofClosed {
+    pub fraud_proof: Address,
+}
+
+#[event]
+pub struct BadWorkProven {
+    pub node: Address,
+    pub provider: Address,
+    pub finder: Address,
+    pub period: u64,
+    pub row: u32,
+    pub column: u32,
+    pub claimed: i32,
+    pub right: i32,
+    pub amount: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}
+
+#[event]
+pub struct EquivocationProven {
+    pub keeper: Address,
+    pub finder: Address,
+    pub node: Address,
+    pub lease: Address,
+    pub period: u64,
+    /// Of the check; 0 says that two manifests of the period were shown: then node, lease and second are zero.
+    pub kind: u8,
+    pub checked_at: i64,
+    pub amount: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}
+
+#[event]
+pub struct UnjustAwardProven {
+    pub lease: Address,
+    pub keeper: Address,
+    pub finder: Address,
+    pub better: Address,
+    pub awarded_score: u64,
+    pub better_score: u64,
+    pub amount: u64,
+    pub customer: u64,
+    pub finder_share: u64,
+    pub burned: u64,
+}

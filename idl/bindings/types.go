@@ -3743,8 +3743,8 @@ type Keeper struct {
 	VaultBump    uint8    `json:"vaultBump"`
 	Reserved     [1]uint8 `json:"reserved"`
 
-	// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the weight
-	// that their keeper had when the period ended, so that a report is the same for whoever makes it later.
+	// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the
+	// weight that their keeper had when the period ended, so that a report is the same for whoever makes it later.
 	WeightSince  int64    `json:"weightSince"`
 	FormerWeight uint64   `json:"formerWeight"`
 	ReservedLast [8]uint8 `json:"reservedLast"`

@@ -16,8 +16,8 @@ pub const HEAD_CANDIDATES: usize = 4;
 pub const MAX_PROOF: usize = 24;
 /// The longest waiting time that governance may set: money and stake that wait for a deadline come free within it.
 pub const MAX_WAIT_SECS: u32 = 90 * 86_400;
-/// Where GPUs are real, time for people to see what comes and to answer: before a parameter change takes effect, before a
-/// slash, and after an award. Local networks, which allow simulated GPUs, run faster.
+/// Where GPUs are real, time for people to see what comes and to answer: before a parameter change takes effect, before
+/// a slash, and after an award. Local networks, which allow simulated GPUs, run faster.
 pub const TIMELOCK_SECS_MIN: u32 = 86_400;
 pub const APPEAL_SECS_MIN: u32 = 21_600;
 pub const CHALLENGE_SECS_MIN: u32 = 600;
@@ -46,8 +46,8 @@ pub const EMISSION_BPS_MAX: u16 = 5_000;
 /// Age at which a node's age counts in full for reputation, and from which it may be called verified.
 pub const FULL_AGE_SECS: u64 = 180 * DAY;
 
-// Every record that is signed or hashed begins with a tag of its own: docs/protocol/records.md has them all, and a Go test
-// compares them with these.
+// Every record that is signed or hashed begins with a tag of its own: docs/protocol/records.md has them all, and a Go
+// test compares them with these.
 /// First bytes of a receipt that node and customer sign.
 pub const RECEIPT_TAG: [u8; 8] = *b"GANTRYR1";
 /// First bytes of a check statement that a keeper signs.

@@ -1,7 +1,7 @@
 //! Gantry's market: registry, staking, escrow, reputation and slashing for GPU compute.
 //!
-//! No key can take money or slash alone. Each instruction has a file of its own under `instructions`;
-//! the protocol is described in docs/protocol/README.md.
+//! No key can take money or slash alone. Each instruction has a file of its own under `instructions`; the protocol is
+//! described in docs/protocol/README.md.
 
 #![cfg_attr(not(any(test, feature = "idl-build")), no_std)]
 

@@ -22,8 +22,8 @@ fn checks_one(program: &Address, data: &[u8], length: usize) -> bool {
     *program == ED25519 && take::<16>(data, 0).is_ok_and(|found| found == header)
 }
 
-/// Requires that the instruction `offset` places from this one verified exactly one signature over `message`, by
-/// `key`: see [`signer_of`].
+/// Requires that the instruction `offset` places from this one verified exactly one signature over `message`, by `key`:
+/// see [`signer_of`].
 pub fn require_signed(
     instructions: &SysvarInstructions,
     offset: i64,
@@ -49,8 +49,8 @@ pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8])
     }
 }
 
-/// The message, of whatever length, whose signature by `key` the instruction `offset` places from this one verified: for
-/// messages that would not fit a transaction twice.
+/// The message, of whatever length, whose signature by `key` the instruction `offset` places from this one verified:
+/// for messages that would not fit a transaction twice.
 #[inline(never)]
 pub fn signed_message(instructions: &SysvarInstructions, offset: i64, key: &Address) -> Result<Vec<u8>> {
     if let Ok(verified) = instructions.get_instruction_relative(offset) {

@@ -32,8 +32,8 @@ impl<'a> Slashed<'a> {
     /// The seed of a keeper's account.
     pub const KEEPER: &'static [u8] = seeds::KEEPER;
 
-    /// Pays customer and finder and burns the rest. The finder's account must be the finder's even when its share
-    /// is zero.
+    /// Pays customer and finder and burns the rest. The finder's account must be the finder's even when its share is
+    /// zero.
     #[inline(never)]
     pub fn distribute(self, shares: &Split) -> Result<()> {
         let mint = *self.mint.address();

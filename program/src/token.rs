@@ -1,7 +1,7 @@
 //! The token calls of the program: transfer, burn and close, by the framework's cheapest path.
 //!
-//! That path skips the framework's own account validation. The token program still checks owners, mints and
-//! balances; the callers check that each account is the one that state names.
+//! That path skips the framework's own account validation. The token program still checks owners, mints and balances;
+//! the callers check that each account is the one that state names.
 
 use anchor_lang::pinocchio::instruction::InstructionAccount as Meta;
 use anchor_lang::prelude::*;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How often the parent's presence is looked at. A parent killed with SIGKILL cannot tell us, and a parent-death
-/// signal follows the thread that started us rather than the process, so the parent's id is polled.
+/// How often the parent's presence is looked at. A parent killed with SIGKILL cannot tell us, and a parent-death signal
+/// follows the thread that started us rather than the process, so the parent's id is polled.
 const PARENT_POLL: Duration = Duration::from_millis(200);
 
 pub struct Watch {

@@ -1,9 +1,9 @@
 //! The embedded Solana engine of Gantry's local network.
 //!
-//! It runs surfpool's virtual machine with mainnet's feature set behind the ordinary JSON-RPC and WebSocket
-//! interfaces, on ports chosen by the caller, with programs deployed as upgradeable. What the SDK's own builder
-//! cannot do is done here: fixed ports, a genesis hash of its own for every start, and a chain clock that follows
-//! wall-clock time (see `metronome`).
+//! It runs surfpool's virtual machine with mainnet's feature set behind the ordinary JSON-RPC and WebSocket interfaces,
+//! on ports chosen by the caller, with programs deployed as upgradeable. What the SDK's own builder cannot do is done
+//! here: fixed ports, a genesis hash of its own for every start, and a chain clock that follows wall-clock time (see
+//! `metronome`).
 
 mod engine;
 mod lifetime;

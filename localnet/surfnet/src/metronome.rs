@@ -1,10 +1,10 @@
 //! Keeps the chain's clock on wall-clock time.
 //!
-//! surfpool adds the nominal slot time to its clock with every block. Sleeping always takes a little longer than
-//! asked and a busy machine skips beats, so that clock falls behind, and economics that read
-//! `Clock.unix_timestamp` with it. Here the beat is kept against absolute deadlines, the next slot is asked for
-//! only after the last was made (so that no backlog can later push the clock ahead), and what is still lost is
-//! made up before the next block. A clock moved on purpose (`surfnet_timeTravel`) is noticed and keeps its offset.
+//! surfpool adds the nominal slot time to its clock with every block. Sleeping always takes a little longer than asked
+//! and a busy machine skips beats, so that clock falls behind, and economics that read `Clock.unix_timestamp` with it.
+//! Here the beat is kept against absolute deadlines, the next slot is asked for only after the last was made (so that
+//! no backlog can later push the clock ahead), and what is still lost is made up before the next block. A clock moved
+//! on purpose (`surfnet_timeTravel`) is noticed and keeps its offset.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

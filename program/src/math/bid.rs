@@ -55,8 +55,8 @@ pub struct Standing {
     pub node: Address,
 }
 
-/// Whether `one` wins against `other`: the lower score, then the higher reputation, then the smaller
-/// `sha256(order ‖ node)`.
+/// Whether `one` wins against `other`: the lower score, then the higher reputation, then the smaller `sha256(order ‖
+/// node)`.
 pub fn beats(order: &Address, one: &Standing, other: &Standing) -> bool {
     if one.score != other.score {
         return one.score < other.score;

@@ -35,8 +35,8 @@ pub fn fee_shares(pending: u64, award_bps: u16, treasury_bps: u16, burn_bps: u16
     Ok(FeeShares { treasury, buy_back, voters })
 }
 
-/// The fees that an emission of `emitted` of `wanted` base units turns into stake, rounded up: claimed in parts, none is
-/// worth more than its fees.
+/// The fees that an emission of `emitted` of `wanted` base units turns into stake, rounded up: claimed in parts, none
+/// is worth more than its fees.
 pub fn fees_turned(fees: u64, emitted: u64, wanted: u64) -> Result<u64> {
     let product = (fees as u128).checked_mul(emitted as u128).or_overflow()?;
     match wanted {

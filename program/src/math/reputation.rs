@@ -20,8 +20,8 @@ pub struct Record {
 
 /// Uptime 50 %, completion 20 %, ratings 20 %, age 10 %; basis points, rounded down.
 ///
-/// Completion counts one job more than there was, completed, so that a new node starts whole and one failure
-/// does not sink it. Ratings map one star to 0 and five to 10,000.
+/// Completion counts one job more than there was, completed, so that a new node starts whole and one failure does not
+/// sink it. Ratings map one star to 0 and five to 10,000.
 pub fn reputation(record: &Record, now: i64) -> u16 {
     let uptime = (record.uptime_bps as u64).min(BPS);
     let completed = (record.jobs_completed as u64).saturating_add(1);

@@ -9,8 +9,8 @@ pub const PERIODS: u64 = u32::BITS as u64;
 /// A window in which nothing up to `last` can be applied any more.
 pub const CLOSED: u32 = u32::MAX;
 
-/// Marks `period` as applied and returns the new last period and window; `None` when it was applied before or is
-/// older than the window.
+/// Marks `period` as applied and returns the new last period and window; `None` when it was applied before or is older
+/// than the window.
 pub fn mark(last: u64, window: u32, period: u64) -> Option<(u64, u32)> {
     if period > last {
         let ahead = period.wrapping_sub(last);

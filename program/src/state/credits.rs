@@ -84,8 +84,8 @@ impl Credits {
         self.reserve(amount)
     }
 
-    /// Gives back what an order had reserved, also to the session key that placed it. A key that was named in that
-    /// slot later, or again, did not spend it.
+    /// Gives back what an order had reserved, also to the session key that placed it. A key that was named in that slot
+    /// later, or again, did not spend it.
     pub fn release_of(&mut self, slot: u8, reserved_at: i64, amount: u64) -> Result<()> {
         if let Some(key) = self.session_key(slot) {
             if key.since < reserved_at {

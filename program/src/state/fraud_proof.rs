@@ -1,5 +1,5 @@
-//! The first half of a proof that a work claim is wrong: the claim, and the entry that is said to be wrong. The second half,
-//! the path from the entry to the root, would not fit the same transaction.
+//! The first half of a proof that a work claim is wrong: the claim, and the entry that is said to be wrong. The second
+//! half, the path from the entry to the root, would not fit the same transaction.
 
 use anchor_lang::prelude::*;
 

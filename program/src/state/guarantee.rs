@@ -1,8 +1,8 @@
 //! Uptime guarantees: the node stays on the market until a date with a promised uptime, backed by a part of its stake.
 //!
-//! Two things are counted: whole periods within the guarantee for which a leaf was applied, and the time that the node was
-//! suspended for a fault that was not voided. Periods without a final report do not count. The stake cannot leave before the
-//! guarantee is resolved, because the node can retire only after that.
+//! Two things are counted: whole periods within the guarantee for which a leaf was applied, and the time that the node
+//! was suspended for a fault that was not voided. Periods without a final report do not count. The stake cannot leave
+//! before the guarantee is resolved, because the node can retire only after that.
 
 use anchor_lang::prelude::*;
 
@@ -28,8 +28,8 @@ impl Node {
             && self.status != NODE_RETIRED
     }
 
-    /// Counts the period of an applied leaf, if it lies within the guarantee. A period after a suspension is not added here:
-    /// the suspension counts already.
+    /// Counts the period of an applied leaf, if it lies within the guarantee. A period after a suspension is not added
+    /// here: the suspension counts already.
     pub fn count_period(&mut self, period: u64, up_secs: u32, period_secs: u32) -> Result<()> {
         let end = period_end(period, period_secs)?;
         let start = end.saturating_sub(period_secs as i64);
@@ -57,7 +57,8 @@ impl Node {
         }
     }
 
-    /// Its last fault was voided: unless an earlier one was not, the node may go on as before, and the time does not count.
+    /// Its last fault was voided: unless an earlier one was not, the node may go on as before, and the time does not
+    /// count.
     pub fn acquit(&mut self, now: i64) {
         if self.status != NODE_SUSPENDED || self.pending_faults > 0 || self.convicted == 1 {
             return;

@@ -37,8 +37,8 @@ pub struct Keeper {
     pub bump: u8,
     pub vault_bump: u8,
     pub reserved: [u8; 1],
-    /// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the weight
-    /// that their keeper had when the period ended, so that a report is the same for whoever makes it later.
+    /// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the
+    /// weight that their keeper had when the period ended, so that a report is the same for whoever makes it later.
     pub weight_since: i64,
     pub former_weight: u64,
     pub reserved_last: [u8; 8],

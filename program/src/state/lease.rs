@@ -144,8 +144,8 @@ impl Lease {
         matches!(self.output, OUTPUT_NONE | OUTPUT_ACCEPTED)
     }
 
-    /// Moves paid-for seconds forward to the larger claim, within what can be owed, and returns what the provider
-    /// gets for it now. Settling the same second twice yields 0.
+    /// Moves paid-for seconds forward to the larger claim, within what can be owed, and returns what the provider gets
+    /// for it now. Settling the same second twice yields 0.
     pub fn settle(&mut self, now: i64) -> Result<u64> {
         if !self.payable() {
             return Ok(0);

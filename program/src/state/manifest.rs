@@ -1,4 +1,5 @@
-//! The manifest: a keeper's signed digest of all its statements about a period. The layout is in docs/protocol/records.md.
+//! The manifest: a keeper's signed digest of all its statements about a period. The layout is in
+//! docs/protocol/records.md.
 
 use anchor_lang::prelude::*;
 

@@ -222,8 +222,8 @@ impl Node {
         NodeRecord { score, guarantee }
     }
 
-    /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed before it is kept as
-    /// lapsed, so that the record kept is never better than what held until the change.
+    /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed before it is
+    /// kept as lapsed, so that the record kept is never better than what held until the change.
     pub fn keep_record(&mut self, before: &NodeRecord, now: i64) {
         if *before != self.record(now) {
             self.previous = before.score;
@@ -233,9 +233,9 @@ impl Node {
         }
     }
 
-    /// A record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago. A tier
-    /// that lapsed meanwhile counts as lapsed. Evidence that was renewed after `to` had not lapsed before, or the record
-    /// would have changed with it.
+    /// A record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago. A
+    /// tier that lapsed meanwhile counts as lapsed. Evidence that was renewed after `to` had not lapsed before, or the
+    /// record would have changed with it.
     pub fn record_throughout(&self, from: i64, to: i64) -> Option<NodeRecord> {
         if self.record_since < from {
             Some(self.record(to))

@@ -145,8 +145,8 @@ impl Params {
         Ok(())
     }
 
-    /// Whether people have time to see what comes and to answer, and stake stays until a fault of the running period can be
-    /// reported and applied.
+    /// Whether people have time to see what comes and to answer, and stake stays until a fault of the running period
+    /// can be reported and applied.
     fn leaves_time(&self) -> bool {
         let reported = self
             .settle_deadline_secs()

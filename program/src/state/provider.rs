@@ -50,8 +50,8 @@ impl Provider {
         self.stake.checked_add(self.unstaking).or_overflow()
     }
 
-    /// Takes `amount`, or what there is, and says how much that was: of the stake first, then of what is being unstaked.
-    /// Both are slashable until they are withdrawn.
+    /// Takes `amount`, or what there is, and says how much that was: of the stake first, then of what is being
+    /// unstaked. Both are slashable until they are withdrawn.
     pub fn slash(&mut self, amount: u64) -> Result<u64> {
         let taken = amount.min(self.held()?);
         let from_stake = taken.min(self.stake);

@@ -101,10 +101,10 @@ impl Report {
 
     /// What a keeper's vote for a root does, which may be known or new.
     ///
-    /// While the report is open a vote may move to a root that then weighs more than the one it leaves weighed. Keepers that
-    /// a cut network has led to different roots come together so, and nobody can keep them apart: each move makes the sum of
-    /// the squares of all weights larger, by 2w(Y + w − X) where a vote of weight w goes from weight X to weight Y, so that
-    /// there is an end to them.
+    /// While the report is open a vote may move to a root that then weighs more than the one it leaves weighed. Keepers
+    /// that a cut network has led to different roots come together so, and nobody can keep them apart: each move makes
+    /// the sum of the squares of all weights larger, by 2w(Y + w − X) where a vote of weight w goes from weight X to
+    /// weight Y, so that there is an end to them.
     pub fn ballot(&self, tail: &[Candidate], known: Option<Place>, keeper: &Keeper) -> Result<Ballot> {
         if !has_voter(&self.voters, keeper.index)? {
             return Ok(Ballot::First);
@@ -154,8 +154,8 @@ impl Report {
         Ok(candidate.ok_or(MarketError::InvariantBroken)?)
     }
 
-    /// Counts a keeper's first vote. A root that is not known takes the next place here, or the last one of the tail, which
-    /// is free then.
+    /// Counts a keeper's first vote. A root that is not known takes the next place here, or the last one of the tail,
+    /// which is free then.
     #[inline(never)]
     pub fn count(
         &mut self,
@@ -197,8 +197,8 @@ impl Report {
         Ok(())
     }
 
-    /// Lets a root of the tail change places with the lightest one here if it has come to weigh more. A vote makes one root
-    /// heavier and one lighter at most, so that one exchange restores the order.
+    /// Lets a root of the tail change places with the lightest one here if it has come to weigh more. A vote makes one
+    /// root heavier and one lighter at most, so that one exchange restores the order.
     fn admit(&mut self, candidate: Option<&mut Candidate>) {
         let lightest = self.candidates.iter_mut().min_by_key(|candidate| candidate.weight);
         if let (Some(lightest), Some(candidate)) = (lightest, candidate) {

@@ -1,8 +1,8 @@
-//! Roots beyond the four that a report's struct has room for. They lie behind it in the account, one [`Candidate`] each,
-//! and only the account's length says how many there are.
+//! Roots beyond the four that a report's struct has room for. They lie behind it in the account, one [`Candidate`]
+//! each, and only the account's length says how many there are.
 //!
-//! A keeper has one vote and can move it to known roots only. So there are never more roots than keepers, and the account
-//! grows to 27 KB at most.
+//! A keeper has one vote and can move it to known roots only. So there are never more roots than keepers, and the
+//! account grows to 27 KB at most.
 
 use core::mem::size_of;
 
@@ -45,8 +45,8 @@ pub fn create_report(view: &mut AccountView, payer: &AccountView, period: u64, b
     Ok(())
 }
 
-/// Counts a keeper's vote and says what it did. A root for which there is no place gets one, of which the payer pays the
-/// rent.
+/// Counts a keeper's vote and says what it did. A root for which there is no place gets one, of which the payer pays
+/// the rent.
 pub fn vote(view: &mut AccountView, payer: &AccountView, root: &[u8; 32], keeper: &Keeper) -> Result<Ballot> {
     {
         let mut data = view.try_borrow_mut()?;

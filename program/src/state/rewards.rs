@@ -46,8 +46,8 @@ impl Rewards {
     }
 
     /// Stake tokens that must be burned for all of the buy-back at `now`, rounded up. What the market offers for one
-    /// token rises over a day from half of the governance price to twice of it, so that the first one to whom the
-    /// trade is worth it takes it: no oracle, and nobody is trusted.
+    /// token rises over a day from half of the governance price to twice of it, so that the first one to whom the trade
+    /// is worth it takes it: no oracle, and nobody is trusted.
     pub fn buy_back_cost(&self, params: &Params, now: i64) -> Result<u64> {
         let elapsed = u64::try_from(now.saturating_sub(self.buy_back_since)).unwrap_or(0).min(DAY);
         let rise = BUY_BACK_LAST_BPS.saturating_sub(BUY_BACK_FIRST_BPS);

@@ -78,8 +78,8 @@ impl Statement {
             && self.passed != other.passed
     }
 
-    /// The faults that a passed check of this kind contradicts. A machine that was up for a part of the period may
-    /// have been down for the rest: liveness contradicts only when it leaves less than the grace uncovered.
+    /// The faults that a passed check of this kind contradicts. A machine that was up for a part of the period may have
+    /// been down for the rest: liveness contradicts only when it leaves less than the grace uncovered.
     pub fn contradicts(&self, period_secs: u32, grace_secs: u32) -> u16 {
         if !self.passed {
             return 0;

@@ -86,8 +86,8 @@ impl Testbed {
         actor
     }
 
-    /// An active keeper; time moves past the activation delay and into the next report period, so that it may vote
-    /// on every period that ends from now on.
+    /// An active keeper; time moves past the activation delay and into the next report period, so that it may vote on
+    /// every period that ends from now on.
     pub fn keeper(&mut self, bond: u64) -> Actor {
         let actor = self.pending_keeper(bond);
         self.warp(i64::from(self.params.keeper_activation_secs));

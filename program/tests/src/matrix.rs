@@ -1,8 +1,8 @@
 //! The account-substitution matrix: every instruction, every account of it, every way in which that account can be
 //! wrong. Each must be refused.
 //!
-//! Instructions and account names come from the IDL, right calls from the scenario that measures compute units, so a new
-//! instruction enters the matrix by itself.
+//! Instructions and account names come from the IDL, right calls from the scenario that measures compute units, so a
+//! new instruction enters the matrix by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,8 +83,8 @@ const BUYER: &str = "the buyer signs, burns tokens of its own, and says where th
 const FOUNDER: &str = "the upgrade authority chooses it when it creates the market";
 
 /// Copies of the program's accounts at other addresses cannot exist: only the program creates accounts that it owns,
-/// always at their derived address, which the random harness checks after every step. Most instructions would take
-/// one, since deriving the address again costs compute units, so these are counted apart.
+/// always at their derived address, which the random harness checks after every step. Most instructions would take one,
+/// since deriving the address again costs compute units, so these are counted apart.
 pub const IMPOSSIBLE: &str = "a copy elsewhere";
 
 /// What was found.

@@ -90,8 +90,8 @@ impl Testbed {
         deal
     }
 
-    /// A deal of which ten minutes were paid and whose lease is closed: its fee, 39,999 µUSDC, is swept, 3,999 of it for
-    /// the keeper.
+    /// A deal of which ten minutes were paid and whose lease is closed: its fee, 39,999 µUSDC, is swept, 3,999 of it
+    /// for the keeper.
     pub fn swept(&mut self) -> Deal {
         let deal = self.running();
         self.warp(600);

@@ -1,5 +1,5 @@
-//! Account layouts move only on purpose: clients filter by size, discriminator and offset. docs/adr/0006-account-migrations.md
-//! says what else a change needs after the first release.
+//! Account layouts move only on purpose: clients filter by size, discriminator and offset.
+//! docs/adr/0006-account-migrations.md says what else a change needs after the first release.
 
 use std::mem::{offset_of, size_of};
 

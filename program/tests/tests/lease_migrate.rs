@@ -21,8 +21,8 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 
-/// A lease of an hour that ran for 100 seconds, of which 70 are paid, put a checkpoint down, and was gone for the
-/// last 30 of its second period. Another provider's machine is free.
+/// A lease of an hour that ran for 100 seconds, of which 70 are paid, put a checkpoint down, and was gone for the last
+/// 30 of its second period. Another provider's machine is free.
 struct Failure {
     w: Testbed,
     deal: Deal,

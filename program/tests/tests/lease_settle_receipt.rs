@@ -194,8 +194,8 @@ fn the_signed_bytes_are_those_that_were_checked() {
     let text = message(&w, &deal);
     let market = ix::lease_settle_receipt(&w, &deal.lease, 1, 600);
     let customer = signed(&deal.customer.key, &text);
-    // The check reads its parts from the customer's instruction, which holds a good signature, while its own bytes
-    // name the node's key: what the program would read is not what was verified.
+    // The check reads its parts from the customer's instruction, which holds a good signature, while its own bytes name
+    // the node's key: what the program would read is not what was verified.
     let mut borrowed = signed_raw(&deal.machine.key.pubkey().to_bytes(), &[0; 64], &text);
     for at in [4, 8, 14] {
         borrowed.data[at..at + 2].copy_from_slice(&1u16.to_le_bytes());

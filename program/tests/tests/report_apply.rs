@@ -483,8 +483,8 @@ fn a_paused_market_still_applies() {
 
 #[test]
 fn receipts_that_ran_ahead_do_not_stop_a_lease_from_failing() {
-    // The node was gone in the first period, came back, and its customer signed for time in the second before the
-    // first one's report was applied.
+    // The node was gone in the first period, came back, and its customer signed for time in the second before the first
+    // one's report was applied.
     let (mut w, deal, leaf) = ready();
     w.warp(50);
     w.settle(&deal, 1, 100);

@@ -1,7 +1,8 @@
 //! A keeper awards a sealed order to the node of a winning bid, at the price that the best losing bid sets.
 //!
-//! A bid is proven by the commitment that its node signed before the close, and by the price and the salt that it hides. The
-//! first award of an order fixes the best losing bid and the root of the bid set; the same keeper makes the other awards.
+//! A bid is proven by the commitment that its node signed before the close, and by the price and the salt that it
+//! hides. The first award of an order fixes the best losing bid and the root of the bid set; the same keeper makes the
+//! other awards.
 
 use anchor_lang::prelude::*;
 

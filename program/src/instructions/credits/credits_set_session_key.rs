@@ -16,8 +16,8 @@ pub struct CreditsSetSessionKey {
     pub credits: Account<Credits>,
 }
 
-/// A cap of 0 removes the key; to remove one that is not there changes nothing. Naming a key again changes its cap
-/// and expiry, and keeps what it has spent.
+/// A cap of 0 removes the key; to remove one that is not there changes nothing. Naming a key again changes its cap and
+/// expiry, and keeps what it has spent.
 pub(crate) fn handler(
     ctx: &mut Context<CreditsSetSessionKey>,
     key: Address,

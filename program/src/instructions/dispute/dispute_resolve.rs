@@ -1,5 +1,5 @@
-//! Anyone closes a dispute that the customer has not won: rejected by the quorum, which costs the deposit, or not decided
-//! in time, which costs nothing.
+//! Anyone closes a dispute that the customer has not won: rejected by the quorum, which costs the deposit, or not
+//! decided in time, which costs nothing.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

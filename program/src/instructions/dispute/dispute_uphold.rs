@@ -1,5 +1,5 @@
-//! Anyone turns a dispute that keepers decided for the customer into a fault. The deposit is free again, and the slash waits
-//! for its appeal window, as that of a report does.
+//! Anyone turns a dispute that keepers decided for the customer into a fault. The deposit is free again, and the slash
+//! waits for its appeal window, as that of a report does.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]

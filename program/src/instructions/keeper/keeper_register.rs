@@ -1,5 +1,5 @@
-//! A wallet bonds itself as a keeper and takes a place among the voters. Its weight counts after the activation
-//! delay, so that nobody buys a vote on a period that has already happened.
+//! A wallet bonds itself as a keeper and takes a place among the voters. Its weight counts after the activation delay,
+//! so that nobody buys a vote on a period that has already happened.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};

@@ -87,8 +87,8 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// Books a swept fee: the awarding keeper's part, and the rest for everyone else. The part of a keeper that is gone goes
-/// to the others; leaving out one that is not is refused.
+/// Books a swept fee: the awarding keeper's part, and the rest for everyone else. The part of a keeper that is gone
+/// goes to the others; leaving out one that is not is refused.
 fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
     let (lease, params, rewards) = (&accounts.lease, &accounts.market.params, &mut accounts.rewards);
     let mut award = 0;

@@ -1,8 +1,8 @@
 //! A keeper moves the remaining time of a failed lease to another node, which continues from the last checkpoint.
 //!
-//! The failed lease ends as it would without the move: its claims, its fault and the customer's compensation stay as they
-//! are. The credits that it releases fund the new lease, at a price that is not higher. A lease can move once; the new lease
-//! may fail and move in turn.
+//! The failed lease ends as it would without the move: its claims, its fault and the customer's compensation stay as
+//! they are. The credits that it releases fund the new lease, at a price that is not higher. A lease can move once; the
+//! new lease may fail and move in turn.
 
 use anchor_lang::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The authority proposes parameters; they wait for the timelock. A new proposal replaces a pending one and starts
-//! its own wait.
+//! The authority proposes parameters; they wait for the timelock. A new proposal replaces a pending one and starts its
+//! own wait.
 
 use anchor_lang::prelude::*;
 

@@ -1,5 +1,6 @@
-//! Anyone resolves an uptime guarantee that is over, after the deadline for its last report and the appeal window. When the
-//! uptime was lower than guaranteed, the provider loses a part of the node's required stake; otherwise nothing happens.
+//! Anyone resolves an uptime guarantee that is over, after the deadline for its last report and the appeal window. When
+//! the uptime was lower than guaranteed, the provider loses a part of the node's required stake; otherwise nothing
+//! happens.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

@@ -55,8 +55,8 @@ pub(crate) fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     Ok(())
 }
 
-/// Closes a claim of `node`; its rent goes to who paid it. One passed twice is closed already when it comes again, and is
-/// refused.
+/// Closes a claim of `node`; its rent goes to who paid it. One passed twice is closed already when it comes again, and
+/// is refused.
 fn close_claim(
     mut view: AccountView,
     node: &Address,

@@ -1,5 +1,6 @@
 //! A provider guarantees a node's uptime until a date. The node has a better score until then, and the provider loses a
-//! part of the required stake if the uptime is lower. A running guarantee may only grow: a later end, or a higher uptime.
+//! part of the required stake if the uptime is lower. A running guarantee may only grow: a later end, or a higher
+//! uptime.
 
 use anchor_lang::prelude::*;
 

@@ -16,8 +16,8 @@ use crate::state::{GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
 pub type Devices = [[u8; 32]; MAX_GPUS as usize];
 
 /// The remaining accounts are the device claims, one for each GPU, in the order of `devices`. Those that nobody has are
-/// created; those that others have by evidence of tier 2 or 3 cannot be registered; the others are left to who has them, until
-/// evidence decides.
+/// created; those that others have by evidence of tier 2 or 3 cannot be registered; the others are left to who has
+/// them, until evidence decides.
 #[derive(Accounts)]
 pub struct NodeRegister {
     #[account(mut)]

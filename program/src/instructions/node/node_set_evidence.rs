@@ -1,9 +1,9 @@
 //! Anyone updates a node's device claims after a report: evidence of tier 2 or 3 outranks a claim without it, so that
 //! nobody can block another provider's GPU by registering it first.
 //!
-//! The sender decides nothing: an applied leaf gave the node its tier and named the devices that the node registered. The
-//! node takes claims from holders with evidence of a lower tier; these keep their leases and their stake, and are awarded
-//! nothing until they hold all their claims again. A holder with evidence of the same tier keeps its claim.
+//! The sender decides nothing: an applied leaf gave the node its tier and named the devices that the node registered.
+//! The node takes claims from holders with evidence of a lower tier; these keep their leases and their stake, and are
+//! awarded nothing until they hold all their claims again. A holder with evidence of the same tier keeps its claim.
 
 use anchor_lang::prelude::*;
 
@@ -15,7 +15,8 @@ use crate::math::evidence::device_root;
 use crate::records;
 use crate::state::{Node, NODE_RETIRED, NODE_SUSPENDED};
 
-/// The claims of the node's devices follow, writable and in the order of `devices`; then every other node that loses one.
+/// The claims of the node's devices follow, writable and in the order of `devices`; then every other node that loses
+/// one.
 #[derive(Accounts)]
 pub struct NodeSetEvidence {
     /// Pays the rent of claims that nobody has, and gets it back when the node closes.

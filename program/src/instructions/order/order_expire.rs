@@ -1,5 +1,5 @@
-//! Anyone expires an order whose award deadline has passed, and releases its credits. An order for several nodes is awarded
-//! in full or not at all: leases that it has already are aborted next.
+//! Anyone expires an order whose award deadline has passed, and releases its credits. An order for several nodes is
+//! awarded in full or not at all: leases that it has already are aborted next.
 
 use anchor_lang::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Anyone compares the outputs of a redundant job: those of the majority are paid, the others are not. Without a majority
-//! nobody is, and the customer may run the job again.
+//! Anyone compares the outputs of a redundant job: those of the majority are paid, the others are not. Without a
+//! majority nobody is, and the customer may run the job again.
 //!
 //! Nobody's stake is touched: a majority of machines is no proof that the others lied, since one person may own it. It
 //! decides only over the money that the customer has put up for that very job.

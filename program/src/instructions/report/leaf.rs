@@ -17,8 +17,8 @@ use crate::state::{
 /// The lease that a leaf names, as it is now.
 pub enum LeafLease<'a> {
     Live(&'a mut Account<Lease>),
-    /// Closed since: what the leaf says of the node still counts. Otherwise closing a lease would make its last
-    /// leaves, and the node's faults in them, unreachable.
+    /// Closed since: what the leaf says of the node still counts. Otherwise closing a lease would make its last leaves,
+    /// and the node's faults in them, unreachable.
     Closed,
     /// The leaf names none.
     None,
@@ -57,8 +57,8 @@ pub struct LeafProof<'a> {
 /// A leaf that is shown to be in a final report.
 pub struct Proven {
     pub leaf: Leaf,
-    /// The flags that this application is the first to bring in: those about the node come once a period, even
-    /// when the node has several leases and so several leaves.
+    /// The flags that this application is the first to bring in: those about the node come once a period, even when the
+    /// node has several leases and so several leaves.
     pub flags: u16,
 }
 

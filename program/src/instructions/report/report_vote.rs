@@ -1,8 +1,8 @@
-//! A keeper votes for the root of a period's report. The vote that completes the quorum makes the report final. Until then a
-//! keeper may move its vote to a root that then weighs more than the one that it leaves: see `Report::ballot`.
+//! A keeper votes for the root of a period's report. The vote that completes the quorum makes the report final. Until
+//! then a keeper may move its vote to a root that then weighs more than the one that it leaves: see `Report::ballot`.
 //!
-//! Wrong roots cannot keep a right one out: when the four places of the report are taken, its account grows by one, and the
-//! keeper that votes for the new root pays its rent. See state/report_tail.rs.
+//! Wrong roots cannot keep a right one out: when the four places of the report are taken, its account grows by one, and
+//! the keeper that votes for the new root pays its rent. See state/report_tail.rs.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]
@@ -30,8 +30,8 @@ pub struct ReportVote {
     pub system_program: Program<System>,
 }
 
-/// Only keepers that were active when the period ended vote, so that votes never weigh more than the total that
-/// the report started with.
+/// Only keepers that were active when the period ended vote, so that votes never weigh more than the total that the
+/// report started with.
 fn validate(accounts: &ReportVote, period: u64, now: i64) -> Result<()> {
     let params = &accounts.market.params;
     let end = period_end(period, params.period_secs)?;

@@ -1,5 +1,6 @@
-//! Anyone claims a provider's emission: stake tokens in proportion to the fees that its customers paid, where governance has
-//! switched emission on. They come from a vault that somebody must have filled: the program mints nothing.
+//! Anyone claims a provider's emission: stake tokens in proportion to the fees that its customers paid, where
+//! governance has switched emission on. They come from a vault that somebody must have filled: the program mints
+//! nothing.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

@@ -1,5 +1,5 @@
-//! Anyone splits the fees swept so far: the treasury is paid, a part waits for a buy-back, and the rest is set aside for
-//! the keepers whose votes made a report final.
+//! Anyone splits the fees swept so far: the treasury is paid, a part waits for a buy-back, and the rest is set aside
+//! for the keepers whose votes made a report final.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};

@@ -1,5 +1,5 @@
-//! Anyone stores the first half of a fraud proof: a node's signed work claim and the chunk that holds a wrong entry. Only
-//! the signature is checked here; a fraud proof has no effect until `prove_bad_work` completes it.
+//! Anyone stores the first half of a fraud proof: a node's signed work claim and the chunk that holds a wrong entry.
+//! Only the signature is checked here; a fraud proof has no effect until `prove_bad_work` completes it.
 
 use anchor_lang::prelude::*;
 

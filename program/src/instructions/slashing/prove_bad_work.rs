@@ -1,8 +1,8 @@
-//! Slashes a node for a wrong work claim, without a vote: the program follows the entry to the claimed root and computes the
-//! right value itself.
+//! Slashes a node for a wrong work claim, without a vote: the program follows the entry to the claimed root and
+//! computes the right value itself.
 //!
-//! One proof covers all work claims up to the period of the proof: a machine that computes wrongly is slashed once, not once
-//! for every keeper that asked it. So the node needs to remember only that period.
+//! One proof covers all work claims up to the period of the proof: a machine that computes wrongly is slashed once, not
+//! once for every keeper that asked it. So the node needs to remember only that period.
 
 use alloc::vec::Vec;
 
@@ -46,8 +46,8 @@ pub struct ProveBadWork {
     pub token_program: Program<Token>,
 }
 
-/// Whether the chunk lies at its place under the claimed root. The order of the product fixes the shape of the row's tree
-/// and of the tree over the rows, so that a path of another shape does not lead there.
+/// Whether the chunk lies at its place under the claimed root. The order of the product fixes the shape of the row's
+/// tree and of the tree over the rows, so that a path of another shape does not lead there.
 fn claimed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
     let chunks = fraud_proof.order / WORK_CHUNK;
     let mut rest = siblings.iter();

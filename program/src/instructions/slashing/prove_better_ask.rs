@@ -1,9 +1,9 @@
 //! Slashes the keeper that awarded an instant order to a node although a strictly better one was there, without a vote.
 //!
-//! Only facts that did not change count. The lease keeps the score of its award, which the keeper itself bounded. The better
-//! node must provably have been the same from before the order was created until the award: its ask, its status, its free
-//! GPUs, its stake, its score record and its model's terms. So a keeper that takes the best node that it sees cannot be
-//! slashed. What cannot be proven is in docs/protocol/README.md.
+//! Only facts that did not change count. The lease keeps the score of its award, which the keeper itself bounded. The
+//! better node must provably have been the same from before the order was created until the award: its ask, its status,
+//! its free GPUs, its stake, its score record and its model's terms. So a keeper that takes the best node that it sees
+//! cannot be slashed. What cannot be proven is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

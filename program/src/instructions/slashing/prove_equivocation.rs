@@ -1,5 +1,5 @@
-//! Slashes a keeper for an equivocation, without a vote: it signed "passed" and "failed" for the same check, or two different
-//! manifests of one period.
+//! Slashes a keeper for an equivocation, without a vote: it signed "passed" and "failed" for the same check, or two
+//! different manifests of one period.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

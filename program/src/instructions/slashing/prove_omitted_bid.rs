@@ -1,9 +1,10 @@
-//! Slashes the keeper that awarded a sealed order without a bid whose reveal it had acknowledged in time, without a vote.
+//! Slashes the keeper that awarded a sealed order without a bid whose reveal it had acknowledged in time, without a
+//! vote.
 //!
-//! A keeper must award to the best bid that it has, and name the best of the other bids as the bar, which sets the price. So
-//! a bid that scores better than the award is the winner's, or the bar, or was omitted. As with better asks, only facts that
-//! did not change count: the omitted node and the bar's must have been the same from before the auction's close until the
-//! award. Only orders for one node can be contested: see docs/protocol/README.md.
+//! A keeper must award to the best bid that it has, and name the best of the other bids as the bar, which sets the
+//! price. So a bid that scores better than the award is the winner's, or the bar, or was omitted. As with better asks,
+//! only facts that did not change count: the omitted node and the bar's must have been the same from before the
+//! auction's close until the award. Only orders for one node can be contested: see docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -18,8 +19,8 @@ use crate::seeds;
 use crate::signatures::require_signed;
 use crate::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, Provider};
 
-/// The instruction before this one verifies the keeper's signature over its acknowledgement of the reveal; the one before
-/// that, the node's over its commitment.
+/// The instruction before this one verifies the keeper's signature over its acknowledgement of the reveal; the one
+/// before that, the node's over its commitment.
 #[derive(Accounts)]
 pub struct ProveOmittedBid {
     pub finder: Signer,

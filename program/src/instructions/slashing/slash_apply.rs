@@ -1,5 +1,5 @@
-//! Anyone applies a fault whose appeal window has passed. The slash pays the customer first, then the finder; the rest is
-//! burned.
+//! Anyone applies a fault whose appeal window has passed. The slash pays the customer first, then the finder; the rest
+//! is burned.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};

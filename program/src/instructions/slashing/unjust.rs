@@ -1,4 +1,5 @@
-//! Shared by the proofs of unjust awards: the facts that must have held from before the order until the award, and the slash.
+//! Shared by the proofs of unjust awards: the facts that must have held from before the order until the award, and the
+//! slash.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -12,9 +13,9 @@ use crate::math::slashing::{harm_in_stake, split};
 use crate::slashing::{lighten, Slashed};
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE};
 
-/// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and the
-/// uptime guarantee must not have ended before. The node must have been awardable all that time: active, with free GPUs, all
-/// claims, enough stake, an unchanged score record and unchanged terms of its model.
+/// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
+/// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, with free
+/// GPUs, all claims, enough stake, an unchanged score record and unchanged terms of its model.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub fn score_throughout(
@@ -71,7 +72,8 @@ pub struct Unjust<'a> {
 }
 
 impl Unjust<'_> {
-    /// Slashes once for a lease: the customer gets up to `harm` µUSDC in stake, the finder its share, the rest is burned.
+    /// Slashes once for a lease: the customer gets up to `harm` µUSDC in stake, the finder its share, the rest is
+    /// burned.
     #[inline(never)]
     pub fn punish(self, better_score: u64, harm: u64, now: i64) -> Result<()> {
         let params = self.market.params;

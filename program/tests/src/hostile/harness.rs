@@ -106,8 +106,8 @@ pub fn params() -> Params {
 }
 
 impl Harness {
-    /// The cast, with stake, bonds and credits, and machines on offer. `mutant` switches a mutant on, where the
-    /// program under test was built with mutants; 0 switches none on.
+    /// The cast, with stake, bonds and credits, and machines on offer. `mutant` switches a mutant on, where the program
+    /// under test was built with mutants; 0 switches none on.
     pub fn new(mutant: u64) -> Self {
         let mut w = Testbed::bare();
         w.svm = std::mem::take(&mut w.svm)

@@ -86,7 +86,8 @@ fn line(find: &Find) -> String {
     format!("{found} of {} | {steps} | {rule} | {left} |", find.steps.len())
 }
 
-/// docs/reports/mutants.md. Mutants that were not hunted keep the line that they have in `known`, the document as it is.
+/// docs/reports/mutants.md. Mutants that were not hunted keep the line that they have in `known`, the document as it
+/// is.
 pub fn to_markdown(mutants: &[Mutant], finds: &[Find], known: &str) -> String {
     let mut out = "# Mutants\n\nWritten by `scripts/hostile.sh mutants --write`. The mutants of program/tests/mutants are \
                    built into a copy of the program\nand switched on one at a time; random hostile sequences must find \

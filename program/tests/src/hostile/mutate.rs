@@ -64,7 +64,8 @@ fn spoil_once(s: &mut Scene, instructions: &mut Vec<Instruction>) {
             instructions[target].accounts[at].pubkey = instructions[target].accounts[other].pubkey;
         }
         9 => instructions[target].accounts[at].pubkey = key(60_000 + s.r.below(8)).pubkey(),
-        // Governance may set times without an upper bound (docs/protocol/threat-model.md): money would be safe and stuck.
+        // Governance may set times without an upper bound (docs/protocol/threat-model.md): money would be safe and
+        // stuck.
         10 if crate::ix::name_of(&instructions[target].data) == Some("market_propose_params") => {}
         10 => {
             let data = &mut instructions[target].data;

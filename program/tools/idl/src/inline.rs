@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Inlines all aliases of an IDL and removes their definitions. Fails on aliases with generic parameters and on
-/// aliases that refer to themselves.
+/// Inlines all aliases of an IDL and removes their definitions. Fails on aliases with generic parameters and on aliases
+/// that refer to themselves.
 pub fn aliases(idl: &mut Value) -> Result<(), String> {
     let mut targets = BTreeMap::new();
     if let Some(types) = idl.get_mut("types").and_then(Value::as_array_mut) {

@@ -90,8 +90,8 @@ fn prices(
     None
 }
 
-/// A sealed order whose keeper takes one bid, names another as the best that lost, and leaves a third out; then what can
-/// be tried against it. Whether it was unjust depends on the prices.
+/// A sealed order whose keeper takes one bid, names another as the best that lost, and leaves a third out; then what
+/// can be tried against it. Whether it was unjust depends on the prices.
 fn left_out(s: &mut Scene) -> Option<Plan> {
     let (a, now) = (s.a, s.a.now());
     let mut fit = match machines(s, 3, 2) {

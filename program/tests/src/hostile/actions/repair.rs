@@ -1,4 +1,5 @@
-//! Puts a market that has run down in order again, so that long scenarios have the machines, money and keepers they need.
+//! Puts a market that has run down in order again, so that long scenarios have the machines, money and keepers they
+//! need.
 
 use gantry_market::state::{
     Credits, Keeper, Lease, Market, Node, Provider, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, NODE_RETIRED,

@@ -120,7 +120,8 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     Some(plan)
 }
 
-/// Sometimes more actors become keepers than a report has places for roots; the four keepers of the harness outvote them.
+/// Sometimes more actors become keepers than a report has places for roots; the four keepers of the harness outvote
+/// them.
 pub fn crowd(s: &mut Scene) -> Option<Plan> {
     let missing = CROWD.into_iter().filter(|at| s.a.ledger.held(&s.a.actors[*at].keeper()).is_none());
     let missing: Vec<usize> = missing.collect();

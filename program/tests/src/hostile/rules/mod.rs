@@ -1,8 +1,8 @@
 //! What must hold, seen from outside: the program is not asked whether it kept its rules.
 //!
 //! Rules of change look at one instruction, its signers, and every account before and after it. Rules of state look at
-//! all accounts together. Formulas come from the program's own pure functions, compiled for the host, whose
-//! definitions are tested against plain integers in tests/math.rs.
+//! all accounts together. Formulas come from the program's own pure functions, compiled for the host, whose definitions
+//! are tested against plain integers in tests/math.rs.
 
 mod auctions;
 mod disputes;

@@ -164,7 +164,7 @@ fn a_committed_node_stays() {
         w.refused(unstake, &[&provider.key], MarketError::InsufficientStake);
         w.ok(update(NODE_ACTIVE), &[&machine.key]);
     }
-    // After the end it may sleep, but not leave before the commitment is settled.
+    // After the end it may sleep, but not leave before the guarantee is resolved.
     w.set_now(until);
     w.ok(update(NODE_HIBERNATED), &[&machine.key]);
     w.refused(retire.clone(), &[&provider.key], MarketError::GuaranteeRunning);

@@ -15,7 +15,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         // Also where nothing of the node has changed.
         let at = act.instruction.accounts[2].pubkey;
         let over = act.after::<Node>(&at).is_some_and(|node| !node.is_guaranteed());
-        must!(over, "a commitment is settled once", "{at}");
+        must!(over, "a guarantee is resolved once", "{at}");
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ fn stays(act: &Act, change: &Change<Node>, before: &Node, after: &Node) -> Verdi
     let settled = act.name == "guarantee_resolve" && !after.is_guaranteed();
     let grows =
         after.guaranteed_until >= before.guaranteed_until && after.guarantee_bps >= before.guarantee_bps;
-    must!(settled || grows, "a commitment only grows until it is settled", "{}: {at}", act.name);
+    must!(settled || grows, "a guarantee only grows until it is resolved", "{}: {at}", act.name);
     let new =
         after.guaranteed_until != before.guaranteed_until || after.guarantee_bps != before.guarantee_bps;
     must!(settled || !new || by_owner, "the owner commits", "{}: {at}", act.name);
@@ -54,10 +54,10 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
     if act.name == "guarantee_resolve" {
         let wait = i64::from(market.params.settle_deadline_secs().expect("fits") + market.params.appeal_secs);
         let due = before.is_guaranteed() && act.now >= before.guaranteed_until + wait;
-        must!(due, "a commitment is settled when all is known", "{at}: {}", before.guaranteed_until);
+        must!(due, "a guarantee is resolved when all is known", "{at}: {}", before.guaranteed_until);
         let waits = before.status == NODE_SUSPENDED && before.pending_faults > 0;
         must!(!waits, "a fault that may be voided decides nothing", "{at}");
-        must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a commitment is settled once", "{at}");
+        must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a guarantee is resolved once", "{at}");
         return Ok(());
     }
     if terms(before) != terms(after) {

@@ -46,6 +46,7 @@ func ExampleVerifier_VerifyNonce() {
 	// <nil> GH100 545.00 96.00.5E.00.01 true
 	// firmware id: not covered
 	// revocation of the GPU's certificates: not covered
-	// revocation of the driver manifest's signers: not covered revocation of the VBIOS manifest's signers: not covered
+	// revocation of the driver manifest's signers: not covered
+	// revocation of the VBIOS manifest's signers: not covered
 	// measurements: passed
 }

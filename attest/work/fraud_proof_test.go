@@ -17,7 +17,7 @@ func TestFraudProofsOfTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	var doc struct {
 		Cases []struct {
-			Claim          string `json:"commitment"`
+			Claim          string `json:"claim"`
 			Opening        string
 			Row, Column    int
 			Claimed, Right int32

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write testdata/vectors.json anew")
 type vectors struct {
 	Cells    []cellVector    `json:"cells"`
 	Openings []openingVector `json:"openings"`
-	Claims   []string        `json:"commitments"`
+	Claims   []string        `json:"claims"`
 	Seeds    []seedVector    `json:"seeds"`
 }
 

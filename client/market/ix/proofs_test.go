@@ -24,7 +24,7 @@ func fraudProofs(t *testing.T) []BadWork {
 	require.NoError(t, err)
 	var doc struct {
 		Cases []struct {
-			Claim   string `json:"commitment"`
+			Claim   string `json:"claim"`
 			Opening string
 			Column  int
 		}

@@ -9,7 +9,7 @@ use solana_address::Address;
 
 use crate::testbed::DOMAIN;
 
-/// A commitment and one opened entry of it.
+/// A work claim and one opened entry of it.
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub node: Address,
@@ -61,7 +61,7 @@ impl Opened {
     }
 
     /// What the node signs.
-    pub fn commitment(&self) -> [u8; 128] {
+    pub fn work_claim(&self) -> [u8; 128] {
         let mut out = [0; 128];
         out[..8].copy_from_slice(&WORK_TAG);
         out[8..16].copy_from_slice(&DOMAIN);

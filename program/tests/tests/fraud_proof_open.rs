@@ -59,7 +59,7 @@ fn one_at_a_time_for_each_finder() {
 #[test]
 fn a_commitment_that_is_not_the_nodes_here_is_refused() {
     let (mut w, machine, finder, opened) = ready();
-    let good = opened.commitment();
+    let good = opened.work_claim();
     let changed = |at: usize, to: u8| {
         let mut out = good;
         out[at] ^= to;
@@ -80,11 +80,11 @@ fn a_commitment_that_is_not_the_nodes_here_is_refused() {
         ("order", order(4_128)),
         ("order", order(u32::MAX - 31)),
     ];
-    for (what, commitment) in wrong {
+    for (what, work_claim) in wrong {
         println!("{what}");
         let mut fraud_proof = fraud_proof_open(&finder.wallet(), &opened);
-        fraud_proof.data[8..136].copy_from_slice(&commitment);
-        let both = [signed(&machine.key, &commitment), fraud_proof];
+        fraud_proof.data[8..136].copy_from_slice(&work_claim);
+        let both = [signed(&machine.key, &work_claim), fraud_proof];
         w.refused_all(&both, &[&finder.key], MarketError::InvalidWorkClaim);
     }
     for at in [(64, 0), (0, 64), (u16::MAX, 0)] {
@@ -99,12 +99,12 @@ fn the_node_must_have_signed_it() {
     let (mut w, machine, finder, opened) = ready();
     let fraud_proof = fraud_proof_open(&finder.wallet(), &opened);
     let other = Opened { period: opened.period + 1, ..opened.clone() };
-    let mut longer = opened.commitment().to_vec();
+    let mut longer = opened.work_claim().to_vec();
     longer.push(0);
     let checks: [Vec<Instruction>; 4] = [
         vec![],
-        vec![signed(&finder.key, &opened.commitment())],
-        vec![signed(&machine.key, &other.commitment())],
+        vec![signed(&finder.key, &opened.work_claim())],
+        vec![signed(&machine.key, &other.work_claim())],
         vec![signed(&machine.key, &longer)],
     ];
     for mut instructions in checks {
@@ -118,7 +118,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let (mut w, machine, finder, opened) = ready();
     let provider = w.provider(20_000_000_000);
     let others = w.machine(&provider, 1);
-    let before = [signed(&machine.key, &opened.commitment())];
+    let before = [signed(&machine.key, &opened.work_claim())];
     let good = fraud_proof_open(&finder.wallet(), &opened);
     let silent = [before[0].clone(), unsigned(good.clone(), &finder.wallet())];
     w.refused_all(&silent, &[], InstructionError::MissingRequiredSignature);

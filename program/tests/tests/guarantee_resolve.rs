@@ -157,7 +157,7 @@ fn a_promise_that_was_broken_costs_stake() {
     assert_eq!(c.node().status, NODE_ACTIVE);
 }
 
-/// The terms are those of the commitment; a higher slash needs the provider's word again.
+/// The terms are those of the guarantee; a higher slash needs the provider's word again.
 #[test]
 fn later_terms_do_not_count() {
     let mut c = committed();

@@ -135,7 +135,7 @@ fn a_promise_is_kept_by_the_promised_share_and_by_no_less() {
     assert!(kept(0, 0, 10_000), "nothing counted, nothing broken");
 }
 
-/// Whatever a node goes through, what is counted lies within its commitment, and up time within what is counted.
+/// Whatever a node goes through, what is counted lies within its guarantee, and up time within what is counted.
 #[test]
 fn a_commitment_counts_no_second_twice_and_none_outside() {
     let mut r = Random::new(22);

@@ -75,7 +75,7 @@ fn the_terms_have_bounds() {
     }
 }
 
-/// Where stake leaves at once, a commitment still has a period that can be counted.
+/// Where stake leaves at once, a guarantee still has a period that can be counted.
 #[test]
 fn a_commitment_has_a_whole_period() {
     let mut w = Testbed::new();

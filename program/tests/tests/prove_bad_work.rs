@@ -127,7 +127,7 @@ fn an_opening_that_was_not_committed_to_proves_nothing() {
         let proof = ix::prove_bad_work(&c.w, &c.finder, &node, &siblings);
         c.w.refused(proof, &[&c.finder.key], MarketError::InvalidProof);
     }
-    // The same chunk and path said to stand elsewhere, and a commitment to another root.
+    // The same chunk and path said to stand elsewhere, and a work claim to another root.
     let close = ix::fraud_proof_close(&c.finder.wallet(), &node);
     let elsewhere = [
         Opened { row: 76, ..c.opened.clone() },
@@ -155,14 +155,14 @@ fn one_proof_covers_what_was_committed_to_before_it() {
     c.w.warp(60);
     let period = c.w.period();
     c.w.ok(c.proof(), &[&c.finder.key]);
-    // Another commitment of the same time, and one of the period of the proof.
+    // Another work claim of the same time, and one of the period of the proof.
     let proof = ix::prove_bad_work(&c.w, &second, &node, &earlier.siblings);
     c.w.refused(proof, &[&second.key], MarketError::AlreadyProven);
     let same = Opened::new(node, period, 64, (2, 2), 1);
     c.w.ok_all(&ix::signed_fraud_proof_open(&late.wallet(), &c.machine.key, &same), &[&late.key]);
     let proof = ix::prove_bad_work(&c.w, &late, &node, &same.siblings);
     c.w.refused(proof, &[&late.key], MarketError::AlreadyProven);
-    // A commitment for a time to come waits for it, and counts then.
+    // A work claim for a time to come waits for it, and counts then.
     let next = Opened::new(node, period + 1, 64, (2, 2), 1);
     c.w.ok_all(&ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &next), &[&c.finder.key]);
     let proof = ix::prove_bad_work(&c.w, &c.finder, &node, &next.siblings);

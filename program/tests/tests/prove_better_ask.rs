@@ -238,7 +238,7 @@ fn records_move_only_when_something_changes() {
 /// A commitment is part of the record.
 #[test]
 fn a_commitment_counts_while_it_held() {
-    // At the same price, the better node's commitment decides.
+    // At the same price, the better node's guarantee decides.
     let equal = || {
         let mut c = awarded();
         c.w.alter(&c.better.node, |n: &mut Node| n.price = DEAR);

@@ -39,7 +39,7 @@ fn whoever_still_has_something_here_stays() {
     let cases: [(&str, Change<Provider>, MarketError); 6] = [
         ("nodes", |p| p.node_count = 1, MarketError::StillInUse),
         ("leases", |p| p.live_leases = 1, MarketError::StillInUse),
-        ("commitments", |p| p.locked_stake = 1, MarketError::StillInUse),
+        ("guarantees", |p| p.locked_stake = 1, MarketError::StillInUse),
         ("stake", |p| p.stake = 1, MarketError::StillInUse),
         ("stake on its way out", |p| p.unstaking = 1, MarketError::StillInUse),
         ("faults", |p| p.pending_faults = 1, MarketError::FaultPending),

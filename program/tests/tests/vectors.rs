@@ -227,7 +227,7 @@ fn guarantees() {
         .collect();
     check(
         "guarantee",
-        &file("Whether a commitment was kept: up × 10,000 is at least counted × guarantee.", cases),
+        &file("Whether a guarantee was kept: up × 10,000 is at least counted × guarantee.", cases),
     );
 }
 

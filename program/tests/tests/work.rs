@@ -78,7 +78,7 @@ fn cells_and_openings_of_the_other_language_are_ours() {
     }
     let openings = all["openings"].as_array().expect("openings");
     assert!(!openings.is_empty());
-    for (o, commitment) in openings.iter().zip(all["commitments"].as_array().expect("commitments")) {
+    for (o, claim) in openings.iter().zip(all["claims"].as_array().expect("claims")) {
         let raw = bytes(&o["opening"]);
         let word = |at: usize| u32::from_le_bytes(raw[at..at + 4].try_into().expect("four bytes"));
         let (row, chunk) = (word(0), word(4));
@@ -100,7 +100,7 @@ fn cells_and_openings_of_the_other_language_are_ours() {
             assert_eq!(opened.lead(), Some(opened.root));
             assert_eq!(opened.claimed(), opened.right());
         }
-        let parsed = gantry_market::state::WorkClaim::parse(&array(commitment)).expect("a work claim");
+        let parsed = gantry_market::state::WorkClaim::parse(&array(claim)).expect("a work claim");
         assert_eq!((parsed.seed, parsed.root), (array(&o["seed"]), array(&o["root"])));
         assert_eq!(parsed.order, number(&o["n"]));
         assert_eq!(
@@ -130,7 +130,7 @@ fn fraud_proofs() {
         opening.push(o.siblings.len() as u8);
         opening.extend(o.siblings.iter().flatten());
         cases.push(json!({
-            "commitment": hex(&o.commitment()),
+            "claim": hex(&o.work_claim()),
             "opening": hex(&opening),
             "row": o.row,
             "column": o.column,

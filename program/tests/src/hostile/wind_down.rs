@@ -70,10 +70,10 @@ fn wind_down(a: &mut Harness) -> Verdict {
     let guardian = a.w.guardian.pubkey();
     send(a, ix::market_pause(&guardian, 3))?;
     fresh_accounts(a)?;
-    // Auctions and commitments may be longer than all other waits.
+    // Auctions and guarantees may be longer than all other waits.
     let auctions = all::<Auction>(a).into_iter().map(|(_, auction)| auction.reveal_until);
-    let commitments = all::<Node>(a).into_iter().map(|(_, node)| node.guaranteed_until);
-    let longest = auctions.chain(commitments).max().map(|until| until - a.now());
+    let guarantees = all::<Node>(a).into_iter().map(|(_, node)| node.guaranteed_until);
+    let longest = auctions.chain(guarantees).max().map(|until| until - a.now());
     if let Some(longest) = longest.filter(|longest| *longest > 1_300) {
         a.apply(&Step::Warp(longest))?;
     }

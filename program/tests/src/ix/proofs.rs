@@ -21,7 +21,7 @@ pub fn fraud_proof_open(finder: &Address, opened: &Opened) -> Instruction {
             system_program: system_program(),
         },
         instruction::FraudProofOpen {
-            work_claim: opened.commitment(),
+            work_claim: opened.work_claim(),
             row: opened.row,
             column: opened.column,
             chunk: opened.chunk,
@@ -31,7 +31,7 @@ pub fn fraud_proof_open(finder: &Address, opened: &Opened) -> Instruction {
 
 /// Both instructions: the node's signature over the work claim, and the fraud proof.
 pub fn signed_fraud_proof_open(finder: &Address, key: &Keypair, opened: &Opened) -> [Instruction; 2] {
-    [signed(key, &opened.commitment()), fraud_proof_open(finder, opened)]
+    [signed(key, &opened.work_claim()), fraud_proof_open(finder, opened)]
 }
 
 pub fn fraud_proof_close(finder: &Address, node: &Address) -> Instruction {

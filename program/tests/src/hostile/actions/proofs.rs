@@ -74,7 +74,7 @@ pub fn fraud_proof_open(s: &mut Scene) -> Option<Plan> {
     let mut open = ix::signed_fraud_proof_open(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec();
     if s.once_in(10) {
         let other = s.actor();
-        open[0] = signed(&other.key, &opened.commitment());
+        open[0] = signed(&other.key, &opened.work_claim());
     }
     let at = pda::fraud_proof(&node, &finder.wallet());
     if s.a.ledger.held(&at).is_none() {

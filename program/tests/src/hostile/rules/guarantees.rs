@@ -45,7 +45,7 @@ fn stays(act: &Act, change: &Change<Node>, before: &Node, after: &Node) -> Verdi
     Ok(())
 }
 
-/// What a commitment says, what counts in it, and when it is over.
+/// What a guarantee says, what counts in it, and when it is over.
 fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after: &Node) -> Verdict {
     let at = change.at;
     let terms = |node: &Node| (node.guaranteed_since, node.guaranteed_until, node.guarantee_bps);
@@ -65,13 +65,13 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
         let since = if before.is_guaranteed() { before.guaranteed_since } else { start };
         must!(
             act.name == "node_guarantee" && after.guaranteed_since == since,
-            "a commitment has a start",
+            "a guarantee has a start",
             "{at}"
         );
         let long = after.guaranteed_until >= act.now + i64::from(market.params.unstake_cooldown_secs)
             && after.guaranteed_until >= since + period;
         let bound = after.guaranteed_until <= since + MAX_GUARANTEE_SECS;
-        must!(long && bound, "a commitment lasts longer than stake takes to leave", "{at}");
+        must!(long && bound, "a guarantee lasts longer than stake takes to leave", "{at}");
         let share = (GUARANTEE_BPS_MIN..=10_000).contains(&after.guarantee_bps);
         must!(share && before.status == NODE_ACTIVE, "an active machine guarantees uptime", "{at}");
         must!(
@@ -88,7 +88,7 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
     counts(act, market, change, before, after)
 }
 
-/// What an instruction adds to what a commitment counts: a whole period by its leaf, the time of a suspension as down.
+/// What an instruction adds to what a guarantee counts: a whole period by its leaf, the time of a suspension as down.
 fn counts(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after: &Node) -> Verdict {
     let at = change.at;
     let period = i64::from(market.params.period_secs);
@@ -98,7 +98,7 @@ fn counts(act: &Act, market: &Market, change: &Change<Node>, before: &Node, afte
     );
     let none = (Some(0), Some(0));
     if !before.is_guaranteed() {
-        must!(seconds == none, "only a commitment counts time", "{}: {at}", act.name);
+        must!(seconds == none, "only a guarantee counts time", "{}: {at}", act.name);
         return Ok(());
     }
     let suspended = before.status == NODE_SUSPENDED;
@@ -116,7 +116,7 @@ fn counts(act: &Act, market: &Market, change: &Change<Node>, before: &Node, afte
         let want = (Some(0), Some(away as u64));
         must!(seconds == want, "the time of a suspension counts as down", "{at}: {seconds:?}, want {want:?}");
     } else {
-        must!(seconds == none, "nothing else counts in a commitment", "{}: {at}: {seconds:?}", act.name);
+        must!(seconds == none, "nothing else counts in a guarantee", "{}: {at}: {seconds:?}", act.name);
     }
     Ok(())
 }

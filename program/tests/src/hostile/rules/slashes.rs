@@ -69,7 +69,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     }
 }
 
-/// What was counted in a commitment that is over.
+/// What was counted in a guarantee that is over.
 fn settled_secs(node: &Node, now: i64) -> u64 {
     let mut copy = *node;
     copy.close_guarantee(now).unwrap_or(0)

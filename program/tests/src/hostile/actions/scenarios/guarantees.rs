@@ -9,7 +9,7 @@ use crate::hostile::trace::Step;
 use crate::ix;
 use crate::leaves::LeafData;
 
-/// A commitment from its first second to its settlement: kept or broken, with a suspension or without one.
+/// A guarantee from its first second to its end: kept or broken, with a suspension or without one.
 pub fn settled(s: &mut Scene) -> Option<Scenario> {
     let nodes: Vec<Address> =
         s.a.ledger
@@ -41,7 +41,7 @@ pub fn settled(s: &mut Scene) -> Option<Scenario> {
     )
 }
 
-/// The commitment that ends first, to its settlement.
+/// The guarantee that ends first, to its end.
 fn ended(s: &mut Scene) -> Option<Scenario> {
     let committed = s.a.ledger.all::<Node>().filter(|(_, node)| node.is_guaranteed());
     let node = *committed.min_by_key(|(_, node)| node.guaranteed_until)?.0;
@@ -70,7 +70,7 @@ fn committed(s: &mut Scene, node: &Address) -> Option<Plan> {
     Some(vec![Step::Send(vec![ix::node_guarantee(&s.a.actors[who], node, until, guarantee)])])
 }
 
-/// Less than was guaranteed, though long enough for a commitment of its own.
+/// Less than was guaranteed, though long enough for a guarantee of its own.
 fn shortened(s: &mut Scene, node: &Address) -> Option<Plan> {
     let state = *s.a.ledger.get::<Node>(node).filter(|node| node.is_guaranteed())?;
     let who = owner(s, &state)?;

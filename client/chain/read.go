@@ -55,13 +55,6 @@ func (c *Client) Slot(ctx context.Context, at Commitment) (uint64, error) {
 	return out, err
 }
 
-// BlockHeight returns the number of blocks below the tip at a commitment.
-func (c *Client) BlockHeight(ctx context.Context, at Commitment) (uint64, error) {
-	var out uint64
-	err := c.Raw(ctx, &out, "getBlockHeight", commitmentParam(at))
-	return out, err
-}
-
 // ClusterTime returns the block time of the newest slot at a commitment: the clock that programs see, which a local
 // engine may have moved.
 func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, error) {

@@ -164,31 +164,26 @@ func lower(s string) string {
 
 // Sentinels for checks of one refusal: errors.Is(err, market.CodeAlreadyVoted).
 const (
-	CodeOrdersPaused       = bindings.ErrorCodeOrdersPaused
-	CodePriceTooHigh       = bindings.ErrorCodePriceTooHigh
-	CodeUnsettled          = bindings.ErrorCodeUnsettled
-	CodeUnauthorised       = bindings.ErrorCodeUnauthorised
-	CodeInsufficientFunds  = bindings.ErrorCodeInsufficientFunds
-	CodeInsufficientStake  = bindings.ErrorCodeInsufficientStake
-	CodeTooEarly           = bindings.ErrorCodeTooEarly
-	CodeTooLate            = bindings.ErrorCodeTooLate
-	CodeWrongOrderStatus   = bindings.ErrorCodeWrongOrderStatus
-	CodeWrongLeaseStatus   = bindings.ErrorCodeWrongLeaseStatus
-	CodeWrongNodeStatus    = bindings.ErrorCodeWrongNodeStatus
-	CodeWrongKeeperStatus  = bindings.ErrorCodeWrongKeeperStatus
-	CodeKeeperNotActive    = bindings.ErrorCodeKeeperNotActive
-	CodeNotEnoughGPUs      = bindings.ErrorCodeNotEnoughGpus
-	CodeStaleReceipt       = bindings.ErrorCodeStaleReceipt
-	CodeReceiptTooLarge    = bindings.ErrorCodeReceiptTooLarge
-	CodePeriodNotEnded     = bindings.ErrorCodePeriodNotEnded
-	CodeAlreadyVoted       = bindings.ErrorCodeAlreadyVoted
-	CodeReportNotFinal     = bindings.ErrorCodeReportNotFinal
-	CodeAlreadyApplied     = bindings.ErrorCodeAlreadyApplied
-	CodeLeafCarriesFault   = bindings.ErrorCodeLeafCarriesFault
-	CodeNoFault            = bindings.ErrorCodeNoFault
-	CodeAlreadyCounted     = bindings.ErrorCodeAlreadyCounted
-	CodeAppealWindowOpen   = bindings.ErrorCodeAppealWindowOpen
-	CodeAppealWindowClosed = bindings.ErrorCodeAppealWindowClosed
+	CodeOrdersPaused      = bindings.ErrorCodeOrdersPaused
+	CodePriceTooHigh      = bindings.ErrorCodePriceTooHigh
+	CodeUnsettled         = bindings.ErrorCodeUnsettled
+	CodeUnauthorised      = bindings.ErrorCodeUnauthorised
+	CodeInsufficientFunds = bindings.ErrorCodeInsufficientFunds
+	CodeTooEarly          = bindings.ErrorCodeTooEarly
+	CodeTooLate           = bindings.ErrorCodeTooLate
+	CodeWrongOrderStatus  = bindings.ErrorCodeWrongOrderStatus
+	CodeWrongLeaseStatus  = bindings.ErrorCodeWrongLeaseStatus
+	CodeWrongNodeStatus   = bindings.ErrorCodeWrongNodeStatus
+	CodeWrongKeeperStatus = bindings.ErrorCodeWrongKeeperStatus
+	CodeKeeperNotActive   = bindings.ErrorCodeKeeperNotActive
+	CodeStaleReceipt      = bindings.ErrorCodeStaleReceipt
+	CodeReceiptTooLarge   = bindings.ErrorCodeReceiptTooLarge
+	CodeAlreadyVoted      = bindings.ErrorCodeAlreadyVoted
+	CodeAlreadyApplied    = bindings.ErrorCodeAlreadyApplied
+	CodeLeafCarriesFault  = bindings.ErrorCodeLeafCarriesFault
+	CodeNoFault           = bindings.ErrorCodeNoFault
+	CodeAlreadyCounted    = bindings.ErrorCodeAlreadyCounted
+	CodeAppealWindowOpen  = bindings.ErrorCodeAppealWindowOpen
 )
 
 // AlreadyDone reports whether a refusal means that the same was done before, by anyone, so that a crank may count it as

@@ -78,9 +78,6 @@ func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context
 	}, true)
 }
 
-// Unhandle stops answering a protocol.
-func (n *Node) Unhandle(p Protocol) { n.host.RemoveStreamHandler(protocol.ID(p.ID)) }
-
 func serve[Req any](n *Node, p Protocol, h handler[Req], stream bool) {
 	p = p.withDefaults()
 	srv := &server[Req]{n: n, p: p, handle: h, stream: stream, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p.Concurrent, p.PerPeer)}

@@ -33,8 +33,8 @@ fn halves(word: u64) -> (i64, i64) {
 
 /// Entry (`row`, `column`) of the product of order `order`: a multiple of 32, at most 4,096.
 ///
-/// Each multiplication gives two of the n products: with x = x₀ + x₄·2³² and y = y₄ + y₀·2³², the middle of x·y is x₀y₀
-/// + x₄y₄. The bytes are shifted by 128 to be unsigned, so that no lane borrows from another: the lower lane's sum
+/// Each multiplication gives two of the n products: with x = x₀ + x₄·2³² and y = y₄ + y₀·2³², the middle of x·y is
+/// x₀y₀ + x₄y₄. The bytes are shifted by 128 to be unsigned, so that no lane borrows from another: the lower lane's sum
 /// stays below 2,048 × 255² and the upper one's below 4,096 × 255², both below 2³². What the shift added is taken off
 /// at the end: Σ(x+128)(y+128) − 128·Σ(x+128) − 128·Σ(y+128) + n·128² = Σxy.
 pub fn cell(seed: &[u8; 32], order: u32, row: u32, column: u32) -> i32 {

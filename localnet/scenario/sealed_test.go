@@ -67,7 +67,7 @@ type replayed struct {
 	OK      bool
 	Keeper  string
 	Bids    []struct{ Node, Price, Outcome string }
-	Charges []struct{ Who, What string }
+	Violations []struct{ Who, What string }
 	Doubts  []string
 }
 
@@ -144,7 +144,7 @@ func TestSealedOrders(t *testing.T) {
 		r := replay(t, n, customer, 0, order, "--save", file)
 		require.True(t, r.OK)
 		require.Len(t, r.Bids, 3)
-		require.Empty(t, r.Charges)
+		require.Empty(t, r.Violations)
 	}
 	// Until the accounts are gone.
 	require.Eventually(t, func() bool {
@@ -180,9 +180,9 @@ func TestOmittedBid(t *testing.T) {
 	}, 10*time.Second, 200*time.Millisecond)
 	r := replay(t, n, customer, unjust, d.Order, "--acks", path)
 	require.False(t, r.OK)
-	require.Len(t, r.Charges, 1)
-	require.Equal(t, "keeper "+r.Keeper, r.Charges[0].Who)
-	require.Contains(t, r.Charges[0].What, "left out the bid of node "+m.Address.String())
+	require.Len(t, r.Violations, 1)
+	require.Equal(t, "keeper "+r.Keeper, r.Violations[0].Who)
+	require.Contains(t, r.Violations[0].What, "left out the bid of node "+m.Address.String())
 
 	bond := func() uint64 {
 		for _, k := range n.Keys.Keepers {

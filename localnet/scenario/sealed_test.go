@@ -64,11 +64,11 @@ func sealedOrder(t *testing.T, n *network.Network, customer seed.Wallet, more ..
 
 // replayed is what auction replay prints.
 type replayed struct {
-	OK      bool
-	Keeper  string
-	Bids    []struct{ Node, Price, Outcome string }
+	OK         bool
+	Keeper     string
+	Bids       []struct{ Node, Price, Outcome string }
 	Violations []struct{ Who, What string }
-	Doubts  []string
+	Doubts     []string
 }
 
 func replay(t *testing.T, n *network.Network, customer seed.Wallet, code int, args ...string) (r replayed) {

@@ -103,7 +103,7 @@ func (e *Engine) check(c chainFacts, s *periodState, m messages.Proposal) (*repo
 }
 
 // omitsKeeper reports whether a proposal leaves out a keeper whose statements we have had for long enough that the
-// proposer could have them too, since it asks everybody. Without this a dishonest proposer could choose which honest
+// proposer could have them too, since it asks all keepers. Without this a dishonest proposer could choose which honest
 // keepers do not count.
 func (e *Engine) omitsKeeper(c chainFacts, s *periodState, m messages.Proposal) bool {
 	for _, x := range e.cache.usableSince(c.period, e.o.Now().Add(-e.o.Timing.grace())) {

@@ -355,7 +355,7 @@ func (c *cluster) proposer(round uint32) *participant {
 			return p
 		}
 	}
-	c.t.Fatal("nobody proposes")
+	c.t.Fatal("no keeper proposes")
 	return nil
 }
 

@@ -51,13 +51,13 @@ const (
 	announceManifest action = iota
 	// fetchSets fetches the sets of statements that are missing.
 	fetchSets
-	// prefetchSets asks everybody for manifests and sets, ahead of our round.
+	// prefetchSets asks all keepers for manifests and sets, ahead of our round.
 	prefetchSets
 	// reconsiderProposals checks the proposals again that wait for sets.
 	reconsiderProposals
 	// fetchProposals asks peers for the proposals of decision.roots, and for the leaves of a final report.
 	fetchProposals
-	// gatherAndPropose asks everybody for manifests and sets, then proposes.
+	// gatherAndPropose asks all keepers for manifests and sets, then proposes.
 	gatherAndPropose
 	// castVote writes down that we vote for decision.root, then sends the vote.
 	castVote
@@ -161,7 +161,7 @@ func decide(f facts) decision {
 	case f.stored != nil:
 		return decideVoted(f, d, round)
 	case f.chain.counted:
-		d.phase = phaseVoted // by an earlier store of this keeper, which is gone
+		d.phase = phaseVoted // by an earlier store of this keeper, which it has lost
 		return d
 	}
 	return decideVote(f, d, round)
@@ -198,7 +198,7 @@ func decideVote(f facts, d decision, round int64) decision {
 			missing = append(missing, c.root)
 		}
 		if c.honest {
-			// Whoever voted for it holds the proposal: it comes when the network heals.
+			// The keepers that voted for it hold the proposal: it comes when the network heals.
 			return d.fetch(f, missing)
 		}
 	}
@@ -234,7 +234,7 @@ func (d decision) fetch(f facts, roots []records.Hash) decision {
 // decideVoted keeps our vote at the root that all are to come together at: the first of the candidates that we accept.
 // The program lets a vote move to a root that then weighs more than the one it left did, which the first of them always
 // does. Whatever the network did to the keepers while they voted, they are at one root soon after it has healed, since
-// each move makes the heaviest heavier and the others lighter, and whoever voted for a root hands out its proposal.
+// each move makes the heaviest heavier and the others lighter, and keepers that voted for a root hand out its proposal.
 func decideVoted(f facts, d decision, round int64) decision {
 	d.phase = phaseVoted
 	if f.tasks.running(taskSendVote) {
@@ -300,7 +300,7 @@ func decideFinal(f facts) decision {
 	return d
 }
 
-// decideDone gives back the memory of a period that is finished, once nobody asks for its statements any more.
+// decideDone gives back the memory of a period that is finished, once no keeper asks for its statements any more.
 func decideDone(f facts) decision {
 	d := decision{phase: phaseDone}
 	if f.progress < released && !f.now.Before(time.Unix(f.chain.end, 0).Add(f.timing.Delay+releaseRounds*f.timing.Round)) {
@@ -338,8 +338,8 @@ func attend(open []chainFacts, now time.Time, t Timing) map[records.Period]bool 
 	return attended
 }
 
-// mayPropose reports whether a proposer that has asked everybody proposes now. before and now are what the chain showed
-// then and shows now; complete says that every keeper answered and its set is here.
+// mayPropose reports whether a proposer that has asked all keepers proposes now. before and now are what the chain
+// showed then and shows now; complete says that every keeper answered and its set is here.
 func mayPropose(before, now chainFacts, complete bool, at time.Time, round uint32, t Timing) bool {
 	// A keeper that is not done yet, or does not answer, gets the first half of the round.
 	late := at.Sub(time.Unix(before.end, 0).Add(t.Delay)) - time.Duration(round)*t.Round

@@ -26,8 +26,8 @@ func inRound(n int) time.Time {
 	return testEnd.Add(testTiming.Delay + time.Duration(n)*testTiming.Round + testTiming.Round/2)
 }
 
-// sevenKeepers is what the keeper that proposes in some round knows of a period with seven keepers, of which no one has
-// voted.
+// sevenKeepers returns the facts of the keeper that proposes in some round of a period with seven keepers, none of
+// which has voted.
 func sevenKeepers(proposesIn uint32) facts {
 	c := chainFacts{period: 99, secs: 60, end: testEnd.Unix(), weights: report.Weights{}, active: true}
 	for i := range byte(7) {
@@ -124,7 +124,7 @@ func TestDecide(t *testing.T) {
 			f.first = &rootA
 			return f
 		}, decision{phase: phaseProposing, actions: []action{castVote}, root: rootA}},
-		"nobody else opens a root": {3, func(f facts) facts {
+		"no other keeper opens a root": {3, func(f facts) facts {
 			f.first = &rootA
 			return f
 		}, decision{phase: phaseDeciding}},
@@ -291,7 +291,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A proposer that has asked everybody proposes, unless somebody is late or was faster.
+// A proposer that has asked all keepers proposes, unless one is late or another proposer was faster.
 func TestMayPropose(t *testing.T) {
 	const round = 2
 	begin := testEnd.Add(testTiming.Delay + round*testTiming.Round)
@@ -311,9 +311,9 @@ func TestMayPropose(t *testing.T) {
 		after       time.Duration // since the round began
 		may         bool
 	}{
-		"everybody answered":                      {f.chain, f.chain, true, 0, true},
-		"somebody did not":                        {f.chain, f.chain, false, testTiming.Round/2 - 1, false},
-		"somebody did not for half a round":       {f.chain, f.chain, false, testTiming.Round / 2, true},
+		"all keepers answered":                    {f.chain, f.chain, true, 0, true},
+		"one keeper did not":                      {f.chain, f.chain, false, testTiming.Round/2 - 1, false},
+		"one keeper did not for half a round":     {f.chain, f.chain, false, testTiming.Round / 2, true},
 		"another root was opened meanwhile":       {f.chain, with(100), true, 0, false},
 		"one had few votes before":                {with(100), with(200), true, 0, true},
 		"one that had votes has a third by now":   {with(100), with(234), true, 0, false},

@@ -59,7 +59,7 @@ func TestTwoOfSevenAreFaulty(t *testing.T) {
 					require.EqualValues(t, 4, p.engine.Set(c.period, root).Leaves[0].UpSeconds)
 				}
 			}
-			// Who voted for what nobody else could check moves to what the others vote for, if there is time.
+			// A keeper that voted for a root that no other could check moves to that of the others, if there is time.
 			c.mu.Lock()
 			for _, p := range faulty {
 				delete(c.votes, p.wallet())
@@ -94,9 +94,9 @@ func TestProposerWithWrongLeavesIsPassedOver(t *testing.T) {
 	c.requireOneVoteEach()
 }
 
-// A proposer that sends one half of the others one proposal and the other half another, and then is silent, divides
-// nobody: no root is opened before the next proposer opens one.
-func TestEquivocatingProposerDividesNobody(t *testing.T) {
+// A proposer that sends one half of the others one proposal and the other half another, and then is silent, does not
+// divide them: no root is opened before the next proposer opens one.
+func TestEquivocatingProposerDoesNotDivideTheOthers(t *testing.T) {
 	c := newCluster(t, 4)
 	for i, p := range c.participants {
 		p.observe(100, uint32(i+1))
@@ -130,7 +130,7 @@ func TestEquivocatingKeeperIsLeftOut(t *testing.T) {
 	equivocating := c.proposer(3)
 	equivocating.partitioned = true
 	var mu sync.Mutex
-	caught := map[*participant]bool{} // the equivocating keeper, by whom
+	caught := map[*participant]bool{} // the participants that hold both manifests
 	for _, p := range c.participants {
 		p.engine.o.Equivocation = func(one, other statement.Manifest) {
 			mu.Lock()
@@ -167,7 +167,7 @@ func TestEquivocatingKeeperIsLeftOut(t *testing.T) {
 	c.requireOneVoteEach()
 	mu.Lock()
 	defer mu.Unlock()
-	require.NotEmpty(t, caught, "whoever proposes asks everybody")
+	require.NotEmpty(t, caught, "a proposer asks all keepers")
 	require.False(t, caught[equivocating])
 }
 

@@ -1,9 +1,9 @@
 // Package consensus brings the keepers to one root for each period.
 //
 // When a period is over and sealed, every keeper signs a manifest of its statement set and sends it to all others. They
-// fetch the set, from its keeper or from anybody who has it, and count it (report.Tally). A proposal names manifests
-// and a root: whoever holds the sets computes the leaves and, if they lead to the root (report.Check), votes for it.
-// When nothing happens for a round, the next keeper proposes. All prefer the first sound proposal: later proposers
+// fetch the set, from its keeper or from another that has it, and count it (report.Tally). A proposal names manifests
+// and a root: a keeper that holds the sets computes the leaves and, if they lead to the root (report.Check), votes for
+// it. When nothing happens for a round, the next keeper proposes. All prefer the first sound proposal: later proposers
 // publish it again instead of one of their own, and a root that has votes on chain is fetched from the peers and
 // checked before anything else. The leaves of a final report are fetched from any peer and believed when they lead to
 // the root on chain.
@@ -32,12 +32,12 @@
 // announces it before anything else, and proposals that wait for sets are checked again before it decides.
 //
 //	action                what it does
-//	announce manifest     signs the manifest of our own statements, once; the store knows it first
+//	announce manifest     signs the manifest of our own statements, once, after storing it
 //	fetch sets            fetches the sets of known manifests, then checks the proposals that wait for them
-//	prefetch sets         the first proposer asks everybody for manifests and sets before its round
+//	prefetch sets         the first proposer asks all keepers for manifests and sets before its round
 //	reconsider proposals  checks the proposals again that wait for sets or for the committees' seed
 //	fetch proposals       asks peers for the proposals behind roots that have votes, and for the leaves of a final report
-//	gather and propose    asks everybody for manifests and sets, then proposes a root and votes for it
+//	gather and propose    asks all keepers for manifests and sets, then proposes a root and votes for it
 //	cast vote             stores leaves and vote, then sends the vote
 //	move vote             casts the vote for the heaviest acceptable root, so that keepers that are apart come together
 //	return vote           keeps the vote where the chain counts it, though it was to move
@@ -51,9 +51,9 @@
 //   - a keeper that is silent, slow or withholds its set is left out; more than two thirds of the weight suffice;
 //   - one that signs two manifests is left out of honest proposals;
 //   - a proposer that leaves out a keeper whose set others have had for a while gets no vote of theirs;
-//   - one that names sets which nobody gets waits until the next proposes.
+//   - a proposal that names sets which no keeper hands out gets no vote; the next keeper proposes after a round.
 //
 // Safety does not depend on any of this: the program counts one vote of each keeper and needs more than two thirds. The
-// weight of each is that of the period's end, so that all come to the same report, whoever leaves or is expelled
-// meanwhile.
+// weight of each is that of the period's end, so that all come to the same report, also when keepers leave or are
+// expelled meanwhile.
 package consensus

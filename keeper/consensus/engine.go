@@ -25,7 +25,7 @@ type Engine struct {
 	wg     sync.WaitGroup
 	events chan func(context.Context) // what tasks and peers hand over; run one after the other
 
-	// Only for whoever runs Tick and events.
+	// Only the goroutine that runs Tick and events uses these.
 	periods  map[records.Period]*periodState
 	attended map[records.Period]bool // old periods that have their turn now
 

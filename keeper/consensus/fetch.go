@@ -16,7 +16,7 @@ import (
 )
 
 // fetchMissing gets the sets that are missing, one after the other of one keeper, several keepers at a time, and then
-// looks again at the proposals that wait for them. hint is who has them for sure, if anybody.
+// looks again at the proposals that wait for them. hint is the keeper that has them for sure, or nil.
 func (e *Engine) fetchMissing(ctx context.Context, c chainFacts, s *periodState, hint *solana.PublicKey) {
 	if s.progress >= finished || !s.tasks.ready(taskFetchSets, e.o.Now()) || len(e.cache.missing(c.period)) == 0 {
 		return
@@ -58,8 +58,8 @@ func (e *Engine) fetchAll(ctx context.Context, c chainFacts, missing []statement
 	return n
 }
 
-// fetchSet asks whoever may have a set: its keeper, whoever is known to have it, then all others. A keeper that gives
-// its statements to some and not to the proposer would otherwise divide them: see omitsKeeper.
+// fetchSet asks the keepers that may have a set: its own keeper, the one that has it for sure, then all others. A
+// keeper that gives its statements to some and not to the proposer would otherwise divide them: see omitsKeeper.
 func (e *Engine) fetchSet(ctx context.Context, c chainFacts, m statement.Manifest, hint *solana.PublicKey) bool {
 	from := []solana.PublicKey{m.Keeper}
 	if hint != nil {
@@ -123,7 +123,7 @@ func (e *Engine) fetchProposals(ctx context.Context, c chainFacts, s *periodStat
 	if c.report != nil {
 		final = c.report.Root
 	}
-	// Each begins with another keeper, and with the next one after a failure: the first may be the one that is gone.
+	// Each begins with another keeper, and with the next one after a failure: the first may be down.
 	peers := e.others(c)
 	if len(peers) > 0 {
 		first := (int(e.o.Signer.PublicKey()[0]) + s.fetches) % len(peers)
@@ -167,7 +167,7 @@ func (e *Engine) askForProposals(ctx context.Context, p records.Period, roots []
 }
 
 // rootsOfTurn are the roots that one round of questions is about: the heaviest four, and four of the others in turn.
-// Any keeper may vote for a root of which nobody has a proposal; asking all for all of them would be work without end.
+// Any keeper may vote for a root of which no keeper has a proposal; asking all for all of them would never end.
 func rootsOfTurn(roots []records.Hash, turn int) []records.Hash {
 	const some = 4
 	if len(roots) <= 2*some {

@@ -12,8 +12,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
-// announce makes the set of our own statements of a sealed period and tells everybody its manifest, once. The store
-// takes no more statements about the period, so that it is the same after a restart; and it knows what was signed
+// announce makes the set of our own statements of a sealed period and sends its manifest to all keepers, once. The
+// store takes no more statements about the period, so that it is the same after a restart; and it holds what was signed
 // before, so that whatever happens to statements or to how they are written, no other manifest is signed: two of them
 // cost the bond.
 func (e *Engine) announce(ctx context.Context, c chainFacts, s *periodState) error {

@@ -37,7 +37,7 @@ func TestAManifestSurvivesARestart(t *testing.T) {
 	require.ErrorIs(t, refused[0].Err, store.ErrSealed, "nothing is added to what a manifest was signed for")
 }
 
-// An honest keeper whose statements are not what they were, or are gone, signs no second manifest, and says so.
+// An honest keeper whose statements have changed, or are lost, signs no second manifest, and logs it.
 func TestNoSecondManifest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		corrupt  func(p *participant)

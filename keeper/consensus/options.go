@@ -25,7 +25,7 @@ type Peers interface {
 	Publish(ctx context.Context, m messages.Proposal) error
 	// Announce sends our manifest to all.
 	Announce(ctx context.Context, m messages.Manifest) error
-	// Manifests asks a keeper for the manifests that it knows of a period. Error: ErrNotSealed.
+	// Manifests asks a keeper for the manifests that it holds of a period. Error: ErrNotSealed.
 	Manifests(ctx context.Context, keeper solana.PublicKey, p records.Period) ([]messages.Manifest, error)
 	// Blob asks a keeper for a piece of a set of statements or of a report's leaves.
 	Blob(ctx context.Context, keeper solana.PublicKey, req messages.BlobRequest) (messages.Piece, error)
@@ -51,7 +51,7 @@ type Store interface {
 // Submit sends an intent and waits until it is confirmed.
 type Submit func(ctx context.Context, in txm.Intent) (txm.Result, error)
 
-// Observer is told what the engine does, for metrics.
+// Observer records what the engine does, for metrics.
 type Observer interface {
 	Proposed(period uint64)
 	Voted(period uint64, err error)
@@ -66,7 +66,7 @@ type Timing struct {
 }
 
 // grace is how long a set of statements may be here before proposals have to name it: less than the time between a
-// period's end and its first proposal, more than a proposer takes to ask everybody.
+// period's end and its first proposal, more than a proposer takes to ask all keepers.
 func (t Timing) grace() time.Duration { return max(t.Delay/2, t.Round/10) }
 
 // Options of an Engine. Required: View, Store, Signer, Domain, Timing, Peers, Submit, Damaged and Observe.
@@ -91,11 +91,11 @@ type Options struct {
 	// Equivocation is called with two different manifests that another keeper has signed for one period, again whenever
 	// one of them comes in. It may be called from any goroutine and must not wait for the engine. May be nil.
 	Equivocation func(one, other statement.Manifest)
-	// Tasks runs what takes time; nil means goroutines and the wall clock. Whoever gives another calls Tick and Drain
-	// in place of Run, and waits for what Tasks has started.
+	// Tasks runs what takes time; nil means goroutines and the wall clock. A caller that sets another calls Tick and
+	// Drain in place of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in
-	// which everybody checks everything.
+	// which all keepers check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/report"
 )
 
-// Three of seven are cut off: nothing becomes final, and nobody votes twice. When they are back, the period does.
+// Three of seven are cut off: no report becomes final, and no keeper votes twice. When they are back, it does.
 func TestAPartitionHeals(t *testing.T) {
 	c := newCluster(t, 7)
 	for _, p := range c.participants {

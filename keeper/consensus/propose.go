@@ -28,7 +28,7 @@ func (e *Engine) others(c chainFacts) []solana.PublicKey {
 	return out
 }
 
-// prefetch asks everybody for manifests and sets before our round begins, so that little is missing then.
+// prefetch asks all keepers for manifests and sets before our round begins, so that little is missing then.
 func (e *Engine) prefetch(ctx context.Context, c chainFacts, s *periodState) {
 	s.tasks.delay(taskPrefetch, never)
 	e.later(ctx, func(ctx context.Context) func(context.Context) {
@@ -37,7 +37,7 @@ func (e *Engine) prefetch(ctx context.Context, c chainFacts, s *periodState) {
 	})
 }
 
-// gather asks every keeper for what it knows of, gets what is missing, then proposes.
+// gather asks every keeper for its manifests, fetches the sets that are missing, then proposes.
 func (e *Engine) gather(ctx context.Context, c chainFacts, s *periodState, round uint32) {
 	s.tasks.start(taskGather)
 	e.later(ctx, func(ctx context.Context) func(context.Context) {

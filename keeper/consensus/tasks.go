@@ -9,9 +9,10 @@ type task int
 const (
 	// taskFetchSets fetches sets of statements whose manifests are known.
 	taskFetchSets task = iota
-	// taskPrefetch lets the first proposer ask everybody for manifests and sets before its round begins; once a period.
+	// taskPrefetch lets the first proposer ask all keepers for manifests and sets before its round begins; once a
+	// period.
 	taskPrefetch
-	// taskGather asks everybody for manifests and sets, then proposes.
+	// taskGather asks all keepers for manifests and sets, then proposes.
 	taskGather
 	// taskFetchProposals asks for proposals with roots that have votes, and for the leaves of a final report.
 	taskFetchProposals

@@ -23,7 +23,7 @@ func (e *Engine) cast(ctx context.Context, c chainFacts, s *periodState, m messa
 	if err != nil {
 		return err
 	}
-	// The leaves first: whoever has voted can hand them out.
+	// The leaves first: a keeper that has voted can hand them out.
 	if set := s.proposals.of(m.Root).set; set != nil {
 		if err := e.o.Store.PutLeaves(c.period, m.Root, set.EncodeLeaves()); err != nil {
 			return err

@@ -12,9 +12,9 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// A proposer that leaves out the statements of two honest keepers, and a keeper that has voted for a root that nobody
-// else knows: the two vote for the proposer's root all the same once it must have honest votes, or for that of the next
-// proposer.
+// A proposer that leaves out the statements of two honest keepers, and a keeper that has voted for a root that no other
+// keeper knows: the two vote for the proposer's root all the same once it must have honest votes, or for that of the
+// next proposer.
 func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {
@@ -39,7 +39,7 @@ func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 }
 
 // Three of seven have voted for a root that the others do not know yet; a fourth has opened another, which the others
-// know. Nobody follows it: all wait for what a third of the weight has voted for.
+// know. No keeper follows it: all wait for what a third of the weight has voted for.
 func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 	c := newCluster(t, 7)
 	for i, p := range c.participants {

@@ -49,7 +49,7 @@ func TestNodesThatCheat(t *testing.T) {
 	a, err = other.service.Commit(ctx, cheat.key.PublicKey(), cheat.request(o, 300, false))
 	require.Equal(t, records.OutcomeSecondBid, refused(w, other, a, err))
 
-	// A reveal before the close would show the price to everybody; a commitment after it comes too late.
+	// A reveal before the close would show the price to all bidders; a commitment after it comes too late.
 	_, err = k.service.Reveal(ctx, cheat.key.PublicKey(), cheat.request(o, 400, true))
 	require.True(t, p2p.IsCode(err, p2p.CodeUnavailable), "%v", err)
 	w.at(o.AuctionClose + 1)
@@ -78,7 +78,7 @@ func TestNodesThatCheat(t *testing.T) {
 	require.Equal(t, honest.account.Address, w.awards[0].node)
 }
 
-// Nodes that do not satisfy the order take no room, and are told which requirement it is.
+// Nodes that do not satisfy the order take no room, and the keeper names the requirement that they fail.
 func TestUnsuitableNodes(t *testing.T) {
 	w := newMemoryCluster(t, 1, 1)
 	o := w.order(1, func(o *market.Order) { o.Requirement.MinVramMib = 1 })
@@ -90,8 +90,8 @@ func TestUnsuitableNodes(t *testing.T) {
 	require.Zero(t, w.keepers[0].service.Len())
 }
 
-// A commitment that another keeper vouches for is taken with its reveal; what nobody or somebody unknown vouches for is
-// not.
+// A keeper takes a commitment with its reveal when another keeper has acknowledged it, and not when only a stranger
+// has, or no keeper.
 func TestVouchedCommitments(t *testing.T) {
 	w := newMemoryCluster(t, 3, 2)
 	w.lost = func(_, _ solana.PublicKey) bool { return true }
@@ -121,7 +121,7 @@ func TestVouchedCommitments(t *testing.T) {
 	require.True(t, p2p.IsCode(err, p2p.CodeBadRequest))
 }
 
-// Keepers that gossip what nobody signed are not believed, and lose standing.
+// A keeper drops gossip without a right signature, and lowers the sender's score.
 func TestForgedGossip(t *testing.T) {
 	w := newMemoryCluster(t, 2, 2)
 	dishonest, k := w.keepers[0], w.keepers[1]
@@ -159,8 +159,8 @@ func TestForgedGossip(t *testing.T) {
 		"a reveal unconfirmed":      {func(m *messages.BidGossip) { m.Bids[0].Acks = m.Bids[0].Acks[:1] }, p2p.Reject},
 		"the node's signature":      {func(m *messages.BidGossip) { m.Bids[0].Signature[0]++ }, p2p.Reject},
 		"another price":             {func(m *messages.BidGossip) { m.Bids[0].Reveal.Price-- }, p2p.Reject},
-		"a node of nobody":          {func(m *messages.BidGossip) { m.Bids[0].Node[0]++ }, p2p.Ignore},
-		"an order of nobody":        {func(m *messages.BidGossip) { m.Order[0]++ }, p2p.Ignore},
+		"an unknown node":           {func(m *messages.BidGossip) { m.Bids[0].Node[0]++ }, p2p.Ignore},
+		"an unknown order":          {func(m *messages.BidGossip) { m.Order[0]++ }, p2p.Ignore},
 		"another version":           {func(m *messages.BidGossip) { m.Version++ }, p2p.Ignore},
 	} {
 		m := good(true)
@@ -248,7 +248,7 @@ func TestFlood(t *testing.T) {
 	require.NotNil(t, sealedbid.FindAck(many, k.wallet.PublicKey(), records.AckReveal), "one's own is never dropped")
 }
 
-// A keeper that leaves a bid out is found out by the others.
+// The other keepers notice a keeper that leaves a bid out.
 func TestOmission(t *testing.T) {
 	w := newMemoryCluster(t, 2, 2)
 	dishonest, honest := w.keepers[0], w.keepers[1]
@@ -261,7 +261,7 @@ func TestOmission(t *testing.T) {
 	for i, n := range w.nodes {
 		n.reveal(w, dishonest, o, uint64(100*(i+1)))
 	}
-	honest.down = true // the dishonest's turn comes
+	honest.down = true // the dishonest keeper's turn comes
 	w.run(o.AuctionClose+9, o.AuctionClose+18)
 	honest.down = false
 	require.Len(t, w.awards, 1)

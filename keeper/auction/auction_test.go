@@ -27,7 +27,7 @@ func (w *cluster) auctionOf(o *market.Order) *market.Auction {
 	return w.accounts[market.AuctionAddress(o.Address)].(*market.Auction)
 }
 
-// told asks a keeper what became of a bid.
+// told asks a keeper for the outcome of a bid.
 func (b *bidder) told(w *cluster, k *member, o *market.Order, price uint64) records.Outcome {
 	w.t.Helper()
 	req := messages.OutcomeRequest{
@@ -40,7 +40,8 @@ func (b *bidder) told(w *cluster, k *member, o *market.Order, price uint64) reco
 	return out
 }
 
-// From the first commitment to the published set: one keeper awards, all have the same bids, everybody learns why.
+// From the first commitment to the published set: one keeper awards, all have the same bids, every node gets its
+// outcome.
 func TestAuction(t *testing.T) {
 	w := newCluster(t, 3, 4)
 	o := w.order(1, nil)
@@ -76,7 +77,7 @@ func TestAuction(t *testing.T) {
 	require.Equal(t, records.Hash(a.BidsRoot), roots[0])
 	require.Equal(t, roots[0], roots[1])
 	require.Equal(t, roots[0], roots[2])
-	// A stranger is told nothing about a node's bid, but may have the whole set.
+	// A keeper tells a stranger nothing about a node's bid, but hands out the whole set.
 	_, err := w.keepers[0].service.Outcome(t.Context(), solana.PublicKey{9}, messages.OutcomeRequest{Order: o.Address, CloseAt: o.AuctionClose, Node: w.nodes[0].account.Address, Commitment: w.nodes[0].request(o, 500, false).Bid.Commitment})
 	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
 	var set sealedbid.Assembler
@@ -106,7 +107,7 @@ func TestSeveralNodes(t *testing.T) {
 	require.Equal(t, w.nodes[3].account.Address, solana.PublicKey(w.auctionOf(o).BarNode))
 }
 
-// Whoever is silent or killed at any moment, another keeper takes over; and who comes back goes on with what it had.
+// When a keeper is silent or killed at any moment, another takes over; one that comes back goes on with what it stored.
 func TestKillAndTakeOver(t *testing.T) {
 	w := newCluster(t, 3, 3)
 	o := w.order(1, nil)
@@ -130,7 +131,7 @@ func TestKillAndTakeOver(t *testing.T) {
 	}
 	w.keepers[2].kill()
 	w.run(o.AuctionClose+2, o.AuctionClose+11)
-	w.keepers[1].kill() // before anybody may award
+	w.keepers[1].kill() // before any keeper may award
 	w.run(o.AuctionClose+12, o.AuctionClose+20)
 	require.Len(t, w.awards, 1)
 	require.Equal(t, w.keepers[0].wallet.PublicKey(), w.awards[0].keeper, "the only one left, whatever its rank")
@@ -203,8 +204,8 @@ func TestTheWinnerIsGone(t *testing.T) {
 	require.Equal(t, records.Hash(w.awards[0].root), c.set.Head.Root, "the bids are those of the close")
 }
 
-// An order that too few bid for goes to nobody, and everybody is told so.
-func TestNobodyIsAwarded(t *testing.T) {
+// An order with too few bids is not awarded, and its bidders get that outcome.
+func TestTooFewBids(t *testing.T) {
 	w := newMemoryCluster(t, 2, 1)
 	o := w.order(2, nil)
 	w.nodes[0].commit(w, w.keepers[0], o, 100)
@@ -220,8 +221,8 @@ func TestNobodyIsAwarded(t *testing.T) {
 	require.Equal(t, records.OutcomeNotAwarded, w.nodes[0].told(w, w.keepers[0], o, 100).Code)
 }
 
-// Whatever is lost between keepers and whatever each hears first: who holds the same bids closes the same root, all
-// acknowledged reveals are in, and exactly one keeper awards what its own bids say.
+// Whatever messages between keepers are lost and in whatever order they come: keepers that hold the same bids close the
+// same root, all acknowledged reveals are in, and exactly one keeper awards as its own bids say.
 func TestLossAndDisorder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newMemoryCluster(t, 3, rapid.IntRange(1, 6).Draw(rt, "nodes"))
@@ -248,7 +249,7 @@ func TestLossAndDisorder(t *testing.T) {
 				a, err := k.service.Reveal(context.Background(), n.key.PublicKey(), n.request(o, price[i], true))
 				require.NoError(rt, err)
 				if a.Ack == nil {
-					require.Equal(rt, records.OutcomeNoCommitment, refused(w, k, a, nil), "nobody told this keeper in time")
+					require.Equal(rt, records.OutcomeNoCommitment, refused(w, k, a, nil), "no commitment reached this keeper in time")
 					continue
 				}
 				if held[k.wallet.PublicKey()] == nil {
@@ -284,7 +285,7 @@ func TestLossAndDisorder(t *testing.T) {
 	})
 }
 
-// A pause of awards while bids come in and are closed delays the award and takes nothing from anybody.
+// A pause of awards while bids come in and are closed delays the award and loses no bid.
 func TestPause(t *testing.T) {
 	w := newMemoryCluster(t, 2, 2)
 	o := w.order(1, nil)
@@ -312,7 +313,7 @@ func TestPause(t *testing.T) {
 }
 
 // Nodes that could not serve when the bids were closed and can before the deadline are awarded.
-func TestNobodyCouldWinAtFirst(t *testing.T) {
+func TestNoNodeCouldWinAtFirst(t *testing.T) {
 	w := newMemoryCluster(t, 1, 1)
 	o := w.order(1, nil)
 	n := w.nodes[0]

@@ -120,7 +120,7 @@ func makeCluster(t testing.TB, keepers, nodes int, disk bool) *cluster {
 	return w
 }
 
-// put changes an account for everybody. Callers hold mu or are alone.
+// put changes an account for all participants. Callers hold mu or are alone.
 func (w *cluster) put(key solana.PublicKey, value any) {
 	if value == nil {
 		delete(w.accounts, key)
@@ -200,7 +200,7 @@ func (k *member) kill() {
 	k.down, k.view = true, nil
 }
 
-// publish is gossip: validated by everybody who gets it.
+// publish is gossip: every keeper that gets it validates it.
 func (k *member) publish(m messages.BidGossip) {
 	for _, other := range k.w.keepers {
 		if other != k && !other.down {

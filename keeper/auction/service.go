@@ -79,7 +79,7 @@ type auction struct {
 	closed  *closed             // our own set, once closed
 }
 
-// entry is one node's bid. Whoever changes it holds mu until the change is on disk.
+// entry is one node's bid. A caller that changes it holds mu until the change is on disk.
 type entry struct {
 	mu  sync.Mutex
 	bid messages.Bid // the zero commitment before the first is on disk

@@ -29,7 +29,7 @@ type facts struct {
 	over    []snapshot // awarded by other keepers
 	keepers []solana.PublicKey
 	active  bool // this keeper may award
-	paused  bool // nobody may
+	paused  bool // no keeper may award
 }
 
 // Tick does what is due and reports whether something waits for its time.
@@ -124,7 +124,7 @@ func (a *Awarder) tickOver(ctx context.Context, f facts, items map[string]bool) 
 	return waiting
 }
 
-// forget drops what is known of auctions that are gone, and bids that are not needed in memory any more.
+// forget drops the state of auctions whose accounts are closed, and bids that are not needed in memory any more.
 func (a *Awarder) forget(f facts) {
 	a.o.Bids.Forget(func(key store.AuctionKey) bool { return a.undecided(key, f.now.Unix()) })
 	a.mu.Lock()

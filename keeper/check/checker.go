@@ -43,14 +43,14 @@ type CheckerOptions struct {
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
 	// check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
-	// Observe is told of each check, Skipped of checks that were dropped, Planned of how many nodes this keeper watches
-	// in a period, as a member of their committees and in all.
+	// Metrics: the checker calls Observe for each check, Skipped for each check that it drops, and Planned with the
+	// number of nodes that this keeper watches in a period, as a member of their committees and in all.
 	Observe func(kind records.CheckKind, passed bool, latency time.Duration)
 	Skipped func(int)
 	Planned func(member, watched int)
 	Log     zerolog.Logger
-	// Tasks runs the questions; the default is goroutines and the wall clock. Whoever gives another calls Tick in place
-	// of Run, and waits for what Tasks has started.
+	// Tasks runs the checks; the default is goroutines and the wall clock. A caller that sets another calls Tick in
+	// place of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
 	// Rand is where jitter and nonces come from; the default is crypto/rand. Only a simulation gives another.
 	Rand io.Reader
@@ -73,7 +73,7 @@ type Checker struct {
 	wg      sync.WaitGroup
 }
 
-// progress is what the checker knows of a node.
+// progress is the checker's state of a node.
 type progress struct {
 	subject subject
 
@@ -85,7 +85,7 @@ type progress struct {
 // maxAsking bounds the checks in flight.
 const maxAsking = 256
 
-// NewChecker returns a checker that asks nobody before Run or Tick. Error: options.ErrMissing.
+// NewChecker returns a checker that sends no challenge before Run or Tick. Error: options.ErrMissing.
 func NewChecker(o CheckerOptions) (*Checker, error) {
 	if err := options.Complete("checker", o, checkerOptional...); err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		return // the planner knows how much room there is
+		return // the planner hands out no more than there is room for
 	}
 	c.wg.Add(1)
 	c.o.Tasks.Go(func() {

@@ -108,7 +108,7 @@ func TestDueByAccount(t *testing.T) {
 		"an order past its deadline": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderOpen), 0 })
 		}, []Kind{OrderExpire}},
-		"an order that lapsed and was closed by nobody": {func(v *view.Accounts) {
+		"an order that lapsed and is not closed": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderLapsed), 0 })
 		}, []Kind{OrderExpire}},
 		"a lease that did not start": {func(v *view.Accounts) {
@@ -152,12 +152,12 @@ func TestDueByAccount(t *testing.T) {
 				l.Lease.Status, l.EndedAt, l.MayMigrate, l.SettleSecs, l.FundedUntil = uint8(market.LeaseFailed), now-20, 1, 60, now+100
 			})
 		}, nil},
-		"a failed lease that nobody moved in time": {func(v *view.Accounts) {
+		"a failed lease that no keeper moved in time": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.MayMigrate, l.SettleSecs, l.FundedUntil = uint8(market.LeaseFailed), now-70, 1, 60, now+100
 			})
 		}, []Kind{LeaseEnd}},
-		"verified seconds that nobody paid for": {func(v *view.Accounts) {
+		"verified seconds that are not paid": {func(v *view.Accounts) {
 			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			addLease(v, 10, func(l *market.Lease) { l.VerifiedSecs, l.PaidSecs = 30, 20 })
 		}, []Kind{LeaseSettleReport}},

@@ -60,7 +60,8 @@ func (l *dishonest) statement(p uint64, passed bool, latency uint32) messages.Si
 	return statement.Signed{Keeper: l.wallet.PublicKey(), Statement: st, Signature: sig}.Message()
 }
 
-// untilForgotten waits until nobody holds a proof any more, since it is on chain, and within a time the others go on.
+// untilForgotten waits until no keeper holds a proof any more, since it is on chain, and within a time the others go
+// on.
 func untilForgotten(t *testing.T, chain *fakeChain, keepers []*replica, goOn time.Duration) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -82,8 +83,8 @@ func untilForgotten(t *testing.T, chain *fakeChain, keepers []*replica, goOn tim
 	}, goOn, 20*time.Millisecond, "the others go on")
 }
 
-// A keeper answers each of the others differently: nobody was told both, and yet it is expelled, once, by a proof that
-// all of them hold. What it signed counts for nothing, and the others go on.
+// A keeper answers each of the others differently: none of them got both answers from it, and yet it is expelled, once,
+// by a proof that all of them hold. Its statements are not counted, and the others go on.
 func TestAKeeperThatTellsEachSomethingElseIsExpelled(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 3)
@@ -181,8 +182,8 @@ func (l *dishonest) manifest(p uint64, raw string) messages.Manifest {
 	return m.Message()
 }
 
-// A keeper that gossips one manifest of each period and hands another to whoever asks is expelled, once, and the others
-// go on.
+// A keeper that gossips one manifest of each period and hands another to any keeper that asks is expelled, once, and
+// the others go on.
 func TestAKeeperWithTwoManifestsIsExpelled(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 3)

@@ -19,7 +19,7 @@ func (q *due) work(b badWork) (done bool) {
 	mine := q.v.FraudProofs[market.FraudProofAddress(b.Node, q.s.o.Self)]
 	if !ok || n.BadWorkPeriod >= period {
 		delete(q.s.others, b.Node)
-		return true // closed, or proven by somebody; what is left of ours is taken back by leftovers
+		return true // closed, or another finder has proven it; leftovers closes a fraud proof of ours
 	}
 	group := fmt.Sprintf("work/%s", n.Address)
 	id := fmt.Sprintf("%s/%s/%d/%x", q.s.o.Self, n.Address, period, b.Claim[96:104])
@@ -44,7 +44,7 @@ func (q *due) work(b badWork) (done bool) {
 			return false // the chain's clock is not there yet
 		}
 		instruction, err := proof.Prove(q.s.o.Self, q.mint)
-		// The fraud proof's rent is paid: nobody else is waited for.
+		// We have paid the fraud proof's rent, so that there is no waiting for other finders any more.
 		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.s.o.Self), instruction}, err)
 	}
 	return false
@@ -56,8 +56,8 @@ func about(a *market.FraudProof, b badWork) bool {
 		a.Root == [32]byte(b.Claim[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
 }
 
-// others looks at who else has begun a fraud proof against the node: first when nobody has, and wait while they are
-// left the time to go on. Whoever begins without proving delays a proof once only.
+// others looks for fraud proofs of other finders against the node. first: there is none. wait: there is one, and its
+// finder still has time to complete it. A finder that opens one and does not complete it delays our proof once only.
 func (q *due) others(node solana.PublicKey) (first, wait bool) {
 	since, known := q.s.others[node]
 	if !known {
@@ -76,7 +76,8 @@ func closing(a *market.FraudProof) string {
 	return fmt.Sprintf("%s/%d/%x", a.Address, a.Period, a.Root[:8])
 }
 
-// leftovers takes back own fraud proofs that no proof is held for: somebody else was first, or the proof is lost.
+// leftovers closes own fraud proofs of which the keeper holds no proof any more: another finder was first, or the proof
+// is lost.
 func (q *due) leftovers() {
 	for _, address := range inOrder(q.v.FraudProofs) {
 		a := q.v.FraudProofs[address]

@@ -37,8 +37,8 @@ func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []au
 	return all
 }
 
-// A node that computes wrongly has signed it: one of the keepers proves it, in two transactions, and half of the stake
-// that the node needs is gone at once. Nobody votes, no fault is opened beside it, and the other keepers pay for
+// A node that computes wrongly has signed it: one of the keepers proves it, in two transactions, which slash half of
+// the stake that the node needs at once. No keeper votes, no fault is opened beside it, and the other keepers pay for
 // nothing. The keeper whose turn it is may be killed between the two.
 func TestAWrongProductIsProven(t *testing.T) {
 	nodes := network.DefaultNodes(2)
@@ -78,7 +78,7 @@ func TestAWrongProductIsProven(t *testing.T) {
 	require.Equal(t, required*uint64(n.Params().SlashBadWorkBps)/10_000, proven.Amount)
 	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
 
-	// Some periods later nothing came on top of it, and what the keepers had laid out is back.
+	// Some periods later there is no further slash, and the keepers have the rent back that they paid.
 	until := uint64(time.Now().Unix())/uint64(n.Params().PeriodSecs) + 4
 	require.Eventually(t, func() bool {
 		v := snapshotOf(t, n)
@@ -130,8 +130,8 @@ func inPlaceOf(t *testing.T, n *network.Network, dishonest seed.Wallet) (*p2p.No
 	return node, domain
 }
 
-// equivocate takes a keeper's place on the network: whoever asks it for a period's statements gets its signed statement
-// about one check: "passed" for one of the two other keepers and "failed" for the other.
+// equivocate takes a keeper's place on the network: it answers a request for a period's statements with a signed
+// statement about one check: "passed" for one of the two other keepers and "failed" for the other.
 func equivocate(t *testing.T, n *network.Network, dishonest seed.Wallet) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, dishonest)
@@ -171,7 +171,7 @@ func TestEquivocationIsProven(t *testing.T) {
 }
 
 // twoManifests takes a keeper's place on the network: it gossips one manifest of each period, and hands another to
-// whoever asks. What it returns gossips that of the period before.
+// any keeper that asks. The function that it returns gossips that of the period before.
 func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (gossip func()) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, dishonest)
@@ -236,8 +236,8 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	require.Empty(t, invariants.NewChecker().Check(snapshot))
 }
 
-// A keeper awards an order to the second best node in the customer's own transaction, before anybody else could: a
-// fifth of its bond is gone, and the customer has the difference in price back.
+// A keeper awards an order to the second best node in the customer's own transaction, before any other keeper could:
+// the proof slashes a fifth of its bond, and the customer gets the difference in price back.
 func TestAnUnjustAwardIsProven(t *testing.T) {
 	params := seed.Params()
 	params.ChallengeSecs = 8

@@ -7,12 +7,12 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// failure is what is wrong with a keeper for a while, through no fault of its own.
+// failure is a keeper's failure for a while that is not dishonest.
 type failure string
 
 const (
 	crashed     failure = "crashed"           // and back later, with its store
-	partitioned failure = "cut from keepers"  // and from nobody else
+	partitioned failure = "cut from keepers"  // and neither from machines nor from the chain
 	isolated    failure = "cut from everyone" // also from machines and the chain
 	offline     failure = "cut from the chain"
 	slow        failure = "slow" // seconds for every message
@@ -23,14 +23,14 @@ const (
 
 var failures = []failure{crashed, partitioned, isolated, offline, slow, wrongClock}
 
-// plan says who is faulty when. Faults come in terms: in each, as many keepers as are left beside the dishonest ones
-// are drawn, and each has a failure for a while. Nobody else fails in that term, so that no report is made with more
-// than Faults faulty.
+// plan says which keepers fail when. Failures come in terms: for each, the plan draws Faults keepers less the dishonest
+// ones, and each of them fails for a while. No other keeper fails in that term, so that no report is made with more
+// than Faults faulty keepers.
 type plan struct {
 	sim          *simulation
 	rng          rng
 	failing      map[place]failure
-	terms        []map[place]bool // who fails in each
+	terms        []map[place]bool // the keepers that fail in each
 	dishonest    int
 	equivocators int
 	sides        []int // of a split: which side each keeper is on; nil when there is none

@@ -78,11 +78,7 @@ func (s *session) creditsAdd() error {
 }
 
 func (s *session) creditsWithdraw() error {
-	args, err := s.args("AMOUNT|all")
-	if err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	args, mk, key, err := s.begin("AMOUNT|all")
 	if err != nil {
 		return err
 	}
@@ -145,10 +141,7 @@ func (s *session) creditsDone(kind, what string, customer solana.PublicKey, inst
 }
 
 func (s *session) creditsShow() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}
@@ -170,10 +163,7 @@ func (s *session) creditsShow() error {
 }
 
 func (s *session) creditsClose() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}

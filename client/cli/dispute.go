@@ -224,11 +224,7 @@ func (s *session) disputeShow() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	now, err := s.now()
+	v, now, err := s.snapshotNow()
 	if err != nil {
 		return err
 	}

@@ -69,10 +69,7 @@ func (s *session) marketInit() error {
 }
 
 func (s *session) marketPropose() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}
@@ -88,10 +85,7 @@ func (s *session) marketPropose() error {
 }
 
 func (s *session) marketApply() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, _, err := s.open()
+	_, mk, _, err := s.begin()
 	if err != nil {
 		return err
 	}
@@ -128,11 +122,7 @@ func (s *session) marketPause() error {
 }
 
 func (s *session) authoritySet() error {
-	args, err := s.args("SUCCESSOR|none")
-	if err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	args, mk, key, err := s.begin("SUCCESSOR|none")
 	if err != nil {
 		return err
 	}
@@ -153,10 +143,7 @@ func (s *session) authoritySet() error {
 }
 
 func (s *session) authorityAccept() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	_, key, err := s.open()
+	_, _, key, err := s.begin()
 	if err != nil {
 		return err
 	}

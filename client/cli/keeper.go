@@ -204,10 +204,7 @@ func (s *session) keeperUpdate() error {
 }
 
 func (s *session) keeperExit() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}
@@ -219,10 +216,7 @@ func (s *session) keeperExit() error {
 }
 
 func (s *session) keeperWithdraw() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}

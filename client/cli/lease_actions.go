@@ -52,11 +52,7 @@ func (s *session) logs() error {
 }
 
 func (s *session) stop() error {
-	args, err := s.args("LEASE")
-	if err != nil {
-		return err
-	}
-	_, key, err := s.open()
+	args, _, key, err := s.begin("LEASE")
 	if err != nil {
 		return err
 	}
@@ -196,11 +192,7 @@ func (s *session) rate() error {
 }
 
 func (s *session) closeLease() error {
-	args, err := s.args("LEASE")
-	if err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	args, mk, key, err := s.begin("LEASE")
 	if err != nil {
 		return err
 	}

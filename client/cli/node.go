@@ -36,11 +36,7 @@ func (s *session) nodes() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	now, err := s.now()
+	v, now, err := s.snapshotNow()
 	if err != nil {
 		return err
 	}

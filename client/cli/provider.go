@@ -91,10 +91,7 @@ func (s *session) providerDone(wallet solana.PublicKey, kind, what string, ixs [
 }
 
 func (s *session) providerRegister() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}
@@ -171,10 +168,7 @@ func (s *session) providerUnstake() error {
 }
 
 func (s *session) providerWithdraw() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}
@@ -255,10 +249,7 @@ func (s *session) walletArg() (solana.PublicKey, error) {
 }
 
 func (s *session) providerClose() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}

@@ -163,6 +163,26 @@ func (s *session) open() (market.Market, solana.PrivateKey, error) {
 	return mk, key, err
 }
 
+// begin is open for a command with arguments; names are those of args.
+func (s *session) begin(names ...string) ([]string, market.Market, solana.PrivateKey, error) {
+	args, err := s.args(names...)
+	if err != nil {
+		return nil, market.Market{}, nil, err
+	}
+	mk, key, err := s.open()
+	return args, mk, key, err
+}
+
+// snapshotNow is a snapshot and the cluster's time, unix seconds.
+func (s *session) snapshotNow() (*view.View, int64, error) {
+	v, err := s.snapshot()
+	if err != nil {
+		return nil, 0, err
+	}
+	now, err := s.now()
+	return v, now, err
+}
+
 // snapshot reads all accounts of the market once.
 func (s *session) snapshot() (*view.View, error) {
 	if _, err := s.market(); err != nil {

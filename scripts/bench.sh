@@ -4,9 +4,7 @@ source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go host
 cd "$root"
 step "program: compute units and size"
-target=$(program_tests_target)
-cached_build "$target" "program/src program/tests" \
-  in_dir program/tests cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all bench -- --nocapture
+cached_test "$(program_tests_target)" "program/src program/tests" program/tests "--test all" bench --nocapture
 ls -l program/artifacts/gantry_market.so >&2
 step "Go benchmarks"
 go test -run '^$' -bench . -benchmem "${BENCH:-./...}" | grep -vE 'no test files|^PASS$' | tee build/logs/bench.txt

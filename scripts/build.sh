@@ -12,10 +12,8 @@ build_surfnet() {
 }
 
 build_and_copy() {
-  # Put in place by a rename: a copy onto a running executable fails.
   in_dir localnet/surfnet cargo "+$RUST_HOST" build --release --locked --target-dir "$1" &&
-    cp "$1/release/gantry-surfnet" "$root/build/bin/.gantry-surfnet.new" &&
-    mv -f "$root/build/bin/.gantry-surfnet.new" "$root/build/bin/gantry-surfnet"
+    put_bin "$1/release/gantry-surfnet" gantry-surfnet
 }
 
 build_go() {

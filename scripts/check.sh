@@ -99,11 +99,7 @@ check_program() { # [TEST...]: all tests but the random sequences, or those whos
   step "program: format and tests"
   cargo "+$RUST_SBF" fmt --check --manifest-path program/Cargo.toml
   cargo "+$RUST_HOST" fmt --check --manifest-path program/tests/Cargo.toml
-  local target
-  target=$(program_tests_target)
-  cached_build "$target" "program/src program/tests" in_dir program/tests \
-    cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all --no-run
-  in_dir program/tests cargo "+$RUST_HOST" test --locked --target-dir "$target" --test all -- "$@"
+  cached_test "$(program_tests_target)" "program/src program/tests" program/tests "--test all" "$@"
 }
 
 check_go

@@ -48,32 +48,68 @@ validator() {
   fi
 }
 
-# cached_build TARGET_DIR "CRATE_DIR ..." COMMAND...: runs a build command on crates of this checkout in a target
-# directory that several checkouts share. Cargo identifies such crates by their name and judges by file times alone
-# whether they have changed, so it would hand one checkout what another one built. Here the sources' contents decide:
-# when they differ from what was last built there, the files are touched, and cargo builds them.
-cached_build() {
-  local target=$1 crates=$2
-  shift 2
+# hold TARGET_DIR COMMAND...: runs a command while no other checkout builds in a target directory that several share. What
+# cached_build has built there is this checkout's until the command ends, so that it may be run or copied.
+hold() {
+  local target=$1
+  shift
+  if [ "${held:-}" = "$target" ]; then
+    "$@"
+    return
+  fi
   mkdir -p "$target"
   (
     exec 9>"$target/.gantry-lock"
-    flock 9
-    local sources command
-    # shellcheck disable=SC2086
-    sources=$(cd "$root" && find $crates -name target -prune -o -type f -print0 | sort -z |
-      xargs -0 sha256sum | sha256sum | cut -c1-16)
-    command=$(key "$@")
-    if [ "$(cat "$target/.gantry-last" 2>/dev/null)" != "$sources" ] ||
-      [ "$(cat "$target/.gantry-$command" 2>/dev/null)" != "$sources" ]; then
-      # shellcheck disable=SC2086
-      (cd "$root" && find $crates -name target -prune -o -name '*.rs' -exec touch {} +)
-    fi
-    rm -f "$target/.gantry-last" "$target/.gantry-$command"
-    "$@" 9>&- || exit # with its status; a caller may have switched off errexit
-    printf '%s\n' "$sources" >"$target/.gantry-$command"
-    printf '%s\n' "$sources" >"$target/.gantry-last"
+    flock -n 9 || {
+      say "waiting for what uses $target"
+      flock 9
+    }
+    held=$target
+    "$@"
   )
+}
+
+# cached_build TARGET_DIR "CRATE_DIR ..." COMMAND...: runs a build command on crates of this checkout in a target
+# directory that several checkouts share. Cargo identifies such crates by their name and judges by file times alone
+# whether they have changed, so it would hand one checkout what another one built. Here the sources' contents decide, and
+# the checkout's place, which tests have compiled in: when they differ from what was last built there, the files are
+# touched, and cargo builds them.
+cached_build() { hold "$1" build_held "$@"; }
+
+build_held() {
+  local target=$1 crates=$2 sources command
+  shift 2
+  # shellcheck disable=SC2086
+  sources=$(cd "$root" && { pwd && find $crates -name target -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; } |
+    sha256sum | cut -c1-16)
+  command=$(key "$@")
+  if [ "$(cat "$target/.gantry-last" 2>/dev/null)" != "$sources" ] ||
+    [ "$(cat "$target/.gantry-$command" 2>/dev/null)" != "$sources" ]; then
+    # shellcheck disable=SC2086
+    (cd "$root" && find $crates -name target -prune -o -name '*.rs' -exec touch {} +)
+  fi
+  rm -f "$target/.gantry-last" "$target/.gantry-$command"
+  "$@" 9>&- || return # with its status; a caller may have switched off errexit
+  printf '%s\n' "$sources" >"$target/.gantry-$command"
+  printf '%s\n' "$sources" >"$target/.gantry-last"
+}
+
+# cached_test TARGET_DIR "CRATE_DIR ..." CRATE "CARGO_ARG ..." TEST_ARG...: builds a crate's tests as cached_build does, and
+# runs them before another checkout can put its own in their place.
+cached_test() { hold "$1" test_held "$@"; }
+
+test_held() {
+  local target=$1 crates=$2 crate=$3 cargo
+  # shellcheck disable=SC2206
+  cargo=(cargo "+$RUST_HOST" test --locked --target-dir "$target" $4)
+  shift 4
+  cached_build "$target" "$crates" in_dir "$crate" "${cargo[@]}" --no-run || return
+  in_dir "$crate" "${cargo[@]}" -- "$@"
+}
+
+# put_bin FILE NAME: copies an executable to build/bin. It is put in place by a rename: a copy onto a running one fails.
+put_bin() {
+  cp "$1" "$root/build/bin/.$2.new" && mv -f "$root/build/bin/.$2.new" "$root/build/bin/$2"
 }
 
 # in_dir DIR COMMAND...: runs a command in a directory of the checkout.

@@ -13,14 +13,18 @@ source "$(dirname "$0")/common.sh"
 cd "$root"
 "$root/scripts/toolchain.sh" host
 
-# make test has just built it.
+build_and_copy() {
+  in_dir program/tests cargo "+$RUST_HOST" build --locked --target-dir "$1" --bin hostile &&
+    put_bin "$1/debug/hostile" hostile
+}
+
+# make test has just built it, and keeps it in its place.
 hostile=${GANTRY_HOSTILE_BINARY:-}
 if [ -z "$hostile" ]; then
-  target=$(program_tests_target)
   step "the hostile harness"
-  cached_build "$target" "program/src program/tests" \
-    in_dir program/tests cargo "+$RUST_HOST" build --locked --target-dir "$target" --bin hostile
-  hostile=$target/debug/hostile
+  # A copy, since a run takes so long that other checkouts cannot wait for its end.
+  cached_build "$(program_tests_target)" "program/src program/tests" build_and_copy "$(program_tests_target)"
+  hostile=$root/build/bin/hostile
 fi
 
 mutants() {

@@ -32,7 +32,8 @@ build_go() {
 [ $# -gt 0 ] || set -- so idl go
 for part in "$@"; do
   case $part in
-    so | idl | go) "build_$part" ;;
+    so | go) "build_$part" ;;
+    idl) hold "$(idl_target)" build_idl ;; # which runs the tool that it builds there
     *) die "unknown part $part: want so, idl or go" ;;
   esac
 done

@@ -5,20 +5,19 @@ source "$(dirname "$0")/common.sh"
 cd "$root"
 skipped=()
 
-cargo_test() { # NAME CRATE "SOURCES ..." TARGET_DIR CARGO_ARGS...
-  local name=$1 crate=$2 sources=$3 target=$4
-  shift 4
-  step "Rust tests: $name"
-  cached_build "$target" "$sources" in_dir "$crate" cargo "+$RUST_HOST" test --locked --target-dir "$target" --no-run "$@"
-  in_dir "$crate" cargo "+$RUST_HOST" test --locked --target-dir "$target" "$@"
-}
-
 test_rust() {
   "$root/scripts/toolchain.sh" host
-  cargo_test "program" program/tests "program/src program/tests" "$(program_tests_target)"
+  hold "$(program_tests_target)" test_program
+  step "Rust tests: idl tool"
+  cached_test "$(idl_target)" program/tools/idl program/tools/idl --release
+  step "Rust tests: surfnet"
+  cached_test "$(surfnet_target)" localnet/surfnet localnet/surfnet --release
+}
+
+test_program() {
+  step "Rust tests: program"
+  cached_test "$(program_tests_target)" "program/src program/tests" program/tests ""
   GANTRY_HOSTILE_BINARY=$(program_tests_target)/debug/hostile "$root/scripts/hostile.sh" sample
-  cargo_test "idl tool" program/tools/idl program/tools/idl "$(idl_target)" --release
-  cargo_test "surfnet" localnet/surfnet localnet/surfnet "$(surfnet_target)" --release
 }
 
 # go_test NAME ARGS...: runs go test and prints failures in full and skips with their reasons.

@@ -56,12 +56,11 @@ func (c *nodeChain) Order(ctx context.Context, of market.Lease) (lease.Order, er
 	}
 	out := lease.Order{
 		Complete:  o.State() == market.OrderAwarded || o.State() == market.OrderLapsed,
-		AwardedAt: time.Unix(o.AwardedAt, 0), Digest: o.ImageDigest, Duration: market.Seconds(o.DurationSecs),
+		AwardedAt: time.Unix(o.AwardedAt, 0), StartDeadline: market.Seconds(o.StartSecs), Digest: o.ImageDigest, Duration: market.Seconds(o.DurationSecs),
 	}
-	if p, ok := c.view.Params(); ok && o.Redundant == 1 {
-		by := time.Unix(o.OutputsBy(&p, &of), 0)
+	if o.Redundant == 1 {
 		out.Outputs = lease.Outputs{
-			Committed: o.Order.Outputs, Wanted: o.NodesWanted, CommitBy: by, RevealBy: by.Add(market.Seconds(of.SettleSecs)),
+			Committed: o.Order.Outputs, Wanted: o.NodesAwarded, CommitBy: time.Unix(o.OutputsBy, 0), RevealBy: time.Unix(o.RevealBy, 0),
 		}
 	}
 	if of.Continues == 1 { // it continues a failed lease, with the rest of its time and a start deadline of its own
@@ -77,12 +76,6 @@ func (c *nodeChain) ActsFor(key, customer solana.PublicKey) bool {
 	}
 	credits, ok := c.view.CreditsOf(customer)
 	return ok && credits.ActsFor(key, time.Now())
-}
-
-// StartDeadline implements lease.Chain.
-func (c *nodeChain) StartDeadline() time.Duration {
-	p, _ := c.view.Params()
-	return market.Seconds(p.StartDeadlineSecs)
 }
 
 // Start implements lease.Chain.

@@ -13,6 +13,8 @@ type Order struct {
 	Complete bool
 	// AwardedAt is when the last of them was; the start deadline counts from there.
 	AwardedAt time.Time
+	// StartDeadline is the order's time between the award and the start.
+	StartDeadline time.Duration
 	// Digest is that of the job that may run.
 	Digest [32]byte
 	// Duration is the paid-for time.
@@ -44,9 +46,7 @@ type Facts struct {
 	// Account is the lease on chain.
 	Account market.Lease
 	Order   Order
-	// StartDeadline is the market's time between the award and the start.
-	StartDeadline time.Duration
-	Job           JobPhase
+	Job     JobPhase
 	// Keep is how long a closed lease's output stays readable.
 	Keep time.Duration
 }
@@ -168,14 +168,14 @@ func decideAwarded(f Facts) Decision {
 	if !f.Order.Complete {
 		return Decision{Action: Wait, Why: "other nodes of the order are not awarded yet"}
 	}
-	deadline := f.Order.AwardedAt.Add(f.StartDeadline)
+	deadline := f.Order.AwardedAt.Add(f.Order.StartDeadline)
 	if f.Now.After(deadline) {
 		return Decision{Action: Wait, Why: "start deadline missed; the customer gets everything back"}
 	}
 	if f.Entry.State == store.Starting {
 		return Decision{Action: SubmitStart}
 	}
-	half := f.Order.AwardedAt.Add(f.StartDeadline / 2)
+	half := f.Order.AwardedAt.Add(f.Order.StartDeadline / 2)
 	if f.Entry.Job == nil && f.Now.Before(half) {
 		return Decision{Action: Wait, Until: half, Why: "waiting for the customer's job"}
 	}

@@ -15,9 +15,9 @@ import (
 func TestAwardedLeasesAreStarted(t *testing.T) {
 	awarded := time.Unix(10_000, 0)
 	base := func() Facts {
-		f := Facts{Now: awarded.Add(time.Second), Exists: true, StartDeadline: 20 * time.Second, Entry: store.Lease{State: store.Awarded}}
+		f := Facts{Now: awarded.Add(time.Second), Exists: true, Entry: store.Lease{State: store.Awarded}}
 		f.Account.Status = uint8(market.LeaseAwarded)
-		f.Order = Order{Complete: true, AwardedAt: awarded}
+		f.Order = Order{Complete: true, AwardedAt: awarded, StartDeadline: 20 * time.Second}
 		return f
 	}
 	for name, c := range map[string]struct {

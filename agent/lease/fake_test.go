@@ -155,10 +155,10 @@ func (f *fakeChain) Changed() <-chan struct{} { f.mu.Lock(); defer f.mu.Unlock()
 func (f *fakeChain) Order(context.Context, market.Lease) (Order, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.order, nil
+	order := f.order
+	order.StartDeadline = f.deadline
+	return order, nil
 }
-
-func (f *fakeChain) StartDeadline() time.Duration { return f.deadline }
 
 // send applies an effect, or fails as the next fault says.
 func (f *fakeChain) send(effect func() error) error {

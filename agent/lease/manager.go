@@ -28,8 +28,6 @@ type Chain interface {
 	Changed() <-chan struct{}
 	// Order reads the order of a lease.
 	Order(ctx context.Context, l market.Lease) (Order, error)
-	// StartDeadline is the market's parameter.
-	StartDeadline() time.Duration
 	// Start sends lease_start and waits until it is confirmed.
 	Start(ctx context.Context, l market.Lease, connection [32]byte) error
 	// End sends lease_end and waits until it is confirmed.

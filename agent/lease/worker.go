@@ -127,7 +127,7 @@ func (w *worker) waitTime(d Decision, f Facts) time.Duration {
 
 // observe gathers the facts and decides.
 func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
-	f := Facts{Now: w.m.o.Now(), StartDeadline: w.m.o.Chain.StartDeadline(), Keep: w.m.o.Keep}
+	f := Facts{Now: w.m.o.Now(), Keep: w.m.o.Keep}
 	var err error
 	if f.Entry, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
 		return Decision{}, f, err

@@ -87,7 +87,7 @@ func (a *agentModel) checkDecision(d Decision, f Facts) {
 		require.Equal(a.t, store.Starting, f.Entry.State, "the start is stored before it is sent")
 		require.NotZero(a.t, f.Entry.ConnectionHash)
 	case MarkStarting:
-		late := !f.Now.Before(f.Order.AwardedAt.Add(f.StartDeadline / 2))
+		late := !f.Now.Before(f.Order.AwardedAt.Add(f.Order.StartDeadline / 2))
 		require.True(a.t, f.Entry.Job != nil || late || f.Account.State() == market.LeaseRunning, "started without job before half of the deadline")
 	case StartJob:
 		require.Equal(a.t, market.LeaseRunning, f.Account.State(), "a job runs only within a lease that runs")

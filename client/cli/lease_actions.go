@@ -209,7 +209,7 @@ func (s *session) closeLease() error {
 		return err
 	}
 	if err := l.CanClose(key.PublicKey(), &mk.Params, now); market.Is(err, market.CodeUnsettled) {
-		deadline := l.EndedAt + int64(l.SettleSecs)
+		deadline := l.ClaimableSince() + int64(l.SettleSecs)
 		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
 			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
 	}

@@ -40,7 +40,7 @@ func (n Node) HeldThroughout(from, to int64) (then Node, ok bool) {
 func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	o, n, l := &b.Order, b.Better, &b.Lease
 	since := satSub(o.CreatedAt, AwardViewSecs)
-	open := l.Lease.Score != 0 && o.Mode == 0 && o.NodesWanted == 1 && now <= satAdd(l.AwardedAt, int64(b.Market.Params.ChallengeSecs))
+	open := l.Contestable(now) && o.Mode == 0 && o.NodesWanted == 1
 	if !open || n.AskSince >= since || n.Address == l.Lease.Node {
 		return 0, false
 	}

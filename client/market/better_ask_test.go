@@ -17,11 +17,10 @@ func sampleBetter() market.BetterAsk {
 	n, m, r := market.SampleNode()
 	n.Address, n.Provider = solana.PublicKey{1}, solana.PublicKey{2}
 	b := market.BetterAsk{Better: n, Model: m}
-	b.Market.Params.ChallengeSecs = 100
 	b.Order.CreatedAt, b.Order.NodesWanted, b.Order.GpusPerNode, b.Order.MaxPrice = 1_000, 1, 2, 2_000_000
 	b.Order.Requirement = r
 	b.Lease.AwardedAt, b.Lease.Lease.Node, b.Lease.Price = 1_005, solana.PublicKey{9}, 1_500_000
-	b.Lease.Lease.Score = 1_500_000
+	b.Lease.Lease.Score, b.Lease.ChallengeUntil = 1_500_000, 1_105
 	return b
 }
 
@@ -42,7 +41,7 @@ func TestBetterAsk(t *testing.T) {
 		"contested before":   func(b *market.BetterAsk) { b.Lease.Lease.Score = 0 },
 		"sealed":             func(b *market.BetterAsk) { b.Order.Mode = 1 },
 		"several nodes":      func(b *market.BetterAsk) { b.Order.NodesWanted = 2 },
-		"window":             func(b *market.BetterAsk) { b.Market.Params.ChallengeSecs = 99 },
+		"window":             func(b *market.BetterAsk) { b.Lease.ChallengeUntil = 1_104 },
 		"not active":         func(b *market.BetterAsk) { b.Better.Status = uint8(market.NodeDraining) },
 		"active since":       func(b *market.BetterAsk) { b.Better.AvailableSince = 970 },
 		"ask since":          func(b *market.BetterAsk) { b.Better.AskSince = 970 },

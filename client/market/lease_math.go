@@ -62,22 +62,22 @@ func (l *Lease) UnsettledSecs(now int64) uint32 {
 }
 
 // CanAbort says whether lease_abort succeeds at now.
-func (l *Lease) CanAbort(o *Order, p *Params, now int64) error {
+func (l *Lease) CanAbort(o *Order, now int64) error {
 	switch {
 	case l.State() != LeaseAwarded:
 		return bindings.ErrorCodeWrongLeaseStatus
 	case l.Continues == 1:
-		return abortable(l.AwardedAt, p, now)
+		return abortable(l.AwardedAt, o, now)
 	case o.State() == OrderExpired:
 		return nil
 	case o.AwardedAt == 0:
 		return bindings.ErrorCodeWrongOrderStatus
 	}
-	return abortable(o.AwardedAt, p, now)
+	return abortable(o.AwardedAt, o, now)
 }
 
-func abortable(awardedAt int64, p *Params, now int64) error {
-	if now <= satAdd(awardedAt, int64(p.StartDeadlineSecs)) {
+func abortable(awardedAt int64, o *Order, now int64) error {
+	if now <= satAdd(awardedAt, int64(o.StartSecs)) {
 		return bindings.ErrorCodeTooEarly
 	}
 	return nil
@@ -93,6 +93,13 @@ func (l *Lease) UndeliveredSecs() uint32 {
 func (l *Lease) CanMigrate() bool {
 	return l.State() == LeaseFailed && l.MayMigrate == 1 && l.UndeliveredSecs() > 0
 }
+
+// ClaimableSince is from when on the lease's last claims may be settled: its end, or when its output was accepted,
+// whichever came last.
+func (l *Lease) ClaimableSince() int64 { return max(l.EndedAt, l.ResolvedAt) }
+
+// Contestable says whether the lease's award can still be shown to be unjust.
+func (l *Lease) Contestable(now int64) bool { return l.Lease.Score != 0 && now <= l.ChallengeUntil }
 
 // CanEndByAnyone says whether lease_end succeeds at now for a stranger: the lease has failed and cannot move to another
 // node any more, or its funds are used up.
@@ -121,7 +128,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error
 	if !l.Payable() && OutputState(l.Output) != OutputRejected {
 		return bindings.ErrorCodeWrongOutputState
 	}
-	deadline := satAdd(l.EndedAt, int64(l.SettleSecs))
+	deadline := satAdd(l.ClaimableSince(), int64(l.SettleSecs))
 	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
 		return bindings.ErrorCodeUnsettled
 	}
@@ -137,7 +144,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error
 		return bindings.ErrorCodeTooEarly
 	}
 	// The lease is what shows that its award was unjust; only its customer may do without.
-	if l.Lease.Score != 0 && authority != l.Customer && now <= satAdd(l.AwardedAt, int64(p.ChallengeSecs)) {
+	if l.Contestable(now) && authority != l.Customer {
 		return bindings.ErrorCodeTooEarly
 	}
 	return nil
@@ -211,7 +218,7 @@ func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
 
 // LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that open
 // a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
-func LeafNews(leaf *records.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags records.Flags) {
+func LeafNews(leaf *records.Leaf, n *Node, l *Lease) (nodeNew, leaseNew bool, flags records.Flags) {
 	const nodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
 	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {
 		flags |= leaf.Flags & nodeFlags
@@ -219,7 +226,7 @@ func LeafNews(leaf *records.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseN
 	if l != nil && !leaf.Lease.IsZero() {
 		if leaseNew = isNew(l.LastReportPeriod, l.ReportWindow, uint64(leaf.Period)); leaseNew {
 			flags |= leaf.Flags & records.FlagBadOutput
-			if leaf.DowntimeSeconds > p.MigrationGraceSecs {
+			if leaf.DowntimeSeconds > l.GraceSecs {
 				flags |= leaf.Flags & records.FlagOffline
 			}
 		}

@@ -9,9 +9,10 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
-// LatestEnd is the latest end that a lease of the order can have, short of extensions.
-func (o *Order) LatestEnd(p *Params) int64 {
-	return satAdd(satAdd(o.AwardDeadline, int64(p.StartDeadlineSecs)), int64(o.DurationSecs))
+// LatestEnd is the latest end that a lease of the order can have, short of extensions, by the terms that it was made
+// under.
+func (o *Order) LatestEnd() int64 {
+	return satAdd(satAdd(o.AwardDeadline, int64(o.StartSecs)), int64(o.DurationSecs))
 }
 
 // Satisfies says why a node may not serve gpus GPUs of an order from now to end at the latest; nil when it may. It is
@@ -74,7 +75,7 @@ func Biddable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) e
 	if o.NodesAwarded == 0 {
 		site = n.Spec.Site
 	}
-	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now, o.LatestEnd(&mk.Params))
+	return Satisfies(&o.Requirement, n, m, o.GpusPerNode, site, now, o.LatestEnd())
 }
 
 func takesAwards(mk *Market, o *Order, n *Node, now int64) error {

@@ -28,7 +28,7 @@ func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provid
 	then, known := n.HeldThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.LockedStake &&
 		p.CoveredSince < since && m.Since < since && price > 0 && uint64(price) <= o.MaxPrice
-	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd(&mk.Params)) != nil {
+	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd()) != nil {
 		return 0, false
 	}
 	score, err := Score(price, then.Reputation(since), then.GuaranteeAt(awardedAt))

@@ -35,9 +35,9 @@ func (l *Lease) Payable() bool {
 	return OutputState(l.Output) == OutputNone || OutputState(l.Output) == OutputAccepted
 }
 
-// OutputsBy is the last second in which outputs of the order may be committed; as long again they may be revealed.
-func (o *Order) OutputsBy(p *Params, l *Lease) int64 {
-	return satAdd(satAdd(satAdd(o.AwardedAt, int64(p.StartDeadlineSecs)), int64(o.DurationSecs)), int64(l.SettleSecs))
+// OutputsCommitted says whether every node that can still commit to its output has: then outputs may be revealed.
+func (o *Order) OutputsCommitted(now int64) bool {
+	return o.Outputs >= o.NodesAwarded || now > o.OutputsBy
 }
 
 // OutputCommitment is what a node of a redundant job commits to: sha256(tag ‖ domain ‖ lease ‖ output ‖ salt), where

@@ -177,13 +177,17 @@ func TestCanCloseWithOutputs(t *testing.T) {
 		"committed":                       {OutputCommitted, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
 		"shown":                           {OutputRevealed, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
 		"accepted and unpaid":             {OutputAccepted, 50, 210, CodeUnsettled, 50},
-		"accepted, nobody settled it":     {OutputAccepted, 50, 241, nil, 50},
+		"accepted, nobody settled it":     {OutputAccepted, 50, 341, nil, 50},
+		"accepted late":                   {OutputAccepted, 50, 340, CodeUnsettled, 50},
 		"rejected: claims are never paid": {OutputRejected, 50, 210, nil, 0},
 		"a state of a later program":      {OutputState(9), 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
 	} {
 		l := Lease{}
 		l.Lease.Customer, l.Status, l.StartedAt, l.EndedAt, l.FundedUntil = customer, uint8(LeaseEnded), 100, 200, 1_000
 		l.SettleSecs, l.Rating, l.VerifiedSecs, l.Output = 20, 5, c.claimed, uint8(c.state)
+		if c.state == OutputAccepted {
+			l.ResolvedAt = 300
+		}
 		require.ErrorIs(t, l.CanClose(customer, &Params{PeriodSecs: 5}, c.now), c.want, name)
 		require.Equal(t, c.owed, l.UnsettledSecs(c.now), name)
 	}
@@ -191,12 +195,13 @@ func TestCanCloseWithOutputs(t *testing.T) {
 	require.Equal(t, "output state 9", OutputState(9).String())
 }
 
-func TestOutputsBy(t *testing.T) {
-	o, l := Order{}, Lease{}
-	o.AwardedAt, o.DurationSecs, l.SettleSecs = 1_000, 300, 20
-	require.EqualValues(t, 1_370, o.OutputsBy(&Params{StartDeadlineSecs: 50}, &l))
-	o.AwardedAt = math.MaxInt64 - 1
-	require.EqualValues(t, math.MaxInt64, o.OutputsBy(&Params{StartDeadlineSecs: 50}, &l))
+func TestOutputsCommitted(t *testing.T) {
+	o := Order{}
+	o.NodesWanted, o.NodesAwarded, o.Outputs, o.OutputsBy = 3, 2, 1, 1_000
+	require.False(t, o.OutputsCommitted(1_000))
+	require.True(t, o.OutputsCommitted(1_001))
+	o.Outputs = 2 // the third did not start
+	require.True(t, o.OutputsCommitted(1_000))
 }
 
 func TestDisputeKinds(t *testing.T) {

@@ -156,9 +156,9 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"paid in full, others wait":       {func(*Lease) {}, other, 1_105, CodeTooEarly},
 		"after the time to rate":          {func(*Lease) {}, other, 1_106, nil},
 		"rated":                           {func(l *Lease) { l.Rating = 4 }, other, 1_101, nil},
-		"award can be contested":          {func(l *Lease) { l.Rating, l.Lease.Score, l.AwardedAt = 4, 1, 1_090 }, other, 1_110, CodeTooEarly},
-		"customer need not wait for that": {func(l *Lease) { l.Rating, l.Lease.Score, l.AwardedAt = 4, 1, 1_090 }, me, 1_110, nil},
-		"nor anyone after it":             {func(l *Lease) { l.Rating, l.Lease.Score, l.AwardedAt = 4, 1, 1_090 }, other, 1_111, nil},
+		"award can be contested":          {func(l *Lease) { l.Rating, l.Lease.Score, l.ChallengeUntil = 4, 1, 1_110 }, other, 1_110, CodeTooEarly},
+		"customer need not wait for that": {func(l *Lease) { l.Rating, l.Lease.Score, l.ChallengeUntil = 4, 1, 1_110 }, me, 1_110, nil},
+		"nor anyone after it":             {func(l *Lease) { l.Rating, l.Lease.Score, l.ChallengeUntil = 4, 1, 1_110 }, other, 1_111, nil},
 		"running":                         {func(l *Lease) { l.Status = uint8(LeaseRunning) }, me, 1_101, CodeWrongLeaseStatus},
 		"fault pending":                   {func(l *Lease) { l.PendingFaults = 1 }, me, 1_200, bindings.ErrorCodeFaultPending},
 		"tail unknown":                    {func(l *Lease) { l.PaidSecs = 90 }, me, 1_110, CodeUnsettled},
@@ -170,7 +170,7 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"claimed and unpaid for too long": {func(l *Lease) { l.PaidSecs, l.ReceiptSecs = 90, 95 }, me, 1_121, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := ended(c.change).CanClose(c.by, &Params{PeriodSecs: 5, ChallengeSecs: 20}, c.now)
+			err := ended(c.change).CanClose(c.by, &Params{PeriodSecs: 5}, c.now)
 			if c.want == nil {
 				require.NoError(t, err)
 			} else {

@@ -1610,8 +1610,8 @@ func NewLeaseStartInstruction(
 		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
 		// Account 1 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "order": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
+		// Account 2 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
 		// Account 3 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
 	}
@@ -2368,7 +2368,6 @@ func NewOutputCommitInstruction(
 
 	// Accounts:
 	nodeKeyAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -2393,11 +2392,9 @@ func NewOutputCommitInstruction(
 	{
 		// Account 0 "node_key": Read-only, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
-		// Account 1 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "order": Writable, Non-signer, Required
+		// Account 1 "order": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
-		// Account 3 "lease": Writable, Non-signer, Required
+		// Account 2 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
 	}
 
@@ -2411,16 +2408,13 @@ func NewOutputCommitInstruction(
 
 // Builds a "output_resolve" instruction.
 func NewOutputResolveInstruction(
-	marketAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 1 "order": Read-only, Non-signer, Required
+		// Account 0 "order": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
 	}
 
@@ -2440,7 +2434,6 @@ func NewOutputRevealInstruction(
 
 	// Accounts:
 	nodeKeyAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -2470,11 +2463,9 @@ func NewOutputRevealInstruction(
 	{
 		// Account 0 "node_key": Read-only, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
-		// Account 1 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "order": Read-only, Non-signer, Required
+		// Account 1 "order": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(orderAccount, false, false))
-		// Account 3 "lease": Writable, Non-signer, Required
+		// Account 2 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
 	}
 

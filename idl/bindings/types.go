@@ -4472,6 +4472,12 @@ type Lease struct {
 	// When the provider gave notice; 0 when it did not.
 	NoticeAt int64 `json:"noticeAt"`
 
+	// When its output was compared with the others'; 0 before, and for a lease that is not redundant.
+	ResolvedAt int64 `json:"resolvedAt"`
+
+	// Until then its award may be shown to be unjust.
+	ChallengeUntil int64 `json:"challengeUntil"`
+
 	// Only ever grows.
 	PaidSecs uint32 `json:"paidSecs"`
 
@@ -4491,10 +4497,16 @@ type Lease struct {
 	DurationSecs uint32 `json:"durationSecs"`
 
 	// Terms.
-	NoticeSecs      uint32 `json:"noticeSecs"`
-	SettleSecs      uint32 `json:"settleSecs"`
-	RatingSecs      uint32 `json:"ratingSecs"`
-	FeeBps          uint16 `json:"feeBps"`
+	NoticeSecs uint32 `json:"noticeSecs"`
+	SettleSecs uint32 `json:"settleSecs"`
+	RatingSecs uint32 `json:"ratingSecs"`
+
+	// Downtime in one report above which it has failed.
+	GraceSecs uint32 `json:"graceSecs"`
+	FeeBps    uint16 `json:"feeBps"`
+
+	// Of the fee, the part of the keeper that awarded it.
+	AwardBps        uint16 `json:"awardBps"`
 	SlashOfflineBps uint16 `json:"slashOfflineBps"`
 	SlashBadWorkBps uint16 `json:"slashBadWorkBps"`
 	GpuMask         uint16 `json:"gpuMask"`
@@ -4520,7 +4532,7 @@ type Lease struct {
 
 	// 1 once its customer has disputed it.
 	Disputed      uint8    `json:"disputed"`
-	ReservedBytes [8]uint8 `json:"reservedBytes"`
+	ReservedBytes [2]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4629,6 +4641,16 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("NoticeAt", err)
 	}
+	// Serialize `ResolvedAt`:
+	err = encoder.Encode(obj.ResolvedAt)
+	if err != nil {
+		return errors.NewField("ResolvedAt", err)
+	}
+	// Serialize `ChallengeUntil`:
+	err = encoder.Encode(obj.ChallengeUntil)
+	if err != nil {
+		return errors.NewField("ChallengeUntil", err)
+	}
 	// Serialize `PaidSecs`:
 	err = encoder.Encode(obj.PaidSecs)
 	if err != nil {
@@ -4674,10 +4696,20 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("RatingSecs", err)
 	}
+	// Serialize `GraceSecs`:
+	err = encoder.Encode(obj.GraceSecs)
+	if err != nil {
+		return errors.NewField("GraceSecs", err)
+	}
 	// Serialize `FeeBps`:
 	err = encoder.Encode(obj.FeeBps)
 	if err != nil {
 		return errors.NewField("FeeBps", err)
+	}
+	// Serialize `AwardBps`:
+	err = encoder.Encode(obj.AwardBps)
+	if err != nil {
+		return errors.NewField("AwardBps", err)
 	}
 	// Serialize `SlashOfflineBps`:
 	err = encoder.Encode(obj.SlashOfflineBps)
@@ -4878,6 +4910,16 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("NoticeAt", err)
 	}
+	// Deserialize `ResolvedAt`:
+	err = decoder.Decode(&obj.ResolvedAt)
+	if err != nil {
+		return errors.NewField("ResolvedAt", err)
+	}
+	// Deserialize `ChallengeUntil`:
+	err = decoder.Decode(&obj.ChallengeUntil)
+	if err != nil {
+		return errors.NewField("ChallengeUntil", err)
+	}
 	// Deserialize `PaidSecs`:
 	err = decoder.Decode(&obj.PaidSecs)
 	if err != nil {
@@ -4923,10 +4965,20 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("RatingSecs", err)
 	}
+	// Deserialize `GraceSecs`:
+	err = decoder.Decode(&obj.GraceSecs)
+	if err != nil {
+		return errors.NewField("GraceSecs", err)
+	}
 	// Deserialize `FeeBps`:
 	err = decoder.Decode(&obj.FeeBps)
 	if err != nil {
 		return errors.NewField("FeeBps", err)
+	}
+	// Deserialize `AwardBps`:
+	err = decoder.Decode(&obj.AwardBps)
+	if err != nil {
+		return errors.NewField("AwardBps", err)
 	}
 	// Deserialize `SlashOfflineBps`:
 	err = decoder.Decode(&obj.SlashOfflineBps)
@@ -7644,14 +7696,23 @@ type Order struct {
 	AwardedAt int64 `json:"awardedAt"`
 
 	// When its auction takes no more commitments; 0 without one.
-	AuctionClose int64       `json:"auctionClose"`
-	Requirement  Requirement `json:"requirement"`
+	AuctionClose int64 `json:"auctionClose"`
+
+	// Of a redundant order that is awarded in full: the last second in which outputs may be committed, and the last one
+	// in which they may be revealed. Once a lease of it has started, nothing moves them.
+	OutputsBy   int64       `json:"outputsBy"`
+	RevealBy    int64       `json:"revealBy"`
+	Requirement Requirement `json:"requirement"`
 
 	// Site of the first node, when all must share it.
 	Site         [16]uint8 `json:"site"`
 	DurationSecs uint32    `json:"durationSecs"`
-	NodesWanted  uint8     `json:"nodesWanted"`
-	NodesAwarded uint8     `json:"nodesAwarded"`
+
+	// Terms: from its last award to each lease's start, and what its leases have to settle.
+	StartSecs    uint32 `json:"startSecs"`
+	SettleSecs   uint32 `json:"settleSecs"`
+	NodesWanted  uint8  `json:"nodesWanted"`
+	NodesAwarded uint8  `json:"nodesAwarded"`
 
 	// Leases not yet closed.
 	LiveLeases  uint8 `json:"liveLeases"`
@@ -7677,8 +7738,11 @@ type Order struct {
 	Redundant uint8 `json:"redundant"`
 
 	// Outputs committed.
-	Outputs       uint8    `json:"outputs"`
-	ReservedBytes [2]uint8 `json:"reservedBytes"`
+	Outputs uint8 `json:"outputs"`
+
+	// Leases that have started, those that continue another apart.
+	Started       uint8    `json:"started"`
+	ReservedBytes [1]uint8 `json:"reservedBytes"`
 }
 
 func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7732,6 +7796,16 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("AuctionClose", err)
 	}
+	// Serialize `OutputsBy`:
+	err = encoder.Encode(obj.OutputsBy)
+	if err != nil {
+		return errors.NewField("OutputsBy", err)
+	}
+	// Serialize `RevealBy`:
+	err = encoder.Encode(obj.RevealBy)
+	if err != nil {
+		return errors.NewField("RevealBy", err)
+	}
 	// Serialize `Requirement`:
 	err = encoder.Encode(obj.Requirement)
 	if err != nil {
@@ -7746,6 +7820,16 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.DurationSecs)
 	if err != nil {
 		return errors.NewField("DurationSecs", err)
+	}
+	// Serialize `StartSecs`:
+	err = encoder.Encode(obj.StartSecs)
+	if err != nil {
+		return errors.NewField("StartSecs", err)
+	}
+	// Serialize `SettleSecs`:
+	err = encoder.Encode(obj.SettleSecs)
+	if err != nil {
+		return errors.NewField("SettleSecs", err)
 	}
 	// Serialize `NodesWanted`:
 	err = encoder.Encode(obj.NodesWanted)
@@ -7817,6 +7901,11 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Outputs", err)
 	}
+	// Serialize `Started`:
+	err = encoder.Encode(obj.Started)
+	if err != nil {
+		return errors.NewField("Started", err)
+	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
 	if err != nil {
@@ -7886,6 +7975,16 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("AuctionClose", err)
 	}
+	// Deserialize `OutputsBy`:
+	err = decoder.Decode(&obj.OutputsBy)
+	if err != nil {
+		return errors.NewField("OutputsBy", err)
+	}
+	// Deserialize `RevealBy`:
+	err = decoder.Decode(&obj.RevealBy)
+	if err != nil {
+		return errors.NewField("RevealBy", err)
+	}
 	// Deserialize `Requirement`:
 	err = decoder.Decode(&obj.Requirement)
 	if err != nil {
@@ -7900,6 +7999,16 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.DurationSecs)
 	if err != nil {
 		return errors.NewField("DurationSecs", err)
+	}
+	// Deserialize `StartSecs`:
+	err = decoder.Decode(&obj.StartSecs)
+	if err != nil {
+		return errors.NewField("StartSecs", err)
+	}
+	// Deserialize `SettleSecs`:
+	err = decoder.Decode(&obj.SettleSecs)
+	if err != nil {
+		return errors.NewField("SettleSecs", err)
 	}
 	// Deserialize `NodesWanted`:
 	err = decoder.Decode(&obj.NodesWanted)
@@ -7970,6 +8079,11 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Outputs)
 	if err != nil {
 		return errors.NewField("Outputs", err)
+	}
+	// Deserialize `Started`:
+	err = decoder.Decode(&obj.Started)
+	if err != nil {
+		return errors.NewField("Started", err)
 	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)

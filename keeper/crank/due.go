@@ -131,7 +131,7 @@ func (d *due) leases() {
 		o, hasOrder := d.v.Orders[l.Order]
 		// The address may be used again after an abort: the award's time tells the lives apart.
 		id := fmt.Sprintf("%s/%d", key, l.AwardedAt)
-		if hasOrder && l.CanAbort(o, d.params, d.now) == nil {
+		if hasOrder && l.CanAbort(o, d.now) == nil {
 			instruction, err := ix.LeaseAbort(ix.LeaseAbortArgs{Lease: *l, OrderRentPayer: o.RentPayer})
 			d.add(Action{Kind: LeaseAbort, Key: id}, instruction, err)
 			return

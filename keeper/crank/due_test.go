@@ -31,8 +31,8 @@ func newView() *view.Accounts {
 	m := &market.Market{}
 	m.StakeMint = solana.PublicKey{251}
 	m.Params = bindings.Params{
-		PeriodSecs: secs, AppealSecs: 100, ReportRetentionSecs: 200, StartDeadlineSecs: 50, KeeperActivationSecs: 30,
-		MigrationGraceSecs: 2, SettleDeadlinePeriods: 2, RatingSecs: 20,
+		PeriodSecs: secs, AppealSecs: 100, ReportRetentionSecs: 200, KeeperActivationSecs: 30,
+		SettleDeadlinePeriods: 2, RatingSecs: 20,
 	}
 	v.Put(market.MarketAddress(), m)
 	return v
@@ -50,7 +50,7 @@ func addLease(v *view.Accounts, key byte, change func(*market.Lease)) *market.Le
 		l := &market.Lease{Meta: m}
 		l.Order, l.Lease.Node, l.Lease.Provider, l.Lease.Customer = solana.PublicKey{20}, solana.PublicKey{30}, solana.PublicKey{40}, solana.PublicKey{50}
 		l.Lease.Status, l.AwardedAt, l.StartedAt, l.FundedUntil = uint8(market.LeaseRunning), now-200, now-100, now+1000
-		l.SettleSecs, l.RatingSecs, l.Price, l.Gpus = 20, 20, 3_600_000, 1
+		l.SettleSecs, l.RatingSecs, l.GraceSecs, l.Price, l.Gpus = 20, 20, 2, 3_600_000, 1
 		if change != nil {
 			change(l)
 		}
@@ -63,7 +63,7 @@ func addOrder(v *view.Accounts, change func(*market.Order)) {
 		o := &market.Order{Meta: m}
 		o.Order.Customer, o.RentPayer = solana.PublicKey{50}, solana.PublicKey{50}
 		o.Order.Status, o.NodesWanted, o.NodesAwarded, o.LiveLeases = uint8(market.OrderAwarded), 1, 1, 1
-		o.AwardedAt, o.AwardDeadline = now-200, now-150
+		o.AwardedAt, o.AwardDeadline, o.StartSecs = now-200, now-150, 50
 		if change != nil {
 			change(o)
 		}

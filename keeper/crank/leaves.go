@@ -46,7 +46,7 @@ func (d *due) leavesOf(set *report.Set) {
 					continue
 				}
 			}
-			nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, d.params)
+			nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l)
 			if !nodeNew && !leaseNew {
 				continue
 			}

@@ -23,7 +23,7 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 	}
 	q := match.Query{
 		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site,
-		End: d.now + Margin + int64(d.params.StartDeadlineSecs) + int64(l.UndeliveredSecs()),
+		End: d.now + Margin + int64(o.StartSecs) + int64(l.UndeliveredSecs()),
 	}
 	for other := range d.v.LeasesOfOrder[l.Order] {
 		q.Except = append(q.Except, d.v.Leases[other].Node) // the address of an order's lease on a node is taken

@@ -30,6 +30,7 @@ func failedView() (*view.Accounts, *market.Lease) {
 	}
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{20}}}
 	o.Order.Status, o.GpusPerNode, o.NodesWanted, o.NodesAwarded, o.Requirement.Model = uint8(market.OrderAwarded), 1, 1, 1, 1
+	o.StartSecs = 50
 	v.Put(o.Address, o)
 	l := addLease(v, 60, func(l *market.Lease) {
 		l.Lease.Status, l.EndedAt, l.MayMigrate, l.DurationSecs = uint8(market.LeaseFailed), now-5, 1, 1_100

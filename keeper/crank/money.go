@@ -82,7 +82,7 @@ func (d *due) outputs() {
 			return
 		}
 		leases := make([]solana.PublicKey, 0, o.LiveLeases)
-		shown, until := true, int64(0)
+		shown := true
 		for at := range d.v.LeasesOfOrder[key] {
 			l := d.v.Leases[at]
 			switch state := market.OutputState(l.Output); {
@@ -91,10 +91,9 @@ func (d *due) outputs() {
 			case state != market.OutputRevealed:
 				shown = false
 			}
-			until = max(until, o.OutputsBy(d.params, l)+int64(l.SettleSecs))
 			leases = append(leases, at)
 		}
-		if !shown && d.now <= until {
+		if !shown && (o.RevealBy == 0 || d.now <= o.RevealBy) {
 			return
 		}
 		slices.SortFunc(leases, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })

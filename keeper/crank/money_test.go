@@ -235,12 +235,7 @@ func TestDisputesAreClosed(t *testing.T) {
 }
 
 func TestOutputsAreCompared(t *testing.T) {
-	// Outputs may be committed until awarded + start deadline + duration + settling, and shown as long again.
-	const (
-		awarded  = now - 200
-		settling = 20
-		until    = awarded + 50 + 100 + settling + settling
-	)
+	const awarded = now - 200
 	key := []string{fmt.Sprintf("output_resolve/%s/%d", solana.PublicKey{20}, int64(awarded))}
 	states := func(s ...market.OutputState) []market.OutputState { return s }
 	const wanted, committed, revealed, accepted = market.OutputWanted, market.OutputCommitted, market.OutputRevealed, market.OutputAccepted
@@ -268,40 +263,40 @@ func TestOutputsAreCompared(t *testing.T) {
 			v := newMoneyView()
 			addOrder(v, func(o *market.Order) {
 				o.NodesWanted, o.NodesAwarded, o.LiveLeases, o.Redundant = 3, 3, c.live, 1
-				o.AwardedAt, o.DurationSecs = awarded, 300
+				o.AwardedAt, o.RevealBy = awarded, now
 				if c.plain {
 					o.Redundant = 0
 				}
 				if c.late {
-					o.DurationSecs = 100 - (until - now) - Margin - 1
+					o.RevealBy = now - Margin - 1
 				}
 			})
 			for i, s := range c.states {
-				addLease(v, byte(12-i), func(l *market.Lease) { l.Output, l.SettleSecs = uint8(s), settling })
+				addLease(v, byte(12-i), func(l *market.Lease) { l.Output = uint8(s) })
 			}
 			require.Equal(t, c.want, keysDue(t, v))
 		})
 	}
 
 	t.Run("the last second still counts, and leases are named in one order", func(t *testing.T) {
-		build := func(duration uint32) *view.Accounts {
+		build := func(until int64) *view.Accounts {
 			v := newMoneyView()
 			addOrder(v, func(o *market.Order) {
-				o.NodesWanted, o.NodesAwarded, o.LiveLeases, o.Redundant, o.AwardedAt, o.DurationSecs = 2, 2, 2, 1, awarded, duration
+				o.NodesWanted, o.NodesAwarded, o.LiveLeases, o.Redundant, o.AwardedAt, o.RevealBy = 2, 2, 2, 1, awarded, until
 			})
-			addLease(v, 12, func(l *market.Lease) { l.Output, l.SettleSecs = uint8(wanted), settling })
-			addLease(v, 11, func(l *market.Lease) { l.Output, l.SettleSecs = uint8(revealed), settling })
+			addLease(v, 12, func(l *market.Lease) { l.Output = uint8(wanted) })
+			addLease(v, 11, func(l *market.Lease) { l.Output = uint8(revealed) })
 			return v
 		}
-		const last = 100 - (until - (now - Margin)) // so that the time ends in the second of our cautious clock
+		const last = now - Margin // so that the time ends in the second of our cautious clock
 		require.Empty(t, keysDue(t, build(last)))
 		v := build(last - 1)
 		actions, err := Due(v, match.Of(v), self, now, nil)
 		require.NoError(t, err)
 		require.Len(t, actions, 1)
 		accounts := actions[0].Instructions[0].Accounts()
-		require.Equal(t, []solana.PublicKey{{11}, {12}}, []solana.PublicKey{accounts[2].PublicKey, accounts[3].PublicKey})
-		require.True(t, accounts[2].IsWritable && accounts[3].IsWritable)
+		require.Equal(t, []solana.PublicKey{{11}, {12}}, []solana.PublicKey{accounts[1].PublicKey, accounts[2].PublicKey})
+		require.True(t, accounts[1].IsWritable && accounts[2].IsWritable)
 	})
 }
 

@@ -28,11 +28,10 @@ func newAwards() *awards { return &awards{seen: map[award]solana.PublicKey{}} }
 // the chain lag behind, the proof is refused in the simulation before it is sent.
 func (q *due) awards() {
 	seen, fresh := q.s.awards.seen, map[award]solana.PublicKey{}
-	window := int64(q.v.Market.Params.ChallengeSecs)
 	for _, address := range inOrder(q.v.Leases) {
 		l := q.v.Leases[address]
 		o, ok := q.v.Orders[l.Order]
-		if !ok || l.Lease.Score == 0 || l.Lease.Keeper == q.s.o.Self || q.now > l.AwardedAt+window {
+		if !ok || !l.Contestable(q.now) || l.Lease.Keeper == q.s.o.Self {
 			continue
 		}
 		life := award{address, l.AwardedAt}

@@ -9,19 +9,19 @@ import (
 
 // OutputCommit is sent by the node.
 func OutputCommit(l market.Lease, commitment [32]byte) (solana.Instruction, error) {
-	ix, err := bindings.NewOutputCommitInstruction(commitment, l.NodeKey, market.MarketAddress(), l.Order, l.Address)
+	ix, err := bindings.NewOutputCommitInstruction(commitment, l.NodeKey, l.Order, l.Address)
 	return finish(ix, err, bindings.Instruction_OutputCommit)
 }
 
 // OutputReveal is sent by the node once all others have committed.
 func OutputReveal(l market.Lease, output, salt [32]byte) (solana.Instruction, error) {
-	ix, err := bindings.NewOutputRevealInstruction(output, salt, l.NodeKey, market.MarketAddress(), l.Order, l.Address)
+	ix, err := bindings.NewOutputRevealInstruction(output, salt, l.NodeKey, l.Order, l.Address)
 	return finish(ix, err, bindings.Instruction_OutputReveal)
 }
 
 // OutputResolve compares the outputs of all live leases of an order; anyone may.
 func OutputResolve(order solana.PublicKey, leases []solana.PublicKey) (solana.Instruction, error) {
-	ix, err := bindings.NewOutputResolveInstruction(market.MarketAddress(), order)
+	ix, err := bindings.NewOutputResolveInstruction(order)
 	accounts := make([]*solana.AccountMeta, len(leases))
 	for i, l := range leases {
 		accounts[i] = solana.Meta(l).WRITE()

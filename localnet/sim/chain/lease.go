@@ -23,6 +23,7 @@ func (c *Chain) CreateOrder(o market.Order) error {
 		return err
 	}
 	o.RentPayer, o.Order.Reserved, o.CreatedAt, o.AwardDeadline = o.Customer, uint64(cost), t.now, t.now+int64(m.Params.AwardDeadlineSecs)
+	o.StartSecs, o.SettleSecs = m.Params.StartDeadlineSecs, m.Params.PeriodSecs*uint32(m.Params.SettleDeadlinePeriods)
 	o.Order.Status, o.Order.Version = uint8(market.OrderOpen), market.LayoutVersion
 	c.accounts[o.Address] = &o
 	c.Changed(o.Address, &o)
@@ -105,6 +106,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	l.NodeKey, l.Price, l.Score, l.Reserved = n.NodeKey, n.Price, score, uint64(reserved)
 	l.AwardedAt, l.DurationSecs, l.NoticeSecs = t.now, o.DurationSecs, params.NoticeSecs
 	l.SettleSecs, l.RatingSecs, l.FeeBps = params.PeriodSecs*uint32(params.SettleDeadlinePeriods), params.RatingSecs, params.FeeBps
+	l.GraceSecs, l.AwardBps, l.ChallengeUntil = params.MigrationGraceSecs, params.AwardBps, t.now+int64(params.ChallengeSecs)
 	l.SlashOfflineBps, l.SlashBadWorkBps, l.GpuMask, l.Gpus = params.SlashOfflineBps, params.SlashBadWorkBps, mask, o.GpusPerNode
 	l.Lease.Status, l.RunToCompletion, l.MayMigrate = uint8(market.LeaseAwarded), o.RunToCompletion, 1-o.NoMigration
 	l.Lease.Version = market.LayoutVersion
@@ -119,7 +121,7 @@ func (t *tx) leaseStart(nodeKey, order, lease solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	o, err := get[market.Order](t, order)
+	o, err := edit[market.Order](t, order)
 	if err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func (t *tx) leaseStart(nodeKey, order, lease solana.PublicKey) error {
 		return bindings.ErrorCodeWrongLeaseStatus
 	case o.State() != market.OrderAwarded && o.State() != market.OrderLapsed:
 		return bindings.ErrorCodeWrongOrderStatus
-	case t.now > o.AwardedAt+int64(m.Params.StartDeadlineSecs):
+	case t.now > o.AwardedAt+int64(o.StartSecs):
 		return bindings.ErrorCodeTooLate
 	}
 	period, err := market.PeriodOf(t.now, m.Params.PeriodSecs)
@@ -143,6 +145,7 @@ func (t *tx) leaseStart(nodeKey, order, lease solana.PublicKey) error {
 	}
 	l.StartedAt, l.FundedUntil, l.Lease.Status = t.now, t.now+int64(l.DurationSecs), uint8(market.LeaseRunning)
 	l.LastReportPeriod, l.ReportWindow = max(period, 1)-1, ^uint32(0)
+	o.Started++
 	t.say(Fact{Kind: Started, Node: l.Lease.Node, Lease: lease})
 	return nil
 }
@@ -262,7 +265,7 @@ func (t *tx) leaseAbort(order, lease solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if err := l.CanAbort(o, &m.Params, t.now); err != nil {
+	if err := l.CanAbort(o, t.now); err != nil {
 		return err
 	}
 	n, err := edit[market.Node](t, l.Lease.Node)

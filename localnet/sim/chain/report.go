@@ -225,7 +225,7 @@ func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (recor
 			return leaf, bindings.ErrorCodeInvalidLeaf
 		}
 	}
-	nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, &m.Params)
+	nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l)
 	if !nodeNew && !leaseNew {
 		return leaf, bindings.ErrorCodeAlreadyApplied
 	}
@@ -284,7 +284,7 @@ func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 
 func (t *tx) applyToLease(leaf *records.Leaf, l *market.Lease, p *market.Params) {
 	l.VerifiedSecs += leaf.VerifiedSeconds
-	if leaf.Flags.Has(records.FlagOffline) && leaf.DowntimeSeconds > p.MigrationGraceSecs && l.State() == market.LeaseRunning {
+	if leaf.Flags.Has(records.FlagOffline) && leaf.DowntimeSeconds > l.GraceSecs && l.State() == market.LeaseRunning {
 		end := int64(uint64(leaf.Period)+1) * int64(p.PeriodSecs)
 		paidUntil := l.StartedAt + int64(l.DowntimeSecs) + int64(l.PaidSecs)
 		l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), max(min(end, t.now, l.FundedUntil), paidUntil)

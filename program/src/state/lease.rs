@@ -70,6 +70,10 @@ pub struct Lease {
     pub ended_at: i64,
     /// When the provider gave notice; 0 when it did not.
     pub notice_at: i64,
+    /// When its output was compared with the others'; 0 before, and for a lease that is not redundant.
+    pub resolved_at: i64,
+    /// Until then its award may be shown to be unjust.
+    pub challenge_until: i64,
     /// Only ever grows.
     pub paid_secs: u32,
     /// Largest cumulative seconds of a receipt.
@@ -86,7 +90,11 @@ pub struct Lease {
     pub notice_secs: u32,
     pub settle_secs: u32,
     pub rating_secs: u32,
+    /// Downtime in one report above which it has failed.
+    pub grace_secs: u32,
     pub fee_bps: u16,
+    /// Of the fee, the part of the keeper that awarded it.
+    pub award_bps: u16,
     pub slash_offline_bps: u16,
     pub slash_bad_work_bps: u16,
     pub gpu_mask: u16,
@@ -107,7 +115,7 @@ pub struct Lease {
     pub output: u8,
     /// 1 once its customer has disputed it.
     pub disputed: u8,
-    pub reserved_bytes: [u8; 8],
+    pub reserved_bytes: [u8; 2],
 }
 
 impl Lease {
@@ -185,6 +193,16 @@ impl Lease {
         funded.checked_sub(self.billable_secs(self.ended_at)).or_overflow()
     }
 
+    /// From when on its last claims may be settled: its end, or when its output was accepted, whichever came last.
+    pub fn claimable_since(&self) -> i64 {
+        self.ended_at.max(self.resolved_at)
+    }
+
+    /// Whether its award can still be shown to be unjust.
+    pub fn contestable(&self, now: i64) -> bool {
+        self.score != 0 && now <= self.challenge_until
+    }
+
     /// Whether the lease has failed and its remaining time may move to another node.
     pub fn can_migrate(&self) -> Result<bool> {
         Ok(self.status == LEASE_FAILED && self.may_migrate == 1 && self.undelivered_secs()? > 0)
@@ -197,6 +215,7 @@ impl Lease {
             && (LEASE_AWARDED..=LEASE_ENDED).contains(&self.status)
             && self.output <= OUTPUT_REJECTED
             && (self.payable() || self.paid == 0)
+            && (self.resolved_at != 0) == (self.output >= OUTPUT_ACCEPTED)
             && (self.ended_at != 0) == (self.status >= LEASE_FAILED);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

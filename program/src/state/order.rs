@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::reputation::reputation_of;
-use crate::state::{GpuModel, Lease, Node, NodeRecord, Params};
+use crate::state::{GpuModel, Node, NodeRecord};
 
 /// Waits for awards.
 pub const ORDER_OPEN: u8 = 1;
@@ -116,10 +116,17 @@ pub struct Order {
     pub awarded_at: i64,
     /// When its auction takes no more commitments; 0 without one.
     pub auction_close: i64,
+    /// Of a redundant order that is awarded in full: the last second in which outputs may be committed, and the last one
+    /// in which they may be revealed. Once a lease of it has started, nothing moves them.
+    pub outputs_by: i64,
+    pub reveal_by: i64,
     pub requirement: Requirement,
     /// Site of the first node, when all must share it.
     pub site: [u8; 16],
     pub duration_secs: u32,
+    /// Terms: from its last award to each lease's start, and what its leases have to settle.
+    pub start_secs: u32,
+    pub settle_secs: u32,
     pub nodes_wanted: u8,
     pub nodes_awarded: u8,
     /// Leases not yet closed.
@@ -141,7 +148,9 @@ pub struct Order {
     pub redundant: u8,
     /// Outputs committed.
     pub outputs: u8,
-    pub reserved_bytes: [u8; 2],
+    /// Leases that have started, those that continue another apart.
+    pub started: u8,
+    pub reserved_bytes: [u8; 1],
 }
 
 impl Order {
@@ -150,22 +159,40 @@ impl Order {
         self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
     }
 
-    /// The latest end that a lease of it can have, short of extensions.
-    pub fn latest_end(&self, params: &Params) -> Result<i64> {
-        self.award_deadline
-            .checked_add(params.start_deadline_secs as i64)
+    /// The end of a lease that starts as late as it may after an award at `awarded_at`, short of extensions.
+    fn end_after(&self, awarded_at: i64) -> Result<i64> {
+        awarded_at
+            .checked_add(self.start_secs as i64)
             .and_then(|at| at.checked_add(self.duration_secs as i64))
             .or_overflow()
     }
 
-    /// Until when the outputs of a redundant job may be committed: the latest end that a lease of it can have, and the
-    /// time to settle.
-    pub fn outputs_by(&self, params: &Params, lease: &Lease) -> Result<i64> {
-        self.awarded_at
-            .checked_add(params.start_deadline_secs as i64)
-            .and_then(|at| at.checked_add(self.duration_secs as i64))
-            .and_then(|at| at.checked_add(lease.settle_secs as i64))
-            .or_overflow()
+    /// The latest end that a lease of it can have, short of extensions, by the terms that it was made under.
+    pub fn latest_end(&self) -> Result<i64> {
+        self.end_after(self.award_deadline)
+    }
+
+    /// Every node that it wanted is awarded.
+    pub fn complete(&mut self, now: i64) -> Result<()> {
+        self.status = ORDER_AWARDED;
+        self.awarded_at = now;
+        if self.redundant == 1 {
+            let settle = self.settle_secs as i64;
+            self.outputs_by = self.end_after(now)?.checked_add(settle).or_overflow()?;
+            self.reveal_by = self.outputs_by.checked_add(settle).or_overflow()?;
+        }
+        Ok(())
+    }
+
+    /// Until when a lease must start that was awarded, with the whole order or as the continuation of another, at
+    /// `awarded_at`.
+    pub fn start_by(&self, awarded_at: i64) -> Result<i64> {
+        awarded_at.checked_add(self.start_secs as i64).or_overflow()
+    }
+
+    /// Whether every node that can still commit to its output has: then nobody is left to copy what is revealed.
+    pub fn outputs_are_committed(&self, now: i64) -> bool {
+        self.outputs >= self.nodes_awarded || now > self.outputs_by
     }
 
     pub fn invariant(&self) -> Result<()> {
@@ -177,7 +204,8 @@ impl Order {
             && self.gpus_per_node <= MAX_GPUS
             && (self.status == ORDER_OPEN || self.reserved == 0)
             && self.redundant <= 1
-            && self.outputs <= self.nodes_awarded
+            && self.outputs <= self.started
+            && self.started <= self.nodes_awarded
             && (ORDER_OPEN..=ORDER_LAPSED).contains(&self.status);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

@@ -121,6 +121,15 @@ impl Testbed {
 
     /// Three machines of three providers that run one redundant job; the first of `Deal` and the others beside it.
     pub fn redundant(&mut self) -> Redundant {
+        let redundant = self.redundant_awarded();
+        for run in &redundant.runs {
+            self.ok(ix::lease_start(self, &run.lease, [3; 32]), &[&run.machine.key]);
+        }
+        redundant
+    }
+
+    /// The same, before any of them starts.
+    pub fn redundant_awarded(&mut self) -> Redundant {
         let keeper = self.keeper(self.params.min_bond);
         let customer = self.customer(100_000_000);
         let args = OrderArgs {
@@ -138,9 +147,6 @@ impl Testbed {
             let machine = self.machine(&provider, 1);
             let lease = self.award(&redundant.keeper, &redundant.customer, &order, &provider, &machine);
             redundant.runs.push(Run { provider, machine, lease });
-        }
-        for run in &redundant.runs {
-            self.ok(ix::lease_start(self, &run.lease, [3; 32]), &[&run.machine.key]);
         }
         redundant
     }

@@ -207,7 +207,7 @@ fn an_order_may_ask_for_committed_nodes() {
     let order = w.order(&customer, args);
     let award = ix::order_award(&keeper, &customer, &order, &provider.provider(), &machine.node);
     w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableGuarantee);
-    let end = w.read::<Order>(&order).latest_end(&w.params).expect("fits");
+    let end = w.read::<Order>(&order).latest_end().expect("fits");
     assert_eq!(end, w.now() + 60 + 120 + 600, "award deadline, start deadline, duration");
     w.ok(ix::node_guarantee(&provider, &machine.node, end - 1, 9_900), &[&provider.key]);
     w.refused(award.clone(), &[&keeper.key], MarketError::UnsuitableGuarantee);

@@ -3,7 +3,7 @@ use gantry_market::events::OrderReopened;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, Lease, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
-    ORDER_OPEN,
+    ORDER_OPEN, OUTPUT_ACCEPTED,
 };
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
@@ -179,10 +179,44 @@ fn wrong_signers_and_accounts_are_refused() {
 }
 
 #[test]
-fn not_a_redundant_job_of_which_outputs_are_known() {
+fn not_a_redundant_job_of_which_a_lease_has_started() {
     let (mut w, deal) = lapsed();
-    w.alter(&deal.order, |o: &mut Order| o.outputs = 1);
-    w.alter(&deal.order, |o: &mut Order| o.nodes_awarded = 1);
+    w.alter(&deal.order, |o: &mut Order| (o.redundant, o.nodes_wanted, o.nodes_awarded) = (1, 3, 1));
+    w.alter(&deal.order, |o: &mut Order| o.started = 1);
     let reopen = ix::order_reopen(&deal.customer, &deal.order);
     w.refused(reopen, &[&deal.customer.key], MarketError::WrongOutputState);
+}
+
+#[test]
+fn c04_reopening_a_redundant_order_does_not_reject_work_that_has_begun() {
+    let mut w = Testbed::new();
+    let job = w.redundant_awarded();
+    // Two machines start, the third does not.
+    for run in &job.runs[..2] {
+        w.ok(ix::lease_start(&w, &run.lease, [3; 32]), &[&run.machine.key]);
+    }
+    w.warp(121);
+    w.ok(ix::lease_abort(&w, &job.runs[2].lease), &[]);
+    let deadlines = |w: &Testbed| {
+        let order: Order = w.read(&job.order);
+        (order.outputs_by, order.reveal_by)
+    };
+    let stored = deadlines(&w);
+    let reopen = ix::order_reopen(&job.customer, &job.order);
+    w.refused(reopen, &[&job.customer.key], MarketError::WrongOutputState);
+    assert_eq!(deadlines(&w), stored);
+    // Nor does anyone resolve before both have had their time.
+    let resolve = ix::output_resolve(&job.order, &job.leases()[..2]);
+    w.refused(resolve.clone(), &[], MarketError::TooEarly);
+    for at in 0..2 {
+        job.commit(&mut w, at, 4);
+    }
+    w.set_now(stored.0 + 1);
+    for at in 0..2 {
+        job.reveal(&mut w, at, 4);
+    }
+    w.ok(resolve, &[]);
+    for run in &job.runs[..2] {
+        assert_eq!(w.read::<Lease>(&run.lease).output, OUTPUT_ACCEPTED);
+    }
 }

@@ -6,6 +6,7 @@ use gantry_market_tests::setups::Redundant;
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
 
 /// The three nodes have shown these outputs, ten minutes of each are on a receipt, and all leases are over.
 fn shown(outputs: [u8; 3]) -> (Testbed, Redundant) {
@@ -52,6 +53,45 @@ fn the_majority_is_paid_and_the_minority_is_not() {
     let credits: Credits = w.read(&job.customer.credits());
     assert_eq!((credits.balance, credits.reserved), (100_000_000 - 2 * 333_333, 0));
     w.ok(ix::credits_close(&job.customer), &[&job.customer.key]);
+}
+
+/// The three nodes were done after a minute and committed to the same output; the last one does not reveal it.
+fn withheld() -> (Testbed, Redundant) {
+    let mut w = Testbed::new();
+    let job = w.redundant();
+    w.warp(60);
+    for (at, run) in job.runs.iter().enumerate() {
+        w.ok_all(&ix::receipt(&w, &run.lease, &run.machine.key, &job.customer.key, 1, 60), &[]);
+        job.commit(&mut w, at, 4);
+        w.ok(ix::lease_end(&w, &run.machine.key.pubkey(), &run.lease, 0), &[&run.machine.key]);
+    }
+    job.reveal(&mut w, 0, 4);
+    job.reveal(&mut w, 1, 4);
+    (w, job)
+}
+
+#[test]
+fn c04_a_withheld_reveal_does_not_let_accepted_work_go_unpaid() {
+    let (mut w, job) = withheld();
+    // The longest that the withholder can delay the resolution. Every time to settle after the leases' ends is over.
+    w.set_now(w.read::<Lease>(&job.runs[0].lease).awarded_at + 120 + 600 + 120 + 120 + 1);
+    let customer = &job.customer;
+    let [a, b, _] = job.leases().try_into().expect("three");
+    let close = [a, b].map(|lease| ix::lease_close(&w, &customer.wallet(), &lease));
+    let resolve = ix::output_resolve(&job.order, &job.leases());
+    let at_once = [resolve.clone(), close[0].clone(), close[1].clone()];
+    w.refused_all(&at_once, &[&customer.key], MarketError::Unsettled);
+    w.ok(resolve, &[]);
+    assert_eq!(outcomes(&w, &job), [OUTPUT_ACCEPTED, OUTPUT_ACCEPTED, OUTPUT_REJECTED]);
+    // Two deadlines from the resolution, as for any lease from its end: what is claimed cannot be left unpaid before.
+    w.warp(240);
+    w.refused(close[0].clone(), &[&customer.key], MarketError::Unsettled);
+    for (run, close) in job.runs.iter().zip(close) {
+        let before = w.tokens(&run.provider.payment);
+        w.ok(ix::lease_settle_report(&w, &run.lease), &[]);
+        assert_eq!(w.tokens(&run.provider.payment) - before, 29_334);
+        w.ok(close, &[&customer.key]);
+    }
 }
 
 #[test]
@@ -129,8 +169,6 @@ fn a_state_that_cannot_be_is_found() {
 fn accounts_of_other_programs_are_refused() {
     let (mut w, job) = shown([4, 4, 4]);
     let good = ix::output_resolve(&job.order, &job.leases());
-    for at in [pda::market(), job.order] {
-        let fake = w.forged(&at);
-        w.refuses_swaps(&good, &[], &[("program", at, fake, InstructionError::IllegalOwner.into())]);
-    }
+    let fake = w.forged(&job.order);
+    w.refuses_swaps(&good, &[], &[("program", job.order, fake, InstructionError::IllegalOwner.into())]);
 }

@@ -4,7 +4,7 @@ use gantry_market::state::{Lease, OUTPUT_REVEALED};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::setups::Redundant;
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::{ix, pda, Testbed};
+use gantry_market_tests::{ix, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
@@ -77,7 +77,7 @@ fn wrong_signers_and_accounts_are_refused() {
     by_other.accounts[0].pubkey = other.machine.key.pubkey();
     w.refused(by_other, &[&other.machine.key], MarketError::Unauthorised);
     let key = [&run.machine.key];
-    for at in [pda::market(), job.order, run.lease] {
+    for at in [job.order, run.lease] {
         let fake = w.forged(&at);
         w.refuses_swaps(&good, &key, &[("program", at, fake, InstructionError::IllegalOwner.into())]);
     }

@@ -5,8 +5,8 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    GpuModel, Guarantee, Keeper, Lease, Node, NodeRecord, Order, Provider, ScoreRecord, KEEPER_ACTIVE,
-    KEEPER_EXITING, NODE_DRAINING,
+    GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, Provider, ScoreRecord,
+    KEEPER_ACTIVE, KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -406,4 +406,23 @@ fn wrong_signers_and_accounts_are_refused() {
     w.refused(wrong, &[&c.finder.key], MarketError::WrongAccount);
     w.ok(good, &[&c.finder.key]);
     assert_ne!(other.key.pubkey(), c.finder.wallet());
+}
+
+#[test]
+fn c05_a_change_of_parameters_makes_no_award_unjust() {
+    // The cheaper node guarantees too short a time for the order: the keeper had to take the dear one.
+    let mut c = awarded();
+    c.w.alter(&c.order, |o: &mut Order| o.requirement.guaranteed = 1);
+    let order: Order = c.w.read(&c.order);
+    let latest_end = order.award_deadline + 120 + 3_600;
+    c.w.alter(&c.better.node, |n: &mut Node| n.guaranteed_until = latest_end - 1);
+    c.refused(MarketError::UnsuitableGuarantee);
+    // With a shorter time to start, the order could have ended before: but not by the terms that it was made under.
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.start_deadline_secs = 60);
+    c.refused(MarketError::UnsuitableGuarantee);
+    // Nor is the time to contest an award longer than it was.
+    c.w.alter(&c.better.node, |n: &mut Node| n.guaranteed_until = latest_end);
+    c.w.warp(61);
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.challenge_secs = 600);
+    c.refused(MarketError::NotContestable);
 }

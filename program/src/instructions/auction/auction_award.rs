@@ -83,7 +83,7 @@ fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
         &accounts.provider,
         &accounts.gpu_model,
         now,
-        order.latest_end(&accounts.market.params)?,
+        order.latest_end()?,
     )
 }
 
@@ -118,7 +118,7 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
     require!(model.id == node.spec.model, MarketError::WrongAccount);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
     let order = &accounts.order;
-    let (site, end) = (&node.spec.site, order.latest_end(&accounts.market.params)?);
+    let (site, end) = (&node.spec.site, order.latest_end()?);
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
     standing(accounts, node, bid, -2, now).map(Some)
 }

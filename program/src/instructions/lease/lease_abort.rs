@@ -40,8 +40,7 @@ fn validate(accounts: &LeaseAbort, now: i64) -> Result<bool> {
         order.awarded_at
     };
     require!(since != 0, MarketError::WrongOrderStatus);
-    let allowed = accounts.market.params.start_deadline_secs as i64;
-    require!(now > since.checked_add(allowed).or_overflow()?, MarketError::TooEarly);
+    require!(now > order.start_by(since)?, MarketError::TooEarly);
     Ok(true)
 }
 

@@ -55,7 +55,8 @@ pub struct LeaseClose {
 
 /// The tail between the last settled second and the end stays reserved until all of it is paid, the reports of all
 /// periods up to the one that contains the end were applied, or the settle deadline passed. What is claimed and not
-/// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account.
+/// paid out blocks the close for as long again, so that a provider has time to mend a broken payout account. Of a
+/// redundant job both count from the comparison of its outputs: nothing can be paid before, however late that is.
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
     require!(lease.status == LEASE_ENDED, MarketError::WrongLeaseStatus);
@@ -63,7 +64,7 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     // Anyone may have the outputs compared.
     require!(lease.payable() || lease.output == OUTPUT_REJECTED, MarketError::WrongOutputState);
     let settle = lease.settle_secs as i64;
-    let deadline = lease.ended_at.checked_add(settle).or_overflow()?;
+    let deadline = lease.claimable_since().checked_add(settle).or_overflow()?;
     require!(
         lease.unsettled_secs(now) == 0 || now > deadline.checked_add(settle).or_overflow()?,
         MarketError::Unsettled
@@ -81,9 +82,7 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let by_customer = *accounts.authority.address() == lease.customer;
     require!(lease.rating != 0 || by_customer || rating_over, MarketError::TooEarly);
     // The lease is what shows that its award was unjust; only its customer may do without.
-    let window = accounts.market.params.challenge_secs as i64;
-    let contestable = lease.score != 0 && now <= lease.awarded_at.checked_add(window).or_overflow()?;
-    require!(!contestable || by_customer, MarketError::TooEarly);
+    require!(!lease.contestable(now) || by_customer, MarketError::TooEarly);
     Ok(())
 }
 
@@ -94,7 +93,7 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
     let mut award = 0;
     match (accounts.keeper.as_mut(), accounts.closed_keeper.as_ref()) {
         (Some(keeper), _) if keeper.wallet == lease.keeper => {
-            award = share(fee, params.award_bps, BPS)?;
+            award = share(fee, lease.award_bps, BPS)?;
             keeper.earned = keeper.earned.checked_add(award).or_overflow()?;
         }
         (None, Some(gone)) => {

@@ -54,11 +54,8 @@ pub struct LeaseMigrate {
 fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
     require!(accounts.failed.status == LEASE_FAILED, MarketError::WrongLeaseStatus);
     require!(accounts.failed.can_migrate()?, MarketError::MigrationNotAllowed);
-    let params = &accounts.market.params;
-    let end = now
-        .checked_add(params.start_deadline_secs as i64)
-        .and_then(|at| at.checked_add(accounts.failed.undelivered_secs().ok()? as i64))
-        .or_overflow()?;
+    let left = accounts.failed.undelivered_secs()? as i64;
+    let end = accounts.order.start_by(now)?.checked_add(left).or_overflow()?;
     require!(accounts.node.price <= accounts.failed.price, MarketError::PriceTooHigh);
     require_suitable(
         &accounts.market,

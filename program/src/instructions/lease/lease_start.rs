@@ -13,7 +13,7 @@ pub struct LeaseStart {
     #[account(address = lease.node_key @ MarketError::Unauthorised)]
     pub node_key: Signer,
     pub market: Account<Market>,
-    #[account(address = lease.order @ MarketError::WrongAccount)]
+    #[account(mut, address = lease.order @ MarketError::WrongAccount)]
     pub order: Account<Order>,
     #[account(mut)]
     pub lease: Account<Lease>,
@@ -29,8 +29,7 @@ fn validate(accounts: &LeaseStart, now: i64) -> Result<()> {
         MarketError::WrongOrderStatus
     );
     let since = if continues { accounts.lease.awarded_at } else { accounts.order.awarded_at };
-    let allowed = accounts.market.params.start_deadline_secs as i64;
-    require!(now <= since.checked_add(allowed).or_overflow()?, MarketError::TooLate);
+    require!(now <= accounts.order.start_by(since)?, MarketError::TooLate);
     Ok(())
 }
 
@@ -48,6 +47,11 @@ pub(crate) fn handler(ctx: &mut Context<LeaseStart>, connection_hash: [u8; 32]) 
     let period = period_of(now, accounts.market.params.period_secs)?;
     lease.last_report_period = period.saturating_sub(1);
     lease.report_window = CLOSED;
+    if lease.continues == 0 {
+        let order = &mut accounts.order;
+        order.started = order.started.checked_add(1).or_overflow()?;
+        order.invariant()?;
+    }
     emit!(LeaseStarted {
         lease: address,
         started_at: now,

@@ -77,11 +77,14 @@ pub fn write_lease(
     lease.price = terms.price;
     lease.reserved = terms.reserved;
     lease.awarded_at = now;
+    lease.challenge_until = now.checked_add(params.challenge_secs as i64).or_overflow()?;
     lease.duration_secs = terms.duration_secs;
     lease.notice_secs = params.notice_secs;
     lease.settle_secs = params.settle_deadline_secs()?;
     lease.rating_secs = params.rating_secs;
+    lease.grace_secs = params.migration_grace_secs;
     lease.fee_bps = params.fee_bps;
+    lease.award_bps = params.award_bps;
     lease.slash_offline_bps = params.slash_offline_bps;
     lease.slash_bad_work_bps = params.slash_bad_work_bps;
     lease.gpu_mask = gpu_mask;

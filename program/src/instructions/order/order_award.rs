@@ -11,7 +11,7 @@ use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
 use crate::seeds;
 use crate::state::{
-    Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_AWARDED, ORDER_OPEN,
+    Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_OPEN,
 };
 
 #[derive(Accounts)]
@@ -57,7 +57,7 @@ fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
         &accounts.provider,
         &accounts.gpu_model,
         now,
-        order.latest_end(&accounts.market.params)?,
+        order.latest_end()?,
     )
 }
 
@@ -103,8 +103,7 @@ pub fn award(
     }
     order.nodes_awarded = order.nodes_awarded.checked_add(1).or_overflow()?;
     if order.nodes_awarded == order.nodes_wanted {
-        order.status = ORDER_AWARDED;
-        order.awarded_at = now;
+        order.complete(now)?;
     }
     let duration_secs = order.duration_secs;
     let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };

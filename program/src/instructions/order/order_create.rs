@@ -94,7 +94,8 @@ pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result
     accounts.credits.live_orders = accounts.credits.live_orders.checked_add(1).or_overflow()?;
 
     let customer = accounts.credits.customer;
-    let deadline = accounts.market.params.award_deadline_secs as i64;
+    let params = &accounts.market.params;
+    let deadline = params.award_deadline_secs as i64;
     let address = *accounts.order.address();
     let order = &mut accounts.order;
     order.customer = customer;
@@ -107,6 +108,8 @@ pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result
     order.award_deadline = now.checked_add(deadline).or_overflow()?;
     order.requirement = args.requirement;
     order.duration_secs = args.duration_secs;
+    order.start_secs = params.start_deadline_secs;
+    order.settle_secs = params.settle_deadline_secs()?;
     order.nodes_wanted = args.nodes;
     order.gpus_per_node = args.gpus_per_node;
     order.mode = args.mode;

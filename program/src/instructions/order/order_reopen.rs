@@ -2,7 +2,8 @@
 //!
 //! The missing nodes are reserved for again at the order's maximum price. Leases that have started go on; those that
 //! have not stay awarded, and start once the order is whole again, with a start deadline of its own. A sealed order
-//! opens again as an instant one: its bids are known by now.
+//! opens again as an instant one: its bids are known by now. A redundant order of which a lease has started is not opened
+//! again: its deadlines stand, and a new node could copy what the others reveal.
 
 use anchor_lang::prelude::*;
 
@@ -30,8 +31,7 @@ pub(crate) fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
     let (order, credits) = (&mut accounts.order, &mut accounts.credits);
     let slot = credits.actor(accounts.authority.address(), now)?;
     require!(order.status == ORDER_LAPSED, MarketError::WrongOrderStatus);
-    // Outputs that others have shown by then could be copied.
-    require!(order.outputs == 0, MarketError::WrongOutputState);
+    require!(order.redundant == 0 || order.started == 0, MarketError::WrongOutputState);
     let nodes = order.nodes_missing()?;
     let reserved = cost(order.max_price, order.gpus_per_node, order.duration_secs)?
         .checked_mul(nodes as u64)
@@ -45,6 +45,8 @@ pub(crate) fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
     order.reserved = reserved;
     order.status = ORDER_OPEN;
     order.awarded_at = 0;
+    order.outputs_by = 0;
+    order.reveal_by = 0;
     order.mode = MODE_INSTANT;
     order.auction_close = 0;
     order.award_deadline = now.checked_add(wait).or_overflow()?;

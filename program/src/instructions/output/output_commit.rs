@@ -4,13 +4,12 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::OutputCommitted;
-use crate::state::{Lease, Market, Order, LEASE_ENDED, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_WANTED};
+use crate::state::{Lease, Order, LEASE_ENDED, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_WANTED};
 
 #[derive(Accounts)]
 pub struct OutputCommit {
     #[account(address = lease.node_key @ MarketError::Unauthorised)]
     pub node_key: Signer,
-    pub market: Account<Market>,
     #[account(mut, address = lease.order @ MarketError::WrongAccount)]
     pub order: Account<Order>,
     #[account(mut)]
@@ -21,7 +20,7 @@ fn validate(accounts: &OutputCommit, now: i64) -> Result<()> {
     let lease = &accounts.lease;
     require!(lease.output == OUTPUT_WANTED, MarketError::WrongOutputState);
     require!(matches!(lease.status, LEASE_RUNNING | LEASE_ENDED), MarketError::WrongLeaseStatus);
-    require!(now <= accounts.order.outputs_by(&accounts.market.params, lease)?, MarketError::TooLate);
+    require!(now <= accounts.order.outputs_by, MarketError::TooLate);
     Ok(())
 }
 

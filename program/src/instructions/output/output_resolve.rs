@@ -10,12 +10,11 @@ use crate::constants::MAX_REDUNDANCY;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::OutputsResolved;
 use crate::records;
-use crate::state::{Lease, Market, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED};
+use crate::state::{Lease, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED};
 
 /// All live leases of the order follow, writable.
 #[derive(Accounts)]
 pub struct OutputResolve {
-    pub market: Account<Market>,
     pub order: Account<Order>,
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn handler(ctx: &mut Context<OutputResolve>) -> Result<()> {
         MarketError::WrongAccount
     );
     let mut shown = [[0; 32]; MAX_REDUNDANCY as usize];
-    let (mut count, mut revealed, mut until) = (0usize, 0usize, i64::MIN);
+    let mut count = 0usize;
     for (at, view) in views.iter().enumerate() {
         require!(
             !views.iter().take(at).any(|other| other.address() == view.address()),
@@ -50,21 +49,21 @@ pub(crate) fn handler(ctx: &mut Context<OutputResolve>) -> Result<()> {
         );
         let lease = lease_of(view, order.address())?;
         require!((OUTPUT_WANTED..=OUTPUT_REVEALED).contains(&lease.output), MarketError::WrongOutputState);
-        let by = order.outputs_by(&accounts.market.params, &lease)?;
-        until = until.max(by.checked_add(lease.settle_secs as i64).or_overflow()?);
         if lease.output == OUTPUT_REVEALED {
             *shown.get_mut(count).ok_or(MarketError::InvariantBroken)? = lease.output_hash;
             count = count.checked_add(1).or_overflow()?;
-            revealed = revealed.checked_add(1).or_overflow()?;
         }
     }
-    require!(revealed >= views.len() || now > until, MarketError::TooEarly);
+    // Without a last award there is no deadline yet.
+    let over = order.reveal_by != 0 && now > order.reveal_by;
+    require!(count >= views.len() || over, MarketError::TooEarly);
     let winner = majority(shown.get(..count).unwrap_or_default(), order.nodes_wanted);
     let mut accepted = 0u8;
     for view in views.iter() {
         let mut lease = lease_of(view, order.address())?;
         let wins = lease.output == OUTPUT_REVEALED && winner == Some(lease.output_hash);
         lease.output = if wins { OUTPUT_ACCEPTED } else { OUTPUT_REJECTED };
+        lease.resolved_at = now;
         accepted = accepted.checked_add(u8::from(wins)).or_overflow()?;
         lease.invariant(now)?;
         records::write(view, &lease)?;

@@ -3,16 +3,15 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::OUTPUT_TAG;
-use crate::errors::{MarketError, OrOverflow};
+use crate::errors::MarketError;
 use crate::events::OutputRevealed;
 use crate::math::hash::sha256_of;
-use crate::state::{Lease, Market, Order, OUTPUT_COMMITTED, OUTPUT_REVEALED};
+use crate::state::{Lease, Order, OUTPUT_COMMITTED, OUTPUT_REVEALED};
 
 #[derive(Accounts)]
 pub struct OutputReveal {
     #[account(address = lease.node_key @ MarketError::Unauthorised)]
     pub node_key: Signer,
-    pub market: Account<Market>,
     #[account(address = lease.order @ MarketError::WrongAccount)]
     pub order: Account<Order>,
     #[account(mut)]
@@ -22,10 +21,9 @@ pub struct OutputReveal {
 fn validate(accounts: &OutputReveal, output: &[u8; 32], salt: &[u8; 32], now: i64) -> Result<()> {
     let (lease, order) = (&accounts.lease, &accounts.order);
     require!(lease.output == OUTPUT_COMMITTED, MarketError::WrongOutputState);
-    let commit_by = order.outputs_by(&accounts.market.params, lease)?;
-    require!(order.outputs >= order.nodes_wanted || now > commit_by, MarketError::TooEarly);
-    require!(now <= commit_by.checked_add(lease.settle_secs as i64).or_overflow()?, MarketError::TooLate);
-    let parts: [&[u8]; 5] = [&OUTPUT_TAG, &accounts.market.domain, lease.address().as_ref(), output, salt];
+    require!(order.outputs_are_committed(now), MarketError::TooEarly);
+    require!(now <= order.reveal_by, MarketError::TooLate);
+    let parts: [&[u8]; 5] = [&OUTPUT_TAG, &lease.domain, lease.address().as_ref(), output, salt];
     require!(sha256_of(&parts) == lease.output_hash, MarketError::WrongReveal);
     Ok(())
 }

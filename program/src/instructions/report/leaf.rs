@@ -87,13 +87,14 @@ pub fn apply(
         node.keep_record(&record, now);
     }
     let node_is_new = node_window.is_some();
-    let mut lease_is_new = false;
+    let (mut lease_is_new, mut gone_too_long) = (false, false);
     if let LeafLease::Live(lease) = lease {
         require!(lease.node == leaf.node && lease.started_at != 0, MarketError::InvalidLeaf);
         if let Some((last, window)) = mark(lease.last_report_period, lease.report_window, leaf.period) {
             lease_is_new = true;
             lease.last_report_period = last;
             lease.report_window = window;
+            gone_too_long = leaf.downtime_secs > lease.grace_secs;
             apply_to_lease(&leaf, params, lease, now)?;
         }
     }
@@ -104,7 +105,7 @@ pub fn apply(
     }
     if lease_is_new {
         flags |= leaf.flags & FLAG_BAD_OUTPUT;
-        if leaf.downtime_secs > params.migration_grace_secs {
+        if gone_too_long {
             flags |= leaf.flags & FLAG_OFFLINE;
         }
     }
@@ -153,7 +154,7 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Resu
 
 fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now: i64) -> Result<()> {
     lease.verified_secs = lease.verified_secs.checked_add(leaf.verified_secs).or_overflow()?;
-    let gone_too_long = leaf.flags & FLAG_OFFLINE != 0 && leaf.downtime_secs > params.migration_grace_secs;
+    let gone_too_long = leaf.flags & FLAG_OFFLINE != 0 && leaf.downtime_secs > lease.grace_secs;
     if gone_too_long && lease.status == LEASE_RUNNING {
         let end = period_end(leaf.period, params.period_secs)?;
         // Receipts may have run ahead of the report: what they paid for lies before the end.

@@ -53,11 +53,7 @@ pub struct ProveBetterAsk {
 /// each right by what it knew, so only orders for one node are.
 fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
     let (lease, order) = (&accounts.lease, &accounts.order);
-    let window = accounts.market.params.challenge_secs as i64;
-    let open = lease.score != 0
-        && order.mode == MODE_INSTANT
-        && order.nodes_wanted == 1
-        && now <= lease.awarded_at.checked_add(window).or_overflow()?;
+    let open = lease.contestable(now) && order.mode == MODE_INSTANT && order.nodes_wanted == 1;
     require!(open, MarketError::NotContestable);
     Ok(())
 }
@@ -68,10 +64,8 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
     let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
     require!(better.ask_since < since && *better.address() != lease.node, MarketError::NotBetter);
-    let params = &accounts.market.params;
     let (provider, model) = (&accounts.provider, &accounts.gpu_model);
-    let score =
-        score_throughout(better, better.price, provider, model, order, params, since, lease.awarded_at)?;
+    let score = score_throughout(better, better.price, provider, model, order, since, lease.awarded_at)?;
     require!(score < lease.score, MarketError::NotBetter);
     Ok(score)
 }

@@ -95,7 +95,7 @@ fn bar_stood(accounts: &ProveOmittedBid, since: i64) -> Result<()> {
 fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64) -> Result<u64> {
     contestable(accounts, now)?;
     let (lease, order, auction) = (&accounts.lease, &accounts.order, &accounts.auction);
-    let (omitted, params) = (&accounts.omitted, &accounts.market.params);
+    let omitted = &accounts.omitted;
     require!(received_at <= auction.reveal_until, MarketError::TooLate);
     let domain = &accounts.market.domain;
     let hidden =
@@ -110,7 +110,7 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     bar_stood(accounts, since)?;
     let (provider, model) = (&accounts.provider, &accounts.gpu_model);
     let score =
-        score_throughout(omitted, bid.price, provider, model, order, params, since, lease.awarded_at)?;
+        score_throughout(omitted, bid.price, provider, model, order, since, lease.awarded_at)?;
     // The lease's score is that of the price paid: the bar's, or the maximum's.
     require!(score < lease.score, MarketError::NotBetter);
     Ok(score)

@@ -11,7 +11,7 @@ use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::{harm_in_stake, split};
 use crate::slashing::{lighten, Slashed};
-use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Params, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Provider, NODE_ACTIVE};
 
 /// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
 /// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, with free
@@ -24,7 +24,6 @@ pub fn score_throughout(
     provider: &Provider,
     model: &GpuModel,
     order: &Order,
-    params: &Params,
     since: i64,
     awarded_at: i64,
 ) -> Result<u64> {
@@ -39,7 +38,7 @@ pub fn score_throughout(
         && price <= order.max_price;
     require!(held, MarketError::NotBetter);
     let record = node.record_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
-    let (site, end) = (&node.spec.site, order.latest_end(params)?);
+    let (site, end) = (&node.spec.site, order.latest_end()?);
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end)?;
     score_of(&record, node.registered_at, price, since, awarded_at)
 }

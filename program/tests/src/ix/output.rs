@@ -7,7 +7,7 @@ use solana_instruction::{AccountMeta, Instruction};
 
 use super::{build, with_remaining};
 use crate::testbed::DOMAIN;
-use crate::{pda, Testbed};
+use crate::Testbed;
 
 /// What a node commits to.
 pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) -> [u8; 32] {
@@ -29,7 +29,7 @@ pub fn output_commit_of(
     commitment: [u8; 32],
 ) -> Instruction {
     build(
-        accounts::OutputCommit { node_key: *node_key, market: pda::market(), order: *order, lease: *lease },
+        accounts::OutputCommit { node_key: *node_key, order: *order, lease: *lease },
         instruction::OutputCommit { commitment },
     )
 }
@@ -49,14 +49,14 @@ pub fn output_reveal_of(
     salt: [u8; 32],
 ) -> Instruction {
     build(
-        accounts::OutputReveal { node_key: *node_key, market: pda::market(), order: *order, lease: *lease },
+        accounts::OutputReveal { node_key: *node_key, order: *order, lease: *lease },
         instruction::OutputReveal { output, salt },
     )
 }
 
 pub fn output_resolve(order: &Address, leases: &[Address]) -> Instruction {
     let resolve = build(
-        accounts::OutputResolve { market: pda::market(), order: *order },
+        accounts::OutputResolve { order: *order },
         instruction::OutputResolve {},
     );
     with_remaining(resolve, leases.iter().map(|lease| AccountMeta::new(*lease, false)).collect())

@@ -138,7 +138,7 @@ fn awarded(
     let bar = match before.winner_count {
         0 if named == ID => None,
         0 => {
-            suits(act, market, order, &named)?;
+            suits(act, order, &named)?;
             must!((1..=order.max_price).contains(&losing.price), "a losing bid could have won", "{at}");
             Some(standing(act, market, before, &named, &losing)?)
         }
@@ -186,11 +186,11 @@ fn standing(
 }
 
 /// The losing node could have had the order as well.
-fn suits(act: &Act, market: &Market, order: &Order, at: &Address) -> Verdict {
+fn suits(act: &Act, order: &Order, at: &Address) -> Verdict {
     let fit = act.ledger.get::<Node>(at).is_some_and(|node| {
         let model = act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model);
         let site = &node.spec.site;
-        let end = order.latest_end(&market.params).expect("fits");
+        let end = order.latest_end().expect("fits");
         let suits = model.is_some_and(|(_, model)| {
             let record = &node.record(act.now);
             let gpus = order.gpus_per_node;

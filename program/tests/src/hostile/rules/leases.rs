@@ -23,7 +23,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             ended(act, market, &change, before, after)?;
         }
         if let Some(lease) = change.closed() {
-            closed(act, market, &change, lease)?;
+            closed(act, &change, lease)?;
         }
     }
     Ok(())
@@ -101,9 +101,9 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
     let end = if moved.is_some() {
-        act.now + i64::from(market.params.start_deadline_secs) + i64::from(lease.duration_secs)
+        act.now + i64::from(order.start_secs) + i64::from(lease.duration_secs)
     } else {
-        order.latest_end(&market.params).expect("fits")
+        order.latest_end().expect("fits")
     };
     let suits = model.is_some_and(|model| {
         order
@@ -124,7 +124,10 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
         && (before.node_key, before.price, before.gpus, before.gpu_mask, before.fee_bps)
             == (after.node_key, after.price, after.gpus, after.gpu_mask, after.fee_bps)
         && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
-            == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at);
+            == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
+        && (before.grace_secs, before.award_bps, before.challenge_until)
+            == (after.grace_secs, after.award_bps, after.challenge_until)
+        && (before.resolved_at == after.resolved_at || act.name == "output_resolve");
     must!(same, "a lease's terms stay", "{}: {at}", act.name);
     let grows = after.paid_secs >= before.paid_secs
         && after.paid >= before.paid
@@ -253,23 +256,23 @@ fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, aft
     Ok(())
 }
 
-fn closed(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) -> Verdict {
+fn closed(act: &Act, change: &Change<Lease>, lease: &Lease) -> Verdict {
     let at = change.at;
     must!(lease.pending_faults == 0, "a lease with a fault stays", "{at}");
     if lease.status == LEASE_AWARDED {
         let order = act.ledger.get::<Order>(&lease.order);
-        let wait = i64::from(market.params.start_deadline_secs);
         let late = match order {
-            _ if lease.continues == 1 => act.now > lease.awarded_at + wait,
+            Some(order) if lease.continues == 1 => act.now > lease.awarded_at + i64::from(order.start_secs),
             Some(order) if order.status == ORDER_EXPIRED => true,
-            Some(order) => order.awarded_at != 0 && act.now > order.awarded_at + wait,
+            Some(order) => order.awarded_at != 0 && act.now > order.awarded_at + i64::from(order.start_secs),
             None => false,
         };
         must!(late, "a lease is aborted after its deadline", "{at}");
         return Ok(());
     }
     must!(lease.status == LEASE_ENDED, "a lease closes when it has ended", "{at}");
-    let deadline = lease.ended_at + i64::from(lease.settle_secs);
+    // What waited for a comparison could not be paid before it.
+    let deadline = lease.ended_at.max(lease.resolved_at) + i64::from(lease.settle_secs);
     let unpaid = lease.unsettled_secs(act.now) > 0;
     must!(
         !unpaid || act.now > deadline + i64::from(lease.settle_secs),

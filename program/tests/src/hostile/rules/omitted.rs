@@ -34,7 +34,7 @@ fn shown(act: &Act) -> Option<Shown> {
 
 /// The score of the shown bid at its node's worst from before the close until the award; none when the node was not the
 /// same all that time, or could not have had the order.
-fn score_of(act: &Act, market: &Market, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64> {
+fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64> {
     let node = act.ledger.get::<Node>(&bid.node)?;
     let since = order.auction_close - AWARD_VIEW_SECS;
     let provider = act.ledger.get::<Provider>(&node.provider)?;
@@ -46,7 +46,7 @@ fn score_of(act: &Act, market: &Market, lease: &Lease, order: &Order, bid: &Show
         && provider.stake >= provider.locked_stake
         && (1..=order.max_price).contains(&bid.price);
     let record = node.record_throughout(since, lease.awarded_at).filter(|_| stood && able)?;
-    let end = order.latest_end(&market.params).ok()?;
+    let end = order.latest_end().ok()?;
     let site = &node.spec.site;
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end).ok()?;
     let reputation = reputation_of(&record.score, node.registered_at, since);
@@ -57,7 +57,7 @@ fn score_of(act: &Act, market: &Market, lease: &Lease, order: &Order, bid: &Show
 pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
     let (order, bid) = (act.ledger.get::<Order>(&lease.order)?, shown(act)?);
-    let score = score_of(act, market, lease, order, &bid)?;
+    let score = score_of(act, lease, order, &bid)?;
     let from = pda::keeper(&lease.keeper);
     let params = &market.params;
     let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
@@ -106,7 +106,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             .filter(|record| record.guarantee.bps_at(since) == record.guarantee.bps_at(before.awarded_at));
         must!(record.is_some(), "what is compared has not moved", "{}", bar.node);
     }
-    let score = score_of(act, market, before, order, &bid);
+    let score = score_of(act, before, order, &bid);
     must!(score.is_some(), "what is compared has not moved", "{}", bid.node);
     let lower = score.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when an omitted bid scored lower", "{score:?} of {}", before.score);

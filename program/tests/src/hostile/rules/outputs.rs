@@ -27,6 +27,19 @@ pub fn check(act: &Act) -> Verdict {
             output(act, &change, before, after)?;
         }
     }
+    for change in act.changes::<Order>() {
+        let Some((before, after)) = change.both() else { continue };
+        let terms = |order: &Order| (order.start_secs, order.settle_secs);
+        must!(terms(before) == terms(after), "an order's terms stay", "{}: {}", act.name, change.at);
+        let deadlines = |order: &Order| (order.outputs_by, order.reveal_by);
+        must!(
+            deadlines(before) == deadlines(after) || before.started == 0,
+            "the deadlines of work that has begun stay",
+            "{}: {}",
+            act.name,
+            change.at
+        );
+    }
     Ok(())
 }
 

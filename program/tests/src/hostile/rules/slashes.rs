@@ -88,7 +88,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     match act.name {
         "prove_bad_work" => bad_work(act, market),
         "prove_equivocation" => equivocation(act),
-        "prove_better_ask" => better_ask(act, market),
+        "prove_better_ask" => better_ask(act),
         "prove_omitted_bid" => omitted::check(act, market),
         _ => Ok(()),
     }
@@ -163,14 +163,14 @@ fn equivocation(act: &Act) -> Verdict {
     Ok(())
 }
 
-fn better_ask(act: &Act, market: &Market) -> Verdict {
+fn better_ask(act: &Act) -> Verdict {
     let change = act.changes::<Lease>().find_map(|change| change.both());
     let Some((before, after)) = change else {
         must!(false, "an unjust award is of a lease", "{}", act.name);
         return Ok(());
     };
     must!(before.score != 0 && after.score == 0, "an award is contested once", "{}", before.order);
-    let until = before.awarded_at + i64::from(market.params.challenge_secs);
+    let until = before.challenge_until;
     must!(act.now <= until, "an award is contested in time", "{} of {until}", act.now);
     let at = act.instruction.accounts[4].pubkey;
     let (order, better) = (act.ledger.get::<Order>(&before.order), act.ledger.get::<Node>(&at));

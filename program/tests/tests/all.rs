@@ -65,6 +65,7 @@ mod order_reopen;
 mod output_commit;
 mod output_resolve;
 mod output_reveal;
+mod owners;
 mod powers;
 mod products;
 mod prove_bad_work;

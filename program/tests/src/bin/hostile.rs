@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use gantry_market_tests::hostile::harness::{Harness, Stats};
 use gantry_market_tests::hostile::hunt::{docs_path, hunt, regressions_dir, to_json, to_markdown};
+use gantry_market_tests::hostile::owners::{Checked, RULES};
 use gantry_market_tests::hostile::run::play;
 use gantry_market_tests::hostile::shrink::shrink;
 use gantry_market_tests::hostile::trace::Step;
@@ -42,12 +43,22 @@ fn substitutions() -> bool {
     outcome.unexplained().is_empty()
 }
 
+/// The rule by owner that GANTRY_HOSTILE_RULE names alone, where an instruction breaks it that GANTRY_HOSTILE_BY names;
+/// or all that have landed.
+fn asked() -> Checked {
+    let Ok(name) = std::env::var("GANTRY_HOSTILE_RULE") else { return Checked::default() };
+    let rule = RULES.into_iter().find(|rule| *rule == name);
+    let rule = rule.unwrap_or_else(|| panic!("no rule by owner is named {name}; there are {RULES:?}"));
+    Checked::Only(rule, std::env::var("GANTRY_HOSTILE_BY").unwrap_or_default().leak())
+}
+
 /// Stories until enough instructions have run.
 fn sequences() -> bool {
     let wanted = number("GANTRY_HOSTILE_INSTRUCTIONS", 50_000);
     let steps = number("GANTRY_HOSTILE_STEPS", 2_000) as usize;
     let first = number("GANTRY_HOSTILE_SEED", 1);
-    let (start, begin) = (Harness::new(0), Instant::now());
+    let (mut start, begin) = (Harness::new(0), Instant::now());
+    start.books.checked = asked();
     let (mut stats, mut seed) = (Stats::default(), first);
     while stats.instructions < wanted {
         let (found, failure) = play(&start, seed, steps);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gantry_market::state::Params;
+use gantry_market::state::{Market, Params};
 use gantry_market::ID;
 use litesvm::LiteSVM;
 use solana_account::{AccountSharedData, ReadableAccount};
@@ -18,6 +18,7 @@ use solana_transaction_error::TransactionError;
 
 use super::entity::Held;
 use super::ledger::Ledger;
+use super::owners::{orders, terms, Books, Owners};
 use super::rules::{of_change, of_state, Act, Moved, Verdict, Violation};
 use super::trace::{Step, TokenTrick};
 use crate::ix::name_of;
@@ -87,6 +88,8 @@ const ACTORS: usize = 10;
 pub struct Harness {
     pub w: Testbed,
     pub ledger: Ledger,
+    /// What the rules by owner remember.
+    pub books: Books,
     pub actors: Vec<Actor>,
     /// Everyone's keys, machines' too.
     pub keys: BTreeMap<Address, Keypair>,
@@ -171,7 +174,8 @@ impl Harness {
         let mut clock = w.svm.get_sysvar::<Clock>();
         clock.leader_schedule_epoch = mutant;
         w.svm.set_sysvar(&clock);
-        let mut harness = Self { w, ledger: Ledger::default(), actors, keys, stats: Stats::default() };
+        let books = Books::new(Owners::of(&actors));
+        let mut harness = Self { w, ledger: Ledger::default(), books, actors, keys, stats: Stats::default() };
         harness.read_all();
         harness
     }
@@ -181,6 +185,7 @@ impl Harness {
         Self {
             w: self.w.fork(),
             ledger: self.ledger.clone(),
+            books: self.books.clone(),
             actors: self.actors.iter().map(Actor::again).collect(),
             keys: self.keys.iter().map(|(at, key)| (*at, key.insecure_clone())).collect(),
             stats: Stats::default(),
@@ -219,10 +224,21 @@ impl Harness {
                 Ok(true)
             }
             Step::Send(instructions) => self.send(instructions),
+            Step::Either(ways) => self.either(ways),
             Step::Lamports(to, amount) => Ok(self.give_lamports(to, *amount)),
             Step::Tokens(to, amount) => Ok(self.give_tokens(to, *amount)),
             Step::Token(at, trick) => Ok(self.token(at, *trick)),
         }
+    }
+
+    /// All ways on copies, and then the first one.
+    fn either(&mut self, ways: &[Vec<Step>]) -> Result<bool, Violation> {
+        orders::same_by_all(self, ways)?;
+        let mut done = false;
+        for step in ways.first().into_iter().flatten() {
+            done |= self.apply(step)?;
+        }
+        Ok(done)
     }
 
     fn check_state(&mut self) -> Verdict {
@@ -317,14 +333,36 @@ impl Harness {
             verified: instructions.iter().filter_map(verified).collect(),
             now: self.w.now(),
         };
-        let verdict = of_change(&act);
+        let verdict = of_change(&act).and_then(|()| self.books.check(&act));
+        let former = self.books.terms.of_deed(&act);
         let changed: Vec<(Address, Option<Held>)> = act.moved.into_iter().map(|m| (m.at, m.after)).collect();
         for (at, held) in changed {
             self.ledger.put(at, held);
         }
         verdict?;
+        if let Some(former) = former {
+            self.under_former(former, instructions, &touched, &before)?;
+        }
         self.check_state()?;
         Ok(true)
+    }
+
+    /// Plays a slash again on a copy, under the parameters of the time of the deed.
+    fn under_former(
+        &mut self,
+        former: Params,
+        instructions: &[Instruction],
+        touched: &BTreeSet<Address>,
+        before: &[Option<AccountSharedData>],
+    ) -> Verdict {
+        let mut copy = self.w.fork();
+        for (at, account) in touched.iter().zip(before).filter(|(at, _)| **at != self.w.payer.pubkey()) {
+            let account = account.clone().unwrap_or_default();
+            copy.svm.set_account(*at, account.into()).expect("account is written");
+        }
+        copy.alter::<Market>(&pda::market(), |market| market.params = former);
+        let refused = submit(&mut copy.svm, &self.w.payer, instructions).err();
+        self.books.judged(terms::verdict(refused))
     }
 
     fn give_lamports(&mut self, to: &Address, amount: u64) -> bool {

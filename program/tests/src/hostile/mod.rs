@@ -9,6 +9,7 @@ pub mod harness;
 pub mod hunt;
 pub mod ledger;
 pub mod mutate;
+pub mod owners;
 pub mod rules;
 pub mod run;
 pub mod scenario;

@@ -6,7 +6,7 @@ use super::actions::{ACTIONS, BEFORE_PROOFS};
 use super::harness::{Harness, Stats};
 use super::mutate::{around, spoil};
 use super::rules::Violation;
-use super::scenario;
+use super::scenario::{self, Scenario};
 use super::scene::{Memory, Scene};
 use super::trace::Step;
 use super::wind_down::nothing_is_stuck;
@@ -55,6 +55,32 @@ pub fn play(start: &Harness, seed: u64, steps: usize) -> (Stats, Option<Failure>
     let end = nothing_is_stuck(&mut harness).err();
     let failure = end.map(|violation| Failure { violation, steps: done });
     (harness.stats, failure)
+}
+
+/// Plays one scenario alone, without interruptions. A scenario that cannot begin does nothing.
+pub fn play_alone(
+    start: &Harness,
+    seed: u64,
+    scenario: fn(&mut Scene) -> Option<Scenario>,
+) -> (Stats, Option<Failure>) {
+    let mut harness = start.fork();
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+    let mut memory = Memory::default();
+    let mut done = vec![];
+    let begun = scenario(&mut Scene { a: &harness, r: &mut random, memory: &mut memory });
+    memory.scenario = begun.unwrap_or_default();
+    while let Some(stage) = memory.scenario.next_stage() {
+        let Some(plan) = stage(&mut Scene { a: &harness, r: &mut random, memory: &mut memory }) else {
+            break;
+        };
+        for step in plan {
+            done.push(step);
+            if let Err(violation) = harness.apply(done.last().expect("just pushed")) {
+                return (harness.stats, Some(Failure { violation, steps: done }));
+            }
+        }
+    }
+    (harness.stats, None)
 }
 
 /// Plays a record. The first rule that breaks ends it; nothing is stuck afterwards.

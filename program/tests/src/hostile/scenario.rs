@@ -26,6 +26,11 @@ impl Scenario {
         self
     }
 
+    /// Takes the next stage out.
+    pub fn next_stage(&mut self) -> Option<Stage> {
+        self.0.pop_front()
+    }
+
     /// The same with more stages when something is so.
     pub fn then_if(self, so: bool, stage: impl FnOnce(&mut Scene) -> Option<Plan> + 'static) -> Self {
         if so {
@@ -47,7 +52,7 @@ pub fn next(s: &mut Scene) -> Option<Plan> {
     } else if s.once_in(INTERRUPTED) {
         return None;
     }
-    while let Some(stage) = s.memory.scenario.0.pop_front() {
+    while let Some(stage) = s.memory.scenario.next_stage() {
         match stage(s) {
             Some(plan) if plan.is_empty() => {}
             Some(plan) => return Some(plan),

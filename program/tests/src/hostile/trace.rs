@@ -13,6 +13,8 @@ pub enum Step {
     Warp(i64),
     /// One transaction. Whoever is marked as a signer signs.
     Send(Vec<Instruction>),
+    /// Several ways to do the same, of which the first is taken: all must leave everyone with as much.
+    Either(Vec<Vec<Step>>),
     /// Someone sends lamports to an address.
     Lamports(Address, u64),
     /// Someone sends tokens to a token account.
@@ -88,6 +90,11 @@ impl Step {
             Self::Lamports(to, amount) => json!({ "lamports": amount, "to": text(to) }),
             Self::Tokens(to, amount) => json!({ "tokens": amount, "to": text(to) }),
             Self::Token(at, trick) => json!({ "token": text(at), "trick": trick.to_json() }),
+            Self::Either(ways) => {
+                let ways: Vec<Vec<Value>> =
+                    ways.iter().map(|way| way.iter().map(Self::to_json).collect()).collect();
+                json!({ "either": ways })
+            }
             Self::Send(instructions) => {
                 let instructions: Vec<Value> = instructions
                     .iter()
@@ -129,6 +136,13 @@ impl Step {
         if value["token"].is_string() {
             return Ok(Self::Token(address(&value["token"])?, TokenTrick::from_json(&value["trick"])?));
         }
+        if let Some(ways) = value["either"].as_array() {
+            let way = |way: &Value| {
+                let steps = way.as_array().ok_or("a way is a list")?;
+                steps.iter().map(Self::from_json).collect::<Result<Vec<Step>, String>>()
+            };
+            return Ok(Self::Either(ways.iter().map(way).collect::<Result<_, _>>()?));
+        }
         let instructions = value["send"].as_array().ok_or("a step of no known kind")?;
         let instructions: Result<Vec<Instruction>, String> = instructions
             .iter()
@@ -159,6 +173,7 @@ impl Step {
     pub fn instructions(&self) -> usize {
         match self {
             Self::Send(instructions) => instructions.len(),
+            Self::Either(ways) => ways.iter().flatten().map(Self::instructions).sum(),
             _ => 0,
         }
     }

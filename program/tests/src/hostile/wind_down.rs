@@ -30,6 +30,16 @@ pub fn nothing_is_stuck(harness: &mut Harness) -> Verdict {
     verdict
 }
 
+/// Every fault that is open takes its course, and whoever is due something takes it.
+pub fn faults_settled(a: &mut Harness) -> Verdict {
+    fresh_accounts(a)?;
+    for _ in 0..2 {
+        a.apply(&Step::Warp(700))?;
+        faults(a)?;
+    }
+    Ok(())
+}
+
 fn all<T: Kind + Copy>(a: &Harness) -> Vec<(Address, T)> {
     a.ledger.all::<T>().map(|(at, found)| (*at, *found)).collect()
 }
@@ -110,7 +120,8 @@ fn wind_down(a: &mut Harness) -> Verdict {
     stuck::<Node>(a, "a machine")?;
     stuck::<Provider>(a, "a provider's stake")?;
     stuck::<Keeper>(a, "a keeper's bond")?;
-    stuck::<Report>(a, "a report")
+    stuck::<Report>(a, "a report")?;
+    a.books.at_end(&a.ledger)
 }
 
 fn stuck<T: Kind + Copy>(a: &Harness, what: &str) -> Verdict {

@@ -15,7 +15,7 @@ mod providers;
 mod repair;
 mod reports;
 mod rewards;
-mod scenarios;
+pub mod scenarios;
 mod sealed;
 
 use super::scene::{Plan, Scene};

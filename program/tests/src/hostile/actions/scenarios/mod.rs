@@ -1,5 +1,6 @@
 //! Stories: what they share is a cast that can play, a job that runs, and reports that become final.
 
+pub mod cheats;
 mod claims;
 mod disputes;
 mod guarantees;
@@ -46,6 +47,10 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     votes::split,
     votes::split,
     votes::split,
+    cheats::carried_out,
+    cheats::shared,
+    cheats::withheld,
+    cheats::reopened,
 ];
 
 /// The market as it is.
@@ -155,6 +160,11 @@ impl Job {
 
     fn on(s: &mut Scene, node: Address) -> Option<Self> {
         let who = CUSTOMERS[s.below(CUSTOMERS.len())];
+        Self::of(s, who, node)
+    }
+
+    /// For this customer.
+    fn of(s: &mut Scene, who: usize, node: Address) -> Option<Self> {
         let wallet = s.a.actors[who].wallet();
         let nonce = free_nonce(s, &wallet)?;
         let args = OrderArgs {

@@ -9,7 +9,7 @@ use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 /// One machine's part: its lease, its node, its key, its output.
-type Part = (Address, Address, Address, [u8; 32]);
+pub(super) type Part = (Address, Address, Address, [u8; 32]);
 
 /// A redundant job on three machines; one of them shows another output than it committed to.
 pub fn compared(s: &mut Scene) -> Option<Scenario> {
@@ -45,7 +45,7 @@ pub fn compared(s: &mut Scene) -> Option<Scenario> {
     )
 }
 
-fn all_start(s: &mut Scene, job: &Job, parts: &[Part]) -> Option<Plan> {
+pub(super) fn all_start(s: &mut Scene, job: &Job, parts: &[Part]) -> Option<Plan> {
     let customer = &s.a.actors[job.who];
     let mut plan = vec![];
     for (_, node, _, _) in parts {
@@ -59,7 +59,7 @@ fn all_start(s: &mut Scene, job: &Job, parts: &[Part]) -> Option<Plan> {
     Some(plan)
 }
 
-fn all_commit(job: &Job, parts: &[Part]) -> Plan {
+pub(super) fn all_commit(job: &Job, parts: &[Part]) -> Plan {
     let commit = |(lease, _, key, output): &Part| {
         let hidden = ix::output_commitment(lease, output, &lease.to_bytes());
         Step::Send(vec![ix::output_commit_of(key, &job.order, lease, hidden)])

@@ -1,0 +1,55 @@
+//! Exit delays hold in value: stake and bond reach a wallet only after the delay that a wallet that asks for them has
+//! to wait, whichever way they go.
+
+use std::collections::BTreeMap;
+
+use gantry_market::state::{Keeper, Provider, KEEPER_EXITING, KEEPER_SLASHED};
+use solana_address::Address;
+
+use super::{broken, Flows, EXIT};
+use crate::hostile::rules::{Act, Verdict};
+
+#[derive(Clone, Default)]
+pub struct Exits {
+    /// When what was asked for last may leave, by provider's or keeper's account.
+    due: BTreeMap<Address, i64>,
+}
+
+impl Exits {
+    pub fn check(&mut self, act: &Act, flows: &Flows) -> Verdict {
+        let Some(market) = act.market() else { return Ok(()) };
+        for (from, amount) in &flows.left {
+            let due = self.due.get(from).copied();
+            if due.is_none_or(|due| act.now < due) {
+                return broken(EXIT, format!("{}: {amount} of {from} at {}, due {due:?}", act.name, act.now));
+            }
+        }
+        for change in act.changes::<Provider>() {
+            let asked = |provider: Option<&Provider>| provider.map_or(0, |provider| provider.unstaking);
+            if asked(change.after) > asked(change.before) {
+                let wait = i64::from(market.params.unstake_cooldown_secs);
+                self.due.insert(change.at, act.now + wait);
+            }
+        }
+        for change in act.changes::<Keeper>() {
+            let leaves = |keeper: Option<&Keeper>| {
+                keeper.is_some_and(|keeper| matches!(keeper.status, KEEPER_EXITING | KEEPER_SLASHED))
+            };
+            if leaves(change.after) && !leaves(change.before) {
+                let wait = i64::from(market.params.keeper_exit_secs);
+                self.due.insert(change.at, act.now + wait);
+            }
+            if change.closed().is_some() {
+                self.due.remove(&change.at);
+            }
+        }
+        if flows.slashed.is_empty() {
+            return Ok(());
+        }
+        // Whoever it is: a slash that reaches a wallet at once is a way out without a delay.
+        match flows.arrived.iter().find(|(_, amount)| **amount > 0) {
+            Some((wallet, amount)) => broken(EXIT, format!("{}: {amount} to {wallet} at once", act.name)),
+            None => Ok(()),
+        }
+    }
+}

@@ -266,6 +266,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.writeStatusFile(ctx) })
 	g.Go(func() error { return a.followMarket(ctx) })
+	g.Go(func() error { return a.followTerms(ctx) })
 	g.Go(func() error { return a.followClock(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
 	select { // keepers are answered only once every lease has been observed

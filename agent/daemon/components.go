@@ -83,7 +83,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.machine.Claim,
-		Policy:       func() (challenge.Policy, bool) { return a.workPolicy(node.Spec.Model) },
+		Policy:       a.workPolicy,
 		Period:       a.period,
 		Signer:       a.key,
 		Genesis:      a.genesis,
@@ -116,9 +116,10 @@ func (a *Agent) checkDevices(node market.Node) error {
 	return nil
 }
 
-func (a *Agent) workPolicy(model uint16) (challenge.Policy, bool) {
-	m, ok := a.view.Model(model)
-	return challenge.Policy{Size: m.WorkSize, Bound: time.Duration(m.WorkBoundMs) * time.Millisecond}, ok
+// workPolicy is what the node was told of its model's work terms, which is what keepers measure it by.
+func (a *Agent) workPolicy() (challenge.Policy, bool) {
+	n, ok := a.view.Node(a.node)
+	return challenge.Policy{Size: n.WorkSize, Bound: time.Duration(n.WorkBoundMs) * time.Millisecond}, ok
 }
 
 func (a *Agent) period() (time.Duration, bool) {

@@ -16,7 +16,7 @@ import (
 func (a *Agent) evidenceCollector(node market.Node, t *evidence.MachineTPM) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
 	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
 	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
-		policy, ok := a.workPolicy(node.Spec.Model)
+		policy, ok := a.workPolicy()
 		length, known := a.period()
 		if !ok || !known {
 			return attest.Evidence{}, fmt.Errorf("the market's policy is not known yet: %w", attest.ErrAbsent)

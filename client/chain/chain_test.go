@@ -208,6 +208,25 @@ func TestURLs(t *testing.T) {
 	require.NotContains(t, chain.Explorer{Cluster: chain.ClusterMainnet}.Tx(solana.Signature{1}), "?")
 }
 
+// The hashes are compared with those that the clusters' own pages print, not with the constants: a hash is 32 bytes, 43
+// or 44 characters, and a constant that is no hash names no cluster.
+func TestC10PublicClustersAreKnownByTheirRealGenesisHashes(t *testing.T) {
+	for hash, want := range map[string]chain.Cluster{
+		"5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d": chain.ClusterMainnet,
+		"EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG": chain.ClusterDevnet,
+		"4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY": chain.ClusterTestnet,
+	} {
+		genesis, err := solana.HashFromBase58(hash)
+		require.NoError(t, err)
+		require.Equal(t, want, chain.ClusterOf(genesis))
+	}
+	for _, constant := range []string{chain.MainnetGenesis, chain.DevnetGenesis, chain.TestnetGenesis} {
+		hash, err := solana.HashFromBase58(constant)
+		require.NoError(t, err, "%s is no hash", constant)
+		require.NotEqual(t, chain.ClusterLocal, chain.ClusterOf(hash))
+	}
+}
+
 func TestGenesis(t *testing.T) {
 	s := fakerpc.New(t)
 	s.Answer("getGenesisHash", chain.DevnetGenesis)

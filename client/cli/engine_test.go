@@ -100,17 +100,30 @@ func TestMarketByCommand(t *testing.T) {
 		"--set", "keeper_activation_secs=1", "--set", "keeper_exit_secs=1", "--set", "challenge_secs=1", "--set", "unstake_cooldown_secs=2", "--set", "appeal_secs=1",
 		"--set", "timelock_secs=1", "--set", "allow_simulated=1", "--set", "award_deadline_secs=2")
 	admin.fails(cli.ExitRefused, "the market exists already", "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String())
-	admin.ok(nil, "market", "model", "set", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30")
+	admin.ok(nil, "market", "model", "propose", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30")
 	admin.ok(nil, "market", "propose", "--set", "fee_bps=1300")
+	admin.fails(cli.ExitRefused, "the timelock runs until", "market", "model", "apply", "1")
+	treasury := w.Give(testmarket.Key(t).PublicKey(), w.PaymentMint, 0)
+	admin.ok(nil, "market", "roles", "propose", "--treasury", treasury.String())
 	w.Until(w.Now() + 2)
 	admin.ok(nil, "market", "apply")
+	admin.ok(nil, "market", "roles", "apply")
+	admin.ok(nil, "market", "model", "apply", "1")
+	admin.fails(cli.ExitRefused, "nothing is proposed", "market", "roles", "apply")
 	var mk struct {
+		Treasury  string
+		Relations []struct {
+			Name  string
+			Holds bool
+		}
 		Params struct{ FeeBps int }
 		Models []struct{ Name, ReferencePrice string }
 		Paused []string
 	}
 	admin.ok(&mk, "market", "show")
 	require.Equal(t, 1300, mk.Params.FeeBps)
+	require.Equal(t, treasury.String(), mk.Treasury)
+	require.NotEmpty(t, mk.Relations)
 	require.Equal(t, "1.30", mk.Models[0].ReferencePrice)
 	admin.fails(cli.ExitUsage, `"rent" cannot be paused`, "market", "pause", "rent")
 

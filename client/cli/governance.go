@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 )
 
 func (s *session) marketInit() error {
@@ -89,12 +90,8 @@ func (s *session) marketApply() error {
 	if err != nil {
 		return err
 	}
-	now, err := s.now()
-	if err != nil {
+	if err := s.due(mk.PendingEta); err != nil {
 		return err
-	}
-	if mk.PendingEta > now {
-		return refused(fmt.Sprintf("the timelock runs until %s UTC, %s more", when(mk.PendingEta), span(mk.PendingEta-now)), "come back then")
 	}
 	instruction, err := ix.MarketApplyParams()
 	return s.marketDone("market_apply_params", "the proposed parameters are in force", instruction, err)
@@ -122,11 +119,7 @@ func (s *session) marketPause() error {
 }
 
 func (s *session) authoritySet() error {
-	args, mk, key, err := s.begin("SUCCESSOR|none")
-	if err != nil {
-		return err
-	}
-	guardian, err := s.keyFlag("guardian", mk.Guardian)
+	args, _, key, err := s.begin("SUCCESSOR|none")
 	if err != nil {
 		return err
 	}
@@ -138,8 +131,55 @@ func (s *session) authoritySet() error {
 		}
 		what = fmt.Sprintf("%s may now take over with: gantry market authority accept", next)
 	}
-	instruction, err := ix.MarketSetAuthority(ix.MarketSetAuthorityArgs{Authority: key.PublicKey(), Successor: next, Guardian: guardian})
+	instruction, err := ix.MarketSetAuthority(ix.MarketSetAuthorityArgs{Authority: key.PublicKey(), Successor: next})
 	return s.marketDone("market_set_authority", what, instruction, err)
+}
+
+func (s *session) rolesPropose() error {
+	_, mk, key, err := s.begin()
+	if err != nil {
+		return err
+	}
+	guardian, err := s.keyFlag("guardian", mk.Guardian)
+	if err != nil {
+		return err
+	}
+	treasury, err := s.keyFlag("treasury", mk.Treasury)
+	if err != nil {
+		return err
+	}
+	if guardian == mk.Guardian && treasury == mk.Treasury && mk.PendingRolesEta == 0 {
+		return usage("nothing would change", "give --guardian ADDRESS or --treasury ACCOUNT")
+	}
+	instruction, err := ix.MarketProposeRoles(ix.MarketProposeRolesArgs{Authority: key.PublicKey(), Guardian: guardian, Treasury: treasury})
+	return s.marketDone("market_propose_roles", fmt.Sprintf("proposed; can be applied in %s with: gantry market roles apply", market.Seconds(mk.Params.TimelockSecs)), instruction, err)
+}
+
+func (s *session) rolesApply() error {
+	_, mk, _, err := s.begin()
+	if err != nil {
+		return err
+	}
+	if err := s.due(mk.PendingRolesEta); err != nil {
+		return err
+	}
+	instruction, err := ix.MarketApplyRoles()
+	return s.marketDone("market_apply_roles", fmt.Sprintf("guardian %s, treasury %s", mk.PendingGuardian, mk.PendingTreasury), instruction, err)
+}
+
+// due refuses what is not proposed, or not yet to be applied.
+func (s *session) due(eta int64) error {
+	if eta == 0 {
+		return refused("nothing is proposed", "see: gantry market show")
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if eta > now {
+		return refused(fmt.Sprintf("the timelock runs until %s UTC, %s more", when(eta), span(eta-now)), "come back then")
+	}
+	return nil
 }
 
 func (s *session) authorityAccept() error {
@@ -151,14 +191,43 @@ func (s *session) authorityAccept() error {
 	return s.marketDone("market_accept_authority", "you are the market's authority", instruction, err)
 }
 
-func (s *session) modelSet() error {
-	args, err := s.args("ID", "NAME")
+// modelID reads the id of a GPU model.
+func modelID(arg string) (uint16, error) {
+	id, err := strconv.ParseUint(arg, 10, 16)
+	if err != nil || id == 0 {
+		return 0, usage(fmt.Sprintf("%q is not a model's id", arg), "give a number from 1 to 65535")
+	}
+	return uint16(id), nil
+}
+
+func (s *session) modelApply() error {
+	args, _, _, err := s.begin("ID")
 	if err != nil {
 		return err
 	}
-	id, err := strconv.ParseUint(args[0], 10, 16)
-	if err != nil || id == 0 {
-		return usage(fmt.Sprintf("%q is not a model's id", args[0]), "give a number from 1 to 65535")
+	id, err := modelID(args[0])
+	if err != nil {
+		return err
+	}
+	m, err := query.Fetch[market.Model](s.ctx, s.client, market.ModelAddress(id), s.waitLevel())
+	if err != nil {
+		return err
+	}
+	if err := s.due(m.PendingEta); err != nil {
+		return err
+	}
+	instruction, err := ix.GpuModelApply(id)
+	return s.marketDone("gpu_model_apply", fmt.Sprintf("the proposed terms of %s are in force", m.ModelName()), instruction, err)
+}
+
+func (s *session) modelPropose() error {
+	args, mk, key, err := s.begin("ID", "NAME")
+	if err != nil {
+		return err
+	}
+	id, err := modelID(args[0])
+	if err != nil {
+		return err
 	}
 	if len(args[1]) > 32 {
 		return usage("the name has more than 32 bytes", "")
@@ -180,16 +249,13 @@ func (s *session) modelSet() error {
 			return usage("--"+name+" is too large", "")
 		}
 	}
-	_, key, err := s.open()
-	if err != nil {
-		return err
-	}
-	instruction, err := ix.GpuModelSet(ix.GpuModelSetArgs{
-		Authority: key.PublicKey(), ID: uint16(id), Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
+	instruction, err := ix.GpuModelPropose(ix.GpuModelProposeArgs{
+		Authority: key.PublicKey(), ID: id, Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
 		MinStake: stake, ReferencePrice: price, WorkSize: uint32(s.cli.Uint("work-size")), WorkBoundMS: uint32(s.cli.Uint("work-bound-ms")),
 		MinTier: uint8(s.cli.Uint("min-tier")),
 	})
-	return s.marketDone("gpu_model_set", fmt.Sprintf("model %d is %s", id, args[1]), instruction, err)
+	what := fmt.Sprintf("model %d, %s, is proposed; can be applied in %s with: gantry market model apply %d", id, args[1], market.Seconds(mk.Params.TimelockSecs), id)
+	return s.marketDone("gpu_model_propose", what, instruction, err)
 }
 
 // tenths reads a number with at most one decimal as ten times its value.

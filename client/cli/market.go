@@ -33,24 +33,37 @@ func marketCommands(s Streams) []*cli.Command {
 			{
 				Name: "authority", Usage: "hand governance over in two steps",
 				Subcommands: []*cli.Command{
-					{
-						Name: "set", Usage: "name a successor, or another guardian", ArgsUsage: "SUCCESSOR|none",
-						Flags: []cli.Flag{&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS`"}}, Action: action(s, (*session).authoritySet),
-					},
+					{Name: "set", Usage: "name a successor", ArgsUsage: "SUCCESSOR|none", Action: action(s, (*session).authoritySet)},
 					{Name: "accept", Usage: "take over", Action: action(s, (*session).authorityAccept)},
 				},
 			},
 			{
-				Name: "model", Usage: "GPU models",
+				Name: "roles", Usage: "guardian and treasury; a change waits for the timelock",
+				Subcommands: []*cli.Command{
+					{
+						Name: "propose", Usage: "propose a guardian, a treasury, or both",
+						Flags: []cli.Flag{
+							&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS` that may pause (default: as it is)"},
+							&cli.StringFlag{Name: "treasury", Usage: "token `ACCOUNT` of the payment mint (default: as it is)"},
+						},
+						Action: action(s, (*session).rolesPropose),
+					},
+					{Name: "apply", Usage: "put the proposed ones in place; anyone may", Action: action(s, (*session).rolesApply)},
+				},
+			},
+			{
+				Name: "model", Usage: "GPU models; a change waits for the timelock",
 				Subcommands: []*cli.Command{{
-					Name: "set", Usage: "write a GPU model", ArgsUsage: "ID NAME",
+					Name: "propose", Usage: "propose a GPU model, or other terms for one", ArgsUsage: "ID NAME",
 					Flags: []cli.Flag{
 						&cli.UintFlag{Name: "vram", Usage: "`MIB` per GPU"}, &cli.StringFlag{Name: "tflops", Usage: "dense FP16 `TFLOPS`, one decimal"},
 						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
 						&cli.UintFlag{Name: "work-size", Value: 256, Usage: "side of the work proof's matrices"},
 						&cli.UintFlag{Name: "work-bound-ms", Value: 2000, Usage: "longest time of a work proof"}, &cli.UintFlag{Name: "min-tier"},
 					},
-					Action: action(s, (*session).modelSet),
+					Action: action(s, (*session).modelPropose),
+				}, {
+					Name: "apply", Usage: "put a proposed model into force; anyone may", ArgsUsage: "ID", Action: action(s, (*session).modelApply),
 				}},
 			},
 		},
@@ -68,6 +81,34 @@ type modelJSON struct {
 	WorkSize  uint32 `json:"workSize"`
 	WorkBound uint32 `json:"workBoundMs"`
 	MinTier   uint8  `json:"minTier"`
+	// Since is 0 before the model's first terms are in force.
+	Since      int64           `json:"since"`
+	PendingEta int64           `json:"pendingEta,omitempty"`
+	Pending    *modelTermsJSON `json:"pending,omitempty"`
+}
+
+// modelTermsJSON is what is proposed for a model.
+type modelTermsJSON struct {
+	MinStake  string `json:"minStake"`
+	Reference string `json:"referencePrice"`
+	WorkSize  uint32 `json:"workSize"`
+	WorkBound uint32 `json:"workBoundMs"`
+	MinTier   uint8  `json:"minTier"`
+}
+
+func modelOf(m *market.Model) modelJSON {
+	out := modelJSON{
+		ID: m.Id, Name: m.ModelName(), VRAMMiB: m.VramMib, TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10),
+		MinStake: market.GNT(m.MinStake).String(), Reference: market.PricePerHour(m.ReferencePrice).String(),
+		WorkSize: m.WorkSize, WorkBound: m.WorkBoundMs, MinTier: m.MinTier, Since: m.Since,
+	}
+	if p := m.Pending; m.PendingEta != 0 {
+		out.PendingEta = m.PendingEta
+		out.Pending = &modelTermsJSON{
+			market.GNT(p.MinStake).String(), market.PricePerHour(p.ReferencePrice).String(), p.WorkSize, p.WorkBoundMs, p.MinTier,
+		}
+	}
+	return out
 }
 
 // marketJSON is the market as printed.
@@ -88,7 +129,28 @@ type marketJSON struct {
 	Params      market.Params  `json:"params"`
 	PendingEta  int64          `json:"pendingEta,omitempty"`
 	PendingPars *market.Params `json:"pendingParams,omitempty"`
+	RolesEta    int64          `json:"pendingRolesEta,omitempty"`
+	NextGuard   string         `json:"pendingGuardian,omitempty"`
+	NextTreas   string         `json:"pendingTreasury,omitempty"`
 	Models      []modelJSON    `json:"models"`
+	Relations   []relationJSON `json:"relations"`
+}
+
+// relationJSON is a relation between parameters as printed.
+type relationJSON struct {
+	Name       string `json:"name"`
+	Holds      bool   `json:"holds"`
+	Figures    string `json:"figures"`
+	Assumption string `json:"assumption"`
+	Enforced   bool   `json:"enforced"`
+}
+
+func relationsOf(all []market.Relation) []relationJSON {
+	out := make([]relationJSON, len(all))
+	for i, r := range all {
+		out[i] = relationJSON(r)
+	}
+	return out
 }
 
 func (s *session) marketShow() error {
@@ -119,11 +181,13 @@ func (s *session) marketShow() error {
 	if mk.PendingEta != 0 {
 		out.PendingEta, out.PendingPars = mk.PendingEta, &mk.PendingParams
 	}
+	if mk.PendingRolesEta != 0 {
+		out.RolesEta, out.NextGuard, out.NextTreas = mk.PendingRolesEta, mk.PendingGuardian.String(), mk.PendingTreasury.String()
+	}
+	out.Relations = relationsOf(market.Relations(&mk.Params))
 	for _, m := range v.Models() {
-		out.Models = append(out.Models, modelJSON{
-			m.Id, m.ModelName(), m.VramMib, fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10), market.GNT(m.MinStake).String(),
-			market.PricePerHour(m.ReferencePrice).String(), m.WorkSize, m.WorkBoundMs, m.MinTier,
-		})
+		out.Models = append(out.Models, modelOf(&m))
+		out.Relations = append(out.Relations, relationsOf(market.ModelRelations(&mk.Params, &m))...)
 	}
 	return s.done(out, func(w io.Writer) { printMarket(w, &out) })
 }
@@ -137,6 +201,9 @@ func printMarket(w io.Writer, m *marketJSON) {
 		[2]string{"payment mint", m.PaymentMint}, [2]string{"stake mint", m.StakeMint}, [2]string{"treasury", m.Treasury},
 		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
 		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})
+	if m.RolesEta != 0 {
+		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: guardian %s, treasury %s\n", when(m.RolesEta), m.NextGuard, m.NextTreas)
+	}
 	fmt.Fprintln(w, "\nparameters")
 	names, values := paramList(m.Params)
 	var next map[string]string
@@ -154,9 +221,41 @@ func printMarket(w io.Writer, m *marketJSON) {
 	fmt.Fprintln(w)
 	models := make([][]string, len(m.Models))
 	for i, x := range m.Models {
-		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, x.MinStake, x.Reference}
+		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, x.MinStake, x.Reference, inForce(&x)}
 	}
-	table(w, "MODEL|NAME|VRAM|TFLOPS|STAKE PER GPU|REFERENCE $/GPU-H", models)
+	table(w, "MODEL|NAME|VRAM|TFLOPS|STAKE PER GPU|REFERENCE $/GPU-H|IN FORCE", models)
+	printRelations(w, m.Relations)
+}
+
+// inForce says since when a model's terms hold, and what is proposed.
+func inForce(m *modelJSON) string {
+	since := "not yet"
+	if m.Since != 0 {
+		since = "since " + when(m.Since) + " UTC"
+	}
+	if p := m.Pending; p != nil {
+		since += fmt.Sprintf("; from %s UTC on, by gantry market model apply %d: stake %s, reference %s, work %d within %d ms, tier %d",
+			when(m.PendingEta), m.ID, p.MinStake, p.Reference, p.WorkSize, p.WorkBound, p.MinTier)
+	}
+	return since
+}
+
+// printRelations prints what must hold between parameters so that cheating costs more than it brings.
+func printRelations(w io.Writer, all []relationJSON) {
+	fmt.Fprintln(w, "\nrelations between parameters")
+	rows := make([][]string, len(all))
+	for i, r := range all {
+		holds := "holds"
+		if !r.Holds {
+			holds = "BROKEN"
+		}
+		by := "print only"
+		if r.Enforced {
+			by = "program"
+		}
+		rows[i] = []string{holds, r.Name, r.Figures, r.Assumption, by}
+	}
+	table(w, "|RELATION|FIGURES|ASSUMPTION|CHECKED BY", rows)
 }
 
 func pausedNames(bits uint8) []string {

@@ -19,7 +19,7 @@ func (o *Order) LatestEnd() int64 {
 // the twin of Requirement::satisfied_by in program/src/state/order.rs, and returns the same codes. The node's status,
 // price and stake are checked by Awardable.
 func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
-	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id {
+	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id || n.TermsAt < m.Since {
 		return bindings.ErrorCodeUnsuitableModel
 	}
 	if n.FreeGPUs() < gpus {

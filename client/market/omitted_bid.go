@@ -27,7 +27,7 @@ type OmittedBid struct {
 func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provider, m *Model, since, awardedAt int64) (score uint64, ok bool) {
 	then, known := n.HeldThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.LockedStake &&
-		p.CoveredSince < since && m.Since < since && price > 0 && uint64(price) <= o.MaxPrice
+		p.CoveredSince < since && m.Since < since && n.TermsAt < since && price > 0 && uint64(price) <= o.MaxPrice
 	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd()) != nil {
 		return 0, false
 	}

@@ -45,7 +45,8 @@ var (
 	Event_FaultVoided         = [8]byte{129, 123, 231, 101, 51, 3, 66, 86}
 	Event_FraudProofClosed    = [8]byte{133, 183, 173, 78, 16, 156, 26, 112}
 	Event_FraudProofOpened    = [8]byte{141, 185, 111, 189, 91, 250, 74, 73}
-	Event_GpuModelSet         = [8]byte{214, 237, 17, 106, 22, 195, 30, 240}
+	Event_GpuModelApplied     = [8]byte{0, 128, 1, 198, 4, 235, 173, 197}
+	Event_GpuModelProposed    = [8]byte{62, 91, 82, 202, 103, 92, 34, 195}
 	Event_GuaranteeResolved   = [8]byte{160, 77, 246, 104, 231, 134, 181, 158}
 	Event_KeeperActivated     = [8]byte{143, 22, 33, 148, 199, 4, 130, 117}
 	Event_KeeperExitRequested = [8]byte{131, 107, 181, 71, 70, 83, 118, 179}
@@ -89,10 +90,13 @@ var (
 	Event_ReportVoted         = [8]byte{78, 175, 198, 42, 31, 245, 117, 37}
 	Event_RewardsAccrued      = [8]byte{33, 15, 54, 214, 98, 95, 10, 34}
 	Event_RewardsClaimed      = [8]byte{75, 98, 88, 18, 219, 112, 88, 121}
+	Event_RolesApplied        = [8]byte{205, 27, 201, 57, 9, 13, 189, 109}
+	Event_RolesProposed       = [8]byte{137, 208, 50, 184, 253, 49, 90, 241}
 	Event_SessionKeySet       = [8]byte{94, 76, 244, 82, 192, 95, 235, 199}
 	Event_SlashApplied        = [8]byte{207, 20, 164, 179, 234, 57, 80, 238}
 	Event_StakeAdded          = [8]byte{139, 170, 134, 90, 22, 96, 23, 193}
 	Event_StakeWithdrawn      = [8]byte{33, 120, 159, 58, 140, 255, 174, 79}
+	Event_TermsAccepted       = [8]byte{186, 49, 0, 112, 165, 155, 138, 79}
 	Event_UnjustAwardProven   = [8]byte{50, 230, 10, 226, 207, 182, 182, 4}
 	Event_UnstakeRequested    = [8]byte{21, 253, 177, 85, 129, 206, 42, 152}
 	Event_UptimeGuaranteed    = [8]byte{201, 230, 114, 222, 140, 252, 146, 61}
@@ -115,7 +119,8 @@ var (
 	Instruction_FaultOpen              = [8]byte{36, 249, 2, 241, 102, 138, 68, 228}
 	Instruction_FraudProofClose        = [8]byte{189, 246, 198, 78, 57, 111, 145, 216}
 	Instruction_FraudProofOpen         = [8]byte{184, 3, 43, 183, 109, 15, 154, 65}
-	Instruction_GpuModelSet            = [8]byte{209, 21, 92, 210, 154, 148, 138, 244}
+	Instruction_GpuModelApply          = [8]byte{137, 18, 137, 105, 33, 128, 52, 236}
+	Instruction_GpuModelPropose        = [8]byte{170, 177, 60, 71, 104, 215, 21, 114}
 	Instruction_GuaranteeResolve       = [8]byte{224, 95, 56, 96, 138, 10, 2, 86}
 	Instruction_KeeperActivate         = [8]byte{153, 84, 108, 56, 151, 192, 136, 68}
 	Instruction_KeeperRegister         = [8]byte{137, 179, 135, 236, 110, 248, 31, 168}
@@ -134,10 +139,13 @@ var (
 	Instruction_LeaseStart             = [8]byte{182, 68, 46, 101, 5, 214, 110, 198}
 	Instruction_MarketAcceptAuthority  = [8]byte{68, 154, 64, 117, 54, 185, 99, 221}
 	Instruction_MarketApplyParams      = [8]byte{175, 89, 84, 195, 122, 226, 209, 123}
+	Instruction_MarketApplyRoles       = [8]byte{47, 120, 8, 169, 200, 151, 22, 73}
 	Instruction_MarketInit             = [8]byte{234, 228, 153, 132, 240, 61, 193, 238}
 	Instruction_MarketPause            = [8]byte{26, 211, 148, 104, 240, 177, 93, 218}
 	Instruction_MarketProposeParams    = [8]byte{237, 45, 74, 215, 250, 170, 74, 37}
+	Instruction_MarketProposeRoles     = [8]byte{46, 116, 221, 212, 110, 128, 194, 181}
 	Instruction_MarketSetAuthority     = [8]byte{73, 249, 218, 184, 128, 11, 9, 205}
+	Instruction_NodeAcceptTerms        = [8]byte{63, 75, 17, 10, 17, 225, 246, 17}
 	Instruction_NodeClose              = [8]byte{19, 143, 70, 222, 209, 39, 21, 235}
 	Instruction_NodeGuarantee          = [8]byte{40, 208, 251, 209, 46, 42, 210, 222}
 	Instruction_NodeRegister           = [8]byte{71, 182, 143, 27, 170, 155, 10, 50}

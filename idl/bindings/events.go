@@ -169,11 +169,18 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as FraudProofOpened: %w", err)
 		}
 		return value, nil
-	case Event_GpuModelSet:
-		value := new(GpuModelSet)
+	case Event_GpuModelApplied:
+		value := new(GpuModelApplied)
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as GpuModelSet: %w", err)
+			return nil, fmt.Errorf("failed to unmarshal event as GpuModelApplied: %w", err)
+		}
+		return value, nil
+	case Event_GpuModelProposed:
+		value := new(GpuModelProposed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as GpuModelProposed: %w", err)
 		}
 		return value, nil
 	case Event_GuaranteeResolved:
@@ -477,6 +484,20 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as RewardsClaimed: %w", err)
 		}
 		return value, nil
+	case Event_RolesApplied:
+		value := new(RolesApplied)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as RolesApplied: %w", err)
+		}
+		return value, nil
+	case Event_RolesProposed:
+		value := new(RolesProposed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as RolesProposed: %w", err)
+		}
+		return value, nil
 	case Event_SessionKeySet:
 		value := new(SessionKeySet)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -503,6 +524,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as StakeWithdrawn: %w", err)
+		}
+		return value, nil
+	case Event_TermsAccepted:
+		value := new(TermsAccepted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as TermsAccepted: %w", err)
 		}
 		return value, nil
 	case Event_UnjustAwardProven:
@@ -905,19 +933,36 @@ func ParseEvent_FraudProofOpened(eventData []byte) (*FraudProofOpened, error) {
 	return event, nil
 }
 
-func ParseEvent_GpuModelSet(eventData []byte) (*GpuModelSet, error) {
+func ParseEvent_GpuModelApplied(eventData []byte) (*GpuModelApplied, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
 	if err != nil {
 		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
 	}
-	if discriminator != Event_GpuModelSet {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_GpuModelSet, binary.FormatDiscriminator(discriminator))
+	if discriminator != Event_GpuModelApplied {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_GpuModelApplied, binary.FormatDiscriminator(discriminator))
 	}
-	event := new(GpuModelSet)
+	event := new(GpuModelApplied)
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type GpuModelSet: %w", err)
+		return nil, fmt.Errorf("failed to unmarshal event of type GpuModelApplied: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_GpuModelProposed(eventData []byte) (*GpuModelProposed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_GpuModelProposed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_GpuModelProposed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(GpuModelProposed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type GpuModelProposed: %w", err)
 	}
 	return event, nil
 }
@@ -1653,6 +1698,40 @@ func ParseEvent_RewardsClaimed(eventData []byte) (*RewardsClaimed, error) {
 	return event, nil
 }
 
+func ParseEvent_RolesApplied(eventData []byte) (*RolesApplied, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_RolesApplied {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_RolesApplied, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(RolesApplied)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type RolesApplied: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_RolesProposed(eventData []byte) (*RolesProposed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_RolesProposed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_RolesProposed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(RolesProposed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type RolesProposed: %w", err)
+	}
+	return event, nil
+}
+
 func ParseEvent_SessionKeySet(eventData []byte) (*SessionKeySet, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -1717,6 +1796,23 @@ func ParseEvent_StakeWithdrawn(eventData []byte) (*StakeWithdrawn, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type StakeWithdrawn: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_TermsAccepted(eventData []byte) (*TermsAccepted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_TermsAccepted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_TermsAccepted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(TermsAccepted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type TermsAccepted: %w", err)
 	}
 	return event, nil
 }

@@ -830,8 +830,28 @@ func NewFraudProofOpenInstruction(
 	), nil
 }
 
-// Builds a "gpu_model_set" instruction.
-func NewGpuModelSetInstruction(
+// Builds a "gpu_model_apply" instruction.
+func NewGpuModelApplyInstruction(
+	gpuModelAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "gpu_model": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "gpu_model_propose" instruction.
+func NewGpuModelProposeInstruction(
 	// Params:
 	argsParam GpuModelArgs,
 
@@ -845,7 +865,7 @@ func NewGpuModelSetInstruction(
 	enc__ := binary.NewBorshEncoder(buf__)
 
 	// Encode the instruction discriminator.
-	err := enc__.WriteBytes(Instruction_GpuModelSet[:], false)
+	err := enc__.WriteBytes(Instruction_GpuModelPropose[:], false)
 	if err != nil {
 		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
 	}
@@ -1667,6 +1687,26 @@ func NewMarketApplyParamsInstruction(
 	), nil
 }
 
+// Builds a "market_apply_roles" instruction.
+func NewMarketApplyRolesInstruction(
+	marketAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "market_init" instruction.
 func NewMarketInitInstruction(
 	// Params:
@@ -1834,11 +1874,56 @@ func NewMarketProposeParamsInstruction(
 	), nil
 }
 
+// Builds a "market_propose_roles" instruction.
+func NewMarketProposeRolesInstruction(
+	// Params:
+	guardianParam solanago.PublicKey,
+
+	// Accounts:
+	authorityAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	treasuryAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_MarketProposeRoles[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `guardianParam`:
+		err = enc__.Encode(guardianParam)
+		if err != nil {
+			return nil, errors.NewField("guardianParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "authority": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 2 "treasury": Read-only, Non-signer, Required
+		// Token account of the payment mint that is to receive the treasury's share.
+		accounts__.Append(solanago.NewAccountMeta(treasuryAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "market_set_authority" instruction.
 func NewMarketSetAuthorityInstruction(
 	// Params:
 	newAuthorityParam solanago.PublicKey,
-	newGuardianParam solanago.PublicKey,
 
 	// Accounts:
 	authorityAccount solanago.PublicKey,
@@ -1858,11 +1943,6 @@ func NewMarketSetAuthorityInstruction(
 		if err != nil {
 			return nil, errors.NewField("newAuthorityParam", err)
 		}
-		// Serialize `newGuardianParam`:
-		err = enc__.Encode(newGuardianParam)
-		if err != nil {
-			return nil, errors.NewField("newGuardianParam", err)
-		}
 	}
 	accounts__ := solanago.AccountMetaSlice{}
 
@@ -1879,6 +1959,35 @@ func NewMarketSetAuthorityInstruction(
 		ProgramID,
 		accounts__,
 		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "node_accept_terms" instruction.
+func NewNodeAcceptTermsInstruction(
+	authorityAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "authority": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
+		// Account 1 "provider": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 2 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 3 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
 	), nil
 }
 
@@ -3157,6 +3266,7 @@ func NewRewardsAccrueInstruction(
 		// Account 3 "fee_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
 		// Account 4 "treasury": Writable, Non-signer, Required
+		// Not typed: where it cannot be paid, the fees go on without it.
 		accounts__.Append(solanago.NewAccountMeta(treasuryAccount, true, false))
 		// Account 5 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))

@@ -3099,8 +3099,12 @@ type GpuModel struct {
 	// Reference price, µUSDC per GPU-hour.
 	ReferencePrice uint64 `json:"referencePrice"`
 
-	// When it was last written.
+	// When its terms came into force; 0 before the first have.
 	Since int64 `json:"since"`
+
+	// When `pending` may be applied; 0 when nothing is pending.
+	PendingEta int64      `json:"pendingEta"`
+	Pending    ModelTerms `json:"pending"`
 
 	// UTF-8, padded with zeroes.
 	Name    [32]uint8 `json:"name"`
@@ -3138,6 +3142,16 @@ func (obj GpuModel) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Since)
 	if err != nil {
 		return errors.NewField("Since", err)
+	}
+	// Serialize `PendingEta`:
+	err = encoder.Encode(obj.PendingEta)
+	if err != nil {
+		return errors.NewField("PendingEta", err)
+	}
+	// Serialize `Pending`:
+	err = encoder.Encode(obj.Pending)
+	if err != nil {
+		return errors.NewField("Pending", err)
 	}
 	// Serialize `Name`:
 	err = encoder.Encode(obj.Name)
@@ -3218,6 +3232,16 @@ func (obj *GpuModel) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Since", err)
 	}
+	// Deserialize `PendingEta`:
+	err = decoder.Decode(&obj.PendingEta)
+	if err != nil {
+		return errors.NewField("PendingEta", err)
+	}
+	// Deserialize `Pending`:
+	err = decoder.Decode(&obj.Pending)
+	if err != nil {
+		return errors.NewField("Pending", err)
+	}
 	// Deserialize `Name`:
 	err = decoder.Decode(&obj.Name)
 	if err != nil {
@@ -3281,6 +3305,66 @@ func (obj *GpuModel) Unmarshal(buf []byte) error {
 
 func UnmarshalGpuModel(buf []byte) (*GpuModel, error) {
 	obj := new(GpuModel)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type GpuModelApplied struct {
+	Id       uint16 `json:"id"`
+	MinStake uint64 `json:"minStake"`
+}
+
+func (obj GpuModelApplied) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Id`:
+	err = encoder.Encode(obj.Id)
+	if err != nil {
+		return errors.NewField("Id", err)
+	}
+	// Serialize `MinStake`:
+	err = encoder.Encode(obj.MinStake)
+	if err != nil {
+		return errors.NewField("MinStake", err)
+	}
+	return nil
+}
+
+func (obj GpuModelApplied) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding GpuModelApplied: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *GpuModelApplied) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Id`:
+	err = decoder.Decode(&obj.Id)
+	if err != nil {
+		return errors.NewField("Id", err)
+	}
+	// Deserialize `MinStake`:
+	err = decoder.Decode(&obj.MinStake)
+	if err != nil {
+		return errors.NewField("MinStake", err)
+	}
+	return nil
+}
+
+func (obj *GpuModelApplied) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling GpuModelApplied: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalGpuModelApplied(buf []byte) (*GpuModelApplied, error) {
+	obj := new(GpuModelApplied)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -3437,59 +3521,114 @@ func UnmarshalGpuModelArgs(buf []byte) (*GpuModelArgs, error) {
 	return obj, nil
 }
 
-type GpuModelSet struct {
-	Id       uint16 `json:"id"`
-	MinStake uint64 `json:"minStake"`
+type GpuModelProposed struct {
+	Id             uint16 `json:"id"`
+	Eta            int64  `json:"eta"`
+	MinStake       uint64 `json:"minStake"`
+	ReferencePrice uint64 `json:"referencePrice"`
+	WorkSize       uint32 `json:"workSize"`
+	WorkBoundMs    uint32 `json:"workBoundMs"`
+	MinTier        uint8  `json:"minTier"`
 }
 
-func (obj GpuModelSet) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+func (obj GpuModelProposed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	// Serialize `Id`:
 	err = encoder.Encode(obj.Id)
 	if err != nil {
 		return errors.NewField("Id", err)
+	}
+	// Serialize `Eta`:
+	err = encoder.Encode(obj.Eta)
+	if err != nil {
+		return errors.NewField("Eta", err)
 	}
 	// Serialize `MinStake`:
 	err = encoder.Encode(obj.MinStake)
 	if err != nil {
 		return errors.NewField("MinStake", err)
 	}
+	// Serialize `ReferencePrice`:
+	err = encoder.Encode(obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
+	// Serialize `WorkSize`:
+	err = encoder.Encode(obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Serialize `WorkBoundMs`:
+	err = encoder.Encode(obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
+	}
+	// Serialize `MinTier`:
+	err = encoder.Encode(obj.MinTier)
+	if err != nil {
+		return errors.NewField("MinTier", err)
+	}
 	return nil
 }
 
-func (obj GpuModelSet) Marshal() ([]byte, error) {
+func (obj GpuModelProposed) Marshal() ([]byte, error) {
 	buf := bytes.NewBuffer(nil)
 	encoder := binary.NewBorshEncoder(buf)
 	err := obj.MarshalWithEncoder(encoder)
 	if err != nil {
-		return nil, fmt.Errorf("error while encoding GpuModelSet: %w", err)
+		return nil, fmt.Errorf("error while encoding GpuModelProposed: %w", err)
 	}
 	return buf.Bytes(), nil
 }
 
-func (obj *GpuModelSet) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+func (obj *GpuModelProposed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	// Deserialize `Id`:
 	err = decoder.Decode(&obj.Id)
 	if err != nil {
 		return errors.NewField("Id", err)
+	}
+	// Deserialize `Eta`:
+	err = decoder.Decode(&obj.Eta)
+	if err != nil {
+		return errors.NewField("Eta", err)
 	}
 	// Deserialize `MinStake`:
 	err = decoder.Decode(&obj.MinStake)
 	if err != nil {
 		return errors.NewField("MinStake", err)
 	}
-	return nil
-}
-
-func (obj *GpuModelSet) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	// Deserialize `ReferencePrice`:
+	err = decoder.Decode(&obj.ReferencePrice)
 	if err != nil {
-		return fmt.Errorf("error while unmarshaling GpuModelSet: %w", err)
+		return errors.NewField("ReferencePrice", err)
+	}
+	// Deserialize `WorkSize`:
+	err = decoder.Decode(&obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Deserialize `WorkBoundMs`:
+	err = decoder.Decode(&obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
+	}
+	// Deserialize `MinTier`:
+	err = decoder.Decode(&obj.MinTier)
+	if err != nil {
+		return errors.NewField("MinTier", err)
 	}
 	return nil
 }
 
-func UnmarshalGpuModelSet(buf []byte) (*GpuModelSet, error) {
-	obj := new(GpuModelSet)
+func (obj *GpuModelProposed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling GpuModelProposed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalGpuModelProposed(buf []byte) (*GpuModelProposed, error) {
+	obj := new(GpuModelProposed)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -6155,7 +6294,7 @@ func UnmarshalLeaseStarted(buf []byte) (*LeaseStarted, error) {
 }
 
 type Market struct {
-	// May propose parameters and set GPU models; on mainnet a Squads vault.
+	// May propose parameters, GPU models, the guardian and the treasury; on mainnet a Squads vault.
 	Authority solanago.PublicKey `json:"authority"`
 
 	// Named by the authority, becomes it by accepting; zero when none is pending.
@@ -6182,9 +6321,14 @@ type Market struct {
 	TotalWeight uint64 `json:"totalWeight"`
 
 	// When `pending_params` may be applied; 0 when nothing is pending.
-	PendingEta    int64  `json:"pendingEta"`
-	Params        Params `json:"params"`
-	PendingParams Params `json:"pendingParams"`
+	PendingEta int64 `json:"pendingEta"`
+
+	// When guardian and treasury may change to the pending ones; 0 when nothing is pending.
+	PendingRolesEta int64              `json:"pendingRolesEta"`
+	PendingGuardian solanago.PublicKey `json:"pendingGuardian"`
+	PendingTreasury solanago.PublicKey `json:"pendingTreasury"`
+	Params          Params             `json:"params"`
+	PendingParams   Params             `json:"pendingParams"`
 
 	// Which keeper indices are taken.
 	KeeperSlots [32]uint8 `json:"keeperSlots"`
@@ -6253,6 +6397,21 @@ func (obj Market) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PendingEta)
 	if err != nil {
 		return errors.NewField("PendingEta", err)
+	}
+	// Serialize `PendingRolesEta`:
+	err = encoder.Encode(obj.PendingRolesEta)
+	if err != nil {
+		return errors.NewField("PendingRolesEta", err)
+	}
+	// Serialize `PendingGuardian`:
+	err = encoder.Encode(obj.PendingGuardian)
+	if err != nil {
+		return errors.NewField("PendingGuardian", err)
+	}
+	// Serialize `PendingTreasury`:
+	err = encoder.Encode(obj.PendingTreasury)
+	if err != nil {
+		return errors.NewField("PendingTreasury", err)
 	}
 	// Serialize `Params`:
 	err = encoder.Encode(obj.Params)
@@ -6367,6 +6526,21 @@ func (obj *Market) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PendingEta)
 	if err != nil {
 		return errors.NewField("PendingEta", err)
+	}
+	// Deserialize `PendingRolesEta`:
+	err = decoder.Decode(&obj.PendingRolesEta)
+	if err != nil {
+		return errors.NewField("PendingRolesEta", err)
+	}
+	// Deserialize `PendingGuardian`:
+	err = decoder.Decode(&obj.PendingGuardian)
+	if err != nil {
+		return errors.NewField("PendingGuardian", err)
+	}
+	// Deserialize `PendingTreasury`:
+	err = decoder.Decode(&obj.PendingTreasury)
+	if err != nil {
+		return errors.NewField("PendingTreasury", err)
 	}
 	// Deserialize `Params`:
 	err = decoder.Decode(&obj.Params)
@@ -6564,6 +6738,120 @@ func UnmarshalMarketPaused(buf []byte) (*MarketPaused, error) {
 	return obj, nil
 }
 
+// What governance may change of a model, behind the timelock and by [`MODEL_STEP`] at most at a time.
+type ModelTerms struct {
+	// Stake per GPU, base units of the stake token.
+	MinStake uint64 `json:"minStake"`
+
+	// Reference price, µUSDC per GPU-hour.
+	ReferencePrice uint64 `json:"referencePrice"`
+
+	// Side of the work proof's matrices.
+	WorkSize uint32 `json:"workSize"`
+
+	// Longest time a work proof of that size may take, milliseconds.
+	WorkBoundMs uint32 `json:"workBoundMs"`
+
+	// Evidence tier below which a node of this model is not awarded.
+	MinTier uint8    `json:"minTier"`
+	Pad     [7]uint8 `json:"pad"`
+}
+
+func (obj ModelTerms) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `MinStake`:
+	err = encoder.Encode(obj.MinStake)
+	if err != nil {
+		return errors.NewField("MinStake", err)
+	}
+	// Serialize `ReferencePrice`:
+	err = encoder.Encode(obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
+	// Serialize `WorkSize`:
+	err = encoder.Encode(obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Serialize `WorkBoundMs`:
+	err = encoder.Encode(obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
+	}
+	// Serialize `MinTier`:
+	err = encoder.Encode(obj.MinTier)
+	if err != nil {
+		return errors.NewField("MinTier", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj ModelTerms) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding ModelTerms: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *ModelTerms) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `MinStake`:
+	err = decoder.Decode(&obj.MinStake)
+	if err != nil {
+		return errors.NewField("MinStake", err)
+	}
+	// Deserialize `ReferencePrice`:
+	err = decoder.Decode(&obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
+	// Deserialize `WorkSize`:
+	err = decoder.Decode(&obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Deserialize `WorkBoundMs`:
+	err = decoder.Decode(&obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
+	}
+	// Deserialize `MinTier`:
+	err = decoder.Decode(&obj.MinTier)
+	if err != nil {
+		return errors.NewField("MinTier", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj *ModelTerms) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling ModelTerms: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalModelTerms(buf []byte) (*ModelTerms, error) {
+	obj := new(ModelTerms)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Node struct {
 	Provider solanago.PublicKey `json:"provider"`
 
@@ -6669,6 +6957,14 @@ type Node struct {
 
 	// The guarantee that belongs to `previous`.
 	PreviousGuarantee Guarantee `json:"previousGuarantee"`
+
+	// When the node was told the terms of its model that it is measured by: at its registration, or by
+	// `node_accept_terms`.
+	TermsAt int64 `json:"termsAt"`
+
+	// Side of the work proof's matrices, and the longest time that a proof may take, by these terms.
+	WorkSize    uint32 `json:"workSize"`
+	WorkBoundMs uint32 `json:"workBoundMs"`
 
 	// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
 	DeviceRoot [32]uint8 `json:"deviceRoot"`
@@ -6914,6 +7210,21 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PreviousGuarantee)
 	if err != nil {
 		return errors.NewField("PreviousGuarantee", err)
+	}
+	// Serialize `TermsAt`:
+	err = encoder.Encode(obj.TermsAt)
+	if err != nil {
+		return errors.NewField("TermsAt", err)
+	}
+	// Serialize `WorkSize`:
+	err = encoder.Encode(obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Serialize `WorkBoundMs`:
+	err = encoder.Encode(obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
 	}
 	// Serialize `DeviceRoot`:
 	err = encoder.Encode(obj.DeviceRoot)
@@ -7173,6 +7484,21 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PreviousGuarantee)
 	if err != nil {
 		return errors.NewField("PreviousGuarantee", err)
+	}
+	// Deserialize `TermsAt`:
+	err = decoder.Decode(&obj.TermsAt)
+	if err != nil {
+		return errors.NewField("TermsAt", err)
+	}
+	// Deserialize `WorkSize`:
+	err = decoder.Decode(&obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Deserialize `WorkBoundMs`:
+	err = decoder.Decode(&obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
 	}
 	// Deserialize `DeviceRoot`:
 	err = decoder.Decode(&obj.DeviceRoot)
@@ -10923,6 +11249,137 @@ func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
 	return obj, nil
 }
 
+type RolesApplied struct {
+	Guardian solanago.PublicKey `json:"guardian"`
+	Treasury solanago.PublicKey `json:"treasury"`
+}
+
+func (obj RolesApplied) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Guardian`:
+	err = encoder.Encode(obj.Guardian)
+	if err != nil {
+		return errors.NewField("Guardian", err)
+	}
+	// Serialize `Treasury`:
+	err = encoder.Encode(obj.Treasury)
+	if err != nil {
+		return errors.NewField("Treasury", err)
+	}
+	return nil
+}
+
+func (obj RolesApplied) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding RolesApplied: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *RolesApplied) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Guardian`:
+	err = decoder.Decode(&obj.Guardian)
+	if err != nil {
+		return errors.NewField("Guardian", err)
+	}
+	// Deserialize `Treasury`:
+	err = decoder.Decode(&obj.Treasury)
+	if err != nil {
+		return errors.NewField("Treasury", err)
+	}
+	return nil
+}
+
+func (obj *RolesApplied) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling RolesApplied: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalRolesApplied(buf []byte) (*RolesApplied, error) {
+	obj := new(RolesApplied)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type RolesProposed struct {
+	Guardian solanago.PublicKey `json:"guardian"`
+	Treasury solanago.PublicKey `json:"treasury"`
+	Eta      int64              `json:"eta"`
+}
+
+func (obj RolesProposed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Guardian`:
+	err = encoder.Encode(obj.Guardian)
+	if err != nil {
+		return errors.NewField("Guardian", err)
+	}
+	// Serialize `Treasury`:
+	err = encoder.Encode(obj.Treasury)
+	if err != nil {
+		return errors.NewField("Treasury", err)
+	}
+	// Serialize `Eta`:
+	err = encoder.Encode(obj.Eta)
+	if err != nil {
+		return errors.NewField("Eta", err)
+	}
+	return nil
+}
+
+func (obj RolesProposed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding RolesProposed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *RolesProposed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Guardian`:
+	err = decoder.Decode(&obj.Guardian)
+	if err != nil {
+		return errors.NewField("Guardian", err)
+	}
+	// Deserialize `Treasury`:
+	err = decoder.Decode(&obj.Treasury)
+	if err != nil {
+		return errors.NewField("Treasury", err)
+	}
+	// Deserialize `Eta`:
+	err = decoder.Decode(&obj.Eta)
+	if err != nil {
+		return errors.NewField("Eta", err)
+	}
+	return nil
+}
+
+func (obj *RolesProposed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling RolesProposed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalRolesProposed(buf []byte) (*RolesProposed, error) {
+	obj := new(RolesProposed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 // What a node's score depends on, apart from its ask, its age and its uptime guarantee.
 type ScoreRecord struct {
 	RatingSum     uint64   `json:"ratingSum"`
@@ -11452,6 +11909,78 @@ func (obj *StakeWithdrawn) Unmarshal(buf []byte) error {
 
 func UnmarshalStakeWithdrawn(buf []byte) (*StakeWithdrawn, error) {
 	obj := new(StakeWithdrawn)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A node is measured by these terms of its model from now on.
+type TermsAccepted struct {
+	Node        solanago.PublicKey `json:"node"`
+	WorkSize    uint32             `json:"workSize"`
+	WorkBoundMs uint32             `json:"workBoundMs"`
+}
+
+func (obj TermsAccepted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `WorkSize`:
+	err = encoder.Encode(obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Serialize `WorkBoundMs`:
+	err = encoder.Encode(obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
+	}
+	return nil
+}
+
+func (obj TermsAccepted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding TermsAccepted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *TermsAccepted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `WorkSize`:
+	err = decoder.Decode(&obj.WorkSize)
+	if err != nil {
+		return errors.NewField("WorkSize", err)
+	}
+	// Deserialize `WorkBoundMs`:
+	err = decoder.Decode(&obj.WorkBoundMs)
+	if err != nil {
+		return errors.NewField("WorkBoundMs", err)
+	}
+	return nil
+}
+
+func (obj *TermsAccepted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling TermsAccepted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalTermsAccepted(buf []byte) (*TermsAccepted, error) {
+	obj := new(TermsAccepted)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,10 @@ const workSlack = 200 * time.Millisecond
 // workRetry is the pause before a node that refused early is asked again.
 const workRetry = 700 * time.Millisecond
 
-func workBound(m *market.Model) time.Duration { return time.Duration(m.WorkBoundMs) * time.Millisecond }
+// The terms are those that the node was told: a later change of its model's does not reach back.
+func workBound(n *market.Node) time.Duration { return time.Duration(n.WorkBoundMs) * time.Millisecond }
 
-func workWait(m *market.Model) time.Duration { return workBound(m) + workSlack }
+func workWait(n *market.Node) time.Duration { return workBound(n) + workSlack }
 
 // work checks a node's work: it asks for a proof and judges it.
 func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
@@ -87,11 +88,11 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 		return f, false, fmt.Errorf("%w: %w", errNoWork, err)
 	}
 	seed := work.DeriveSeed(slotHash, t.node.Address, uint64(period), sig)
-	size, bound := int(t.model.WorkSize), workBound(t.model)
+	size, bound := int(t.node.WorkSize), workBound(t.node)
 	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{
 		Kind: messages.CheckWork, Period: uint64(period),
-		Work: &messages.WorkChallenge{Size: t.model.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
-	}, workWait(t.model))
+		Work: &messages.WorkChallenge{Size: t.node.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
+	}, workWait(t.node))
 	f.At, f.Latency = c.o.Now(), took
 	late := took > bound
 	switch {
@@ -122,7 +123,7 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 		c.o.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
 		return f, false, nil
 	}
-	timing := work.Policy{N: size, BoundMS: t.model.WorkBoundMs}.Judge(took)
+	timing := work.Policy{N: size, BoundMS: t.node.WorkBoundMs}.Judge(took)
 	f.Passed, f.Measured, f.Detail = true, timing.TFLOPSx10, resp.Work.Root
 	return f, false, nil
 }

@@ -80,6 +80,8 @@ type group struct {
 	// Of the running query: whether the model is allowed in it, and the least tier that model and order ask for.
 	allowed bool
 	minTier uint8
+	// Since when the model's terms are in force: a node that was told older ones gets nothing new.
+	since int64
 }
 
 // site is where nodes stand together, with the classes of its nodes.

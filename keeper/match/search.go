@@ -104,7 +104,7 @@ func (m *Matcher) enter(s *search, g *group) bool {
 	model := m.models[g.model]
 	g.allowed = model != nil && model.Id == g.model && (s.r.Model == 0 || s.r.Model == g.model) && model.TflopsX10 >= s.r.MinTflopsX10
 	if g.allowed {
-		g.minTier = max(s.r.MinTier, model.MinTier)
+		g.minTier, g.since = max(s.r.MinTier, model.MinTier), model.Since
 	}
 	return g.allowed
 }
@@ -144,7 +144,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 
 // satisfies checks what is not the same for all nodes of a class.
 func (s *search) satisfies(e *entry) bool {
-	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
+	return e.price <= s.q.MaxPrice && e.row.node.TermsAt >= e.row.class.group.since && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
 		(s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }

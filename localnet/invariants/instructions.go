@@ -8,11 +8,11 @@ import (
 // instructions are the names of the program's instructions, in the order in which a reader meets them.
 var instructions = []string{
 	"market_init", "market_propose_params", "market_apply_params", "market_pause", "market_set_authority",
-	"market_accept_authority", "gpu_model_set",
+	"market_accept_authority", "market_propose_roles", "market_apply_roles", "gpu_model_propose", "gpu_model_apply",
 	"keeper_register", "keeper_activate", "keeper_update", "keeper_request_exit", "keeper_withdraw",
 	"provider_register", "provider_set_payout", "provider_stake", "provider_request_unstake", "provider_withdraw_stake",
 	"provider_close",
-	"node_register", "node_set_evidence", "node_update", "node_guarantee", "guarantee_resolve", "node_retire",
+	"node_register", "node_set_evidence", "node_update", "node_accept_terms", "node_guarantee", "guarantee_resolve", "node_retire",
 	"node_close",
 	"credits_deposit", "credits_withdraw", "credits_set_session_key", "credits_close",
 	"order_create", "order_cancel", "order_expire", "order_reopen", "order_award",

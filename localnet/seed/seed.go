@@ -121,16 +121,31 @@ func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params) e
 	if _, err := s.Send(ctx, k.Authority.Key, nil, init); err != nil {
 		return fmt.Errorf("market_init: %w", err)
 	}
-	var models []solana.Instruction
+	return initModels(ctx, s, k, params)
+}
+
+// initModels proposes the GPU models, waits for the timelock, and puts them into force.
+func initModels(ctx context.Context, s Sender, k Keys, params bindings.Params) error {
+	var propose, apply []solana.Instruction
 	for _, m := range Models() {
-		instruction, err := bindings.NewGpuModelSetInstruction(m, authority, sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
+		proposal, err := bindings.NewGpuModelProposeInstruction(m, k.Authority.Address(), sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
 		if err != nil {
-			return fmt.Errorf("gpu_model_set: %w", err)
+			return fmt.Errorf("gpu_model_propose: %w", err)
 		}
-		models = append(models, instruction)
+		application, err := ix.GpuModelApply(m.Id)
+		if err != nil {
+			return fmt.Errorf("gpu_model_apply: %w", err)
+		}
+		propose, apply = append(propose, proposal), append(apply, application)
 	}
-	if _, err := s.Send(ctx, k.Authority.Key, nil, models...); err != nil {
-		return fmt.Errorf("gpu_model_set: %w", err)
+	if _, err := s.Send(ctx, k.Authority.Key, nil, propose...); err != nil {
+		return fmt.Errorf("gpu_model_propose: %w", err)
+	}
+	if err := s.pass(ctx, sdk.Seconds(params.TimelockSecs)); err != nil {
+		return fmt.Errorf("timelock of the GPU models: %w", err)
+	}
+	if _, err := s.Send(ctx, k.Authority.Key, nil, apply...); err != nil {
+		return fmt.Errorf("gpu_model_apply: %w", err)
 	}
 	return nil
 }

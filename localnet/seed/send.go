@@ -18,6 +18,8 @@ const (
 	sendTimeout = 30 * time.Second
 	sendAgain   = time.Second
 	pollEvery   = 15 * time.Millisecond
+
+	clockPollEvery = 200 * time.Millisecond
 )
 
 // Sender sends the transactions of a local network's setup and waits for them. It keeps nothing: what needs to survive
@@ -69,6 +71,32 @@ func (s Sender) Airdrop(ctx context.Context, to solana.PublicKey, amount chain.L
 		return fmt.Errorf("airdrop: %w", err)
 	}
 	return s.confirm(ctx, sig, nil)
+}
+
+// pass waits until the chain's clock has moved on by d.
+func (s Sender) pass(ctx context.Context, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, d+sendTimeout)
+	defer cancel()
+	var end time.Time
+	poll := time.NewTicker(clockPollEvery)
+	defer poll.Stop()
+	for {
+		now, err := s.Chain.ClusterTime(ctx, chain.Confirmed)
+		if err != nil {
+			return fmt.Errorf("the chain's clock: %w", err)
+		}
+		if end.IsZero() {
+			end = now.Add(d)
+		}
+		if !now.Before(end) {
+			return nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the chain's clock stands at %s: %w", now, ctx.Err())
+		}
+	}
 }
 
 // confirm waits for a signature and sends the transaction again now and then, if it is given.

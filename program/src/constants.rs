@@ -41,8 +41,17 @@ pub const QUORUM_BPS_MIN: u16 = 6_667;
 /// What a buy-back offers for a stake token, of the governance price: at its start, and from a day later on.
 pub const BUY_BACK_FIRST_BPS: u64 = 5_000;
 pub const BUY_BACK_LAST_BPS: u64 = 20_000;
-/// Emission is never worth more than half of the fees that it follows: paying oneself must not pay.
-pub const EMISSION_BPS_MAX: u16 = 5_000;
+/// Emission is never worth more than a fifth of the fees that it follows: paying oneself must not pay.
+pub const EMISSION_BPS_MAX: u16 = 2_000;
+/// The highest quorum governance may set: above it a few keepers that do not vote could hold up every report.
+pub const QUORUM_BPS_MAX: u16 = 8_000;
+/// One application of a proposal multiplies or divides a model's numbers, or the price of stake, by this at most.
+pub const MODEL_STEP: u64 = 2;
+/// What a slash for a machine that is not what it claims must cover of the harm, at the governance price of stake.
+pub const HARM_COVER_BPS: u64 = 25_000;
+/// Bounds of the time that a work proof may take, milliseconds.
+pub const WORK_BOUND_MS_MIN: u32 = 250;
+pub const WORK_BOUND_MS_MAX: u32 = 60_000;
 /// Age at which a node's age counts in full for reputation, and from which it may be called verified.
 pub const FULL_AGE_SECS: u64 = 180 * DAY;
 

@@ -55,19 +55,24 @@ pub mod gantry_market {
     pub fn market_pause(ctx: &mut Context<MarketPause>, paused: u8) -> Result<()> {
         market_pause::handler(ctx, paused)
     }
-    pub fn market_set_authority(
-        ctx: &mut Context<MarketSetAuthority>,
-        new_authority: Address,
-        new_guardian: Address,
-    ) -> Result<()> {
-        market_set_authority::handler(ctx, new_authority, new_guardian)
+    pub fn market_set_authority(ctx: &mut Context<MarketSetAuthority>, new_authority: Address) -> Result<()> {
+        market_set_authority::handler(ctx, new_authority)
     }
     pub fn market_accept_authority(ctx: &mut Context<MarketAcceptAuthority>) -> Result<()> {
         market_accept_authority::handler(ctx)
     }
+    pub fn market_propose_roles(ctx: &mut Context<MarketProposeRoles>, guardian: Address) -> Result<()> {
+        market_propose_roles::handler(ctx, guardian)
+    }
+    pub fn market_apply_roles(ctx: &mut Context<MarketApplyRoles>) -> Result<()> {
+        market_apply_roles::handler(ctx)
+    }
 
-    pub fn gpu_model_set(ctx: &mut Context<GpuModelSet>, args: GpuModelArgs) -> Result<()> {
-        gpu_model_set::handler(ctx, args)
+    pub fn gpu_model_propose(ctx: &mut Context<GpuModelPropose>, args: GpuModelArgs) -> Result<()> {
+        gpu_model_propose::handler(ctx, args)
+    }
+    pub fn gpu_model_apply(ctx: &mut Context<GpuModelApply>) -> Result<()> {
+        gpu_model_apply::handler(ctx)
     }
 
     pub fn provider_register(ctx: &mut Context<ProviderRegister>) -> Result<()> {
@@ -99,6 +104,9 @@ pub mod gantry_market {
     }
     pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
         node_update::handler(ctx, price, status)
+    }
+    pub fn node_accept_terms(ctx: &mut Context<NodeAcceptTerms>) -> Result<()> {
+        node_accept_terms::handler(ctx)
     }
     pub fn node_guarantee(ctx: &mut Context<NodeGuarantee>, until: i64, guarantee_bps: u16) -> Result<()> {
         node_guarantee::handler(ctx, until, guarantee_bps)

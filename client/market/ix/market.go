@@ -57,14 +57,14 @@ func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_MarketPause)
 }
 
-// MarketSetAuthorityArgs name a successor, who must accept, and the guardian. A zero Successor takes a nomination back.
+// MarketSetAuthorityArgs name a successor, who must accept. A zero Successor takes a nomination back.
 type MarketSetAuthorityArgs struct {
-	Authority, Successor, Guardian solana.PublicKey
+	Authority, Successor solana.PublicKey
 }
 
 // MarketSetAuthority nominates.
 func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Guardian, a.Authority, market.MarketAddress())
+	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Authority, market.MarketAddress())
 	return finish(ix, err, bindings.Instruction_MarketSetAuthority)
 }
 
@@ -74,8 +74,26 @@ func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error)
 	return finish(ix, err, bindings.Instruction_MarketAcceptAuthority)
 }
 
-// GpuModelSetArgs write a GPU model.
-type GpuModelSetArgs struct {
+// MarketProposeRolesArgs propose a guardian and a treasury, a token account of the payment mint; they wait for the
+// timelock.
+type MarketProposeRolesArgs struct {
+	Authority, Guardian, Treasury solana.PublicKey
+}
+
+// MarketProposeRoles replaces a pending proposal, if there is one.
+func MarketProposeRoles(a MarketProposeRolesArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketProposeRolesInstruction(a.Guardian, a.Authority, market.MarketAddress(), a.Treasury)
+	return finish(ix, err, bindings.Instruction_MarketProposeRoles)
+}
+
+// MarketApplyRoles puts a proposed guardian and treasury in place; anyone may.
+func MarketApplyRoles() (solana.Instruction, error) {
+	ix, err := bindings.NewMarketApplyRolesInstruction(market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketApplyRoles)
+}
+
+// GpuModelProposeArgs propose a GPU model, or other terms for one.
+type GpuModelProposeArgs struct {
 	Authority      solana.PublicKey
 	ID             uint16 // not 0
 	Name           string // at most 32 bytes
@@ -88,12 +106,18 @@ type GpuModelSetArgs struct {
 	MinTier        uint8
 }
 
-// GpuModelSet creates or replaces a model.
-func GpuModelSet(a GpuModelSetArgs) (solana.Instruction, error) {
+// GpuModelPropose replaces a pending proposal for the model, if there is one.
+func GpuModelPropose(a GpuModelProposeArgs) (solana.Instruction, error) {
 	args := bindings.GpuModelArgs{
 		Id: a.ID, Name: market.Text32(a.Name), VramMib: a.VRAMMiB, TflopsX10: a.TFLOPSx10, MinStake: uint64(a.MinStake),
 		ReferencePrice: uint64(a.ReferencePrice), WorkSize: a.WorkSize, WorkBoundMs: a.WorkBoundMS, MinTier: a.MinTier,
 	}
-	ix, err := bindings.NewGpuModelSetInstruction(args, a.Authority, market.MarketAddress(), market.ModelAddress(a.ID), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_GpuModelSet)
+	ix, err := bindings.NewGpuModelProposeInstruction(args, a.Authority, market.MarketAddress(), market.ModelAddress(a.ID), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_GpuModelPropose)
+}
+
+// GpuModelApply puts a proposed model into force; anyone may.
+func GpuModelApply(id uint16) (solana.Instruction, error) {
+	ix, err := bindings.NewGpuModelApplyInstruction(market.ModelAddress(id))
+	return finish(ix, err, bindings.Instruction_GpuModelApply)
 }

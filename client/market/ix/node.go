@@ -52,6 +52,18 @@ func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeUpdate)
 }
 
+// NodeAcceptTermsArgs accept the work terms that are in force for a node's model.
+type NodeAcceptTermsArgs struct {
+	Authority solana.PublicKey // the provider's wallet or the node's key
+	Node      market.Node
+}
+
+// NodeAcceptTerms has the node measured by the terms of today; until then it gets no new awards.
+func NodeAcceptTerms(a NodeAcceptTermsArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewNodeAcceptTermsInstruction(a.Authority, a.Node.Provider, a.Node.Address, market.ModelAddress(a.Node.Spec.Model))
+	return finish(ix, err, bindings.Instruction_NodeAcceptTerms)
+}
+
 // NodeGuaranteeArgs guarantee a node's uptime. Until is a unix second.
 type NodeGuaranteeArgs struct {
 	Wallet       solana.PublicKey

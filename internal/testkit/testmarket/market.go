@@ -54,13 +54,19 @@ func (bed *Testbed) InitMarket(p market.Params) {
 		Treasury: treasury, Domain: domain, Params: p,
 	})
 	bed.Do("market_init", sign, instruction, err)
-	for _, m := range []ix.GpuModelSetArgs{
+	models := []ix.GpuModelProposeArgs{
 		{ID: A100, Name: "A100-SXM4-40GB", VRAMMiB: 40_960, TFLOPSx10: 3_120, MinStake: 100 * market.OneGNT, ReferencePrice: 1_300_000},
 		{ID: H100, Name: "H100-SXM5-80GB", VRAMMiB: 81_920, TFLOPSx10: 9_890, MinStake: 200 * market.OneGNT, ReferencePrice: 2_400_000},
-	} {
+	}
+	for _, m := range models {
 		m.Authority, m.WorkSize, m.WorkBoundMS = authority, 256, 2_000
-		instruction, err := ix.GpuModelSet(m)
-		bed.Do("gpu_model_set", sign, instruction, err)
+		instruction, err := ix.GpuModelPropose(m)
+		bed.Do("gpu_model_propose", sign, instruction, err)
+	}
+	bed.Until(bed.Now() + int64(p.TimelockSecs))
+	for _, m := range models {
+		instruction, err := ix.GpuModelApply(m.ID)
+		bed.Do("gpu_model_apply", sign, instruction, err)
 	}
 }
 

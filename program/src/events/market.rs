@@ -37,7 +37,31 @@ pub struct AuthorityChanged {
 }
 
 #[event]
-pub struct GpuModelSet {
+pub struct RolesProposed {
+    pub guardian: Address,
+    pub treasury: Address,
+    pub eta: i64,
+}
+
+#[event]
+pub struct RolesApplied {
+    pub guardian: Address,
+    pub treasury: Address,
+}
+
+#[event]
+pub struct GpuModelProposed {
+    pub id: u16,
+    pub eta: i64,
+    pub min_stake: u64,
+    pub reference_price: u64,
+    pub work_size: u32,
+    pub work_bound_ms: u32,
+    pub min_tier: u8,
+}
+
+#[event]
+pub struct GpuModelApplied {
     pub id: u16,
     pub min_stake: u64,
 }

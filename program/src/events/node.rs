@@ -19,6 +19,14 @@ pub struct NodeUpdated {
     pub status: u8,
 }
 
+/// A node is measured by these terms of its model from now on.
+#[event]
+pub struct TermsAccepted {
+    pub node: Address,
+    pub work_size: u32,
+    pub work_bound_ms: u32,
+}
+
 /// An uptime guarantee began, or grew.
 #[event]
 pub struct UptimeGuaranteed {

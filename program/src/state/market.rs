@@ -8,7 +8,7 @@ use crate::state::Params;
 
 #[account]
 pub struct Market {
-    /// May propose parameters and set GPU models; on mainnet a Squads vault.
+    /// May propose parameters, GPU models, the guardian and the treasury; on mainnet a Squads vault.
     pub authority: Address,
     /// Named by the authority, becomes it by accepting; zero when none is pending.
     pub pending_authority: Address,
@@ -28,6 +28,10 @@ pub struct Market {
     pub total_weight: u64,
     /// When `pending_params` may be applied; 0 when nothing is pending.
     pub pending_eta: i64,
+    /// When guardian and treasury may change to the pending ones; 0 when nothing is pending.
+    pub pending_roles_eta: i64,
+    pub pending_guardian: Address,
+    pub pending_treasury: Address,
     pub params: Params,
     pub pending_params: Params,
     /// Which keeper indices are taken.

@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::MAX_GPUS;
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
+use crate::state::GpuModel;
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -161,6 +162,12 @@ pub struct Node {
     pub suspended_at: i64,
     /// The guarantee that belongs to `previous`.
     pub previous_guarantee: Guarantee,
+    /// When the node was told the terms of its model that it is measured by: at its registration, or by
+    /// `node_accept_terms`.
+    pub terms_at: i64,
+    /// Side of the work proof's matrices, and the longest time that a proof may take, by these terms.
+    pub work_size: u32,
+    pub work_bound_ms: u32,
     /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
     pub device_root: [u8; 32],
 }
@@ -200,6 +207,13 @@ impl Node {
         self.gpus_freed_at = now;
         self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
         Ok(())
+    }
+
+    /// From `now` on the node is measured by the terms that are in force for its model.
+    pub fn take_terms(&mut self, model: &GpuModel, now: i64) {
+        self.work_size = model.work_size;
+        self.work_bound_ms = model.work_bound_ms;
+        self.terms_at = now;
     }
 
     /// What its evidence is worth at `now`.

@@ -71,8 +71,10 @@ impl Requirement {
         end: i64,
     ) -> Result<()> {
         let NodeRecord { score: record, guarantee } = record;
-        let model_suits =
-            (self.model == ANY_MODEL || self.model == model.id) && model.tflops_x10 >= self.min_tflops_x10;
+        // A node that does not know its model's terms cannot be held to them: it gets nothing new until it does.
+        let model_suits = (self.model == ANY_MODEL || self.model == model.id)
+            && model.tflops_x10 >= self.min_tflops_x10
+            && node.terms_at >= model.since;
         require!(model_suits && node.spec.model == model.id, MarketError::UnsuitableModel);
         require!(node.free_gpus() >= gpus, MarketError::NotEnoughGpus);
         require!(node.claims_missing == 0, MarketError::DevicesMissing);

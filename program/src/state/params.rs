@@ -3,8 +3,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    APPEAL_SECS_MIN, BPS, CHALLENGE_SECS_MIN, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN, FINDER_BPS_MAX,
-    MAX_WAIT_SECS, QUORUM_BPS_MIN, TIMELOCK_SECS_MIN,
+    APPEAL_SECS_MIN, BPS, BUY_BACK_LAST_BPS, CHALLENGE_SECS_MIN, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN,
+    FINDER_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MAX, QUORUM_BPS_MIN, TIMELOCK_SECS_MIN,
 };
 use crate::errors::MarketError;
 
@@ -90,7 +90,6 @@ impl Params {
             self.slash_guarantee_bps,
             self.slash_unjust_award_bps,
             self.slash_equivocation_bps,
-            self.quorum_bps,
         ];
         let positive = [
             self.period_secs,
@@ -129,7 +128,8 @@ impl Params {
             // Something is always left to share among the others.
             && (self.award_bps as u64) < BPS
             && self.emission_bps <= EMISSION_BPS_MAX
-            && self.quorum_bps >= QUORUM_BPS_MIN
+            && self.washing_costs()
+            && (QUORUM_BPS_MIN..=QUORUM_BPS_MAX).contains(&self.quorum_bps)
             && self.finder_bps <= FINDER_BPS_MAX
             && fractions.iter().all(|bps| (*bps as u64) <= BPS)
             // A leaf must stay provable for as long as its fault can be appealed and applied.
@@ -143,6 +143,15 @@ impl Params {
             && self.pad == [0; 3];
         require!(valid, MarketError::ParameterOutOfRange);
         Ok(())
+    }
+
+    /// Whether a coalition that pays fees to itself gets less back than it pays, with up to a third of the voting
+    /// weight: the emission at twice the governance price, which is what a buy-back offers at most, all awards, and its
+    /// part of what voters share.
+    fn washing_costs(&self) -> bool {
+        let emission = (self.emission_bps as u64).saturating_mul(BUY_BACK_LAST_BPS) / BPS;
+        let votes = (self.keeper_bps as u64).saturating_sub(self.award_bps as u64).div_ceil(3);
+        emission.saturating_add(self.award_bps as u64).saturating_add(votes) < BPS
     }
 
     /// Whether people have time to see what comes and to answer, and stake stays until a fault of the running period

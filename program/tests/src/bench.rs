@@ -98,7 +98,12 @@ fn govern(w: &mut Testbed) {
     w.ok(ix::market_propose_params(w, params), &[&authority]);
     w.warp(i64::from(w.params.timelock_secs));
     w.ok(ix::market_apply_params(), &[]);
-    w.ok(ix::market_set_authority(w, heir.pubkey(), guardian.pubkey()), &[&authority]);
+    terms(w);
+    let roles = ix::market_propose_roles(w, guardian.pubkey(), w.treasury);
+    w.ok(roles, &[&authority]);
+    w.warp(i64::from(w.params.timelock_secs));
+    w.ok(ix::market_apply_roles(), &[]);
+    w.ok(ix::market_set_authority(w, heir.pubkey()), &[&authority]);
     w.ok(ix::market_accept_authority(&heir.pubkey()), &[&heir]);
 }
 
@@ -228,6 +233,16 @@ fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     let held = pda::node(&squatter.provider(), &junk.pubkey());
     let payer = keepers[0].wallet();
     w.ok(ix::node_set_evidence(&payer, &node, devices, 2, &[held]), &[&keepers[0].key]);
+}
+
+/// A machine whose model changes accepts the new terms.
+fn terms(w: &mut Testbed) {
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 1);
+    w.warp(60);
+    w.model(ix::h100());
+    let accept = ix::node_accept_terms(w, &machine.key.pubkey(), &machine.node);
+    w.ok(accept, &[&machine.key]);
 }
 
 /// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that equivocates.

@@ -25,7 +25,7 @@ use crate::{bench, ix, shapes, Testbed};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 28] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 33] = [
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
@@ -52,6 +52,11 @@ pub const HARMLESS: [(&str, &str, &str, &str); 28] = [
     ("rewards_claim", "report", "another of its type", SUBJECT),
     ("market_init", "stake_mint", "another mint", FOUNDER),
     ("market_init", "treasury", "a stranger's token account", FOUNDER),
+    ("market_propose_roles", "treasury", "a stranger's token account", GOVERNOR),
+    ("market_propose_roles", "treasury", "another's token account", GOVERNOR),
+    ("rewards_accrue", "treasury", "closed", UNPAYABLE),
+    ("rewards_accrue", "treasury", "wrong owner, in place", UNPAYABLE),
+    ("rewards_accrue", "treasury", "wrong token program", UNPAYABLE),
     ("auction_award", "loser", "another account of the call", NO_LOSER),
     ("auction_close", "order", "closed", AWARDED),
     ("auction_close", "order", "one byte short", AWARDED),
@@ -80,6 +85,10 @@ const AWARDED: &str =
     "an auction that was awarded closes whatever became of its order; only the order's address counts";
 const SUBJECT: &str = "the call is about the account named, and all others belong to that one as well";
 const BUYER: &str = "the buyer signs, burns tokens of its own, and says where the payment goes";
+const GOVERNOR: &str =
+    "the authority proposes whose account is to be the treasury; everyone can see it until then";
+const UNPAYABLE: &str =
+    "a treasury that cannot be paid leaves its share to the buy-back: it holds nobody's reward up";
 const FOUNDER: &str = "the upgrade authority chooses it when it creates the market";
 
 /// Copies of the program's accounts at other addresses cannot exist: only the program creates accounts that it owns,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anchor_lang::Discriminator;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::{Market, Params};
 use gantry_market::ID;
 use litesvm::LiteSVM;
@@ -163,8 +164,17 @@ impl Testbed {
         testbed.params = params;
         let authority = testbed.authority.insecure_clone();
         testbed.ok(ix::market_init(&testbed), &[&authority]);
-        testbed.ok(ix::gpu_model_set(&testbed, ix::h100()), &[&authority]);
+        testbed.model(ix::h100());
         testbed
+    }
+
+    /// Puts a GPU model into force now: its proposal was made a timelock ago.
+    pub fn model(&mut self, args: GpuModelArgs) {
+        let (now, authority) = (self.now(), self.authority.insecure_clone());
+        self.set_now(now - i64::from(self.params.timelock_secs));
+        self.ok(ix::gpu_model_propose(self, args), &[&authority]);
+        self.set_now(now);
+        self.ok(ix::gpu_model_apply(args.id), &[]);
     }
 
     /// A copy that goes its own way.

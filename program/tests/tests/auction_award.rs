@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::AuctionAwarded;
-use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Auction, Credits, Keeper, Lease, Node, Order, Provider, KEEPER_EXITING, LEASE_AWARDED, NODE_HIBERNATED,
@@ -318,9 +318,8 @@ fn a_loser_may_be_of_another_model() {
         },
         ..ix::sealed_args(1)
     });
-    let authority = s.w.authority.insecure_clone();
-    s.w.ok(ix::gpu_model_set(&s.w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);
-    s.w.alter(&s.machines[1].node, |n: &mut Node| n.spec.model = 2);
+    s.w.model(GpuModelArgs { id: 2, ..ix::h100() });
+    s.w.alter(&s.machines[1].node, |n: &mut Node| (n.spec.model, n.terms_at) = (2, i64::MAX));
     let award = s.award(s.bid(0, 1_000_000), Some(s.bid(1, 1_500_000)));
     let mut wrong = award.clone();
     wrong[2].accounts[10].pubkey = gantry_market::ID;
@@ -353,8 +352,7 @@ fn books_that_do_not_add_up_award_nothing() {
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
     let mut s = sale();
-    let authority = s.w.authority.insecure_clone();
-    s.w.ok(ix::gpu_model_set(&s.w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);
+    s.w.model(GpuModelArgs { id: 2, ..ix::h100() });
     let all = s.award(s.bid(0, 1_000_000), Some(s.bid(1, 1_500_000)));
     let (before, good) = (all[..2].to_vec(), all[2].clone());
     let thief = s.w.actor();

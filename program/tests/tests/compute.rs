@@ -3,9 +3,10 @@
 use gantry_market_tests::{ix, Testbed};
 
 /// The budget of each instruction here, with some room over what was seen.
-const LIMITS: [(&str, u64); 15] = [
+const LIMITS: [(&str, u64); 16] = [
     ("market_pause", 3_000),
-    ("gpu_model_set", 12_000),
+    ("gpu_model_propose", 12_000),
+    ("gpu_model_apply", 4_000),
     ("provider_register", 20_000),
     ("provider_set_payout", 4_000),
     ("provider_stake", 8_000),

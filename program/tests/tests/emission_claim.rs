@@ -10,9 +10,9 @@ use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-/// A market that pays emission worth a quarter of the fee, and a provider whose customer paid 39,999 µUSDC of it.
+/// A market that pays emission worth a fifth of the fee, and a provider whose customer paid 39,999 µUSDC of it.
 fn earned(cap: u64, in_vault: u64) -> (Testbed, Deal) {
-    let mut w = Testbed::with(Params { emission_bps: 2_500, emission_cap: cap, ..test_params() });
+    let mut w = Testbed::with(Params { emission_bps: 2_000, emission_cap: cap, ..test_params() });
     let deal = w.swept();
     w.gift(&pda::emission_vault(), in_vault);
     (w, deal)
@@ -27,7 +27,7 @@ fn fees_become_stake() {
     let (mut w, deal) = earned(u64::MAX, 1_000_000_000);
     let before = provider(&w, &deal).stake;
     let meta = w.ok(ix::emission_claim(&deal.provider.provider()), &[]);
-    let amount = 9_999_000;
+    let amount = 7_999_000;
     assert_emitted(&meta, &Emitted { provider: deal.provider.provider(), amount, fees: 39_999 });
     assert_eq!((provider(&w, &deal).stake, provider(&w, &deal).fees_paid), (before + amount, 0));
     assert_eq!(w.tokens(&deal.provider.provider_vault()), before + amount);
@@ -38,18 +38,18 @@ fn fees_become_stake() {
 
 #[test]
 fn the_cap_of_a_day_leaves_the_rest_for_the_next() {
-    let (mut w, deal) = earned(4_000_000, 1_000_000_000);
+    let (mut w, deal) = earned(3_000_000, 1_000_000_000);
     let claim = ix::emission_claim(&deal.provider.provider());
     w.ok(claim.clone(), &[]);
-    // 39,999 × 4,000,000 / 9,999,000, rounded up.
-    assert_eq!(provider(&w, &deal).fees_paid, 39_999 - 16_002);
+    // 39,999 × 3,000,000 / 7,999,000, rounded up.
+    assert_eq!(provider(&w, &deal).fees_paid, 39_999 - 15_002);
     w.refused(claim.clone(), &[], MarketError::NothingOwed);
     w.warp(DAY as i64);
     w.ok(claim.clone(), &[]);
     w.warp(DAY as i64);
     w.ok(claim, &[]);
     let rewards: Rewards = w.read(&pda::rewards());
-    assert!(rewards.emitted_total <= 9_999_000, "more was paid in parts than at once");
+    assert!(rewards.emitted_total <= 7_999_000, "more was paid in parts than at once");
 }
 
 #[test]

@@ -348,7 +348,7 @@ fn wrong_signers_and_accounts_are_refused() {
 
 #[test]
 fn a_provider_that_is_gone_holds_nothing_while_emission_is_on() {
-    let mut w = Testbed::with(Params { emission_bps: 2_500, ..test_params() });
+    let mut w = Testbed::with(Params { emission_bps: 2_000, ..test_params() });
     let deal = w.running();
     w.warp(600);
     w.settle(&deal, 1, 600);

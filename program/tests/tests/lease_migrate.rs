@@ -1,7 +1,7 @@
 use gantry_market::constants::FLAG_OFFLINE;
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseMigrated;
-use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, ENDED_FAILED, KEEPER_EXITING,
@@ -314,8 +314,7 @@ fn books_that_do_not_add_up_move_nothing() {
 fn wrong_signers_and_accounts_are_refused() {
     let mut f = failed();
     let w = &mut f.w;
-    let authority = w.authority.insecure_clone();
-    w.ok(ix::gpu_model_set(w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);
+    w.model(GpuModelArgs { id: 2, ..ix::h100() });
     let (thief, stranger) = (w.actor(), w.customer(100_000_000));
     let strangers = w.order(&stranger, ix::order_args(1));
     let third = w.provider(40_000_000_000);

@@ -8,8 +8,7 @@ use solana_signer::Signer;
 fn the_nominee_takes_over_and_the_old_authority_is_out() {
     let mut w = Testbed::new();
     let (old, next) = (w.authority.insecure_clone(), w.fresh_key());
-    let guard = w.guardian.pubkey();
-    w.ok(ix::market_set_authority(&w, next.pubkey(), guard), &[&old]);
+    w.ok(ix::market_set_authority(&w, next.pubkey()), &[&old]);
     w.ok(ix::market_accept_authority(&next.pubkey()), &[&next]);
     let market = w.market();
     assert_eq!(market.authority, next.pubkey());
@@ -23,10 +22,9 @@ fn only_the_nominee_accepts_and_only_once() {
     let mut w = Testbed::new();
     let (old, next) = (w.authority.insecure_clone(), w.fresh_key());
     let stranger = w.fresh_key();
-    let guard = w.guardian.pubkey();
     let early = ix::market_accept_authority(&next.pubkey());
     w.refused(early.clone(), &[&next], MarketError::NothingPending);
-    w.ok(ix::market_set_authority(&w, next.pubkey(), guard), &[&old]);
+    w.ok(ix::market_set_authority(&w, next.pubkey()), &[&old]);
     let by_stranger = ix::market_accept_authority(&stranger.pubkey());
     w.refused(by_stranger, &[&stranger], MarketError::Unauthorised);
     let silent = unsigned(early.clone(), &next.pubkey());

@@ -1,4 +1,5 @@
 use gantry_market::errors::MarketError;
+use gantry_market::state::Params;
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
@@ -61,6 +62,22 @@ fn the_period_is_fixed() {
     let mut params = w.params;
     params.period_secs += 1;
     w.refused(ix::market_propose_params(&w, params), &[&authority], MarketError::PeriodIsFixed);
+}
+
+#[test]
+fn c07_the_price_of_stake_moves_by_a_factor_of_two_at_most() {
+    let mut w = Testbed::new();
+    let authority = w.authority.insecure_clone();
+    let price = w.params.stake_price;
+    for (price, near) in
+        [(2 * price, true), (price / 2, true), (2 * price + 1, false), (price / 2 - 1, false)]
+    {
+        let instruction = ix::market_propose_params(&w, Params { stake_price: price, ..w.params });
+        match near {
+            true => drop(w.ok(instruction, &[&authority])),
+            false => w.refused(instruction, &[&authority], MarketError::ParameterOutOfRange),
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::NodeRegistered;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::{DeviceClaim, GpuModel, Node, NodeSpec, Provider, NODE_ACTIVE};
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::attempts::{with_account, without_last, ALREADY_IN_USE};
@@ -256,4 +257,18 @@ fn wrong_signers_and_accounts_are_refused() {
         ),
     ];
     w.refuses_swaps(&good, &[&provider.key, &key], &cases);
+}
+
+#[test]
+fn c07_a_model_that_waits_for_its_timelock_takes_no_nodes() {
+    let mut w = Testbed::new();
+    let authority = w.authority.insecure_clone();
+    w.ok(ix::gpu_model_propose(&w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);
+    let (provider, key) = (w.provider(10_000_000_000), w.fresh_key());
+    let spec = NodeSpec { model: 2, ..ix::spec(1) };
+    let register = ix::node_register(&provider, &key.pubkey(), spec, 2_000_000);
+    w.refused(register.clone(), &[&provider.key, &key], MarketError::UnsuitableModel);
+    w.warp(i64::from(w.params.timelock_secs));
+    w.ok(ix::gpu_model_apply(2), &[]);
+    w.ok(register, &[&provider.key, &key]);
 }

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseAwarded;
-use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
@@ -328,8 +328,7 @@ fn a_gift_of_lamports_to_the_leases_address_stops_nobody() {
 #[test]
 fn wrong_signers_and_accounts_are_refused() {
     let (mut w, offer) = offered(ix::order_args(1));
-    let authority = w.authority.insecure_clone();
-    w.ok(ix::gpu_model_set(&w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);
+    w.model(GpuModelArgs { id: 2, ..ix::h100() });
     let other = w.provider(80_000_000_000);
     let others = w.machine(&other, 1);
     let (thief, stranger) = (w.actor(), w.customer(100_000_000));

@@ -398,10 +398,9 @@ fn wrong_signers_and_accounts_are_refused() {
         w.refused(wrong, &[&c.finder.key], code);
     }
     // Another model's terms.
-    let authority = w.authority.insecure_clone();
     let mut model = ix::h100();
     model.id = 9;
-    w.ok(ix::gpu_model_set(w, model), &[&authority]);
+    w.model(model);
     let wrong = swap(good.clone(), &pda::gpu_model(1), &pda::gpu_model(9));
     w.refused(wrong, &[&c.finder.key], MarketError::WrongAccount);
     w.ok(good, &[&c.finder.key]);

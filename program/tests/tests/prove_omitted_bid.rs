@@ -449,10 +449,9 @@ fn wrong_signers_and_accounts_are_refused() {
     (slot.pubkey, slot.is_writable) = (gantry_market::ID, false);
     w.refused_all(&with(nobody), &[&c.finder.key], MarketError::MissingAccount);
     // Another model's terms.
-    let authority = w.authority.insecure_clone();
     let mut model = ix::h100();
     model.id = 9;
-    w.ok(ix::gpu_model_set(w, model), &[&authority]);
+    w.model(model);
     let wrong = swap(good.clone(), &pda::gpu_model(1), &pda::gpu_model(9));
     w.refused_all(&with(wrong), &[&c.finder.key], MarketError::WrongAccount);
     w.ok_all(&with(good), &[&c.finder.key]);

@@ -5,6 +5,7 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::{ix, pda, Actor, Testbed};
+use solana_account::Account;
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
@@ -99,6 +100,27 @@ fn a_paused_market_still_splits() {
     w.pause();
     let period = w.ripe(&[&deal.keeper]);
     w.ok(ix::rewards_accrue(&w, period), &[]);
+}
+
+/// Whoever has the treasury can close it, and the issuer of its mint freeze it.
+#[test]
+fn c08_a_treasury_that_cannot_be_paid_holds_nothing_up() {
+    for closed in [true, false] {
+        let mut w = Testbed::new();
+        let deal = w.swept();
+        let treasury = w.treasury;
+        let mut account = w.svm.get_account(&treasury).expect("exists");
+        if closed {
+            account = Account::default();
+        } else {
+            account.data[108] = 2;
+        }
+        w.svm.set_account(treasury, account).expect("account is written");
+        let period = w.ripe(&[&deal.keeper]);
+        let meta = w.ok(ix::rewards_accrue(&w, period), &[]);
+        assert_emitted(&meta, &RewardsAccrued { period, pool: 12_000, treasury: 0, buy_back: 24_000 });
+        assert_eq!(w.tokens(&pda::fee_vault()), 3_999 + 36_000);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::constants::MODEL_STEP;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::ParamsProposed;
 use crate::state::{Market, Params};
@@ -17,6 +18,10 @@ pub struct MarketProposeParams {
 fn validate(market: &Market, params: &Params) -> Result<()> {
     params.validate()?;
     require!(params.period_secs == market.params.period_secs, MarketError::PeriodIsFixed);
+    // What is owed in stake follows the price: it moves in steps that everyone can see coming.
+    let (old, new) = (market.params.stake_price, params.stake_price);
+    let near = new <= old.saturating_mul(MODEL_STEP) && old <= new.saturating_mul(MODEL_STEP);
+    require!(near, MarketError::ParameterOutOfRange);
     Ok(())
 }
 

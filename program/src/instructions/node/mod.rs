@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod guarantee_resolve;
+pub mod node_accept_terms;
 pub mod node_close;
 pub mod node_guarantee;
 pub mod node_register;
@@ -10,6 +11,7 @@ pub mod node_set_evidence;
 pub mod node_update;
 
 pub use guarantee_resolve::*;
+pub use node_accept_terms::*;
 pub use node_close::*;
 pub use node_guarantee::*;
 pub use node_register::*;

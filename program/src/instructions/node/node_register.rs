@@ -40,6 +40,7 @@ pub struct NodeRegister {
 
 fn validate(accounts: &NodeRegister, spec: &NodeSpec, price: u64) -> Result<()> {
     require!(price > 0, MarketError::ZeroPrice);
+    require!(accounts.gpu_model.in_force(), MarketError::UnsuitableModel);
     let sound = spec.model == accounts.gpu_model.id
         && spec.gpus >= 1
         && spec.gpus <= MAX_GPUS
@@ -106,6 +107,7 @@ pub(crate) fn handler(
     node.tier = tier;
     node.claims_missing = missing;
     node.device_root = device_root;
+    node.take_terms(&accounts.gpu_model, now);
     node.version = VERSION;
     node.bump = bump;
     emit!(NodeRegistered {

@@ -21,9 +21,23 @@ pub struct RewardsAccrue {
     pub report: Account<Report>,
     #[account(mut, address = market.fee_vault @ MarketError::WrongAccount)]
     pub fee_vault: Account<TokenAccount>,
+    /// Not typed: where it cannot be paid, the fees go on without it.
     #[account(mut, address = market.treasury @ MarketError::WrongAccount)]
-    pub treasury: Account<TokenAccount>,
+    pub treasury: UncheckedAccount,
     pub token_program: Program<Token>,
+}
+
+/// State of a token account that is neither closed nor frozen, and where it stands.
+const INITIALISED: u8 = 1;
+const STATE: usize = 108;
+
+/// Whether the treasury can take a payment. Its owner could close it, and the issuer of its mint freeze it: neither may
+/// stop what keepers have earned.
+fn payable(treasury: &AccountView, token_program: &Address, mint: &Address) -> bool {
+    let Ok(data) = treasury.try_borrow() else { return false };
+    treasury.owned_by(token_program)
+        && data.get(..32) == Some(mint.as_ref())
+        && data.get(STATE) == Some(&INITIALISED)
 }
 
 /// A report is rewarded once, one period after its own ended so that slower voters are in it, and never before an older
@@ -44,8 +58,13 @@ pub(crate) fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let params = &accounts.market.params;
     let (rewards, report) = (&mut accounts.rewards, &mut accounts.report);
-    let FeeShares { treasury, buy_back, voters: pool } =
+    let FeeShares { mut treasury, mut buy_back, voters: pool } =
         fee_shares(rewards.pending, params.award_bps, params.treasury_bps, params.burn_bps)?;
+    let (token, mint) = (accounts.token_program.address(), &accounts.market.payment_mint);
+    if !payable(accounts.treasury.account(), token, mint) {
+        buy_back = buy_back.checked_add(treasury).or_overflow()?;
+        treasury = 0;
+    }
     if rewards.buy_back == 0 {
         rewards.buy_back_since = now;
     }

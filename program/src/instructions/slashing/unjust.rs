@@ -34,6 +34,7 @@ pub fn score_throughout(
         && provider.covered()
         && provider.covered_since < since
         && model.since < since
+        && node.terms_at < since
         && price > 0
         && price <= order.max_price;
     require!(held, MarketError::NotBetter);

@@ -1,4 +1,4 @@
-use gantry_market::instructions::market::gpu_model_set::GpuModelArgs;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::Params;
 use gantry_market::{accounts, instruction, ID};
 use solana_address::Address;
@@ -56,10 +56,10 @@ pub fn market_pause(by: &Address, paused: u8) -> Instruction {
     build(accounts::MarketPause { by: *by, market: pda::market() }, instruction::MarketPause { paused })
 }
 
-pub fn market_set_authority(w: &Testbed, new_authority: Address, new_guardian: Address) -> Instruction {
+pub fn market_set_authority(w: &Testbed, new_authority: Address) -> Instruction {
     build(
         accounts::MarketSetAuthority { authority: w.authority.pubkey(), market: pda::market() },
-        instruction::MarketSetAuthority { new_authority, new_guardian },
+        instruction::MarketSetAuthority { new_authority },
     )
 }
 
@@ -68,6 +68,17 @@ pub fn market_accept_authority(pending: &Address) -> Instruction {
         accounts::MarketAcceptAuthority { pending: *pending, market: pda::market() },
         instruction::MarketAcceptAuthority {},
     )
+}
+
+pub fn market_propose_roles(w: &Testbed, guardian: Address, treasury: Address) -> Instruction {
+    build(
+        accounts::MarketProposeRoles { authority: w.authority.pubkey(), market: pda::market(), treasury },
+        instruction::MarketProposeRoles { guardian },
+    )
+}
+
+pub fn market_apply_roles() -> Instruction {
+    build(accounts::MarketApplyRoles { market: pda::market() }, instruction::MarketApplyRoles {})
 }
 
 /// The model that every testbed has.
@@ -87,14 +98,18 @@ pub fn h100() -> GpuModelArgs {
     }
 }
 
-pub fn gpu_model_set(w: &Testbed, args: GpuModelArgs) -> Instruction {
+pub fn gpu_model_propose(w: &Testbed, args: GpuModelArgs) -> Instruction {
     build(
-        accounts::GpuModelSet {
+        accounts::GpuModelPropose {
             authority: w.authority.pubkey(),
             market: pda::market(),
             gpu_model: pda::gpu_model(args.id),
             system_program: system_program(),
         },
-        instruction::GpuModelSet { args },
+        instruction::GpuModelPropose { args },
     )
+}
+
+pub fn gpu_model_apply(id: u16) -> Instruction {
+    build(accounts::GpuModelApply { gpu_model: pda::gpu_model(id) }, instruction::GpuModelApply {})
 }

@@ -86,6 +86,20 @@ pub fn node_update(
     )
 }
 
+/// `authority` is the provider's wallet or the node's key.
+pub fn node_accept_terms(w: &Testbed, authority: &Address, node: &Address) -> Instruction {
+    let state = w.read::<Node>(node);
+    build(
+        accounts::NodeAcceptTerms {
+            authority: *authority,
+            provider: state.provider,
+            node: *node,
+            gpu_model: pda::gpu_model(state.spec.model),
+        },
+        instruction::NodeAcceptTerms {},
+    )
+}
+
 pub fn node_guarantee(who: &Actor, node: &Address, until: i64, guarantee_bps: u16) -> Instruction {
     build(
         accounts::NodeGuarantee {

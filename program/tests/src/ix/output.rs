@@ -55,9 +55,6 @@ pub fn output_reveal_of(
 }
 
 pub fn output_resolve(order: &Address, leases: &[Address]) -> Instruction {
-    let resolve = build(
-        accounts::OutputResolve { order: *order },
-        instruction::OutputResolve {},
-    );
+    let resolve = build(accounts::OutputResolve { order: *order }, instruction::OutputResolve {});
     with_remaining(resolve, leases.iter().map(|lease| AccountMeta::new(*lease, false)).collect())
 }

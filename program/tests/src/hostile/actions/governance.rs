@@ -25,7 +25,7 @@ pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
         5 => params.notice_secs = s.below(120) as u32,
         6 => params.stake_price = s.about(2_000_000),
         7 => params.dispute_deposit = s.about(5_000_000),
-        8 => params.emission_bps = s.below(10_000) as u16,
+        8 => params.emission_bps = s.below(4_000) as u16,
         _ => params.period_secs = s.r.u32(),
     }
     let propose = ix::market_propose_params(&s.a.w, params);
@@ -49,7 +49,7 @@ pub fn market_pause(s: &mut Scene) -> Option<Plan> {
 
 pub fn market_set_authority(s: &mut Scene) -> Option<Plan> {
     let heir = if s.once_in(2) { s.a.w.authority.pubkey() } else { Address::default() };
-    one(ix::market_set_authority(&s.a.w, heir, s.a.w.guardian.pubkey()))
+    one(ix::market_set_authority(&s.a.w, heir))
 }
 
 pub fn market_accept_authority(s: &mut Scene) -> Option<Plan> {
@@ -58,9 +58,43 @@ pub fn market_accept_authority(s: &mut Scene) -> Option<Plan> {
     one(ix::market_accept_authority(&pending))
 }
 
-pub fn gpu_model_set(s: &mut Scene) -> Option<Plan> {
+/// Mostly the guardian and the treasury that the scenario knows; at times somebody else's account.
+pub fn market_propose_roles(s: &mut Scene) -> Option<Plan> {
+    let (guardian, mut treasury) = (s.a.w.guardian.pubkey(), s.a.w.treasury);
+    if s.once_in(3) {
+        let actor = s.actor();
+        treasury = if s.once_in(2) { actor.payment } else { actor.stake };
+    }
+    let propose = ix::market_propose_roles(&s.a.w, guardian, treasury);
+    if s.once_in(3) {
+        return Some(vec![Step::Send(vec![propose]), Step::Send(vec![ix::market_apply_roles()])]);
+    }
+    one(propose)
+}
+
+pub fn market_apply_roles(_: &mut Scene) -> Option<Plan> {
+    one(ix::market_apply_roles())
+}
+
+/// Two models that are steps from those in force, or too far, or new.
+pub fn gpu_model_propose(s: &mut Scene) -> Option<Plan> {
     let mut args = ix::h100();
     args.id = 1 + s.below(2) as u16;
     args.min_stake = s.about(20_000_000_000);
-    one(ix::gpu_model_set(&s.a.w, args))
+    match s.below(6) {
+        0 => args.work_size = 32 * (1 + s.below(128) as u32),
+        1 => args.work_bound_ms = s.about(8_000) as u32,
+        2 => args.min_tier = s.below(5) as u8,
+        3 => args.vram_mib += 1,
+        _ => {}
+    }
+    let propose = ix::gpu_model_propose(&s.a.w, args);
+    if s.once_in(3) {
+        return Some(vec![Step::Send(vec![propose]), Step::Send(vec![ix::gpu_model_apply(args.id)])]);
+    }
+    one(propose)
+}
+
+pub fn gpu_model_apply(s: &mut Scene) -> Option<Plan> {
+    one(ix::gpu_model_apply(1 + s.below(2) as u16))
 }

@@ -1,6 +1,6 @@
 use gantry_market::constants::{BPS, GUARANTEE_BPS_MIN};
 use gantry_market::math::evidence::device_root;
-use gantry_market::state::{DeviceClaim, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
+use gantry_market::state::{DeviceClaim, GpuModel, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
@@ -83,6 +83,19 @@ pub fn node_register(s: &mut Scene) -> Option<Plan> {
         return one(ix::node_register_with(who, &machine, spec, price, devices));
     }
     one(ix::node_register(who, &machine, spec, price))
+}
+
+/// Mostly of a machine that is behind its model.
+pub fn node_accept_terms(s: &mut Scene) -> Option<Plan> {
+    let since = s.a.ledger.get::<GpuModel>(&pda::gpu_model(1))?.since;
+    let (at, node) = s.any_where::<Node>(|node| node.terms_at < since).or_else(|| s.any::<Node>())?;
+    let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
+    let authority = match s.below(6) {
+        0 => s.actor().wallet(),
+        1 | 2 => owner,
+        _ => node.node_key,
+    };
+    one(ix::node_accept_terms(&s.a.w, &authority, &at))
 }
 
 pub fn node_update(s: &mut Scene) -> Option<Plan> {

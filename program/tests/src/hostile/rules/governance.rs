@@ -2,13 +2,12 @@
 
 use gantry_market::state::{GpuModel, Market};
 
-use super::{must, Act, Verdict};
+use super::{must, Act, Change, Verdict};
 use crate::pda;
 
 pub fn check(act: &Act, before: &Market) -> Verdict {
     for change in act.changes::<GpuModel>() {
-        must!(change.closed().is_none(), "models stay", "{}", change.at);
-        must!(act.signed(&before.authority), "the authority sets models", "{}: {}", act.name, change.at);
+        model(act, before, &change)?;
     }
     let Some(change) = act.changes::<Market>().find(|change| change.at == pda::market()) else {
         return Ok(());
@@ -20,10 +19,11 @@ pub fn check(act: &Act, before: &Market) -> Verdict {
         let named = after.authority == before.pending_authority && act.signed(&after.authority);
         must!(named, "authority is taken by the one named", "{}", act.name);
     }
-    if (after.pending_authority, after.guardian) != (before.pending_authority, before.guardian) {
-        let taken = after.authority != before.authority && after.guardian == before.guardian;
-        must!(by_authority || taken, "the authority names successor and guardian", "{}", act.name);
+    if after.pending_authority != before.pending_authority {
+        let taken = after.authority != before.authority;
+        must!(by_authority || taken, "the authority names its successor", "{}", act.name);
     }
+    roles(act, before, after, by_authority)?;
     if after.paused != before.paused {
         must!(by_authority || act.signed(&before.guardian), "the guardian pauses", "{}", act.name);
     }
@@ -34,6 +34,11 @@ pub fn check(act: &Act, before: &Market) -> Verdict {
         must!(due, "parameters wait for their timelock", "{}, due {}", act.now, before.pending_eta);
         must!(after.params.period_secs == before.params.period_secs, "the period is fixed", "{}", act.name);
         must!(after.params.validate().is_ok(), "parameters are sound", "{}", act.name);
+        must!(
+            near(before.params.stake_price, after.params.stake_price),
+            "governance moves in steps",
+            "stake price"
+        );
     }
     if after.pending_eta != before.pending_eta && after.pending_eta != 0 {
         must!(by_authority, "the authority proposes", "{}", act.name);
@@ -43,5 +48,68 @@ pub fn check(act: &Act, before: &Market) -> Verdict {
     let fixed = (after.payment_mint, after.stake_mint, after.fee_vault, after.domain)
         == (before.payment_mint, before.stake_mint, before.fee_vault, before.domain);
     must!(fixed, "mints, vault and domain are fixed", "{}", act.name);
+    Ok(())
+}
+
+/// Whether neither is more than twice the other.
+fn near(a: u64, b: u64) -> bool {
+    u128::from(a) <= 2 * u128::from(b) && u128::from(b) <= 2 * u128::from(a)
+}
+
+fn roles(act: &Act, before: &Market, after: &Market, by_authority: bool) -> Verdict {
+    if (after.guardian, after.treasury) != (before.guardian, before.treasury) {
+        let proposed = (after.guardian, after.treasury) == (before.pending_guardian, before.pending_treasury);
+        must!(proposed, "guardian and treasury come from the proposal", "{}", act.name);
+        let due = before.pending_roles_eta != 0 && act.now >= before.pending_roles_eta;
+        must!(due, "guardian and treasury wait", "{}, due {}", act.now, before.pending_roles_eta);
+    }
+    let applied = after.pending_roles_eta == 0 && before.pending_roles_eta != 0;
+    if after.pending_roles_eta != before.pending_roles_eta && !applied {
+        must!(by_authority, "the authority proposes", "{}", act.name);
+        let earliest = act.now + i64::from(before.params.timelock_secs);
+        must!(
+            after.pending_roles_eta >= earliest,
+            "a proposal waits",
+            "{} before {earliest}",
+            after.pending_roles_eta
+        );
+    }
+    Ok(())
+}
+
+/// A model's terms change only by a proposal of the authority, after its timelock, a step at a time; what the model is
+/// never changes.
+fn model(act: &Act, market: &Market, change: &Change<GpuModel>) -> Verdict {
+    let at = change.at;
+    must!(change.closed().is_none(), "models stay", "{at}");
+    let Some(after) = change.after else { return Ok(()) };
+    let (since, eta) = change.before.map_or((0, 0), |model| (model.since, model.pending_eta));
+    if after.pending_eta != eta && after.pending_eta != 0 {
+        must!(act.signed(&market.authority), "the authority proposes models", "{}: {at}", act.name);
+        let earliest = act.now + i64::from(market.params.timelock_secs);
+        must!(after.pending_eta >= earliest, "a proposal waits", "{} before {earliest}", after.pending_eta);
+    }
+    let Some(before) = change.before.filter(|_| since != 0) else {
+        must!(after.since == 0 || (eta != 0 && act.now >= eta), "models wait for their timelock", "{at}");
+        return Ok(());
+    };
+    let fixed = (before.name, before.vram_mib, before.tflops_x10, before.id)
+        == (after.name, after.vram_mib, after.tflops_x10, after.id);
+    must!(fixed, "a model stays what it is", "{at}");
+    if before.terms() != after.terms() {
+        let due = before.pending_eta != 0 && act.now >= before.pending_eta;
+        must!(due, "models wait for their timelock", "{}: {at}", act.name);
+        must!(after.terms() == before.pending, "terms come from the proposal", "{at}");
+        let steps = [
+            (before.min_stake, after.min_stake),
+            (before.reference_price, after.reference_price),
+            (before.work_size.into(), after.work_size.into()),
+            (before.work_bound_ms.into(), after.work_bound_ms.into()),
+        ];
+        must!(steps.into_iter().all(|(a, b)| near(a, b)), "governance moves in steps", "{at}");
+        let rate = |model: &GpuModel| f64::from(model.work_size).powi(3) / f64::from(model.work_bound_ms);
+        must!(rate(after) <= 2.000_001 * rate(before), "governance moves in steps", "{at}: work");
+        must!(after.min_tier <= before.min_tier + 1, "governance moves in steps", "{at}: tier");
+    }
     Ok(())
 }

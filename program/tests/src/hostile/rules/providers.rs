@@ -248,6 +248,10 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         "{}: {at}",
         act.name
     );
+    let terms = |node: &Node| (node.terms_at, node.work_size, node.work_bound_ms);
+    if terms(before) != terms(after) {
+        must!(by_owner || by_agent, "owner or machine accept other terms", "{}: {at}", act.name);
+    }
     if before.status != after.status {
         let fraud_proven = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
         let proven = act.name == "prove_bad_work" && fraud_proven && after.status == NODE_SUSPENDED;

@@ -1,0 +1,102 @@
+//! The authority proposes a GPU model, or other terms for one; they wait for the timelock. A new proposal replaces a
+//! pending one and starts its own wait.
+
+// The derive binds the arguments that seeds use in code that does not use them too.
+#![allow(unused_variables)]
+
+use anchor_lang::prelude::*;
+
+use crate::constants::VERSION;
+use crate::errors::{MarketError, OrOverflow};
+use crate::events::GpuModelProposed;
+use crate::seeds;
+use crate::state::{GpuModel, Market, ModelTerms};
+
+#[derive(Clone, Copy, AnchorSerialize, AnchorDeserialize, IdlType)]
+pub struct GpuModelArgs {
+    pub id: u16,
+    /// UTF-8, padded with zeroes.
+    pub name: [u8; 32],
+    pub vram_mib: u32,
+    /// Dense FP16 TFLOPS × 10.
+    pub tflops_x10: u32,
+    /// Stake per GPU, base units of the stake token.
+    pub min_stake: u64,
+    /// µUSDC per GPU-hour.
+    pub reference_price: u64,
+    /// Side of the work proof's matrices.
+    pub work_size: u32,
+    /// Longest time a work proof of that size may take, milliseconds.
+    pub work_bound_ms: u32,
+    pub min_tier: u8,
+}
+
+impl GpuModelArgs {
+    fn terms(&self) -> ModelTerms {
+        ModelTerms {
+            min_stake: self.min_stake,
+            reference_price: self.reference_price,
+            work_size: self.work_size,
+            work_bound_ms: self.work_bound_ms,
+            min_tier: self.min_tier,
+            pad: [0; 7],
+        }
+    }
+}
+
+#[derive(Accounts)]
+#[instruction(args: GpuModelArgs)]
+pub struct GpuModelPropose {
+    #[account(mut)]
+    pub authority: Signer,
+    #[account(constraint = market.authority == *authority.address() @ MarketError::Unauthorised)]
+    pub market: Account<Market>,
+    #[account(
+        init_if_needed,
+        payer = authority,
+        seeds = [seeds::GPU_MODEL, &args.id.to_le_bytes()],
+        bump
+    )]
+    pub gpu_model: Account<GpuModel>,
+    pub system_program: Program<System>,
+}
+
+/// What a model is does not change once it is in force: another machine is another model.
+fn validate(args: &GpuModelArgs, market: &Market, model: &GpuModel) -> Result<()> {
+    let sound = args.id != 0 && args.name != [0; 32] && args.vram_mib > 0 && args.tflops_x10 > 0;
+    require!(sound, MarketError::ParameterOutOfRange);
+    let terms = args.terms();
+    terms.validate()?;
+    require!(terms.covers_harm(&market.params)?, MarketError::ParameterOutOfRange);
+    if model.in_force() {
+        let same =
+            (args.name, args.vram_mib, args.tflops_x10) == (model.name, model.vram_mib, model.tflops_x10);
+        require!(same && terms.near(&model.terms())?, MarketError::ParameterOutOfRange);
+    }
+    Ok(())
+}
+
+pub(crate) fn handler(ctx: &mut Context<GpuModelPropose>, args: GpuModelArgs) -> Result<()> {
+    validate(&args, &ctx.accounts.market, &ctx.accounts.gpu_model)?;
+    let timelock = ctx.accounts.market.params.timelock_secs;
+    let eta = Clock::get()?.unix_timestamp.checked_add(timelock as i64).or_overflow()?;
+    let model = &mut ctx.accounts.gpu_model;
+    model.id = args.id;
+    model.name = args.name;
+    model.vram_mib = args.vram_mib;
+    model.tflops_x10 = args.tflops_x10;
+    model.pending = args.terms();
+    model.pending_eta = eta;
+    model.version = VERSION;
+    model.bump = ctx.bumps.gpu_model;
+    emit!(GpuModelProposed {
+        id: args.id,
+        eta,
+        min_stake: args.min_stake,
+        reference_price: args.reference_price,
+        work_size: args.work_size,
+        work_bound_ms: args.work_bound_ms,
+        min_tier: args.min_tier,
+    });
+    model.invariant()
+}

@@ -1,0 +1,32 @@
+//! The authority proposes a guardian and a treasury; they wait for the timelock. A new proposal replaces a pending one
+//! and starts its own wait.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::TokenAccount;
+
+use crate::errors::{MarketError, OrOverflow};
+use crate::events::RolesProposed;
+use crate::state::Market;
+use crate::token::require_mint;
+
+#[derive(Accounts)]
+pub struct MarketProposeRoles {
+    pub authority: Signer,
+    #[account(mut, constraint = market.authority == *authority.address() @ MarketError::Unauthorised)]
+    pub market: Account<Market>,
+    /// Token account of the payment mint that is to receive the treasury's share.
+    pub treasury: Account<TokenAccount>,
+}
+
+pub(crate) fn handler(ctx: &mut Context<MarketProposeRoles>, guardian: Address) -> Result<()> {
+    require_mint(&ctx.accounts.treasury, &ctx.accounts.market.payment_mint)?;
+    let treasury = *ctx.accounts.treasury.address();
+    let market = &mut ctx.accounts.market;
+    let timelock = market.params.timelock_secs as i64;
+    let eta = Clock::get()?.unix_timestamp.checked_add(timelock).or_overflow()?;
+    market.pending_guardian = guardian;
+    market.pending_treasury = treasury;
+    market.pending_roles_eta = eta;
+    emit!(RolesProposed { guardian, treasury, eta });
+    market.invariant()
+}

@@ -142,6 +142,20 @@ func (n *Node) State() NodeStatus { return NodeStatus(n.Status) }
 // Ask is the standing ask.
 func (n *Node) Ask() PricePerHour { return PricePerHour(n.Price) }
 
+// FreeStake is what no node of the provider has.
+func (p *Provider) FreeStake() GNT { return GNT(p.Stake - min(p.Stake, p.LockedStake)) }
+
+// AvailableStake is what of the node's own stake no open fault holds.
+func (n *Node) AvailableStake() uint64 { return n.Stake - min(n.Stake, n.ReservedStake) }
+
+// MissingStake is what the node has to be topped up with before it is covered.
+func (n *Node) MissingStake() GNT {
+	return GNT(n.RequiredStake - min(n.RequiredStake, n.AvailableStake()))
+}
+
+// Covered reports whether the available stake is what the node needs. A node that is not covered is awarded nothing.
+func (n *Node) Covered() bool { return n.AvailableStake() >= n.RequiredStake }
+
 // Region is the region as text.
 func (n *Node) Region() string { return Text(n.Spec.Region[:]) }
 

@@ -68,7 +68,7 @@ func Biddable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) e
 	if err := takesAwards(mk, o, n, now); err != nil {
 		return err
 	}
-	if p.Stake < p.LockedStake {
+	if p == nil || !n.Covered() {
 		return bindings.ErrorCodeInsufficientStake
 	}
 	site := o.Site

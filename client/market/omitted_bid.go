@@ -24,10 +24,10 @@ type OmittedBid struct {
 
 // scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false
 // when the node could not have been awarded all that time. It is the twin of score_throughout.
-func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, p *Provider, m *Model, since, awardedAt int64) (score uint64, ok bool) {
+func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, m *Model, since, awardedAt int64) (score uint64, ok bool) {
 	then, known := n.HeldThroughout(since, awardedAt)
-	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && p.Stake >= p.LockedStake &&
-		p.CoveredSince < since && m.Since < since && n.TermsAt < since && price > 0 && uint64(price) <= o.MaxPrice
+	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && n.Covered() &&
+		n.CoveredSince < since && m.Since < since && n.TermsAt < since && price > 0 && uint64(price) <= o.MaxPrice
 	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd()) != nil {
 		return 0, false
 	}
@@ -48,7 +48,7 @@ func (b OmittedBid) Score(now int64) (score uint64, ok bool) {
 	if !a.BarNode.IsZero() && !b.barStood(since) {
 		return 0, false
 	}
-	score, ok = scoreThroughout(&b.Market, o, n, PricePerHour(b.Omitted.Bid.Price), &b.Provider, &b.Model, since, l.AwardedAt)
+	score, ok = scoreThroughout(&b.Market, o, n, PricePerHour(b.Omitted.Bid.Price), &b.Model, since, l.AwardedAt)
 	return score, ok && score < l.Lease.Score
 }
 

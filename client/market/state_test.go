@@ -76,7 +76,7 @@ func TestAwardable(t *testing.T) {
 		"deadline":  {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.AwardDeadline = 9 }, bindings.ErrorCodeTooLate},
 		"draining":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Status = uint8(NodeDraining) }, bindings.ErrorCodeWrongNodeStatus},
 		"too dear":  {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.Price = 2_000_001 }, CodePriceTooHigh},
-		"stake":     {func(_ *Market, _ *Order, _ *Node, p *Provider) { p.Stake = 1 }, bindings.ErrorCodeInsufficientStake},
+		"stake":     {func(_ *Market, _ *Order, n *Node, _ *Provider) { n.RequiredStake = 1 }, bindings.ErrorCodeInsufficientStake},
 		"not fit":   {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.GpusPerNode = 4 }, bindings.ErrorCodeNotEnoughGpus},
 		"site kept": {func(_ *Market, o *Order, _ *Node, _ *Provider) { o.NodesAwarded, o.Requirement.SameSite = 1, 1 }, bindings.ErrorCodeUnsuitableLocation},
 	} {

@@ -333,7 +333,7 @@ func TestJudge(t *testing.T) {
 		"for nothing":    {bid(1, 0, true), fine, records.OutcomeTooDear},
 		"asleep":         {bid(1, 50, true), func(n *market.Node, _ *market.Provider) { n.Node.Status = uint8(market.NodeHibernated) }, records.OutcomeUnsuitable},
 		"full":           {bid(1, 50, true), func(n *market.Node, _ *market.Provider) { n.GpuMask = 3 }, records.OutcomeUnsuitable},
-		"little stake":   {bid(1, 50, true), func(_ *market.Node, p *market.Provider) { p.LockedStake = 2 }, records.OutcomeUnsuitable},
+		"little stake":   {bid(1, 50, true), func(n *market.Node, _ *market.Provider) { n.RequiredStake = 2 }, records.OutcomeUnsuitable},
 		"nobody":         {bid(9, 50, true), fine, records.OutcomeUnsuitable},
 	} {
 		got := Judge(mk, o, []messages.Bid{c.bid}, look(c.change), now)

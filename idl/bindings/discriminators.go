@@ -71,6 +71,7 @@ var (
 	Event_NodeClosed          = [8]byte{191, 85, 142, 188, 15, 189, 76, 109}
 	Event_NodeRegistered      = [8]byte{15, 57, 183, 59, 93, 55, 157, 195}
 	Event_NodeRetired         = [8]byte{228, 96, 156, 84, 220, 240, 232, 14}
+	Event_NodeStaked          = [8]byte{222, 196, 14, 11, 212, 141, 208, 151}
 	Event_NodeUpdated         = [8]byte{3, 8, 87, 251, 118, 64, 24, 70}
 	Event_OrderCancelled      = [8]byte{108, 56, 128, 68, 168, 113, 168, 239}
 	Event_OrderClosed         = [8]byte{237, 77, 101, 123, 72, 43, 149, 123}

@@ -351,6 +351,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as NodeRetired: %w", err)
 		}
 		return value, nil
+	case Event_NodeStaked:
+		value := new(NodeStaked)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as NodeStaked: %w", err)
+		}
+		return value, nil
 	case Event_NodeUpdated:
 		value := new(NodeUpdated)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1371,6 +1378,23 @@ func ParseEvent_NodeRetired(eventData []byte) (*NodeRetired, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type NodeRetired: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_NodeStaked(eventData []byte) (*NodeStaked, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_NodeStaked {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_NodeStaked, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(NodeStaked)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type NodeStaked: %w", err)
 	}
 	return event, nil
 }

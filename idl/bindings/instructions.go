@@ -2253,8 +2253,8 @@ func NewNodeUpdateInstruction(
 	{
 		// Account 0 "authority": Read-only, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
-		// Account 1 "provider": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 1 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
 		// Account 2 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 	}

@@ -6968,6 +6968,18 @@ type Node struct {
 
 	// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
 	DeviceRoot [32]uint8 `json:"deviceRoot"`
+
+	// Its part of the provider's stake. Faults and proofs of this node take from it and from nothing else.
+	Stake uint64 `json:"stake"`
+
+	// The part of `stake` that open faults hold.
+	ReservedStake uint64 `json:"reservedStake"`
+
+	// Since when the stake has covered what the node needs; means nothing while it does not.
+	CoveredSince int64 `json:"coveredSince"`
+
+	// Seconds from here on are not owed by its leases: it was slashed and not topped up; 0 without a bound.
+	BillingUntil int64 `json:"billingUntil"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7230,6 +7242,26 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.DeviceRoot)
 	if err != nil {
 		return errors.NewField("DeviceRoot", err)
+	}
+	// Serialize `Stake`:
+	err = encoder.Encode(obj.Stake)
+	if err != nil {
+		return errors.NewField("Stake", err)
+	}
+	// Serialize `ReservedStake`:
+	err = encoder.Encode(obj.ReservedStake)
+	if err != nil {
+		return errors.NewField("ReservedStake", err)
+	}
+	// Serialize `CoveredSince`:
+	err = encoder.Encode(obj.CoveredSince)
+	if err != nil {
+		return errors.NewField("CoveredSince", err)
+	}
+	// Serialize `BillingUntil`:
+	err = encoder.Encode(obj.BillingUntil)
+	if err != nil {
+		return errors.NewField("BillingUntil", err)
 	}
 	return nil
 }
@@ -7504,6 +7536,26 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.DeviceRoot)
 	if err != nil {
 		return errors.NewField("DeviceRoot", err)
+	}
+	// Deserialize `Stake`:
+	err = decoder.Decode(&obj.Stake)
+	if err != nil {
+		return errors.NewField("Stake", err)
+	}
+	// Deserialize `ReservedStake`:
+	err = decoder.Decode(&obj.ReservedStake)
+	if err != nil {
+		return errors.NewField("ReservedStake", err)
+	}
+	// Deserialize `CoveredSince`:
+	err = decoder.Decode(&obj.CoveredSince)
+	if err != nil {
+		return errors.NewField("CoveredSince", err)
+	}
+	// Deserialize `BillingUntil`:
+	err = decoder.Decode(&obj.BillingUntil)
+	if err != nil {
+		return errors.NewField("BillingUntil", err)
 	}
 	return nil
 }
@@ -7924,6 +7976,78 @@ func (obj *NodeSpec) Unmarshal(buf []byte) error {
 
 func UnmarshalNodeSpec(buf []byte) (*NodeSpec, error) {
 	obj := new(NodeSpec)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// Stake of the provider became the node's own, or was given back: what the node has now.
+type NodeStaked struct {
+	Node     solanago.PublicKey `json:"node"`
+	Provider solanago.PublicKey `json:"provider"`
+	Stake    uint64             `json:"stake"`
+}
+
+func (obj NodeStaked) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Stake`:
+	err = encoder.Encode(obj.Stake)
+	if err != nil {
+		return errors.NewField("Stake", err)
+	}
+	return nil
+}
+
+func (obj NodeStaked) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding NodeStaked: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *NodeStaked) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Stake`:
+	err = decoder.Decode(&obj.Stake)
+	if err != nil {
+		return errors.NewField("Stake", err)
+	}
+	return nil
+}
+
+func (obj *NodeStaked) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling NodeStaked: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalNodeStaked(buf []byte) (*NodeStaked, error) {
+	obj := new(NodeStaked)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -9761,19 +9885,16 @@ type Provider struct {
 	Payout solanago.PublicKey `json:"payout"`
 	Stake  uint64             `json:"stake"`
 
-	// Asked back, still slashable until withdrawn.
+	// Asked back; no node's any more.
 	Unstaking uint64 `json:"unstaking"`
 
 	// When `unstaking` may be withdrawn.
 	UnstakeAt int64 `json:"unstakeAt"`
 
-	// Sum of the required stake of all nodes that are not closed.
+	// Sum of the stake of all nodes that are not closed: never more than `stake`.
 	LockedStake  uint64 `json:"lockedStake"`
 	SlashedTotal uint64 `json:"slashedTotal"`
 	RegisteredAt int64  `json:"registeredAt"`
-
-	// Since when the stake has covered what the nodes need; means nothing while it does not.
-	CoveredSince int64 `json:"coveredSince"`
 
 	// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
 	FeesPaid   uint64 `json:"feesPaid"`
@@ -9828,11 +9949,6 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.RegisteredAt)
 	if err != nil {
 		return errors.NewField("RegisteredAt", err)
-	}
-	// Serialize `CoveredSince`:
-	err = encoder.Encode(obj.CoveredSince)
-	if err != nil {
-		return errors.NewField("CoveredSince", err)
 	}
 	// Serialize `FeesPaid`:
 	err = encoder.Encode(obj.FeesPaid)
@@ -9927,11 +10043,6 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.RegisteredAt)
 	if err != nil {
 		return errors.NewField("RegisteredAt", err)
-	}
-	// Deserialize `CoveredSince`:
-	err = decoder.Decode(&obj.CoveredSince)
-	if err != nil {
-		return errors.NewField("CoveredSince", err)
 	}
 	// Deserialize `FeesPaid`:
 	err = decoder.Decode(&obj.FeesPaid)

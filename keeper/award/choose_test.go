@@ -81,9 +81,9 @@ func TestWhoIsNotAwarded(t *testing.T) {
 				l.Order, l.Node = order, key
 				v.Put(l.Address, l)
 			case "without a stake":
-				p := *v.Providers[v.Nodes[key].Provider]
-				p.LockedStake = 101
-				v.Put(p.Address, &p)
+				n := *v.Nodes[key]
+				n.RequiredStake = 1
+				v.Put(n.Address, &n)
 			}
 			_, err := Choose(v, match.Of(v), order, now)
 			require.ErrorIs(t, err, ErrNoMatch)

@@ -130,7 +130,6 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 			"put provider": func(t *rapid.T) {
 				k := key(2, rapid.IntRange(0, 3).Draw(t, "provider"))
 				p := &market.Provider{}
-				p.Stake, p.LockedStake = 10, uint64(rapid.IntRange(9, 11).Draw(t, "guaranteed"))
 				b.providers[k] = p
 				m.RemoveProvider(k)
 				m.PutProvider(k, p)

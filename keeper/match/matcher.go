@@ -161,7 +161,7 @@ func (m *Matcher) update(now int64) {
 	}
 	for _, o := range m.ownerNote {
 		o.noted = false
-		if ok := o.provider != nil && o.provider.Stake >= o.provider.LockedStake; ok != o.ok {
+		if ok := o.provider != nil; ok != o.ok {
 			o.ok = ok
 			for _, r := range o.rows {
 				m.touch(r)
@@ -191,7 +191,7 @@ func (m *Matcher) replace(r *row) {
 		delete(m.rows, r.key)
 		return
 	}
-	if r.owner.ok && r.node.State() == market.NodeActive && r.node.ClaimsMissing == 0 {
+	if r.owner.ok && r.node.State() == market.NodeActive && r.node.ClaimsMissing == 0 && r.node.Covered() {
 		m.place(r)
 	}
 }

@@ -51,8 +51,8 @@ func (w *drawnMarket) sqlite(b *testing.B) *table {
 	insert, err := tx.Prepare(`INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`)
 	require.NoError(b, err)
 	for _, n := range w.nodeList {
-		p, m := w.providers[n.Provider], w.models[n.Spec.Model]
-		if n.State() != market.NodeActive || p.Stake < p.LockedStake || n.Tier < m.MinTier {
+		m := w.models[n.Spec.Model]
+		if n.State() != market.NodeActive || !n.Covered() || n.Tier < m.MinTier {
 			continue
 		}
 		score, err := n.Score(start)

@@ -153,7 +153,7 @@ func (v *violations) supply(s Snapshot) {
 func (v *violations) stakes(s Snapshot) {
 	committed, faults := map[solana.PublicKey]uint64{}, map[solana.PublicKey]uint32{}
 	for _, n := range s.Nodes {
-		committed[n.Provider] += n.RequiredStake
+		committed[n.Provider] += n.Stake
 	}
 	for _, f := range s.Faults {
 		faults[f.Provider]++
@@ -163,7 +163,7 @@ func (v *violations) stakes(s Snapshot) {
 			v.add(3, "provider %s has %d staked and %d unstaking, its vault holds %d", key, p.Stake, p.Unstaking, vault)
 		}
 		if committed[key] != p.LockedStake {
-			v.add(3, "provider %s commits %d, its nodes need %d", key, p.LockedStake, committed[key])
+			v.add(3, "provider %s says that its nodes have %d, they have %d", key, p.LockedStake, committed[key])
 		}
 		if faults[key] != p.PendingFaults {
 			v.add(3, "provider %s counts %d faults, there are %d", key, p.PendingFaults, faults[key])

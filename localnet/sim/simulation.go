@@ -203,6 +203,7 @@ func (sim *simulation) buildMachines() {
 		n := &market.Node{Meta: market.Meta{Address: market.NodeAddress(p.Address, m.key.PublicKey())}}
 		n.WorkSize, n.WorkBoundMs = workOrder, uint32(workBound/time.Millisecond)
 		n.Node.Provider, n.NodeKey, n.Spec, n.RequiredStake = p.Address, m.key.PublicKey(), m.spec(), stake
+		n.Stake = stake
 		n.Price, n.UptimeBps, n.Tier, n.Node.Status = uint64(1_000_000+d.IntN(500_000)), 9_000, 1, uint8(market.NodeActive)
 		n.RegisteredAt = sim.start.Unix() - 86_400
 		n.AvailableSince, n.AskSince, n.RecordSince = n.RegisteredAt, n.RegisteredAt, n.RegisteredAt

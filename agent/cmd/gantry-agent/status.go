@@ -135,9 +135,12 @@ func todo(r screen) []string {
 	case market.NodeRetired:
 		out = append(out, "the node is retired: gantry-agent close")
 	}
-	if r.Provider.Stake < r.Provider.LockedStake {
-		out = append(out, fmt.Sprintf("the stake is %s GNT too low, so nothing is awarded: gantry provider stake %s",
-			market.GNT(r.Provider.LockedStake-r.Provider.Stake), market.GNT(r.Provider.LockedStake-r.Provider.Stake)))
+	if missing := r.Node.MissingStake(); missing > 0 {
+		topUp := "gantry-agent update --status active"
+		if free := r.Provider.FreeStake(); free < missing {
+			topUp = fmt.Sprintf("gantry provider stake %s, then %s", missing-free, topUp)
+		}
+		out = append(out, fmt.Sprintf("the machine's stake is %s GNT too low, so nothing is awarded: %s", missing, topUp))
 	}
 	return out
 }
@@ -165,7 +168,7 @@ func printStatus(w io.Writer, r screen, now time.Time) {
 		line("node", "%s · %s · asks %s USDC per GPU-hour · %d of %d GPUs free", n.Address, n.State(), n.Ask(), n.FreeGPUs(), n.Spec.Gpus)
 		line("checks", "%d of %d passed · uptime %.2f %% · measured %.1f TFLOPS", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100, float64(n.MeasuredTflopsX10)/10)
 		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in all", float64(n.Reputation(now.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
-		line("stake", "%s GNT, %s needed, %s slashed so far", market.GNT(r.Provider.Stake), market.GNT(r.Provider.LockedStake), market.GNT(r.Provider.SlashedTotal))
+		line("stake", "%s GNT, %s needed, %s held by faults; %s slashed from the provider so far", market.GNT(n.Stake), market.GNT(n.RequiredStake), market.GNT(n.ReservedStake), market.GNT(r.Provider.SlashedTotal))
 	}
 	line("fees", "%s left on the machine's key", r.Balance)
 	var earned market.USDC

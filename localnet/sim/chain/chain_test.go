@@ -234,9 +234,9 @@ func TestFaults(t *testing.T) {
 	m.TotalWeight = 400
 	c.accounts[market.MarketAddress()] = m
 	p := &market.Provider{Meta: market.Meta{Address: solana.PublicKey{50}}}
-	p.Stake = 1_000
+	p.Stake, p.LockedStake = 1_000, 500
 	n := &market.Node{Meta: market.Meta{Address: solana.PublicKey{60}}}
-	n.Node.Provider, n.RequiredStake, n.Node.Status = p.Address, 500, uint8(market.NodeActive)
+	n.Node.Provider, n.RequiredStake, n.Stake, n.Node.Status = p.Address, 500, 500, uint8(market.NodeActive)
 	c.Put(p.Address, p)
 	c.Put(n.Address, n)
 	leaf := records.Leaf{Node: n.Address, Period: 10, Flags: records.FlagWorkFailed}
@@ -269,5 +269,6 @@ func TestFaults(t *testing.T) {
 	require.NoError(t, c.Execute(wallets[0], []solana.Instruction{slash}))
 	after, _ := Find[market.Provider](c, p.Address)
 	require.EqualValues(t, 950, after.Stake)
+	require.EqualValues(t, 450, after.LockedStake)
 	require.Zero(t, after.Provider.PendingFaults)
 }

@@ -124,10 +124,10 @@ func (t *tx) slashApply(keys []solana.PublicKey) error {
 		}
 		l.Lease.PendingFaults--
 	}
-	taken := min(f.Amount, p.Stake+p.Unstaking)
-	fromStake := min(taken, p.Stake)
-	p.Stake -= fromStake
-	p.Unstaking -= taken - fromStake
+	taken := min(f.Amount, n.AvailableStake())
+	n.Node.Stake -= taken
+	p.Stake -= taken
+	p.LockedStake -= taken
 	p.SlashedTotal += taken
 	t.set(f.Address, nil)
 	t.say(Fact{Kind: Slashed, Node: n.Address, Lease: f.Fault.Lease, Period: f.Period, Flags: f.Flags, Amount: taken})

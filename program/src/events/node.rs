@@ -27,6 +27,14 @@ pub struct TermsAccepted {
     pub work_bound_ms: u32,
 }
 
+/// Stake of the provider became the node's own, or was given back: what the node has now.
+#[event]
+pub struct NodeStaked {
+    pub node: Address,
+    pub provider: Address,
+    pub stake: u64,
+}
+
 /// An uptime guarantee began, or grew.
 #[event]
 pub struct UptimeGuaranteed {

@@ -22,6 +22,7 @@ mod provider;
 mod report;
 mod report_tail;
 mod rewards;
+mod stake;
 mod statement;
 mod work_claim;
 

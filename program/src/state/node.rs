@@ -170,6 +170,14 @@ pub struct Node {
     pub work_bound_ms: u32,
     /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
     pub device_root: [u8; 32],
+    /// Its part of the provider's stake. Faults and proofs of this node take from it and from nothing else.
+    pub stake: u64,
+    /// The part of `stake` that open faults hold.
+    pub reserved_stake: u64,
+    /// Since when the stake has covered what the node needs; means nothing while it does not.
+    pub covered_since: i64,
+    /// Seconds from here on are not owed by its leases: it was slashed and not topped up; 0 without a bound.
+    pub billing_until: i64,
 }
 
 impl Node {
@@ -270,6 +278,7 @@ impl Node {
             && self.checks_passed <= self.checks_total
             && self.uptime_bps <= 10_000
             && self.guarantee_sound()
+            && self.reserved_stake <= self.stake
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

@@ -3,7 +3,7 @@ use gantry_market::events::AuctionAwarded;
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Auction, Credits, Keeper, Lease, Node, Order, Provider, KEEPER_EXITING, LEASE_AWARDED, NODE_HIBERNATED,
+    Auction, Credits, Keeper, Lease, Node, Order, KEEPER_EXITING, LEASE_AWARDED, NODE_HIBERNATED,
     ORDER_AWARDED, ORDER_LAPSED, ORDER_OPEN,
 };
 use gantry_market_tests::attempts::ALREADY_IN_USE;
@@ -303,7 +303,7 @@ fn winner_and_loser_must_suit_the_order() {
         }
     }
     let mut s = sale();
-    s.w.alter(&s.provider.provider(), |p: &mut Provider| p.stake = 0);
+    s.w.alter(&s.machines[0].node, |n: &mut Node| n.reserved_stake = 1);
     let award = s.award(s.bid(0, 1_000_000), None);
     s.refused(&award, MarketError::InsufficientStake);
 }

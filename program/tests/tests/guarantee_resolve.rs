@@ -168,13 +168,15 @@ fn later_terms_do_not_count() {
 }
 
 #[test]
-fn no_more_than_the_provider_has() {
+fn r04_no_more_than_the_node_has() {
     let mut c = committed();
     c.period(0, 0);
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| (p.stake, p.unstaking) = (300, 200));
+    c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 300);
+    let has = |p: &mut Provider| (p.stake, p.locked_stake, p.unstaking) = (500, 300, 200);
+    c.w.alter(&c.provider.provider(), has);
     c.settle();
     let provider: Provider = c.w.read(&c.provider.provider());
-    assert_eq!((provider.stake, provider.unstaking, provider.slashed_total), (0, 0, 500));
+    assert_eq!((provider.stake, provider.unstaking, provider.slashed_total), (200, 200, 300));
 }
 
 /// Periods without a final report, or without a leaf of this node, speak neither for nor against it.
@@ -265,6 +267,7 @@ fn suspended_time_is_down_time() {
     };
     let (sleep, wake) = (back(NODE_HIBERNATED), back(NODE_ACTIVE));
     c.w.refused(sleep, &[&c.provider.key], MarketError::GuaranteeRunning);
+    c.w.ok(ix::provider_stake(&c.w, &c.provider, 1_000_000_000), &[&c.provider.key]);
     c.w.ok(wake, &[&c.provider.key]);
     let away = (c.w.now() - suspended_at) as u64;
     assert_eq!((c.node().guarantee_up_secs, c.node().guarantee_counted_secs), (60, 60 + away));

@@ -285,7 +285,7 @@ fn the_new_node_must_suit_the_order_now() {
         f.w.refused(f.migrate(), &[&f.deal.keeper.key], error);
     }
     let mut f = failed();
-    f.w.alter(&f.other.provider(), |p: &mut Provider| p.locked_stake = p.stake + 1);
+    f.w.alter(&f.spare.node, |n: &mut Node| n.reserved_stake = 1);
     f.w.refused(f.migrate(), &[&f.deal.keeper.key], MarketError::InsufficientStake);
     let mut f = failed();
     f.w.alter(&pda::gpu_model(H100), |m: &mut GpuModel| m.min_tier = 3);

@@ -5,8 +5,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    Guarantee, Lease, Node, Order, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED,
-    NODE_SUSPENDED,
+    Guarantee, Lease, Node, Order, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
 };
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::setups::ASK;
@@ -137,9 +136,9 @@ fn only_an_active_node_whose_stake_is_there() {
         w.refused(commit.clone(), &[&provider.key], MarketError::WrongNodeStatus);
     }
     w.alter(&machine.node, |n: &mut Node| n.status = NODE_ACTIVE);
-    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
+    w.alter(&machine.node, |n: &mut Node| n.reserved_stake = 1);
     w.refused(commit.clone(), &[&provider.key], MarketError::InsufficientStake);
-    w.alter(&provider.provider(), |p: &mut Provider| p.stake = p.locked_stake);
+    w.alter(&machine.node, |n: &mut Node| n.reserved_stake = 0);
     w.pause();
     w.ok(commit, &[&provider.key]);
 }

@@ -39,6 +39,7 @@ fn a_machine_is_on_offer_and_holds_its_devices() {
     assert_eq!(bytemuck::bytes_of(&node.spec), bytemuck::bytes_of(&ix::spec(2)));
     let state: Provider = w.read(&provider.provider());
     assert_eq!((state.locked_stake, state.node_count, state.stake), (20_000_000_000, 1, 20_000_000_000));
+    assert_eq!((node.stake, node.reserved_stake, node.covered_since), (20_000_000_000, 0, w.now()));
     for device in &ix::devices(&key.pubkey(), 2)[..2] {
         let claim: DeviceClaim = w.read(&pda::device(device));
         assert_eq!((claim.node, claim.device), (at, *device));

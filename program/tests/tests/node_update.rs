@@ -1,6 +1,8 @@
 use gantry_market::errors::MarketError;
-use gantry_market::events::NodeUpdated;
-use gantry_market::state::{Node, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market::events::{NodeStaked, NodeUpdated};
+use gantry_market::state::{
+    Node, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::setups::ASK;
 use gantry_market_tests::transactions::unsigned;
@@ -99,6 +101,35 @@ fn only_the_owner_brings_a_suspended_node_back_once_its_faults_are_settled() {
     w.ok(by_owner, &[&provider.key]);
     let node: Node = w.read(&machine.node);
     assert_eq!((node.status, node.available_since), (NODE_ACTIVE, w.now()));
+}
+
+/// The wallet tops a node up from stake that no node has, and gets back what is too much.
+#[test]
+fn r04_the_wallet_tops_a_node_up() {
+    let (mut w, provider, machine) = ready();
+    w.alter(&machine.node, |n: &mut Node| (n.stake, n.reserved_stake) = (9_000_000_000, 500_000_000));
+    w.alter(&provider.provider(), |p: &mut Provider| {
+        (p.stake, p.locked_stake) = (10_499_999_999, 9_000_000_000)
+    });
+    let by_wallet = update(&provider.wallet(), &provider, &machine, ASK, NODE_ACTIVE);
+    w.refused(by_wallet.clone(), &[&provider.key], MarketError::InsufficientStake);
+    // The agent has no stake to add: it goes on without.
+    w.ok(update(&machine.key.pubkey(), &provider, &machine, ASK + 1, NODE_ACTIVE), &[&machine.key]);
+    assert_eq!(w.read::<Node>(&machine.node).stake, 9_000_000_000);
+    w.alter(&provider.provider(), |p: &mut Provider| p.stake += 1);
+    let meta = w.ok(by_wallet.clone(), &[&provider.key]);
+    let staked = NodeStaked { node: machine.node, provider: provider.provider(), stake: 10_500_000_000 };
+    assert_emitted(&meta, &staked);
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.stake, node.covered_since), (10_500_000_000, w.now()));
+    assert_eq!(w.read::<Provider>(&provider.provider()).locked_stake, 10_500_000_000);
+    // The fault gave back what it held.
+    w.alter(&machine.node, |n: &mut Node| n.reserved_stake = 0);
+    w.warp(1);
+    w.ok(by_wallet, &[&provider.key]);
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.stake, node.covered_since), (10_000_000_000, w.now() - 1));
+    assert_eq!(w.read::<Provider>(&provider.provider()).locked_stake, 10_000_000_000);
 }
 
 #[test]

@@ -180,9 +180,9 @@ fn only_active_nodes_with_covered_stake_at_no_more_than_the_price() {
     w.alter(&offer.machine.node, |n: &mut Node| (n.status, n.price) = (NODE_ACTIVE, 3_000_001));
     w.refused(offer.award(), &[&offer.keeper.key], MarketError::PriceTooHigh);
     w.alter(&offer.machine.node, |n: &mut Node| n.price = 3_000_000);
-    w.alter(&offer.provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
+    w.alter(&offer.machine.node, |n: &mut Node| n.reserved_stake = 1);
     w.refused(offer.award(), &[&offer.keeper.key], MarketError::InsufficientStake);
-    w.alter(&offer.provider.provider(), |p: &mut Provider| p.stake = p.locked_stake);
+    w.alter(&offer.machine.node, |n: &mut Node| n.reserved_stake = 0);
     w.ok(offer.award(), &[&offer.keeper.key]);
     assert_eq!(w.read::<Credits>(&offer.customer.credits()).reserved, 3_000_000);
 }

@@ -192,22 +192,27 @@ fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
 }
 
 #[test]
-fn stake_on_its_way_out_pays_too_and_a_retired_node_stays_retired() {
+fn r04_other_stake_is_not_touched_and_a_retired_node_stays_retired() {
     let mut c = accused_of(64, (1, 1), 1);
+    c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 4_000_000_000);
     c.w.alter(&c.provider.provider(), |p: &mut Provider| {
-        (p.stake, p.unstaking) = (4_000_000_000, 16_000_000_000);
+        (p.stake, p.locked_stake, p.unstaking) = (5_000_000_000, 4_000_000_000, 15_000_000_000);
     });
     c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
     c.w.ok(c.proof(), &[&c.finder.key]);
     let provider: Provider = c.w.read(&c.provider.provider());
-    assert_eq!((provider.stake, provider.unstaking), (0, 10_000_000_000));
+    assert_eq!(
+        (provider.stake, provider.locked_stake, provider.unstaking),
+        (1_000_000_000, 0, 15_000_000_000)
+    );
     assert_eq!(c.w.read::<Node>(&c.machine.node).status, NODE_RETIRED);
 }
 
 #[test]
 fn there_is_no_more_to_take_than_there_is() {
     let mut c = accused_of(64, (1, 1), 1);
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = 7);
+    c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 7);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| (p.stake, p.locked_stake) = (7, 7));
     c.w.ok(c.proof(), &[&c.finder.key]);
     assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 0);
     assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);

@@ -5,8 +5,8 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, Provider, ScoreRecord,
-    KEEPER_ACTIVE, KEEPER_EXITING, NODE_DRAINING,
+    GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, ScoreRecord, KEEPER_ACTIVE,
+    KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -183,10 +183,10 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
         c.refused(MarketError::NotBetter);
     }
     let mut c = awarded();
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
+    c.w.alter(&c.better.node, |n: &mut Node| n.reserved_stake = 1);
     c.refused(MarketError::NotBetter);
     let mut c = awarded();
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.covered_since = i64::MAX);
+    c.w.alter(&c.better.node, |n: &mut Node| n.covered_since = i64::MAX);
     c.refused(MarketError::NotBetter);
     let mut c = awarded();
     let since = c.w.now();

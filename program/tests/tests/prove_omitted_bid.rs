@@ -3,7 +3,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Auction, GpuModel, Guarantee, Keeper, Lease, Node, Order, Provider, KEEPER_ACTIVE, NODE_DRAINING,
+    Auction, GpuModel, Guarantee, Keeper, Lease, Node, Order, KEEPER_ACTIVE, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -277,10 +277,10 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
         }
     }
     let mut c = awarded();
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.stake = p.locked_stake - 1);
+    c.w.alter(&c.node(), |n: &mut Node| n.reserved_stake = 1);
     c.refused(MarketError::NotBetter);
     let mut c = awarded();
-    c.w.alter(&c.provider.provider(), |p: &mut Provider| p.covered_since = i64::MAX);
+    c.w.alter(&c.node(), |n: &mut Node| n.covered_since = i64::MAX);
     c.refused(MarketError::NotBetter);
     let mut c = awarded();
     let since = c.w.now();

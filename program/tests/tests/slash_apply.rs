@@ -1,7 +1,7 @@
 use gantry_market::constants::{FLAG_DEVICE_CHANGED, FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::errors::MarketError;
 use gantry_market::events::SlashApplied;
-use gantry_market::state::{Fault, Lease, Node, Provider, NODE_SUSPENDED};
+use gantry_market::state::{Fault, Lease, Node, Provider, NODE_ACTIVE, NODE_SUSPENDED};
 use gantry_market::ID;
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -113,19 +113,9 @@ fn not_a_second_before_the_window_closes_and_once_only() {
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).slashed_total, 1_000_000_000);
 }
 
+/// What a provider has asked back is no node's any more, and stays out of a slash.
 #[test]
-fn stake_on_its_way_out_is_slashed_after_the_rest() {
-    let (mut w, deal, fault) = applicable();
-    w.alter(&deal.provider.provider(), |p: &mut Provider| {
-        (p.stake, p.unstaking) = (400_000_000, 19_600_000_000);
-    });
-    w.ok(apply(&w, &deal, &fault), &[]);
-    let provider: Provider = w.read(&deal.provider.provider());
-    assert_eq!((provider.stake, provider.unstaking), (0, 19_000_000_000));
-}
-
-#[test]
-fn a_fault_holds_stake_that_is_on_its_way_out() {
+fn r04_stake_on_its_way_out_is_not_touched() {
     let mut w = Testbed::new();
     let deal = w.awarded();
     w.ok(ix::provider_stake(&w, &deal.provider, 5), &[&deal.provider.key]);
@@ -137,20 +127,36 @@ fn a_fault_holds_stake_that_is_on_its_way_out() {
     let leaf = LeafData { flags: FLAG_DEVICE_CHANGED, ..w.good_leaf(deal.machine.node, deal.lease, period) };
     let proof = w.finalise(&deal.keeper, &[leaf]).remove(0);
     w.ok(ix::fault_open(&w, &deal.keeper.wallet(), &proof), &[&deal.keeper.key]);
-    let withdraw = ix::provider_withdraw_stake(&deal.provider);
-    w.refused(withdraw.clone(), &[&deal.provider.key], MarketError::FaultPending);
     w.warp(300);
     let fault = pda::fault(&deal.machine.node, &deal.lease, period);
     w.ok(apply(&w, &deal, &fault), &[]);
-    w.ok(withdraw, &[&deal.provider.key]);
     let provider: Provider = w.read(&deal.provider.provider());
-    assert_eq!((provider.stake, provider.unstaking), (0, 0));
+    assert_eq!((provider.stake, provider.locked_stake, provider.unstaking), (0, 0, 5));
+    w.ok(ix::provider_withdraw_stake(&deal.provider), &[&deal.provider.key]);
+}
+
+/// Two nodes of one provider: the fault of one takes that one's stake, however much the other has.
+#[test]
+fn r04_nodes_of_one_provider_do_not_drain_each_other() {
+    let (mut w, deal, fault) = applicable();
+    w.ok(ix::provider_stake(&w, &deal.provider, 15_000_000_000), &[&deal.provider.key]);
+    let other = w.machine(&deal.provider, 1);
+    w.alter(&deal.machine.node, |n: &mut Node| n.stake = 600_000_000);
+    w.alter(&deal.provider.provider(), |p: &mut Provider| p.locked_stake = 10_600_000_000);
+    w.ok(apply(&w, &deal, &fault), &[]);
+    let provider: Provider = w.read(&deal.provider.provider());
+    assert_eq!((provider.slashed_total, provider.locked_stake), (600_000_000, 10_000_000_000));
+    assert_eq!(w.read::<Node>(&deal.machine.node).stake, 0);
+    assert_eq!(w.read::<Node>(&other.node).stake, 10_000_000_000);
 }
 
 #[test]
 fn there_is_no_more_to_take_than_there_is() {
     let (mut w, deal, fault) = applicable();
-    w.alter(&deal.provider.provider(), |p: &mut Provider| p.stake = 30_000_000);
+    w.alter(&deal.machine.node, |n: &mut Node| n.stake = 30_000_000);
+    w.alter(&deal.provider.provider(), |p: &mut Provider| {
+        (p.stake, p.locked_stake) = (30_000_000, 30_000_000)
+    });
     w.ok(apply(&w, &deal, &fault), &[]);
     let provider: Provider = w.read(&deal.provider.provider());
     assert_eq!((provider.stake, provider.slashed_total), (0, 30_000_000));
@@ -160,7 +166,7 @@ fn there_is_no_more_to_take_than_there_is() {
 }
 
 #[test]
-fn a_slashed_provider_is_awarded_nothing_until_it_stakes_again() {
+fn r04_a_slashed_node_is_awarded_nothing_until_it_is_topped_up() {
     let (mut w, deal, fault) = applicable();
     w.ok(apply(&w, &deal, &fault), &[]);
     let order = w.order(&deal.customer, ix::order_args(5));
@@ -168,6 +174,11 @@ fn a_slashed_provider_is_awarded_nothing_until_it_stakes_again() {
         ix::order_award(&deal.keeper, &deal.customer, &order, &deal.provider.provider(), &deal.machine.node);
     w.refused(award.clone(), &[&deal.keeper.key], MarketError::InsufficientStake);
     w.ok(ix::provider_stake(&w, &deal.provider, 1_000_000_000), &[&deal.provider.key]);
+    w.refused(award.clone(), &[&deal.keeper.key], MarketError::InsufficientStake);
+    let (provider, node) = (deal.provider.provider(), deal.machine.node);
+    let top_up = ix::node_update(&deal.provider.wallet(), &provider, &node, 2_000_000, NODE_ACTIVE);
+    w.ok(top_up, &[&deal.provider.key]);
+    assert_eq!(w.read::<Node>(&node).stake, 20_000_000_000);
     w.ok(award, &[&deal.keeper.key]);
 }
 

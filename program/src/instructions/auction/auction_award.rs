@@ -80,7 +80,6 @@ fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
         &accounts.keeper,
         order,
         &accounts.node,
-        &accounts.provider,
         &accounts.gpu_model,
         now,
         order.latest_end()?,

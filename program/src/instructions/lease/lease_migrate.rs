@@ -62,7 +62,6 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
         &accounts.keeper,
         &accounts.order,
         &accounts.node,
-        &accounts.provider,
         &accounts.gpu_model,
         now,
         end,

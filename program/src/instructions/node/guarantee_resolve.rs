@@ -53,6 +53,7 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let finder = *accounts.finder.address();
     let finder_bps = accounts.market.params.finder_bps;
+    let period_secs = accounts.market.params.period_secs;
     let node = &mut accounts.node;
     let record = node.record(now);
     let (guarantee_bps, up_secs) = (node.guarantee_bps, node.guarantee_up_secs);
@@ -61,7 +62,8 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let amount = if kept(up_secs, counted_secs, guarantee_bps) {
         0
     } else {
-        accounts.provider.slash(bps_of(node.required_stake, node.slash_guarantee_bps)?)?
+        let due = bps_of(node.required_stake, node.slash_guarantee_bps)?;
+        node.take_stake(&mut accounts.provider, due, now, period_secs)?
     };
     let shares = split(amount, 0, finder_bps)?;
     Slashed {

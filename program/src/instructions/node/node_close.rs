@@ -1,4 +1,4 @@
-//! Closes a retired node and its device claims, and unlocks its stake.
+//! Closes a retired node and its device claims, and frees its stake.
 
 use anchor_lang::prelude::*;
 
@@ -45,11 +45,9 @@ pub(crate) fn handler(ctx: &mut Context<NodeClose>) -> Result<()> {
     for view in claims {
         close_claim(*view, &address, ctx.accounts.wallet.account(), payers)?;
     }
-    let required = ctx.accounts.node.required_stake;
+    let stake = ctx.accounts.node.stake;
     let provider = &mut ctx.accounts.provider;
-    let covered = provider.covered();
-    provider.locked_stake = provider.locked_stake.checked_sub(required).or_overflow()?;
-    provider.keep_covered(covered, now);
+    provider.locked_stake = provider.locked_stake.checked_sub(stake).or_overflow()?;
     provider.node_count = provider.node_count.checked_sub(1).or_overflow()?;
     emit!(NodeClosed { node: address });
     Ok(())

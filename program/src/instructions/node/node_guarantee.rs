@@ -27,7 +27,7 @@ pub struct NodeGuarantee {
 fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) -> Result<i64> {
     let (node, params) = (&accounts.node, &accounts.market.params);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
-    require!(accounts.provider.covered(), MarketError::InsufficientStake);
+    require!(node.covered(), MarketError::InsufficientStake);
     require!(!node.is_guaranteed() || now < node.guaranteed_until, MarketError::GuaranteeOver);
     let since = if node.is_guaranteed() {
         node.guaranteed_since

@@ -94,6 +94,8 @@ pub(crate) fn handler(
     node.ask_since = now;
     node.available_since = now;
     node.required_stake = required;
+    node.stake = required;
+    node.covered_since = now;
     node.registered_at = now;
     node.record_since = now;
     node.previous_since = now;

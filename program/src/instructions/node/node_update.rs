@@ -1,9 +1,10 @@
-//! The provider or the machine's agent sets the ask and the status.
+//! The provider or the machine's agent sets the ask and the status. With the status active the node's stake is topped up
+//! from stake that no node has.
 
 use anchor_lang::prelude::*;
 
 use crate::errors::MarketError;
-use crate::events::NodeUpdated;
+use crate::events::{NodeStaked, NodeUpdated};
 use crate::state::{
     Node, Provider, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
 };
@@ -11,7 +12,7 @@ use crate::state::{
 #[derive(Accounts)]
 pub struct NodeUpdate {
     pub authority: Signer,
-    #[account(address = node.provider @ MarketError::WrongAccount)]
+    #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(mut)]
     pub node: Account<Node>,
@@ -46,6 +47,26 @@ pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> 
         node.ask_since = now;
     }
     node.set_status(status, now)?;
+    if status == NODE_ACTIVE {
+        let by_wallet = *ctx.accounts.authority.address() == ctx.accounts.provider.wallet;
+        level_stake(node, &mut ctx.accounts.provider, by_wallet, now)?;
+    }
     emit!(NodeUpdated { node: address, price, status });
     node.invariant()
+}
+
+/// The wallet learns that the stake is too little; the agent, which cannot add any, goes on without.
+fn level_stake(
+    node: &mut Account<Node>,
+    provider: &mut Account<Provider>,
+    by_wallet: bool,
+    now: i64,
+) -> Result<()> {
+    let before = node.stake;
+    let enough = node.level_stake(provider, now)?;
+    require!(enough || !by_wallet, MarketError::InsufficientStake);
+    if node.stake != before {
+        emit!(NodeStaked { node: *node.address(), provider: node.provider, stake: node.stake });
+    }
+    Ok(())
 }

@@ -18,7 +18,6 @@ pub fn require_suitable(
     keeper: &Keeper,
     order: &Order,
     node: &Node,
-    provider: &Provider,
     model: &GpuModel,
     now: i64,
     end: i64,
@@ -26,7 +25,7 @@ pub fn require_suitable(
     market.awards_open()?;
     require!(keeper.status == KEEPER_ACTIVE, MarketError::KeeperNotActive);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
-    require!(provider.stake >= provider.locked_stake, MarketError::InsufficientStake);
+    require!(node.covered(), MarketError::InsufficientStake);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)
 }

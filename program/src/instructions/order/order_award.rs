@@ -10,9 +10,7 @@ use crate::math::pricing::cost;
 use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
 use crate::seeds;
-use crate::state::{
-    Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_OPEN,
-};
+use crate::state::{Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_OPEN};
 
 #[derive(Accounts)]
 pub struct OrderAward {
@@ -54,7 +52,6 @@ fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
         &accounts.keeper,
         order,
         node,
-        &accounts.provider,
         &accounts.gpu_model,
         now,
         order.latest_end()?,

@@ -47,7 +47,6 @@ pub(crate) fn handler(ctx: &mut Context<ProviderRegister>) -> Result<()> {
     provider.wallet = wallet;
     provider.payout = *accounts.payout.address();
     provider.registered_at = Clock::get()?.unix_timestamp;
-    provider.covered_since = provider.registered_at;
     provider.version = VERSION;
     provider.bump = ctx.bumps.provider;
     provider.vault_bump = ctx.bumps.stake_vault;

@@ -1,4 +1,4 @@
-//! A provider requests stake back that is not locked. It waits for the cooldown, and can be slashed until then.
+//! A provider requests stake back that no node has. It waits for the cooldown.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;

@@ -47,9 +47,7 @@ pub(crate) fn handler(ctx: &mut Context<ProviderStake>, amount: u64) -> Result<(
     );
     let address = *accounts.provider.address();
     let provider = &mut accounts.provider;
-    let covered = provider.covered();
     provider.stake = provider.stake.checked_add(amount).or_overflow()?;
-    provider.keep_covered(covered, Clock::get()?.unix_timestamp);
     emit!(StakeAdded { provider: address, amount, stake: provider.stake });
     provider.invariant(accounts.stake_vault.amount())
 }

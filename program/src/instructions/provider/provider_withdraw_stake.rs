@@ -1,4 +1,4 @@
-//! Stake whose cooldown has passed goes back to its owner, unless a fault is open against it.
+//! Stake whose cooldown has passed goes back to its owner. Faults hold the stake of their nodes, not this.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
@@ -31,7 +31,6 @@ fn validate(accounts: &ProviderWithdrawStake, now: i64) -> Result<()> {
     let provider = &accounts.provider;
     require!(provider.unstaking != 0, MarketError::ZeroAmount);
     require!(now >= provider.unstake_at, MarketError::TooEarly);
-    require!(provider.pending_faults == 0, MarketError::FaultPending);
     token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 

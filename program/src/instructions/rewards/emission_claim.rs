@@ -43,9 +43,7 @@ pub(crate) fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
     require!(amount > 0, MarketError::NothingOwed);
     let turned = fees_turned(provider.fees_paid, amount, wanted)?;
     provider.fees_paid = provider.fees_paid.checked_sub(turned).or_overflow()?;
-    let before = provider.covered();
     provider.stake = provider.stake.checked_add(amount).or_overflow()?;
-    provider.keep_covered(before, now);
     let bump = [accounts.market.bump];
     let signer: [&[u8]; 2] = [seeds::MARKET, &bump];
     transfer(

@@ -78,7 +78,8 @@ pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) 
     let node = &mut accounts.node;
     node.bad_work_period = period;
     node.suspend(true, now);
-    let amount = accounts.provider.slash(bps_of(node.required_stake, params.slash_bad_work_bps)?)?;
+    let due = bps_of(node.required_stake, params.slash_bad_work_bps)?;
+    let amount = node.take_stake(&mut accounts.provider, due, now, params.period_secs)?;
     let shares = split(amount, 0, params.finder_bps)?;
     Slashed {
         token_program: &accounts.token_program,

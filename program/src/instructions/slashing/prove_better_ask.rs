@@ -64,8 +64,8 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
     let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
     require!(better.ask_since < since && *better.address() != lease.node, MarketError::NotBetter);
-    let (provider, model) = (&accounts.provider, &accounts.gpu_model);
-    let score = score_throughout(better, better.price, provider, model, order, since, lease.awarded_at)?;
+    let model = &accounts.gpu_model;
+    let score = score_throughout(better, better.price, model, order, since, lease.awarded_at)?;
     require!(score < lease.score, MarketError::NotBetter);
     Ok(score)
 }

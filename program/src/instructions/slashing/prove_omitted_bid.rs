@@ -108,9 +108,8 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     require!(!counted, MarketError::NotBetter);
     let since = auction.close_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
     bar_stood(accounts, since)?;
-    let (provider, model) = (&accounts.provider, &accounts.gpu_model);
-    let score =
-        score_throughout(omitted, bid.price, provider, model, order, since, lease.awarded_at)?;
+    let model = &accounts.gpu_model;
+    let score = score_throughout(omitted, bid.price, model, order, since, lease.awarded_at)?;
     // The lease's score is that of the price paid: the bar's, or the maximum's.
     require!(score < lease.score, MarketError::NotBetter);
     Ok(score)

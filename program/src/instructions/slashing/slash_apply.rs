@@ -74,7 +74,8 @@ pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     if fault.flags & FLAGS_NODE != 0 {
         accounts.node.suspend(true, now);
     }
-    let amount = accounts.provider.slash(fault.amount)?;
+    let period_secs = accounts.market.params.period_secs;
+    let amount = accounts.node.take_stake(&mut accounts.provider, fault.amount, now, period_secs)?;
     let shares = split(amount, fault.harm, fault.finder_bps)?;
     Slashed {
         token_program: &accounts.token_program,

@@ -11,7 +11,7 @@ use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::{harm_in_stake, split};
 use crate::slashing::{lighten, Slashed};
-use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Provider, NODE_ACTIVE};
+use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, NODE_ACTIVE};
 
 /// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
 /// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, with free
@@ -21,18 +21,17 @@ use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, Pro
 pub fn score_throughout(
     node: &Node,
     price: u64,
-    provider: &Provider,
     model: &GpuModel,
     order: &Order,
     since: i64,
     awarded_at: i64,
 ) -> Result<u64> {
-    // GPUs that are free now, and none of which was freed since, were free all the time. The same holds for the stake.
+    // GPUs that are free now, and none of which was freed since, were free all the time. The same holds for its stake.
     let held = node.status == NODE_ACTIVE
         && node.available_since < since
         && node.gpus_freed_at < since
-        && provider.covered()
-        && provider.covered_since < since
+        && node.covered()
+        && node.covered_since < since
         && model.since < since
         && node.terms_at < since
         && price > 0

@@ -133,13 +133,13 @@ impl<'a> Scene<'a> {
 
     /// Whether a node could have work of this size at this price.
     pub fn fits(harness: &Harness, node: &Node, wanted: &Wanted) -> bool {
-        let covered = |provider: &Provider| provider.stake >= provider.locked_stake;
         node.status == NODE_ACTIVE
             && node.price <= wanted.most
             && node.free_gpus() >= wanted.gpus
             && node.spec.simulated <= wanted.simulated
             && node.claims_missing == 0
-            && harness.ledger.get::<Provider>(&node.provider).is_some_and(covered)
+            && node.covered()
+            && harness.ledger.get::<Provider>(&node.provider).is_some()
     }
 
     pub fn actor(&mut self) -> &'a Actor {

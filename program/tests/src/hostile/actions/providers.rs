@@ -5,6 +5,7 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
 
+use super::repair::short;
 use crate::hostile::harness::{Harness, MACHINES, PROVIDERS, TWINS};
 use crate::hostile::scene::{one, Plan, Scene};
 use crate::hostile::trace::Step;
@@ -27,10 +28,11 @@ pub fn provider_set_payout(s: &mut Scene) -> Option<Plan> {
 pub fn provider_stake(s: &mut Scene) -> Option<Plan> {
     // Mostly what a slash has left open: machines of a provider with too little stake get no work.
     let any = s.once_in(3);
-    if let Some((_, short)) = s.any_where::<Provider>(|found| !any && found.stake < found.locked_stake) {
-        let who = s.who(&short.wallet)?;
+    if let Some((_, node)) = s.any_where::<Node>(|found| !any && !found.covered()) {
+        let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
+        let who = s.who(&owner)?;
         let more = s.about(10_000_000_000);
-        return one(ix::provider_stake(&s.a.w, who, (short.locked_stake - short.stake).saturating_add(more)));
+        return one(ix::provider_stake(&s.a.w, who, short(s.a, &node.provider).saturating_add(more)));
     }
     let who = s.actor_of(&PROVIDERS);
     let amount = s.about(30_000_000_000);

@@ -6,7 +6,7 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
-use crate::hostile::harness::{CUSTOMERS, KEEPERS};
+use crate::hostile::harness::{Harness, CUSTOMERS, KEEPERS};
 use crate::hostile::scene::{Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::{ix, pda, Actor};
@@ -37,12 +37,16 @@ fn in_order(s: &mut Scene) -> Plan {
     if let Some(market) = a.ledger.get::<Market>(&pda::market()).filter(|market| market.paused != 0) {
         all.push(ix::market_pause(&market.authority, 0));
     }
-    for (_, provider) in a.ledger.all::<Provider>().filter(|(_, provider)| !provider.covered()) {
-        if let Some(who) = s.who(&provider.wallet) {
-            all.push(ix::provider_stake(&a.w, who, provider.locked_stake - provider.stake));
+    for (at, provider) in a.ledger.all::<Provider>() {
+        let short = short(a, at);
+        if let Some(who) = s.who(&provider.wallet).filter(|_| short > 0) {
+            all.push(ix::provider_stake(&a.w, who, short));
         }
     }
-    let away = |node: &Node| !matches!(node.status, NODE_ACTIVE | NODE_RETIRED) && node.pending_faults == 0;
+    let away = |node: &Node| {
+        let works = node.status == NODE_ACTIVE && node.covered();
+        !works && node.status != NODE_RETIRED && node.pending_faults == 0
+    };
     for (at, node) in a.ledger.all::<Node>().filter(|(_, node)| away(node)) {
         if let Some(provider) = a.ledger.get::<Provider>(&node.provider) {
             all.push(ix::node_update(&provider.wallet, &node.provider, at, 2_000_000, NODE_ACTIVE));
@@ -52,6 +56,18 @@ fn in_order(s: &mut Scene) -> Plan {
         all.push(ix::lease_end(&a.w, &lease.customer, at, 1));
     }
     all.into_iter().map(|instruction| Step::Send(vec![instruction])).collect()
+}
+
+/// What a provider has to add so that each of its nodes can be covered.
+pub fn short(a: &Harness, provider: &Address) -> u64 {
+    let nodes = a.ledger.all::<Node>().filter(|(_, node)| node.provider == *provider);
+    let missing = nodes
+        .filter(|(_, node)| node.status != NODE_RETIRED)
+        .map(|(_, node)| (node.required_stake + node.reserved_stake).saturating_sub(node.stake))
+        .fold(0u64, u64::saturating_add);
+    let free =
+        a.ledger.get::<Provider>(provider).map_or(0, |found| found.stake.saturating_sub(found.locked_stake));
+    missing.saturating_sub(free)
 }
 
 /// A customer that can pay this much, in µUSDC; now and then any.

@@ -79,8 +79,7 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
             "what is over is settled",
             "{at}"
         );
-        let covered = act.ledger.get::<Provider>(&before.provider).is_some_and(|p| p.stake >= p.locked_stake);
-        must!(covered, "stake answers for a guarantee", "{at}");
+        must!(before.covered(), "stake answers for a guarantee", "{at}");
         let cost = after.slash_guarantee_bps == market.params.slash_guarantee_bps;
         must!(cost && counted(after) == counted(before), "a guarantee has the terms of its day", "{at}");
         return Ok(());

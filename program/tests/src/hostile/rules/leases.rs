@@ -95,8 +95,7 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         "{at}"
     );
     must!(lease.gpu_mask.count_ones() == u32::from(lease.gpus), "a lease has its GPUs", "{at}");
-    let covered = act.ledger.get::<Provider>(&node.provider).is_some_and(|p| p.stake >= p.locked_stake);
-    must!(covered, "stake covers every machine that works", "{at}");
+    must!(node.covered(), "stake covers every machine that works", "{at}");
     let model =
         act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };

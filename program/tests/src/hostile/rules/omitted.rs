@@ -7,7 +7,7 @@ use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
 use gantry_market::math::slashing::harm_in_stake;
-use gantry_market::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, Provider, NODE_ACTIVE};
+use gantry_market::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, NODE_ACTIVE};
 use solana_address::Address;
 
 use super::slashes::Cut;
@@ -37,14 +37,11 @@ fn shown(act: &Act) -> Option<Shown> {
 fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64> {
     let node = act.ledger.get::<Node>(&bid.node)?;
     let since = order.auction_close - AWARD_VIEW_SECS;
-    let provider = act.ledger.get::<Provider>(&node.provider)?;
     let (_, model) = act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model)?;
-    let stood = [node.available_since, node.gpus_freed_at, provider.covered_since, model.since]
+    let stood = [node.available_since, node.gpus_freed_at, node.covered_since, model.since]
         .into_iter()
         .all(|at| at < since);
-    let able = node.status == NODE_ACTIVE
-        && provider.stake >= provider.locked_stake
-        && (1..=order.max_price).contains(&bid.price);
+    let able = node.status == NODE_ACTIVE && node.covered() && (1..=order.max_price).contains(&bid.price);
     let record = node.record_throughout(since, lease.awarded_at).filter(|_| stood && able)?;
     let end = order.latest_end().ok()?;
     let site = &node.spec.site;

@@ -71,6 +71,11 @@ fn slashed<'a>(act: &'a Act, provider: &Address) -> Option<&'a Fault> {
     act.changes::<Fault>().find_map(|fault| fault.closed()).filter(|fault| fault.provider == *provider)
 }
 
+/// What a slash of a node can take: its own stake, as far as no fault holds it.
+fn own(act: &Act, node: &Address) -> i128 {
+    act.ledger.get::<Node>(node).map_or(0, |node| i128::from(node.available_stake()))
+}
+
 fn held(provider: Option<&Provider>) -> i128 {
     provider.map_or(0, |found| i128::from(found.stake) + i128::from(found.unstaking))
 }
@@ -90,6 +95,13 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
         return Ok(());
     }
     let (before, after) = change.both().expect("neither created nor closed");
+    must!(
+        after.stake >= after.locked_stake,
+        "a provider's stake covers its nodes'",
+        "{}: {}",
+        act.name,
+        change.at
+    );
     must!(lost == out, "the stake vault moves with the stake", "{}: {out}, {lost}", act.name);
     must!(before.wallet == after.wallet, "a provider keeps its wallet", "{}", change.at);
     if before.payout != after.payout {
@@ -99,7 +111,7 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
     }
     if let Some(fault) = slashed(act, &change.at).filter(|_| out > 0) {
         must!(act.now >= fault.applicable_at, "a slash waits for its appeal", "{}", act.name);
-        let most = held(change.before).min(i128::from(fault.amount));
+        let most = own(act, &fault.node).min(i128::from(fault.amount));
         must!(out == most, "a slash takes what the fault says, within the stake", "{out}, want {most}");
         let total = after.slashed_total.checked_sub(before.slashed_total).map(i128::from);
         must!(total == Some(out), "what is slashed is counted", "{}", change.at);
@@ -123,7 +135,6 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
             act.now,
             before.unstake_at
         );
-        must!(before.pending_faults == 0, "stake stays while a fault is pending", "{}", act.name);
         must!(after.stake >= before.stake, "only unstaked stake leaves", "{}", act.name);
         must!(out == i128::from(before.unstaking), "what was asked for leaves", "{}: {out}", act.name);
     }
@@ -217,6 +228,11 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         let after = act.after::<Provider>(&node.provider).expect("exists");
         must!(after.stake >= after.locked_stake, "stake covers every machine", "{at}");
         must!(
+            (node.stake, node.reserved_stake) == (required.unwrap_or(0), 0),
+            "a node has its stake",
+            "{at}"
+        );
+        must!(
             node.spec.simulated <= market.params.allow_simulated,
             "simulated machines only where allowed",
             "{at}"
@@ -242,6 +258,7 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     must!(fixed, "a node is what it registered as", "{}: {at}", act.name);
     must!(before.version == after.version, "a layout stays", "{}: {at}", act.name);
     let by_agent = act.signed(&before.node_key);
+    own_stake(act, change.at, before, after)?;
     must!(
         before.price == after.price || by_owner || by_agent,
         "owner or machine set the ask",
@@ -276,5 +293,26 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         && after.checks_total >= before.checks_total
         && after.rating_weight >= before.rating_weight;
     must!(grows, "a record only grows", "{}: {at}", act.name);
+    Ok(())
+}
+
+/// A node's stake leaves by its own fault or proof; its owner or agent levels it.
+fn own_stake(act: &Act, at: Address, before: &Node, after: &Node) -> Verdict {
+    if before.stake == after.stake {
+        return Ok(());
+    }
+    if act.name == "node_update" {
+        let level = after.stake == after.required_stake + after.reserved_stake;
+        must!(level, "a node is topped up to what it needs", "{at}: {}", after.stake);
+        return Ok(());
+    }
+    let faulted = act.changes::<Fault>().any(|fault| fault.either().node == at);
+    let proven = matches!(act.name, "prove_bad_work" | "guarantee_resolve");
+    must!(
+        after.stake < before.stake && (faulted || proven),
+        "nodes' stakes never cross",
+        "{}: {at}",
+        act.name
+    );
     Ok(())
 }

@@ -37,7 +37,8 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         "prove_bad_work" => {
             let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
             let node = act.ledger.get::<Node>(&fraud_proof.node)?;
-            let amount = bps_of(node.required_stake, params.slash_bad_work_bps).ok()?;
+            let amount =
+                bps_of(node.required_stake, params.slash_bad_work_bps).ok()?.min(node.available_stake());
             let finder = fraud_proof.finder;
             Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
@@ -45,7 +46,8 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let (node, settled) = act.changes::<Node>().find_map(|change| change.both())?;
             let over = node.is_guaranteed() && !settled.is_guaranteed();
             let broken = !kept(node.guarantee_up_secs, settled_secs(node, act.now), node.guarantee_bps);
-            let amount = bps_of(node.required_stake, node.slash_guarantee_bps).ok()?;
+            let amount =
+                bps_of(node.required_stake, node.slash_guarantee_bps).ok()?.min(node.available_stake());
             (over && broken).then_some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
         }
         "prove_equivocation" => {

@@ -63,7 +63,7 @@ fn sums(ledger: &Ledger) -> Result<Sums, super::Violation> {
     }
     for (_, node) in ledger.all::<Node>() {
         let (count, stake) = sums.nodes.entry(node.provider).or_default();
-        (*count, *stake) = (*count + 1, *stake + u128::from(node.required_stake));
+        (*count, *stake) = (*count + 1, *stake + u128::from(node.stake));
     }
     Ok(sums)
 }
@@ -117,6 +117,7 @@ pub fn check(ledger: &Ledger, now: i64) -> Verdict {
         must!(counts == want, "a provider's counters", "{at}: {counts:?}, want {want:?}");
     }
     for (at, node) in ledger.all::<Node>() {
+        must!(node.reserved_stake <= node.stake, "faults hold what the node has", "{at}");
         let want = of(&sums.masks, at);
         must!(
             (node.gpu_mask, u32::from(node.live_leases)) == want,

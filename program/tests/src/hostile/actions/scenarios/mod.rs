@@ -20,6 +20,7 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use super::customers::free_nonce;
+use super::repair::short;
 use crate::hostile::harness::{CUSTOMERS, KEEPERS, MACHINES, PROVIDERS, TWINS};
 use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
@@ -87,12 +88,12 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
     }
     for at in PROVIDERS {
         let who = &s.a.actors[at];
-        let Some(provider) = s.a.ledger.get::<Provider>(&who.provider()) else {
+        if s.a.ledger.get::<Provider>(&who.provider()).is_none() {
             plan.push(Step::Send(vec![ix::provider_register(&s.a.w, who)]));
             continue;
-        };
-        if provider.stake < provider.locked_stake {
-            let short = provider.locked_stake - provider.stake;
+        }
+        let short = short(s.a, &who.provider());
+        if short > 0 {
             plan.push(Step::Send(vec![ix::provider_stake(&s.a.w, who, short)]));
         }
     }
@@ -103,7 +104,7 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
     }
     let nodes: Vec<(Address, Node)> = s.a.ledger.all::<Node>().map(|(at, node)| (*at, *node)).collect();
     for (at, node) in nodes {
-        let out = node.status != NODE_ACTIVE || node.price > 3_000_000;
+        let out = node.status != NODE_ACTIVE || node.price > 3_000_000 || !node.covered();
         if out && usable(s, &node) {
             let price = 1 + s.r.below(2_000_000);
             plan.extend(offered(s, &at, price));

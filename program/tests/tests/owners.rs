@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gantry_market_tests::hostile::actions::scenarios::cheats;
 use gantry_market_tests::hostile::harness::{Harness, KEEPERS};
 use gantry_market_tests::hostile::owners::{
-    Checked, ACCEPTED, HALF, HARM, ORDER, OWN, OWNERS, RULES, TIME, WAITING,
+    Checked, ACCEPTED, HALF, HARM, ORDER, OWN, OWNERS, RULES, TERMS, TIME, WAITING,
 };
 use gantry_market_tests::hostile::run::play_alone;
 use gantry_market_tests::hostile::scenario::Scenario;
@@ -18,11 +18,12 @@ const SEEDS: u64 = 12;
 /// success the scenario would show nothing.
 type Finding = (&'static str, fn(&mut Scene) -> Option<Scenario>, &'static [&'static str], &'static str);
 
-const FINDINGS: [Finding; 4] = [
+const FINDINGS: [Finding; 5] = [
     ("C1", cheats::carried_out, &[HALF, OWN, HARM], "prove_better_ask"),
     ("C2, C3", cheats::shared, &[OWN, ORDER], "slash_apply"),
     ("C4, a reveal withheld", cheats::withheld, &[ACCEPTED], "output_resolve"),
     ("C4, an order reopened", cheats::reopened, &[TIME], "lease_abort"),
+    ("C5, a change of parameters", cheats::retold, &[TERMS], "market_apply_params"),
 ];
 
 #[test]

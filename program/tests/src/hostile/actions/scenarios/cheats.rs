@@ -4,7 +4,7 @@
 use gantry_market::constants::{
     AWARD_VIEW_SECS, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_WORK_FAILED,
 };
-use gantry_market::state::{Fault, Lease, Node, Order, LEASE_RUNNING};
+use gantry_market::state::{Fault, Lease, Node, Order, Params, LEASE_RUNNING};
 use solana_address::Address;
 
 use super::outputs::{all_commit, all_start, Part};
@@ -57,6 +57,32 @@ fn self_proven(s: &mut Scene, who: usize, keeper: usize, finder: usize) -> Optio
     let prove = ix::prove_better_ask_of(&s.a.w, &s.a.actors[finder], award, (&cheap, &better), tokens);
     plan.push(Step::Send(vec![prove]));
     Some(plan)
+}
+
+/// The time to contest an award is over; then a change of parameters prolongs it, and the award is contested.
+pub fn retold(s: &mut Scene) -> Option<Scenario> {
+    let now = market(s)?.params;
+    let longer = Params { challenge_secs: now.keeper_exit_secs, ..now };
+    if now.challenge_secs >= 600 || longer.challenge_secs <= now.challenge_secs || now.timelock_secs > 3_600 {
+        return None;
+    }
+    let owner = OWNERS[s.below(2)];
+    let (who, keeper) = (CUSTOMERS[s.below(CUSTOMERS.len())], KEEPERS[s.below(KEEPERS.len())]);
+    let finder = owner[s.below(owner.len())];
+    Some(
+        Scenario::default()
+            .then(recovered)
+            .then(move |s| Some(vec![Step::Send(vec![ix::market_propose_params(&s.a.w, longer)])]))
+            .then(move |_| Some(vec![Step::Warp(1 + i64::from(now.timelock_secs))]))
+            .then(move |s| {
+                let mut plan = self_proven(s, who, keeper, finder)?;
+                let proof = plan.pop()?;
+                plan.push(Step::Warp(1 + i64::from(now.challenge_secs)));
+                plan.push(Step::Send(vec![ix::market_apply_params()]));
+                plan.push(proof);
+                Some(plan)
+            }),
+    )
 }
 
 /// A node with two customers, one of whom may be its owner's, is found out. Whoever opens the fault first, and with

@@ -52,6 +52,7 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     cheats::shared,
     cheats::withheld,
     cheats::reopened,
+    cheats::retold,
 ];
 
 /// The market as it is.

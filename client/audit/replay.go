@@ -229,7 +229,8 @@ func (a *Auction) checkJudgements(r Replay, own *sealedbid.Set) {
 // suited reports whether the chain shows that a node could have been awarded from the close on: nothing that the award
 // depends on has changed since.
 func (a *Auction) suited(r Replay, n *market.Node, p *market.Provider, m *market.Model, at int64) bool {
-	held := n.State() == market.NodeActive && n.AvailableSince < a.CloseAt && n.GpusFreedAt < a.CloseAt && n.CoveredSince < a.CloseAt && m.Since < a.CloseAt
+	free, shown := n.FreeThroughout(a.CloseAt, at)
+	held := n.State() == market.NodeActive && n.AvailableSince < a.CloseAt && shown && free >= a.GPUs && n.Unhealthy.Until < a.CloseAt && n.CoveredSince < a.CloseAt && m.Since < a.CloseAt
 	o := market.Order{Meta: market.Meta{Address: a.Order}}
 	o.Order.Status, o.AwardDeadline, o.MaxPrice, o.GpusPerNode = uint8(market.OrderOpen), a.Deadline, uint64(a.Terms.MaxPrice), a.GPUs
 	o.Requirement, o.DurationSecs, o.Mode, o.AuctionClose = a.Requirement, a.Duration, market.ModeSealed, a.CloseAt

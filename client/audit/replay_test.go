@@ -42,6 +42,7 @@ func newAuctioned(t *testing.T) *auctioned {
 		n := &market.Node{Meta: market.Meta{Address: node}}
 		n.NodeKey, n.Node.Status, n.Spec.Gpus, n.UptimeBps, n.RegisteredAt = key.PublicKey(), uint8(market.NodeActive), 1, 10_000, 1
 		n.RecordSince, n.AvailableSince = 2, 2
+		n.StartAvailability(2)
 		x.nodes[node] = n
 		x.judged = append(x.judged, x.judge(t, node, price, x.keeper, x.other))
 	}

@@ -24,7 +24,7 @@ func keeperCommands(s Streams) []*cli.Command {
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "bond", Usage: "`GNT`"}, addr},
 				Action: action(s, (*session).keeperRegister),
 			},
-			{Name: "activate", Usage: "let a keeper's weight count after its delay; anyone may", ArgsUsage: "[WALLET]", Action: action(s, (*session).keeperActivate)},
+			{Name: "activate", Usage: "let your keeper's weight count after its delay", Action: action(s, (*session).keeperActivate)},
 			{Name: "update", Usage: "say where your keeper is", Flags: []cli.Flag{addr}, Action: action(s, (*session).keeperUpdate)},
 			{
 				Name: "vote-dispute", Usage: "say whether a lease's dispute is right; a vote stands", ArgsUsage: "LEASE",
@@ -41,14 +41,16 @@ func keeperCommands(s Streams) []*cli.Command {
 
 // keeperJSON is a keeper as printed.
 type keeperJSON struct {
-	Wallet     string `json:"wallet"`
-	Account    string `json:"account"`
-	Index      uint16 `json:"index"`
-	Status     string `json:"status"`
-	Bond       string `json:"bond"`
-	Weight     string `json:"weight"`
-	Votes      uint64 `json:"votes"`
-	Misses     uint64 `json:"misses"`
+	Wallet  string `json:"wallet"`
+	Account string `json:"account"`
+	Index   uint16 `json:"index"`
+	Status  string `json:"status"`
+	Bond    string `json:"bond"`
+	Weight  string `json:"weight"`
+	Votes   uint64 `json:"votes"`
+	Misses  uint64 `json:"misses"`
+	// Missed is how many reports became final since it last voted in time; it loses its weight when they are too many.
+	Missed     uint64 `json:"missedReports"`
 	LastVote   uint64 `json:"lastVotePeriod"`
 	Addr       string `json:"addr"`
 	Registered int64  `json:"registeredAt"`
@@ -56,10 +58,10 @@ type keeperJSON struct {
 	ExitAt     int64  `json:"exitAt,omitempty"`
 }
 
-func describeKeeper(k *market.Keeper) keeperJSON {
+func describeKeeper(m *market.Market, k *market.Keeper) keeperJSON {
 	return keeperJSON{
 		Wallet: k.Wallet.String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
-		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, LastVote: k.LastVotePeriod, Addr: k.Addr(),
+		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, Missed: k.MissedReports(m), LastVote: k.LastVotePeriod, Addr: k.Addr(),
 		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
 	}
 }
@@ -73,8 +75,9 @@ func (s *session) keepers() error {
 		return err
 	}
 	out := []keeperJSON{}
+	mk, _ := v.Market()
 	for _, k := range v.Keepers() {
-		out = append(out, describeKeeper(&k))
+		out = append(out, describeKeeper(&mk, &k))
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -109,12 +112,29 @@ func (s *session) keeperShow() error {
 	if err != nil {
 		return err
 	}
-	j := describeKeeper(&k)
+	mk, err := s.market()
+	if err != nil {
+		return err
+	}
+	j := describeKeeper(&mk, &k)
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
 			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},
+			[2]string{"idle", idleness(&mk, &k)},
 			[2]string{"address", j.Addr}, [2]string{"registered", when(j.Registered) + " UTC"}, [2]string{"active since", when(j.Active)}, [2]string{"exit at", when(j.ExitAt)})
 	})
+}
+
+// idleness says how near a keeper is to losing its weight for not voting, or that it has lost it.
+func idleness(mk *market.Market, k *market.Keeper) string {
+	switch missed := k.MissedReports(mk); {
+	case k.State() == market.KeeperPending && k.PendingSince != k.RegisteredAt:
+		return fmt.Sprintf("suspended %s UTC for not voting; its wallet may activate it from %s UTC on", when(k.PendingSince), when(k.PendingSince+int64(mk.Params.KeeperActivationSecs)))
+	case missed == 0:
+		return "no"
+	default:
+		return fmt.Sprintf("%d final reports without its vote; above %d anyone may suspend it", missed, market.IdleReports)
+	}
 }
 
 // keeperTx is the result of a transaction about a keeper.
@@ -158,14 +178,14 @@ func (s *session) keeperRegister() error {
 }
 
 func (s *session) keeperActivate() error {
-	wallet, err := s.walletArg()
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	mk, key, err := s.open()
 	if err != nil {
 		return err
 	}
-	mk, _, err := s.open()
-	if err != nil {
-		return err
-	}
+	wallet := key.PublicKey()
 	k, err := s.mustKeeper(wallet)
 	if err != nil {
 		return err
@@ -174,7 +194,7 @@ func (s *session) keeperActivate() error {
 	if err != nil {
 		return err
 	}
-	at := k.RegisteredAt + int64(mk.Params.KeeperActivationSecs)
+	at := k.PendingSince + int64(mk.Params.KeeperActivationSecs)
 	switch {
 	case k.State() != market.KeeperPending:
 		return refused(fmt.Sprintf("keeper %s is %s", wallet, k.State()), "nothing is left to do")

@@ -106,7 +106,7 @@ func (s *session) nodeShow() error {
 			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
 			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
 			[2]string{"machine", fmt.Sprintf("%d cores, %d MiB RAM, %d GiB disk, %s", j.CPUCores, j.RAMMiB, j.DiskGiB, j.Region)},
-			[2]string{"status", j.Status}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
+			[2]string{"status", j.Status}, [2]string{"health", healthText(j.Unhealthy)}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
 			[2]string{"GPUs that others claim", fmt.Sprint(n.ClaimsMissing)},
 			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
 			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed, %d failed", j.Completed, j.Failed)},
@@ -114,6 +114,14 @@ func (s *session) nodeShow() error {
 			[2]string{"uptime guarantee", guarantee},
 			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
 	})
+}
+
+// healthText says whether a report keeps new orders from the machine.
+func healthText(until int64) string {
+	if until == 0 {
+		return "nothing reported"
+	}
+	return fmt.Sprintf("unhealthy: no new orders until %s UTC, or until a report says otherwise", when(until))
 }
 
 // ownNode finds a node that must be the wallet's.

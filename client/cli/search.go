@@ -54,6 +54,8 @@ type nodeJSON struct {
 	Guarantee  string `json:"guaranteedUptimePercent,omitempty"`
 	Until      int64  `json:"guaranteedUntil,omitempty"`
 	Kept       string `json:"uptimeSinceGuaranteePercent,omitempty"`
+	// Unhealthy is until when a report keeps new orders from the machine; 0 when it is well.
+	Unhealthy int64 `json:"unhealthyUntil,omitempty"`
 }
 
 func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
@@ -75,6 +77,9 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 		if n.GuaranteeCountedSecs > 0 {
 			j.Kept = percent(uint16(min(n.GuaranteeUpSecs, n.GuaranteeCountedSecs) * market.BPS / n.GuaranteeCountedSecs))
 		}
+	}
+	if !n.HealthyFor(now, now) {
+		j.Unhealthy = n.Unhealthy.Until
 	}
 	return j
 }

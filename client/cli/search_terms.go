@@ -165,6 +165,8 @@ func (q *searchTerms) matches(n *market.Node, m *market.Model, now int64) string
 		return "other model"
 	case n.State() != market.NodeActive:
 		return n.State().String()
+	case !n.HealthyFor(now, now):
+		return "unhealthy"
 	case n.FreeGPUs() < q.Count:
 		return "too few free GPUs"
 	case n.ClaimsMissing > 0:

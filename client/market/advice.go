@@ -31,6 +31,8 @@ var advice = map[Code]string{
 	bindings.ErrorCodeBondTooSmall:         "bond at least what `gantry market show` prints as the smallest bond",
 	bindings.ErrorCodeTooManyKeepers:       "wait until a keeper leaves",
 	bindings.ErrorCodeKeeperNotActive:      "activate the keeper after its delay with `gantry keeper activate`",
+	bindings.ErrorCodeNodeUnhealthy:        "choose another node, or wait until a report no longer calls it unhealthy",
+	bindings.ErrorCodeKeeperNotIdle:        "it votes, or too few reports became final without it; see `gantry keeper show`",
 	bindings.ErrorCodeWrongKeeperStatus:    "see `gantry keeper show`",
 	bindings.ErrorCodeInvalidMultiaddr:     "give an address such as /ip4/203.0.113.7/tcp/4001",
 	bindings.ErrorCodeInvalidRequirement:   "name a model, or a minimum of TFLOPS; 1 to 8 GPUs on 1 to 64 nodes",

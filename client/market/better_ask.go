@@ -1,6 +1,10 @@
 package market
 
-import "math"
+import (
+	"math"
+
+	"github.com/gantry-market/gantry/idl/bindings"
+)
 
 // AwardViewSecs is how long before an order's creation everything about a better ask must have begun to hold.
 const AwardViewSecs = 30
@@ -25,14 +29,54 @@ func (n Node) HeldThroughout(from, to int64) (then Node, ok bool) {
 		n.Tier, n.EvidenceExpiry = n.TierAt(to), math.MaxInt64
 		return n, true
 	case n.PreviousSince < from && to < n.RecordSince:
-		p := n.Previous
-		n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
-		n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
-		n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood
-		n.GuaranteedUntil, n.GuaranteeBps = n.PreviousGuarantee.Until, n.PreviousGuarantee.Bps
-		return n, true
+		return n.with(n.Previous, n.PreviousGuarantee), true
 	}
 	return Node{}, false
+}
+
+// WorstThroughout is the node with a reputation, tier and guarantee that are no better than any that held from one unix
+// second to another, both included; ok is false when that is too long ago. It is the twin of Node::worst_throughout.
+func (n Node) WorstThroughout(from, to int64) (then Node, ok bool) {
+	if then, ok = n.HeldThroughout(from, to); ok {
+		return then, true
+	}
+	newer, older := n.Worst[0], n.Worst[1]
+	begins := func(w bindings.WorstRecord) bool { return w.Since != 0 && w.Since < from }
+	switch {
+	case begins(newer):
+		then = n.with(newer.Score, newer.Guarantee)
+	case begins(older) && newer.Since <= to:
+		then = worse(n.with(older.Score, older.Guarantee), n.with(newer.Score, newer.Guarantee), to)
+	case begins(older):
+		then = n.with(older.Score, older.Guarantee)
+	default:
+		return Node{}, false
+	}
+	if n.RecordSince <= to {
+		n.Tier, n.EvidenceExpiry = n.TierAt(to), math.MaxInt64
+		then = worse(then, n, to)
+	}
+	return then, true
+}
+
+// worse is the node with the worse of two records.
+func worse(one, other Node, now int64) Node {
+	then := other
+	if one.Reputation(now) < other.Reputation(now) {
+		then = one
+	}
+	then.UptimeBps, then.Tier = min(one.UptimeBps, other.UptimeBps), min(one.Tier, other.Tier)
+	then.GuaranteedUntil, then.GuaranteeBps = min(one.GuaranteedUntil, other.GuaranteedUntil), min(one.GuaranteeBps, other.GuaranteeBps)
+	return then
+}
+
+// with is the node with another record.
+func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
+	n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
+	n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
+	n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood
+	n.GuaranteedUntil, n.GuaranteeBps = g.Until, g.Bps
+	return n
 }
 
 // Score is the worst score of the better node from before the order until the award; ok is false when the program would

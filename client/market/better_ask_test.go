@@ -16,6 +16,7 @@ import (
 func sampleBetter() market.BetterAsk {
 	n, m, r := market.SampleNode()
 	n.Address, n.Provider = solana.PublicKey{1}, solana.PublicKey{2}
+	n.StartAvailability(1)
 	b := market.BetterAsk{Better: n, Model: m}
 	b.Order.CreatedAt, b.Order.NodesWanted, b.Order.GpusPerNode, b.Order.MaxPrice = 1_000, 1, 2, 2_000_000
 	b.Order.Requirement = r
@@ -45,7 +46,8 @@ func TestBetterAsk(t *testing.T) {
 		"not active":         func(b *market.BetterAsk) { b.Better.Status = uint8(market.NodeDraining) },
 		"active since":       func(b *market.BetterAsk) { b.Better.AvailableSince = 970 },
 		"ask since":          func(b *market.BetterAsk) { b.Better.AskSince = 970 },
-		"freed":              func(b *market.BetterAsk) { b.Better.GpusFreedAt = 970 },
+		"freed":              func(b *market.BetterAsk) { b.Better.StartAvailability(971) },
+		"unhealthy":          func(b *market.BetterAsk) { b.Better.Unhealthy.Since, b.Better.Unhealthy.Until = 1_000, 2_000 },
 		"record":             func(b *market.BetterAsk) { b.Better.RecordSince, b.Better.PreviousSince = 1_005, 970 },
 		"stake":              func(b *market.BetterAsk) { b.Better.RequiredStake = 1 },
 		"stake since":        func(b *market.BetterAsk) { b.Better.CoveredSince = 970 },

@@ -196,6 +196,19 @@ func HarmInStake(harm USDC, price uint64) (GNT, error) {
 	return GNT(n), err
 }
 
+// Worth is what stake tokens are worth at a price for a whole one, rounded up. Error: ErrOverflow.
+func (g GNT) Worth(price USDC) (USDC, error) {
+	hi, lo := bits.Mul64(uint64(g), uint64(price))
+	if hi >= uint64(OneGNT) {
+		return 0, ErrOverflow
+	}
+	whole, rest := bits.Div64(hi, lo, uint64(OneGNT))
+	if rest > 0 {
+		whole++
+	}
+	return USDC(whole), nil
+}
+
 // PeriodOf is the period that contains the unix second.
 func PeriodOf(now int64, periodSecs uint32) (uint64, error) {
 	if now < 0 || periodSecs == 0 {

@@ -194,8 +194,34 @@ func (k *Keeper) CanActivate(p *Params, now int64) error {
 	if k.State() != KeeperPending {
 		return bindings.ErrorCodeWrongKeeperStatus
 	}
-	if now < satAdd(k.RegisteredAt, int64(p.KeeperActivationSecs)) {
+	if now < satAdd(k.PendingSince, int64(p.KeeperActivationSecs)) {
 		return bindings.ErrorCodeTooEarly
+	}
+	if k.Bond < p.MinBond {
+		return bindings.ErrorCodeBondTooSmall
+	}
+	return nil
+}
+
+// IdleReports is for how many final reports, and the time of how many periods, a keeper keeps its weight without a vote.
+const IdleReports = 24
+
+// VoteGrace is for how many seconds after a report's finality votes still count as made in time.
+func VoteGrace(periodSecs uint32) int64 { return max(int64(periodSecs/60), 5) }
+
+// MissedReports is how many reports became final since the keeper last voted in time or was activated.
+func (k *Keeper) MissedReports(m *Market) uint64 {
+	if k.State() != KeeperActive || m.FinalReports < k.VotedReports {
+		return 0
+	}
+	return m.FinalReports - k.VotedReports
+}
+
+// CanSuspend says whether keeper_suspend succeeds at now.
+func (k *Keeper) CanSuspend(m *Market, now int64) error {
+	over := satAdd(k.VotedAt, IdleReports*int64(m.Params.PeriodSecs))
+	if k.State() != KeeperActive || k.MissedReports(m) <= IdleReports || now <= over {
+		return bindings.ErrorCodeKeeperNotIdle
 	}
 	return nil
 }

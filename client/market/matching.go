@@ -19,11 +19,16 @@ func (o *Order) LatestEnd() int64 {
 // the twin of Requirement::satisfied_by in program/src/state/order.rs, and returns the same codes. The node's status,
 // price and stake are checked by Awardable.
 func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
-	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id || n.TermsAt < m.Since {
-		return bindings.ErrorCodeUnsuitableModel
-	}
 	if n.FreeGPUs() < gpus {
 		return bindings.ErrorCodeNotEnoughGpus
+	}
+	return suited(r, n, m, site, now, end)
+}
+
+// suited is the same, whichever of the node's GPUs are free: the twin of Requirement::suited_by.
+func suited(r *Requirement, n *Node, m *Model, site [16]uint8, now, end int64) error {
+	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id || n.TermsAt < m.Since {
+		return bindings.ErrorCodeUnsuitableModel
 	}
 	if n.ClaimsMissing > 0 {
 		return bindings.ErrorCodeDevicesMissing
@@ -88,6 +93,8 @@ func takesAwards(mk *Market, o *Order, n *Node, now int64) error {
 		return bindings.ErrorCodeTooLate
 	case n.State() != NodeActive:
 		return bindings.ErrorCodeWrongNodeStatus
+	case !n.HealthyFor(o.AskedAt(), now):
+		return bindings.ErrorCodeNodeUnhealthy
 	}
 	return nil
 }

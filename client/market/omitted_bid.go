@@ -25,10 +25,11 @@ type OmittedBid struct {
 // scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false
 // when the node could not have been awarded all that time. It is the twin of score_throughout.
 func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, m *Model, since, awardedAt int64) (score uint64, ok bool) {
-	then, known := n.HeldThroughout(since, awardedAt)
-	held := n.State() == NodeActive && n.AvailableSince < since && n.GpusFreedAt < since && n.Covered() &&
+	then, known := n.WorstThroughout(since, awardedAt)
+	free, shown := n.FreeThroughout(since, awardedAt)
+	held := n.State() == NodeActive && n.AvailableSince < since && shown && free >= o.GpusPerNode && n.HealthyThroughout(since, o.AskedAt()) && n.Covered() &&
 		n.CoveredSince < since && m.Since < since && n.TermsAt < since && price > 0 && uint64(price) <= o.MaxPrice
-	if !held || !known || Satisfies(&o.Requirement, &then, m, o.GpusPerNode, n.Spec.Site, since, o.LatestEnd()) != nil {
+	if !held || !known || suited(&o.Requirement, &then, m, n.Spec.Site, since, o.LatestEnd()) != nil {
 		return 0, false
 	}
 	score, err := Score(price, then.Reputation(since), then.GuaranteeAt(awardedAt))

@@ -22,6 +22,7 @@ func sampleOmitted(t *testing.T) market.OmittedBid {
 	require.NoError(t, err)
 	n, m, r := market.SampleNode()
 	n.Address, n.Provider, n.NodeKey = solana.PublicKey{1}, solana.PublicKey{2}, node.PublicKey()
+	n.StartAvailability(1)
 	b := market.OmittedBid{Model: m, ReceivedAt: 1_020}
 	o, a, l := &b.Order, &b.Auction, &b.Lease
 	o.Address, l.Address, a.Address = solana.PublicKey{5}, solana.PublicKey{6}, market.AuctionAddress(solana.PublicKey{5})
@@ -81,7 +82,7 @@ func TestOmittedBid(t *testing.T) {
 		"the bar's guarantee":           func(b *market.OmittedBid) { b.Bar.GuaranteedUntil, b.Bar.GuaranteeBps = 1_025, 9_900 },
 		"not active":                    func(b *market.OmittedBid) { b.Omitted.Node.Status = uint8(market.NodeDraining) },
 		"active since":                  func(b *market.OmittedBid) { b.Omitted.Node.AvailableSince = 970 },
-		"freed":                         func(b *market.OmittedBid) { b.Omitted.Node.GpusFreedAt = 970 },
+		"freed":                         func(b *market.OmittedBid) { b.Omitted.Node.StartAvailability(971) },
 		"record":                        func(b *market.OmittedBid) { b.Omitted.Node.RecordSince, b.Omitted.Node.PreviousSince = 1_025, 970 },
 		"claims":                        func(b *market.OmittedBid) { b.Omitted.Node.ClaimsMissing = 1 },
 		"stake":                         func(b *market.OmittedBid) { b.Omitted.Node.RequiredStake = 1 },

@@ -198,6 +198,10 @@ const (
 	ErrorCodeClaimsStand ErrorCode = 6092
 	// ErrorCodeVoteNotHeavier: A vote moves only to a root that then weighs more than the one that it leaves weighed
 	ErrorCodeVoteNotHeavier ErrorCode = 6093
+	// ErrorCodeKeeperNotIdle: The keeper has voted lately, has no weight, or too few reports became final since
+	ErrorCodeKeeperNotIdle ErrorCode = 6094
+	// ErrorCodeNodeUnhealthy: A report says that the machine is unhealthy: it gets no new orders until one says otherwise
+	ErrorCodeNodeUnhealthy ErrorCode = 6095
 )
 
 // errorTexts has name and message of every error.
@@ -296,6 +300,8 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeEvidenceTooWeak:      {"EvidenceTooWeak", "No evidence of tier 2 or 3 stands for these devices: wait for a report that names both"},
 	ErrorCodeClaimsStand:          {"ClaimsStand", "The claims say already what the evidence is worth, or others have as good evidence"},
 	ErrorCodeVoteNotHeavier:       {"VoteNotHeavier", "A vote moves only to a root that then weighs more than the one that it leaves weighed"},
+	ErrorCodeKeeperNotIdle:        {"KeeperNotIdle", "The keeper has voted lately, has no weight, or too few reports became final since"},
+	ErrorCodeNodeUnhealthy:        {"NodeUnhealthy", "A report says that the machine is unhealthy: it gets no new orders until one says otherwise"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -395,6 +401,8 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeEvidenceTooWeak,
 		ErrorCodeClaimsStand,
 		ErrorCodeVoteNotHeavier,
+		ErrorCodeKeeperNotIdle,
+		ErrorCodeNodeUnhealthy,
 	}
 }
 

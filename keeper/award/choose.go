@@ -49,7 +49,7 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 	}
 	q := match.Query{
 		Order: order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
-		End: o.LatestEnd(),
+		AskedAt: o.AskedAt(), End: o.LatestEnd(),
 	}
 	if o.NodesAwarded > 0 {
 		q.Site = &o.Site

@@ -18,6 +18,7 @@ type Kind string
 // The kinds, in the order in which they are tried.
 const (
 	KeeperActivate    Kind = "keeper_activate"
+	KeeperSuspend     Kind = "keeper_suspend"
 	OrderExpire       Kind = "order_expire"
 	LeaseAbort        Kind = "lease_abort"
 	ReportApply       Kind = "report_apply"
@@ -34,6 +35,8 @@ const (
 	DisputeUphold     Kind = "dispute_uphold"
 	RewardsAccrue     Kind = "rewards_accrue"
 	RewardsClaim      Kind = "rewards_claim"
+	RewardsBuyBack    Kind = "rewards_buy_back"
+	EmissionClaim     Kind = "emission_claim"
 	ReportClose       Kind = "report_close"
 
 	LeaseMigrate      Kind = "lease_migrate"
@@ -47,8 +50,8 @@ const (
 // Kinds lists all kinds.
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
-	KeeperActivate, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
-	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, ReportClose,
+	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
+	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose,
 }
 
@@ -131,6 +134,7 @@ func fits(b Batch, payer solana.PublicKey) bool {
 // behind ours, by kind of action.
 var benign = map[Kind][]market.Code{
 	KeeperActivate: {market.CodeTooEarly},
+	KeeperSuspend:  {bindings.ErrorCodeKeeperNotIdle},
 	OrderExpire:    {market.CodeTooEarly},
 	LeaseAbort:     {market.CodeTooEarly},
 	ReportApply:    {market.CodeLeafCarriesFault},
@@ -147,6 +151,8 @@ var benign = map[Kind][]market.Code{
 	DisputeUphold:  {bindings.ErrorCodeWrongPeriod},
 	RewardsAccrue:  {market.CodeTooEarly, bindings.ErrorCodeNothingOwed},
 	RewardsClaim:   {bindings.ErrorCodeNothingOwed},
+	RewardsBuyBack: {bindings.ErrorCodeNothingOwed, bindings.ErrorCodePriceTooHigh},
+	EmissionClaim:  {bindings.ErrorCodeNothingOwed},
 	ReportClose:    {market.CodeTooEarly},
 
 	NodeSetEvidence:   {bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount},

@@ -94,14 +94,37 @@ func TestDueByAccount(t *testing.T) {
 		"a keeper whose delay is over": {func(v *view.Accounts) {
 			add(v, 1, func(m market.Meta) *market.Keeper {
 				k := &market.Keeper{Meta: m}
-				k.Wallet, k.Keeper.Status, k.RegisteredAt = solana.PublicKey{9}, uint8(market.KeeperPending), now-31
+				k.Wallet, k.Keeper.Status, k.PendingSince = self, uint8(market.KeeperPending), now-31
 				return k
 			})
 		}, []Kind{KeeperActivate}},
+		"another's delay is over: its own wallet is wanted": {func(v *view.Accounts) {
+			add(v, 1, func(m market.Meta) *market.Keeper {
+				k := &market.Keeper{Meta: m}
+				k.Wallet, k.Keeper.Status, k.PendingSince = solana.PublicKey{9}, uint8(market.KeeperPending), now-31
+				return k
+			})
+		}, nil},
+		"a keeper that does not vote": {func(v *view.Accounts) {
+			v.Market.FinalReports = 35
+			add(v, 1, func(m market.Meta) *market.Keeper {
+				k := &market.Keeper{Meta: m}
+				k.Wallet, k.Keeper.Status, k.VotedReports = solana.PublicKey{9}, uint8(market.KeeperActive), 10
+				return k
+			})
+		}, []Kind{KeeperSuspend}},
+		"a keeper that has voted on one of the last reports": {func(v *view.Accounts) {
+			v.Market.FinalReports = 34
+			add(v, 1, func(m market.Meta) *market.Keeper {
+				k := &market.Keeper{Meta: m}
+				k.Wallet, k.Keeper.Status, k.VotedReports = solana.PublicKey{9}, uint8(market.KeeperActive), 10
+				return k
+			})
+		}, nil},
 		"a keeper whose delay is just over by our clock": {func(v *view.Accounts) {
 			add(v, 1, func(m market.Meta) *market.Keeper {
 				k := &market.Keeper{Meta: m}
-				k.Wallet, k.Keeper.Status, k.RegisteredAt = solana.PublicKey{9}, uint8(market.KeeperPending), now-30
+				k.Wallet, k.Keeper.Status, k.PendingSince = self, uint8(market.KeeperPending), now-30
 				return k
 			})
 		}, nil},

@@ -22,7 +22,7 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 		return false
 	}
 	q := match.Query{
-		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site,
+		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site, AskedAt: d.now,
 		End: d.now + Margin + int64(o.StartSecs) + int64(l.UndeliveredSecs()),
 	}
 	for other := range d.v.LeasesOfOrder[l.Order] {

@@ -125,7 +125,7 @@ func (a *Account) Activate(ctx context.Context) (market.Keeper, error) {
 			if err != nil {
 				return k, err
 			}
-			if _, err := a.send(ctx, fmt.Sprintf("activate/%d/%d", k.RegisteredAt, now), "keeper_activate", instruction); err != nil && !market.AlreadyDone(err) && !market.Is(err, market.CodeTooEarly) {
+			if _, err := a.send(ctx, fmt.Sprintf("activate/%d/%d", k.PendingSince, now), "keeper_activate", instruction); err != nil && !market.AlreadyDone(err) && !market.Is(err, market.CodeTooEarly) {
 				return k, err
 			}
 		}

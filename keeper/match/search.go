@@ -20,6 +20,8 @@ type Query struct {
 	// GPUs are wanted free on each node, for at most MaxPrice (µUSDC per GPU-hour).
 	GPUs     uint8
 	MaxPrice uint64
+	// AskedAt is when the work was ordered: a node that a report had called unhealthy by then is not wanted.
+	AskedAt int64
 	// End is the unix second until which guarantees have to last, if the requirement asks for them.
 	End int64
 	// Nodes is how many are wanted.
@@ -37,6 +39,7 @@ type search struct {
 	r         *market.Requirement
 	anyRegion bool
 	regionOK  []bool
+	now       int64
 	end       int64  // until when guarantees have to last, if the order asks for them
 	maxScore  uint64 // no node within the price scores more
 	picks     []pick // the best so far, best first
@@ -80,7 +83,7 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 
 func (s *search) begin(m *Matcher, q *Query) {
 	s.q, s.r = q, &q.Requirement
-	s.end = max(q.End, m.now) // a guarantee that is over is none
+	s.now, s.end = m.now, max(q.End, m.now) // a guarantee that is over is none
 	s.picks, s.best = s.picks[:0], s.best[:0]
 	s.maxScore = math.MaxUint64
 	if worst, err := market.Score(market.PricePerHour(q.MaxPrice), 0, 0); err == nil {
@@ -145,7 +148,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 // satisfies checks what is not the same for all nodes of a class.
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.row.node.TermsAt >= e.row.class.group.since && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
-		(s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
+		e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }
 

@@ -18,6 +18,7 @@ func (w *fixture) addNode(n byte, price uint64) *market.Node {
 	node := &market.Node{Meta: market.Meta{Address: solana.PublicKey{31, n}}}
 	node.Provider, node.Price, node.Node.Status = p.Address, price, uint8(market.NodeActive)
 	node.Spec.Model, node.Spec.Gpus, node.Tier = 1, 1, 1
+	node.StartAvailability(1)
 	w.v.Put(node.Address, node)
 	return node
 }
@@ -52,7 +53,8 @@ func TestUnjustAwards(t *testing.T) {
 		"too late":               {func(w *fixture, _ *market.Node, _ *market.Lease) { w.now += 100 }, false},
 		"the order is gone":      {func(w *fixture, _ *market.Node, l *market.Lease) { w.v.Put(l.Order, nil) }, false},
 		"the keeper is gone":     {func(w *fixture, _ *market.Node, _ *market.Lease) { w.v.Put(w.v.Keepers[rival].Address, nil) }, false},
-		"the best was busy":      {func(_ *fixture, n *market.Node, _ *market.Lease) { n.GpuMask = 1 }, false},
+		"the best was busy":      {func(_ *fixture, n *market.Node, _ *market.Lease) { n.GpuMask = 1; n.StartAvailability(1) }, false},
+		"the best is busy since": {func(w *fixture, n *market.Node, _ *market.Lease) { n.GpuMask = 1; n.NoteFree(w.now) }, true},
 		"the best came too late": {func(w *fixture, n *market.Node, _ *market.Lease) { n.AskSince = w.now - 15 }, false},
 		"another model":          {func(_ *fixture, n *market.Node, _ *market.Lease) { n.Spec.Model = 2 }, false},
 	} {
@@ -76,7 +78,7 @@ func TestUnjustAwards(t *testing.T) {
 			require.Contains(t, actions[0].Key, best.Address.String(), "shown by the best of all")
 			require.Len(t, actions[0].Instructions, 3, "finder's and customer's token accounts, and the proof")
 			fit(t, actions)
-			best.GpusFreedAt = w.now // no longer to be shown: it took other work
+			best.StartAvailability(w.now) // no longer to be shown
 			require.Empty(t, w.due())
 		})
 	}

@@ -207,6 +207,7 @@ func (sim *simulation) buildMachines() {
 		n.Price, n.UptimeBps, n.Tier, n.Node.Status = uint64(1_000_000+d.IntN(500_000)), 9_000, 1, uint8(market.NodeActive)
 		n.RegisteredAt = sim.start.Unix() - 86_400
 		n.AvailableSince, n.AskSince, n.RecordSince = n.RegisteredAt, n.RegisteredAt, n.RegisteredAt
+		n.StartAvailability(n.RegisteredAt)
 		n.LastReportPeriod, n.ReportWindow = uint64(sim.first)-1, ^uint32(0)
 		sim.chain.Put(n.Address, n)
 		m.account = n.Address

@@ -12,6 +12,8 @@ pub const MAX_GPUS: u8 = 8;
 pub const MAX_KEEPERS: u16 = 256;
 /// Candidate roots in the struct of a report, the heaviest ones; further ones lie behind it.
 pub const HEAD_CANDIDATES: usize = 4;
+/// A keeper without a vote for more than so many final reports, and for the time of as many periods, loses its weight.
+pub const IDLE_REPORTS: u64 = 24;
 /// The deepest Merkle proof accepted: 2^24 leaves.
 pub const MAX_PROOF: usize = 24;
 /// The longest waiting time that governance may set: money and stake that wait for a deadline come free within it.
@@ -110,6 +112,12 @@ pub const FLAGS_NODE: u16 =
 /// A better ask counts only if all about it held from this long before the order was created: keepers may learn of a
 /// change so late.
 pub const AWARD_VIEW_SECS: i64 = 30;
+
+/// For how long a node keeps how many of its GPUs were free, and its worst record: proofs of unjust awards must come so
+/// soon.
+pub const AVAILABILITY_SECS: i64 = 7_200;
+/// For how many periods after its own a report that calls a machine unhealthy counts.
+pub const UNHEALTHY_PERIODS: i64 = 2;
 
 /// How long after a report's period the evidence tier stands that it names.
 pub const EVIDENCE_SECS: i64 = DAY as i64;

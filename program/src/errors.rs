@@ -197,6 +197,10 @@ pub enum MarketError {
     ClaimsStand, // 6092
     #[msg("A vote moves only to a root that then weighs more than the one that it leaves weighed")]
     VoteNotHeavier, // 6093
+    #[msg("The keeper has voted lately, has no weight, or too few reports became final since")]
+    KeeperNotIdle, // 6094
+    #[msg("A report says that the machine is unhealthy: it gets no new orders until one says otherwise")]
+    NodeUnhealthy, // 6095
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

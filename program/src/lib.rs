@@ -143,6 +143,9 @@ pub mod gantry_market {
     pub fn keeper_activate(ctx: &mut Context<KeeperActivate>) -> Result<()> {
         keeper_activate::handler(ctx)
     }
+    pub fn keeper_suspend(ctx: &mut Context<KeeperSuspend>) -> Result<()> {
+        keeper_suspend::handler(ctx)
+    }
     pub fn keeper_request_exit(ctx: &mut Context<KeeperRequestExit>) -> Result<()> {
         keeper_request_exit::handler(ctx)
     }

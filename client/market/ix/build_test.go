@@ -17,6 +17,7 @@ func TestInstructionsWithoutArgumentsHaveTheirDiscriminator(t *testing.T) {
 		build func() (solana.Instruction, error)
 	}{
 		"market_apply_params": {bindings.Instruction_MarketApplyParams, MarketApplyParams},
+		"keeper_suspend":      {bindings.Instruction_KeeperSuspend, func() (solana.Instruction, error) { return KeeperSuspend(solana.PublicKey{1}) }},
 		"keeper_activate":     {bindings.Instruction_KeeperActivate, func() (solana.Instruction, error) { return KeeperActivate(solana.PublicKey{1}) }},
 		"lease_close":         {bindings.Instruction_LeaseClose, func() (solana.Instruction, error) { return LeaseClose(LeaseCloseArgs{}) }},
 		"slash_apply":         {bindings.Instruction_SlashApply, func() (solana.Instruction, error) { return SlashApply(SlashApplyArgs{}) }},

@@ -54,11 +54,18 @@ func KeeperUpdate(a KeeperUpdateArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_KeeperUpdate)
 }
 
-// KeeperActivate lets the weight of the keeper with this wallet count; anyone may, after the activation delay.
+// KeeperActivate lets the weight of the wallet's keeper count, after the activation delay.
 func KeeperActivate(wallet solana.PublicKey) (solana.Instruction, error) {
 	keeper := market.KeeperAddress(wallet)
-	ix, err := bindings.NewKeeperActivateInstruction(market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
+	ix, err := bindings.NewKeeperActivateInstruction(wallet, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
 	return finish(ix, err, bindings.Instruction_KeeperActivate)
+}
+
+// KeeperSuspend takes the weight of a keeper that does not vote; anyone may.
+func KeeperSuspend(wallet solana.PublicKey) (solana.Instruction, error) {
+	keeper := market.KeeperAddress(wallet)
+	ix, err := bindings.NewKeeperSuspendInstruction(market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
+	return finish(ix, err, bindings.Instruction_KeeperSuspend)
 }
 
 // KeeperRequestExit ends the weight at once; the bond stays until the exit time.

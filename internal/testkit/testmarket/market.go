@@ -84,7 +84,7 @@ func (bed *Testbed) Keeper() solana.PrivateKey {
 	bed.Wait("keeper registered", func(v *view.View) bool { _, ok := v.KeeperOf(wallet); return ok })
 	kp, _ := bed.View.KeeperOf(wallet)
 	params, _ := bed.View.Params()
-	bed.Until(kp.RegisteredAt + int64(params.KeeperActivationSecs))
+	bed.Until(kp.PendingSince + int64(params.KeeperActivationSecs))
 	instruction, err = ix.KeeperActivate(wallet)
 	bed.Do("keeper_activate", []solana.PrivateKey{k}, instruction, err)
 	return k

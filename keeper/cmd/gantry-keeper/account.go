@@ -125,7 +125,9 @@ type status struct {
 	Votes      uint64           `json:"votes"`
 	Misses     uint64           `json:"misses"`
 	LastPeriod uint64           `json:"last_vote_period"`
-	SOL        string           `json:"sol"`
+	// Missed is how many reports became final since it last voted in time.
+	Missed uint64 `json:"missed_reports"`
+	SOL    string `json:"sol"`
 }
 
 func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (status, error) {
@@ -140,11 +142,12 @@ func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (sta
 	if err != nil {
 		return status{}, err
 	}
+	mk := a.Market()
 	s := status{
 		Wallet: k.Wallet, Account: k.Address, State: k.State().String(), Bond: market.GNT(k.Bond).String(),
 		Weight: market.GNT(k.Weight).String(), Index: k.Index, Address: k.Addr(),
 		Registered: time.Unix(k.RegisteredAt, 0).UTC(), Votes: k.Votes, Misses: k.Misses, LastPeriod: k.LastVotePeriod,
-		SOL: balance.String(),
+		SOL: balance.String(), Missed: k.MissedReports(&mk),
 	}
 	if k.ExitAt != 0 {
 		at := time.Unix(k.ExitAt, 0).UTC()
@@ -165,6 +168,9 @@ func printStatus(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 	fmt.Fprintf(w, "wallet      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %d\naddress     %s\n",
 		s.Wallet, s.Account, s.State, s.Bond, s.Weight, s.Index, s.Address)
 	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
+	if s.Missed > 0 {
+		fmt.Fprintf(w, "idle        %d final reports without its vote; above %d anyone may suspend it\n", s.Missed, market.IdleReports)
+	}
 	if s.ExitAt != nil {
 		fmt.Fprintf(w, "bond until  %s\n", s.ExitAt.Format(time.RFC3339))
 	}

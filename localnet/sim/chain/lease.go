@@ -98,6 +98,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 		}
 	}
 	n.GpuMask |= mask
+	n.NoteFree(t.now)
 	n.Node.LiveLeases++
 	o.Order.LiveLeases++
 	p.Provider.LiveLeases++
@@ -207,7 +208,7 @@ func (t *tx) leaseEnd(authority, lease solana.PublicKey) error {
 	l.Reserved = uint64(most - l.ProviderTotal())
 	before := record(n)
 	n.GpuMask &^= l.GpuMask
-	n.GpusFreedAt = t.now
+	n.NoteFree(t.now)
 	n.Node.LiveLeases--
 	if kept {
 		n.JobsCompleted++
@@ -277,7 +278,7 @@ func (t *tx) leaseAbort(order, lease solana.PublicKey) error {
 		return err
 	}
 	n.GpuMask &^= l.GpuMask
-	n.GpusFreedAt = t.now
+	n.NoteFree(t.now)
 	n.Node.LiveLeases--
 	p.Provider.LiveLeases--
 	o.Order.LiveLeases--

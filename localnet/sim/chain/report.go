@@ -47,10 +47,17 @@ func (t *tx) reportVote(wallet solana.PublicKey, body []byte) error {
 			k.Misses += period - k.LastVotePeriod - 1
 		}
 		k.Votes++
+		switch {
+		case r.State() != market.ReportFinal:
+			k.VotedAt, k.VotedReports = t.now, m.FinalReports+1
+		case t.now <= r.FinalisedAt+market.VoteGrace(m.Params.PeriodSecs):
+			k.VotedAt, k.VotedReports = t.now, m.FinalReports
+		}
 		k.LastVotePeriod = max(k.LastVotePeriod, period)
 		t.say(Fact{Kind: Voted, Keeper: wallet, Period: period, Root: root})
 	}
 	if finalise(r, m.Params.QuorumBps, t.now) {
+		m.FinalReports++
 		t.say(Fact{Kind: Finalised, Period: period, Root: root})
 	}
 	return nil
@@ -257,9 +264,14 @@ func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 	before := record(n)
 	n.ChecksPassed += uint64(leaf.ChecksPassed)
 	n.ChecksTotal += uint64(leaf.ChecksTotal)
-	n.UptimeBps = market.NextUptimeBPS(n.UptimeBps, leaf.UpSeconds, p.PeriodSecs)
+	unhealthy, up := leaf.Flags.Has(records.FlagUnhealthy), leaf.UpSeconds
+	if unhealthy {
+		up /= 2 // such a period counts half
+	}
+	n.UptimeBps = market.NextUptimeBPS(n.UptimeBps, up, p.PeriodSecs)
 	n.DowntimeSecs += uint64(leaf.DowntimeSeconds)
 	if uint64(leaf.Period) == n.LastReportPeriod {
+		n.NoteHealth(unhealthy, uint64(leaf.Period), p.PeriodSecs, t.now)
 		if n.Spec.Simulated == 0 {
 			n.Tier, n.EvidenceExpiry = leaf.Tier, int64(uint64(leaf.Period)+1)*int64(p.PeriodSecs)+market.EvidenceSecs
 		}

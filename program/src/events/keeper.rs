@@ -23,6 +23,14 @@ pub struct KeeperActivated {
 }
 
 #[event]
+pub struct KeeperSuspended {
+    pub keeper: Address,
+    /// Reports that became final since it last voted in time.
+    pub reports: u64,
+    pub total_weight: u64,
+}
+
+#[event]
 pub struct KeeperExitRequested {
     pub keeper: Address,
     pub exit_at: i64,

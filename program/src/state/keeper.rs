@@ -2,6 +2,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::constants::IDLE_REPORTS;
 use crate::errors::{fail, MarketError, OrOverflow};
 
 pub const KEEPER_PENDING: u8 = 1;
@@ -41,7 +42,11 @@ pub struct Keeper {
     /// weight that their keeper had when the period ended, so that a report is the same for whoever makes it later.
     pub weight_since: i64,
     pub former_weight: u64,
-    pub reserved_last: [u8; 8],
+    /// Since when it waits for its weight to count: its registration, or when it was suspended for not voting.
+    pub pending_since: i64,
+    /// When it last voted in time, or became active since, and how many reports were final then.
+    pub voted_at: i64,
+    pub voted_reports: u64,
 }
 
 impl Keeper {
@@ -50,6 +55,22 @@ impl Keeper {
         let taken = amount.min(self.bond);
         self.bond = self.bond.checked_sub(taken).or_overflow()?;
         Ok(taken)
+    }
+
+    /// Notes that it takes part: it has voted in time, or was activated.
+    pub fn takes_part(&mut self, final_reports: u64, now: i64) {
+        self.voted_at = now;
+        self.voted_reports = final_reports;
+    }
+
+    /// Whether it has weight and does not vote: others' reports became final without it, and time enough has passed,
+    /// so that many late reports at once suspend nobody.
+    pub fn is_idle(&self, final_reports: u64, period_secs: u32, now: i64) -> Result<bool> {
+        let wait = (period_secs as u64).checked_mul(IDLE_REPORTS).and_then(|wait| i64::try_from(wait).ok());
+        let over = self.voted_at.checked_add(wait.or_overflow()?).or_overflow()?;
+        Ok(self.status == KEEPER_ACTIVE
+            && final_reports > self.voted_reports.checked_add(IDLE_REPORTS).or_overflow()?
+            && now > over)
     }
 
     /// Gives it another weight.

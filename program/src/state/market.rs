@@ -36,6 +36,8 @@ pub struct Market {
     pub pending_params: Params,
     /// Which keeper indices are taken.
     pub keeper_slots: [u8; 32],
+    /// Reports that became final: what a keeper without votes is measured against.
+    pub final_reports: u64,
     pub keeper_count: u32,
     /// Bits `PAUSE_*`.
     pub paused: u8,

@@ -3,6 +3,7 @@
 //! Every account is zero-copy: an 8-byte discriminator, then exactly the bytes of the struct, without padding.
 
 mod auction;
+mod availability;
 mod credits;
 mod device_claim;
 mod dispute;
@@ -10,6 +11,7 @@ mod fault;
 mod fraud_proof;
 mod gpu_model;
 mod guarantee;
+mod health;
 mod keeper;
 mod leaf;
 mod lease;
@@ -27,12 +29,14 @@ mod statement;
 mod work_claim;
 
 pub use auction::*;
+pub use availability::*;
 pub use credits::*;
 pub use device_claim::*;
 pub use dispute::*;
 pub use fault::*;
 pub use fraud_proof::*;
 pub use gpu_model::*;
+pub use health::*;
 pub use keeper::*;
 pub use leaf::*;
 pub use lease::*;

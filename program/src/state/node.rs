@@ -2,10 +2,11 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::MAX_GPUS;
+use crate::constants::{AVAILABILITY_SECS, MAX_GPUS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
-use crate::state::GpuModel;
+use crate::math::reputation::reputation_of;
+use crate::state::{Availability, GpuModel, Unhealthy};
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -44,7 +45,7 @@ pub struct NodeSpec {
 
 /// What a node's score depends on, apart from its ask, its age and its uptime guarantee.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct ScoreRecord {
     pub rating_sum: u64,
     pub rating_weight: u64,
@@ -57,7 +58,7 @@ pub struct ScoreRecord {
 
 /// A node's uptime guarantee.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct Guarantee {
     /// 0 without a guarantee.
     pub until: i64,
@@ -74,6 +75,22 @@ impl Guarantee {
         } else {
             0
         }
+    }
+}
+
+/// A record that is no better than any of a time, which ends where the next one begins.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
+pub struct WorstRecord {
+    /// 0 while there was none.
+    pub since: i64,
+    pub score: ScoreRecord,
+    pub guarantee: Guarantee,
+}
+
+impl WorstRecord {
+    fn record(&self) -> NodeRecord {
+        NodeRecord { score: self.score, guarantee: self.guarantee }
     }
 }
 
@@ -115,8 +132,9 @@ pub struct Node {
     pub dispute_lost_at: i64,
     /// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
     pub bad_work_period: u64,
-    /// When a GPU last became free.
-    pub gpus_freed_at: i64,
+    /// How many of its GPUs were free, and since when.
+    pub availability: Availability,
+    pub unhealthy: Unhealthy,
     /// Since when the score record is as it is.
     pub record_since: i64,
     /// Since when the one before was as it was.
@@ -168,6 +186,9 @@ pub struct Node {
     /// Side of the work proof's matrices, and the longest time that a proof may take, by these terms.
     pub work_size: u32,
     pub work_bound_ms: u32,
+    /// The worst records before the present one, the newer first: changes that follow each other, such as a rating
+    /// after an end, must not erase what an award was to be judged by.
+    pub worst: [WorstRecord; 2],
     /// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
     pub device_root: [u8; 32],
     /// Its part of the provider's stake. Faults and proofs of this node take from it and from nothing else.
@@ -194,7 +215,7 @@ impl Node {
     }
 
     /// Sets the lowest `count` free bits and returns them.
-    pub fn take_gpus(&mut self, count: u8) -> Result<u16> {
+    pub fn take_gpus(&mut self, count: u8, now: i64) -> Result<u16> {
         let mut taken = 0u16;
         for index in 0..self.spec.gpus {
             let bit = 1u16.checked_shl(index as u32).or_overflow()?;
@@ -205,6 +226,7 @@ impl Node {
         require!(taken.count_ones() == count as u32, MarketError::NotEnoughGpus);
         self.gpu_mask |= taken;
         self.live_leases = self.live_leases.checked_add(1).or_overflow()?;
+        self.availability.change(self.free_gpus(), now)?;
         Ok(taken)
     }
 
@@ -212,8 +234,8 @@ impl Node {
     pub fn free_gpus_of(&mut self, mask: u16, now: i64) -> Result<()> {
         require!(self.gpu_mask & mask == mask, MarketError::InvariantBroken);
         self.gpu_mask &= !mask;
-        self.gpus_freed_at = now;
         self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
+        self.availability.change(self.free_gpus(), now)?;
         Ok(())
     }
 
@@ -248,6 +270,7 @@ impl Node {
     /// kept as lapsed, so that the record kept is never better than what held until the change.
     pub fn keep_record(&mut self, before: &NodeRecord, now: i64) {
         if *before != self.record(now) {
+            self.keep_worst(before, now);
             self.previous = before.score;
             self.previous_guarantee = before.guarantee;
             self.previous_since = self.record_since;
@@ -268,6 +291,51 @@ impl Node {
         }
     }
 
+    /// Keeps the worst records of at least the last [`AVAILABILITY_SECS`] before `now`.
+    fn keep_worst(&mut self, before: &NodeRecord, now: i64) {
+        let [newer, older] = self.worst;
+        let full = newer.since == 0 || newer.since < now.saturating_sub(AVAILABILITY_SECS);
+        let (since, record) = if full {
+            (self.record_since, *before)
+        } else {
+            (newer.since, self.worse_of(&newer.record(), before, now))
+        };
+        let latest = WorstRecord { since, score: record.score, guarantee: record.guarantee };
+        self.worst = if full { [latest, newer] } else { [latest, older] };
+    }
+
+    /// A record that is no better than either: the one with the lower reputation, with the lesser of all that orders
+    /// ask for by itself.
+    fn worse_of(&self, one: &NodeRecord, other: &NodeRecord, now: i64) -> NodeRecord {
+        let worth = |record: &NodeRecord| reputation_of(&record.score, self.registered_at, now);
+        let mut worse = if worth(one) < worth(other) { *one } else { *other };
+        worse.score.uptime_bps = one.score.uptime_bps.min(other.score.uptime_bps);
+        worse.score.tier = one.score.tier.min(other.score.tier);
+        worse.guarantee.until = one.guarantee.until.min(other.guarantee.until);
+        worse.guarantee.bps = one.guarantee.bps.min(other.guarantee.bps);
+        worse
+    }
+
+    /// A record that is no better than any that held from `from` to `to`, both included; `None` when that is too long
+    /// ago.
+    pub fn worst_throughout(&self, from: i64, to: i64) -> Option<NodeRecord> {
+        if let Some(record) = self.record_throughout(from, to) {
+            return Some(record);
+        }
+        let [newer, older] = &self.worst;
+        let begins = |worst: &WorstRecord| worst.since != 0 && worst.since < from;
+        let mut record = match (begins(newer), begins(older)) {
+            (true, _) => newer.record(),
+            (false, true) if newer.since <= to => self.worse_of(&older.record(), &newer.record(), to),
+            (false, true) => older.record(),
+            _ => return None,
+        };
+        if self.record_since <= to {
+            record = self.worse_of(&record, &self.record(to), to);
+        }
+        Some(record)
+    }
+
     pub fn invariant(&self) -> Result<()> {
         let sound = self.spec.gpus >= 1
             && self.spec.gpus <= MAX_GPUS
@@ -279,6 +347,7 @@ impl Node {
             && self.uptime_bps <= 10_000
             && self.guarantee_sound()
             && self.reserved_stake <= self.stake
+            && self.availability.is_sound(self.free_gpus())?
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

@@ -70,13 +70,26 @@ impl Requirement {
         now: i64,
         end: i64,
     ) -> Result<()> {
+        require!(node.free_gpus() >= gpus, MarketError::NotEnoughGpus);
+        self.suited_by(node, model, site, record, now, end)
+    }
+
+    /// The same, whichever of its GPUs are free.
+    pub fn suited_by(
+        &self,
+        node: &Node,
+        model: &GpuModel,
+        site: &[u8; 16],
+        record: &NodeRecord,
+        now: i64,
+        end: i64,
+    ) -> Result<()> {
         let NodeRecord { score: record, guarantee } = record;
         // A node that does not know its model's terms cannot be held to them: it gets nothing new until it does.
         let model_suits = (self.model == ANY_MODEL || self.model == model.id)
             && model.tflops_x10 >= self.min_tflops_x10
             && node.terms_at >= model.since;
         require!(model_suits && node.spec.model == model.id, MarketError::UnsuitableModel);
-        require!(node.free_gpus() >= gpus, MarketError::NotEnoughGpus);
         require!(node.claims_missing == 0, MarketError::DevicesMissing);
         let hardware_suits = node.spec.vram_mib >= self.min_vram_mib
             && node.spec.interconnect >= self.min_interconnect
@@ -159,6 +172,12 @@ impl Order {
     /// Nodes that are still to be awarded.
     pub fn nodes_missing(&self) -> Result<u8> {
         self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
+    }
+
+    /// When it asked for nodes: what a report said of their health by then counts. For a sealed order that is the close
+    /// of its auction.
+    pub fn asked_at(&self) -> i64 {
+        self.created_at.max(self.auction_close)
     }
 
     /// The end of a lease that starts as late as it may after an award at `awarded_at`, short of extensions.

@@ -35,11 +35,11 @@ pub struct Report {
     pub voters: [u8; 32],
     /// The heaviest roots. More of them, if there are, lie behind this struct: see report_tail.rs.
     pub candidates: [Candidate; HEAD_CANDIDATES],
-    /// µUSDC set aside for those who voted for the root, what is left of it, and the weight that shares it.
+    /// µUSDC set aside for those who voted for the root in time, what is left of it, and the weight that shares it.
     pub reward: u64,
     pub reward_left: u64,
     pub reward_weight: u64,
-    /// Of them, those who have not claimed.
+    /// Those who voted for it in time; once there is a reward, of them who has not claimed.
     pub reward_voters: [u8; 32],
     pub status: u8,
     pub candidate_count: u8,
@@ -66,6 +66,11 @@ impl Candidate {
         self.weight = self.weight.checked_sub(keeper.weight).or_overflow()?;
         Ok(())
     }
+}
+
+/// Seconds after a report's finality in which votes still count as made in time.
+pub fn vote_grace(period_secs: u32) -> i64 {
+    ((period_secs / 60) as i64).max(5)
 }
 
 /// What a vote does.
@@ -228,6 +233,7 @@ impl Report {
             Some(candidate) => {
                 self.root = candidate.root;
                 self.proposer = candidate.proposer;
+                (self.reward_weight, self.reward_voters) = (candidate.weight, candidate.voters);
                 self.status = REPORT_FINAL;
                 self.finalised_at = now;
                 true
@@ -236,22 +242,36 @@ impl Report {
         }
     }
 
-    /// Sets a reward aside for everyone who has voted for the final root by now.
-    pub fn reward_with(&mut self, amount: u64) -> Result<()> {
-        let root = self.root;
-        let winner = self.candidates.iter().take(self.candidate_count as usize).find(|c| c.root == root);
-        let winner = winner.ok_or(MarketError::InvariantBroken)?;
-        let (weight, voters) = (winner.weight, winner.voters);
+    /// Whether a first vote comes in time: before the report is final, or so shortly after it that its keeper had seen
+    /// to the period itself. Whoever waits to see which root wins has judged nothing.
+    pub fn in_time(&self, period_secs: u32, now: i64) -> Result<bool> {
+        let grace = vote_grace(period_secs);
+        Ok(self.status != REPORT_FINAL || now <= self.finalised_at.checked_add(grace).or_overflow()?)
+    }
+
+    /// Counts a vote that came in time, after the report was final, for those who share its reward.
+    pub fn admit_to_reward(&mut self, root: &[u8; 32], keeper: &Keeper) -> Result<()> {
+        if self.status != REPORT_FINAL || *root != self.root || self.reward != 0 {
+            return Ok(());
+        }
+        if add_voter(&mut self.reward_voters, keeper.index)? {
+            self.reward_weight = self.reward_weight.checked_add(keeper.weight).or_overflow()?;
+        }
+        Ok(())
+    }
+
+    /// Sets a reward aside for everyone who has voted for the final root in time.
+    pub fn reward_with(&mut self, amount: u64) {
         self.reward = amount;
         self.reward_left = amount;
-        self.reward_weight = weight;
-        self.reward_voters = voters;
-        Ok(())
     }
 
     /// A voter's share of the reward, by its weight; 0 when it has none or took it. A keeper that is leaving weighs
     /// nothing any more, and one that took over a former keeper's place is not that keeper.
     pub fn take_reward(&mut self, keeper: &Keeper) -> Result<u64> {
+        if self.reward == 0 {
+            return Ok(0);
+        }
         let (byte, bit) = (keeper.index as usize / 8, 1u8 << (keeper.index % 8));
         let voted = match self.reward_voters.get_mut(byte) {
             Some(slot) if *slot & bit != 0 && keeper.registered_at <= self.created_at => {

@@ -91,7 +91,7 @@ impl Testbed {
     pub fn keeper(&mut self, bond: u64) -> Actor {
         let actor = self.pending_keeper(bond);
         self.warp(i64::from(self.params.keeper_activation_secs));
-        self.ok(ix::keeper_activate(&actor), &[]);
+        self.ok(ix::keeper_activate(&actor), &[&actor.key]);
         actor
     }
 

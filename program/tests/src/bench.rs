@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, WORK_MAX_ORDER};
+use gantry_market::constants::{
+    AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, WORK_MAX_ORDER,
+};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
@@ -374,6 +376,9 @@ fn commits(w: &mut Testbed, keepers: &[Actor; 3]) {
 
 fn leave(w: &mut Testbed, keepers: [Actor; 3]) {
     let [keeper, ..] = keepers;
+    w.alter(&pda::market(), |m: &mut Market| m.final_reports += IDLE_REPORTS + 1);
+    w.warp(i64::from(w.params.period_secs) * (IDLE_REPORTS as i64 + 1));
+    w.ok(ix::keeper_suspend(&keeper.keeper()), &[]);
     w.ok(ix::keeper_request_exit(&keeper), &[&keeper.key]);
     w.warp(i64::from(w.params.keeper_exit_secs));
     w.ok(ix::keeper_withdraw(&keeper), &[&keeper.key]);

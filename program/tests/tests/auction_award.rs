@@ -288,7 +288,8 @@ fn prices_are_within_the_order() {
 
 #[test]
 fn winner_and_loser_must_suit_the_order() {
-    let cases: [(&str, Change<Node>, MarketError); 3] = [
+    let cases: [(&str, Change<Node>, MarketError); 4] = [
+        ("health", |n| (n.unhealthy.since, n.unhealthy.until) = (1, i64::MAX), MarketError::NodeUnhealthy),
         ("status", |n| n.status = NODE_HIBERNATED, MarketError::WrongNodeStatus),
         ("GPUs", |n| (n.gpu_mask, n.live_leases) = (3, 1), MarketError::NotEnoughGpus),
         ("reality", |n| n.spec.simulated = 1, MarketError::UnsuitableHardware),

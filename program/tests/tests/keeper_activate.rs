@@ -6,11 +6,11 @@ use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
 #[test]
-fn anyone_lets_the_weight_count_after_the_delay() {
+fn the_wallet_lets_the_weight_count_after_the_delay() {
     let mut w = Testbed::new();
     let who = w.pending_keeper(5_000_000_000);
     w.warp(i64::from(w.params.keeper_activation_secs));
-    w.ok(ix::keeper_activate(&who), &[]);
+    w.ok(ix::keeper_activate(&who), &[&who.key]);
     let keeper: Keeper = w.read(&who.keeper());
     assert_eq!((keeper.status, keeper.weight), (KEEPER_ACTIVE, 5_000_000_000));
     assert_eq!(keeper.active_since, w.now());
@@ -33,10 +33,10 @@ fn not_a_second_earlier_and_once_only() {
     let mut w = Testbed::new();
     let who = w.pending_keeper(w.params.min_bond);
     w.warp(i64::from(w.params.keeper_activation_secs) - 1);
-    w.refused(ix::keeper_activate(&who), &[], MarketError::TooEarly);
+    w.refused(ix::keeper_activate(&who), &[&who.key], MarketError::TooEarly);
     w.warp(1);
-    w.ok(ix::keeper_activate(&who), &[]);
-    w.refused(ix::keeper_activate(&who), &[], MarketError::WrongKeeperStatus);
+    w.ok(ix::keeper_activate(&who), &[&who.key]);
+    w.refused(ix::keeper_activate(&who), &[&who.key], MarketError::WrongKeeperStatus);
     assert_eq!(w.market().total_weight, w.params.min_bond);
 }
 
@@ -46,7 +46,7 @@ fn an_exiting_keeper_stays_out() {
     let who = w.pending_keeper(w.params.min_bond);
     w.ok(ix::keeper_request_exit(&who), &[&who.key]);
     w.warp(i64::from(w.params.keeper_activation_secs));
-    w.refused(ix::keeper_activate(&who), &[], MarketError::WrongKeeperStatus);
+    w.refused(ix::keeper_activate(&who), &[&who.key], MarketError::WrongKeeperStatus);
 }
 
 #[test]
@@ -66,6 +66,29 @@ fn wrong_accounts_are_refused() {
     ];
     for (from, to, code) in cases {
         println!("{code:?}");
-        w.refused(swap(good.clone(), &from, &to), &[], code);
+        w.refused(swap(good.clone(), &from, &to), &[&who.key], code);
     }
+}
+
+#[test]
+fn c06_nobody_else_lets_a_keepers_weight_count() {
+    let mut w = Testbed::new();
+    let (who, other) = (w.pending_keeper(w.params.min_bond), w.pending_keeper(w.params.min_bond));
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    let good = ix::keeper_activate(&who);
+    let by_other = swap(good.clone(), &who.wallet(), &other.wallet());
+    w.refused(by_other, &[&other.key], MarketError::Unauthorised);
+    let mut unsigned = good;
+    unsigned.accounts[0].is_signer = false;
+    w.refused(unsigned, &[], InstructionError::MissingRequiredSignature);
+    assert_eq!(w.market().total_weight, 0);
+}
+
+#[test]
+fn a_bond_that_a_slash_made_too_small_does_not_count() {
+    let mut w = Testbed::new();
+    let who = w.pending_keeper(w.params.min_bond);
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    w.alter(&who.keeper(), |k: &mut Keeper| k.bond -= 1);
+    w.refused(ix::keeper_activate(&who), &[&who.key], MarketError::BondTooSmall);
 }

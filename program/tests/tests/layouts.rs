@@ -29,7 +29,7 @@ fn layouts_stay_where_they_are() {
         layout!(Market: authority, guardian, payment_mint, stake_mint, treasury, fee_vault, domain, total_weight, params, keeper_slots, keeper_count, paused, version),
         layout!(GpuModel: min_stake, reference_price, name, vram_mib, tflops_x10, work_size, work_bound_ms, id, min_tier, version),
         layout!(Provider: wallet, payout, stake, unstaking, unstake_at, locked_stake, slashed_total, registered_at, node_count, live_leases, pending_faults, version),
-        layout!(Node: provider, node_key, price, ask_since, available_since, gpus_freed_at, record_since, previous_since, previous, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version, guaranteed_until, guarantee_bps, guaranteed_since, guarantee_up_secs, guarantee_counted_secs, suspended_at, previous_guarantee, evidence_expiry, claims_missing, devices_seen, device_root),
+        layout!(Node: provider, node_key, price, ask_since, available_since, availability, unhealthy, record_since, previous_since, previous, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version, guaranteed_until, guarantee_bps, guaranteed_since, guarantee_up_secs, guarantee_counted_secs, suspended_at, previous_guarantee, evidence_expiry, claims_missing, devices_seen, device_root),
         layout!(DeviceClaim: node, device, rent_payer, tier, version, expiry),
         layout!(Keeper: wallet, bond, weight, active_since, exit_at, multiaddr, index, status, version),
         layout!(Credits: customer, balance, reserved, session_keys, live_orders, live_leases, version),

@@ -366,3 +366,18 @@ fn a_provider_that_is_gone_holds_nothing_while_emission_is_on() {
     w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
     assert_eq!(w.tokens(&pda::fee_vault()), 39_999);
 }
+
+#[test]
+fn c06_a_lease_that_paid_nothing_waits_for_no_rating() {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let stranger = w.actor();
+    // While the award can be contested the lease is the proof of it.
+    w.refused(close(&w, &deal, &stranger), &[&stranger.key], MarketError::TooEarly);
+    assert!(w.params.challenge_secs < w.params.rating_secs);
+    w.warp(i64::from(w.params.challenge_secs) + 1);
+    let before = w.lamports(&deal.keeper.wallet());
+    w.ok(close(&w, &deal, &stranger), &[&stranger.key]);
+    assert!(w.lamports(&deal.keeper.wallet()) > before);
+}

@@ -12,7 +12,7 @@ use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED, PERIODS};
-use gantry_market::state::{Lease, Market, Node, LEASE_RUNNING, NODE_ACTIVE, NODE_HIBERNATED};
+use gantry_market::state::{Availability, Lease, Market, Node, LEASE_RUNNING, NODE_ACTIVE, NODE_HIBERNATED};
 use gantry_market_tests::leaves::merkle;
 use gantry_market_tests::random::Random;
 
@@ -144,6 +144,7 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
         let length = 1 + r.below(100) as u32;
         let mut node: Node = bytemuck::Zeroable::zeroed();
         (node.spec.gpus, node.price, node.status) = (1, 1, NODE_ACTIVE);
+        node.availability = Availability::starting(1, 1);
         let mut period = 100 + r.below(100);
         node.guaranteed_since = ((period + 1) * u64::from(length)) as i64;
         node.guaranteed_until = node.guaranteed_since + (1 + r.below(30) * u64::from(length)) as i64;
@@ -468,11 +469,15 @@ fn gpus_are_leased_once() {
         let mut node: Node = bytemuck::Zeroable::zeroed();
         node.spec.gpus = 1 + r.below(8) as u8;
         (node.price, node.status) = (1, 1);
+        let mut now = 1_000;
+        node.availability = Availability::starting(node.spec.gpus, now);
+        let mut log = vec![(now, node.spec.gpus)];
         let mut held: Vec<u16> = vec![];
         for _ in 0..50 {
+            now += r.below(400) as i64;
             if r.below(2) == 0 {
                 let (free, count) = (node.free_gpus(), 1 + r.below(8) as u8);
-                match node.take_gpus(count) {
+                match node.take_gpus(count, now) {
                     Ok(mask) => {
                         assert!(count <= free);
                         assert_eq!(mask.count_ones(), u32::from(count));
@@ -483,8 +488,22 @@ fn gpus_are_leased_once() {
                 }
             } else if !held.is_empty() {
                 let mask = held.swap_remove(r.below(held.len() as u64) as usize);
-                node.free_gpus_of(mask, 7).unwrap();
-                assert!(node.free_gpus_of(mask, 8).is_err(), "a bit is given back once");
+                node.free_gpus_of(mask, now).unwrap();
+                assert!(node.free_gpus_of(mask, now).is_err(), "a bit is given back once");
+            }
+            if node.availability.since.contains(&now) {
+                log.push((now, node.free_gpus()));
+            }
+            let from = now - r.below(5_000) as i64;
+            let to = from + r.below(100) as i64;
+            if let Some(free) = node.availability.free_throughout(from, to) {
+                let before = log.iter().rev().find(|(at, _)| *at <= from);
+                let within = log.iter().filter(|(at, _)| (from..=to).contains(at));
+                let fewest = before.into_iter().chain(within).map(|(_, free)| *free).min();
+                assert!(
+                    fewest.is_some_and(|fewest| free <= fewest),
+                    "r09: no more is said to be free than was"
+                );
             }
             let sum: u32 = held.iter().map(|mask| mask.count_ones()).sum();
             assert_eq!(node.gpu_mask.count_ones(), sum);

@@ -68,7 +68,7 @@ fn wrong_signers_and_accounts_are_refused() {
         ("provider's program", provider.provider(), forged_provider, InstructionError::IllegalOwner.into()),
         ("node", machine.node, others.node, MarketError::WrongAccount.into()),
         ("node's program", machine.node, forged_node, InstructionError::IllegalOwner.into()),
-        ("node's type", machine.node, pda::market(), InstructionError::InvalidAccountData.into()),
+        ("node's type", machine.node, pda::market(), InstructionError::AccountDataTooSmall.into()),
     ];
     w.refuses_swaps(&good, &[&provider.key, &other.key], &cases);
 }

@@ -382,7 +382,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let (forged_claim, forged_loser) = (c.w.forged(&claim), c.w.forged(&loser));
     let cases: [(_, _, _, Code); 7] = [
         ("node's program", c.machine.node, forged, InstructionError::IllegalOwner.into()),
-        ("node's type", c.machine.node, pda::market(), InstructionError::InvalidAccountData.into()),
+        ("node's type", c.machine.node, pda::market(), InstructionError::AccountDataTooSmall.into()),
         ("claim's program", claim, forged_claim, MarketError::WrongAccount.into()),
         ("claim's type", claim, pda::market(), MarketError::WrongAccount.into()),
         ("another loser", loser, forged_loser, MarketError::MissingAccount.into()),

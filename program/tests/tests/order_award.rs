@@ -177,6 +177,14 @@ fn only_active_nodes_with_covered_stake_at_no_more_than_the_price() {
         w.alter(&offer.machine.node, |n: &mut Node| n.status = status);
         w.refused(offer.award(), &[&offer.keeper.key], MarketError::WrongNodeStatus);
     }
+    // Known to be unhealthy when it was ordered; whether it became so since does not matter.
+    let now = w.now();
+    w.alter(&offer.machine.node, |n: &mut Node| {
+        n.status = NODE_ACTIVE;
+        (n.unhealthy.since, n.unhealthy.until) = (n.registered_at, now + 1);
+    });
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::NodeUnhealthy);
+    w.alter(&offer.machine.node, |n: &mut Node| n.unhealthy.until = now);
     w.alter(&offer.machine.node, |n: &mut Node| (n.status, n.price) = (NODE_ACTIVE, 3_000_001));
     w.refused(offer.award(), &[&offer.keeper.key], MarketError::PriceTooHigh);
     w.alter(&offer.machine.node, |n: &mut Node| n.price = 3_000_000);

@@ -5,8 +5,8 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, ScoreRecord, KEEPER_ACTIVE,
-    KEEPER_EXITING, NODE_DRAINING,
+    Availability, GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, ScoreRecord,
+    Unhealthy, WorstRecord, KEEPER_ACTIVE, KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -162,7 +162,10 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
         ("a new ask", |n| n.ask_since += 1),
         ("active since", |n| n.available_since += 1),
         ("not active", |n| n.status = NODE_DRAINING),
-        ("a GPU became free", |n| n.gpus_freed_at = n.registered_at + 1),
+        ("a GPU became free", |n| {
+            n.availability = Availability::starting(0, n.registered_at);
+            n.availability.change(n.free_gpus(), n.registered_at + 1).expect("there is room");
+        }),
         ("another record, twice", |n| {
             (n.record_since, n.previous_since) = (n.registered_at + 40, n.registered_at + 39)
         }),
@@ -286,7 +289,7 @@ fn the_requirement_must_have_been_met() {
         (MarketError::UnsuitableHardware, |o| o.requirement.min_tier = 3),
         (MarketError::UnsuitableLocation, |o| o.requirement.region[0] = b'x'),
         (MarketError::UnsuitableReputation, |o| o.requirement.min_reputation_bps = 10_000),
-        (MarketError::NotEnoughGpus, |o| o.gpus_per_node = 3),
+        (MarketError::NotBetter, |o| o.gpus_per_node = 3),
     ];
     for (code, change) in cases {
         let mut c = awarded();
@@ -424,4 +427,138 @@ fn c05_a_change_of_parameters_makes_no_award_unjust() {
     c.w.warp(61);
     c.w.alter(&pda::market(), |m: &mut Market| m.params.challenge_secs = 600);
     c.refused(MarketError::NotContestable);
+}
+
+/// Somebody takes a GPU of the better machine and gives it back a second later.
+fn takes_for_a_second(c: &mut Case, nonce: u64) {
+    let order = c.w.order(&c.customer, OrderArgs { max_price: 4_000_000, ..ix::order_args(nonce) });
+    let lease = c.w.award(&c.keeper, &c.customer, &order, &c.provider, &c.better);
+    c.w.ok(ix::lease_start(&c.w, &lease, [3; 32]), &[&c.better.key]);
+    c.w.warp(1);
+    c.w.ok(ix::lease_end(&c.w, &c.customer.wallet(), &lease, 0), &[&c.customer.key]);
+}
+
+#[test]
+fn c05_an_order_of_one_second_on_the_better_node_erases_no_proof() {
+    let mut c = awarded();
+    c.w.warp(1);
+    takes_for_a_second(&mut c, 2);
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+}
+
+#[test]
+fn r09_many_short_orders_leave_the_intervals_before_them_alone() {
+    let mut c = awarded();
+    for nonce in 2..14 {
+        c.w.warp(1);
+        takes_for_a_second(&mut c, nonce);
+    }
+    let node: Node = c.w.read(&c.better.node);
+    let awarded_at = c.w.read::<Lease>(&c.lease).awarded_at;
+    assert_eq!(node.availability.free_throughout(node.registered_at, awarded_at), Some(2));
+    assert!(node.availability.is_sound(2).expect("it has intervals"));
+    // Each order also changed the node's record.
+    assert!(node.previous_since > awarded_at);
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+}
+
+#[test]
+fn r09_the_gpus_must_have_been_free_all_the_time() {
+    // Both are taken from before the order until after its award: nothing is unjust.
+    let gone = |n: &mut Node, from: i64, to: i64| {
+        n.availability = Availability::starting(2, n.registered_at);
+        n.availability.change(0, from).expect("there is room");
+        n.availability.change(2, to).expect("there is room");
+    };
+    for (from, to, proves) in
+        [(-30, 40, false), (4, 40, false), (-20, -10, false), (-40, -31, true), (6, 40, true)]
+    {
+        println!("taken from {from} to {to}");
+        let mut c = awarded();
+        let created = c.w.read::<Order>(&c.order).created_at;
+        c.w.warp(50);
+        c.w.alter(&c.better.node, |n: &mut Node| {
+            n.registered_at -= 100;
+            (n.ask_since, n.available_since, n.record_since) =
+                (n.registered_at, n.registered_at, n.registered_at);
+            gone(n, created + from, created + to);
+        });
+        let proof = c.proof();
+        if proves {
+            c.w.ok(proof, &[&c.finder.key]);
+        } else {
+            c.refused(MarketError::NotBetter);
+        }
+    }
+}
+
+#[test]
+fn r09_what_is_too_long_ago_proves_nothing() {
+    let mut all = Availability::starting(3, 1_000);
+    assert_eq!((all.free_throughout(1_000, 1_000), all.free_throughout(999, 2_000)), (Some(3), None));
+    for step in 0..20 {
+        let now = 1_010 + step * 1_000;
+        all.change((step % 3) as u8, now).expect("it makes room");
+        assert!(all.is_sound((step % 3) as u8).expect("it has intervals"));
+        assert_eq!(all.free_throughout(now, now + 5), Some((step % 3).min((step + 2) % 3) as u8), "{step}");
+    }
+    assert_eq!(all.free_throughout(1_010, 1_010), None);
+}
+
+#[test]
+fn r14_unhealthy_excuses_an_award_only_if_it_was_on_chain_before_the_order() {
+    // Applied before the order, after it, after the award; and twice, the first time over before.
+    let cases = [
+        (Unhealthy { since: -5, until: 100, former_until: 0 }, false),
+        (Unhealthy { since: 0, until: 100, former_until: 0 }, false),
+        (Unhealthy { since: 1, until: 100, former_until: 0 }, true),
+        (Unhealthy { since: 20, until: 100, former_until: 0 }, true),
+        (Unhealthy { since: -300, until: -31, former_until: 0 }, true),
+        (Unhealthy { since: -300, until: -30, former_until: 0 }, false),
+        (Unhealthy { since: 1, until: 100, former_until: -31 }, true),
+        (Unhealthy { since: 1, until: 100, former_until: -30 }, false),
+    ];
+    for (spell, proves) in cases {
+        println!("{spell:?}");
+        let mut c = awarded();
+        let created = c.w.read::<Order>(&c.order).created_at;
+        c.w.alter(&c.better.node, |n: &mut Node| {
+            let at = |offset: i64| if offset == 0 && spell.since != 0 { 0 } else { created + offset };
+            n.unhealthy = Unhealthy {
+                since: created + spell.since,
+                until: created + spell.until,
+                former_until: at(spell.former_until),
+            };
+        });
+        if proves {
+            let proof = c.proof();
+            c.w.ok(proof, &[&c.finder.key]);
+        } else {
+            c.refused(MarketError::NotBetter);
+        }
+    }
+}
+
+#[test]
+fn r09_a_record_that_changed_meanwhile_counts_at_its_worst() {
+    for (worst, proves) in [(10_000, true), (4_000, false)] {
+        let mut c = awarded();
+        c.w.alter(&c.better.node, |n: &mut Node| {
+            n.price = DEAR - 1_000;
+            (n.record_since, n.previous_since) = (n.registered_at + 40, n.registered_at + 39);
+            n.worst[1] =
+                WorstRecord { since: n.registered_at, score: n.record(n.registered_at).score, ..n.worst[1] };
+            n.worst[1].score.uptime_bps = worst;
+            n.worst[0] = WorstRecord { since: n.registered_at + 39, ..n.worst[1] };
+        });
+        c.w.alter(&c.lease.clone(), |l: &mut Lease| l.score += 10_000);
+        let proof = c.proof();
+        if proves {
+            c.w.ok(proof, &[&c.finder.key]);
+        } else {
+            c.refused(MarketError::NotBetter);
+        }
+    }
 }

@@ -80,7 +80,7 @@ fn who_was_expelled_has_no_say_any_more_and_leaves_with_the_rest() {
     w.ok_all(&equivocation(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
     let vote = ix::report_vote(&keeper, period, [1; 32]);
     w.refused(vote, &[&keeper.key], MarketError::KeeperNotActive);
-    w.refused(ix::keeper_activate(&keeper), &[], MarketError::WrongKeeperStatus);
+    w.refused(ix::keeper_activate(&keeper), &[&keeper.key], MarketError::WrongKeeperStatus);
     w.refused(ix::keeper_request_exit(&keeper), &[&keeper.key], MarketError::WrongKeeperStatus);
     // The other one is all the weight there is now.
     w.ok(ix::report_vote(&other, period, [1; 32]), &[&other.key]);

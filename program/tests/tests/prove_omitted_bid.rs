@@ -3,7 +3,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Auction, GpuModel, Guarantee, Keeper, Lease, Node, Order, KEEPER_ACTIVE, NODE_DRAINING,
+    Auction, Availability, GpuModel, Guarantee, Keeper, Lease, Node, Order, KEEPER_ACTIVE, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -249,7 +249,10 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
     let changes: [(&str, Change<Node>); 8] = [
         ("active since", |n| n.available_since += 1),
         ("not active", |n| n.status = NODE_DRAINING),
-        ("a GPU became free", |n| n.gpus_freed_at = n.registered_at + 1),
+        ("a GPU became free", |n| {
+            n.availability = Availability::starting(0, n.registered_at);
+            n.availability.change(n.free_gpus(), n.registered_at + 1).expect("there is room");
+        }),
         ("another record, twice", |n| {
             (n.record_since, n.previous_since) = (n.registered_at + 40, n.registered_at + 39)
         }),
@@ -333,7 +336,7 @@ fn the_requirement_must_have_been_met() {
         (MarketError::UnsuitableHardware, |o| o.requirement.min_tier = 3),
         (MarketError::UnsuitableLocation, |o| o.requirement.region[0] = b'x'),
         (MarketError::UnsuitableReputation, |o| o.requirement.min_reputation_bps = 10_000),
-        (MarketError::NotEnoughGpus, |o| o.gpus_per_node = 3),
+        (MarketError::NotBetter, |o| o.gpus_per_node = 3),
     ];
     for (code, change) in cases {
         let mut c = awarded();

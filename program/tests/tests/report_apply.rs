@@ -499,3 +499,65 @@ fn receipts_that_ran_ahead_do_not_stop_a_lease_from_failing() {
     assert_emitted(&meta, &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: started + 100 });
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
 }
+
+/// A keeper, a machine without lease, and a final leaf of its period with these flags, applied.
+fn said(w: &mut Testbed, keeper: &Actor, leaf: LeafData, flags: u16) -> u64 {
+    let period = w.period();
+    w.warp_past_period(period);
+    let proof = only(w, keeper, LeafData { period, flags, ..leaf });
+    w.ok(ix::report_apply(&proof), &[]);
+    period
+}
+
+#[test]
+fn r14_an_unhealthy_machine_gets_no_new_orders_for_two_periods() {
+    let (mut w, keeper, provider, machine, leaf) = idle();
+    let customer = w.customer(100_000_000);
+    let before = w.order(&customer, ix::order_args(1));
+    w.warp(1);
+    let period = said(&mut w, &keeper, leaf, FLAG_UNHEALTHY);
+    let node: Node = w.read(&machine.node);
+    let end = ((period + 1) * u64::from(w.params.period_secs)) as i64;
+    assert_eq!((node.unhealthy.since, node.unhealthy.until), (w.now(), end + 120));
+    let after = w.order(&customer, ix::order_args(2));
+    let award = |order| ix::order_award(&keeper, &customer, order, &provider.provider(), &machine.node);
+    w.refused(award(&after), &[&keeper.key], MarketError::NodeUnhealthy);
+    // Whoever holds the leaf back until an order comes takes that order from nobody.
+    let earlier = award(&before);
+    w.alter(&before, |o: &mut gantry_market::state::Order| o.award_deadline = i64::MAX / 2);
+    w.alter(&after, |o: &mut gantry_market::state::Order| o.award_deadline = i64::MAX / 2);
+    w.set_now(end + 119);
+    w.refused(award(&after), &[&keeper.key], MarketError::NodeUnhealthy);
+    w.ok(earlier, &[&keeper.key]);
+    w.alter(&machine.node, |n: &mut Node| {
+        (n.gpu_mask, n.live_leases) = (0, 0);
+        n.availability = gantry_market::state::Availability::starting(1, n.registered_at);
+    });
+    w.set_now(end + 120);
+    w.ok(award(&after), &[&keeper.key]);
+}
+
+#[test]
+fn r14_a_later_leaf_without_it_ends_it_and_a_leaf_with_it_extends_it() {
+    let (mut w, keeper, _, machine, leaf) = idle();
+    said(&mut w, &keeper, leaf, FLAG_UNHEALTHY);
+    let first: Node = w.read(&machine.node);
+    said(&mut w, &keeper, leaf, FLAG_UNHEALTHY);
+    let second: Node = w.read(&machine.node);
+    assert_eq!(second.unhealthy.since, first.unhealthy.since);
+    assert_eq!(second.unhealthy.until, first.unhealthy.until + 60);
+    said(&mut w, &keeper, leaf, 0);
+    let well: Node = w.read(&machine.node);
+    assert_eq!((well.unhealthy.since, well.unhealthy.until), (first.unhealthy.since, w.now()));
+    said(&mut w, &keeper, leaf, FLAG_UNHEALTHY);
+    let again: Node = w.read(&machine.node);
+    assert_eq!((again.unhealthy.since, again.unhealthy.former_until), (w.now(), well.unhealthy.until));
+}
+
+#[test]
+fn c08_a_period_as_an_unhealthy_machine_counts_half_as_up() {
+    let (mut w, keeper, _, machine, leaf) = idle();
+    said(&mut w, &keeper, LeafData { up_secs: 60, ..leaf }, FLAG_UNHEALTHY);
+    // (63 × 10,000 + 5,000) / 64
+    assert_eq!(w.read::<Node>(&machine.node).uptime_bps, 9_921);
+}

@@ -145,7 +145,7 @@ fn who_may_not_vote_any_more_does_not_move_either() {
     w.ok(ix::keeper_withdraw(&all[1]), &[&all[1].key]);
     w.ok(ix::keeper_register(&w, &all[1], 50 * unit), &[&all[1].key]);
     w.warp(i64::from(w.params.keeper_activation_secs));
-    w.ok(ix::keeper_activate(&all[1]), &[]);
+    w.ok(ix::keeper_activate(&all[1]), &[&all[1].key]);
     let again: Keeper = w.read(&all[1].keeper());
     assert_eq!((again.index, again.weight), (1, 50 * unit));
     for root in [A, B, RIGHT] {

@@ -20,7 +20,7 @@ pub fn keepers(w: &mut Testbed, bonds: &[u64]) -> Vec<Actor> {
     let all: Vec<Actor> = bonds.iter().map(|bond| w.pending_keeper(bond * min)).collect();
     w.warp(i64::from(w.params.keeper_activation_secs));
     for keeper in &all {
-        w.ok(ix::keeper_activate(keeper), &[]);
+        w.ok(ix::keeper_activate(keeper), &[&keeper.key]);
     }
     all
 }

@@ -113,8 +113,8 @@ fn only_keepers_that_were_active_in_the_period() {
     w.refused(ix::report_vote(&pending, period, ROOT), &[&pending.key], MarketError::KeeperNotActive);
     // Active from the very second in which the period ended: not in it.
     let end = w.now();
-    w.alter(&pending.keeper(), |k: &mut Keeper| k.registered_at -= 1_000);
-    w.ok(ix::keeper_activate(&pending), &[]);
+    w.alter(&pending.keeper(), |k: &mut Keeper| k.pending_since -= 1_000);
+    w.ok(ix::keeper_activate(&pending), &[&pending.key]);
     assert_eq!(w.read::<Keeper>(&pending.keeper()).active_since, end);
     w.refused(ix::report_vote(&pending, period, ROOT), &[&pending.key], MarketError::KeeperNotActive);
     w.alter(&pending.keeper(), |k: &mut Keeper| k.active_since -= 1);

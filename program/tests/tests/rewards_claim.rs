@@ -152,3 +152,41 @@ fn wrong_accounts_are_refused() {
     ];
     w.refuses_swaps(&good, &[], &cases);
 }
+
+#[test]
+fn r06_only_votes_until_the_grace_after_finality_earn() {
+    let mut w = Testbed::new();
+    let unit = w.params.min_bond;
+    let (prompt, late) = (w.keeper(unit), w.keeper(unit));
+    let deal = w.swept();
+    w.alter(&deal.keeper.keeper(), |k: &mut Keeper| k.active_since = 0);
+    // The deal's keeper has a third: it takes two to be final, and one more makes sure.
+    let whale = w.keeper(10 * unit);
+    let period = w.voted(&[&deal.keeper, &whale]);
+    let report: Report = w.read(&pda::report(period));
+    assert_eq!(report.finalised_at, w.now());
+    w.warp(5);
+    w.ok(ix::report_vote(&prompt, period, [5; 32]), &[&prompt.key]);
+    w.warp(1);
+    w.ok(ix::report_vote(&late, period, [5; 32]), &[&late.key]);
+    w.warp_past_period(period + 1);
+    w.ok(ix::rewards_accrue(&w, period), &[]);
+    let report: Report = w.read(&pda::report(period));
+    assert_eq!(report.reward_weight, 12 * unit);
+    w.ok(ix::rewards_claim(&prompt, Some(period)), &[]);
+    w.refused(ix::rewards_claim(&late, Some(period)), &[], MarketError::NothingOwed);
+    assert_eq!(gained(&w, &prompt), report.reward / 12);
+}
+
+#[test]
+fn r06_a_report_without_a_reward_yet_forgets_no_voter() {
+    let mut w = Testbed::new();
+    let (deal, period) = (w.swept(), w.period());
+    assert_eq!(w.voted(&[&deal.keeper]), period);
+    // A claim of the award, with the report named too early, must not use up the share of its vote.
+    w.ok(ix::rewards_claim(&deal.keeper, Some(period)), &[]);
+    w.warp_past_period(period + 1);
+    w.ok(ix::rewards_accrue(&w, period), &[]);
+    w.ok(ix::rewards_claim(&deal.keeper, Some(period)), &[]);
+    assert_eq!(gained(&w, &deal.keeper), 15_999);
+}

@@ -224,12 +224,12 @@ fn only_keepers_that_were_active_in_the_period() {
     let end = c.w.now();
     // A keeper that the provider bonded when it learned of the fault.
     let late = c.w.pending_keeper(c.w.params.weight_cap);
-    c.w.alter(&late.keeper(), |k: &mut Keeper| k.registered_at -= 1_000);
+    c.w.alter(&late.keeper(), |k: &mut Keeper| k.pending_since -= 1_000);
     let appeal =
         |c: &Case, who: &Actor| [signed(&who.key, &text), ix::slash_appeal(&c.w, &c.fault, who, text)];
     let instructions = appeal(&c, &late);
     c.w.refused_all(&instructions, &[], MarketError::KeeperNotActive);
-    c.w.ok(ix::keeper_activate(&late), &[]);
+    c.w.ok(ix::keeper_activate(&late), &[&late.key]);
     assert_eq!(c.w.read::<Keeper>(&late.keeper()).active_since, end);
     c.w.refused_all(&instructions, &[], MarketError::KeeperNotActive);
     let leaver = &c.keepers[0];

@@ -117,6 +117,7 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
     require!(model.id == node.spec.model, MarketError::WrongAccount);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
     let order = &accounts.order;
+    require!(node.healthy_for(order.asked_at(), now), MarketError::NodeUnhealthy);
     let (site, end) = (&node.spec.site, order.latest_end()?);
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
     standing(accounts, node, bid, -2, now).map(Some)

@@ -1,4 +1,5 @@
-//! Anyone lets a keeper's weight count once its activation delay has passed.
+//! A keeper's wallet lets its weight count once its activation delay has passed. Nobody else can: weight that nobody
+//! votes with raises the quorum for everyone.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
@@ -10,9 +11,10 @@ use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_PENDING};
 
 #[derive(Accounts)]
 pub struct KeeperActivate {
+    pub wallet: Signer,
     #[account(mut)]
     pub market: Account<Market>,
-    #[account(mut)]
+    #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     #[account(seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()], bump = keeper.vault_bump)]
     pub stake_vault: Account<TokenAccount>,
@@ -22,7 +24,9 @@ fn validate(accounts: &KeeperActivate, now: i64) -> Result<()> {
     let keeper = &accounts.keeper;
     require!(keeper.status == KEEPER_PENDING, MarketError::WrongKeeperStatus);
     let delay = accounts.market.params.keeper_activation_secs as i64;
-    require!(now >= keeper.registered_at.checked_add(delay).or_overflow()?, MarketError::TooEarly);
+    require!(now >= keeper.pending_since.checked_add(delay).or_overflow()?, MarketError::TooEarly);
+    // A slash may have taken of the bond since: see `lighten`.
+    require!(keeper.bond >= accounts.market.params.min_bond, MarketError::BondTooSmall);
     Ok(())
 }
 
@@ -33,10 +37,11 @@ pub(crate) fn handler(ctx: &mut Context<KeeperActivate>) -> Result<()> {
     let weight = accounts.keeper.bond.min(accounts.market.params.weight_cap);
     let total_weight = accounts.market.total_weight.checked_add(weight).or_overflow()?;
     accounts.market.total_weight = total_weight;
-    let address = *accounts.keeper.address();
+    let (address, final_reports) = (*accounts.keeper.address(), accounts.market.final_reports);
     let keeper = &mut accounts.keeper;
     keeper.weigh(weight, now);
     keeper.active_since = now;
+    keeper.takes_part(final_reports, now);
     keeper.status = KEEPER_ACTIVE;
     emit!(KeeperActivated { keeper: address, weight, total_weight });
     keeper.invariant(accounts.stake_vault.amount())?;

@@ -86,6 +86,7 @@ pub(crate) fn handler(
     keeper.wallet = wallet;
     keeper.bond = bond;
     keeper.registered_at = now;
+    keeper.pending_since = now;
     keeper.multiaddr = multiaddr;
     keeper.multiaddr_len = multiaddr_len;
     keeper.index = index;

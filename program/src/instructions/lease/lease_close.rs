@@ -80,7 +80,8 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     require!(tail_known, MarketError::Unsettled);
     let rating_over = lease.ended_at.checked_add(lease.rating_secs as i64).or_overflow()? <= now;
     let by_customer = *accounts.authority.address() == lease.customer;
-    require!(lease.rating != 0 || by_customer || rating_over, MarketError::TooEarly);
+    // What paid nothing cannot be rated.
+    require!(lease.rating != 0 || lease.paid == 0 || by_customer || rating_over, MarketError::TooEarly);
     // The lease is what shows that its award was unjust; only its customer may do without.
     require!(!lease.contestable(now) || by_customer, MarketError::TooEarly);
     Ok(())

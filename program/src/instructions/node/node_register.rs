@@ -10,7 +10,7 @@ use crate::math::evidence::device_root;
 use crate::math::periods::period_of;
 use crate::math::window::CLOSED;
 use crate::seeds;
-use crate::state::{GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
+use crate::state::{Availability, GpuModel, Market, Node, NodeSpec, Provider, NODE_ACTIVE};
 
 /// One device identity for each GPU, ascending, the rest zero.
 pub type Devices = [[u8; 32]; MAX_GPUS as usize];
@@ -97,6 +97,7 @@ pub(crate) fn handler(
     node.stake = required;
     node.covered_since = now;
     node.registered_at = now;
+    node.availability = Availability::starting(spec.gpus, now);
     node.record_since = now;
     node.previous_since = now;
     // Reports of periods before this life of the address do not concern it.

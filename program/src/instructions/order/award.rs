@@ -6,7 +6,7 @@ use crate::constants::VERSION;
 use crate::errors::{MarketError, OrOverflow};
 use crate::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
-    OUTPUT_NONE, OUTPUT_WANTED,
+    ORDER_OPEN, OUTPUT_NONE, OUTPUT_WANTED,
 };
 
 /// Awards are open, the keeper may make them, and the node may take this work, which ends at `end` at the latest, now.
@@ -25,6 +25,9 @@ pub fn require_suitable(
     market.awards_open()?;
     require!(keeper.status == KEEPER_ACTIVE, MarketError::KeeperNotActive);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
+    // Work that moves was not ordered from this node: what is known of it by now counts.
+    let asked_at = if order.status == ORDER_OPEN { order.asked_at() } else { now };
+    require!(node.healthy_for(asked_at, now), MarketError::NodeUnhealthy);
     require!(node.covered(), MarketError::InsufficientStake);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)
@@ -61,7 +64,7 @@ pub fn write_lease(
     now: i64,
     bump: u8,
 ) -> Result<()> {
-    let gpu_mask = node.take_gpus(order.gpus_per_node)?;
+    let gpu_mask = node.take_gpus(order.gpus_per_node, now)?;
     order.live_leases = order.live_leases.checked_add(1).or_overflow()?;
     provider.live_leases = provider.live_leases.checked_add(1).or_overflow()?;
     let params = &market.params;

@@ -2,7 +2,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, LEAF_LEN, MAX_PROOF};
+use crate::constants::{
+    EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, FLAG_UNHEALTHY, LEAF_LEN, MAX_PROOF,
+};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
 use crate::math::fees::bps_of;
@@ -83,7 +85,7 @@ pub fn apply(
         node.last_report_period = last;
         node.report_window = window;
         let record = node.record(now);
-        apply_to_node(&leaf, params, node)?;
+        apply_to_node(&leaf, params, node, now)?;
         node.keep_record(&record, now);
     }
     let node_is_new = node_window.is_some();
@@ -120,16 +122,20 @@ pub fn apply(
     Ok(Proven { leaf, flags })
 }
 
-fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>) -> Result<()> {
+fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i64) -> Result<()> {
     node.checks_passed = node.checks_passed.checked_add(leaf.checks_passed as u64).or_overflow()?;
     node.checks_total = node.checks_total.checked_add(leaf.checks_total as u64).or_overflow()?;
-    node.uptime_bps = next_uptime_bps(node.uptime_bps, leaf.up_secs, params.period_secs);
+    let unhealthy = leaf.flags & FLAG_UNHEALTHY != 0;
+    // A period that an unhealthy machine was up counts half.
+    let up_secs = if unhealthy { leaf.up_secs / 2 } else { leaf.up_secs };
+    node.uptime_bps = next_uptime_bps(node.uptime_bps, up_secs, params.period_secs);
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
     node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
     // What a late leaf says of the machine as it is has been overtaken by a later one.
     if leaf.period != node.last_report_period {
         return node.invariant();
     }
+    node.note_health(unhealthy, leaf.period, params.period_secs, now)?;
     // A simulated GPU stays at tier 0, whatever a report says.
     if node.spec.simulated == 0 {
         node.tier = leaf.tier;

@@ -14,7 +14,9 @@ use crate::errors::{MarketError, OrOverflow};
 use crate::events::{ReportFinalised, ReportVoted};
 use crate::math::periods::period_end;
 use crate::seeds;
-use crate::state::{create_report, report_parts, vote, Ballot, Keeper, Market, KEEPER_ACTIVE, REPORT_OPEN};
+use crate::state::{
+    create_report, report_parts, vote, Ballot, Keeper, Market, KEEPER_ACTIVE, REPORT_FINAL, REPORT_OPEN,
+};
 
 #[derive(Accounts)]
 #[instruction(period: u64)]
@@ -23,6 +25,8 @@ pub struct ReportVote {
     pub wallet: Signer,
     #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
+    /// Counts the reports that become final.
+    #[account(mut)]
     pub market: Account<Market>,
     /// The period's report. The first vote creates it. The framework's own `init_if_needed` wants one length.
     #[account(mut, seeds = [seeds::REPORT, &period.to_le_bytes()], bump)]
@@ -66,25 +70,42 @@ pub(crate) fn handler(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]
     } else if !view.owned_by(&crate::ID) {
         return Err(ProgramError::IllegalOwner);
     }
-    match vote(&mut view, &wallet, &root, keeper)? {
-        Ballot::Again => return Ok(()),
-        Ballot::Moved { .. } => {} // it is counted in the keeper's record already
-        Ballot::First => {
-            if keeper.last_vote_period != 0 {
-                let skipped = period.saturating_sub(keeper.last_vote_period).saturating_sub(1);
-                keeper.misses = keeper.misses.checked_add(skipped).or_overflow()?;
-            }
-            keeper.votes = keeper.votes.checked_add(1).or_overflow()?;
-            keeper.last_vote_period = keeper.last_vote_period.max(period);
-        }
+    let ballot = vote(&mut view, &wallet, &root, keeper)?;
+    if matches!(ballot, Ballot::Again) {
+        return Ok(());
     }
     emit!(ReportVoted { period, keeper: keeper.wallet, root, weight: keeper.weight });
     let mut data = view.try_borrow_mut()?;
     let (report, tail) = report_parts(&mut data)?;
-    if report.finalise(accounts.market.params.quorum_bps, now) {
+    let params = &accounts.market.params;
+    let in_time = report.in_time(params.period_secs, now)?;
+    let final_before = report.status == REPORT_FINAL;
+    // A vote that moves is in its keeper's record already.
+    if matches!(ballot, Ballot::First) {
+        if in_time {
+            // This report counts as voted on, also once it is final.
+            let reports = accounts.market.final_reports;
+            keeper.takes_part(reports.checked_add(u64::from(!final_before)).or_overflow()?, now);
+        }
+        if keeper.last_vote_period != 0 {
+            let skipped = period.saturating_sub(keeper.last_vote_period).saturating_sub(1);
+            keeper.misses = keeper.misses.checked_add(skipped).or_overflow()?;
+        }
+        keeper.votes = keeper.votes.checked_add(1).or_overflow()?;
+        keeper.last_vote_period = keeper.last_vote_period.max(period);
+    }
+    if in_time {
+        report.admit_to_reward(&root, keeper)?;
+    }
+    if report.finalise(params.quorum_bps, now) {
         let root = report.root;
-        let weight = report.candidates.iter().find(|c| c.root == root).map_or(0, |c| c.weight);
-        emit!(ReportFinalised { period, root, weight, total_weight: report.total_weight });
+        accounts.market.final_reports = accounts.market.final_reports.checked_add(1).or_overflow()?;
+        emit!(ReportFinalised {
+            period,
+            root,
+            weight: report.reward_weight,
+            total_weight: report.total_weight
+        });
     }
     report.invariant(tail)
 }

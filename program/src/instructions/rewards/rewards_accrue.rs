@@ -1,5 +1,5 @@
 //! Anyone splits the fees swept so far: the treasury is paid, a part waits for a buy-back, and the rest is set aside
-//! for the keepers whose votes made a report final.
+//! for the keepers that voted for a report in time.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
@@ -72,7 +72,7 @@ pub(crate) fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
     rewards.buy_back = rewards.buy_back.checked_add(buy_back).or_overflow()?;
     rewards.allocated = rewards.allocated.checked_add(pool).or_overflow()?;
     rewards.last_period = report.period;
-    report.reward_with(pool)?;
+    report.reward_with(pool);
     if treasury > 0 {
         let bump = [accounts.market.bump];
         let signer: [&[u8]; 2] = [seeds::MARKET, &bump];

@@ -14,8 +14,8 @@ use crate::slashing::{lighten, Slashed};
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, NODE_ACTIVE};
 
 /// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
-/// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, with free
-/// GPUs, all claims, enough stake, an unchanged score record and unchanged terms of its model.
+/// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, healthy,
+/// with free GPUs, all claims, enough stake, an unchanged score record and unchanged terms of its model.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub fn score_throughout(
@@ -26,10 +26,12 @@ pub fn score_throughout(
     since: i64,
     awarded_at: i64,
 ) -> Result<u64> {
-    // GPUs that are free now, and none of which was freed since, were free all the time. The same holds for its stake.
+    let free = node.availability.free_throughout(since, awarded_at);
+    // Stake that covers now and did since covered all the time.
     let held = node.status == NODE_ACTIVE
         && node.available_since < since
-        && node.gpus_freed_at < since
+        && free.is_some_and(|free| free >= order.gpus_per_node)
+        && node.healthy_throughout(since, order.asked_at())
         && node.covered()
         && node.covered_since < since
         && model.since < since
@@ -37,9 +39,9 @@ pub fn score_throughout(
         && price > 0
         && price <= order.max_price;
     require!(held, MarketError::NotBetter);
-    let record = node.record_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
+    let record = node.worst_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
     let (site, end) = (&node.spec.site, order.latest_end()?);
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end)?;
+    order.requirement.suited_by(node, model, site, &record, since, end)?;
     score_of(&record, node.registered_at, price, since, awarded_at)
 }
 

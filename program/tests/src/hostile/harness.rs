@@ -134,7 +134,7 @@ impl Harness {
         }
         w.warp(i64::from(w.params.keeper_activation_secs));
         for at in KEEPERS {
-            w.ok(crate::ix::keeper_activate(&actors[at]), &[]);
+            ok(&mut w, crate::ix::keeper_activate(&actors[at]), &actors[at]);
         }
         for (at, stake) in [(2, 40_000_000_000), (3, 80_000_000_000), (4, 120_000_000_000)] {
             let register = crate::ix::provider_register(&w, &actors[at]);

@@ -1,4 +1,5 @@
 use gantry_market::{accounts, instruction};
+use solana_address::Address;
 use solana_instruction::Instruction;
 
 use super::{build, system_program};
@@ -51,11 +52,24 @@ pub fn keeper_update(who: &Actor, multiaddr: [u8; 128], multiaddr_len: u8) -> In
 pub fn keeper_activate(who: &Actor) -> Instruction {
     build(
         accounts::KeeperActivate {
+            wallet: who.wallet(),
             market: pda::market(),
             keeper: who.keeper(),
             stake_vault: who.keeper_vault(),
         },
         instruction::KeeperActivate {},
+    )
+}
+
+/// Anyone may send it.
+pub fn keeper_suspend(keeper: &Address) -> Instruction {
+    build(
+        accounts::KeeperSuspend {
+            market: pda::market(),
+            keeper: *keeper,
+            stake_vault: pda::stake_vault(keeper),
+        },
+        instruction::KeeperSuspend {},
     )
 }
 

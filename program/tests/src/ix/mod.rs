@@ -90,6 +90,7 @@ names! {
     KeeperRegister => "keeper_register",
     KeeperUpdate => "keeper_update",
     KeeperActivate => "keeper_activate",
+    KeeperSuspend => "keeper_suspend",
     KeeperRequestExit => "keeper_request_exit",
     KeeperWithdraw => "keeper_withdraw",
     AuctionOpen => "auction_open",

@@ -1,4 +1,5 @@
-use gantry_market::state::{Keeper, KEEPER_EXITING, KEEPER_PENDING};
+use gantry_market::constants::IDLE_REPORTS;
+use gantry_market::state::{Keeper, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING};
 
 use crate::hostile::harness::{ATTACKER, KEEPERS};
 use crate::hostile::scene::{one, Plan, Scene};
@@ -32,6 +33,36 @@ pub fn keeper_activate(s: &mut Scene) -> Option<Plan> {
     let (_, keeper) = s.any_where::<Keeper>(|keeper| any || keeper.status == KEEPER_PENDING)?;
     let who = s.who(&keeper.wallet)?;
     one(ix::keeper_activate(who))
+}
+
+/// Mostly too early.
+pub fn keeper_suspend(s: &mut Scene) -> Option<Plan> {
+    if s.once_in(10) {
+        return idles(s);
+    }
+    let any = s.once_in(4);
+    let (at, _) = s.any_where::<Keeper>(|keeper| any || keeper.status == KEEPER_ACTIVE)?;
+    one(ix::keeper_suspend(&at))
+}
+
+/// One keeper does not vote for as long as the others need to suspend it; then it comes back.
+fn idles(s: &mut Scene) -> Option<Plan> {
+    let active = s.a.ledger.all::<Keeper>().filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE);
+    let wallets: Vec<_> = active.map(|(_, keeper)| keeper.wallet).collect();
+    let idle = s.one(wallets.clone())?;
+    let (first, secs) = (s.a.w.period(), i64::from(s.a.w.params.period_secs));
+    let mut plan = vec![];
+    for period in first..=first + IDLE_REPORTS {
+        plan.push(Step::Warp(secs));
+        for wallet in wallets.iter().filter(|wallet| **wallet != idle) {
+            plan.push(Step::Send(vec![ix::report_vote(s.who(wallet)?, period, [7; 32])]));
+        }
+    }
+    let who = s.who(&idle)?;
+    plan.push(Step::Send(vec![ix::keeper_suspend(&who.keeper())]));
+    plan.push(Step::Warp(i64::from(s.a.w.params.keeper_activation_secs)));
+    plan.push(Step::Send(vec![ix::keeper_activate(who)]));
+    Some(plan)
 }
 
 /// The four of the cast stay for the most part, or nothing would become final.

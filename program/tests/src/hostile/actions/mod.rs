@@ -63,6 +63,7 @@ pub const ACTIONS: &[Action] = &[
     action("keeper_register", 3, keepers::keeper_register),
     action("keeper_update", 1, keepers::keeper_update),
     action("keeper_activate", 4, keepers::keeper_activate),
+    action("keeper_suspend", 3, keepers::keeper_suspend),
     action("keeper_request_exit", 2, keepers::keeper_request_exit),
     action("keeper_withdraw", 3, keepers::keeper_withdraw),
     action("credits_deposit", 6, customers::credits_deposit),

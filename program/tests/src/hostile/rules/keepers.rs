@@ -66,14 +66,22 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         if before.status != after.status {
             match (before.status, after.status) {
                 (KEEPER_PENDING, KEEPER_ACTIVE) => {
-                    let due = before.registered_at + i64::from(market.params.keeper_activation_secs);
+                    let due = before.pending_since + i64::from(market.params.keeper_activation_secs);
                     must!(act.now >= due, "a new bond waits", "{at}: {} of {due}", act.now);
+                    must!(by_owner, "who does not run is not counted", "{at}");
                     let weight = after.bond.min(market.params.weight_cap);
                     must!(
                         after.weight == weight && after.active_since == act.now,
                         "weight is capped",
                         "{at}"
                     );
+                }
+                (KEEPER_ACTIVE, KEEPER_PENDING) => {
+                    let due = before.voted_at + 24 * i64::from(market.params.period_secs);
+                    let idle = market.final_reports > before.voted_reports + 24 && act.now > due;
+                    must!(idle, "who votes keeps its weight", "{at}: {} of {due}", act.now);
+                    let waits = after.pending_since == act.now && after.weight == 0;
+                    must!(waits, "who is suspended weighs nothing and waits", "{at}");
                 }
                 (KEEPER_PENDING | KEEPER_ACTIVE, KEEPER_EXITING) => {
                     let due = act.now + i64::from(market.params.keeper_exit_secs);

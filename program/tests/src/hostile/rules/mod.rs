@@ -8,6 +8,7 @@ mod auctions;
 mod disputes;
 mod governance;
 mod guarantees;
+mod health;
 mod keepers;
 mod leases;
 mod money;
@@ -145,6 +146,7 @@ pub fn of_change(act: &Act) -> Verdict {
     money::check(act, market)?;
     providers::check(act, market)?;
     guarantees::check(act, market)?;
+    health::check(act, market)?;
     leases::check(act, market)?;
     auctions::check(act, market)?;
     reports::check(act, market)?;

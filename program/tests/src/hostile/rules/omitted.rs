@@ -38,14 +38,17 @@ fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64>
     let node = act.ledger.get::<Node>(&bid.node)?;
     let since = order.auction_close - AWARD_VIEW_SECS;
     let (_, model) = act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model)?;
-    let stood = [node.available_since, node.gpus_freed_at, node.covered_since, model.since]
-        .into_iter()
-        .all(|at| at < since);
-    let able = node.status == NODE_ACTIVE && node.covered() && (1..=order.max_price).contains(&bid.price);
-    let record = node.record_throughout(since, lease.awarded_at).filter(|_| stood && able)?;
+    let stood = [node.available_since, node.covered_since, model.since].into_iter().all(|at| at < since);
+    let free = node.availability.free_throughout(since, lease.awarded_at);
+    let able = node.status == NODE_ACTIVE
+        && free.is_some_and(|free| free >= order.gpus_per_node)
+        && node.healthy_throughout(since, order.auction_close)
+        && node.covered()
+        && (1..=order.max_price).contains(&bid.price);
+    let record = node.worst_throughout(since, lease.awarded_at).filter(|_| stood && able)?;
     let end = order.latest_end().ok()?;
     let site = &node.spec.site;
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, since, end).ok()?;
+    order.requirement.suited_by(node, model, site, &record, since, end).ok()?;
     let reputation = reputation_of(&record.score, node.registered_at, since);
     score(bid.price, reputation, record.guarantee.bps_at(lease.awarded_at)).ok()
 }

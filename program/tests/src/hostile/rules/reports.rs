@@ -14,6 +14,7 @@ use solana_address::Address;
 
 use super::{must, Act, Change, Verdict, Violation};
 use crate::hostile::entity::Held;
+use crate::pda;
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Report>() {
@@ -166,7 +167,19 @@ fn report(act: &Act, market: &Market, change: &Change<Report>) -> Verdict {
         let enough = won.is_some_and(|c| u128::from(c.weight) * 3 > u128::from(after.total_weight) * 2);
         must!(enough, "a final root has more than two thirds", "{at}");
         must!(won.is_some_and(|c| c.proposer == after.proposer), "the first voter is the finder", "{at}");
+        let was = change.before.filter(|before| before.status == REPORT_FINAL);
+        let paid = bits(&after.reward_voters);
+        let known =
+            was.map_or_else(|| won.map_or(BTreeSet::new(), |c| bits(&c.voters)), |b| bits(&b.reward_voters));
+        let grace = i64::from(market.params.period_secs / 60).max(5);
+        let open = was.is_some_and(|before| act.now <= before.finalised_at + grace);
+        must!(open || paid.is_subset(&known), "a late copy earns nothing", "{at}");
     }
+    let finals =
+        u64::from(after.status == REPORT_FINAL && change.before.is_none_or(|b| b.status != REPORT_FINAL));
+    let counted =
+        act.after::<Market>(&pda::market()).is_some_and(|m| m.final_reports == market.final_reports + finals);
+    must!(counted, "final reports are counted", "{at}");
     Ok(())
 }
 
@@ -184,6 +197,9 @@ fn records(act: &Act) -> Verdict {
         must!(after.votes == votes, "a vote is in its keeper's record once", "{at}: {}", after.votes);
         let same = (before.misses, before.last_vote_period) == (after.misses, after.last_vote_period);
         must!(same || votes > before.votes, "a record changes by a first vote", "{at}");
+        let took_part = (before.voted_at, before.voted_reports) != (after.voted_at, after.voted_reports);
+        let by_owner = act.signed(&after.wallet) && matches!(act.name, "report_vote" | "keeper_activate");
+        must!(!took_part || by_owner, "who takes part does so itself", "{}: {at}", act.name);
     }
     Ok(())
 }

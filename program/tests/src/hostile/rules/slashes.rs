@@ -182,14 +182,16 @@ fn better_ask(act: &Act) -> Verdict {
             && node.status == NODE_ACTIVE
             && node.price <= order.max_price
             && at != before.node
-            && node.free_gpus() >= order.gpus_per_node
     });
     must!(sound, "a better node could have had the order", "{at}");
     // As it was from a while before the order until the award, when its reputation was lowest.
     let (order, better) = order.zip(better).expect("just checked");
     let since = order.created_at - AWARD_VIEW_SECS;
-    let stood = better.ask_since.max(better.available_since).max(better.gpus_freed_at) < since;
-    let record = better.record_throughout(since, before.awarded_at).filter(|_| stood);
+    let free = better.availability.free_throughout(since, before.awarded_at);
+    let stood = better.ask_since.max(better.available_since) < since
+        && free.is_some_and(|free| free >= order.gpus_per_node)
+        && better.healthy_throughout(since, order.created_at);
+    let record = better.worst_throughout(since, before.awarded_at).filter(|_| stood);
     must!(record.is_some(), "what is compared has not moved", "{at}");
     let record = record.expect("just checked");
     let reputation = reputation_of(&record.score, better.registered_at, since);

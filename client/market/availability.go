@@ -1,0 +1,109 @@
+package market
+
+import (
+	"math"
+
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// availabilitySecs is for how long a node keeps how many of its GPUs were free.
+const availabilitySecs = 7_200
+
+// FreeThroughout is the fewest GPUs of the node that were free from one unix second to another, both included; ok is
+// false when that is too long ago. It is the twin of Availability::free_throughout.
+func (n *Node) FreeThroughout(from, to int64) (free uint8, ok bool) {
+	a := &n.Availability
+	if a.Since[0] == 0 || a.Since[0] > from {
+		return 0, false
+	}
+	free = math.MaxUint8
+	for i, since := range a.Since {
+		end := int64(math.MaxInt64)
+		if i+1 < len(a.Since) && a.Since[i+1] != 0 {
+			end = a.Since[i+1]
+		}
+		if since != 0 && since <= to && end >= from {
+			free = min(free, a.Free[i])
+		}
+	}
+	return free, true
+}
+
+// StartAvailability is what a node begins with: all its GPUs are free from now on.
+func (n *Node) StartAvailability(now int64) {
+	n.Availability = bindings.Availability{}
+	n.Availability.Since[0], n.Availability.Free[0] = now, n.FreeGPUs()
+}
+
+// NoteFree writes down how many GPUs are free from now on. It is the twin of Availability::change.
+func (n *Node) NoteFree(now int64) {
+	a := &n.Availability
+	count := func() int {
+		for i, since := range a.Since {
+			if since == 0 {
+				return i
+			}
+		}
+		return len(a.Since)
+	}
+	remove := func(at int) {
+		copy(a.Since[at:], a.Since[at+1:])
+		copy(a.Free[at:], a.Free[at+1:])
+		a.Since[len(a.Since)-1], a.Free[len(a.Free)-1] = 0, 0
+	}
+	for count() > 1 && a.Since[1] < now-availabilitySecs {
+		remove(0)
+	}
+	if count() == len(a.Since) {
+		shortest, length := 0, int64(math.MaxInt64)
+		for at := range len(a.Since) - 1 {
+			end := now
+			if at+2 < len(a.Since) {
+				end = min(a.Since[at+2], now)
+			}
+			if long := end - a.Since[at]; long < length {
+				shortest, length = at, long
+			}
+		}
+		a.Free[shortest] = min(a.Free[shortest], a.Free[shortest+1])
+		remove(shortest + 1)
+	}
+	at := count()
+	a.Since[at], a.Free[at] = now, n.FreeGPUs()
+}
+
+// AskedAt is when the order asked for nodes: what a report said of their health by then counts. For a sealed order that
+// is the close of its auction.
+func (o *Order) AskedAt() int64 { return max(o.CreatedAt, o.AuctionClose) }
+
+// unhealthyPeriods is for how many periods after its own a report that calls a machine unhealthy counts.
+const unhealthyPeriods = 2
+
+// NoteHealth takes over what the leaf of the last period says. It is the twin of Node::note_health.
+func (n *Node) NoteHealth(unhealthy bool, period uint64, periodSecs uint32, now int64) {
+	end, err := PeriodEnd(period, periodSecs)
+	if err != nil {
+		return
+	}
+	u, until := &n.Unhealthy, end+unhealthyPeriods*int64(periodSecs)
+	switch {
+	case !unhealthy:
+		u.Until = min(u.Until, now)
+	case now < u.Until:
+		u.Until = max(u.Until, until)
+	case now < until:
+		*u = bindings.Unhealthy{Since: now, Until: until, FormerUntil: u.Until}
+	}
+}
+
+// HealthyFor reports whether the node's health lets it have work at now that was ordered at orderedAt. It is the twin
+// of Node::healthy_for.
+func (n *Node) HealthyFor(orderedAt, now int64) bool {
+	return now >= n.Unhealthy.Until || orderedAt < n.Unhealthy.Since
+}
+
+// HealthyThroughout reports whether the node's health let it have the order's work from a unix second until the award.
+func (n *Node) HealthyThroughout(from, orderedAt int64) bool {
+	u := &n.Unhealthy
+	return u.Until < from || (orderedAt < u.Since && u.FormerUntil < from)
+}

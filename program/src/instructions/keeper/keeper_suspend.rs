@@ -1,0 +1,37 @@
+//! Anyone takes the weight of a keeper that does not vote. Its bond stays, and its wallet may activate it again after
+//! the delay: less than a third of the weight delays reports only for as long as it takes to leave it out.
+
+use anchor_lang::prelude::*;
+use anchor_spl::token::TokenAccount;
+
+use crate::errors::{MarketError, OrOverflow};
+use crate::events::KeeperSuspended;
+use crate::seeds;
+use crate::state::{Keeper, Market, KEEPER_PENDING};
+
+#[derive(Accounts)]
+pub struct KeeperSuspend {
+    #[account(mut)]
+    pub market: Account<Market>,
+    #[account(mut)]
+    pub keeper: Account<Keeper>,
+    #[account(seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()], bump = keeper.vault_bump)]
+    pub stake_vault: Account<TokenAccount>,
+}
+
+pub(crate) fn handler(ctx: &mut Context<KeeperSuspend>) -> Result<()> {
+    let now = Clock::get()?.unix_timestamp;
+    let accounts = &mut ctx.accounts;
+    let (market, keeper) = (&mut accounts.market, &mut accounts.keeper);
+    let idle = keeper.is_idle(market.final_reports, market.params.period_secs, now)?;
+    require!(idle, MarketError::KeeperNotIdle);
+    let reports = market.final_reports.checked_sub(keeper.voted_reports).or_overflow()?;
+    let total_weight = market.total_weight.checked_sub(keeper.weight).or_overflow()?;
+    market.total_weight = total_weight;
+    keeper.weigh(0, now);
+    keeper.status = KEEPER_PENDING;
+    keeper.pending_since = now;
+    emit!(KeeperSuspended { keeper: *keeper.address(), reports, total_weight });
+    keeper.invariant(accounts.stake_vault.amount())?;
+    accounts.market.invariant()
+}

@@ -51,6 +51,7 @@ var (
 	Event_KeeperActivated     = [8]byte{143, 22, 33, 148, 199, 4, 130, 117}
 	Event_KeeperExitRequested = [8]byte{131, 107, 181, 71, 70, 83, 118, 179}
 	Event_KeeperRegistered    = [8]byte{92, 176, 91, 165, 217, 103, 54, 208}
+	Event_KeeperSuspended     = [8]byte{157, 86, 9, 203, 99, 154, 145, 55}
 	Event_KeeperUpdated       = [8]byte{66, 246, 222, 123, 98, 93, 174, 230}
 	Event_KeeperWithdrawn     = [8]byte{234, 1, 28, 13, 49, 51, 158, 101}
 	Event_LeafApplied         = [8]byte{234, 26, 200, 113, 2, 27, 108, 143}
@@ -126,6 +127,7 @@ var (
 	Instruction_KeeperActivate         = [8]byte{153, 84, 108, 56, 151, 192, 136, 68}
 	Instruction_KeeperRegister         = [8]byte{137, 179, 135, 236, 110, 248, 31, 168}
 	Instruction_KeeperRequestExit      = [8]byte{121, 110, 237, 239, 68, 45, 79, 241}
+	Instruction_KeeperSuspend          = [8]byte{81, 63, 138, 244, 62, 115, 44, 144}
 	Instruction_KeeperUpdate           = [8]byte{207, 42, 106, 14, 75, 183, 166, 132}
 	Instruction_KeeperWithdraw         = [8]byte{191, 82, 130, 117, 193, 212, 189, 201}
 	Instruction_LeaseAbort             = [8]byte{184, 108, 65, 75, 215, 237, 238, 248}

@@ -211,6 +211,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as KeeperRegistered: %w", err)
 		}
 		return value, nil
+	case Event_KeeperSuspended:
+		value := new(KeeperSuspended)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as KeeperSuspended: %w", err)
+		}
+		return value, nil
 	case Event_KeeperUpdated:
 		value := new(KeeperUpdated)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1038,6 +1045,23 @@ func ParseEvent_KeeperRegistered(eventData []byte) (*KeeperRegistered, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type KeeperRegistered: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_KeeperSuspended(eventData []byte) (*KeeperSuspended, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_KeeperSuspended {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_KeeperSuspended, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(KeeperSuspended)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type KeeperSuspended: %w", err)
 	}
 	return event, nil
 }

@@ -942,6 +942,7 @@ func NewGuaranteeResolveInstruction(
 
 // Builds a "keeper_activate" instruction.
 func NewKeeperActivateInstruction(
+	walletAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
@@ -950,11 +951,13 @@ func NewKeeperActivateInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "market": Writable, Non-signer, Required
+		// Account 0 "wallet": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
-		// Account 1 "keeper": Writable, Non-signer, Required
+		// Account 2 "keeper": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
-		// Account 2 "stake_vault": Read-only, Non-signer, Required
+		// Account 3 "stake_vault": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, false, false))
 	}
 
@@ -1057,6 +1060,32 @@ func NewKeeperRequestExitInstruction(
 		// Account 2 "keeper": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
 		// Account 3 "stake_vault": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "keeper_suspend" instruction.
+func NewKeeperSuspendInstruction(
+	marketAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 1 "keeper": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 2 "stake_vault": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, false, false))
 	}
 
@@ -3227,8 +3256,9 @@ func NewReportVoteInstruction(
 		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
 		// Account 1 "keeper": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
-		// Account 2 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "market": Writable, Non-signer, Required
+		// Counts the reports that become final.
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 		// Account 3 "report": Writable, Non-signer, Required
 		// The period's report. The first vote creates it. The framework's own `init_if_needed` wants one length.
 		accounts__.Append(solanago.NewAccountMeta(reportAccount, true, false))

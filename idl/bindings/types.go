@@ -619,6 +619,70 @@ func UnmarshalAuthorityProposed(buf []byte) (*AuthorityProposed, error) {
 	return obj, nil
 }
 
+// Intervals without a gap, oldest first; the last of them lasts.
+type Availability struct {
+	// Start of each interval; 0 where there is none.
+	Since [8]int64 `json:"since"`
+
+	// The fewest GPUs that were free in it.
+	Free [8]uint8 `json:"free"`
+}
+
+func (obj Availability) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Serialize `Free`:
+	err = encoder.Encode(obj.Free)
+	if err != nil {
+		return errors.NewField("Free", err)
+	}
+	return nil
+}
+
+func (obj Availability) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Availability: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Availability) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Deserialize `Free`:
+	err = decoder.Decode(&obj.Free)
+	if err != nil {
+		return errors.NewField("Free", err)
+	}
+	return nil
+}
+
+func (obj *Availability) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Availability: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalAvailability(buf []byte) (*Availability, error) {
+	obj := new(Availability)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type BadWorkProven struct {
 	Node        solanago.PublicKey `json:"node"`
 	Provider    solanago.PublicKey `json:"provider"`
@@ -3884,9 +3948,15 @@ type Keeper struct {
 
 	// Since when it has weighed what it does, and what it weighed before. The statements about a period count by the
 	// weight that their keeper had when the period ended, so that a report is the same for whoever makes it later.
-	WeightSince  int64    `json:"weightSince"`
-	FormerWeight uint64   `json:"formerWeight"`
-	ReservedLast [8]uint8 `json:"reservedLast"`
+	WeightSince  int64  `json:"weightSince"`
+	FormerWeight uint64 `json:"formerWeight"`
+
+	// Since when it waits for its weight to count: its registration, or when it was suspended for not voting.
+	PendingSince int64 `json:"pendingSince"`
+
+	// When it last voted in time, or became active since, and how many reports were final then.
+	VotedAt      int64  `json:"votedAt"`
+	VotedReports uint64 `json:"votedReports"`
 }
 
 func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -3990,10 +4060,20 @@ func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("FormerWeight", err)
 	}
-	// Serialize `ReservedLast`:
-	err = encoder.Encode(obj.ReservedLast)
+	// Serialize `PendingSince`:
+	err = encoder.Encode(obj.PendingSince)
 	if err != nil {
-		return errors.NewField("ReservedLast", err)
+		return errors.NewField("PendingSince", err)
+	}
+	// Serialize `VotedAt`:
+	err = encoder.Encode(obj.VotedAt)
+	if err != nil {
+		return errors.NewField("VotedAt", err)
+	}
+	// Serialize `VotedReports`:
+	err = encoder.Encode(obj.VotedReports)
+	if err != nil {
+		return errors.NewField("VotedReports", err)
 	}
 	return nil
 }
@@ -4109,10 +4189,20 @@ func (obj *Keeper) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("FormerWeight", err)
 	}
-	// Deserialize `ReservedLast`:
-	err = decoder.Decode(&obj.ReservedLast)
+	// Deserialize `PendingSince`:
+	err = decoder.Decode(&obj.PendingSince)
 	if err != nil {
-		return errors.NewField("ReservedLast", err)
+		return errors.NewField("PendingSince", err)
+	}
+	// Deserialize `VotedAt`:
+	err = decoder.Decode(&obj.VotedAt)
+	if err != nil {
+		return errors.NewField("VotedAt", err)
+	}
+	// Deserialize `VotedReports`:
+	err = decoder.Decode(&obj.VotedReports)
+	if err != nil {
+		return errors.NewField("VotedReports", err)
 	}
 	return nil
 }
@@ -4340,6 +4430,79 @@ func (obj *KeeperRegistered) Unmarshal(buf []byte) error {
 
 func UnmarshalKeeperRegistered(buf []byte) (*KeeperRegistered, error) {
 	obj := new(KeeperRegistered)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type KeeperSuspended struct {
+	Keeper solanago.PublicKey `json:"keeper"`
+
+	// Reports that became final since it last voted in time.
+	Reports     uint64 `json:"reports"`
+	TotalWeight uint64 `json:"totalWeight"`
+}
+
+func (obj KeeperSuspended) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Reports`:
+	err = encoder.Encode(obj.Reports)
+	if err != nil {
+		return errors.NewField("Reports", err)
+	}
+	// Serialize `TotalWeight`:
+	err = encoder.Encode(obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	return nil
+}
+
+func (obj KeeperSuspended) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding KeeperSuspended: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *KeeperSuspended) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Reports`:
+	err = decoder.Decode(&obj.Reports)
+	if err != nil {
+		return errors.NewField("Reports", err)
+	}
+	// Deserialize `TotalWeight`:
+	err = decoder.Decode(&obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	return nil
+}
+
+func (obj *KeeperSuspended) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling KeeperSuspended: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalKeeperSuspended(buf []byte) (*KeeperSuspended, error) {
+	obj := new(KeeperSuspended)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -6332,7 +6495,10 @@ type Market struct {
 
 	// Which keeper indices are taken.
 	KeeperSlots [32]uint8 `json:"keeperSlots"`
-	KeeperCount uint32    `json:"keeperCount"`
+
+	// Reports that became final: what a keeper without votes is measured against.
+	FinalReports uint64 `json:"finalReports"`
+	KeeperCount  uint32 `json:"keeperCount"`
 
 	// Bits `PAUSE_*`.
 	Paused       uint8     `json:"paused"`
@@ -6427,6 +6593,11 @@ func (obj Market) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.KeeperSlots)
 	if err != nil {
 		return errors.NewField("KeeperSlots", err)
+	}
+	// Serialize `FinalReports`:
+	err = encoder.Encode(obj.FinalReports)
+	if err != nil {
+		return errors.NewField("FinalReports", err)
 	}
 	// Serialize `KeeperCount`:
 	err = encoder.Encode(obj.KeeperCount)
@@ -6556,6 +6727,11 @@ func (obj *Market) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.KeeperSlots)
 	if err != nil {
 		return errors.NewField("KeeperSlots", err)
+	}
+	// Deserialize `FinalReports`:
+	err = decoder.Decode(&obj.FinalReports)
+	if err != nil {
+		return errors.NewField("FinalReports", err)
 	}
 	// Deserialize `KeeperCount`:
 	err = decoder.Decode(&obj.KeeperCount)
@@ -6893,8 +7069,9 @@ type Node struct {
 	// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
 	BadWorkPeriod uint64 `json:"badWorkPeriod"`
 
-	// When a GPU last became free.
-	GpusFreedAt int64 `json:"gpusFreedAt"`
+	// How many of its GPUs were free, and since when.
+	Availability Availability `json:"availability"`
+	Unhealthy    Unhealthy    `json:"unhealthy"`
 
 	// Since when the score record is as it is.
 	RecordSince int64 `json:"recordSince"`
@@ -6965,6 +7142,10 @@ type Node struct {
 	// Side of the work proof's matrices, and the longest time that a proof may take, by these terms.
 	WorkSize    uint32 `json:"workSize"`
 	WorkBoundMs uint32 `json:"workBoundMs"`
+
+	// The worst records before the present one, the newer first: changes that follow each other, such as a rating
+	// after an end, must not erase what an award was to be judged by.
+	Worst [2]WorstRecord `json:"worst"`
 
 	// Root of the tree over the registered device identities, see [`crate::math::evidence::device_root`].
 	DeviceRoot [32]uint8 `json:"deviceRoot"`
@@ -7078,10 +7259,15 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("BadWorkPeriod", err)
 	}
-	// Serialize `GpusFreedAt`:
-	err = encoder.Encode(obj.GpusFreedAt)
+	// Serialize `Availability`:
+	err = encoder.Encode(obj.Availability)
 	if err != nil {
-		return errors.NewField("GpusFreedAt", err)
+		return errors.NewField("Availability", err)
+	}
+	// Serialize `Unhealthy`:
+	err = encoder.Encode(obj.Unhealthy)
+	if err != nil {
+		return errors.NewField("Unhealthy", err)
 	}
 	// Serialize `RecordSince`:
 	err = encoder.Encode(obj.RecordSince)
@@ -7238,6 +7424,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("WorkBoundMs", err)
 	}
+	// Serialize `Worst`:
+	err = encoder.Encode(obj.Worst)
+	if err != nil {
+		return errors.NewField("Worst", err)
+	}
 	// Serialize `DeviceRoot`:
 	err = encoder.Encode(obj.DeviceRoot)
 	if err != nil {
@@ -7372,10 +7563,15 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("BadWorkPeriod", err)
 	}
-	// Deserialize `GpusFreedAt`:
-	err = decoder.Decode(&obj.GpusFreedAt)
+	// Deserialize `Availability`:
+	err = decoder.Decode(&obj.Availability)
 	if err != nil {
-		return errors.NewField("GpusFreedAt", err)
+		return errors.NewField("Availability", err)
+	}
+	// Deserialize `Unhealthy`:
+	err = decoder.Decode(&obj.Unhealthy)
+	if err != nil {
+		return errors.NewField("Unhealthy", err)
 	}
 	// Deserialize `RecordSince`:
 	err = decoder.Decode(&obj.RecordSince)
@@ -7531,6 +7727,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.WorkBoundMs)
 	if err != nil {
 		return errors.NewField("WorkBoundMs", err)
+	}
+	// Deserialize `Worst`:
+	err = decoder.Decode(&obj.Worst)
+	if err != nil {
+		return errors.NewField("Worst", err)
 	}
 	// Deserialize `DeviceRoot`:
 	err = decoder.Decode(&obj.DeviceRoot)
@@ -10294,12 +10495,12 @@ type Report struct {
 	// The heaviest roots. More of them, if there are, lie behind this struct: see report_tail.rs.
 	Candidates [4]Candidate `json:"candidates"`
 
-	// µUSDC set aside for those who voted for the root, what is left of it, and the weight that shares it.
+	// µUSDC set aside for those who voted for the root in time, what is left of it, and the weight that shares it.
 	Reward       uint64 `json:"reward"`
 	RewardLeft   uint64 `json:"rewardLeft"`
 	RewardWeight uint64 `json:"rewardWeight"`
 
-	// Of them, those who have not claimed.
+	// Those who voted for it in time; once there is a reward, of them who has not claimed.
 	RewardVoters   [32]uint8 `json:"rewardVoters"`
 	Status         uint8     `json:"status"`
 	CandidateCount uint8     `json:"candidateCount"`
@@ -12099,6 +12300,81 @@ func UnmarshalTermsAccepted(buf []byte) (*TermsAccepted, error) {
 	return obj, nil
 }
 
+// A time in which a node is unhealthy, and when the one before it ended.
+type Unhealthy struct {
+	// When the report that says so was applied.
+	Since int64 `json:"since"`
+
+	// 0 when there was none.
+	Until       int64 `json:"until"`
+	FormerUntil int64 `json:"formerUntil"`
+}
+
+func (obj Unhealthy) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Serialize `FormerUntil`:
+	err = encoder.Encode(obj.FormerUntil)
+	if err != nil {
+		return errors.NewField("FormerUntil", err)
+	}
+	return nil
+}
+
+func (obj Unhealthy) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Unhealthy: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Unhealthy) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	// Deserialize `FormerUntil`:
+	err = decoder.Decode(&obj.FormerUntil)
+	if err != nil {
+		return errors.NewField("FormerUntil", err)
+	}
+	return nil
+}
+
+func (obj *Unhealthy) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Unhealthy: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalUnhealthy(buf []byte) (*Unhealthy, error) {
+	obj := new(Unhealthy)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type UnjustAwardProven struct {
 	Lease        solanago.PublicKey `json:"lease"`
 	Keeper       solanago.PublicKey `json:"keeper"`
@@ -12394,6 +12670,79 @@ func (obj *UptimeGuaranteed) Unmarshal(buf []byte) error {
 
 func UnmarshalUptimeGuaranteed(buf []byte) (*UptimeGuaranteed, error) {
 	obj := new(UptimeGuaranteed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A record that is no better than any of a time, which ends where the next one begins.
+type WorstRecord struct {
+	// 0 while there was none.
+	Since     int64       `json:"since"`
+	Score     ScoreRecord `json:"score"`
+	Guarantee Guarantee   `json:"guarantee"`
+}
+
+func (obj WorstRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Serialize `Score`:
+	err = encoder.Encode(obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
+	}
+	// Serialize `Guarantee`:
+	err = encoder.Encode(obj.Guarantee)
+	if err != nil {
+		return errors.NewField("Guarantee", err)
+	}
+	return nil
+}
+
+func (obj WorstRecord) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding WorstRecord: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *WorstRecord) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Deserialize `Score`:
+	err = decoder.Decode(&obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
+	}
+	// Deserialize `Guarantee`:
+	err = decoder.Decode(&obj.Guarantee)
+	if err != nil {
+		return errors.NewField("Guarantee", err)
+	}
+	return nil
+}
+
+func (obj *WorstRecord) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling WorstRecord: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalWorstRecord(buf []byte) (*WorstRecord, error) {
+	obj := new(WorstRecord)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

@@ -32,6 +32,9 @@ type Config struct {
 	// needs from outside, empty for none: see attest/policy.Dir.
 	Evidence   *policy.Policy
 	Collateral string
+	// TokenPrice is what a whole stake token is worth to the operator; 0 sends no buy-backs. LeastProfit is the lowest
+	// profit for which a buy-back or an emission claim is sent.
+	TokenPrice, LeastProfit market.USDC
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger

@@ -70,6 +70,7 @@ type Keeper struct {
 	engine   *consensus.Engine
 	awarder  *award.Awarder
 	crank    *crank.Runner
+	tokens   tokens
 	bids     *auction.Service
 	auctions *auction.Awarder
 
@@ -318,7 +319,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
-		k.runPrune, k.runGuard,
+		k.runPrune, k.runGuard, k.runTokens,
 	} {
 		g.Go(func() error { return run(ctx) })
 	}

@@ -104,9 +104,10 @@ func (k *Keeper) openAwards() (err error) {
 	if err != nil {
 		return err
 	}
+	gains := crank.Gains{Self: k.publicKey(), Price: k.c.TokenPrice, Least: k.c.LeastProfit, Tokens: k.tokens.held}
 	k.crank, err = crank.New(crank.Options{
 		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
-		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due},
+		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due, gains.Due},
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
 		Log: k.component("crank"), Now: k.now,
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
@@ -24,6 +25,7 @@ func runCommand() *cli.Command {
 	flags = append(flags, &cli.DurationFlag{
 		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
 	})
+	flags = append(flags, gainFlags()...)
 	return &cli.Command{
 		Name: "run", Usage: "run the keeper until interrupted", Flags: append(flags, timingFlags()...),
 		Action: func(c *cli.Context) (err error) {
@@ -34,6 +36,9 @@ func runCommand() *cli.Command {
 			defer conf.Client.Close()
 			conf.Timing = timing(c)
 			if err := evidencePolicy(c, &conf); err != nil {
+				return err
+			}
+			if err := gains(c, &conf); err != nil {
 				return err
 			}
 			if err := simulation(c, &conf); err != nil {
@@ -50,6 +55,26 @@ func runCommand() *cli.Command {
 			return k.Run(c.Context)
 		},
 	}
+}
+
+func gainFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "token-price", Usage: "what a stake token is worth to you, in `USDC`: buy-backs are sent where they pay (default: none are sent)", EnvVars: []string{"GANTRY_KEEPER_TOKEN_PRICE"}},
+		&cli.StringFlag{Name: "least-profit", Value: "0.1", Usage: "lowest profit, in `USDC`, for which a buy-back, or an emission claim of your own provider, is sent"},
+	}
+}
+
+// gains reads which transactions beyond a keeper's duties pay its operator.
+func gains(c *cli.Context, out *daemon.Config) (err error) {
+	if text := c.String("token-price"); text != "" {
+		if out.TokenPrice, err = market.ParseUSDC(text); err != nil {
+			return fmt.Errorf("%w: --token-price: %w", errFlags, err)
+		}
+	}
+	if out.LeastProfit, err = market.ParseUSDC(c.String("least-profit")); err != nil {
+		return fmt.Errorf("%w: --least-profit: %w", errFlags, err)
+	}
+	return nil
 }
 
 // simulation reads what makes a keeper misbehave, which only local networks allow.

@@ -116,17 +116,21 @@ func (a *auditor) disputeResolved(t Tx, v *bindings.DisputeResolved) {
 	c.require(a.disputeOpen, "no dispute was open")
 	c.require(v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
 		market.GNT(a.upheld), market.GNT(a.rejected), market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
-	outcome := "not decided in time: the deposit is free again"
+	outcome := ""
+	lost := v.ToProvider + v.ToBuyBack
 	switch {
 	case v.Upheld == 1:
 		outcome = "upheld: the deposit is free again, and a fault is opened"
 		c.require(v.UpheldWeight > 0, "nobody had voted for the customer")
-		c.require(v.DepositLost == 0, "the deposit was lost although the customer won")
-	case v.DepositLost > 0:
-		outcome = fmt.Sprintf("rejected: the deposit of %s USDC is lost", market.USDC(v.DepositLost))
-		c.require(v.DepositLost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
+		c.require(lost == 0, "the deposit was lost although the customer won")
+	case lost > a.deposit/4:
+		outcome = fmt.Sprintf("rejected: the deposit of %s USDC is lost, %s of it to the provider", market.USDC(lost), market.USDC(v.ToProvider))
+		c.require(lost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
+		c.require(v.ToProvider == a.deposit/2 || v.ToProvider == 0, "the provider has a half of the deposit, not %s USDC", market.USDC(v.ToProvider))
 		c.require(v.RejectedWeight > v.UpheldWeight, "it was not rejected by more weight than upheld it")
-	case a.deposit > 0:
+	default:
+		outcome = fmt.Sprintf("not decided in time: of the deposit of %s USDC %s are lost", market.USDC(a.deposit), market.USDC(lost))
+		c.require(lost == a.deposit/4, "an undecided dispute costs a quarter of the deposit")
 		c.require(t.Time.IsZero() || t.Time.Unix() >= a.closesAt, "it was closed undecided before its time")
 	}
 	a.disputeOpen = false

@@ -35,7 +35,7 @@ func newDispute(lease solana.PublicKey) *dispute {
 		votes: [2]*bindings.DisputeVoted{
 			{Dispute: at, Keeper: pub("keeper 1"), Weight: 10 * gnt}, {Dispute: at, Keeper: pub("keeper 2"), Weight: 20 * gnt},
 		},
-		resolved: &bindings.DisputeResolved{Dispute: at, Lease: lease, DepositLost: 5_000_000, RejectedWeight: 30 * gnt},
+		resolved: &bindings.DisputeResolved{Dispute: at, Lease: lease, ToProvider: 2_500_000, ToBuyBack: 2_500_000, RejectedWeight: 30 * gnt},
 		at:       [4]int64{40, 41, 42, 43},
 	}
 }
@@ -81,15 +81,17 @@ func TestADisputeInALeasesHistory(t *testing.T) {
 		change  func(*dispute)
 		verdict string
 	}{
-		"rejected": {func(*dispute) {}, "rejected: the deposit of 5.00 USDC is lost; 0 GNT for the customer, 30 against"},
+		"rejected": {func(*dispute) {}, "rejected: the deposit of 5.00 USDC is lost, 2.50 of it to the provider; 0 GNT for the customer, 30 against"},
 		"upheld": {func(d *dispute) {
 			d.votes[0].Uphold, d.votes[1].Uphold = 1, 1
-			d.resolved.Upheld, d.resolved.DepositLost, d.resolved.UpheldWeight, d.resolved.RejectedWeight = 1, 0, d.resolved.RejectedWeight, 0
+			d.resolved.Upheld, d.resolved.UpheldWeight, d.resolved.RejectedWeight = 1, d.resolved.RejectedWeight, 0
+			d.resolved.ToProvider, d.resolved.ToBuyBack = 0, 0
 		}, "upheld: the deposit is free again, and a fault is opened; 30 GNT for the customer, 0 against"},
 		"undecided": {func(d *dispute) {
 			d.votes[0].Uphold = 1
-			d.resolved.DepositLost, d.resolved.UpheldWeight, d.resolved.RejectedWeight, d.at[3] = 0, d.votes[0].Weight, d.votes[1].Weight, 100
-		}, "not decided in time: the deposit is free again; 10 GNT for the customer, 20 against"},
+			d.resolved.UpheldWeight, d.resolved.RejectedWeight, d.at[3] = d.votes[0].Weight, d.votes[1].Weight, 100
+			d.resolved.ToProvider, d.resolved.ToBuyBack = 1_250_000, 0
+		}, "not decided in time: of the deposit of 5.00 USDC 1.25 are lost; 10 GNT for the customer, 20 against"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLeaseHistory(t)
@@ -118,8 +120,8 @@ func TestEveryLieAboutADisputeShows(t *testing.T) {
 		"a vote after the end":           {func(d *dispute) { d.at[2], d.at[3] = 101, 102 }, "vote: the vote came too late"},
 		"votes that nobody cast":         {func(d *dispute) { d.resolved.RejectedWeight++ }, "verdict: votes of 0 for and 30 GNT against were seen"},
 		"a vote that was left out":       {func(d *dispute) { d.votes[0].Dispute = other }, "verdict: votes of 0 for and 20 GNT against were seen"},
-		"less lost than the deposit":     {func(d *dispute) { d.resolved.DepositLost-- }, "verdict: the deposit was 5.00 USDC"},
-		"closed before its time":         {func(d *dispute) { d.resolved.DepositLost = 0 }, "verdict: it was closed undecided before its time"},
+		"less lost than the deposit":     {func(d *dispute) { d.resolved.ToBuyBack-- }, "verdict: the deposit was 5.00 USDC"},
+		"closed before its time":         {func(d *dispute) { d.resolved.ToProvider, d.resolved.ToBuyBack = 1_250_000, 0 }, "verdict: it was closed undecided before its time"},
 		"won and lost":                   {func(d *dispute) { d.resolved.Upheld = 1 }, "verdict: the deposit was lost although the customer won"},
 		"upheld without a vote":          {func(d *dispute) { d.resolved.Upheld = 1 }, "verdict: nobody had voted for the customer"},
 		"closed while it was still open": {func(d *dispute) { d.resolved.Lease = other }, "close: a dispute is open"},

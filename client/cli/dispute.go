@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -14,6 +16,8 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -22,14 +26,21 @@ func disputeCommands(s Streams) []*cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "open", Usage: "dispute a lease of yours, once; a deposit waits for the verdict", ArgsUsage: "LEASE",
-				Description: "Only the sha256 of the complaint goes on chain: publish the file where keepers can get it and tell them where. " +
-					"The deposit is lost if a quorum of keepers rejects the dispute, and free again otherwise. An upheld dispute slashes the " +
-					"provider's stake after an appeal window, and you are compensated from it; what the lease was paid is not paid back.",
+				Description: "Only the sha256 of the complaint goes on chain; the file is sent to the keepers, who give it to each other and to " +
+					"whoever asks. The deposit is a tenth of what the lease was paid, at most the market's dispute_deposit, and at least what it " +
+					"costs to freeze the stake in question. It is lost if a quorum of keepers rejects the dispute; a quarter of it is if they do " +
+					"not decide. An upheld dispute slashes the node's stake after an appeal window, and you are compensated from it; what the " +
+					"lease was paid is not paid back.",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "kind", Usage: "`KIND` not-delivered (the job did not run as ordered) or bad-output (it ran, its output is wrong)"},
 					&cli.StringFlag{Name: "complaint", Usage: "`FILE` that says and shows what is wrong"},
 				},
 				Action: action(s, (*session).disputeOpen),
+			},
+			{
+				Name: "send", Usage: "send the complaint of an open dispute to the keepers again", ArgsUsage: "LEASE",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "complaint", Usage: "`FILE` whose sha256 is on chain"}},
+				Action: action(s, (*session).disputeSend),
 			},
 			{Name: "show", Usage: "open disputes, or a lease's: votes by weight, verdict, time left", ArgsUsage: "[LEASE]", Action: action(s, (*session).disputeShow)},
 		},
@@ -57,13 +68,13 @@ type disputeJSON struct {
 	Verdict         string   `json:"verdict"`
 }
 
-func describeDispute(d *market.Dispute, keepers []market.Keeper, p *market.Params, now int64) disputeJSON {
+func describeDispute(d *market.Dispute, keepers []market.Keeper, now int64) disputeJSON {
 	return disputeJSON{
 		Address: d.Address.String(), Lease: d.Lease.String(), Node: d.Node.String(), Customer: d.Customer.String(),
 		Kind: market.DisputeKind(d.Kind).String(), ComplaintSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
 		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
-		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: p.QuorumBps,
-		UpheldBy: voters(d.UpheldVoters, keepers), RejectedBy: voters(d.RejectedVoters, keepers), Verdict: d.Verdict(p.QuorumBps).String(),
+		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: d.QuorumBps,
+		UpheldBy: voters(d.UpheldVoters, keepers), RejectedBy: voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
 	}
 }
 
@@ -91,32 +102,103 @@ func (j disputeJSON) next() string {
 	case j.Verdict == market.VerdictUpheld.String():
 		return "anyone may turn it into a fault, and keepers do; the deposit is free then"
 	case j.Verdict == market.VerdictRejected.String():
-		return "anyone may close it, and keepers do; the deposit is lost then"
+		return "anyone may close it, and keepers do; the deposit is lost then, half of it to the provider"
 	case j.SecondsLeft == 0:
-		return "its time is over: anyone may close it, and keepers do; the deposit is free then"
+		return "its time is over: anyone may close it, and keepers do; a quarter of the deposit is the provider's then"
 	}
-	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s, and the deposit is free then", percent(j.QuorumBPS), span(j.SecondsLeft))
+	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", percent(j.QuorumBPS), span(j.SecondsLeft))
 }
 
-// complaintHash is the sha256 of a file that is to be published.
-func complaintHash(path string) (hash [32]byte, err error) {
+// readComplaint reads the file that says what is wrong, and hashes it.
+func readComplaint(path string) (raw []byte, hash [32]byte, err error) {
 	if path == "" {
-		return hash, usage("--complaint is missing", "give the file that shows what is wrong; only its hash goes on chain")
+		return nil, hash, usage("--complaint is missing", "give the file that shows what is wrong; only its hash goes on chain")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return hash, usage("--complaint: "+err.Error(), "give a file that can be read")
+		return nil, hash, usage("--complaint: "+err.Error(), "give a file that can be read")
 	}
 	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
+	raw, err = io.ReadAll(io.LimitReader(f, messages.MaxComplaint+1))
+	switch {
+	case err != nil:
+		return nil, hash, usage("--complaint: "+err.Error(), "give a file that can be read")
+	case len(raw) == 0:
+		return nil, hash, usage(fmt.Sprintf("--complaint: %s is empty", path), "give a file that shows what is wrong")
+	case len(raw) > messages.MaxComplaint:
+		return nil, hash, usage(fmt.Sprintf("--complaint: %s has more than %d KiB", path, messages.MaxComplaint>>10),
+			"describe what is wrong in a shorter file, and name longer material in it by its sha256")
+	}
+	return raw, sha256.Sum256(raw), nil
+}
+
+// putComplaintProtocol brings complaints to keepers.
+var putComplaintProtocol = p2p.Protocol{
+	ID: messages.ComplaintPut, Version: messages.Version, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
+}
+
+// sendComplaint brings the complaint to every keeper, and returns how many took it. A keeper sees the dispute a little
+// later than its customer, so that one that does not take it is asked twice more.
+func (s *session) sendComplaint(v *view.View, lease solana.PublicKey, raw []byte) (reached int, err error) {
+	n, err := s.dialAny(v)
 	if err != nil {
-		return hash, usage("--complaint: "+err.Error(), "give a file that can be read")
+		return 0, err
 	}
-	if n == 0 {
-		return hash, usage(fmt.Sprintf("--complaint: %s is empty", path), "give a file that shows what is wrong")
+	left := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
+	req := messages.ComplaintUpload{Version: messages.Version, Lease: lease, Data: raw}
+	for try := range 3 {
+		if try > 0 && len(left) > 0 {
+			select {
+			case <-s.ctx.Done():
+				return reached, s.ctx.Err()
+			case <-time.After(2 * time.Second):
+			}
+		}
+		left = slices.DeleteFunc(left, func(k solana.PublicKey) bool {
+			ctx, cancel := s.askContext()
+			defer cancel()
+			_, err := p2p.Call[messages.ComplaintUpload, messages.Complaint](ctx, n, k, putComplaintProtocol, req)
+			if err != nil {
+				s.log.Debug().Err(err).Stringer("keeper", k).Msg("keeper does not take the complaint")
+				return false
+			}
+			reached++
+			return true
+		})
 	}
-	return [32]byte(h.Sum(nil)), nil
+	return reached, nil
+}
+
+func (s *session) disputeSend() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	raw, hash, err := readComplaint(s.cli.String("complaint"))
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	d, err := s.dispute(v, args[0])
+	if err != nil {
+		return err
+	}
+	if d.EvidenceHash != hash {
+		return refused(fmt.Sprintf("the dispute names a complaint with sha256 %x, this file has %x", d.EvidenceHash, hash), "give the file with which it was opened")
+	}
+	reached, err := s.sendComplaint(v, d.Lease, raw)
+	if err != nil {
+		return err
+	}
+	if reached == 0 {
+		return refused("no keeper took the complaint", "try again while the dispute is open")
+	}
+	return s.done(map[string]int{"keepers": reached}, func(w io.Writer) {
+		fmt.Fprintf(w, "the complaint reached %d of %d keepers, who pass it on\n", reached, len(v.Keepers()))
+	})
 }
 
 // disputeTx is the result of a transaction about a dispute.
@@ -135,7 +217,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return usage("--kind: "+err.Error(), "give not-delivered or bad-output")
 	}
-	hash, err := complaintHash(s.cli.String("complaint"))
+	complaint, hash, err := readComplaint(s.cli.String("complaint"))
 	if err != nil {
 		return err
 	}
@@ -151,11 +233,16 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	if err := s.disputable(&mk, &l); err != nil {
+	n, ok := v.Node(l.Node)
+	if !ok {
+		return refused(fmt.Sprintf("dispute refused: node %s is not known", l.Node), "try again")
+	}
+	deposit, err := s.disputable(&mk, &l, &n)
+	if err != nil {
 		return err
 	}
-	s.say("the deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it",
-		market.USDC(mk.Params.DisputeDeposit), market.Seconds(mk.Params.AppealSecs))
+	s.say("a deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it, and a quarter of it if they do not decide",
+		deposit, market.Seconds(mk.Params.AppealSecs))
 	instruction, err := ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Complaint: hash})
 	tx, err := s.sendOne("dispute_open", instruction, err)
 	if err != nil {
@@ -169,31 +256,46 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	j := describeDispute(&d, v.Keepers(), &mk.Params, now)
-	return s.done(disputeTx{j, true, tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, when(j.ClosesAt), span(j.SecondsLeft), tx.Signature)
-		fmt.Fprintf(w, "now publish %s: keepers know its sha256 alone, %s,\nand cannot judge what they cannot read. follow it with: gantry dispute show %s\n",
-			s.cli.String("complaint"), j.ComplaintSHA256, l.Address)
-	})
-}
-
-// disputable says why a lease cannot be disputed, before a transaction is sent.
-func (s *session) disputable(mk *market.Market, l *market.Lease) error {
-	switch err := l.CanOpenDispute(); {
-	case market.Is(err, market.CodeWrongLeaseStatus):
-		return refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "it is refunded in full if it does not start in time")
-	case err != nil:
-		return refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
-	}
-	c, _, err := s.credits(l.Customer)
+	j := describeDispute(&d, v.Keepers(), now)
+	reached, err := s.sendComplaint(v, l.Address, complaint)
 	if err != nil {
 		return err
 	}
-	if deposit := market.USDC(mk.Params.DisputeDeposit); c.Free() < deposit {
-		return refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), reservedBy(c)),
+	return s.done(disputeTx{j, true, tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, when(j.ClosesAt), span(j.SecondsLeft), tx.Signature)
+		fmt.Fprintf(w, "%s, sha256 %s,\nreached %d of %d keepers, who pass it on. follow it with: gantry dispute show %s\n",
+			s.cli.String("complaint"), j.ComplaintSHA256, reached, len(v.Keepers()), l.Address)
+		if reached == 0 {
+			fmt.Fprintf(w, "keepers cannot judge what they cannot read: send it again with gantry dispute send %s --complaint FILE\n", l.Address)
+		}
+	})
+}
+
+// disputable says why a lease cannot be disputed, before a transaction is sent, or what the deposit is.
+func (s *session) disputable(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
+	switch err := l.CanOpenDispute(); {
+	case market.Is(err, market.CodeWrongLeaseStatus):
+		return 0, refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "it is refunded in full if it does not start in time")
+	case err != nil:
+		return 0, refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
+	}
+	frozen, err := market.DisputeSlash(l, n, &mk.Params)
+	if err != nil {
+		return 0, err
+	}
+	deposit, err := market.DisputeDeposit(market.USDC(l.Paid), market.USDC(mk.Params.DisputeDeposit), frozen, mk.Params.StakePrice, mk.Params.AppealSecs)
+	if err != nil {
+		return 0, err
+	}
+	c, _, err := s.credits(l.Customer)
+	if err != nil {
+		return 0, err
+	}
+	if c.Free() < deposit {
+		return 0, refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), reservedBy(c)),
 			fmt.Sprintf("add %s with: gantry credits add %s", deposit-c.Free(), deposit-c.Free()))
 	}
-	return nil
+	return deposit, nil
 }
 
 // dispute finds the open dispute of a lease.
@@ -220,8 +322,7 @@ func (s *session) disputeShow() error {
 	if s.cli.NArg() > 1 {
 		return usage(fmt.Sprintf("%q is one argument too many", s.cli.Args().Get(1)), "write: gantry dispute show [LEASE]")
 	}
-	mk, err := s.market()
-	if err != nil {
+	if _, err := s.market(); err != nil {
 		return err
 	}
 	v, now, err := s.snapshotNow()
@@ -233,12 +334,12 @@ func (s *session) disputeShow() error {
 		if err != nil {
 			return err
 		}
-		j := describeDispute(&d, v.Keepers(), &mk.Params, now)
+		j := describeDispute(&d, v.Keepers(), now)
 		return s.done(j, j.print)
 	}
 	out := []disputeJSON{}
 	for _, d := range v.Disputes() {
-		out = append(out, describeDispute(&d, v.Keepers(), &mk.Params, now))
+		out = append(out, describeDispute(&d, v.Keepers(), now))
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -270,7 +371,7 @@ func (s *session) keeperVoteDispute() error {
 	if uphold == s.cli.Bool("reject") {
 		return usage("say how to vote", "give --uphold (for the customer) or --reject (against it), one of them")
 	}
-	mk, key, err := s.open()
+	_, key, err := s.open()
 	if err != nil {
 		return err
 	}
@@ -314,7 +415,7 @@ func (s *session) keeperVoteDispute() error {
 	if open {
 		d = after
 	}
-	j := describeDispute(&d, v.Keepers(), &mk.Params, now)
+	j := describeDispute(&d, v.Keepers(), now)
 	return s.done(disputeTx{j, open, tx}, func(w io.Writer) {
 		if !open {
 			fmt.Fprintf(w, "voted, and the dispute is closed already: gantry audit %s   tx %s\n", j.Lease, tx.Signature)

@@ -18,12 +18,13 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost, and what is lost
-// is shared like any fee.
+// TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost. The lease's fee is
+// shared afterwards.
 func TestDisputeAndRewardsByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
+	params.AwardBps = 0 // both keepers earn the same
 	w.InitMarket(params)
 	key, other := w.Keeper(), w.Keeper()
 	provider := w.Provider(100 * market.OneGNT)
@@ -50,14 +51,14 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	r := me.run(context.Background(), append(open, "--dry-run")...)
 	require.Equal(t, cli.ExitDone, r.code, r.err)
 	require.Contains(t, r.out, "nothing was sent")
-	require.Contains(t, r.err, "deposit of 5.00 USDC")
+	require.Contains(t, r.err, "a deposit of ")
 	var none []any
 	me.ok(&none, "dispute", "show")
 	require.Empty(t, none)
 
 	r = me.run(context.Background(), open...)
 	require.Equal(t, cli.ExitDone, r.code, r.err)
-	require.Contains(t, r.out, "disputed: bad-output   deposit 5.00 USDC   closes at ")
+	require.Contains(t, r.out, "disputed: bad-output   deposit ")
 	require.Contains(t, r.out, hex.EncodeToString(sum[:]))
 	me.fails(cli.ExitRefused, "a lease is disputed once", open...)
 	var c struct{ Balance, Reserved string }
@@ -71,6 +72,9 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	}
 	var d dispute
 	me.ok(&d, "dispute", "show", at[:6])
+	open0, _ := w.View.DisputeOf(lease.Address)
+	deposit := market.USDC(open0.Deposit)
+	require.Positive(t, deposit)
 	require.Equal(t, "no quorum yet", d.Verdict)
 	require.Equal(t, hex.EncodeToString(sum[:]), d.ComplaintSHA256)
 	require.Positive(t, d.SecondsLeft)
@@ -100,12 +104,16 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	})
 	x, _ := w.View.DisputeOf(lease.Address)
 	lease, _ = w.View.Lease(lease.Address)
-	instruction, err = ix.DisputeResolve(x, lease)
+	instruction, err = ix.DisputeResolve(ix.DisputeResolveArgs{Dispute: x, Lease: lease, Payout: payoutOf(t, w, lease)})
 	w.Do("dispute_resolve", []solana.PrivateKey{key}, instruction, err)
-	me.ok(&c, "credits", "show")
-	require.Equal(t, "1.00", c.Balance)
+	var account market.Credits
+	w.Wait("the deposit", func(v *view.View) (ok bool) {
+		account, ok = v.CreditsOf(customer.PublicKey())
+		return ok && market.USDC(account.Balance) == 6*market.OneUSDC-deposit
+	})
 	me.fails(cli.ExitRefused, "is closed", "dispute", "show", at)
 	checkAudit(t, me, lease.Address, "order award start dispute vote verdict sum")
+	earnFee(t, w, lease, nodeKey, customer)
 	claimRewards(t, w, params, []solana.PrivateKey{key, other}, []shell{keeper, second})
 }
 
@@ -143,15 +151,8 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 	w.Wait("the vote", func(v *view.View) bool { x, ok := v.DisputeOf(lease.Address); return ok && x.UpheldWeight > 0 })
 	x, _ := w.View.DisputeOf(lease.Address)
 	lease, _ = w.View.Lease(lease.Address)
-	for range 3 { // the period may end on the way
-		period := uint64(w.Now()) / uint64(params.PeriodSecs)
-		instruction, err = ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Period: period})
-		require.NoError(t, err)
-		if _, err = w.Try("dispute_uphold", []solana.PrivateKey{key}, instruction); err == nil {
-			break
-		}
-	}
-	require.NoError(t, err)
+	instruction, err = ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease})
+	w.Do("dispute_uphold", []solana.PrivateKey{key}, instruction, err)
 	var c struct{ Balance string }
 	me.ok(&c, "credits", "show")
 	require.Equal(t, "6.00", c.Balance)
@@ -185,10 +186,10 @@ func claimRewards(t *testing.T, w *testmarket.Testbed, params market.Params, key
 	}
 	me := keepers[0]
 	me.ok(&r, "rewards", "show")
-	require.Equal(t, "5.000000", r.Pending)
-	require.Equal(t, "0.000000", r.BuyBack.Waiting)
+	pending, err := market.ParseUSDC(r.Pending)
+	require.NoError(t, err)
+	require.Positive(t, pending)
 	me.fails(cli.ExitRefused, "has nothing to claim", "rewards", "claim")
-	me.fails(cli.ExitRefused, "no fees wait for a buy-back", "rewards", "buy-back", "--max", "1")
 
 	period := uint64(w.Now()) / uint64(params.PeriodSecs)
 	end, err := market.PeriodEnd(period, params.PeriodSecs)
@@ -234,4 +235,36 @@ func claimRewards(t *testing.T, w *testmarket.Testbed, params market.Params, key
 	require.EqualValues(t, 1_000_000*market.OneGNT-burned, w.Tokens(stake))
 	require.EqualValues(t, share+waiting, w.Tokens(market.TokenAddress(keys[0].PublicKey(), w.PaymentMint)))
 	me.fails(cli.ExitRefused, "no fees wait for a buy-back", "rewards", "buy-back", "--max", "1")
+}
+
+// payoutOf is where the provider of a lease is paid.
+func payoutOf(t *testing.T, w *testmarket.Testbed, l market.Lease) solana.PublicKey {
+	t.Helper()
+	p, ok := w.View.Provider(l.Provider)
+	require.True(t, ok)
+	return p.Payout
+}
+
+// earnFee pays a second of the lease by a receipt, ends it, and closes it, so that its fee is swept.
+func earnFee(t *testing.T, w *testmarket.Testbed, l market.Lease, node, customer solana.PrivateKey) {
+	t.Helper()
+	receipt := market.LeaseReceipt(l, 1, 1)
+	byNode, err := receipt.Sign(node)
+	require.NoError(t, err)
+	byCustomer, err := receipt.Sign(customer)
+	require.NoError(t, err)
+	ixs, err := ix.LeaseSettleReceipt(ix.LeaseSettleReceiptArgs{
+		Lease: l, Payout: payoutOf(t, w, l), Receipt: receipt, NodeSignature: byNode, CustomerSignature: byCustomer,
+	})
+	require.NoError(t, err)
+	_, err = w.Try("lease_settle_receipt", []solana.PrivateKey{node}, ixs...)
+	require.NoError(t, err)
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: customer.PublicKey(), Lease: l})
+	w.Do("lease_end", []solana.PrivateKey{customer}, instruction, err)
+	mk, _ := w.View.Market()
+	l = w.Lease(l.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded })
+	w.Until(l.EndedAt + int64(l.SettleSecs) + 1) // the seconds that nobody claimed are waited for
+	require.NoError(t, l.CanClose(customer.PublicKey(), &mk.Params, w.Now()))
+	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: l})
+	w.Do("lease_close", []solana.PrivateKey{customer}, instruction, err)
 }

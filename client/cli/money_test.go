@@ -68,7 +68,7 @@ func TestMoneyCommandsAreCompleted(t *testing.T) {
 	before := os.Args
 	t.Cleanup(func() { os.Args = before })
 	for args, want := range map[string][]string{
-		"dispute": {"open", "show"}, "rewards": {"show", "claim", "buy-back"}, "keeper": {"vote-dispute"},
+		"dispute": {"open", "send", "show"}, "rewards": {"show", "claim", "buy-back"}, "keeper": {"vote-dispute"},
 		"dispute open -": {"--kind", "--complaint"}, "keeper vote-dispute -": {"--uphold", "--reject"}, "rewards buy-back -": {"--max"},
 	} {
 		var out, errs bytes.Buffer
@@ -86,9 +86,13 @@ func TestEvidenceHash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "complaint")
 	content := bytes.Repeat([]byte("what went wrong\n"), 10_000)
 	require.NoError(t, os.WriteFile(path, content, 0o600))
-	got, err := complaintHash(path)
+	raw, hash, err := readComplaint(path)
 	require.NoError(t, err)
-	require.Equal(t, sha256.Sum256(content), got)
+	require.Equal(t, content, raw)
+	require.Equal(t, sha256.Sum256(content), hash)
+	require.NoError(t, os.WriteFile(path, bytes.Repeat(content, 2), 0o600))
+	_, _, err = readComplaint(path)
+	require.ErrorContains(t, err, "has more than 256 KiB")
 }
 
 func TestDescribeDispute(t *testing.T) {
@@ -97,7 +101,7 @@ func TestDescribeDispute(t *testing.T) {
 	d := market.Dispute{}
 	d.Kind, d.Deposit, d.ClosesAt, d.TotalWeight = uint8(market.DisputeBadOutput), 5_000_000, 160, 3_000_000_000
 	d.RejectedVoters[1], d.RejectedWeight = 0b11, 1_000_000_000
-	p := market.Params{QuorumBps: 6_667}
+	d.QuorumBps = 6_667
 	for _, c := range []struct {
 		upheld, rejected uint64
 		now              int64
@@ -111,7 +115,7 @@ func TestDescribeDispute(t *testing.T) {
 		{0, 2_100_000_000, 100, "rejected", "the deposit is lost then", 60},
 	} {
 		d.UpheldWeight, d.RejectedWeight = c.upheld, c.rejected
-		j := describeDispute(&d, []market.Keeper{k}, &p, c.now)
+		j := describeDispute(&d, []market.Keeper{k}, c.now)
 		require.Equal(t, c.verdict, j.Verdict)
 		require.Contains(t, j.next(), c.next)
 		require.Equal(t, c.left, j.SecondsLeft)

@@ -176,6 +176,7 @@ func (n *Node) ReputationInputs() ReputationInputs {
 	return ReputationInputs{
 		UptimeBPS: n.UptimeBps, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
 		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, RegisteredAt: n.RegisteredAt,
+		DisputeBPS: n.DisputeBps, DisputeLostAt: n.DisputeLostAt,
 	}
 }
 

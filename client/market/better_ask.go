@@ -74,6 +74,7 @@ func worse(one, other Node, now int64) Node {
 func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
 	n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
 	n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
+	n.DisputeBps, n.DisputeLostAt = p.DisputeBps, p.DisputeLostAt
 	n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood
 	n.GuaranteedUntil, n.GuaranteeBps = g.Until, g.Bps
 	return n

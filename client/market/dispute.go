@@ -2,6 +2,8 @@ package market
 
 import (
 	"fmt"
+	"math"
+	"math/big"
 	"math/bits"
 	"strings"
 
@@ -19,6 +21,25 @@ const (
 	DisputeBadOutput DisputeKind = 2
 )
 
+// Kinds of faults, as in program/src/state/fault.rs.
+const (
+	FaultReport  uint8 = 1
+	FaultDispute uint8 = 2
+)
+
+// CanAppeal says whether a statement of this keeper may speak against the fault at now.
+func (f *Fault) CanAppeal(k *Keeper, now int64) error {
+	switch {
+	case now >= f.ApplicableAt:
+		return bindings.ErrorCodeAppealWindowClosed
+	case k.State() != KeeperActive || k.ActiveSince >= f.VotersBefore:
+		return CodeKeeperNotActive
+	case Has(f.Appellants, k.Index):
+		return bindings.ErrorCodeAlreadyCounted
+	}
+	return nil
+}
+
 // Verdict is the result of the votes on a dispute so far.
 type Verdict uint8
 
@@ -30,11 +51,11 @@ const (
 	VerdictRejected
 )
 
-// Verdict counts the votes as the program does.
-func (d *Dispute) Verdict(quorumBPS uint16) Verdict {
+// Verdict counts the votes as the program does, by the quorum that held when the dispute was opened.
+func (d *Dispute) Verdict() Verdict {
 	has := func(weight uint64) bool {
 		high, low := bits.Mul64(weight, 10_000)
-		needHigh, needLow := bits.Mul64(d.TotalWeight, uint64(quorumBPS))
+		needHigh, needLow := bits.Mul64(d.TotalWeight, uint64(d.QuorumBps))
 		return weight > 0 && (high > needHigh || high == needHigh && low >= needLow)
 	}
 	switch {
@@ -67,6 +88,70 @@ func ParseDisputeKind(text string) (DisputeKind, error) {
 		}
 	}
 	return 0, fmt.Errorf("%q is not a kind of dispute", text)
+}
+
+// Constants of deposits, as in program/src/constants.rs.
+const (
+	depositBPS  = 1_000
+	capitalBPS  = 2_000
+	secsPerYear = 365 * 86_400
+)
+
+// DisputeDeposit is what a dispute sets aside: a tenth of what was settled, at most limit, and at least four times what
+// the frozen stake costs its owner in the time of the vote. It is the twin of math::dispute::deposit.
+func DisputeDeposit(settled, limit USDC, frozen GNT, stakePrice uint64, secs uint32) (USDC, error) {
+	tenth, err := Fee(settled, depositBPS)
+	if err != nil {
+		return 0, err
+	}
+	n := new(big.Int).Mul(new(big.Int).SetUint64(uint64(frozen)), new(big.Int).SetUint64(stakePrice))
+	n = ceilDiv(n, uint64(OneGNT))
+	n.Mul(n, new(big.Int).SetUint64(4*capitalBPS*uint64(secs)))
+	n = ceilDiv(n, BPS*secsPerYear)
+	if !n.IsUint64() {
+		return 0, ErrOverflow
+	}
+	return max(min(tenth, limit), USDC(n.Uint64())), nil
+}
+
+func ceilDiv(n *big.Int, d uint64) *big.Int {
+	by := new(big.Int).SetUint64(d)
+	n.Add(n, new(big.Int).SetUint64(d-1))
+	return n.Div(n, by)
+}
+
+// DisputeSlash is the stake that bad output of the lease may cost its node. It is the twin of
+// math::dispute::possible_slash.
+func DisputeSlash(l *Lease, n *Node, p *Params) (GNT, error) {
+	whole, err := Share(n.RequiredStake, l.SlashBadWorkBps)
+	if err != nil {
+		return 0, err
+	}
+	part, err := mulDiv(whole, uint64(l.Gpus), uint64(n.Spec.Gpus))
+	if err != nil {
+		return 0, err
+	}
+	harm, err := HarmInStake(USDC(l.Paid), p.StakePrice)
+	if err != nil {
+		return 0, err
+	}
+	least := uint64(math.MaxUint64)
+	if uint64(harm) <= math.MaxUint64/5 {
+		least = uint64(harm) * 5
+	}
+	return GNT(min(max(part, least/2), n.RequiredStake)), nil
+}
+
+// DepositLost is what a deposit loses to the provider and to the buy-back by this verdict: half and half when keepers
+// rejected the dispute, a quarter for the provider when they did not decide, nothing when they upheld it.
+func DepositLost(deposit USDC, v Verdict) (provider, buyBack USDC) {
+	switch v {
+	case VerdictRejected:
+		return deposit / 2, deposit - deposit/2
+	case VerdictNone:
+		return deposit / 4, 0
+	}
+	return 0, 0
 }
 
 // CanOpenDispute says whether dispute_open accepts this lease, leaving the deposit aside.

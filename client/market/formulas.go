@@ -120,12 +120,22 @@ type ReputationInputs struct {
 	RatingSum     uint64 // Σ stars × weight
 	RatingWeight  uint64
 	RegisteredAt  int64
+	DisputeBPS    uint16 // what lost disputes took off at DisputeLostAt
+	DisputeLostAt int64
 }
 
 // unratedBPS is what a node without ratings is worth: four stars.
 const unratedBPS = 7_500
 
-// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and age 10 %; basis points, rounded down.
+// standingDisputeBPS is what is left at now of what lost disputes took off: it wears off evenly over half a year.
+func standingDisputeBPS(bps uint16, since, now int64) uint16 {
+	elapsed := uint64(max(satSub(now, since), 0))
+	left := FullAgeSecs - min(elapsed, FullAgeSecs)
+	return uint16(min((uint64(bps)*left+FullAgeSecs-1)/FullAgeSecs, BPS))
+}
+
+// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and age 10 %, less what lost disputes take off; basis
+// points, rounded down.
 func Reputation(r ReputationInputs, now int64) uint16 {
 	uptime := min(uint64(r.UptimeBPS), BPS)
 	completed := uint64(r.JobsCompleted) + 1
@@ -141,7 +151,8 @@ func Reputation(r ReputationInputs, now int64) uint16 {
 	if d := satSub(now, r.RegisteredAt); d > 0 {
 		age = min(uint64(d), FullAgeSecs) * BPS / FullAgeSecs
 	}
-	return uint16(min((uptime*50+completion*20+ratings*20+age*10)/100, BPS))
+	weighted := uint16(min((uptime*50+completion*20+ratings*20+age*10)/100, BPS))
+	return weighted - min(weighted, standingDisputeBPS(r.DisputeBPS, r.DisputeLostAt, now))
 }
 
 // ratingBPS is stars × 10,000 / (4 × weight), at most 10,000, without overflow.

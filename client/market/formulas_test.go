@@ -88,10 +88,25 @@ func TestVectorsVerdict(t *testing.T) {
 		Verdict        string
 	}](t, "verdict.json") {
 		d := market.Dispute{}
-		d.TotalWeight, d.UpheldWeight, d.RejectedWeight = c.TotalWeight, c.UpheldWeight, c.RejectedWeight
+		d.TotalWeight, d.UpheldWeight, d.RejectedWeight, d.QuorumBps = c.TotalWeight, c.UpheldWeight, c.RejectedWeight, c.QuorumBps
 		want, known := names[c.Verdict]
 		require.True(t, known, "case %d: %q", i, c.Verdict)
-		require.Equal(t, want, d.Verdict(c.QuorumBps), "case %d", i)
+		require.Equal(t, want, d.Verdict(), "case %d", i)
+	}
+}
+
+func TestVectorsDisputeDeposit(t *testing.T) {
+	for i, c := range vectors[struct {
+		Settled    uint64
+		Cap        uint64
+		Frozen     uint64
+		StakePrice uint64 `json:"stake_price"`
+		Secs       uint32
+		Deposit    uint64
+	}](t, "deposit.json") {
+		got, err := market.DisputeDeposit(market.USDC(c.Settled), market.USDC(c.Cap), market.GNT(c.Frozen), c.StakePrice, c.Secs)
+		require.NoError(t, err)
+		require.Equal(t, market.USDC(c.Deposit), got, "case %d", i)
 	}
 }
 

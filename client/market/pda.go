@@ -22,6 +22,7 @@ var (
 	seedRewards      = []byte("rewards")
 	seedEmission     = []byte("emission_vault")
 	seedDispute      = []byte("dispute")
+	seedDisputeFault = []byte("dispute_fault")
 	seedGpuModel     = []byte("gpu_model")
 	seedProvider     = []byte("provider")
 	seedNode         = []byte("node")
@@ -63,6 +64,11 @@ func EmissionVaultAddress() solana.PublicKey { return derive(ProgramID, seedEmis
 // DisputeAddress is the account of a lease's dispute.
 func DisputeAddress(lease solana.PublicKey) solana.PublicKey {
 	return derive(ProgramID, seedDispute, lease[:])
+}
+
+// DisputeFaultAddress is the fault of a lease's upheld dispute.
+func DisputeFaultAddress(lease solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedDisputeFault, lease[:])
 }
 
 // ModelAddress is the account of a GPU model.

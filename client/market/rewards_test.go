@@ -124,8 +124,8 @@ func TestVerdict(t *testing.T) {
 		"one vote where nobody was told": {1, 0, 0, 6_667, VerdictUpheld},
 	} {
 		d := Dispute{}
-		d.UpheldWeight, d.RejectedWeight, d.TotalWeight = c.up, c.down, c.total
-		require.Equal(t, c.want, d.Verdict(c.quorum), name)
+		d.UpheldWeight, d.RejectedWeight, d.TotalWeight, d.QuorumBps = c.up, c.down, c.total, c.quorum
+		require.Equal(t, c.want, d.Verdict(), name)
 	}
 }
 

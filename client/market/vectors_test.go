@@ -96,12 +96,14 @@ func TestVectorsReputation(t *testing.T) {
 		Sum        uint64 `json:"rating_sum"`
 		Weight     uint64 `json:"rating_weight"`
 		Registered int64  `json:"registered_at"`
+		Dispute    uint16 `json:"dispute_bps"`
+		LostAt     int64  `json:"dispute_lost_at"`
 		Now        int64
 		Reputation uint16 `json:"reputation_bps"`
 	}](t, "reputation.json") {
 		got := market.Reputation(market.ReputationInputs{
 			UptimeBPS: c.Uptime, JobsCompleted: c.Completed, JobsFailed: c.Failed,
-			RatingSum: c.Sum, RatingWeight: c.Weight, RegisteredAt: c.Registered,
+			RatingSum: c.Sum, RatingWeight: c.Weight, RegisteredAt: c.Registered, DisputeBPS: c.Dispute, DisputeLostAt: c.LostAt,
 		}, c.Now)
 		require.Equal(t, c.Reputation, got, "case %d", i)
 	}

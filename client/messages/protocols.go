@@ -30,6 +30,10 @@ const (
 	BidOutcome = "/gantry/auction/outcome/1"
 	// BidSet: anyone → keeper, asks for all bids of an auction; the answer is a stream of BidSetPart.
 	BidSet = "/gantry/auction/bids/1"
+	// ComplaintPut: anyone → keeper, brings what a customer complains of in an open dispute.
+	ComplaintPut = "/gantry/complaint/put/1"
+	// ComplaintGet: anyone → keeper, asks for it.
+	ComplaintGet = "/gantry/complaint/get/1"
 	// Lookup: anyone in the market → keeper, asks for the addresses of a peer. Its messages are in client/p2p.
 	Lookup = "/gantry/lookup/1"
 )

@@ -407,7 +407,6 @@ func NewDisputeOpenInstruction(
 	customerAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	creditsAccount solanago.PublicKey,
-	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	disputeAccount solanago.PublicKey,
@@ -443,15 +442,13 @@ func NewDisputeOpenInstruction(
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 2 "credits": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
-		// Account 3 "provider": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 4 "node": Writable, Non-signer, Required
+		// Account 3 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
-		// Account 5 "lease": Writable, Non-signer, Required
+		// Account 4 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 6 "dispute": Writable, Non-signer, Required
+		// Account 5 "dispute": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
-		// Account 7 "system_program": Read-only, Non-signer, Required
+		// Account 6 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
@@ -471,6 +468,7 @@ func NewDisputeResolveInstruction(
 	creditsAccount solanago.PublicKey,
 	creditsVaultAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	disputeAccount solanago.PublicKey,
@@ -491,17 +489,20 @@ func NewDisputeResolveInstruction(
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
 		// Account 4 "credits_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(creditsVaultAccount, true, false))
-		// Account 5 "provider": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 6 "node": Writable, Non-signer, Required
+		// Account 5 "provider": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
+		// Account 6 "payout": Writable, Non-signer, Required
+		// Where the provider's part goes; when it takes no payments any more, that part goes to the buy-back.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 7 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
-		// Account 7 "lease": Writable, Non-signer, Required
+		// Account 8 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 8 "dispute": Writable, Non-signer, Required
+		// Account 9 "dispute": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
-		// Account 9 "customer": Writable, Non-signer, Required
+		// Account 10 "customer": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(customerAccount, true, false))
-		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 11 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 
@@ -515,10 +516,6 @@ func NewDisputeResolveInstruction(
 
 // Builds a "dispute_uphold" instruction.
 func NewDisputeUpholdInstruction(
-	// Params:
-	periodParam uint64,
-
-	// Accounts:
 	payerAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	creditsAccount solanago.PublicKey,
@@ -530,21 +527,6 @@ func NewDisputeUpholdInstruction(
 	faultAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
-	buf__ := new(bytes.Buffer)
-	enc__ := binary.NewBorshEncoder(buf__)
-
-	// Encode the instruction discriminator.
-	err := enc__.WriteBytes(Instruction_DisputeUphold[:], false)
-	if err != nil {
-		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
-	}
-	{
-		// Serialize `periodParam`:
-		err = enc__.Encode(periodParam)
-		if err != nil {
-			return nil, errors.NewField("periodParam", err)
-		}
-	}
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
@@ -555,10 +537,10 @@ func NewDisputeUpholdInstruction(
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 2 "credits": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
-		// Account 3 "provider": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
-		// Account 4 "node": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 3 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 4 "node": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
 		// Account 5 "lease": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, false, false))
 		// Account 6 "dispute": Writable, Non-signer, Required
@@ -575,7 +557,7 @@ func NewDisputeUpholdInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		buf__.Bytes(),
+		nil,
 	), nil
 }
 
@@ -3511,7 +3493,7 @@ func NewSlashApplyInstruction(
 		// A stake-token account of the harmed customer, if there is one.
 		accounts__.Append(solanago.NewAccountMeta(customerTokensAccount, true, false))
 		// Account 9 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
+		// A stake-token account of the finder, who may be the customer: of a dispute it is.
 		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
 		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))

@@ -1429,9 +1429,6 @@ type Dispute struct {
 	// The claimant; it pays the rent and gets it back.
 	Customer solanago.PublicKey `json:"customer"`
 
-	// Wallet of the first keeper that voted for the customer: the finder, should a slash follow.
-	Finder solanago.PublicKey `json:"finder"`
-
 	// sha256 of what the customer has published.
 	EvidenceHash   [32]uint8 `json:"evidenceHash"`
 	UpheldVoters   [32]uint8 `json:"upheldVoters"`
@@ -1442,14 +1439,26 @@ type Dispute struct {
 	// Weight of all active keepers when the dispute was opened.
 	TotalWeight uint64 `json:"totalWeight"`
 
-	// µUSDC that Credits holds for it: lost when keepers reject it.
-	Deposit  uint64    `json:"deposit"`
-	OpenedAt int64     `json:"openedAt"`
-	ClosesAt int64     `json:"closesAt"`
-	Kind     uint8     `json:"kind"`
-	Version  uint8     `json:"version"`
-	Bump     uint8     `json:"bump"`
-	Reserved [13]uint8 `json:"reserved"`
+	// µUSDC that Credits holds for it: lost when keepers reject it, a quarter of it when they do not decide.
+	Deposit uint64 `json:"deposit"`
+
+	// What the slash may be, base units of the stake token. Of the node's own stake, which stays while a dispute is
+	// open; the provider's other stake is free to leave.
+	Amount uint64 `json:"amount"`
+
+	// Terms: what a stake token was worth when it was opened, µUSDC.
+	StakePrice uint64 `json:"stakePrice"`
+	OpenedAt   int64  `json:"openedAt"`
+	ClosesAt   int64  `json:"closesAt"`
+
+	// Terms: the fault's time to appeal, the keepers' quorum, the claimant's share as the finder.
+	AppealSecs uint32   `json:"appealSecs"`
+	QuorumBps  uint16   `json:"quorumBps"`
+	FinderBps  uint16   `json:"finderBps"`
+	Kind       uint8    `json:"kind"`
+	Version    uint8    `json:"version"`
+	Bump       uint8    `json:"bump"`
+	Reserved   [5]uint8 `json:"reserved"`
 }
 
 func (obj Dispute) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -1467,11 +1476,6 @@ func (obj Dispute) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Customer)
 	if err != nil {
 		return errors.NewField("Customer", err)
-	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
 	}
 	// Serialize `EvidenceHash`:
 	err = encoder.Encode(obj.EvidenceHash)
@@ -1508,6 +1512,16 @@ func (obj Dispute) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Deposit", err)
 	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `StakePrice`:
+	err = encoder.Encode(obj.StakePrice)
+	if err != nil {
+		return errors.NewField("StakePrice", err)
+	}
 	// Serialize `OpenedAt`:
 	err = encoder.Encode(obj.OpenedAt)
 	if err != nil {
@@ -1517,6 +1531,21 @@ func (obj Dispute) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ClosesAt)
 	if err != nil {
 		return errors.NewField("ClosesAt", err)
+	}
+	// Serialize `AppealSecs`:
+	err = encoder.Encode(obj.AppealSecs)
+	if err != nil {
+		return errors.NewField("AppealSecs", err)
+	}
+	// Serialize `QuorumBps`:
+	err = encoder.Encode(obj.QuorumBps)
+	if err != nil {
+		return errors.NewField("QuorumBps", err)
+	}
+	// Serialize `FinderBps`:
+	err = encoder.Encode(obj.FinderBps)
+	if err != nil {
+		return errors.NewField("FinderBps", err)
 	}
 	// Serialize `Kind`:
 	err = encoder.Encode(obj.Kind)
@@ -1567,11 +1596,6 @@ func (obj *Dispute) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Customer", err)
 	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
 	// Deserialize `EvidenceHash`:
 	err = decoder.Decode(&obj.EvidenceHash)
 	if err != nil {
@@ -1607,6 +1631,16 @@ func (obj *Dispute) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Deposit", err)
 	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `StakePrice`:
+	err = decoder.Decode(&obj.StakePrice)
+	if err != nil {
+		return errors.NewField("StakePrice", err)
+	}
 	// Deserialize `OpenedAt`:
 	err = decoder.Decode(&obj.OpenedAt)
 	if err != nil {
@@ -1616,6 +1650,21 @@ func (obj *Dispute) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ClosesAt)
 	if err != nil {
 		return errors.NewField("ClosesAt", err)
+	}
+	// Deserialize `AppealSecs`:
+	err = decoder.Decode(&obj.AppealSecs)
+	if err != nil {
+		return errors.NewField("AppealSecs", err)
+	}
+	// Deserialize `QuorumBps`:
+	err = decoder.Decode(&obj.QuorumBps)
+	if err != nil {
+		return errors.NewField("QuorumBps", err)
+	}
+	// Deserialize `FinderBps`:
+	err = decoder.Decode(&obj.FinderBps)
+	if err != nil {
+		return errors.NewField("FinderBps", err)
 	}
 	// Deserialize `Kind`:
 	err = decoder.Decode(&obj.Kind)
@@ -1663,7 +1712,10 @@ type DisputeOpened struct {
 	Kind         uint8              `json:"kind"`
 	EvidenceHash [32]uint8          `json:"evidenceHash"`
 	Deposit      uint64             `json:"deposit"`
-	ClosesAt     int64              `json:"closesAt"`
+
+	// Base units of the stake token that it may cost.
+	Amount   uint64 `json:"amount"`
+	ClosesAt int64  `json:"closesAt"`
 }
 
 func (obj DisputeOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -1691,6 +1743,11 @@ func (obj DisputeOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error)
 	err = encoder.Encode(obj.Deposit)
 	if err != nil {
 		return errors.NewField("Deposit", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
 	}
 	// Serialize `ClosesAt`:
 	err = encoder.Encode(obj.ClosesAt)
@@ -1736,6 +1793,11 @@ func (obj *DisputeOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err err
 	if err != nil {
 		return errors.NewField("Deposit", err)
 	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
 	// Deserialize `ClosesAt`:
 	err = decoder.Decode(&obj.ClosesAt)
 	if err != nil {
@@ -1762,12 +1824,15 @@ func UnmarshalDisputeOpened(buf []byte) (*DisputeOpened, error) {
 }
 
 type DisputeResolved struct {
-	Dispute        solanago.PublicKey `json:"dispute"`
-	Lease          solanago.PublicKey `json:"lease"`
-	Upheld         uint8              `json:"upheld"`
-	DepositLost    uint64             `json:"depositLost"`
-	UpheldWeight   uint64             `json:"upheldWeight"`
-	RejectedWeight uint64             `json:"rejectedWeight"`
+	Dispute solanago.PublicKey `json:"dispute"`
+	Lease   solanago.PublicKey `json:"lease"`
+	Upheld  uint8              `json:"upheld"`
+
+	// µUSDC of the deposit that the provider and the buy-back got.
+	ToProvider     uint64 `json:"toProvider"`
+	ToBuyBack      uint64 `json:"toBuyBack"`
+	UpheldWeight   uint64 `json:"upheldWeight"`
+	RejectedWeight uint64 `json:"rejectedWeight"`
 }
 
 func (obj DisputeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -1786,10 +1851,15 @@ func (obj DisputeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err erro
 	if err != nil {
 		return errors.NewField("Upheld", err)
 	}
-	// Serialize `DepositLost`:
-	err = encoder.Encode(obj.DepositLost)
+	// Serialize `ToProvider`:
+	err = encoder.Encode(obj.ToProvider)
 	if err != nil {
-		return errors.NewField("DepositLost", err)
+		return errors.NewField("ToProvider", err)
+	}
+	// Serialize `ToBuyBack`:
+	err = encoder.Encode(obj.ToBuyBack)
+	if err != nil {
+		return errors.NewField("ToBuyBack", err)
 	}
 	// Serialize `UpheldWeight`:
 	err = encoder.Encode(obj.UpheldWeight)
@@ -1830,10 +1900,15 @@ func (obj *DisputeResolved) UnmarshalWithDecoder(decoder *binary.Decoder) (err e
 	if err != nil {
 		return errors.NewField("Upheld", err)
 	}
-	// Deserialize `DepositLost`:
-	err = decoder.Decode(&obj.DepositLost)
+	// Deserialize `ToProvider`:
+	err = decoder.Decode(&obj.ToProvider)
 	if err != nil {
-		return errors.NewField("DepositLost", err)
+		return errors.NewField("ToProvider", err)
+	}
+	// Deserialize `ToBuyBack`:
+	err = decoder.Decode(&obj.ToBuyBack)
+	if err != nil {
+		return errors.NewField("ToBuyBack", err)
 	}
 	// Deserialize `UpheldWeight`:
 	err = decoder.Decode(&obj.UpheldWeight)
@@ -2275,7 +2350,7 @@ type Fault struct {
 	// Zero when no customer was harmed.
 	Customer solanago.PublicKey `json:"customer"`
 
-	// Wallet of the keeper that first voted for the report.
+	// Wallet of the keeper that first voted for the report; the claimant of a dispute.
 	Finder    solanago.PublicKey `json:"finder"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
 	Period    uint64             `json:"period"`
@@ -2285,6 +2360,10 @@ type Fault struct {
 
 	// When it may be applied.
 	ApplicableAt int64 `json:"applicableAt"`
+
+	// Only keepers that were active before it have a say in appeals: the end of the report's period, or the opening
+	// of the dispute.
+	VotersBefore int64 `json:"votersBefore"`
 
 	// Base units of the stake token.
 	Amount uint64 `json:"amount"`
@@ -2302,12 +2381,18 @@ type Fault struct {
 	Appellants [32]uint8 `json:"appellants"`
 
 	// Those not yet voided.
-	Flags      uint16    `json:"flags"`
-	AppealFlag uint16    `json:"appealFlag"`
-	FinderBps  uint16    `json:"finderBps"`
-	Version    uint8     `json:"version"`
-	Bump       uint8     `json:"bump"`
-	Reserved   [16]uint8 `json:"reserved"`
+	Flags      uint16 `json:"flags"`
+	AppealFlag uint16 `json:"appealFlag"`
+	FinderBps  uint16 `json:"finderBps"`
+	Version    uint8  `json:"version"`
+	Bump       uint8  `json:"bump"`
+
+	// `FAULT_*`.
+	Kind uint8 `json:"kind"`
+
+	// `DISPUTE_*`, of the fault of a dispute: what it is that keepers upheld.
+	DisputeKind uint8    `json:"disputeKind"`
+	Reserved    [6]uint8 `json:"reserved"`
 }
 
 func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2355,6 +2440,11 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ApplicableAt)
 	if err != nil {
 		return errors.NewField("ApplicableAt", err)
+	}
+	// Serialize `VotersBefore`:
+	err = encoder.Encode(obj.VotersBefore)
+	if err != nil {
+		return errors.NewField("VotersBefore", err)
 	}
 	// Serialize `Amount`:
 	err = encoder.Encode(obj.Amount)
@@ -2405,6 +2495,16 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Serialize `Kind`:
+	err = encoder.Encode(obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Serialize `DisputeKind`:
+	err = encoder.Encode(obj.DisputeKind)
+	if err != nil {
+		return errors.NewField("DisputeKind", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -2470,6 +2570,11 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("ApplicableAt", err)
 	}
+	// Deserialize `VotersBefore`:
+	err = decoder.Decode(&obj.VotersBefore)
+	if err != nil {
+		return errors.NewField("VotersBefore", err)
+	}
 	// Deserialize `Amount`:
 	err = decoder.Decode(&obj.Amount)
 	if err != nil {
@@ -2519,6 +2624,16 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Kind`:
+	err = decoder.Decode(&obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Deserialize `DisputeKind`:
+	err = decoder.Decode(&obj.DisputeKind)
+	if err != nil {
+		return errors.NewField("DisputeKind", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
@@ -7062,9 +7177,11 @@ type Node struct {
 	RatingSum uint64 `json:"ratingSum"`
 
 	// Σ µUSDC paid by leases that were rated.
-	RatingWeight  uint64 `json:"ratingWeight"`
-	DowntimeSecs  uint64 `json:"downtimeSecs"`
-	DisputeLostAt int64  `json:"disputeLostAt"`
+	RatingWeight uint64 `json:"ratingWeight"`
+	DowntimeSecs uint64 `json:"downtimeSecs"`
+
+	// When a dispute was last lost, that is, its slash applied.
+	DisputeLostAt int64 `json:"disputeLostAt"`
 
 	// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
 	BadWorkPeriod uint64 `json:"badWorkPeriod"`
@@ -7099,10 +7216,13 @@ type Node struct {
 	UptimeBps     uint16 `json:"uptimeBps"`
 	LiveLeases    uint16 `json:"liveLeases"`
 	PendingFaults uint16 `json:"pendingFaults"`
-	Status        uint8  `json:"status"`
-	Tier          uint8  `json:"tier"`
-	Version       uint8  `json:"version"`
-	Bump          uint8  `json:"bump"`
+
+	// What lost disputes took off its reputation at `dispute_lost_at`; it wears off.
+	DisputeBps uint16 `json:"disputeBps"`
+	Status     uint8  `json:"status"`
+	Tier       uint8  `json:"tier"`
+	Version    uint8  `json:"version"`
+	Bump       uint8  `json:"bump"`
 
 	// The uptime that it guarantees.
 	GuaranteeBps uint16 `json:"guaranteeBps"`
@@ -7118,7 +7238,7 @@ type Node struct {
 
 	// 1 when the last report that named the machine's devices named those that are registered.
 	DevicesSeen uint8    `json:"devicesSeen"`
-	Reserved    [9]uint8 `json:"reserved"`
+	Reserved    [7]uint8 `json:"reserved"`
 
 	// First second of the guarantee: the start of a period.
 	GuaranteedSince int64 `json:"guaranteedSince"`
@@ -7333,6 +7453,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PendingFaults)
 	if err != nil {
 		return errors.NewField("PendingFaults", err)
+	}
+	// Serialize `DisputeBps`:
+	err = encoder.Encode(obj.DisputeBps)
+	if err != nil {
+		return errors.NewField("DisputeBps", err)
 	}
 	// Serialize `Status`:
 	err = encoder.Encode(obj.Status)
@@ -7637,6 +7762,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PendingFaults)
 	if err != nil {
 		return errors.NewField("PendingFaults", err)
+	}
+	// Deserialize `DisputeBps`:
+	err = decoder.Decode(&obj.DisputeBps)
+	if err != nil {
+		return errors.NewField("DisputeBps", err)
 	}
 	// Deserialize `Status`:
 	err = decoder.Decode(&obj.Status)
@@ -10098,16 +10228,25 @@ type Provider struct {
 	RegisteredAt int64  `json:"registeredAt"`
 
 	// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
-	FeesPaid   uint64 `json:"feesPaid"`
-	NodeCount  uint32 `json:"nodeCount"`
-	LiveLeases uint32 `json:"liveLeases"`
+	FeesPaid uint64 `json:"feesPaid"`
+
+	// When a dispute was last lost.
+	DisputeLostAt int64  `json:"disputeLostAt"`
+	NodeCount     uint32 `json:"nodeCount"`
+	LiveLeases    uint32 `json:"liveLeases"`
 
 	// Faults opened and neither applied nor voided: the stake stays where it is.
-	PendingFaults uint32    `json:"pendingFaults"`
-	Version       uint8     `json:"version"`
-	Bump          uint8     `json:"bump"`
-	VaultBump     uint8     `json:"vaultBump"`
-	Reserved      [17]uint8 `json:"reserved"`
+	PendingFaults uint32 `json:"pendingFaults"`
+
+	// Disputes about its nodes' leases that ended with a slash. A new node takes them along.
+	DisputesLost uint32 `json:"disputesLost"`
+
+	// What they take off a reputation, as of `dispute_lost_at`.
+	DisputeBps uint16   `json:"disputeBps"`
+	Version    uint8    `json:"version"`
+	Bump       uint8    `json:"bump"`
+	VaultBump  uint8    `json:"vaultBump"`
+	Reserved   [3]uint8 `json:"reserved"`
 }
 
 func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10156,6 +10295,11 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("FeesPaid", err)
 	}
+	// Serialize `DisputeLostAt`:
+	err = encoder.Encode(obj.DisputeLostAt)
+	if err != nil {
+		return errors.NewField("DisputeLostAt", err)
+	}
 	// Serialize `NodeCount`:
 	err = encoder.Encode(obj.NodeCount)
 	if err != nil {
@@ -10170,6 +10314,16 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PendingFaults)
 	if err != nil {
 		return errors.NewField("PendingFaults", err)
+	}
+	// Serialize `DisputesLost`:
+	err = encoder.Encode(obj.DisputesLost)
+	if err != nil {
+		return errors.NewField("DisputesLost", err)
+	}
+	// Serialize `DisputeBps`:
+	err = encoder.Encode(obj.DisputeBps)
+	if err != nil {
+		return errors.NewField("DisputeBps", err)
 	}
 	// Serialize `Version`:
 	err = encoder.Encode(obj.Version)
@@ -10250,6 +10404,11 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("FeesPaid", err)
 	}
+	// Deserialize `DisputeLostAt`:
+	err = decoder.Decode(&obj.DisputeLostAt)
+	if err != nil {
+		return errors.NewField("DisputeLostAt", err)
+	}
 	// Deserialize `NodeCount`:
 	err = decoder.Decode(&obj.NodeCount)
 	if err != nil {
@@ -10264,6 +10423,16 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PendingFaults)
 	if err != nil {
 		return errors.NewField("PendingFaults", err)
+	}
+	// Deserialize `DisputesLost`:
+	err = decoder.Decode(&obj.DisputesLost)
+	if err != nil {
+		return errors.NewField("DisputesLost", err)
+	}
+	// Deserialize `DisputeBps`:
+	err = decoder.Decode(&obj.DisputeBps)
+	if err != nil {
+		return errors.NewField("DisputeBps", err)
 	}
 	// Deserialize `Version`:
 	err = decoder.Decode(&obj.Version)
@@ -11696,11 +11865,13 @@ func UnmarshalRolesProposed(buf []byte) (*RolesProposed, error) {
 type ScoreRecord struct {
 	RatingSum     uint64   `json:"ratingSum"`
 	RatingWeight  uint64   `json:"ratingWeight"`
+	DisputeLostAt int64    `json:"disputeLostAt"`
 	JobsCompleted uint32   `json:"jobsCompleted"`
 	JobsFailed    uint32   `json:"jobsFailed"`
 	UptimeBps     uint16   `json:"uptimeBps"`
+	DisputeBps    uint16   `json:"disputeBps"`
 	Tier          uint8    `json:"tier"`
-	Pad           [5]uint8 `json:"pad"`
+	Pad           [3]uint8 `json:"pad"`
 }
 
 func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -11713,6 +11884,11 @@ func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.RatingWeight)
 	if err != nil {
 		return errors.NewField("RatingWeight", err)
+	}
+	// Serialize `DisputeLostAt`:
+	err = encoder.Encode(obj.DisputeLostAt)
+	if err != nil {
+		return errors.NewField("DisputeLostAt", err)
 	}
 	// Serialize `JobsCompleted`:
 	err = encoder.Encode(obj.JobsCompleted)
@@ -11728,6 +11904,11 @@ func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.UptimeBps)
 	if err != nil {
 		return errors.NewField("UptimeBps", err)
+	}
+	// Serialize `DisputeBps`:
+	err = encoder.Encode(obj.DisputeBps)
+	if err != nil {
+		return errors.NewField("DisputeBps", err)
 	}
 	// Serialize `Tier`:
 	err = encoder.Encode(obj.Tier)
@@ -11763,6 +11944,11 @@ func (obj *ScoreRecord) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	if err != nil {
 		return errors.NewField("RatingWeight", err)
 	}
+	// Deserialize `DisputeLostAt`:
+	err = decoder.Decode(&obj.DisputeLostAt)
+	if err != nil {
+		return errors.NewField("DisputeLostAt", err)
+	}
 	// Deserialize `JobsCompleted`:
 	err = decoder.Decode(&obj.JobsCompleted)
 	if err != nil {
@@ -11777,6 +11963,11 @@ func (obj *ScoreRecord) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.UptimeBps)
 	if err != nil {
 		return errors.NewField("UptimeBps", err)
+	}
+	// Deserialize `DisputeBps`:
+	err = decoder.Decode(&obj.DisputeBps)
+	if err != nil {
+		return errors.NewField("DisputeBps", err)
 	}
 	// Deserialize `Tier`:
 	err = decoder.Decode(&obj.Tier)

@@ -33,6 +33,8 @@ const (
 	OutputResolve     Kind = "output_resolve"
 	DisputeResolve    Kind = "dispute_resolve"
 	DisputeUphold     Kind = "dispute_uphold"
+	DisputeVote       Kind = "dispute_vote"
+	SlashAppeal       Kind = "slash_appeal"
 	RewardsAccrue     Kind = "rewards_accrue"
 	RewardsClaim      Kind = "rewards_claim"
 	RewardsBuyBack    Kind = "rewards_buy_back"
@@ -51,7 +53,7 @@ const (
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
-	OutputResolve, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, RewardsBuyBack, EmissionClaim, ReportClose,
+	OutputResolve, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose,
 }
 
@@ -148,7 +150,8 @@ var benign = map[Kind][]market.Code{
 	AuctionClose:   {market.CodeTooEarly, bindings.ErrorCodeStillInUse},
 	OutputResolve:  {bindings.ErrorCodeWrongOutputState, bindings.ErrorCodeWrongAccount, market.CodeTooEarly},
 	DisputeResolve: {market.CodeTooEarly, bindings.ErrorCodeDisputeUpheld},
-	DisputeUphold:  {bindings.ErrorCodeWrongPeriod},
+	DisputeVote:    {market.CodeTooLate, market.CodeAlreadyVoted},
+	SlashAppeal:    {bindings.ErrorCodeAlreadyCounted, bindings.ErrorCodeAppealWindowClosed},
 	RewardsAccrue:  {market.CodeTooEarly, bindings.ErrorCodeNothingOwed},
 	RewardsClaim:   {bindings.ErrorCodeNothingOwed},
 	RewardsBuyBack: {bindings.ErrorCodeNothingOwed, bindings.ErrorCodePriceTooHigh},

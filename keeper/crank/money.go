@@ -59,17 +59,16 @@ func (d *due) disputes() {
 			return
 		}
 		id := fmt.Sprintf("%s/%d", key, q.OpenedAt)
-		switch verdict := q.Verdict(d.params.QuorumBps); {
+		switch verdict := q.Verdict(); {
 		case verdict == market.VerdictUpheld:
-			period, err := market.PeriodOf(d.now+Margin, d.params.PeriodSecs)
-			if err != nil {
-				d.err = err
+			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l})
+			d.add(Action{Kind: DisputeUphold, Key: id}, instruction, err)
+		case verdict == market.VerdictRejected || d.now >= q.ClosesAt:
+			p, ok := d.v.Providers[l.Provider]
+			if !ok {
 				return
 			}
-			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l, Period: period})
-			d.add(Action{Kind: DisputeUphold, Key: fmt.Sprintf("%s/%d", id, period)}, instruction, err)
-		case verdict == market.VerdictRejected || d.now >= q.ClosesAt:
-			instruction, err := ix.DisputeResolve(*q, *l)
+			instruction, err := ix.DisputeResolve(ix.DisputeResolveArgs{Dispute: *q, Lease: *l, Payout: p.Payout})
 			d.add(Action{Kind: DisputeResolve, Key: id}, instruction, err)
 		}
 	})

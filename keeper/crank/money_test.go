@@ -202,7 +202,7 @@ func TestSplitAndClaimTogether(t *testing.T) {
 
 func TestDisputesAreClosed(t *testing.T) {
 	key := func(verb Kind) string { return fmt.Sprintf("%s/%s/%d", verb, solana.PublicKey{60}, now-100) }
-	upheld := fmt.Sprintf("%s/%d", key(DisputeUphold), now/secs)
+	upheld := key(DisputeUphold)
 	for name, c := range map[string]struct {
 		change func(*market.Dispute)
 		noCase bool
@@ -221,11 +221,12 @@ func TestDisputesAreClosed(t *testing.T) {
 			v := newMoneyView()
 			if !c.noCase {
 				addLease(v, 10, nil)
+				add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			}
 			add(v, 60, func(m market.Meta) *market.Dispute {
 				d := &market.Dispute{Meta: m}
 				d.Lease, d.Dispute.Node, d.Dispute.Customer = solana.PublicKey{10}, solana.PublicKey{30}, solana.PublicKey{50}
-				d.TotalWeight, d.OpenedAt, d.ClosesAt = 100, now-100, now+100
+				d.TotalWeight, d.QuorumBps, d.OpenedAt, d.ClosesAt = 100, 6_667, now-100, now+100
 				c.change(d)
 				return d
 			})
@@ -304,7 +305,7 @@ func TestOutputsAreCompared(t *testing.T) {
 func TestBenignRefusalsOfMoney(t *testing.T) {
 	for kind, code := range map[Kind]bindings.ErrorCode{
 		RewardsAccrue: bindings.ErrorCodeNothingOwed, RewardsClaim: bindings.ErrorCodeNothingOwed, DisputeResolve: bindings.ErrorCodeDisputeUpheld,
-		DisputeUphold: bindings.ErrorCodeWrongPeriod, OutputResolve: bindings.ErrorCodeWrongOutputState,
+		OutputResolve: bindings.ErrorCodeWrongOutputState,
 	} {
 		require.True(t, Benign(kind, refusal(code)), "%s", kind)
 		require.False(t, Benign(kind, refusal(bindings.ErrorCodeInvariantBroken)), "%s", kind)

@@ -125,7 +125,8 @@ const (
 	fileCommand = "commands.db"
 	fileHTTP    = "http.addr"
 
-	folderEvidence = "evidence"
+	folderEvidence   = "evidence"
+	folderComplaints = "complaints"
 )
 
 // Path returns a file of the data folder.

@@ -26,6 +26,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/dispute"
 	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
@@ -73,6 +74,9 @@ type Keeper struct {
 	tokens   tokens
 	bids     *auction.Service
 	auctions *auction.Awarder
+
+	complaints *dispute.Complaints
+	disputes   *dispute.Service
 
 	submit   consensus.Submit                        // to the chain
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
@@ -319,7 +323,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
-		k.runPrune, k.runGuard, k.runTokens,
+		k.runPrune, k.runGuard, k.runTokens, k.runComplaints,
 	} {
 		g.Go(func() error { return run(ctx) })
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/dispute"
 	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -47,7 +48,7 @@ func (k *Keeper) openGossip() (err error) {
 // openParts makes everything that works on the chain's state, and joins the gossip. What the parts know of the chain
 // comes from the index; what they send goes through submit.
 func (k *Keeper) openParts() error {
-	for _, open := range []func() error{k.openChecks, k.openEngine, k.openAwards, k.openAuctions} {
+	for _, open := range []func() error{k.openChecks, k.openEngine, k.openDisputes, k.openAwards, k.openAuctions} {
 		if err := open(); err != nil {
 			return err
 		}
@@ -95,6 +96,19 @@ func (k *Keeper) openEngine() (err error) {
 	return err
 }
 
+// openDisputes makes what judges disputes, and answers whoever brings a complaint.
+func (k *Keeper) openDisputes() (err error) {
+	if k.complaints, err = dispute.OpenComplaints(k.c.path(folderComplaints), k.view); err != nil {
+		return err
+	}
+	k.complaints.Join(k.node)
+	k.disputes, err = dispute.New(dispute.Options{
+		Store: k.signing, Complaints: k.complaints, Self: k.publicKey(), Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		Publish: k.gossip.PublishStatements, Log: k.component("disputes"), Now: k.now,
+	})
+	return err
+}
+
 // openAwards makes what awards instant orders, and what cranks.
 func (k *Keeper) openAwards() (err error) {
 	k.awarder, err = award.New(award.Options{
@@ -107,7 +121,7 @@ func (k *Keeper) openAwards() (err error) {
 	gains := crank.Gains{Self: k.publicKey(), Price: k.c.TokenPrice, Least: k.c.LeastProfit, Tokens: k.tokens.held}
 	k.crank, err = crank.New(crank.Options{
 		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
-		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due, gains.Due},
+		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due, gains.Due, k.disputes.Due},
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
 		Log: k.component("crank"), Now: k.now,
 	})

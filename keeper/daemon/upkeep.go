@@ -34,6 +34,10 @@ func (k *Keeper) republish() error {
 // pruneEvery is how often old entries are dropped, and those of sealed periods packed.
 const pruneEvery = 10 * time.Minute
 
+func (k *Keeper) runComplaints(ctx context.Context) error {
+	return k.complaints.Fetch(ctx, k.node, market.Seconds(k.secs)/2)
+}
+
 func (k *Keeper) runPrune(ctx context.Context) error {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
@@ -45,6 +49,9 @@ func (k *Keeper) runPrune(ctx context.Context) error {
 			var old int
 			old, err = k.store.PruneBids(k.now().Add(-keep).Unix())
 			n += old
+		}
+		if err == nil {
+			err = k.complaints.Prune()
 		}
 		packed := 0
 		if err == nil {

@@ -45,7 +45,8 @@ func (h History) Flows() Flows {
 			case *bindings.KeeperWithdrawn:
 				f.BondWithdrawn += e.Amount
 			case *bindings.DisputeResolved:
-				f.Fees += e.DepositLost
+				f.Fees += e.ToBuyBack
+				f.PaidToProviders += e.ToProvider
 			case *bindings.RewardsAccrued:
 				f.ToTreasury += e.Treasury
 			case *bindings.RewardsClaimed:

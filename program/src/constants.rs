@@ -6,6 +6,8 @@ pub const BPS: u64 = 10_000;
 pub const SECONDS_PER_HOUR: u64 = 3_600;
 /// Seconds in a day.
 pub const DAY: u64 = 86_400;
+/// Seconds in a year of 365 days.
+pub const YEAR: u64 = 365 * DAY;
 /// The most GPUs one node may offer: one bit of `Node::gpu_mask` each, one device claim each at registration.
 pub const MAX_GPUS: u8 = 8;
 /// The most keepers at a time: one bit of a voters' bitmap each.
@@ -38,6 +40,12 @@ pub const FEE_BPS_MIN: u16 = 1_000;
 pub const FEE_BPS_MAX: u16 = 1_500;
 /// A finder never gets more than this share of a slash.
 pub const FINDER_BPS_MAX: u16 = 1_000;
+/// A dispute's deposit, of what its lease has settled.
+pub const DEPOSIT_BPS: u16 = 1_000;
+/// What stake earns elsewhere in a year: what freezing it costs its owner.
+pub const CAPITAL_BPS: u64 = 2_000;
+/// What a lost dispute takes off a reputation at first; over [`FULL_AGE_SECS`] it wears off.
+pub const DISPUTE_LOST_BPS: u16 = 2_000;
 /// The smallest quorum governance may set: more than two thirds.
 pub const QUORUM_BPS_MIN: u16 = 6_667;
 /// What a buy-back offers for a stake token, of the governance price: at its start, and from a day later on.

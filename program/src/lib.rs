@@ -308,8 +308,8 @@ pub mod gantry_market {
     pub fn dispute_resolve(ctx: &mut Context<DisputeResolve>) -> Result<()> {
         dispute_resolve::handler(ctx)
     }
-    pub fn dispute_uphold(ctx: &mut Context<DisputeUphold>, period: u64) -> Result<()> {
-        dispute_uphold::handler(ctx, period)
+    pub fn dispute_uphold(ctx: &mut Context<DisputeUphold>) -> Result<()> {
+        dispute_uphold::handler(ctx)
     }
 
     pub fn output_commit(ctx: &mut Context<OutputCommit>, commitment: [u8; 32]) -> Result<()> {

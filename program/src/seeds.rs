@@ -34,6 +34,8 @@ pub const AUCTION: &[u8] = b"auction";
 pub const REPORT: &[u8] = b"report";
 /// `[DISPUTE, lease account]`.
 pub const DISPUTE: &[u8] = b"dispute";
+/// Fault of an upheld dispute: `[DISPUTE_FAULT, lease account]`; a lease is disputed once.
+pub const DISPUTE_FAULT: &[u8] = b"dispute_fault";
 /// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
 pub const FAULT: &[u8] = b"fault";
 /// `[FRAUD_PROOF, node account, finder wallet]`.

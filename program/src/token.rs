@@ -87,6 +87,19 @@ pub fn close<'a>(
     );
 }
 
+/// Whether the account takes tokens of the mint: it may have been closed or frozen since somebody named it.
+pub fn can_receive(view: &AccountView, token_program: &Program<Token>, mint: &Address) -> Result<bool> {
+    const LEN: usize = 165;
+    const STATE: usize = 108;
+    const INITIALISED: u8 = 1;
+    if !view.owned_by(token_program.address()) {
+        return Ok(false);
+    }
+    let data = view.try_borrow()?;
+    let of_mint = data.len() == LEN && data.starts_with(mint.as_ref());
+    Ok(of_mint && data.get(STATE) == Some(&INITIALISED))
+}
+
 /// Refuses a token account of another mint.
 pub fn require_mint(account: &TokenAccount, mint: &Address) -> Result<()> {
     require!(account.mint() == mint, MarketError::WrongMint);

@@ -14,11 +14,11 @@ type DisputeOpenArgs struct {
 	Complaint [32]byte
 }
 
-// DisputeOpen is the customer's; it reserves Params.DisputeDeposit.
+// DisputeOpen is the customer's; it reserves market.DisputeDeposit.
 func DisputeOpen(a DisputeOpenArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := bindings.NewDisputeOpenInstruction(uint8(a.Kind), a.Complaint, l.Customer, market.MarketAddress(), market.CreditsAddress(l.Customer),
-		l.Provider, l.Node, l.Address, market.DisputeAddress(l.Address), solana.SystemProgramID)
+		l.Node, l.Address, market.DisputeAddress(l.Address), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_DisputeOpen)
 }
 
@@ -35,11 +35,19 @@ func DisputeVote(a DisputeVoteArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_DisputeVote)
 }
 
+// DisputeResolveArgs close a dispute that the customer has not won.
+type DisputeResolveArgs struct {
+	Dispute market.Dispute
+	Lease   market.Lease
+	Payout  solana.PublicKey // of the lease's provider
+}
+
 // DisputeResolve closes a dispute that was rejected, or not decided in time; anyone may.
-func DisputeResolve(d market.Dispute, l market.Lease) (solana.Instruction, error) {
+func DisputeResolve(a DisputeResolveArgs) (solana.Instruction, error) {
+	d, l := a.Dispute, a.Lease
 	credits := market.CreditsAddress(d.Customer)
 	ix, err := bindings.NewDisputeResolveInstruction(market.MarketAddress(), market.RewardsAddress(), market.FeeVaultAddress(), credits,
-		market.CreditsVaultAddress(credits), l.Provider, d.Node, d.Lease, d.Address, d.Customer, solana.TokenProgramID)
+		market.CreditsVaultAddress(credits), l.Provider, a.Payout, d.Node, d.Lease, d.Address, d.Customer, solana.TokenProgramID)
 	return finish(ix, err, bindings.Instruction_DisputeResolve)
 }
 
@@ -48,13 +56,12 @@ type DisputeUpholdArgs struct {
 	Payer   solana.PublicKey
 	Dispute market.Dispute
 	Lease   market.Lease
-	Period  uint64 // the running one
 }
 
-// DisputeUphold opens the fault at FaultAddress(node, lease, period); anyone may.
+// DisputeUphold opens the fault at market.DisputeFaultAddress(lease); anyone may.
 func DisputeUphold(a DisputeUpholdArgs) (solana.Instruction, error) {
 	d := a.Dispute
-	ix, err := bindings.NewDisputeUpholdInstruction(a.Period, a.Payer, market.MarketAddress(), market.CreditsAddress(d.Customer), a.Lease.Provider,
-		d.Node, d.Lease, d.Address, d.Customer, market.FaultAddress(d.Node, d.Lease, a.Period), solana.SystemProgramID)
+	ix, err := bindings.NewDisputeUpholdInstruction(a.Payer, market.MarketAddress(), market.CreditsAddress(d.Customer), a.Lease.Provider,
+		d.Node, d.Lease, d.Address, d.Customer, market.DisputeFaultAddress(d.Lease), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_DisputeUphold)
 }

@@ -9,6 +9,8 @@ pub struct DisputeOpened {
     pub kind: u8,
     pub evidence_hash: [u8; 32],
     pub deposit: u64,
+    /// Base units of the stake token that it may cost.
+    pub amount: u64,
     pub closes_at: i64,
 }
 
@@ -25,7 +27,9 @@ pub struct DisputeResolved {
     pub dispute: Address,
     pub lease: Address,
     pub upheld: u8,
-    pub deposit_lost: u64,
+    /// µUSDC of the deposit that the provider and the buy-back got.
+    pub to_provider: u64,
+    pub to_buy_back: u64,
     pub upheld_weight: u64,
     pub rejected_weight: u64,
 }

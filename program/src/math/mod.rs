@@ -2,6 +2,7 @@
 
 pub mod bid;
 pub mod bytes;
+pub mod dispute;
 pub mod evidence;
 pub mod fees;
 pub mod guarantee;

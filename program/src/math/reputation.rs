@@ -1,6 +1,6 @@
 //! Reputation: a pure function of a node's record.
 
-use crate::constants::{BPS, FULL_AGE_SECS};
+use crate::constants::{BPS, DISPUTE_LOST_BPS, FULL_AGE_SECS};
 use crate::state::{Node, ScoreRecord};
 
 /// What a node without ratings is worth: four stars.
@@ -16,9 +16,24 @@ pub struct Record {
     pub rating_sum: u64,
     pub rating_weight: u64,
     pub registered_at: i64,
+    /// What lost disputes took off at `dispute_lost_at`.
+    pub dispute_bps: u16,
+    pub dispute_lost_at: i64,
 }
 
-/// Uptime 50 %, completion 20 %, ratings 20 %, age 10 %; basis points, rounded down.
+/// What is left at `now` of what lost disputes took off at `since`: it wears off evenly over half a year.
+pub fn standing_dispute_bps(bps: u16, since: i64, now: i64) -> u16 {
+    let elapsed = u64::try_from(now.saturating_sub(since)).unwrap_or(0);
+    let left = FULL_AGE_SECS.saturating_sub(elapsed);
+    (bps as u64).saturating_mul(left).div_ceil(FULL_AGE_SECS).min(BPS) as u16
+}
+
+/// The same with one dispute more, lost now.
+pub fn dispute_bps(bps: u16, since: i64, now: i64) -> u16 {
+    standing_dispute_bps(bps, since, now).saturating_add(DISPUTE_LOST_BPS).min(BPS as u16)
+}
+
+/// Uptime 50 %, completion 20 %, ratings 20 %, age 10 %, less what lost disputes take off; basis points, rounded down.
 ///
 /// Completion counts one job more than there was, completed, so that a new node starts whole and one failure does not
 /// sink it. Ratings map one star to 0 and five to 10,000.
@@ -39,7 +54,8 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
         .saturating_add(completion.saturating_mul(20))
         .saturating_add(ratings.saturating_mul(20))
         .saturating_add(age.saturating_mul(10));
-    (weighted / 100).min(BPS) as u16
+    let lost = standing_dispute_bps(record.dispute_bps, record.dispute_lost_at, now);
+    ((weighted / 100).min(BPS) as u16).saturating_sub(lost)
 }
 
 /// A node's reputation at `now`.
@@ -57,6 +73,8 @@ pub fn reputation_of(record: &ScoreRecord, registered_at: i64, now: i64) -> u16 
             rating_sum: record.rating_sum,
             rating_weight: record.rating_weight,
             registered_at,
+            dispute_bps: record.dispute_bps,
+            dispute_lost_at: record.dispute_lost_at,
         },
         now,
     )

@@ -17,8 +17,6 @@ pub struct Dispute {
     pub node: Address,
     /// The claimant; it pays the rent and gets it back.
     pub customer: Address,
-    /// Wallet of the first keeper that voted for the customer: the finder, should a slash follow.
-    pub finder: Address,
     /// sha256 of what the customer has published.
     pub evidence_hash: [u8; 32],
     pub upheld_voters: [u8; 32],
@@ -27,14 +25,23 @@ pub struct Dispute {
     pub rejected_weight: u64,
     /// Weight of all active keepers when the dispute was opened.
     pub total_weight: u64,
-    /// µUSDC that Credits holds for it: lost when keepers reject it.
+    /// µUSDC that Credits holds for it: lost when keepers reject it, a quarter of it when they do not decide.
     pub deposit: u64,
+    /// What the slash may be, base units of the stake token. Of the node's own stake, which stays while a dispute is
+    /// open; the provider's other stake is free to leave.
+    pub amount: u64,
+    /// Terms: what a stake token was worth when it was opened, µUSDC.
+    pub stake_price: u64,
     pub opened_at: i64,
     pub closes_at: i64,
+    /// Terms: the fault's time to appeal, the keepers' quorum, the claimant's share as the finder.
+    pub appeal_secs: u32,
+    pub quorum_bps: u16,
+    pub finder_bps: u16,
     pub kind: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 13],
+    pub reserved: [u8; 5],
 }
 
 /// How far the votes have come.
@@ -47,8 +54,8 @@ pub enum Verdict {
 }
 
 impl Dispute {
-    /// Counts one vote; a keeper has one.
-    pub fn vote(&mut self, upheld: bool, keeper: u16, wallet: &Address, weight: u64) -> Result<()> {
+    /// Counts one vote; a keeper has one. Which side it takes earns it nothing.
+    pub fn vote(&mut self, upheld: bool, keeper: u16, weight: u64) -> Result<()> {
         let (mut mine, mut other): (Voters, Voters) = if upheld {
             (self.upheld_voters, self.rejected_voters)
         } else {
@@ -56,9 +63,6 @@ impl Dispute {
         };
         require!(add_voter(&mut mine, keeper)? && add_voter(&mut other, keeper)?, MarketError::AlreadyVoted);
         if upheld {
-            if self.upheld_weight == 0 {
-                self.finder = *wallet;
-            }
             self.upheld_voters = mine;
             self.upheld_weight = self.upheld_weight.checked_add(weight).or_overflow()?;
         } else {
@@ -68,8 +72,8 @@ impl Dispute {
         Ok(())
     }
 
-    pub fn verdict(&self, quorum_bps: u16) -> Verdict {
-        let needed = (self.total_weight as u128).saturating_mul(quorum_bps as u128);
+    pub fn verdict(&self) -> Verdict {
+        let needed = (self.total_weight as u128).saturating_mul(self.quorum_bps as u128);
         let has = |weight: u64| weight > 0 && (weight as u128).saturating_mul(BPS as u128) >= needed;
         if has(self.upheld_weight) {
             Verdict::Upheld

@@ -7,6 +7,11 @@ use crate::constants::{
     FLAG_WORK_FAILED,
 };
 
+/// A fault out of a final report.
+pub const FAULT_REPORT: u8 = 1;
+/// A fault out of a dispute that keepers upheld.
+pub const FAULT_DISPUTE: u8 = 2;
+
 #[account]
 pub struct Fault {
     pub node: Address,
@@ -15,7 +20,7 @@ pub struct Fault {
     pub lease: Address,
     /// Zero when no customer was harmed.
     pub customer: Address,
-    /// Wallet of the keeper that first voted for the report.
+    /// Wallet of the keeper that first voted for the report; the claimant of a dispute.
     pub finder: Address,
     pub rent_payer: Address,
     pub period: u64,
@@ -23,6 +28,9 @@ pub struct Fault {
     pub reported_at: i64,
     /// When it may be applied.
     pub applicable_at: i64,
+    /// Only keepers that were active before it have a say in appeals: the end of the report's period, or the opening
+    /// of the dispute.
+    pub voters_before: i64,
     /// Base units of the stake token.
     pub amount: u64,
     /// Of the amount, at most this goes to the customer. Base units of the stake token.
@@ -39,7 +47,11 @@ pub struct Fault {
     pub finder_bps: u16,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 16],
+    /// `FAULT_*`.
+    pub kind: u8,
+    /// `DISPUTE_*`, of the fault of a dispute: what it is that keepers upheld.
+    pub dispute_kind: u8,
+    pub reserved: [u8; 6],
 }
 
 /// The slash terms of a fault, basis points of the node's required stake.

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{AVAILABILITY_SECS, MAX_GPUS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
-use crate::math::reputation::reputation_of;
+use crate::math::reputation::{dispute_bps, reputation_of};
 use crate::state::{Availability, GpuModel, Unhealthy};
 
 pub const NODE_ACTIVE: u8 = 1;
@@ -49,11 +49,13 @@ pub struct NodeSpec {
 pub struct ScoreRecord {
     pub rating_sum: u64,
     pub rating_weight: u64,
+    pub dispute_lost_at: i64,
     pub jobs_completed: u32,
     pub jobs_failed: u32,
     pub uptime_bps: u16,
+    pub dispute_bps: u16,
     pub tier: u8,
-    pub pad: [u8; 5],
+    pub pad: [u8; 3],
 }
 
 /// A node's uptime guarantee.
@@ -129,6 +131,7 @@ pub struct Node {
     /// Σ µUSDC paid by leases that were rated.
     pub rating_weight: u64,
     pub downtime_secs: u64,
+    /// When a dispute was last lost, that is, its slash applied.
     pub dispute_lost_at: i64,
     /// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
     pub bad_work_period: u64,
@@ -155,6 +158,8 @@ pub struct Node {
     pub uptime_bps: u16,
     pub live_leases: u16,
     pub pending_faults: u16,
+    /// What lost disputes took off its reputation at `dispute_lost_at`; it wears off.
+    pub dispute_bps: u16,
     pub status: u8,
     pub tier: u8,
     pub version: u8,
@@ -169,7 +174,7 @@ pub struct Node {
     pub claims_missing: u8,
     /// 1 when the last report that named the machine's devices named those that are registered.
     pub devices_seen: u8,
-    pub reserved: [u8; 9],
+    pub reserved: [u8; 7],
     /// First second of the guarantee: the start of a period.
     pub guaranteed_since: i64,
     /// Seconds up, by applied leaves of whole periods within the guarantee.
@@ -256,14 +261,25 @@ impl Node {
         let score = ScoreRecord {
             rating_sum: self.rating_sum,
             rating_weight: self.rating_weight,
+            dispute_lost_at: self.dispute_lost_at,
             jobs_completed: self.jobs_completed,
             jobs_failed: self.jobs_failed,
             uptime_bps: self.uptime_bps,
+            dispute_bps: self.dispute_bps,
             tier: self.tier_at(now),
-            pad: [0; 5],
+            pad: [0; 3],
         };
         let guarantee = Guarantee { until: self.guaranteed_until, bps: self.guarantee_bps, pad: [0; 6] };
         NodeRecord { score, guarantee }
+    }
+
+    /// A dispute of one of its leases was lost for good.
+    pub fn lose_dispute(&mut self, now: i64) {
+        let before = self.record(now);
+        self.disputes_lost = self.disputes_lost.saturating_add(1);
+        self.dispute_bps = dispute_bps(self.dispute_bps, self.dispute_lost_at, now);
+        self.dispute_lost_at = now;
+        self.keep_record(&before, now);
     }
 
     /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed before it is

@@ -3,6 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{MarketError, OrOverflow};
+use crate::math::reputation::dispute_bps;
 
 #[account]
 pub struct Provider {
@@ -20,14 +21,20 @@ pub struct Provider {
     pub registered_at: i64,
     /// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
     pub fees_paid: u64,
+    /// When a dispute was last lost.
+    pub dispute_lost_at: i64,
     pub node_count: u32,
     pub live_leases: u32,
     /// Faults opened and neither applied nor voided: the stake stays where it is.
     pub pending_faults: u32,
+    /// Disputes about its nodes' leases that ended with a slash. A new node takes them along.
+    pub disputes_lost: u32,
+    /// What they take off a reputation, as of `dispute_lost_at`.
+    pub dispute_bps: u16,
     pub version: u8,
     pub bump: u8,
     pub vault_bump: u8,
-    pub reserved: [u8; 17],
+    pub reserved: [u8; 3],
 }
 
 impl Provider {
@@ -39,6 +46,13 @@ impl Provider {
     /// What the vault must hold.
     pub fn held(&self) -> Result<u64> {
         self.stake.checked_add(self.unstaking).or_overflow()
+    }
+
+    /// A dispute of one of its leases was lost for good.
+    pub fn lose_dispute(&mut self, now: i64) {
+        self.disputes_lost = self.disputes_lost.saturating_add(1);
+        self.dispute_bps = dispute_bps(self.dispute_bps, self.dispute_lost_at, now);
+        self.dispute_lost_at = now;
     }
 
     /// `vault` is the token balance of the stake vault. Anyone may send tokens to it, so it may hold more.

@@ -64,6 +64,15 @@ impl Rewards {
         u64::try_from(wanted.div_ceil(price)).ok().or_overflow()
     }
 
+    /// Adds to what waits for a buy-back; the price of one begins where nothing waited before.
+    pub fn add_to_buy_back(&mut self, amount: u64, now: i64) -> Result<()> {
+        if self.buy_back == 0 {
+            self.buy_back_since = now;
+        }
+        self.buy_back = self.buy_back.checked_add(amount).or_overflow()?;
+        Ok(())
+    }
+
     /// Counts an emission of `wanted` base units and returns what the day's cap leaves of it.
     pub fn emit_within(&mut self, wanted: u64, cap: u64, now: i64) -> Result<u64> {
         let day = u64::try_from(now).ok().and_then(|now| now.checked_div(DAY)).or_overflow()?;

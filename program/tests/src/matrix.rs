@@ -25,12 +25,15 @@ use crate::{bench, ix, shapes, Testbed};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 33] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 36] = [
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
     ("lease_close", "authority", "no account", ANYONE_CLOSES),
     ("lease_close", "authority", "wrong owner", ANYONE_CLOSES),
+    ("dispute_resolve", "payout", "closed", NO_PAYOUT),
+    ("dispute_resolve", "payout", "wrong owner, in place", NO_PAYOUT),
+    ("dispute_resolve", "payout", "wrong token program", NO_PAYOUT),
     ("dispute_uphold", "payer", "another account of the call", "anyone who signs may pay the rent"),
     ("lease_extend", "lease", "another of its type", SUBJECT),
     ("lease_settle_report", "lease", "another of its type", SUBJECT),
@@ -75,6 +78,8 @@ pub const HARMLESS: [(&str, &str, &str, &str); 33] = [
         "either statement equivocates with the other",
     ),
 ];
+/// Otherwise a provider that closes its account would hold the customer's deposit.
+const NO_PAYOUT: &str = "an account that takes no payments loses them to the buy-back";
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
 const ANYONE_SHOWS: &str =
     "anyone who signs may send what a final report says; it pays rent only where a claim is made";

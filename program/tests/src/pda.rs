@@ -40,6 +40,11 @@ pub fn dispute(lease: &Address) -> Address {
     find(&[seeds::DISPUTE, lease.as_ref()])
 }
 
+/// The fault of a lease's upheld dispute.
+pub fn dispute_fault(lease: &Address) -> Address {
+    find(&[seeds::DISPUTE_FAULT, lease.as_ref()])
+}
+
 pub fn gpu_model(id: u16) -> Address {
     find(&[seeds::GPU_MODEL, &id.to_le_bytes()])
 }

@@ -8,11 +8,12 @@ use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-/// A disputed lease; the one keeper has said `uphold` about it, if anything.
+/// A disputed lease of which an hour was paid, 2 USDC; the one keeper has said `uphold` about it, if anything.
 fn disputed(uphold: Option<u8>) -> (Testbed, Deal) {
     let mut w = Testbed::new();
     let deal = w.running();
-    w.warp(1);
+    w.warp(3_600);
+    w.settle(&deal, 1, 3_600);
     w.ok(ix::dispute_open(&w, &deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&deal.customer.key]);
     if let Some(uphold) = uphold {
         w.ok(ix::dispute_vote(&deal.keeper, &deal.lease, uphold), &[&deal.keeper.key]);
@@ -28,40 +29,70 @@ fn holds_nothing(w: &Testbed, deal: &Deal) {
 }
 
 #[test]
-fn a_rejected_one_costs_the_deposit_at_once() {
+fn r15_a_rejected_one_costs_the_deposit_half_for_the_provider_half_for_the_buy_back() {
     let (mut w, deal) = disputed(Some(0));
     let before: Credits = w.read(&deal.customer.credits());
     let wallet = w.lamports(&deal.customer.wallet());
     let rent = w.lamports(&pda::dispute(&deal.lease));
+    let earned = w.tokens(&deal.provider.payment);
     let meta = w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
     let (dispute, lease) = (pda::dispute(&deal.lease), deal.lease);
-    let (deposit_lost, rejected_weight) = (5_000_000, w.params.min_bond);
+    let (to_provider, to_buy_back, rejected_weight) = (100_000, 100_000, w.params.min_bond);
+    let upheld_weight = 0;
     assert_emitted(
         &meta,
-        &DisputeResolved { dispute, lease, upheld: 0, deposit_lost, upheld_weight: 0, rejected_weight },
+        &DisputeResolved {
+            dispute,
+            lease,
+            upheld: 0,
+            to_provider,
+            to_buy_back,
+            upheld_weight,
+            rejected_weight,
+        },
     );
     let after: Credits = w.read(&deal.customer.credits());
-    assert_eq!(after.balance, before.balance - 5_000_000);
-    assert_eq!(after.reserved, before.reserved - 5_000_000);
+    assert_eq!(after.balance, before.balance - 200_000);
+    assert_eq!(after.reserved, before.reserved - 200_000);
     assert_eq!(w.tokens(&deal.customer.credits_vault()), after.balance);
-    assert_eq!(w.tokens(&pda::fee_vault()), 5_000_000);
-    assert_eq!(w.read::<Rewards>(&pda::rewards()).pending, 5_000_000);
+    assert_eq!(w.tokens(&deal.provider.payment), earned + 100_000);
+    assert_eq!(w.tokens(&pda::fee_vault()), 100_000);
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert_eq!((rewards.pending, rewards.buy_back, rewards.buy_back_since), (0, 100_000, w.now()));
     assert_eq!(w.lamports(&deal.customer.wallet()), wallet + rent);
     holds_nothing(&w, &deal);
 }
 
 #[test]
-fn an_undecided_one_costs_nothing_when_its_time_is_over() {
+fn r15_an_undecided_one_costs_a_quarter_of_the_deposit_for_the_provider() {
     let (mut w, deal) = disputed(None);
     let before: Credits = w.read(&deal.customer.credits());
     w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::TooEarly);
     w.warp(299);
     w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::TooEarly);
     w.warp(1);
+    let earned = w.tokens(&deal.provider.payment);
     w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
     let after: Credits = w.read(&deal.customer.credits());
-    assert_eq!((after.balance, after.reserved), (before.balance, before.reserved - 5_000_000));
+    assert_eq!((after.balance, after.reserved), (before.balance - 50_000, before.reserved - 200_000));
+    assert_eq!(w.tokens(&deal.provider.payment), earned + 50_000);
+    assert_eq!(w.read::<Rewards>(&pda::rewards()).buy_back, 0);
     holds_nothing(&w, &deal);
+}
+
+#[test]
+fn r15_a_payout_account_that_is_gone_or_frozen_holds_nobodys_deposit() {
+    for state in [0, 2] {
+        let (mut w, deal) = disputed(None);
+        w.warp(300);
+        let at = deal.provider.payment;
+        let mut account = w.svm.get_account(&at).expect("exists");
+        account.data[108] = state;
+        w.svm.set_account(at, account).expect("is written");
+        w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
+        assert_eq!(w.read::<Rewards>(&pda::rewards()).buy_back, 50_000);
+        holds_nothing(&w, &deal);
+    }
 }
 
 #[test]
@@ -103,12 +134,13 @@ fn wrong_accounts_are_refused() {
     let other = w.provider(20_000_000_000);
     let machine = w.machine(&other, 1);
     let (rewards, fees, lease) = (w.twin(&pda::rewards()), w.twin(&pda::fee_vault()), w.twin(&deal.lease));
-    let cases: [(&str, Address, Address, Code); 9] = [
+    let cases: [(&str, Address, Address, Code); 10] = [
         ("rewards", pda::rewards(), rewards, MarketError::WrongAccount.into()),
         ("fee vault", pda::fee_vault(), fees, MarketError::WrongAccount.into()),
         ("credits", credits, stranger.credits(), MarketError::WrongAccount.into()),
         ("vault", vault, stranger.credits_vault(), InstructionError::InvalidSeeds.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
+        ("payout", deal.provider.payment, other.payment, MarketError::WrongAccount.into()),
         ("node", node, machine.node, MarketError::WrongAccount.into()),
         ("lease", deal.lease, lease, MarketError::WrongAccount.into()),
         ("rent", deal.customer.wallet(), stranger.wallet(), MarketError::WrongAccount.into()),

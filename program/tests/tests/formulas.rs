@@ -3,6 +3,7 @@
 
 use gantry_market::constants::{BPS, STAKE_UNIT};
 use gantry_market::math::bid::price_of;
+use gantry_market::math::dispute::{deposit, possible_slash, DepositShares};
 use gantry_market::math::fees::{bps_of, fee_shares, fees_turned, share};
 use gantry_market::math::pricing::cost;
 use gantry_market::math::score::score;
@@ -203,7 +204,8 @@ fn voters_share_a_reward_by_weight_once_and_never_more_than_there_is() {
 }
 
 fn verdict(dispute: &Dispute, quorum: u16) -> &'static str {
-    match dispute.verdict(quorum) {
+    let dispute = Dispute { quorum_bps: quorum, ..*dispute };
+    match dispute.verdict() {
         Verdict::Upheld => "upheld",
         Verdict::Rejected => "rejected",
         Verdict::None => "none",
@@ -417,6 +419,82 @@ fn vote_share_vectors() {
     check(
         "vote_share",
         &file("reward × weight / weight of all voters, rounded down, at most what is left.", cases.collect()),
+    );
+}
+
+/// Settled, cap, frozen, price, seconds.
+fn deposit_case(r: &mut Random) -> (u64, u64, u64, u64, u32) {
+    (
+        r.below(1 << 40),
+        r.below(20_000_000),
+        r.below(1 << 50),
+        1 + r.below(10_000_000),
+        r.below(7_776_000) as u32,
+    )
+}
+
+#[test]
+fn r15_a_deposit_is_a_tenth_of_what_was_settled_and_at_least_what_freezing_costs() {
+    let mut r = Random::new(208);
+    for _ in 0..CASES {
+        let (settled, cap, frozen, price, secs) = deposit_case(&mut r);
+        let found = wide(deposit(settled, cap, frozen, price, secs).expect("fits"));
+        let value = (wide(frozen) * wide(price)).div_ceil(1_000_000_000);
+        let cost = (value * 4 * 2_000 * u128::from(secs)).div_ceil(10_000 * 365 * 86_400);
+        assert_eq!(found, cost.max((wide(settled) / 10).min(wide(cap))));
+        // The provider's quarter of an undecided one pays for its frozen stake at the capital's rate.
+        let quarter = DepositShares::undecided(found as u64).provider;
+        assert!(wide(quarter) + 1 >= value * 2_000 * u128::from(secs) / (10_000 * 365 * 86_400));
+    }
+    for whole in [0, 1, 2, 3, 5_000_000, u64::MAX] {
+        let shares = DepositShares::rejected(whole);
+        assert_eq!(wide(shares.provider) + wide(shares.buy_back), wide(whole));
+        assert_eq!(shares.provider, whole / 2);
+        assert_eq!(DepositShares::undecided(whole), DepositShares { provider: whole / 4, buy_back: 0 });
+    }
+}
+
+#[test]
+fn r15_the_possible_slash_scales_with_gpus_and_covers_the_harm() {
+    let mut r = Random::new(209);
+    for _ in 0..CASES {
+        let (required, bps, gpus) = (r.below(1 << 50), r.below(10_001) as u16, 1 + r.below(8) as u8);
+        let (of, settled, price) =
+            (gpus + r.below(9 - u64::from(gpus)) as u8, r.below(1 << 36), 1 + r.below(10_000_000));
+        let own = r.below(1 << 51);
+        let found = possible_slash(required, bps, gpus, of, settled, price, own).expect("fits");
+        let part = wide(required) * u128::from(bps) / 10_000 * u128::from(gpus) / u128::from(of);
+        let harm = wide(settled) * 1_000_000_000 / wide(price);
+        assert_eq!(wide(found), part.max(harm * 5 / 2).min(wide(own)));
+    }
+    let token = 1_000_000_000;
+    let slash = |gpus, of, settled, own| {
+        possible_slash(80 * token, 5_000, gpus, of, settled, 1_000_000, own).expect("fits")
+    };
+    assert_eq!(slash(8, 8, 0, 80 * token), 40 * token);
+    assert_eq!(slash(1, 8, 0, 80 * token), 5 * token);
+    // Two and a half times four USDC settled, at one a token.
+    assert_eq!(slash(1, 8, 4_000_000, 80 * token), 10 * token);
+    assert_eq!(slash(1, 8, 4_000_000, 7 * token), 7 * token, "never more than the node's own stake");
+    assert_eq!(slash(8, 8, u64::MAX / 1_000, 80 * token), 80 * token);
+}
+
+#[test]
+fn deposit_vectors() {
+    let mut r = Random::new(306);
+    let cases = (0..80).map(|_| {
+        let (settled, cap, frozen, price, secs) = deposit_case(&mut r);
+        json!({
+            "settled": settled, "cap": cap, "frozen": frozen, "stake_price": price, "secs": secs,
+            "deposit": deposit(settled, cap, frozen, price, secs).expect("fits"),
+        })
+    });
+    check(
+        "deposit",
+        &file(
+            "What a dispute sets aside: max(min(settled / 10, cap), 4 × frozen stake's value × 20 % a year × seconds).",
+            cases.collect(),
+        ),
     );
 }
 

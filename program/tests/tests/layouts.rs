@@ -38,9 +38,9 @@ fn layouts_stay_where_they_are() {
         layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, score, paid_secs, status, version),
         layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),
         layout!(FraudProof: node, finder, seed, root, chunk, period, order, row, column, claimed, version),
-        layout!(Dispute: lease, node, customer, finder, evidence_hash, upheld_weight, rejected_weight, total_weight, deposit, opened_at, closes_at, kind, version),
+        layout!(Dispute: lease, node, customer, evidence_hash, upheld_weight, rejected_weight, total_weight, deposit, amount, stake_price, opened_at, closes_at, appeal_secs, quorum_bps, finder_bps, kind, version),
         layout!(Rewards: emission_vault, pending, earned, allocated, buy_back, buy_back_since, last_period, version),
-        layout!(Fault: node, provider, lease, customer, finder, rent_payer, period, applicable_at, amount, flags, version),
+        layout!(Fault: node, provider, lease, customer, finder, rent_payer, period, applicable_at, voters_before, amount, flags, kind, version),
     ];
     check(
         "layouts",

@@ -8,7 +8,7 @@ use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
 use gantry_market::math::pricing::cost;
-use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
+use gantry_market::math::reputation::{dispute_bps, next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED, PERIODS};
@@ -231,6 +231,8 @@ fn record(r: &mut Random) -> Record {
         rating_sum: weight * (1 + r.below(5)),
         rating_weight: weight,
         registered_at: r.below(2_000_000_000) as i64,
+        dispute_bps: if r.below(2) == 0 { 0 } else { r.below(10_001) as u16 },
+        dispute_lost_at: r.below(2_000_000_000) as i64,
     }
 }
 
@@ -243,7 +245,9 @@ fn reputation_by_hand(record: &Record, now: i64) -> u128 {
     let ratings = if weight == 0 { 7_500 } else { (sum - weight) * 10_000 / (weight * 4) };
     let age = (now - record.registered_at).clamp(0, FULL_AGE_SECS as i64) as u128;
     let age = age * 10_000 / u128::from(FULL_AGE_SECS);
-    (uptime * 50 + completion * 20 + ratings * 20 + age * 10) / 100
+    let left = FULL_AGE_SECS as i64 - (now - record.dispute_lost_at).clamp(0, FULL_AGE_SECS as i64);
+    let lost = (u128::from(record.dispute_bps) * left as u128).div_ceil(u128::from(FULL_AGE_SECS));
+    ((uptime * 50 + completion * 20 + ratings * 20 + age * 10) / 100).saturating_sub(lost)
 }
 
 #[test]
@@ -276,6 +280,9 @@ fn good_deeds_never_hurt_and_bad_ones_never_help() {
             assert!(reputation(&one, now) <= before);
         }
         assert!(reputation(&base, now + 1) >= before);
+        let disputed = dispute_bps(base.dispute_bps, base.dispute_lost_at, now);
+        let lost = Record { dispute_bps: disputed, dispute_lost_at: now, ..base };
+        assert!(reputation(&lost, now) <= before);
     }
 }
 
@@ -290,6 +297,8 @@ fn reputation_survives_any_bytes() {
             rating_sum: r.magnitude(),
             rating_weight: r.magnitude(),
             registered_at: r.magnitude() as i64,
+            dispute_bps: r.u16(),
+            dispute_lost_at: r.magnitude() as i64,
         };
         assert!(reputation(&record, r.magnitude() as i64) <= 10_000);
     }

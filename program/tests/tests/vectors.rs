@@ -242,6 +242,8 @@ fn reputations() {
         rating_sum: 0,
         rating_weight: 0,
         registered_at: 1_000,
+        dispute_bps: 0,
+        dispute_lost_at: 0,
     };
     let mut inputs = vec![
         (new, 1_000),
@@ -256,6 +258,12 @@ fn reputations() {
         (Record { rating_sum: 0, rating_weight: 1, ..new }, 1_000),
         (Record { rating_sum: u64::MAX, rating_weight: 1, ..new }, 1_000),
         (Record { jobs_completed: u32::MAX, jobs_failed: u32::MAX, ..new }, 1_000),
+        (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_000),
+        (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_001),
+        (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_000 + 90 * day),
+        (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_000 + 180 * day),
+        (Record { dispute_bps: 10_000, dispute_lost_at: 2_000, ..new }, 1_000),
+        (Record { dispute_bps: u16::MAX, dispute_lost_at: i64::MAX, ..new }, 1_000),
     ];
     for _ in 0..60 {
         let weight = r.below(1 << 50);
@@ -266,6 +274,8 @@ fn reputations() {
             rating_sum: weight * (1 + r.below(5)),
             rating_weight: weight,
             registered_at: r.below(1_800_000_000) as i64,
+            dispute_bps: (2_000 * r.below(6)) as u16,
+            dispute_lost_at: 1_800_000_000 - r.below(16_000_000) as i64,
         };
         inputs.push((record, 1_800_000_000));
     }
@@ -275,13 +285,14 @@ fn reputations() {
             json!({
                 "uptime_bps": x.uptime_bps, "jobs_completed": x.jobs_completed, "jobs_failed": x.jobs_failed,
                 "rating_sum": x.rating_sum, "rating_weight": x.rating_weight, "registered_at": x.registered_at,
+                "dispute_bps": x.dispute_bps, "dispute_lost_at": x.dispute_lost_at,
                 "now": now, "reputation_bps": reputation(&x, now),
             })
         })
         .collect();
     check(
         "reputation",
-        &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %.", cases),
+        &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %, less what is left of lost disputes.", cases),
     );
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn handler(ctx: &mut Context<DisputeVote>, uphold: u8) -> Result<()> 
     let accounts = &mut ctx.accounts;
     let wallet = *accounts.wallet.address();
     let (keeper, dispute) = (&accounts.keeper, &mut accounts.dispute);
-    dispute.vote(uphold == 1, keeper.index, &wallet, keeper.weight)?;
+    dispute.vote(uphold == 1, keeper.index, keeper.weight)?;
     emit!(DisputeVoted { dispute: *dispute.address(), keeper: wallet, uphold, weight: keeper.weight });
     dispute.invariant()
 }

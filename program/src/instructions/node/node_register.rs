@@ -88,6 +88,10 @@ pub(crate) fn handler(
     let provider = *accounts.provider.address();
     let node_key = *accounts.node_key.address();
     let node = &mut accounts.node;
+    // What the provider lost with other machines it has lost with this one: a new node is no new start.
+    node.disputes_lost = accounts.provider.disputes_lost;
+    node.dispute_bps = accounts.provider.dispute_bps;
+    node.dispute_lost_at = accounts.provider.dispute_lost_at;
     node.provider = provider;
     node.node_key = node_key;
     node.price = price;

@@ -10,7 +10,7 @@ use crate::math::fees::{fee_shares, FeeShares};
 use crate::math::periods::period_end;
 use crate::seeds;
 use crate::state::{Market, Report, Rewards, REPORT_FINAL};
-use crate::token::transfer;
+use crate::token::{can_receive, transfer};
 
 #[derive(Accounts)]
 pub struct RewardsAccrue {
@@ -25,19 +25,6 @@ pub struct RewardsAccrue {
     #[account(mut, address = market.treasury @ MarketError::WrongAccount)]
     pub treasury: UncheckedAccount,
     pub token_program: Program<Token>,
-}
-
-/// State of a token account that is neither closed nor frozen, and where it stands.
-const INITIALISED: u8 = 1;
-const STATE: usize = 108;
-
-/// Whether the treasury can take a payment. Its owner could close it, and the issuer of its mint freeze it: neither may
-/// stop what keepers have earned.
-fn payable(treasury: &AccountView, token_program: &Address, mint: &Address) -> bool {
-    let Ok(data) = treasury.try_borrow() else { return false };
-    treasury.owned_by(token_program)
-        && data.get(..32) == Some(mint.as_ref())
-        && data.get(STATE) == Some(&INITIALISED)
 }
 
 /// A report is rewarded once, one period after its own ended so that slower voters are in it, and never before an older
@@ -60,16 +47,13 @@ pub(crate) fn handler(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
     let (rewards, report) = (&mut accounts.rewards, &mut accounts.report);
     let FeeShares { mut treasury, mut buy_back, voters: pool } =
         fee_shares(rewards.pending, params.award_bps, params.treasury_bps, params.burn_bps)?;
-    let (token, mint) = (accounts.token_program.address(), &accounts.market.payment_mint);
-    if !payable(accounts.treasury.account(), token, mint) {
+    // Its owner could close it, and the issuer of its mint freeze it: neither may stop what keepers have earned.
+    if !can_receive(accounts.treasury.account(), &accounts.token_program, &accounts.market.payment_mint)? {
         buy_back = buy_back.checked_add(treasury).or_overflow()?;
         treasury = 0;
     }
-    if rewards.buy_back == 0 {
-        rewards.buy_back_since = now;
-    }
     rewards.pending = 0;
-    rewards.buy_back = rewards.buy_back.checked_add(buy_back).or_overflow()?;
+    rewards.add_to_buy_back(buy_back, now)?;
     rewards.allocated = rewards.allocated.checked_add(pool).or_overflow()?;
     rewards.last_period = report.period;
     report.reward_with(pool);

@@ -11,9 +11,10 @@ use crate::constants::{FLAGS_NODE, LEAF_LEN, VERSION};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::FaultOpened;
 use crate::instructions::report::leaf::{apply, slash_amount, LeafLease, LeafProof};
+use crate::math::periods::period_end;
 use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Fault, LeafBytes, Lease, Market, Node, Provider, Report};
+use crate::state::{Fault, LeafBytes, Lease, Market, Node, Provider, Report, FAULT_REPORT};
 
 #[derive(Accounts)]
 #[instruction(leaf: [u8; 176])]
@@ -80,6 +81,8 @@ pub(crate) fn handler(
     fault.period = report.period;
     fault.reported_at = report.finalised_at;
     fault.applicable_at = report.finalised_at.checked_add(params.appeal_secs as i64).or_overflow()?;
+    fault.voters_before = period_end(report.period, params.period_secs)?;
+    fault.kind = FAULT_REPORT;
     fault.amount = amount;
     fault.total_weight = report.total_weight;
     fault.flags = proven.flags;

@@ -13,9 +13,10 @@ use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
 use crate::instructions::report::leaf::slash_amount;
 use crate::instructions::slashing::slash_apply::settle_fault;
-use crate::math::periods::period_end;
 use crate::signatures::require_signed;
-use crate::state::{add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, KEEPER_ACTIVE};
+use crate::state::{
+    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, FAULT_DISPUTE, KEEPER_ACTIVE,
+};
 
 /// The flags that slash, by what they cost.
 const GRAVEST_FIRST: [u16; 6] = [
@@ -49,12 +50,11 @@ pub struct SlashAppeal {
 fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -> Result<u16> {
     let fault = &accounts.fault;
     require!(now < fault.applicable_at, MarketError::AppealWindowClosed);
-    // The rule of votes: only keepers that were active in the period have a say about it. Otherwise the accused could
-    // bond keepers of its own when it learns of the fault.
+    // The rule of votes: only keepers that had a say about it before. Otherwise the accused could bond keepers of its
+    // own when it learns of the fault.
     let params = &accounts.market.params;
-    let end = period_end(fault.period, params.period_secs)?;
     require!(
-        accounts.keeper.status == KEEPER_ACTIVE && accounts.keeper.active_since < end,
+        accounts.keeper.status == KEEPER_ACTIVE && accounts.keeper.active_since < fault.voters_before,
         MarketError::KeeperNotActive
     );
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
@@ -65,10 +65,19 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
     let first = GRAVEST_FIRST.into_iter().find(|flag| fault.flags & flag != 0).unwrap_or(0);
     let relevant = parsed.domain == accounts.market.domain
         && parsed.node == fault.node
-        && parsed.period == fault.period
-        && (parsed.lease == fault.lease || flags & FLAGS_NODE != 0);
+        && (parsed.lease == fault.lease || flags & FLAGS_NODE != 0)
+        && about(&parsed, fault);
     require!(relevant && flags & first != 0, MarketError::IrrelevantStatement);
     Ok(flags)
+}
+
+/// Whether the statement is about what the fault is about: the period of the report, or, of a dispute, the outputs of
+/// the lease as its keeper saw them after the customer had complained.
+fn about(statement: &Statement, fault: &Fault) -> bool {
+    match fault.kind {
+        FAULT_DISPUTE => statement.lease == fault.lease && statement.checked_at >= fault.voters_before,
+        _ => statement.period == fault.period,
+    }
 }
 
 pub(crate) fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_LEN]) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::events::SlashApplied;
 use crate::math::slashing::split;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{Fault, Lease, Market, Node, Provider};
+use crate::state::{Fault, Lease, Market, Node, Provider, FAULT_DISPUTE};
 
 #[derive(Accounts)]
 pub struct SlashApply {
@@ -35,10 +35,10 @@ pub struct SlashApply {
     #[account(mut, address = fault.rent_payer @ MarketError::WrongAccount)]
     pub rent_payer: UncheckedAccount,
     /// A stake-token account of the harmed customer, if there is one.
-    #[account(mut)]
+    #[account(mut, unsafe(dup))]
     pub customer_tokens: Option<Account<TokenAccount>>,
-    /// A stake-token account of the finder.
-    #[account(mut)]
+    /// A stake-token account of the finder, who may be the customer: of a dispute it is.
+    #[account(mut, unsafe(dup))]
     pub finder_tokens: Account<TokenAccount>,
     pub token_program: Program<Token>,
 }
@@ -73,6 +73,10 @@ pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
     if fault.flags & FLAGS_NODE != 0 {
         accounts.node.suspend(true, now);
+    }
+    if fault.kind == FAULT_DISPUTE {
+        accounts.node.lose_dispute(now);
+        accounts.provider.lose_dispute(now);
     }
     let period_secs = accounts.market.params.period_secs;
     let amount = accounts.node.take_stake(&mut accounts.provider, fault.amount, now, period_secs)?;

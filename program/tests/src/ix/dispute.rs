@@ -1,4 +1,4 @@
-use gantry_market::state::{Dispute, Lease};
+use gantry_market::state::{Dispute, Lease, Provider};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -14,7 +14,6 @@ pub fn dispute_open(w: &Testbed, lease: &Address, kind: u8, evidence_hash: [u8; 
             customer: state.customer,
             market: pda::market(),
             credits: pda::credits(&state.customer),
-            provider: state.provider,
             node: state.node,
             lease: *lease,
             dispute: pda::dispute(lease),
@@ -47,6 +46,7 @@ pub fn dispute_resolve(w: &Testbed, lease: &Address) -> Instruction {
             credits,
             credits_vault: pda::credits_vault(&credits),
             provider: state.provider,
+            payout: w.read::<Provider>(&state.provider).payout,
             node: state.node,
             lease: *lease,
             dispute: pda::dispute(lease),
@@ -59,10 +59,6 @@ pub fn dispute_resolve(w: &Testbed, lease: &Address) -> Instruction {
 
 /// Signed by `payer`.
 pub fn dispute_uphold(w: &Testbed, payer: &Address, lease: &Address) -> Instruction {
-    dispute_uphold_at(w, payer, lease, w.period())
-}
-
-pub fn dispute_uphold_at(w: &Testbed, payer: &Address, lease: &Address, period: u64) -> Instruction {
     let state: Lease = w.read(lease);
     build(
         accounts::DisputeUphold {
@@ -74,9 +70,9 @@ pub fn dispute_uphold_at(w: &Testbed, payer: &Address, lease: &Address, period: 
             lease: *lease,
             dispute: pda::dispute(lease),
             customer: state.customer,
-            fault: pda::fault(&state.node, lease, period),
+            fault: pda::dispute_fault(lease),
             system_program: system_program(),
         },
-        instruction::DisputeUphold { period },
+        instruction::DisputeUphold {},
     )
 }

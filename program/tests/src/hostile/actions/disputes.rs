@@ -30,9 +30,8 @@ pub fn dispute_open(s: &mut Scene) -> Option<Plan> {
             plan.push(Step::Send(vec![ix::dispute_vote(keeper, &at, vote)]));
         }
         if s.once_in(2) {
-            let period = s.a.w.period();
             let payer = s.actor().wallet();
-            plan.push(Step::Send(vec![ix::dispute_uphold_at(&s.a.w, &payer, &at, period)]));
+            plan.push(Step::Send(vec![ix::dispute_uphold(&s.a.w, &payer, &at)]));
         }
     }
     Some(plan)
@@ -57,6 +56,5 @@ pub fn dispute_uphold(s: &mut Scene) -> Option<Plan> {
     let (_, dispute) = s.any_where::<Dispute>(|dispute| any || dispute.upheld_weight > 0)?;
     s.a.ledger.get::<Lease>(&dispute.lease)?;
     let payer = s.actor().wallet();
-    let period = s.a.w.period() + u64::from(s.once_in(12));
-    one(ix::dispute_uphold_at(&s.a.w, &payer, &dispute.lease, period))
+    one(ix::dispute_uphold(&s.a.w, &payer, &dispute.lease))
 }

@@ -243,6 +243,9 @@ pub fn slash_appeal(s: &mut Scene) -> Option<Plan> {
     let kind = if s.once_in(4) { 1 + s.below(6) as u8 } else { kind_against(fault.flags) };
     let mut text = statement(&fault.node, fault.period, kind, !s.once_in(8));
     text[68..72].copy_from_slice(&60u32.to_le_bytes());
+    // What is said of a dispute's output is said after the complaint.
+    let at_least = if s.once_in(6) { fault.voters_before - 1 } else { s.a.now() };
+    text[72..80].copy_from_slice(&at_least.to_le_bytes());
     text[80..112].copy_from_slice(fault.lease.as_ref());
     let appeal = ix::slash_appeal(&s.a.w, &at, who, text);
     let signer = if s.once_in(8) { s.actor() } else { who };

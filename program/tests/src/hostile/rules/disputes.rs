@@ -2,26 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use gantry_market::constants::FLAG_BAD_OUTPUT;
-use gantry_market::math::fees::bps_of;
+use gantry_market::constants::{FLAG_BAD_OUTPUT, STAKE_UNIT};
 use gantry_market::math::slashing::harm_in_stake;
-use gantry_market::state::{Dispute, Fault, Keeper, Lease, Market, Node, KEEPER_ACTIVE, LEASE_AWARDED};
+use gantry_market::state::{
+    Dispute, Fault, Keeper, Lease, Market, Node, Provider, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED,
+};
 
 use super::{must, Act, Change, Verdict};
 use crate::pda;
 
-fn quorum(weight: u64, dispute: &Dispute, market: &Market) -> bool {
-    let needed = u128::from(dispute.total_weight) * u128::from(market.params.quorum_bps);
+fn quorum(weight: u64, dispute: &Dispute) -> bool {
+    let needed = u128::from(dispute.total_weight) * u128::from(dispute.quorum_bps);
     weight > 0 && u128::from(weight) * 10_000 >= needed
 }
 
-/// What the customer loses when this dispute is closed.
-pub fn lost_deposit(act: &Act, market: &Market, dispute: &Dispute) -> i128 {
-    let rejected = quorum(dispute.rejected_weight, dispute, market);
-    if act.name == "dispute_resolve" && rejected && !quorum(dispute.upheld_weight, dispute, market) {
-        i128::from(dispute.deposit)
+/// What the provider and the buy-back get of the deposit when this dispute is closed: half and half when it was
+/// rejected, a quarter for the provider when nobody decided.
+pub fn lost_deposit(act: &Act, dispute: &Dispute) -> (i128, i128) {
+    if act.name != "dispute_resolve" || quorum(dispute.upheld_weight, dispute) {
+        return (0, 0);
+    }
+    let deposit = i128::from(dispute.deposit);
+    if quorum(dispute.rejected_weight, dispute) {
+        (deposit / 2, deposit - deposit / 2)
     } else {
-        0
+        (deposit / 4, 0)
     }
 }
 
@@ -39,11 +44,11 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             voted(act, &change, before, after)?;
         }
         if let Some(dispute) = change.closed() {
-            let upheld = quorum(dispute.upheld_weight, dispute, market);
-            let rejected = quorum(dispute.rejected_weight, dispute, market);
+            let upheld = quorum(dispute.upheld_weight, dispute);
+            let rejected = quorum(dispute.rejected_weight, dispute);
             if upheld {
                 must!(act.name == "dispute_uphold", "what is upheld becomes a fault", "{}: {at}", act.name);
-                fault(act, market, dispute)?;
+                fault(act, dispute)?;
             } else {
                 must!(act.name == "dispute_resolve", "only the quorum makes a fault", "{}: {at}", act.name);
                 let over = rejected || act.now >= dispute.closes_at;
@@ -62,11 +67,32 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Node>() {
         let Some((before, after)) = change.both() else { continue };
         if before.disputes_lost != after.disputes_lost {
-            let one = act.name == "dispute_uphold" && after.disputes_lost == before.disputes_lost + 1;
-            must!(one, "a dispute is lost by the quorum", "{}: {}", act.name, change.at);
+            let one = of_dispute(act) && after.disputes_lost == before.disputes_lost + 1;
+            must!(one, "a dispute is lost when its slash is applied", "{}: {}", act.name, change.at);
         }
     }
     Ok(())
+}
+
+/// Whether the act applies the fault of a dispute.
+fn of_dispute(act: &Act) -> bool {
+    act.name == "slash_apply"
+        && act.instruction.accounts.iter().any(|meta| {
+            act.ledger.get::<Fault>(&meta.pubkey).is_some_and(|fault| fault.kind == FAULT_DISPUTE)
+        })
+}
+
+/// The deposit and the possible slash, in plain integers.
+fn terms(market: &Market, lease: &Lease, node: &Node) -> (u64, u64) {
+    let params = &market.params;
+    let share = u128::from(node.required_stake) * u128::from(lease.slash_bad_work_bps) / 10_000;
+    let part = share * u128::from(lease.gpus) / u128::from(node.spec.gpus);
+    let harm = u128::from(lease.paid) * u128::from(STAKE_UNIT) / u128::from(params.stake_price);
+    let amount = part.max(harm * 5 / 2).min(u128::from(node.required_stake));
+    let value = (amount * u128::from(params.stake_price)).div_ceil(u128::from(STAKE_UNIT));
+    let cost = (value * 4 * 2_000 * u128::from(params.appeal_secs)).div_ceil(10_000 * 365 * 86_400);
+    let tenth = u128::from(lease.paid / 10).min(u128::from(params.dispute_deposit));
+    (tenth.max(cost) as u64, amount as u64)
 }
 
 fn opened(act: &Act, market: &Market, change: &Change<Dispute>, dispute: &Dispute) -> Verdict {
@@ -77,7 +103,20 @@ fn opened(act: &Act, market: &Market, change: &Change<Dispute>, dispute: &Disput
     must!(lease.disputed == 0 && lease.status > LEASE_AWARDED, "a lease that ran is disputed once", "{at}");
     let parties = (dispute.customer, dispute.node) == (lease.customer, lease.node);
     must!(parties && act.signed(&lease.customer), "the customer disputes its lease", "{at}");
-    must!(dispute.deposit == market.params.dispute_deposit, "a dispute has its deposit", "{at}");
+    let node = act.ledger.get::<Node>(&lease.node);
+    must!(node.is_some(), "a disputed lease and its node stay", "{at}");
+    let (deposit, amount) = terms(market, lease, node.expect("just checked"));
+    must!(
+        dispute.deposit == deposit,
+        "a dispute has its deposit",
+        "{at}: {}, not {deposit}",
+        dispute.deposit
+    );
+    must!(dispute.amount == amount, "a dispute holds the slash that it may cost", "{at}: {}", dispute.amount);
+    let params = &market.params;
+    let stored = (dispute.stake_price, dispute.appeal_secs, dispute.quorum_bps, dispute.finder_bps)
+        == (params.stake_price, params.appeal_secs, params.quorum_bps, params.finder_bps);
+    must!(stored, "a dispute keeps the terms of its day", "{at}");
     let due = act.now + i64::from(market.params.appeal_secs);
     must!((dispute.opened_at, dispute.closes_at) == (act.now, due), "a dispute has its time", "{at}");
     let empty = dispute.upheld_weight == 0 && dispute.rejected_weight == 0;
@@ -90,7 +129,9 @@ fn voted(act: &Act, change: &Change<Dispute>, before: &Dispute, after: &Dispute)
     let same = (before.lease, before.node, before.customer, before.evidence_hash, before.kind)
         == (after.lease, after.node, after.customer, after.evidence_hash, after.kind)
         && (before.total_weight, before.deposit, before.opened_at, before.closes_at)
-            == (after.total_weight, after.deposit, after.opened_at, after.closes_at);
+            == (after.total_weight, after.deposit, after.opened_at, after.closes_at)
+        && (before.amount, before.stake_price, before.appeal_secs, before.quorum_bps, before.finder_bps)
+            == (after.amount, after.stake_price, after.appeal_secs, after.quorum_bps, after.finder_bps);
     must!(same, "a dispute's terms stay", "{}: {at}", act.name);
     let sides = |dispute: &Dispute| (bits(&dispute.upheld_voters), bits(&dispute.rejected_voters));
     let ((up, down), (up_after, down_after)) = (sides(before), sides(after));
@@ -110,36 +151,30 @@ fn voted(act: &Act, change: &Change<Dispute>, before: &Dispute, after: &Dispute)
     must!(gained == want, "a vote weighs its keeper's weight", "{at}: {gained:?}");
     let all = u128::from(after.upheld_weight) + u128::from(after.rejected_weight);
     must!(all <= u128::from(after.total_weight), "votes weigh at most all", "{at}");
-    let finder = if upheld && up.is_empty() { keeper.wallet } else { before.finder };
-    must!(after.finder == finder, "the first voter is the finder", "{at}");
     Ok(())
 }
 
-fn fault(act: &Act, market: &Market, dispute: &Dispute) -> Verdict {
+fn fault(act: &Act, dispute: &Dispute) -> Verdict {
     let made = act.changes::<Fault>().find_map(|change| change.created().map(|fault| (change.at, *fault)));
     must!(made.is_some(), "what is upheld becomes a fault", "{}", dispute.lease);
     let (at, fault) = made.expect("just checked");
-    let lease = act.ledger.get::<Lease>(&dispute.lease);
-    let node = act.ledger.get::<Node>(&dispute.node);
-    let Some((lease, node)) = lease.zip(node) else {
+    let Some(lease) = act.ledger.get::<Lease>(&dispute.lease) else {
         must!(false, "a disputed lease and its node stay", "{at}");
         return Ok(());
     };
-    must!(
-        at == pda::fault(&fault.node, &fault.lease, fault.period),
-        "accounts lie where they derive",
-        "{at}"
-    );
+    must!(at == pda::dispute_fault(&fault.lease), "accounts lie where they derive", "{at}");
     let parties = (fault.node, fault.provider, fault.lease, fault.customer, fault.finder)
-        == (dispute.node, lease.provider, dispute.lease, lease.customer, dispute.finder);
+        == (dispute.node, lease.provider, dispute.lease, lease.customer, lease.customer);
     must!(parties, "a fault is of what was disputed", "{at}");
-    let due = act.now + i64::from(market.params.appeal_secs);
+    let due = act.now + i64::from(dispute.appeal_secs);
     must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
-    let amount = bps_of(node.required_stake, lease.slash_bad_work_bps).ok();
-    must!(amount == Some(fault.amount), "a fault costs what the terms say", "{at}: {}", fault.amount);
-    let harm = harm_in_stake(lease.paid, market.params.stake_price).ok();
+    must!(fault.amount == dispute.amount, "a fault costs what the terms say", "{at}: {}", fault.amount);
+    let harm = harm_in_stake(lease.paid, dispute.stake_price).ok();
     must!(harm == Some(fault.harm), "harm is what was lost", "{at}: {}", fault.harm);
     let votes = fault.total_weight == dispute.total_weight && fault.flags == FLAG_BAD_OUTPUT;
     must!(votes && fault.finder_bps <= 1_000, "a fault measures what the dispute did", "{at}");
+    let say = (fault.kind, fault.dispute_kind) == (FAULT_DISPUTE, dispute.kind)
+        && fault.voters_before == dispute.opened_at;
+    must!(say, "an appeal is of those who could vote", "{at}");
     Ok(())
 }

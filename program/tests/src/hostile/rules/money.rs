@@ -115,9 +115,14 @@ fn credits(act: &Act, market: &Market) -> Verdict {
         }
         for dispute in act.changes::<Dispute>().filter_map(|dispute| dispute.closed()) {
             if dispute.customer == customer {
-                let lost = lost_deposit(act, market, dispute);
-                *due.entry(market.fee_vault).or_default() += lost;
-                explained += lost;
+                let (provider, buy_back) = lost_deposit(act, dispute);
+                let lease = act.ledger.get::<Lease>(&dispute.lease);
+                let owner = lease.and_then(|lease| act.ledger.get::<Provider>(&lease.provider));
+                if let Some(owner) = owner {
+                    *due.entry(owner.payout).or_default() += provider;
+                }
+                *due.entry(market.fee_vault).or_default() += buy_back;
+                explained += provider + buy_back;
             }
         }
         let rest = out - explained;

@@ -304,6 +304,8 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         let due = report.finalised_at + i64::from(market.params.appeal_secs);
         must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
         must!(fault.finder == report.proposer, "the finder is the first voter", "{at}");
+        let end = period_end(fault.period, market.params.period_secs).expect("fits");
+        must!(fault.voters_before == end, "an appeal is of those who could vote", "{at}");
         let node = act.after::<Node>(&fault.node);
         must!(node.is_some_and(|node| node.provider == fault.provider), "a fault is of a node", "{at}");
         let lease = act.after::<Lease>(&fault.lease);
@@ -320,15 +322,15 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         let same =
             (before.node, before.provider, before.lease, before.customer, before.finder, before.rent_payer)
                 == (after.node, after.provider, after.lease, after.customer, after.finder, after.rent_payer)
-                && (before.applicable_at, before.harm, before.total_weight)
-                    == (after.applicable_at, after.harm, after.total_weight);
+                && (before.applicable_at, before.harm, before.total_weight, before.voters_before)
+                    == (after.applicable_at, after.harm, after.total_weight, after.voters_before);
         must!(
             same && after.flags & !before.flags == 0 && after.amount <= before.amount,
             "a fault only shrinks",
             "{at}"
         );
         if after.flags != before.flags {
-            appeal(act, market, change, before)?;
+            appeal(act, change, before)?;
         }
     }
     if let Some(fault) = change.closed() {
@@ -338,7 +340,7 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         let slashed = held(act.ledger.get(&fault.provider)) > held(act.after(&fault.provider));
         let due = act.now >= fault.applicable_at;
         if !slashed && !due {
-            appeal(act, market, change, fault)?;
+            appeal(act, change, fault)?;
         }
         must!(
             slashed || !due || act.name == "slash_apply",
@@ -351,16 +353,15 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
 }
 
 /// A flag falls when keepers with more than a third of the weight, active in the period, have signed against it.
-fn appeal(act: &Act, market: &Market, change: &Change<Fault>, before: &Fault) -> Verdict {
+fn appeal(act: &Act, change: &Change<Fault>, before: &Fault) -> Verdict {
     let at = change.at;
     must!(act.now < before.applicable_at, "appeals are in time", "{at}");
     let signer =
         act.verified.first().and_then(|(key, _)| act.ledger.all::<Keeper>().find(|(_, k)| k.wallet == *key));
     must!(signer.is_some(), "a keeper's statement speaks against a fault", "{at}");
     let (_, keeper) = signer.expect("just checked");
-    let end = period_end(before.period, market.params.period_secs).expect("fits");
-    let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < end;
-    must!(fit, "only keepers active in the period speak", "{at}");
+    let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < before.voters_before;
+    must!(fit, "only keepers that could vote speak", "{at}");
     let others = bits(&before.appellants);
     must!(!others.contains(&keeper.index), "a keeper speaks once", "{at}");
     let known = act.ledger.all::<Keeper>().filter(|(_, k)| others.contains(&k.index));

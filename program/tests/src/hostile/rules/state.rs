@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
-    Provider, Report, Rewards, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
-    ORDER_OPEN,
+    Provider, Report, Rewards, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED,
+    LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -51,10 +51,9 @@ fn sums(ledger: &Ledger) -> Result<Sums, super::Violation> {
     }
     for (at, dispute) in ledger.all::<Dispute>() {
         *sums.reserved.entry(dispute.customer).or_default() += u128::from(dispute.deposit);
-        let lease = ledger.get::<Lease>(&dispute.lease);
-        must!(lease.is_some(), "a disputed lease stays", "{at}");
-        let provider = lease.map(|lease| lease.provider).expect("just checked");
-        for subject in [provider, dispute.node, dispute.lease] {
+        must!(ledger.get::<Lease>(&dispute.lease).is_some(), "a disputed lease stays", "{at}");
+        // A dispute is of its lease and node; the provider's other stake is free.
+        for subject in [dispute.node, dispute.lease] {
             *sums.faults.entry(subject).or_default() += 1;
         }
     }
@@ -242,7 +241,10 @@ fn addresses(ledger: &Ledger) -> Verdict {
     }
     for (at, found) in ledger.all::<Fault>() {
         // The address of a fault about a closed lease has the lease, its record has none.
-        let derived = pda::fault(&found.node, &found.lease, found.period);
+        let derived = match found.kind {
+            FAULT_DISPUTE => pda::dispute_fault(&found.lease),
+            _ => pda::fault(&found.node, &found.lease, found.period),
+        };
         let alone = found.lease == Address::default();
         must!(*at == derived || alone, "accounts lie where they derive", "{at}");
     }

@@ -24,7 +24,7 @@ fn spent(s: &mut Scene, job: &Job) -> Option<Plan> {
     let who = &s.a.actors[job.who];
     let credits = s.a.ledger.get::<Credits>(&who.credits())?;
     let free = credits.balance.saturating_sub(credits.reserved);
-    let left = market(s)?.params.dispute_deposit.checked_sub(1)?;
+    let left = 0;
     if free <= left {
         return Some(vec![]);
     }
@@ -33,6 +33,7 @@ fn spent(s: &mut Scene, job: &Job) -> Option<Plan> {
 
 fn opened(s: &mut Scene, job: &Job, rich: bool) -> Option<Plan> {
     s.a.ledger.get::<gantry_market::state::Lease>(&job.lease)?;
+    // At most: with the stakes and times of these markets the floor lies below it.
     let deposit = market(s)?.params.dispute_deposit;
     let mut plan = if rich { funded(s, job.who, deposit) } else { vec![] };
     let hash = s.r.bytes();
@@ -44,7 +45,7 @@ fn opened(s: &mut Scene, job: &Job, rich: bool) -> Option<Plan> {
 
 fn voted(s: &mut Scene, job: &Job) -> Option<Plan> {
     let dispute = *s.a.ledger.get::<Dispute>(&pda::dispute(&job.lease))?;
-    let quorum = u128::from(market(s)?.params.quorum_bps);
+    let quorum = u128::from(dispute.quorum_bps);
     let all = voters(s, dispute.opened_at);
     let share = |set: usize| {
         let weight: u128 =
@@ -71,6 +72,6 @@ fn ended(s: &mut Scene, job: &Job) -> Option<Plan> {
     let payer = s.actor().wallet();
     Some(vec![
         Step::Send(vec![ix::dispute_resolve(&s.a.w, &job.lease)]),
-        Step::Send(vec![ix::dispute_uphold_at(&s.a.w, &payer, &job.lease, s.a.w.period())]),
+        Step::Send(vec![ix::dispute_uphold(&s.a.w, &payer, &job.lease)]),
     ])
 }

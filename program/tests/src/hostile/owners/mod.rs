@@ -12,7 +12,9 @@ mod flows;
 mod harm;
 pub mod orders;
 mod slashes;
+mod stakes;
 pub mod terms;
+mod verdicts;
 mod work;
 
 use super::ledger::Ledger;
@@ -28,10 +30,14 @@ pub const ORDER: &str = "a compensation depends on no order and no sender";
 pub const ACCEPTED: &str = "accepted work is paid whoever is silent";
 pub const TIME: &str = "whoever works has the time that was ordered";
 pub const WORK: &str = "work that was not done earns nothing";
+pub const STAKES: &str = "a slash takes the stake of one node";
+pub const VERDICT: &str = "a penalty needs more than two thirds of the weight";
+pub const VETO: &str = "less than a third voids no fault";
 pub const TERMS: &str = "no change of parameters slashes anybody";
 
 /// Every rule by owner.
-pub const RULES: [&str; 9] = [HALF, OWN, EXIT, HARM, ORDER, ACCEPTED, TIME, WORK, TERMS];
+pub const RULES: [&str; 12] =
+    [HALF, OWN, EXIT, HARM, ORDER, ACCEPTED, TIME, WORK, STAKES, VERDICT, VETO, TERMS];
 
 /// Rules that the program is known to break, with the finding of docs/findings.md that says so. They are checked only
 /// where they are asked for by name. The list is empty once the findings are mended.
@@ -58,6 +64,8 @@ pub struct Books {
     harm: harm::Harm,
     accepted: accepted::Accepted,
     work: work::Work,
+    stakes: stakes::Stakes,
+    verdicts: verdicts::Verdicts,
     pub terms: terms::Terms,
 }
 
@@ -71,6 +79,8 @@ impl Books {
             harm: Default::default(),
             accepted: Default::default(),
             work: Default::default(),
+            stakes: Default::default(),
+            verdicts: Default::default(),
             terms: Default::default(),
         }
     }
@@ -94,7 +104,11 @@ impl Books {
     pub fn check(&mut self, act: &Act) -> Verdict {
         let flows = Flows::of(act, &self.owners);
         let [half, own, later] = self.slashes.check(act, &flows, &self.owners);
+        let [verdict, veto] = self.verdicts.check(act);
         let verdicts = [
+            verdict,
+            veto,
+            self.stakes.check(act, &flows),
             half,
             own,
             later,

@@ -13,7 +13,7 @@ const availabilitySecs = 7_200
 // false when that is too long ago. It is the twin of Availability::free_throughout.
 func (n *Node) FreeThroughout(from, to int64) (free uint8, ok bool) {
 	a := &n.Availability
-	if a.Since[0] == 0 || a.Since[0] > from {
+	if a.Since[0] == 0 || a.Since[0] >= from {
 		return 0, false
 	}
 	free = math.MaxUint8

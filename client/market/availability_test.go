@@ -13,10 +13,10 @@ func TestFreeThroughout(t *testing.T) {
 	n := &Node{}
 	n.Spec.Gpus = 3
 	n.StartAvailability(1_000)
-	free, ok := n.FreeThroughout(1_000, 1_000)
+	free, ok := n.FreeThroughout(1_001, 1_001)
 	require.True(t, ok)
 	require.EqualValues(t, 3, free)
-	_, ok = n.FreeThroughout(999, 2_000)
+	_, ok = n.FreeThroughout(1_000, 2_000)
 	require.False(t, ok)
 	for step := range int64(20) {
 		now := 1_010 + step*1_000
@@ -40,10 +40,10 @@ func TestShortOrdersLeaveLongerIntervalsAlone(t *testing.T) {
 		n.GpuMask = 0
 		n.NoteFree(now + 1)
 	}
-	free, ok := n.FreeThroughout(1_000, 1_099)
+	free, ok := n.FreeThroughout(1_001, 1_099)
 	require.True(t, ok)
 	require.EqualValues(t, 2, free)
-	free, _ = n.FreeThroughout(1_000, 1_100)
+	free, _ = n.FreeThroughout(1_001, 1_100)
 	require.EqualValues(t, 1, free)
 }
 

@@ -46,7 +46,7 @@ func TestBetterAsk(t *testing.T) {
 		"not active":         func(b *market.BetterAsk) { b.Better.Status = uint8(market.NodeDraining) },
 		"active since":       func(b *market.BetterAsk) { b.Better.AvailableSince = 970 },
 		"ask since":          func(b *market.BetterAsk) { b.Better.AskSince = 970 },
-		"freed":              func(b *market.BetterAsk) { b.Better.StartAvailability(971) },
+		"freed":              func(b *market.BetterAsk) { b.Better.StartAvailability(970) },
 		"unhealthy":          func(b *market.BetterAsk) { b.Better.Unhealthy.Since, b.Better.Unhealthy.Until = 1_000, 2_000 },
 		"record":             func(b *market.BetterAsk) { b.Better.RecordSince, b.Better.PreviousSince = 1_005, 970 },
 		"stake":              func(b *market.BetterAsk) { b.Better.RequiredStake = 1 },

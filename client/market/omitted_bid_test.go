@@ -82,7 +82,7 @@ func TestOmittedBid(t *testing.T) {
 		"the bar's guarantee":           func(b *market.OmittedBid) { b.Bar.GuaranteedUntil, b.Bar.GuaranteeBps = 1_025, 9_900 },
 		"not active":                    func(b *market.OmittedBid) { b.Omitted.Node.Status = uint8(market.NodeDraining) },
 		"active since":                  func(b *market.OmittedBid) { b.Omitted.Node.AvailableSince = 970 },
-		"freed":                         func(b *market.OmittedBid) { b.Omitted.Node.StartAvailability(971) },
+		"freed":                         func(b *market.OmittedBid) { b.Omitted.Node.StartAvailability(970) },
 		"record":                        func(b *market.OmittedBid) { b.Omitted.Node.RecordSince, b.Omitted.Node.PreviousSince = 1_025, 970 },
 		"claims":                        func(b *market.OmittedBid) { b.Omitted.Node.ClaimsMissing = 1 },
 		"stake":                         func(b *market.OmittedBid) { b.Omitted.Node.RequiredStake = 1 },

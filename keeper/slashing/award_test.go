@@ -34,7 +34,7 @@ func (w *fixture) addAward(keeper solana.PublicKey, to *market.Node) *market.Lea
 	w.v.Put(o.Address, o)
 	l := &market.Lease{Meta: market.Meta{Address: market.LeaseAddress(o.Address, to.Address)}}
 	l.Order, l.Lease.Node, l.Lease.Keeper, l.Lease.Customer = o.Address, to.Address, keeper, solana.PublicKey{50}
-	l.AwardedAt, l.Price = w.now-5, to.Price
+	l.AwardedAt, l.ChallengeUntil, l.Price = w.now-5, w.now+50, to.Price
 	score, err := to.Score(l.AwardedAt)
 	require.NoError(w.t, err)
 	l.Lease.Score = score

@@ -86,9 +86,10 @@ impl Availability {
         Ok(())
     }
 
-    /// The fewest GPUs that were free from one second to another, both included; none when it is too long ago.
+    /// The fewest GPUs that were free from one second to another, both included; none when it is too long ago. What was
+    /// free earlier in the second in which the first interval begins is not known any more.
     pub fn free_throughout(&self, from: i64, to: i64) -> Option<u8> {
-        if self.since_at(0) > from {
+        if self.since_at(0) >= from {
             return None;
         }
         let mut fewest = u8::MAX;

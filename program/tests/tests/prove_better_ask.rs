@@ -456,7 +456,7 @@ fn r09_many_short_orders_leave_the_intervals_before_them_alone() {
     }
     let node: Node = c.w.read(&c.better.node);
     let awarded_at = c.w.read::<Lease>(&c.lease).awarded_at;
-    assert_eq!(node.availability.free_throughout(node.registered_at, awarded_at), Some(2));
+    assert_eq!(node.availability.free_throughout(node.registered_at + 1, awarded_at), Some(2));
     assert!(node.availability.is_sound(2).expect("it has intervals"));
     // Each order also changed the node's record.
     assert!(node.previous_since > awarded_at);
@@ -497,7 +497,7 @@ fn r09_the_gpus_must_have_been_free_all_the_time() {
 #[test]
 fn r09_what_is_too_long_ago_proves_nothing() {
     let mut all = Availability::starting(3, 1_000);
-    assert_eq!((all.free_throughout(1_000, 1_000), all.free_throughout(999, 2_000)), (Some(3), None));
+    assert_eq!((all.free_throughout(1_001, 1_001), all.free_throughout(1_000, 2_000)), (Some(3), None));
     for step in 0..20 {
         let now = 1_010 + step * 1_000;
         all.change((step % 3) as u8, now).expect("it makes room");
